@@ -1,0 +1,27 @@
+"""The exceptions that Octopus raises; each message says what was asked, what was found, and what to do."""
+
+from __future__ import annotations
+
+
+class OctopusError(Exception):
+    """Base class of every error that Octopus raises on purpose."""
+
+
+class InputError(OctopusError, ValueError):
+    """An argument is wrong; raised before any work is launched, so no output is partly written."""
+
+
+class DeviceError(OctopusError, RuntimeError):
+    """The device or backend that was asked for is not usable here."""
+
+
+class OutOfMemoryError(OctopusError, MemoryError):
+    """There is less free memory than the call needs; the message gives both amounts in bytes."""
+
+
+class DataError(OctopusError, RuntimeError):
+    """A data set is missing, damaged, or not what its checksum says."""
+
+
+class MeasureError(OctopusError, RuntimeError):
+    """A measurement can't be trusted or can't be made, so no number is given."""

@@ -1,0 +1,11 @@
+"""Data sets: where they are, how they get here, and what the studies read from them.
+
+``registry``        one row of ``config/datasets.tsv`` per data set
+``fetch``           real data from the raw folder, a mirror or the network, else the generated sample
+``receipt``         what was fetched, from where, and its digest
+``visdrone``        annotations, the pool of boxes and the canonical frame
+``sentinel2``       a band or a window of it, reflectance, pixel digest
+``synthetic``       the sample: a drone-like frame, a pool of boxes, a Greenland-like band
+``distributions``   the published box generators, padding waste, satellite tiles
+``workload``        the frame and the boxes that a study measures
+"""

@@ -1,0 +1,118 @@
+"""The CUDA device in use: is there one, what is it, and which stream does a caller mean."""
+
+from __future__ import annotations
+
+import os
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from octopus.errors import DeviceError, InputError
+
+if TYPE_CHECKING:
+    from cuda.core import Device, Stream
+
+PACKAGES = ("cuda.core", "numba_cuda")
+INSTALL = 'pip install "octopus[cuda13]" (driver 580 or newer) or "octopus[cuda12]" (older drivers, Jetson)'
+
+
+@cache
+def missing() -> str | None:
+    """Why no GPU can be used here, or None if one can.
+
+    The answer is found once per process: packages first (cheap), then the driver, then a device.
+    """
+    if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+        return "CUDA_VISIBLE_DEVICES is empty"
+    absent = [name for name in PACKAGES if not _installed(name)]
+    if absent:
+        return f"the packages {', '.join(absent)} are not installed; {INSTALL}"
+    return _driver_problem()
+
+
+def _installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _driver_problem() -> str | None:
+    try:
+        from cuda.bindings import driver
+
+        status, count = (*driver.cuInit(0), *driver.cuDeviceGetCount())[0], driver.cuDeviceGetCount()[1]
+        if status != driver.CUresult.CUDA_SUCCESS:
+            return f"the NVIDIA driver answers {status.name}"
+        return None if count else "the NVIDIA driver reports no device"
+    except (ImportError, RuntimeError, OSError) as error:
+        return f"the NVIDIA driver can't be loaded ({error})"
+
+
+def require() -> None:
+    """Raise `DeviceError` unless a GPU can be used."""
+    why = missing()
+    if why is not None:
+        raise DeviceError(f"device='cuda' was asked for, but no GPU is usable: {why}")
+
+
+@cache
+def current() -> Device:
+    """The device in use, made current: the one whose context is current, else device 0."""
+    from cuda.core import Device
+
+    require()
+    device = Device()
+    device.set_current()
+    return device
+
+
+def compute_capability() -> tuple[int, int]:
+    """Compute capability of the device in use, as (major, minor)."""
+    major, minor = current().compute_capability
+    return int(major), int(minor)
+
+
+def stream_of(stream: Any = None) -> Stream:
+    """The `cuda.core` stream that a caller means.
+
+    Parameters
+    ----------
+    stream : None, int, or a stream of cuda.core, torch, CuPy or Numba
+        None is the legacy default stream, which orders itself with blocking streams.
+
+    Raises
+    ------
+    InputError
+        If it is none of these.
+    """
+    from cuda.core import Stream
+
+    if isinstance(stream, Stream):
+        return stream
+    return _wrap(_handle(stream))
+
+
+def _handle(stream: Any) -> int:
+    if stream is None:
+        return 0
+    if isinstance(stream, int):
+        return stream
+    if hasattr(stream, "__cuda_stream__"):
+        protocol = stream.__cuda_stream__
+        return int((protocol() if callable(protocol) else protocol)[1])
+    for name in ("cuda_stream", "ptr"):  # torch, CuPy
+        if isinstance(getattr(stream, name, None), int):
+            return getattr(stream, name)
+    value = getattr(getattr(stream, "handle", None), "value", stream)  # Numba
+    if value is None or isinstance(value, int):
+        return value or 0
+    raise InputError(f"stream is a {type(stream).__name__}; pass a CUDA stream, its handle as an int, or None")
+
+
+@lru_cache(maxsize=64)
+def _wrap(handle: int) -> Stream:
+    from cuda.core import Stream
+
+    current()
+    return current().default_stream if handle == 0 else Stream.from_handle(handle)

@@ -1,0 +1,122 @@
+"""Device memory: arrays that Octopus owns, copies, and how much is free."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from octopus.backends.cuda.device import current, stream_of
+
+if TYPE_CHECKING:
+    from cuda.core import Stream
+
+
+class DeviceArray:
+    """A C-contiguous array in device memory.
+
+    Torch, CuPy and Numba take it without a copy through `__cuda_array_interface__` (for instance
+    `torch.as_tensor(array)` or `numba.cuda.as_cuda_array(array)`).
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : NumPy dtype
+    buffer
+        Object that owns the memory; allocated if None.
+    pointer : int
+        Address in device memory; that of `buffer` if None.
+    """
+
+    def __init__(
+        self, shape: tuple[int, ...], dtype: Any, *, buffer: Any = None, pointer: int | None = None
+    ) -> None:
+        self.shape = tuple(int(side) for side in shape)
+        self.dtype = np.dtype(dtype)
+        self.nbytes = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        self._buffer = allocate(self.nbytes) if buffer is None else buffer
+        self.pointer = int(self._buffer.handle) if pointer is None else pointer
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the interface; no stream, since the caller knows on which one it was written."""
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.pointer if self.nbytes else 0, False),
+            "version": 3,
+            "strides": None,
+        }
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def head(self, count: int) -> DeviceArray:
+        """The first `count` items along the first axis, without a copy."""
+        return DeviceArray((count, *self.shape[1:]), self.dtype, buffer=self._buffer, pointer=self.pointer)
+
+    def copy_from_host(self, array: np.ndarray, stream: Stream | None = None) -> DeviceArray:
+        """Queue a copy from a C-contiguous host array of the same size; pageable memory is staged by the driver."""
+        copy(self.pointer, array.ctypes.data, self.nbytes, stream)
+        return self
+
+    def copy_to_host(self, out: np.ndarray | None = None, stream: Stream | None = None) -> np.ndarray:
+        """Copy to the host and wait for it."""
+        out = np.empty(self.shape, self.dtype) if out is None else out
+        copy(out.ctypes.data, self.pointer, self.nbytes, stream)
+        stream_of(stream).sync()
+        return out
+
+
+def allocate(nbytes: int) -> Any:
+    """A buffer from the device's memory pool."""
+    device = current()
+    return device.allocate(max(int(nbytes), 1), stream=device.default_stream)
+
+
+def upload(array: np.ndarray) -> DeviceArray:
+    """A new device array with the contents of a host array."""
+    array = np.ascontiguousarray(array)
+    return DeviceArray(array.shape, array.dtype).copy_from_host(array)
+
+
+def pinned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """A page-locked host array, which the device reads without staging."""
+    from cuda.core import LegacyPinnedMemoryResource
+
+    current()
+    dtype = np.dtype(dtype)
+    count = int(np.prod(shape, dtype=np.int64))
+    buffer = LegacyPinnedMemoryResource().allocate(max(count * dtype.itemsize, 1), stream=current().default_stream)
+    # The array's base keeps the DLPack capsule, and with it the buffer, alive.
+    return np.from_dlpack(buffer).view(np.uint8)[: count * dtype.itemsize].view(dtype).reshape(shape)
+
+
+def copy(destination: int, source: int, nbytes: int, stream: Any = None) -> None:
+    """Queue a copy between any two addresses, host or device."""
+    from cuda.bindings import driver
+
+    if nbytes:
+        handle = int(stream_of(stream).handle)
+        check(driver.cuMemcpyAsync(destination, source, nbytes, handle))
+
+
+def free_bytes() -> int:
+    """Device memory that can be allocated now, in bytes; what the pool holds unused counts as free."""
+    from cuda.bindings import driver
+
+    device = current()
+    free = check(driver.cuMemGetInfo())[0]
+    pool = getattr(device.memory_resource, "attributes", None)
+    unused = int(pool.reserved_mem_current) - int(pool.used_mem_current) if pool is not None else 0
+    return int(free) + max(unused, 0)
+
+
+def check(result: tuple) -> tuple:
+    """Values of a `cuda.bindings` call; raises `RuntimeError` with the driver's words if it failed."""
+    from cuda.bindings import driver
+
+    status, *values = result
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"the CUDA driver answers {status.name}")
+    return tuple(values)

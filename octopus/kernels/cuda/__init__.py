@@ -1,0 +1,1 @@
+"""CUDA kernels, written in Numba's kernel language over raw pointers."""

@@ -1,0 +1,272 @@
+"""The command line: each command reads its arguments, calls one function of the floors below, and reports.
+
+Imports of those floors stand inside the commands, so that `octopus --help` is quick and a missing extra only
+stops the command that needs it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from rich.console import Console
+from rich.logging import RichHandler
+
+from octopus import __version__
+from octopus.errors import InputError, OctopusError
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+report = typer.Typer(
+    no_args_is_help=True, help="Numbers, tables, figures, claims and the paper from result rows."
+)
+app.add_typer(report, name="report")
+
+errors = Console(stderr=True)
+
+ConfigFile = Annotated[Path, typer.Option("--config", help="Configuration file.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key; may be repeated.")
+]
+Out = Annotated[Path, typer.Option(help="File to write.")]
+OutDir = Annotated[Path, typer.Option("--out-dir", help="Folder to write to.")]
+Numbers = Annotated[Path, typer.Option(help="numbers.csv, as `octopus report numbers` writes it.")]
+DEFAULT_CONFIG = Path("config/config.yaml")
+
+
+class DataMode(StrEnum):
+    """Which data `fetch` may give."""
+
+    auto = "auto"
+    real = "real"
+    sample = "sample"
+
+
+@contextmanager
+def readable_errors() -> Iterator[None]:
+    """Turn an error that Octopus raises on purpose into one paragraph on stderr and exit code 1."""
+    try:
+        yield
+    except OctopusError as error:
+        errors.print("[bold red]error:[/]", end=" ")
+        errors.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(1) from error
+
+
+def command(
+    group: typer.Typer, name: str | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as a command whose errors are readable."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with readable_errors():
+                return function(*args, **kwargs)
+
+        group.command(name)(run)
+        return run
+
+    return register
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"octopus {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log details.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Crop, resize and normalise batches of items of different size in one launch, and measure it."""
+    handler = RichHandler(console=errors, show_path=False, omit_repeated_times=False)
+    logging.basicConfig(
+        level=logging.INFO, format="%(message)s", datefmt="[%X]", handlers=[handler], force=True
+    )
+    logging.getLogger("octopus").setLevel(logging.DEBUG if verbose else logging.INFO)
+
+
+@command(app)
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Show what this machine has, and for each missing thing what would provide it."""
+    from octopus.doctor import diagnose, render
+
+    findings = diagnose()
+    if as_json:
+        typer.echo(json.dumps([finding._asdict() for finding in findings], indent=2))
+    else:
+        render(findings, Console())
+
+
+@command(app, "config")
+def show_config(
+    config: ConfigFile = DEFAULT_CONFIG,
+    settings: Settings = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema instead.")] = False,
+) -> None:
+    """Check a configuration and print it with every default filled in."""
+    from octopus.config import config_schema, load_config, parse_overrides
+
+    content = config_schema() if schema else None
+    if content is None:
+        content = load_config(config, parse_overrides(settings or [])).model_dump(mode="json")
+    typer.echo(yaml.safe_dump(content, sort_keys=False, width=110), nl=False)
+
+
+@command(app)
+def fetch(
+    dataset: Annotated[str, typer.Argument(help="A name in config/datasets.tsv, or all.")],
+    mode: Annotated[
+        DataMode, typer.Option(help="auto: real data where it can be had, else the sample.")
+    ] = DataMode.auto,
+    mirror: Annotated[Path | None, typer.Option(envvar="OCTOPUS_MIRROR", help="Folder with copies.")] = None,
+    raw: Annotated[Path, typer.Option(help="Folder for the data and its receipt.")] = Path("data/raw"),
+) -> None:
+    """Get a data set, check it against its pinned digest, and write its receipt into the raw folder."""
+    from octopus.data.fetch import fetch as fetch_dataset
+    from octopus.data.registry import load_registry
+
+    for name in load_registry() if dataset == "all" else [dataset]:
+        receipt = fetch_dataset(name, raw_dir=raw, mode=mode.value, mirror=mirror)
+        typer.echo(f"{name}: {receipt.dataset} ({receipt.source}) in {raw / receipt.path}")
+
+
+@command(app)
+def measure(
+    study: Annotated[str, typer.Argument(help="stage_timing or distribution.")],
+    receipt: Annotated[Path, typer.Option(help="Receipt of the data set, as `octopus fetch` writes it.")],
+    out: Annotated[Path, typer.Option(help="CSV to write; its provenance goes beside it as .json.")],
+    config: ConfigFile = DEFAULT_CONFIG,
+    settings: Settings = None,
+) -> None:
+    """Run one study and write its rows and their provenance."""
+    from octopus.config import load_config, parse_overrides
+    from octopus.studies import run_study
+
+    run_study(study, config=load_config(config, parse_overrides(settings or [])), receipt=receipt, out=out)
+    typer.echo(f"wrote {out}")
+
+
+@command(app)
+def validate(
+    files: Annotated[list[Path], typer.Argument(help="Rows (.csv) and provenance (.json).")],
+) -> None:
+    """Check result files against their schemas."""
+    from octopus.measure import validate_provenance, validate_rows
+
+    checks = {".csv": validate_rows, ".json": validate_provenance}
+    for file in files:
+        if file.suffix not in checks:
+            raise InputError(f"{file} is neither rows (.csv) nor provenance (.json)")
+        checks[file.suffix](file)
+        typer.echo(f"{file}: valid")
+
+
+@command(report)
+def numbers(
+    results: Annotated[Path, typer.Option(help="This machine's run, data/results/<machine>; may be absent.")],
+    reference: Annotated[Path, typer.Option(help="Folder with one folder per reference machine.")],
+    published: Annotated[Path, typer.Option(help="Folder of the published tables.")],
+    out: Out,
+) -> None:
+    """Derive every number that a figure, a table or the paper shows."""
+    from octopus.report.numbers import build_numbers
+
+    build_numbers(results, reference, published, out)
+
+
+@command(report)
+def macros(numbers: Numbers, out_dir: OutDir) -> None:
+    """Write the numbers as macros for Typst and LaTeX."""
+    from octopus.report.macros import export_macros
+
+    export_macros(numbers, out_dir)
+
+
+@command(report)
+def claims(
+    numbers: Numbers,
+    claims: Annotated[Path, typer.Option(help="The claims and the rules that decide them.")],
+    out: Out,
+) -> None:
+    """Decide each published claim: reproduced, not reproduced, or not measurable here."""
+    from octopus.report.claims import build_claims
+
+    build_claims(numbers, claims, out)
+
+
+@command(report)
+def tables(
+    numbers: Numbers,
+    claims: Annotated[Path, typer.Option(help="claims.csv, as `octopus report claims` writes it.")],
+    out_dir: OutDir,
+) -> None:
+    """Write every table as .typ, .tex and .md."""
+    from octopus.report.tables import build_tables
+
+    build_tables(numbers, claims, out_dir)
+
+
+@command(report)
+def figure(
+    name: Annotated[str, typer.Argument(help="A name in octopus.report.figures.NAMES.")],
+    numbers: Numbers,
+    out: Annotated[Path, typer.Option(help="PDF to write; the PNG goes beside it.")],
+) -> None:
+    """Draw one figure as PDF and PNG."""
+    from octopus.report.figures import draw
+
+    draw(name, numbers, out.with_suffix(""))
+
+
+@command(report)
+def paper(
+    source: Annotated[Path, typer.Option(help="Folder of the paper's sources.")],
+    build: Annotated[Path, typer.Option(help="Folder with numbers.typ and tables/.")],
+    figures: Annotated[Path, typer.Option(help="Folder of the figures.")],
+    out: Out,
+) -> None:
+    """Set the paper as PDF."""
+    from octopus.report.paper import build_paper
+
+    build_paper(source, build, figures, out)
+
+
+@command(report)
+def promote(
+    results: Annotated[Path, typer.Argument(help="A vetted run, data/results/<machine>.")],
+    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
+        "data/reference"
+    ),
+) -> None:
+    """Copy a run to the committed reference; refuses synthetic, invalid or uncommitted work."""
+    from octopus.report.promote import promote as promote_run
+
+    typer.echo(f"promoted to {promote_run(results, reference)}")
+
+
+@command(report)
+def compare(
+    results: Annotated[Path, typer.Argument(help="A run, data/results/<machine>.")],
+    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
+        "data/reference"
+    ),
+) -> None:
+    """Print this run beside the reference."""
+    from octopus.report.compare import compare_runs
+
+    typer.echo(compare_runs(results, reference).to_string(index=False))

@@ -1,0 +1,203 @@
+"""The configuration of a run, typed.
+
+The models below are the only definition of the keys: `workflow/schemas/config.schema.yaml` is written from
+them (`octopus config --schema`), and a test fails when the two differ.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from octopus.errors import InputError
+
+MIRROR_VARIABLE = "OCTOPUS_MIRROR"
+
+Count = Annotated[int, Field(gt=0)]
+Seconds = Annotated[float, Field(ge=0)]
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+Triple = tuple[float, float, float]
+
+
+def _ascending(counts: list[int]) -> list[int]:
+    if counts != sorted(set(counts)):
+        raise ValueError(f"must be in ascending order without repeats, not {counts}")
+    return counts
+
+
+Counts = Annotated[list[Count], AfterValidator(_ascending)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Measure(_Section):
+    """How long and how precisely each comparison is measured."""
+
+    min_blocks: Count = Field(20, description="paired blocks that every comparison has at least")
+    max_blocks: Count = Field(200, description="paired blocks after which a comparison ends")
+    min_seconds: Seconds = Field(
+        0.5, description="seconds of measured work that every comparison has at least"
+    )
+    max_seconds: Seconds = Field(20.0, description="seconds after which a group of comparisons ends")
+    target_halfwidth: Fraction = Field(
+        0.02, description="stop when every ratio's 95 % interval is within this fraction of the ratio"
+    )
+    equal_within: Fraction = Field(0.02, description="two methods this close are called equal")
+
+
+class StageTiming(_Section):
+    """Where the time of one batch of crops goes, by number of objects."""
+
+    counts: Counts = Field([100, 500, 1000, 2000], min_length=1, description="objects per batch")
+    counts_large_gpu: Counts = Field(
+        [5000, 10000], description="further batches on GPUs with memory for them"
+    )
+    size: tuple[Count, Count] = Field((224, 224), description="height and width of each crop in pixels")
+    mean: Triple = Field((123.675, 116.28, 103.53), description="subtracted per channel, on the scale 0-255")
+    std: Triple = Field((58.395, 57.12, 57.375), description="divisor per channel, on the scale 0-255")
+    launches: Counts = Field(
+        [1, 2, 4, 8, 16, 32, 64, 128, 256],
+        min_length=3,
+        description="empty launches per sample; the overhead is the slope over them",
+    )
+
+
+class Distribution(_Section):
+    """How the distribution of box sizes changes the padding waste and the speed."""
+
+    count: Count = Field(1000, description="boxes per workload")
+    frame: tuple[Count, Count] = Field((3840, 2160), description="width and height of the generated frame")
+    workloads: list[Literal["uniform", "long-tail", "bimodal", "temporal", "visdrone"]] = Field(
+        ["uniform", "long-tail", "bimodal", "temporal", "visdrone"],
+        min_length=1,
+        description="distributions of box sizes",
+    )
+    frames: Count = Field(10, description="frames of the temporal workload")
+
+
+class Sentinel2(_Section):
+    """Which part of the Sentinel-2 band is read."""
+
+    window: tuple[int, int, Count, Count] | Literal["full"] = Field(
+        (9760, 6930, 1000, 1000), description="column, row, width and height in pixels; or full"
+    )
+
+
+class Config(_Section):
+    """Everything that a run of the Octopus artifact can be told."""
+
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where to measure")
+    data: Literal["auto", "real", "sample"] = Field(
+        "auto", description="real data where it is or can be had, else the embedded sample; or only the one"
+    )
+    mirror: str | None = Field(
+        None, description=f"folder with copies of the data sets; null: what {MIRROR_VARIABLE} names"
+    )
+    machine: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]*$")] = Field(
+        "auto", description="name of this machine's folder of results; auto: made from the device's name"
+    )
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = Field(42, description="of every random choice")
+    threads: Literal["auto"] | Count = Field(
+        "auto", description="of the CPU backend; auto: one per physical core that may be used"
+    )
+    raw_dir: str = Field("data/raw", description="downloads")
+    results_dir: str = Field("data/results", description="what runs on this machine measure")
+    reference_dir: str = Field("data/reference", description="committed measurements that the paper shows")
+    measure: Measure = Measure()
+    stage_timing: StageTiming = StageTiming()
+    distribution: Distribution = Distribution()
+    sentinel2: Sentinel2 = Sentinel2()
+
+
+def load_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Config:
+    """Read a configuration file, apply overrides and check every key.
+
+    Parameters
+    ----------
+    path
+        A YAML file; keys that it leaves out have the defaults of `Config`.
+    overrides
+        Values by key; a key of a section is written with a dot (`measure.max_seconds`).
+
+    Raises
+    ------
+    InputError
+        If the file can't be read or is no YAML mapping, or a key or value isn't allowed.
+    """
+    try:
+        values = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
+    except (OSError, yaml.YAMLError) as error:
+        raise InputError(f"can't read the configuration {path}: {error}") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path} should map keys to values, but holds a {type(values).__name__}")
+    for key, value in (overrides or {}).items():
+        _set(values, key, value)
+    return check_config(values, source=str(path))
+
+
+def check_config(values: Mapping[str, Any], source: str = "the configuration") -> Config:
+    """Turn a mapping into a `Config`, with the mirror taken from the environment where it names none."""
+    try:
+        config = Config.model_validate(dict(values))
+    except ValidationError as error:
+        lines = [_explain(detail) for detail in error.errors()]
+        raise InputError(f"{source} is not valid:\n  " + "\n  ".join(lines)) from None
+    mirror = config.mirror or os.environ.get(MIRROR_VARIABLE) or None
+    return config.model_copy(update={"mirror": mirror})
+
+
+def parse_overrides(settings: Iterable[str]) -> dict[str, Any]:
+    """Read `key=value` settings; values are YAML (`stage_timing.counts=[10, 20]`)."""
+    overrides = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not (key and equals):
+            raise InputError(f"a setting is written key=value, not {setting!r}")
+        try:
+            overrides[key.strip()] = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise InputError(f"the value of {setting!r} is no YAML: {error}") from error
+    return overrides
+
+
+def config_schema() -> dict[str, Any]:
+    """The JSON Schema of `Config`."""
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return head | Config.model_json_schema()
+
+
+def _set(values: dict[str, Any], key: str, value: Any) -> None:
+    *sections, last = key.split(".")
+    for section in sections:
+        inner = values.setdefault(section, {})
+        if not isinstance(inner, dict):
+            raise InputError(f"{key!r} can't be set: {section!r} is a value, not a section")
+        values = inner
+    values[last] = value
+
+
+def _explain(detail: Mapping[str, Any]) -> str:
+    """One line for one of pydantic's errors: where, what is wrong, what was found."""
+    # pydantic names the tried alternatives of a union too; those are no keys
+    where = ".".join(str(part) for part in detail["loc"] if isinstance(part, int) or part.isidentifier())
+    if detail["type"] != "extra_forbidden":
+        return f"{where}: {detail['msg']}, found {detail['input']!r}"
+    known = _keys_at(detail["loc"][:-1])
+    close = difflib.get_close_matches(str(detail["loc"][-1]), known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(known)}"
+    return f"{where}: there is no such key; {hint}"
+
+
+def _keys_at(location: tuple[Any, ...]) -> list[str]:
+    model: Any = Config
+    for part in location:
+        model = model.model_fields[part].annotation
+    return list(model.model_fields)

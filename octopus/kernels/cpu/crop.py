@@ -129,7 +129,7 @@ def _crop_band(frame, box, row, stop, out, columns, gain, bias):
 
 
 @compiled(parallel=True)
-def crop_resize(frame, boxes, out, columns, gain, bias):
+def crop_resize(frame, boxes, out, columns, band, gain, bias):
     """All boxes of a frame.
 
     Parameters
@@ -141,12 +141,20 @@ def crop_resize(frame, boxes, out, columns, gain, bias):
         NCHW as it is; NHWC as (N, 1, rows, columns * C); float32, uint8, or uint16 for the bits of float16.
     columns : int
         Width of the result in pixels.
+    band : int
+        Rows per band, from `band_rows`.
     gain, bias : ndarray, (C,), float32
     """
     rows = out.shape[2]
-    height = rows if boxes.shape[0] >= ITEMS_PER_THREAD * numba.get_num_threads() else min(ROWS, rows)
-    bands = (rows + height - 1) // height
+    bands = (rows + band - 1) // band
     for block in numba.prange(boxes.shape[0] * bands):
         item = block // bands
-        row = (block - item * bands) * height
-        _crop_band(frame, boxes[item], row, min(row + height, rows), out[item], columns, gain, bias)
+        row = (block - item * bands) * band
+        _crop_band(frame, boxes[item], row, min(row + band, rows), out[item], columns, gain, bias)
+
+
+def band_rows(items: int, rows: int) -> int:
+    """Rows per band for a batch: the whole item where there are plenty of them, else a part of it."""
+    # Not within compiled code: asking for the thread count there would keep Numba from caching it on disk.
+    plenty = items >= ITEMS_PER_THREAD * numba.get_num_threads()
+    return rows if plenty else min(ROWS, rows)

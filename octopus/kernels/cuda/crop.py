@@ -25,9 +25,7 @@ import numpy as np
 from numba import cuda, types
 
 from octopus.kernels import geometry
-
-ROWS = 16  # output rows per block: 8 starts over too often, 28 and more leave too few blocks (measured on an H200)
-MAX_COLUMNS = 256  # threads per block at most, one per output column
+from octopus.kernels.cuda.tiles import ROWS
 
 _box_axis = cuda.jit(device=True)(geometry.box_axis)
 _box_is_usable = cuda.jit(device=True)(geometry.box_is_usable)

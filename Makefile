@@ -1,0 +1,72 @@
+# make paper: everything from data to the PDF. make test: the tests. make help: the other targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV ?= .venv
+CORES ?= 1
+MIRROR ?= $(OCTOPUS_MIRROR)
+# none, cuda12 or cuda13; by default what the NVIDIA driver can run
+ifndef GPU
+GPU := $(shell ./workflow/scripts/gpu_extra.sh)
+endif
+ifndef PYTHON
+PYTHON := $(shell ./workflow/scripts/find_python.sh)
+endif
+
+BIN := $(VENV)/bin
+LOCK := $(if $(filter cuda12,$(GPU)),requirements-cuda12.lock,requirements.lock)
+GPU_EXTRA := $(filter-out none,$(GPU))
+# Compiling kernels for the tests needs a CUDA toolkit, but no GPU.
+TOOLKIT := $(or $(GPU_EXTRA),cuda13)
+RUN_STAMP := $(VENV)/.installed-run-$(GPU)
+TEST_STAMP := $(VENV)/.installed-test-$(GPU)
+COMPILE := uv pip compile --universal --python-version 3.11 --no-emit-index-url --quiet \
+	--custom-compile-command "make lock" pyproject.toml --extra dev
+
+export OCTOPUS_MIRROR := $(MIRROR)
+export PATH := $(abspath $(BIN)):$(PATH)
+
+.PHONY: help paper test lint lock clean
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@echo
+	@echo "  variables: GPU=none|cuda12|cuda13  MIRROR=<folder with the data sets>  PYTHON=  VENV=  CORES="
+
+paper: $(RUN_STAMP) ## install, measure this machine and build figures, tables and paper/build/octopus.pdf
+	$(BIN)/snakemake --cores $(CORES)
+
+test: $(TEST_STAMP) ## install and run the tests
+	$(BIN)/python -m pytest
+
+lint: $(TEST_STAMP) ## check style, import floors and workflow
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/lint-imports
+	$(BIN)/snakemake --lint
+
+lock: ## renew requirements.lock and requirements-cuda12.lock (needs uv)
+	$(COMPILE) --extra cuda13 --extra peers --upgrade -o requirements.lock
+	cp requirements.lock requirements-cuda12.lock # what both have in common keeps its version
+	$(COMPILE) --extra cuda12 -o requirements-cuda12.lock
+
+clean: ## remove what runs wrote, but neither .venv, downloads nor committed results
+	rm -rf .snakemake logs benchmarks data/results paper/build
+	find figures -type f ! -name README.md -delete
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Octopus needs Python 3.11, 3.12 or 3.13 and found none: install one (python.org," \
+		"your distribution, conda) or name it: make PYTHON=/path/to/python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN_STAMP): $(BIN)/python pyproject.toml $(LOCK)
+	$(BIN)/python -m pip install -c $(LOCK) -e ".$(if $(GPU_EXTRA),[$(GPU_EXTRA)])"
+	@touch $@
+
+$(TEST_STAMP): $(BIN)/python pyproject.toml $(LOCK)
+	$(BIN)/python -m pip install -c $(LOCK) -e ".[test,$(TOOLKIT)]"
+	@touch $@

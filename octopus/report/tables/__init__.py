@@ -1,14 +1,52 @@
-"""The tables, written as Typst, LaTeX and Markdown; ``NAMES`` lists them."""
+"""The tables, written as Typst, LaTeX and Markdown; ``NAMES`` lists them.
+
+A table is a function from the numbers to a :class:`octopus.report.tables.writers.Table`. To add one, write the
+function and enter it in ``_TABLES``.
+"""
 
 from __future__ import annotations
 
-NAMES = (
-    "machines",
-    "stage_timing",
-    "padding_waste",
-    "distribution_speed",
-    "limits",
-    "memory",
-    "launch_overhead",
-    "claims",
-)
+from collections.abc import Callable
+from pathlib import Path
+
+from octopus.measure._files import atomic_text
+from octopus.report.claims import read_claims
+from octopus.report.numbers import Numbers
+from octopus.report.tables import distribution, overview, stage_timing
+from octopus.report.tables.writers import WRITERS, Table
+
+_TABLES: dict[str, Callable[[Numbers], Table]] = {
+    "machines": overview.machines,
+    "stage_timing": stage_timing.stages,
+    "padding_waste": distribution.padding_waste,
+    "distribution_speed": distribution.speed,
+    "limits": stage_timing.limits,
+    "memory": stage_timing.memory,
+    "launch_overhead": stage_timing.launch_overhead,
+}
+NAMES = (*_TABLES, "claims")
+
+
+def build_tables(numbers: str | Path, claims: str | Path, out_dir: str | Path) -> list[Path]:
+    """Write every table in every format and return the paths.
+
+    Parameters
+    ----------
+    numbers : path
+        ``numbers.csv``.
+    claims : path
+        ``claims.csv``.
+    out_dir : path
+        Folder that gets ``<name>.typ``, ``<name>.tex`` and ``<name>.md`` for each name in ``NAMES``.
+    """
+    known = Numbers.read(numbers)
+    tables = [make(known) for make in _TABLES.values()]
+    tables.append(overview.claims(known, read_claims(claims)))
+    return [_write(table, suffix, Path(out_dir)) for table in tables for suffix in WRITERS]
+
+
+def _write(table: Table, suffix: str, folder: Path) -> Path:
+    path = folder / f"{table.name}{suffix}"
+    with atomic_text(path) as stream:
+        stream.write(WRITERS[suffix](table))
+    return path

@@ -1,0 +1,35 @@
+"""What a figure or a table says about the run it shows: machine, data set, day."""
+
+from __future__ import annotations
+
+from octopus.report.numbers import Numbers
+from octopus.report.runs import HERE
+
+
+def scope_name(numbers: Numbers, scope: str) -> str:
+    """Return a machine's name, marked when it is the one that this report was made on."""
+    name = numbers.text(f"{scope}.machine.name", scope)
+    return f"{name} (this machine)" if scope == HERE else name
+
+
+def scope_title(numbers: Numbers, scope: str, study: str) -> str:
+    """Return machine, data set and day of a run."""
+    dataset = numbers.text(f"{scope}.{study}.dataset")
+    day = numbers.text(f"{scope}.{study}.measured_on")
+    return ", ".join(part for part in (scope_name(numbers, scope), dataset, day) if part)
+
+
+def is_synthetic(numbers: Numbers, study: str) -> bool:
+    """Say whether any run of a study used the generated stand-in for real data."""
+    return any(numbers.text(f"{scope}.{study}.synthetic") == "yes" for scope in numbers.scopes(study))
+
+
+def counts(numbers: Numbers, scope: str, quantity: str = "end_to_end", method: str = "octopus") -> list[int]:
+    """Return the counts at which the stage timing study measured a quantity, ascending."""
+    found = numbers.matching(rf"{scope}\.stage_timing\.visdrone\.n(\d+)\.{method}\.{quantity}\.\w+")
+    return sorted({int(match[1]) for match, number in found if number.value == number.value})
+
+
+def kernel_layer(numbers: Numbers, scope: str) -> str:
+    """Return the layer on which a machine times its kernels: device events on a GPU, the host clock on a CPU."""
+    return "device" if numbers.text(f"{scope}.machine.kind") == "gpu" else "host"

@@ -1,0 +1,206 @@
+"""Published claims as rules over numbers, and the verdict that follows: nobody decides one by hand.
+
+A claim of ``config/claims.yaml`` is checked on every machine that has results. Its number may be an id with ``{run}``
+for the scope, or a fraction of two ids. The whole 95 % interval must satisfy the rule: a claim that only holds at the
+lucky end of the interval is not reproduced.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from octopus.errors import InputError
+from octopus.measure._files import atomic_text
+from octopus.report.numbers import Numbers
+from octopus.report.text import quantity_text, with_unit
+
+Verdict = Literal["reproduced", "not reproduced", "not measurable here"]
+NEEDS = ("any", "real-data", "gpu", "jetson")
+_FIELDS = {
+    "id",
+    "claim",
+    "source",
+    "study",
+    "needs",
+    "number",
+    "divided_by",
+    "operator",
+    "value",
+    "tolerance",
+    "unit",
+}
+_REQUIRED = _FIELDS - {"divided_by", "tolerance"}
+
+
+class Judgement(NamedTuple):
+    """The verdict on one claim on one machine: a row of ``claims.csv``."""
+
+    claim_id: str
+    claim: str
+    source: str
+    scope: str
+    machine: str
+    rule: str
+    measured: str
+    verdict: Verdict
+    reason: str
+    dataset: str
+
+
+class Measured(NamedTuple):
+    """A value with its interval; without one, both ends are the value."""
+
+    value: float
+    low: float
+    high: float
+    dataset: str
+
+
+def build_claims(numbers: str | Path, claims_yaml: str | Path, out: str | Path) -> Path:
+    """Judge every claim on every machine and write ``claims.csv``.
+
+    Parameters
+    ----------
+    numbers : path
+        ``numbers.csv``.
+    claims_yaml : path
+        ``config/claims.yaml``.
+    out : path
+        The CSV to write: one row per claim and machine.
+    """
+    table, claims = Numbers.read(numbers), load_claims(claims_yaml)
+    judgements = [judgement for claim in claims for judgement in judge(claim, table)]
+    with atomic_text(Path(out)) as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(Judgement._fields)
+        writer.writerows(judgements)
+    return Path(out)
+
+
+def read_claims(path: str | Path) -> list[Judgement]:
+    """Read ``claims.csv``."""
+    with open(path, newline="", encoding="utf-8") as stream:
+        return [Judgement(**record) for record in csv.DictReader(stream)]
+
+
+def load_claims(path: str | Path) -> list[dict[str, Any]]:
+    """Read the claims and check their form.
+
+    Raises
+    ------
+    InputError
+        A claim lacks a field, has an unknown one, or an unknown operator; or two have the same id.
+    """
+    import yaml
+
+    claims = yaml.safe_load(Path(path).read_text(encoding="utf-8"))["claims"]
+    for claim in claims:
+        name, fields = claim.get("id", "(without id)"), set(claim)
+        if not fields >= _REQUIRED or not fields <= _FIELDS:
+            raise InputError(
+                f"Claim {name} in {path}: missing {sorted(_REQUIRED - fields)}, unknown {sorted(fields - _FIELDS)}."
+            )
+        if claim["operator"] not in OPERATORS or claim["needs"] not in NEEDS:
+            raise InputError(
+                f"Claim {name} in {path}: operator {claim['operator']!r} must be one of {sorted(OPERATORS)}, "
+                f"needs {claim['needs']!r} one of {NEEDS}."
+            )
+    names = [claim["id"] for claim in claims]
+    if len(set(names)) != len(names):
+        raise InputError(
+            f"Claims in {path} repeat an id: {sorted({n for n in names if names.count(n) > 1})}."
+        )
+    return claims
+
+
+def judge(claim: dict[str, Any], numbers: Numbers) -> Iterator[Judgement]:
+    """Yield the verdict on one claim for every machine with results of its study."""
+    for scope in numbers.scopes(claim["study"]):
+        measured = _measure(claim, scope, numbers)
+        text = _measured_text(claim, scope, numbers, measured)
+        verdict, reason = _verdict(claim, scope, numbers, measured)
+        machine = numbers.text(f"{scope}.machine.name", scope)
+        dataset = measured.dataset if measured else ""
+        rule = rule_text(claim)
+        yield Judgement(
+            claim["id"], claim["claim"], claim["source"], scope, machine, rule, text, verdict, reason, dataset
+        )
+
+
+def rule_text(claim: dict[str, Any]) -> str:
+    """Say the rule as a reader would: ``1 µs ± 50 %``, ``≤ 1 %``."""
+    unit = claim["unit"]
+    if claim["operator"] == "between":
+        return "\u2013".join(_printed(end, unit) for end in claim["value"])
+    if claim["operator"] == "rounds_to":
+        return f"rounds to {with_unit(str(claim['value']), 'percent' if unit == 'fraction' else unit)}"
+    text = _printed(claim["value"], unit)
+    if claim["operator"] == "about":
+        return f"{text} ± {_printed(claim['tolerance'], 'fraction')}"
+    return f"{ {'at_most': '≤', 'at_least': '≥', 'above': '>'}[claim['operator']] } {text}"
+
+
+def _printed(value: float, unit: str) -> str:
+    """Show a value of a rule as it was written: these are no measurements, so they have no digits to round."""
+    return with_unit(f"{100 * value:g}", "percent") if unit == "fraction" else with_unit(f"{value:g}", unit)
+
+
+def _measured_text(claim: dict[str, Any], scope: str, numbers: Numbers, measured: Measured | None) -> str:
+    if measured is None:
+        return "–"
+    if "divided_by" in claim:
+        return quantity_text(measured.value, claim["unit"])
+    return numbers.text(claim["number"].format(run=scope))
+
+
+def _about(measured: Measured, claim: dict[str, Any]) -> bool:
+    margin = abs(claim["value"]) * claim["tolerance"]
+    return claim["value"] - margin <= measured.low and measured.high <= claim["value"] + margin
+
+
+def _rounds_to(measured: Measured, claim: dict[str, Any]) -> bool:
+    scale = {"fraction": 100.0, "MiB": 2.0**-20, "KiB": 2.0**-10}.get(claim["unit"], 1.0)
+    return round(measured.value * scale) == claim["value"]
+
+
+OPERATORS = {
+    "about": _about,
+    "rounds_to": _rounds_to,
+    "between": lambda m, claim: claim["value"][0] <= m.low and m.high <= claim["value"][1],
+    "at_most": lambda m, claim: m.high <= claim["value"],
+    "at_least": lambda m, claim: m.low >= claim["value"],
+    "above": lambda m, claim: m.low > claim["value"],
+}
+
+
+def _measure(claim: dict[str, Any], scope: str, numbers: Numbers) -> Measured | None:
+    top = numbers.get(claim["number"].format(run=scope))
+    if top is None:
+        return None
+    ends = [end if math.isfinite(end) else top.value for end in (top.low, top.high)]
+    if "divided_by" not in claim:
+        return Measured(top.value, *ends, top.dataset)
+    bottom = numbers.get(claim["divided_by"].format(run=scope))
+    if bottom is None:
+        return None
+    return Measured(top.value / bottom.value, ends[0] / bottom.value, ends[1] / bottom.value, top.dataset)
+
+
+def _verdict(
+    claim: dict[str, Any], scope: str, numbers: Numbers, measured: Measured | None
+) -> tuple[Verdict, str]:
+    is_gpu = numbers.text(f"{scope}.machine.kind") == "gpu"
+    if claim["needs"] == "jetson" and "orin" not in numbers.text(f"{scope}.machine.name").lower():
+        return "not measurable here", "needs a Jetson Orin Nano"
+    if claim["needs"] == "gpu" and not is_gpu:
+        return "not measurable here", "needs a GPU"
+    if measured is None:
+        why = numbers.text(claim["number"].format(run=scope)) or "this run has no such number"
+        return "not measurable here", why
+    if claim["needs"] == "real-data" and measured.dataset.startswith("synthetic-"):
+        return "not measurable here", "needs the real VisDrone boxes"
+    return ("reproduced" if OPERATORS[claim["operator"]](measured, claim) else "not reproduced"), ""

@@ -1,0 +1,34 @@
+"""From the rows of a run to its numbers: medians for every study, and what only one study knows.
+
+A new study gets its medians, comparisons and unavailable rows without a line here; register a function in ``EXTRAS``
+for anything more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from octopus.report.derive.comparisons import comparisons
+from octopus.report.derive.distribution import distribution_numbers
+from octopus.report.derive.machines import aliases, machine_facts, shown_runs
+from octopus.report.derive.medians import medians
+from octopus.report.derive.stage_timing import stage_timing_numbers
+from octopus.report.numbers import Number
+from octopus.report.runs import Run
+
+EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
+    "stage_timing": stage_timing_numbers,
+    "distribution": distribution_numbers,
+}
+
+
+def derive_all(runs: list[Run]) -> Iterator[Number]:
+    """Yield every number of the runs, study by study, then the facts about machines and runs."""
+    for run in runs:
+        yield from medians(run)
+        yield from comparisons(run)
+        if run.study in EXTRAS:
+            yield from EXTRAS[run.study](run)
+    yield from machine_facts(runs)
+    yield from shown_runs(runs)
+    yield from aliases(runs)

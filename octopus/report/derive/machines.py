@@ -1,0 +1,101 @@
+"""Facts about machines and runs as texts: what a set-up table and a caption name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from octopus.report.labels import DATASETS, human, machine_name
+from octopus.report.numbers import Number, make_number
+from octopus.report.runs import HERE, Run
+
+# Fact -> where provenance may keep it (dotted paths, the first that exists).
+FACTS = {
+    "gpu": ("machine.gpu.name", "machine.device.name"),
+    "driver": ("machine.gpu.driver", "machine.device.driver"),
+    "cuda": ("machine.gpu.cuda", "machine.device.cuda"),
+    "cpu": ("machine.cpu.model",),
+    "cores": ("machine.cpu.cores",),
+    "threads": ("machine.cpu.threads",),
+    "os": ("machine.os",),
+    "python": ("machine.python",),
+    "numba": ("machine.packages.numba", "packages.numba"),
+}
+
+
+def fact(provenance: dict[str, Any], paths: tuple[str, ...]) -> str:
+    """Return the first fact that provenance has under one of the dotted paths, else an empty text."""
+    for path in paths:
+        value: Any = provenance
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        if value not in (None, "", {}):
+            return str(value)
+    return ""
+
+
+def machine_facts(runs: list[Run]) -> Iterator[Number]:
+    """Yield ``<scope>.machine.<fact>`` once per scope, and ``<scope>.<study>.<fact>`` for every run."""
+    for scope in dict.fromkeys(run.scope for run in runs):
+        run = next(run for run in runs if run.scope == scope)
+        facts = {name: fact(run.provenance, paths) for name, paths in FACTS.items()}
+        facts["kind"] = kind(run)
+        facts["name"] = device_name(run)
+        facts["id"] = run.machine
+        yield from (_text(run, f"{scope}.machine.{name}", text) for name, text in facts.items() if text)
+    for run in runs:
+        facts = {
+            "measured_on": run.measured_on or "unknown date",
+            "commit": fact(run.provenance, ("git.commit", "commit"))[:10],
+            "dataset": " and ".join(human(DATASETS, name) for name in _drawn(run)),
+            "synthetic": "yes" if any("synthetic-" in name for name in run.datasets) else "no",
+        }
+        yield from (
+            _text(run, f"{run.scope}.{run.study}.{name}", text) for name, text in facts.items() if text
+        )
+
+
+def kind(run: Run) -> str:
+    """Say whether a run measured on a GPU or a CPU: only a GPU has rows timed by device events."""
+    device_rows = run.rows["layer"].isin(["device", "device_hot"]) & run.rows["value"].notna()
+    return "gpu" if device_rows.any() else "cpu"
+
+
+def device_name(run: Run) -> str:
+    """Return the human name of what a run measured on."""
+    paths = FACTS["gpu"] if kind(run) == "gpu" else FACTS["cpu"]
+    name = fact(run.provenance, paths)
+    return machine_name(name) if name else human({}, run.machine)
+
+
+def shown_runs(runs: list[Run]) -> Iterator[Number]:
+    """Yield ``shown.<study>``: the machines, data sets and days of all runs of a study, for captions."""
+    for study in dict.fromkeys(run.study for run in runs):
+        chosen = [run for run in runs if run.study == study]
+        parts = [
+            f"{device_name(run)}{' (this machine)' if run.scope == HERE else ''}, "
+            f"{' and '.join(human(DATASETS, name) for name in _drawn(run))}, {run.measured_on or 'unknown date'}"
+            for run in chosen
+        ]
+        yield _text(chosen[0], f"shown.{study}", "; ".join(parts))
+
+
+def aliases(runs: list[Run]) -> Iterator[Number]:
+    """Yield ``alias.gpu`` and ``alias.cpu``: the reference machine of each kind, the first by name."""
+    for name in ("gpu", "cpu"):
+        found = sorted({run.scope for run in runs if run.role == "reference" and kind(run) == name})
+        if found:
+            run = next(run for run in runs if run.scope == found[0])
+            yield _text(run, f"alias.{name}", run.scope)
+
+
+def _drawn(run: Run) -> list[str]:
+    """Return the data sets of objects; the four generators and rows without data are not worth a caption."""
+    drawn = [name for name in run.datasets if name not in ("n/a", "none", "synthetic", "empty-kernel")]
+    return drawn or run.datasets
+
+
+def _text(run: Run, identifier: str, text: str) -> Number:
+    origin = (run.role, run.machine, "", run.source)
+    return make_number(identifier, origin, "provenance", "text", math.nan, text=text)

@@ -1,0 +1,42 @@
+"""The median of every group of rows, with its interval; single values as they are; unavailable rows as such."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from octopus.measure.statistics import median_interval
+from octopus.report.derive.samples import Group, groups, origin
+from octopus.report.numbers import Number, make_number
+from octopus.report.runs import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Rows whose block is an index and not a repetition: a median over them would mean nothing.
+_INDEXED = ("width_quantile", "height_quantile", "discarded_blocks")
+_PER_OBJECT = ("end_to_end", "build_metadata", "crop_resize_normalize")
+
+
+def medians(run: Run) -> Iterator[Number]:
+    """Yield the median of every method in every group, and its value per object where that is of use."""
+    for group, rows in groups(run):
+        if group.quantity in _INDEXED:
+            continue
+        for method, chosen in rows.groupby("method", sort=False):
+            yield from _median(run, group, str(method), chosen)
+
+
+def _median(run: Run, group: Group, method: str, rows: pd.DataFrame) -> Iterator[Number]:
+    first = rows.iloc[0]
+    where = (group.prefix(run, method), origin(run, group.dataset), group.selector(method))
+    note = "" if first["answer"] in ("same", "n/a") else str(first["answer"])
+    values = rows["value"].dropna().to_numpy()
+    if not values.size:
+        yield make_number(*where, first["unit"], float("nan"), text=note, note=note)
+        return
+    middle = median_interval(values)
+    yield make_number(*where, first["unit"], *middle[:3], note=note)
+    if first["unit"] == "ms" and group.n > 0 and group.quantity in _PER_OBJECT:
+        per_object = [1000 * end / group.n for end in middle[:3]]
+        yield make_number(f"{where[0]}.per_object", *where[1:], "us", *per_object, note="median / n")

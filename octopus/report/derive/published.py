@@ -1,0 +1,93 @@
+"""Numbers from the typed published tables."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from octopus.errors import InputError
+from octopus.report.numbers import Number, make_number
+from octopus.report.text import with_unit
+
+# One crop as the paper defines it: 3 channels of 224 x 224 pixels in float32.
+OUTPUT_BYTES = 3 * 224 * 224 * 4
+COLUMNS = ("quantity", "value", "low", "high", "unit", "source")
+
+
+def published_numbers(published_dir: str | Path) -> Iterator[Number]:
+    """Yield one number per row of ``data/published/*.csv``; the digits stay as printed.
+
+    Raises
+    ------
+    InputError
+        The folder holds no table, or a table lacks a column.
+    """
+    paths = sorted(Path(published_dir).glob("*.csv"))
+    if not paths:
+        raise InputError(f"No published tables (*.csv) in {published_dir}.")
+    for path in paths:
+        with open(path, newline="", encoding="utf-8") as stream:
+            reader = csv.DictReader(stream)
+            columns = tuple(reader.fieldnames or ())
+            if columns[-len(COLUMNS) :] != COLUMNS:
+                raise InputError(f"{path} must end with the columns {list(COLUMNS)}, found {list(columns)}.")
+            keys = columns[: -len(COLUMNS)]
+            yield from (_number(path, record, keys) for record in reader)
+
+
+def derived_numbers(numbers: Iterable[Number]) -> Iterator[Number]:
+    """Yield what follows from published values alone: the published kernels as a multiple of the write-only bound.
+
+    The bound is the output (float32, three channels) over the memory bandwidth stated for the Jetson.
+    """
+    known = {number.id: number for number in numbers}
+    bandwidth = known.get("published.machines.jetson-orin-nano.memory_bandwidth")
+    for identifier, crop in known.items():
+        match = re.fullmatch(r"published\.stage_timing\.n(\d+)\.published\.crop_resize", identifier)
+        if not match or bandwidth is None:
+            continue
+        normalize = known[f"{identifier.rpartition('.')[0]}.normalize"]
+        bound = int(match[1]) * OUTPUT_BYTES / (bandwidth.value * 1e6)
+        for name, unit, value in (
+            ("write_bound", "ms", bound),
+            ("times_write_bound", "ratio", (crop.value + normalize.value) / bound),
+        ):
+            key = f"published.derived.jetson-orin-nano.n{match[1]}.{name}"
+            note = f"{OUTPUT_BYTES} bytes per crop at {bandwidth.text}"
+            yield make_number(
+                key, ("published", "jetson-orin-nano", "", crop.source), crop.selector, unit, value, note=note
+            )
+
+
+def _number(path: Path, record: dict[str, str], keys: tuple[str, ...]) -> Number:
+    parts = [f"n{record[key]}" if key == "n" else record[key] for key in keys]
+    identifier = ".".join(["published", path.stem, *parts, record["quantity"]])
+    value, low, high = (float(record[key]) if record[key] else math.nan for key in ("value", "low", "high"))
+    origin = ("published", record.get("machine", ""), "", path.as_posix())
+    selector = ", ".join(f"{key}={record[key]}" for key in (*keys, "quantity"))
+    return make_number(
+        identifier,
+        origin,
+        selector,
+        record["unit"],
+        value,
+        low,
+        high,
+        text=_text(record),
+        note=record["source"],
+    )
+
+
+def _text(record: dict[str, str]) -> str:
+    """Show the printed digits: a value, a range, or a one-sided limit."""
+    low, high = record["low"], record["high"]
+    if record["value"]:
+        digits = record["value"]
+    elif low and high:
+        digits = f"{low}\u2013{high}"
+    else:
+        digits = f"≤ {high}" if high else f"≥ {low}"
+    return with_unit(digits, record["unit"])

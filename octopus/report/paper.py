@@ -1,0 +1,57 @@
+"""Typesetting the paper with the Typst compiler of the PyPI wheel: no TeX, no fonts and no packages from elsewhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from octopus.errors import DataError, InputError
+from octopus.report.literals import check_paper
+from octopus.report.numbers import Numbers
+
+MAIN = "octopus.typ"
+
+
+def build_paper(
+    paper_dir: str | Path, build_dir: str | Path, figures_dir: str | Path, out: str | Path
+) -> Path:
+    """Check the sources against the numbers and compile them to PDF.
+
+    Parameters
+    ----------
+    paper_dir : path
+        Folder of ``octopus.typ``.
+    build_dir : path
+        Folder of ``numbers.csv``, ``numbers.typ`` and ``tables/``.
+    figures_dir : path
+        Folder of the figures' PDF files.
+    out : path
+        The PDF to write (a ``.png`` with ``{p}`` in its name gives pages as pictures).
+
+    Raises
+    ------
+    InputError
+        The text holds a number that is not in ``numbers.csv``; each place is named.
+    DataError
+        Typst can't compile the paper.
+    """
+    import typst
+
+    problems = check_paper(paper_dir, Numbers.read(Path(build_dir) / "numbers.csv"))
+    if problems:
+        raise InputError(f"{len(problems)} numbers of the paper have no origin:\n" + "\n".join(problems))
+    paper, build, figures = (Path(path).resolve() for path in (paper_dir, build_dir, figures_dir))
+    # Typst reads nothing outside of its root; all paths are given as absolute ones below it.
+    root = Path(os.path.commonpath([paper, build, figures]))
+    inputs = {
+        name: f"/{path.relative_to(root).as_posix()}"
+        for name, path in (("build", build), ("figures", figures))
+    }
+    Path(out).parent.mkdir(parents=True, exist_ok=True)
+    try:
+        typst.compile(
+            str(paper / MAIN), output=str(out), root=str(root), sys_inputs=inputs, ignore_system_fonts=True
+        )
+    except (typst.TypstError, RuntimeError) as error:
+        raise DataError(f"Typst can't compile {paper / MAIN}: {error}") from error
+    return Path(out)

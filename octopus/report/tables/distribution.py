@@ -1,0 +1,103 @@
+"""Tables of the distribution study."""
+
+from __future__ import annotations
+
+from octopus.report.captions import kernel_layer, scope_title
+from octopus.report.labels import WORKLOADS, human
+from octopus.report.numbers import Number, Numbers
+from octopus.report.tables.writers import MISSING, Table
+from octopus.report.text import with_unit
+
+STUDY = "distribution"
+_PADDING = (("actual_bytes", "MiB"), ("padded_bytes", "MiB"), ("padding_waste", "percent"))
+_SCALE = {"bytes": 2.0**-20, "fraction": 100.0}
+
+
+def padding_waste(numbers: Numbers) -> Table:
+    """Published beside computed padding waste, with the verdict whether they print the same."""
+    scopes = numbers.scopes(STUDY)
+    rows: list[list[str] | str] = []
+    for workload in WORKLOADS:
+        scope = next((s for s in scopes if numbers.get(_padding_id(s, workload, "padding_waste"))), None)
+        if scope:
+            rows.append(_padding_row(numbers, scope, workload))
+    caption = (
+        "Bytes of 1000 crops as uint8 with three channels, stored as they are and padded to the largest, computed here "
+        "and as published. Identical: every printed digit agrees."
+    )
+    header = ["Sizes", "Actual", "Padded", "Waste", "Published", "Verdict"]
+    return Table("padding_waste", caption, header, rows, wide=True, text_columns=(0, 4, 5))
+
+
+def _padding_id(scope: str, workload: str, quantity: str) -> str:
+    return f"{scope}.{STUDY}.{workload}.n1000.padding.{quantity}.deterministic"
+
+
+def _padding_row(numbers: Numbers, scope: str, workload: str) -> list[str]:
+    computed = {quantity: numbers[_padding_id(scope, workload, quantity)] for quantity, _ in _PADDING}
+    printed = {
+        quantity: with_unit(str(round(number.value * _SCALE[number.unit])), unit)
+        for (quantity, unit), number in zip(_PADDING, computed.values(), strict=True)
+    }
+    published = {
+        quantity: numbers.text(key) for quantity, key in _published_ids(workload).items() if key in numbers
+    }
+    number = computed["padding_waste"]
+    return [
+        workload_name(workload, number),
+        *printed.values(),
+        ", ".join(published.values()) or MISSING,
+        _verdict(printed, published, number),
+    ]
+
+
+def _published_ids(workload: str) -> dict[str, str]:
+    if workload == "visdrone":
+        return {"padding_waste": "published.device_independent_facts.visdrone-sample.padding_waste"}
+    return {quantity: f"published.padding_waste.{workload}.n1000.{quantity}" for quantity, _ in _PADDING}
+
+
+def _verdict(printed: dict[str, str], published: dict[str, str], number: Number) -> str:
+    if not published:
+        return "not published"
+    if number.dataset.startswith("synthetic-"):
+        return "not comparable"
+    return "identical" if all(printed[key] == text for key, text in published.items()) else "differs"
+
+
+def workload_name(workload: str, number: Number) -> str:
+    """Return the name of a distribution, marked where its boxes are generated."""
+    name = human(WORKLOADS, workload)
+    return f"{name} (synthetic)" if number.synthetic else name
+
+
+def speed(numbers: Numbers) -> Table:
+    """Time of 1000 crops for each distribution of sizes."""
+    rows: list[list[str] | str] = []
+    for scope in numbers.scopes(STUDY):
+        rows.append(scope_title(numbers, scope, STUDY))
+        layer = kernel_layer(numbers, scope)
+        rows += [row for workload in WORKLOADS if (row := _speed_row(numbers, scope, workload, layer))]
+    caption = (
+        "Speed by size distribution, n = 1000: time of the kernels (crop, resize, normalise), speed-up over the "
+        "published ones, multiple of the write-only bound, and end to end."
+    )
+    header = ["Sizes", "Octopus", "Published", "Speed-up", "Over bound", "End to end"]
+    return Table("distribution_speed", caption, header, rows, wide=True)
+
+
+def _speed_row(numbers: Numbers, scope: str, workload: str, layer: str) -> list[str]:
+    prefix = f"{scope}.{STUDY}.{workload}.n1000"
+    kernel = f"{prefix}.octopus.crop_resize_normalize.{layer}"
+    first = numbers.get(kernel)
+    if first is None:
+        return []
+    ids = [
+        kernel,
+        f"{prefix}.published.crop_resize_normalize.{layer}",
+        f"{kernel}.speedup_over_published",
+        f"{kernel}.times_write-bound",
+        f"{prefix}.octopus.end_to_end.host",
+    ]
+    found = [numbers.get(key) for key in ids]
+    return [workload_name(workload, first), *(number.text if number else MISSING for number in found)]

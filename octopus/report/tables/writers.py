@@ -1,0 +1,116 @@
+"""One table, three formats: Typst for the paper, LaTeX (booktabs) and Markdown for other authors."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from octopus.report.macros import tex_text
+
+MISSING = "–"
+
+
+class Table(NamedTuple):
+    """A table as text.
+
+    Attributes
+    ----------
+    name : str
+        Identifier: file name and label.
+    caption : str
+    header : list of str
+    rows : list of (list of str, or str)
+        A row of cells; a string is a heading over the rows that follow.
+    wide : bool
+        Whether it needs the full width of a two-column page.
+    text_columns : tuple of int
+        Columns that hold text and are aligned left; all others hold numbers.
+    """
+
+    name: str
+    caption: str
+    header: list[str]
+    rows: list[list[str] | str]
+    wide: bool = False
+    text_columns: tuple[int, ...] = (0,)
+
+
+def typst(table: Table) -> str:
+    """Return a Typst figure with a label ``tab-<name>``."""
+    columns = len(table.header)
+    align = ", ".join("left" if index in table.text_columns else "right" for index in range(columns))
+    header = ", ".join(f"[*{_typst_text(cell)}*]" for cell in table.header)
+    lines = [_typst_row(row, columns) for row in table.rows]
+    placement = 'placement: auto, scope: "parent", ' if table.wide else ""
+    return (
+        f"#figure({placement}kind: table, caption: [{_typst_text(table.caption)}],\n"
+        f"  table(columns: {_typst_columns(table)}, align: ({align},), stroke: none,\n"
+        f"    table.hline(), table.header({header}), table.hline(stroke: 0.5pt),\n"
+        + "\n".join(f"    {line}" for line in lines)
+        + f"\n    table.hline(),\n  )\n) <tab-{table.name.replace('_', '-')}>\n"
+    )
+
+
+def latex(table: Table) -> str:
+    """Return a LaTeX table; needs the package booktabs."""
+    columns = len(table.header)
+    align = "".join("l" if index in table.text_columns else "r" for index in range(columns))
+    lines = []
+    for row in table.rows:
+        if isinstance(row, str):
+            lines.append(rf"\midrule \multicolumn{{{columns}}}{{l}}{{\emph{{{tex_text(row)}}}}} \\")
+        else:
+            lines.append(" & ".join(tex_text(cell) for cell in row) + r" \\")
+    star = "*" if table.wide else ""
+    header = " & ".join(rf"\textbf{{{tex_text(cell)}}}" for cell in table.header)
+    return "\n".join(
+        [
+            rf"\begin{{table{star}}}\centering",
+            rf"\caption{{{tex_text(table.caption)}}}\label{{tab:{table.name}}}",
+            rf"\begin{{tabular}}{{{align}}}\toprule",
+            rf"{header} \\ \midrule",
+            *lines,
+            rf"\bottomrule\end{{tabular}}\end{{table{star}}}",
+            "",
+        ]
+    )
+
+
+def markdown(table: Table) -> str:
+    """Return a Markdown table with its caption above."""
+    rule = " | ".join(":---" if index in table.text_columns else "---:" for index in range(len(table.header)))
+    lines = [f"{_markdown_text(table.caption)}", "", _markdown_row(table.header), f"| {rule} |"]
+    for row in table.rows:
+        cells = [f"**{row}**", *[""] * (len(table.header) - 1)] if isinstance(row, str) else row
+        lines.append(_markdown_row(cells))
+    return "\n".join(lines) + "\n"
+
+
+WRITERS = {".typ": typst, ".tex": latex, ".md": markdown}
+
+
+def _typst_columns(table: Table) -> str:
+    """Let long text wrap: text columns share what the number columns leave over, in a wide table."""
+    if not table.wide or len(table.text_columns) < 2:
+        return str(len(table.header))
+    widths = ["1fr" if index in table.text_columns else "auto" for index in range(len(table.header))]
+    widths[0] = "2fr"
+    return f"({', '.join(widths)})"
+
+
+def _typst_row(row: list[str] | str, columns: int) -> str:
+    if isinstance(row, str):
+        return f"table.cell(colspan: {columns}, align: left, inset: (top: 6pt))[_{_typst_text(row)}_],"
+    return " ".join(f"[{_typst_text(cell)}]," for cell in row)
+
+
+def _typst_text(text: str) -> str:
+    return re.sub(r"([\\#*_$@<>`~\[\]])", r"\\\1", text).replace("//", r"/\/")
+
+
+def _markdown_row(cells: list[str]) -> str:
+    return f"| {' | '.join(_markdown_text(cell) for cell in cells)} |"
+
+
+def _markdown_text(text: str) -> str:
+    return text.replace("|", r"\|")

@@ -1,0 +1,71 @@
+"""Numbers as a reader sees them: sensible digits and a unit."""
+
+from __future__ import annotations
+
+import math
+
+THIN_SPACE = "\u2009"
+SYMBOLS = {"us": "µs", "ratio": "×", "percent": "%", "fraction": "%", "count": "", "text": ""}
+_STEPS = {
+    # A value below the first bound is shown in the smaller unit, from the second bound on in the larger one.
+    "us": ((None, "us", 1.0), (1000.0, "ms", 1e-3)),
+    "ms": ((None, "us", 1e3), (0.1, "ms", 1.0), (1000.0, "s", 1e-3)),
+    "bytes": (
+        (None, "B", 1.0),
+        (1024.0, "KiB", 2.0**-10),
+        (2.0**20, "MiB", 2.0**-20),
+        (2.0**33, "GiB", 2.0**-30),
+    ),
+    "fraction": ((None, "percent", 100.0),),
+}
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Round to `digits` significant digits, without exponent, with thin spaces between thousands from 10 000 on.
+
+    Digits left of the point are never rounded away: 1234.4 is shown as 1234.
+    """
+    if not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    # Rounding first: 99.97 has its leading digit in the hundreds once it is rounded.
+    rounded = float(f"{value:.{digits - 1}e}")
+    places = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+    text = f"{value:.{places}f}"
+    if abs(value) >= 10_000:
+        text = f"{float(text):,.0f}".replace(",", THIN_SPACE)
+    return text.replace("-", "\u2212")
+
+
+def shown_unit(value: float, unit: str) -> tuple[str, float]:
+    """Return the unit that suits the size of `value` and the factor that brings it there."""
+    if unit not in _STEPS or not math.isfinite(value):
+        return unit, 1.0
+    _, name, factor = [step for step in _STEPS[unit] if step[0] is None or abs(value) >= step[0]][-1]
+    return name, factor
+
+
+def with_unit(digits: str, unit: str) -> str:
+    """Join digits and unit: a space, except before the multiplication sign."""
+    symbol = SYMBOLS.get(unit, unit)
+    return f"{digits}{symbol}" if symbol in ("", "×") else f"{digits} {symbol}"
+
+
+def quantity_text(value: float, unit: str) -> str:
+    """Format a value with its unit, as ``0.192 ms``; counts and pixels are exact."""
+    if unit in ("count", "px") and float(value).is_integer():
+        digits = f"{int(value):,}".replace(",", THIN_SPACE) if abs(value) >= 10_000 else str(int(value))
+        return with_unit(digits, unit)
+    name, factor = shown_unit(value, unit)
+    return with_unit(significant(value * factor), name)
+
+
+def interval_text(value: float, low: float, high: float, unit: str) -> str:
+    """Format an interval in the unit that suits its value, with digits enough to tell its ends apart."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return ""
+    name, factor = shown_unit(value, unit)
+    ends = [end * factor for end in (low, high)]
+    digits = next((d for d in (3, 4, 5) if significant(ends[0], d) != significant(ends[1], d)), 5)
+    return with_unit("\u2013".join(significant(end, digits) for end in ends), name)

@@ -134,15 +134,26 @@ def fetch(
         DataMode, typer.Option(help="auto: real data where it can be had, else the sample.")
     ] = DataMode.auto,
     mirror: Annotated[Path | None, typer.Option(envvar="OCTOPUS_MIRROR", help="Folder with copies.")] = None,
-    raw: Annotated[Path, typer.Option(help="Folder for the data and its receipt.")] = Path("data/raw"),
+    raw: Annotated[Path, typer.Option(help="Folder for the data.")] = Path("data/raw"),
+    receipt: Annotated[
+        Path | None, typer.Option(help="Receipt to write; by default RAW/DATASET.json.")
+    ] = None,
+    window: Annotated[
+        str | None, typer.Option(help="Sentinel-2: [column, row, width, height] or full.")
+    ] = None,
 ) -> None:
-    """Get a data set, check it against its pinned digest, and write its receipt into the raw folder."""
+    """Get a data set, check it against its pinned digest, and write its receipt."""
     from octopus.data.fetch import fetch as fetch_dataset
     from octopus.data.registry import load_registry
 
-    for name in load_registry() if dataset == "all" else [dataset]:
-        receipt = fetch_dataset(name, raw_dir=raw, mode=mode.value, mirror=mirror)
-        typer.echo(f"{name}: {receipt.dataset} ({receipt.source}) in {raw / receipt.path}")
+    names = list(load_registry()) if dataset == "all" else [dataset]
+    if receipt and len(names) > 1:
+        raise InputError("--receipt names one file, but all data sets are fetched; leave it out")
+    where = {"raw_dir": raw, "mode": mode.value, "mirror": mirror, "receipt": receipt}
+    for name in names:
+        part = {"window": yaml.safe_load(window)} if window and name.startswith("sentinel2") else {}
+        found = fetch_dataset(name, **where, **part)
+        typer.echo(f"{name}: {found.dataset} ({found.source})")
 
 
 @command(app)

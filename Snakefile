@@ -1,0 +1,28 @@
+# From data to paper: snakemake --cores 1
+# Rules are in workflow/rules, settings in config/config.yaml, and every step is an `octopus` command.
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config/config.yaml"
+
+
+report: "workflow/report/workflow.rst"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/studies.smk"
+include: "workflow/rules/report.smk"
+include: "workflow/rules/paper.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        rules.measured.input,
+        rules.paper.output,
+    message:
+        "Measured {MACHINE}; the paper is paper/build/octopus.pdf"

@@ -1,0 +1,42 @@
+# A study takes every core that Snakemake has, so that nothing else runs while it measures.
+
+
+rule stage_timing:
+    input:
+        rules.fetch_visdrone.output,
+    output:
+        multiext(f"{RESULTS}/stage_timing", rows=".csv", provenance=".json"),
+    log:
+        "logs/stage_timing.log",
+    threads: workflow.cores
+    params:
+        **study("stage_timing"),
+    message:
+        "Study: where the time of one batch goes, on {MACHINE}"
+    shell:
+        "octopus measure stage_timing {params.settings:q}"
+        " --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log:q}"
+
+
+rule distribution:
+    input:
+        rules.fetch_visdrone.output,
+    output:
+        multiext(f"{RESULTS}/distribution", rows=".csv", provenance=".json"),
+    log:
+        "logs/distribution.log",
+    threads: workflow.cores
+    params:
+        **study("distribution"),
+    message:
+        "Study: what the distribution of box sizes costs, on {MACHINE}"
+    shell:
+        "octopus measure distribution {params.settings:q}"
+        " --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log:q}"
+
+
+rule measured:
+    input:
+        expand(f"{RESULTS}/{{study}}.{{part}}", study=STUDIES, part=["csv", "json"]),
+    message:
+        "All studies are measured on {MACHINE}"

@@ -3,9 +3,10 @@
 ``registry``        one row of ``config/datasets.tsv`` per data set
 ``fetch``           real data from the raw folder, a mirror or the network, else the generated sample
 ``receipt``         what was fetched, from where, and its digest
+``*_source``        the ways to get each data set, over ``download`` and ``archive``
 ``visdrone``        annotations, the pool of boxes and the canonical frame
 ``sentinel2``       a band or a window of it, reflectance, pixel digest
-``synthetic``       the sample: a drone-like frame, a pool of boxes, a Greenland-like band
+``synthetic``       the sample: a drone-like frame (``drone_scene``), a pool of boxes (``size_table``), a band
 ``distributions``   the published box generators, padding waste, satellite tiles
 ``workload``        the frame and the boxes that a study measures
 """

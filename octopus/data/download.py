@@ -29,7 +29,8 @@ BACKOFF = 1.0
 """Seconds before the second attempt; doubled before each further one."""
 RETRY_STATUS = frozenset({404, 408, 429, 500, 502, 503, 504})
 """404 is among them because object stores answer it now and then for objects that exist."""
-CHUNK = 1 << 20
+CHUNK = 1 << 16
+"""Bytes per write; what a broken connection had sent of an unfinished chunk is lost."""
 
 
 class _BrokenTransferError(Exception):
@@ -179,5 +180,8 @@ def _is_unreachable(error: requests.RequestException) -> bool:
 
 def _root_cause(error: BaseException) -> str:
     """The innermost reason of a requests error, in words: its own text is a nest of reprs."""
-    reason = getattr(error.args[0] if error.args else None, "reason", None) or error
-    return str(reason).rpartition(": ")[2] or type(error).__name__
+    while error.args and isinstance(error.args[0], BaseException):
+        error = error.args[0]
+    if isinstance(error, MaxRetryError) and error.reason is not None:
+        return str(error.reason).partition(": ")[2] or type(error.reason).__name__
+    return str(error.args[0]) if error.args else type(error).__name__

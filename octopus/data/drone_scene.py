@@ -55,8 +55,17 @@ def paint_scene(boxes: NDArray[np.int32], frame: tuple[int, int], random: Random
     return _add_texture(image, random)
 
 
-def fractal_noise(height: int, width: int, random: RandomState, octaves: int) -> Image:
-    """Smooth noise: the sum of random grids of 4, 8, 16 ... cells across, with amplitudes 1, 1/2, 1/4 ...
+def fractal_noise(
+    height: int, width: int, random: RandomState, octaves: int, cells: int = 4, roughness: float = 0.5
+) -> Image:
+    """Fractal noise: a sum of enlarged random grids, each twice as fine as the one before.
+
+    Parameters
+    ----------
+    cells
+        Cells across the coarsest grid.
+    roughness
+        Amplitude of each grid relative to the one before: 0.5 is smooth, 0.8 rough.
 
     Returns
     -------
@@ -65,9 +74,8 @@ def fractal_noise(height: int, width: int, random: RandomState, octaves: int) ->
     """
     noise = np.zeros((height, width), dtype=np.float32)
     for octave in range(octaves):
-        cells = 4 << octave
-        grid = random.standard_normal((cells, cells)).astype(np.float32)
-        noise += cv2.resize(grid, (width, height), interpolation=cv2.INTER_CUBIC) / (1 << octave)
+        grid = random.standard_normal((cells << octave,) * 2).astype(np.float32)
+        noise += cv2.resize(grid, (width, height), interpolation=cv2.INTER_CUBIC) * roughness**octave
     return (noise - noise.mean()) / noise.std()
 
 

@@ -65,7 +65,7 @@ def fetch(
     Raises
     ------
     DataError
-        Mode ``real`` and the data can't be had (the message lists what was tried), or `raw_dir` can't be written.
+        In mode ``real`` the data can't be had (the message lists what was tried); `raw_dir` can't be written.
     InputError
         An unknown mode, or a window that is none.
     """
@@ -127,9 +127,9 @@ def _real_or_sample(
     reason = "; ".join(faults)
     if mode == "real":
         raise DataError(
-            f"asked for the real data set {dataset.name}, and found none ({reason}). Connect to the internet; "
-            f"or put {dataset.filename} or {dataset.mirror} into a folder and name it as the mirror (--mirror "
-            f"or {MIRROR_VARIABLE}); or allow the sample with the data mode 'auto' or 'sample'"
+            f"asked for the real data set {dataset.name}, and found none ({reason}). Connect to the "
+            f"internet; or put {dataset.filename} or {dataset.mirror} into a folder and name it with --mirror "
+            f"or {MIRROR_VARIABLE}; or allow the sample with the data mode 'auto' or 'sample'"
         )
     logger.warning(
         "SYNTHETIC DATA: the real data set %s can't be had, the generated sample takes its place. %s",

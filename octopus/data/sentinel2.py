@@ -25,8 +25,8 @@ from octopus.errors import DataError
 
 SCENE = "S2A_22WEV_20190723_0_L2A"
 SCENE_SIZE = 10980
-SCENE_TRANSFORM = Affine(10.0, 0.0, 499980.0, 0.0, -10.0, 7500000.0)
-"""Upper left corner and 10 m pixels of the scene's grid, UTM zone 22N (EPSG:32622)."""
+SCENE_LEFT, SCENE_TOP, PIXEL = 499_980.0, 7_500_000.0, 10.0
+"""The scene's upper left corner and the side of its pixels, in metres."""
 SCENE_CRS = "EPSG:32622"
 ATTRIBUTION = "Contains modified Copernicus Sentinel data 2019, processed by ESA"
 NODATA = 0
@@ -102,7 +102,7 @@ def read_band(path_or_url: str | Path, window: Window | None = None) -> Band:
             _check_band(source, path_or_url)
             inside = None if window is None else locate(window, source, path_or_url)
             pixels = source.read(1, window=inside)
-            transform = source.transform if inside is None else source.window_transform(inside)
+            transform = source.transform if window is None else window_transform(window)
             nodata = NODATA if source.nodata is None else int(source.nodata)
             attribution = source.tags().get("TIFFTAG_COPYRIGHT", ATTRIBUTION)
             return Band(pixels, nodata, transform, str(source.crs), attribution)
@@ -126,8 +126,8 @@ def write_band(path: str | Path, band: Band) -> Path:
 
 def locate(window: Window, source: DatasetReader, name: str | Path) -> RasterWindow:
     """The scene window as a window of `source`; raises `DataError` when the file does not hold all of it."""
-    left, top = ~SCENE_TRANSFORM * (source.transform.c, source.transform.f)
-    left, top = round(left), round(top)
+    left = round((source.transform.c - SCENE_LEFT) / PIXEL)
+    top = round((SCENE_TOP - source.transform.f) / PIXEL)
     col, row = window.col - left, window.row - top
     if col < 0 or row < 0 or col + window.width > source.width or row + window.height > source.height:
         raise DataError(
@@ -136,6 +136,11 @@ def locate(window: Window, source: DatasetReader, name: str | Path) -> RasterWin
             f"{left}..{left + source.width} and rows {top}..{top + source.height}"
         )
     return RasterWindow(col, row, window.width, window.height)
+
+
+def window_transform(window: Window) -> Affine:
+    """Affine map from a scene window's (column, row) to metres in the scene's reference system."""
+    return Affine(PIXEL, 0.0, SCENE_LEFT + PIXEL * window.col, 0.0, -PIXEL, SCENE_TOP - PIXEL * window.row)
 
 
 def pixel_digest(pixels: NDArray[np.uint16]) -> str:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from rasterio import Affine
-
 from octopus.data.download import check_reachable, download
 from octopus.data.registry import Dataset
 from octopus.data.sentinel2 import (
     FULL_SCENE,
+    NODATA,
     PINNED_WINDOW,
     SCENE,
     SCENE_CRS,
-    SCENE_TRANSFORM,
     Band,
     Window,
     pixel_digest,
     read_band,
+    window_transform,
     write_band,
 )
 from octopus.data.source import Found, new_path, require
@@ -77,9 +76,9 @@ class Sentinel2Source:
 
     def generated(self) -> Found:
         """Generate a band with the window's size and georeference."""
-        transform = SCENE_TRANSFORM * Affine.translation(self.window.col, self.window.row)
         pixels = greenland_band(self.window.height, self.window.width)
-        band = Band(pixels, 0, transform, SCENE_CRS, "Synthetic: generated, no satellite data")
+        transform = window_transform(self.window)
+        band = Band(pixels, NODATA, transform, SCENE_CRS, "Synthetic: generated, no satellite data")
         target = self.raw_dir / self.synthetic_name / self._file_name("synthetic")
         return self._write(target, band)
 

@@ -85,8 +85,8 @@ def write_drone_sample(root: str | Path, seed: int = 42) -> Path:
 def greenland_band(height: int = 1000, width: int = 1000, seed: int = 42) -> NDArray[np.uint16]:
     """A red band that looks like the Greenland ice sheet in summer: ice, snow patches, dark melt lakes.
 
-    Brightness follows the real window (mean about 4760, 1 % below 1700, 1 % above 7500, no value 0, which is
-    'nodata').
+    Brightness follows the real window: mean about 4760, about 1 % dark water and 1 % bright snow, and no 0,
+    which would mean 'no data'.
 
     Returns
     -------
@@ -94,12 +94,11 @@ def greenland_band(height: int = 1000, width: int = 1000, seed: int = 42) -> NDA
         Digital numbers as in Sentinel-2 L2A; reflectance times 10,000.
     """
     random = RandomState(seed)
-    ice = 4700 + 750 * fractal_noise(height, width, random, octaves=8)
-    relief = fractal_noise(height, width, random, octaves=5)
-    ice += 2600 * _rise(relief, 1.9)
-    lakes = _rise(-relief, 2.3)
-    band = ice * (1 - lakes) + (250 + 60 * random.standard_normal((height, width))) * lakes
-    return np.clip(band, 1, 10000).astype(np.uint16)
+    ice = 4700 + 800 * fractal_noise(height, width, random, octaves=7, roughness=0.7)
+    relief = fractal_noise(height, width, random, octaves=6, cells=6)
+    ice += 2400 * _rise(relief, 2.0)
+    ice *= 1 - 0.95 * _rise(-relief, 2.1)
+    return np.clip(ice, 1, 10_000).astype(np.uint16)
 
 
 def _rise(values: NDArray[np.float32], start: float) -> NDArray[np.float32]:

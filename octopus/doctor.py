@@ -1,0 +1,222 @@
+"""What this machine has, one finding per thing that a run may need; a missing one says what would provide it.
+
+Every check stands alone, and one that breaks becomes a finding itself, so that the doctor always answers.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from octopus.config import MIRROR_VARIABLE
+
+OK, MISSING, BROKEN = "ok", "missing", "broken"
+MARKS = {OK: "[green]ok[/]", MISSING: "[yellow]missing[/]", BROKEN: "[red]broken[/]"}
+RAW = Path("data/raw")
+FREE_BYTES_NEEDED = 2 * 10**9
+GPU_EXTRA = 'pip install -c requirements.lock -e ".[cuda13]" (cuda12 with requirements-cuda12.lock)'
+PEER_EXTRA = 'pip install -c requirements.lock -e ".[peers]"'
+PEERS = {
+    "opencv-python-headless": "",
+    "torch": PEER_EXTRA,
+    "torchvision": PEER_EXTRA,
+    "onnxruntime": PEER_EXTRA,
+}
+RAPL = Path("/sys/class/powercap")
+HWMON = Path("/sys/class/hwmon")
+
+
+class Finding(NamedTuple):
+    """One line of the diagnosis.
+
+    Attributes
+    ----------
+    part
+        Heading: machine, device, backend, data, peer, sensor or storage.
+    name, state
+        What was looked for; ``ok``, ``missing`` or ``broken``.
+    detail
+        What was found, or why nothing was.
+    remedy
+        What would provide it; empty where nothing is missing.
+    """
+
+    part: str
+    name: str
+    state: str
+    detail: str
+    remedy: str = ""
+
+
+def diagnose() -> list[Finding]:
+    """Run every check; an exception inside one becomes a finding."""
+    findings: list[Finding] = []
+    for check in CHECKS:
+        part = check.__name__.removeprefix("_")
+        try:
+            findings.extend(check())
+        except Exception as error:  # the doctor must answer also on a machine that nobody foresaw
+            text = f"{type(error).__name__}: {error}"
+            findings.append(Finding(part, "check", BROKEN, text, "please report this as a bug"))
+    return findings
+
+
+def render(findings: list[Finding], console: Console) -> None:
+    """Print the findings as a table, grouped by part."""
+    table = Table("part", "what", "state", "found", "what would provide it", title="octopus doctor")
+    previous = ""
+    for finding in findings:
+        if previous and finding.part != previous:
+            table.add_section()
+        part = "" if finding.part == previous else finding.part
+        cells = [_plain(cell) for cell in (part, finding.name, finding.detail, finding.remedy)]
+        table.add_row(cells[0], cells[1], MARKS[finding.state], cells[2], cells[3])
+        previous = finding.part
+    console.print(table)
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", r"\[")
+
+
+def _machine() -> Iterator[Finding]:
+    from octopus.measure.machine import available_cores, cpu_model, machine_id
+
+    yield Finding("machine", "CPU", OK, f"{cpu_model()}, {available_cores()} cores usable")
+    yield Finding("machine", "system", OK, f"{platform.system()} {platform.release()}, {platform.machine()}")
+    yield Finding("machine", "Python", OK, platform.python_version())
+    yield Finding("machine", "results folder", OK, f"data/results/{machine_id('auto')}")
+
+
+def _device() -> Iterator[Finding]:
+    from octopus.backends import cuda
+    from octopus.measure.machine import machine_facts
+
+    why = cuda.missing()
+    if why:
+        remedy = f"an NVIDIA GPU with its driver; then {GPU_EXTRA}"
+        yield Finding("device", "GPU", MISSING, why, remedy)
+        return
+    for fact, value in (machine_facts("cuda")["gpu"] or {}).items():
+        yield Finding("device", fact.replace("_", " "), OK, str(value))
+
+
+def _backend() -> Iterator[Finding]:
+    yield _package("backend", "numba", "pip install -c requirements.lock -e .")
+    for name in ("numba-cuda", "cuda-core", "cuda-toolkit"):
+        yield _package("backend", name, GPU_EXTRA)
+
+
+def _data() -> Iterator[Finding]:
+    from octopus.data.receipt import read_receipt
+    from octopus.data.registry import load_registry
+
+    mirror = os.environ.get(MIRROR_VARIABLE)
+    for name, dataset in load_registry().items():
+        receipt = RAW / f"{name}.json"
+        if receipt.is_file():
+            found = read_receipt(receipt)
+            yield Finding("data", name, OK, f"{found.dataset} in {RAW} (source: {found.source})")
+        elif mirror and _holds(Path(mirror), dataset.filename, dataset.mirror):
+            yield Finding("data", name, OK, f"in the mirror {mirror}")
+        else:
+            remedy = f"octopus fetch {name} (network), or {MIRROR_VARIABLE}=<folder with {dataset.filename}>"
+            yield Finding("data", name, MISSING, f"reachable only by download from {dataset.url}", remedy)
+
+
+def _holds(mirror: Path, filename: str, unpacked: str) -> bool:
+    return (mirror / filename).is_file() or any(mirror.glob(unpacked))
+
+
+def _peer() -> Iterator[Finding]:
+    for name, remedy in PEERS.items():
+        yield _package("peer", name, remedy or "pip install -c requirements.lock -e .")
+
+
+def _sensor() -> Iterator[Finding]:
+    yield _nvml()
+    yield _ina3221()
+    yield _rapl()
+
+
+def _nvml() -> Finding:
+    """The GPU's energy counter, by a successful reading: NVML may initialise and then support nothing."""
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        energy = pynvml.nvmlDeviceGetTotalEnergyConsumption(pynvml.nvmlDeviceGetHandleByIndex(0))
+    except Exception as error:  # no package, no library, no GPU, no support: the text says which
+        remedy = "an NVIDIA GPU since Volta, and an extra (cuda12 or cuda13)"
+        return Finding("sensor", "NVML energy counter", MISSING, str(error), remedy)
+    return Finding("sensor", "NVML energy counter", OK, f"reads {energy} mJ")
+
+
+def _ina3221() -> Finding:
+    chips = [path.parent for path in HWMON.glob("*/name") if "ina3221" in _read(path)]
+    readable = [chip for chip in chips if any(_read(file) for file in chip.glob("curr*_input"))]
+    if readable:
+        return Finding("sensor", "INA3221 (hwmon)", OK, ", ".join(map(str, readable)))
+    detail = "present, but its currents can't be read" if chips else "no such chip"
+    return Finding(
+        "sensor", "INA3221 (hwmon)", MISSING, detail, "a Jetson board, read permission on its hwmon files"
+    )
+
+
+def _rapl() -> Finding:
+    counters = sorted(RAPL.glob("*/energy_uj"))
+    if any(_read(file) for file in counters):
+        return Finding("sensor", "RAPL", OK, f"{len(counters)} counters")
+    detail = "present, but only root may read it" if counters else "no counters"
+    return Finding(
+        "sensor", "RAPL", MISSING, detail, f"a bare-metal x86 CPU, read permission on {RAPL}/*/energy_uj"
+    )
+
+
+def _storage() -> Iterator[Finding]:
+    from octopus.backends.cache import cache_dir
+
+    folder = cache_dir()
+    files = sum(1 for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    state = OK if os.access(nearest, os.W_OK) else MISSING
+    remedy = "" if state == OK else "OCTOPUS_CACHE_DIR=<a folder that you may write to>"
+    yield Finding("storage", "kernel cache", state, f"{folder}, {files} files", remedy)
+    free = shutil.disk_usage(".").free
+    enough = free >= FREE_BYTES_NEEDED
+    remedy = "" if enough else f"about {FREE_BYTES_NEEDED / 1e9:.0f} GB for packages, data and results"
+    yield Finding("storage", "disk", OK if enough else MISSING, f"{free / 1e9:.1f} GB free", remedy)
+
+
+def _package(part: str, name: str, remedy: str) -> Finding:
+    try:
+        return Finding(part, name, OK, version(name))
+    except PackageNotFoundError:
+        return Finding(part, name, MISSING, "not installed", remedy)
+
+
+def _read(path: Path) -> str:
+    """The text of a file, empty when it can't be read."""
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    _machine,
+    _device,
+    _backend,
+    _data,
+    _peer,
+    _sensor,
+    _storage,
+)

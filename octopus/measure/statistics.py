@@ -1,0 +1,276 @@
+"""Intervals, verdicts and fits over blocks; all deterministic: the same samples give the same numbers.
+
+The unit of inference is the block. A comparison is the median of the per-block ratio with a percentile
+bootstrap interval (Kalibera & Jones, "Rigorous benchmarking in reasonable time", 2013), never the ratio of
+two summaries; pairing removes whatever slowed the whole block. ``tests/measure/test_statistics.py`` checks
+the coverage of the intervals by simulation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from octopus.errors import InputError
+
+MIN_BLOCKS = 20
+RESAMPLES = 2000
+EQUAL_WITHIN = 0.02
+Verdict = Literal["faster", "slower", "equal", "ambiguous"]
+
+
+class Interval(NamedTuple):
+    """A median, its confidence interval (NaN for a single block), and the number of blocks."""
+
+    value: float
+    low: float
+    high: float
+    count: int
+
+    @property
+    def relative_halfwidth(self) -> float:
+        """Half the width of the interval as a fraction of the value; infinite where there is no interval."""
+        width = (self.high - self.low) / 2
+        return width / abs(self.value) if math.isfinite(width) and self.value else math.inf
+
+
+class Comparison(NamedTuple):
+    """How long one method takes, as a multiple of another's time.
+
+    Attributes
+    ----------
+    ratio, low, high : float
+        Median over the blocks of time(a) / time(b), and its 95 % interval. Below 1, a is the faster one.
+    verdict : {"faster", "slower", "equal", "ambiguous"}
+        Of a against b.
+    text : str
+        The verdict in words, with the interval, the number of blocks and the noise floor.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    verdict: Verdict
+    text: str
+
+
+class Slope(NamedTuple):
+    """A straight line through medians, with its fit error.
+
+    Attributes
+    ----------
+    value, low, high : float
+        Slope (unit of y per unit of x) and its 95 % interval.
+    intercept : float
+        Value of the line at x = 0, in the unit of y.
+    r2 : float
+        Share of the variance of the medians that the line explains.
+    residual : float
+        Root mean square distance of the medians from the line, in the unit of y.
+    """
+
+    value: float
+    low: float
+    high: float
+    intercept: float
+    r2: float
+    residual: float
+
+
+def median_interval(
+    x: Sequence[float] | np.ndarray, confidence: float = 0.95, seed: int = 0, resamples: int = RESAMPLES
+) -> Interval:
+    """Return the median of `x` with its percentile bootstrap interval.
+
+    Parameters
+    ----------
+    x : array_like, shape (blocks,)
+        Finite samples, one per block.
+    confidence : float
+        Coverage of the interval, between 0 and 1.
+    seed : int
+        Seed of the resampling.
+    resamples : int
+        Number of bootstrap samples.
+
+    Raises
+    ------
+    InputError
+        There are no samples, or some are not finite.
+    """
+    samples = _samples(x, "x")
+    value = float(np.median(samples))
+    if samples.size < 2:
+        return Interval(value, math.nan, math.nan, int(samples.size))
+    low, high = _percentiles(_bootstrap_medians(samples, np.random.default_rng(seed), resamples), confidence)
+    return Interval(value, low, high, int(samples.size))
+
+
+def ratio_interval(
+    a: Sequence[float] | np.ndarray,
+    b: Sequence[float] | np.ndarray,
+    confidence: float = 0.95,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> Interval:
+    """Return the median of the per-block ratio a / b with its bootstrap interval.
+
+    Parameters
+    ----------
+    a, b : array_like, shape (blocks,)
+        Positive samples of two methods; the same position is the same block.
+
+    Raises
+    ------
+    InputError
+        The lengths differ, or a sample is not finite or not positive.
+    """
+    top, bottom = _samples(a, "a"), _samples(b, "b")
+    if top.size != bottom.size:
+        raise InputError(
+            f"Paired samples need the same blocks: a has {top.size} of them, b has {bottom.size}."
+        )
+    if (top <= 0).any() or (bottom <= 0).any():
+        raise InputError("A ratio of times needs positive times; a sample is zero or negative.")
+    return median_interval(top / bottom, confidence, seed, resamples)
+
+
+def noise_floor(a: Sequence[float] | np.ndarray, again: Sequence[float] | np.ndarray) -> float:
+    """Return the difference that this set-up reports between a method and itself.
+
+    It is the end of the interval of a / again that lies farther from 1, as a fraction: 0.013 says that
+    differences up to 1.3 % are seen where there are none. NaN with fewer than 20 blocks.
+    """
+    interval = ratio_interval(a, again)
+    if interval.count < MIN_BLOCKS:
+        return math.nan
+    return math.expm1(max(abs(math.log(interval.low)), abs(math.log(interval.high))))
+
+
+def compare(
+    a: Sequence[float] | np.ndarray,
+    b: Sequence[float] | np.ndarray,
+    noise_floor: float = 0.0,
+    equal_within: float = EQUAL_WITHIN,
+) -> Comparison:
+    """Judge the times `a` against the times `b` of the same blocks.
+
+    ``equal``: the whole interval lies within ``equal_within`` of 1, and so does the noise floor. ``faster``
+    and ``slower``: the whole interval lies beyond the noise floor. Everything else, and anything on fewer
+    than 20 blocks or without a noise floor (NaN), is ``ambiguous``.
+    """
+    interval = ratio_interval(a, b)
+    verdict = _verdict(interval, noise_floor, equal_within)
+    return Comparison(*interval[:3], verdict, _verdict_text(interval, verdict, noise_floor, equal_within))
+
+
+def slope(
+    x: Sequence[float] | np.ndarray,
+    y: Sequence[float] | np.ndarray,
+    confidence: float = 0.95,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> Slope:
+    """Fit a line through the medians of y at each x; the slope over launches is the cost of one launch.
+
+    The interval comes from resampling the samples within each x. It holds the spread of the samples, not a
+    bend of the curve: `r2` and `residual` tell of that.
+
+    Parameters
+    ----------
+    x, y : array_like, shape (samples,)
+        One entry per sample; an x is repeated as often as it was measured. At least two different x.
+
+    Raises
+    ------
+    InputError
+        The lengths differ, a sample is not finite, or there are fewer than two different x.
+    """
+    xs, ys = _samples(x, "x"), _samples(y, "y")
+    levels = np.unique(xs)
+    if xs.size != ys.size or levels.size < 2:
+        raise InputError(
+            f"A slope needs x and y of one length and two different x; found {xs.size} and {ys.size} "
+            f"samples at {levels.size} different x."
+        )
+    groups = [ys[xs == level] for level in levels]
+    medians = np.array([np.median(group) for group in groups])
+    value, intercept = _line(levels, medians)
+    rng = np.random.default_rng(seed)
+    draws = np.stack([_bootstrap_medians(group, rng, resamples) for group in groups], axis=-1)
+    sampled = all(group.size > 1 for group in groups)
+    low, high = _percentiles(_line(levels, draws)[0], confidence) if sampled else (math.nan, math.nan)
+    errors = medians - (value * levels + intercept)
+    spread = float(((medians - medians.mean()) ** 2).sum())
+    r2 = 1 - float((errors**2).sum()) / spread if spread else math.nan
+    return Slope(float(value), low, high, float(intercept), r2, float(np.sqrt((errors**2).mean())))
+
+
+def _samples(x: Sequence[float] | np.ndarray, name: str) -> np.ndarray:
+    samples = np.asarray(x, dtype=np.float64).reshape(-1)
+    if not samples.size or not np.isfinite(samples).all():
+        missing = int(samples.size - np.isfinite(samples).sum())
+        raise InputError(
+            f"Samples {name} must be finite and at least one; {missing} of {samples.size} are not finite."
+        )
+    return samples
+
+
+def _bootstrap_medians(samples: np.ndarray, rng: np.random.Generator, resamples: int) -> np.ndarray:
+    """Return the medians, shape (resamples,), of samples drawn with replacement.
+
+    Ranks are drawn and partitioned instead of values: small integers, several times faster than floats.
+    """
+    size = samples.size
+    kind = np.uint16 if size <= 1 << 16 else np.uint32
+    ranks = rng.integers(0, size, (resamples, size), dtype=kind)
+    below, above = (size - 1) // 2, size // 2
+    ranks.partition((below, above), axis=1)
+    ordered = np.sort(samples)
+    return (ordered[ranks[:, below]] + ordered[ranks[:, above]]) / 2
+
+
+def _percentiles(draws: np.ndarray, confidence: float) -> tuple[float, float]:
+    if not 0 < confidence < 1:
+        raise InputError(f"The confidence must lie between 0 and 1, found {confidence}.")
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(draws, (tail, 1 - tail))
+    return float(low), float(high)
+
+
+def _line(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return slope and intercept of least squares over the last axis of y."""
+    centred = x - x.mean()
+    value = (y * centred).sum(axis=-1) / (centred**2).sum()
+    return value, y.mean(axis=-1) - value * x.mean()
+
+
+def _verdict(interval: Interval, noise: float, equal_within: float) -> Verdict:
+    if interval.count < MIN_BLOCKS or math.isnan(noise):
+        return "ambiguous"
+    if noise <= equal_within and 1 / (1 + equal_within) <= interval.low and interval.high <= 1 + equal_within:
+        return "equal"
+    if interval.high < 1 / (1 + noise):
+        return "faster"
+    return "slower" if interval.low > 1 + noise else "ambiguous"
+
+
+def _verdict_text(interval: Interval, verdict: Verdict, noise: float, equal_within: float) -> str:
+    """Put the verdict in words; speed-ups are the inverse of the ratio of times."""
+    facts = f"{interval.count} blocks, noise floor {noise:.1%}"
+    times = f"[{1 / interval.high:.3g}, {1 / interval.low:.3g}]"
+    if verdict == "faster":
+        return f"{1 / interval.value:.3g} times as fast, 95 % {times} ({facts})"
+    if verdict == "slower":
+        return f"{interval.value:.3g} times as slow, 95 % [{interval.low:.3g}, {interval.high:.3g}] ({facts})"
+    if verdict == "equal":
+        return f"equal within {equal_within:.0%}, ratio of times {interval.value:.3f} ({facts})"
+    if interval.count < MIN_BLOCKS:
+        return f"ambiguous: {interval.count} blocks are too few, {MIN_BLOCKS} are needed"
+    if math.isnan(noise):
+        return "ambiguous: there is no noise floor to judge by"
+    interval_text = f"95 % [{interval.low:.3g}, {interval.high:.3g}]"
+    return f"ambiguous: ratio of times {interval.value:.3g}, {interval_text} ({facts})"

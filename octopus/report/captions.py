@@ -7,9 +7,11 @@ from octopus.report.runs import HERE
 
 
 def scope_name(numbers: Numbers, scope: str) -> str:
-    """Return a machine's name, marked when it is the one that this report was made on."""
+    """Return a machine's name; where this machine's run is shown too, say which is which."""
     name = numbers.text(f"{scope}.machine.name", scope)
-    return f"{name} (this machine)" if scope == HERE else name
+    if scope == HERE:
+        return f"{name} (this machine)"
+    return f"{name} (reference)" if numbers.text(f"{HERE}.machine.id") else name
 
 
 def scope_title(numbers: Numbers, scope: str, study: str) -> str:

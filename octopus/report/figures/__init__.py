@@ -1,6 +1,15 @@
-"""The figures, one file each; ``NAMES`` lists them and ``draw`` writes one as PDF and PNG."""
+"""The figures, one file each; ``NAMES`` lists them and ``draw`` writes one as PDF and PNG.
+
+A figure is a module with ``STUDY`` (whose runs it shows) and ``figure(numbers) -> Figure``. To add one, write the
+module and add its name here.
+"""
 
 from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from octopus.errors import InputError
 
 NAMES = (
     "stage_breakdown",
@@ -10,3 +19,39 @@ NAMES = (
     "launch_overhead",
     "temporal_jitter",
 )
+
+
+def draw(name: str, numbers: str | Path, out_stem: str | Path) -> tuple[Path, Path]:
+    """Draw a figure and return the paths of its PDF and PNG.
+
+    Parameters
+    ----------
+    name : str
+        One of ``NAMES``.
+    numbers : path
+        ``numbers.csv``.
+    out_stem : path
+        Where to write, without suffix.
+
+    Raises
+    ------
+    InputError
+        There is no such figure, or no run of its study.
+    """
+    import matplotlib as mpl
+
+    from octopus.report.captions import is_synthetic
+    from octopus.report.figures import style
+    from octopus.report.numbers import Numbers
+
+    if name not in NAMES:
+        raise InputError(f"There is no figure {name!r}; the figures are {', '.join(NAMES)}.")
+    module = import_module(f"{__name__}.{name}")
+    known = Numbers.read(numbers)
+    if not known.scopes(module.STUDY):
+        raise InputError(f"The figure {name} needs a run of the study {module.STUDY}; {numbers} has none.")
+    with mpl.rc_context(style.RC):
+        figure = module.figure(known)
+        shown = known.text(f"shown.{module.STUDY}")
+        area = style.finish(figure, f"Measured on: {shown}.", is_synthetic(known, module.STUDY))
+    return style.save(figure, Path(out_stem), area)

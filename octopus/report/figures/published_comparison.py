@@ -1,0 +1,146 @@
+"""The published values beside what was measured: stages, speed-ups, distance from the write bound, bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from octopus.report.captions import counts, kernel_layer, scope_name
+from octopus.report.figures import style
+from octopus.report.labels import PUBLISHED_MACHINES, QUANTITIES
+from octopus.report.numbers import Numbers
+
+STUDY = "stage_timing"
+JETSON_LABEL = "Jetson Orin Nano, published"
+_N = 1000
+_STAGES = (
+    ("build_metadata", "published", QUANTITIES["build_metadata"]),
+    ("upload_metadata", "published", QUANTITIES["upload_metadata"]),
+    ("crop_resize", "published", QUANTITIES["crop_resize"]),
+    ("normalize", "published", QUANTITIES["normalize"]),
+    ("end_to_end", "published", "End to end, one launch"),
+    ("end_to_end", "n-launches", "End to end, N launches"),
+    ("end_to_end", "octopus", "End to end, Octopus"),
+)
+
+
+class Look(NamedTuple):
+    """How a machine is drawn."""
+
+    scope: str
+    label: str
+    marker: str
+    color: str
+
+
+def figure(numbers: Numbers) -> Figure:
+    """Draw four panels; hollow marks are published, filled ones measured."""
+    looks = [
+        Look(scope, scope_name(numbers, scope), marker, color)
+        for scope, marker, color in zip(
+            numbers.scopes(STUDY), style.MACHINE_MARKERS, style.MACHINE_COLORS, strict=False
+        )
+    ]
+    result, axes = style.new_figure(5.6, 2, 2)
+    _stages(axes[0, 0], numbers, looks)
+    _speedups(axes[0, 1], numbers, looks)
+    _bound(axes[1, 0], numbers, looks)
+    _bandwidth(axes[1, 1], numbers, looks)
+    style.bottom_legend([axes[0, 0], axes[0, 1]], 2)
+    return result
+
+
+def _stages(axis: Axes, numbers: Numbers, looks: list[Look]) -> None:
+    rows = range(len(_STAGES))
+    keys = [f"published.stage_timing.n{_N}.{method}.{quantity}" for quantity, method, _ in _STAGES]
+    values = [numbers.value(key) * 1000 / _N for key in keys]
+    axis.plot(values, rows, "P", color=style.BLACK, markerfacecolor="white", markersize=7, label=JETSON_LABEL)
+    for look in looks:
+        keys = [_key(numbers, look.scope, quantity, method) for quantity, method, _ in _STAGES]
+        values = [numbers.value(key) * 1000 / _N for key in keys]
+        axis.plot(values, rows, look.marker, color=look.color, alpha=0.85, label=look.label)
+    axis.set_yticks(rows, [name for *_, name in _STAGES])
+    axis.invert_yaxis()
+    axis.set(xscale="log", xlabel="Time per box (µs)")
+    axis.set_title(f"Stages, {_N} boxes")
+
+
+def _key(numbers: Numbers, scope: str, quantity: str, method: str) -> str:
+    kernel = quantity in ("crop_resize", "normalize", "crop_resize_normalize")
+    layer = kernel_layer(numbers, scope) if kernel else "host"
+    return f"{scope}.{STUDY}.visdrone.n{_N}.{method}.{quantity}.{layer}"
+
+
+def _speedups(axis: Axes, numbers: Numbers, looks: list[Look]) -> None:
+    """Draw the speed-up over N launches: of one launch with the published kernels, and of Octopus (dashed)."""
+    found = numbers.matching(r"published\.stage_timing\.n(\d+)\.published\.speedup_over_n-launches")
+    points = sorted((int(match[1]), number.value) for match, number in found)
+    axis.plot(*zip(*points, strict=True), "P-", color=style.BLACK, markerfacecolor="white", markersize=7)
+    for look in looks:
+        for method, dashes in (("published", "-"), ("octopus", "--")):
+            key = f"{look.scope}.{STUDY}.visdrone.n{{}}.{method}.end_to_end.host.speedup_over_n-launches"
+            line = [(n, value) for n in counts(numbers, look.scope) if (value := numbers.get(key.format(n)))]
+            axis.plot(
+                [n for n, _ in line], [number.value for _, number in line], look.marker + dashes, color=look.color
+            )
+    axis.axhline(1, color=style.GREY, linewidth=0.8)
+    axis.set(xscale="log", yscale="log", xlabel="Boxes (dashed: Octopus)")
+    style.plain_log(axis.xaxis)
+    style.plain_log(axis.yaxis)
+    axis.set_title("Speed-up over N launches")
+
+
+def _bound(axis: Axes, numbers: Numbers, looks: list[Look]) -> None:
+    bars = list(_bound_bars(numbers, looks))
+    for position, (_, value, color, filled) in enumerate(bars):
+        axis.barh(position, value, color=color if filled else "white", edgecolor=color, height=0.6)
+        axis.annotate(
+            f"{value:.3g}×", (value, position), (3, 0), textcoords="offset points", va="center", fontsize=6.5
+        )
+    axis.set_yticks(range(len(bars)), [name for name, *_ in bars], fontsize=6)
+    axis.invert_yaxis()
+    axis.set(xscale="log", xlabel="Kernel time / time to write the output")
+    axis.set_xlim(1, max(value for _, value, *_ in bars) * 2.2)
+    style.plain_log(axis.xaxis)
+    axis.grid(axis="y", visible=False)
+    axis.set_title(f"Above the write bound, {_N} boxes")
+
+
+def _bound_bars(numbers: Numbers, looks: list[Look]) -> Iterator[tuple[str, float, str, bool]]:
+    published = numbers.value(f"published.derived.jetson-orin-nano.n{_N}.times_write_bound")
+    yield "Jetson, published", published, style.BLACK, False
+    for look in looks:
+        layer = kernel_layer(numbers, look.scope)
+        prefix = f"{look.scope}.{STUDY}.visdrone.n{_N}"
+        ours = numbers.get(f"{prefix}.octopus.crop_resize_normalize.{layer}.times_write-bound")
+        theirs = numbers.get(f"{prefix}.octopus.crop_resize_normalize.{layer}.speedup_over_published")
+        if ours and theirs:
+            yield f"{look.label},\npublished kernels", ours.value * theirs.value, look.color, False
+        if ours:
+            yield f"{look.label},\nOctopus", ours.value, look.color, True
+
+
+def _bandwidth(axis: Axes, numbers: Numbers, looks: list[Look]) -> None:
+    bars = [
+        (f"{name}, stated", numbers.value(f"published.machines.{key}.memory_bandwidth"), style.BLACK, False)
+        for key, name in PUBLISHED_MACHINES.items()
+    ]
+    for look in looks:
+        value = numbers.value(f"{look.scope}.{STUDY}.bandwidth.write")
+        bars.append((f"{look.label},\nwrite", value, look.color, True))
+    bars = [bar for bar in bars if bar[1] == bar[1]]
+    for position, (_, value, color, filled) in enumerate(bars):
+        axis.barh(position, value, color=color if filled else "white", edgecolor=color, height=0.6)
+        axis.annotate(
+            f"{value:.4g}", (value, position), (3, 0), textcoords="offset points", va="center", fontsize=6.5
+        )
+    axis.set_yticks(range(len(bars)), [name for name, *_ in bars], fontsize=6)
+    axis.invert_yaxis()
+    axis.set(xscale="log", xlabel="Stated or measured (GB/s)")
+    axis.set_xlim(1, max(value for _, value, *_ in bars) * 5)
+    style.plain_log(axis.xaxis)
+    axis.grid(axis="y", visible=False)
+    axis.set_title("Bandwidth")

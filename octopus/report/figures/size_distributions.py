@@ -1,0 +1,120 @@
+"""The sizes of the boxes, what padding them would waste, and how fast each distribution is."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from octopus.report.captions import kernel_layer, scope_name
+from octopus.report.figures import style
+from octopus.report.labels import SHORT_METHODS, WORKLOADS, human
+from octopus.report.numbers import Number, Numbers
+
+STUDY = "distribution"
+_METHODS = ("octopus", "published", "write-bound")
+
+
+def figure(numbers: Numbers) -> Figure:
+    """Draw sizes and waste above, one panel of times per machine below."""
+    scopes = numbers.scopes(STUDY)
+    result, _ = style.new_figure(5.6)
+    result.clear()
+    top, bottom = result.subfigures(2, 1, height_ratios=(1.15, 1))
+    sizes, waste = top.subplots(1, 2, width_ratios=(1.15, 1))
+    _sizes(sizes, numbers, scopes)
+    _waste(waste, numbers, scopes)
+    panels = bottom.subplots(1, len(scopes), squeeze=False, sharey=True)[0]
+    for axis, scope in zip(panels, scopes, strict=True):
+        _speed(axis, numbers, scope)
+    style.bottom_legend(list(panels), len(_METHODS))
+    return result
+
+
+def _workloads(numbers: Numbers, scope: str) -> list[tuple[str, Number]]:
+    """Return the distributions of a run with the number that tells whether they are synthetic."""
+    keys = [(name, f"{scope}.{STUDY}.{name}.n1000.padding.padding_waste.deterministic") for name in WORKLOADS]
+    return [(name, number) for name, key in keys if (number := numbers.get(key))]
+
+
+def _label(workload: str, number: Number) -> str:
+    return f"{human(WORKLOADS, workload)} (synthetic)" if number.synthetic else human(WORKLOADS, workload)
+
+
+def _sizes(axis: Axes, numbers: Numbers, scopes: list[str]) -> None:
+    """Draw the cumulative distribution of widths (solid) and heights (dotted); it is the same on every machine."""
+    scope = scopes[0]
+    for workload, number in _workloads(numbers, scope):
+        for side, dashes in (("width", "-"), ("height", ":")):
+            found = numbers.matching(rf"{scope}\.{STUDY}\.{workload}\.boxes\.{side}\.p(\d+)")
+            points = sorted((int(match[1]), quantile.value) for match, quantile in found)
+            label = _label(workload, number) if side == "width" else None
+            # The temporal boxes are the long-tail ones, so their line is thin and lies on top.
+            width = 0.8 if workload == "temporal" else 1.6
+            axis.plot(
+                [size for _, size in points],
+                [percent for percent, _ in points],
+                dashes,
+                color=style.WORKLOAD_COLORS[workload],
+                linewidth=width,
+                label=label,
+            )
+    axis.set(xscale="log", xlabel="Width (solid) and height (dotted) of a box (px)", ylabel="Boxes (%)")
+    style.plain_log(axis.xaxis)
+    axis.set_xticks([16, 32, 64, 128, 256, 512])
+    axis.set_xticks([], minor=True)
+    axis.set_title("Sizes")
+    axis.figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=7)
+
+
+def _waste(axis: Axes, numbers: Numbers, scopes: list[str]) -> None:
+    """Draw actual bytes and what padding adds, with the share wasted; a mark where it was published."""
+    shown = _workloads(numbers, scopes[0])
+    for position, (workload, number) in enumerate(shown):
+        prefix = f"{scopes[0]}.{STUDY}.{workload}.n1000.padding"
+        actual, padded = (
+            numbers.value(f"{prefix}.{quantity}.deterministic") / 2**20 for quantity in ("actual_bytes", "padded_bytes")
+        )
+        axis.barh(position, actual, color=style.WORKLOAD_COLORS[workload], height=0.6)
+        axis.barh(
+            position,
+            padded - actual,
+            left=actual,
+            color="white",
+            edgecolor=style.WORKLOAD_COLORS[workload],
+            hatch="////",
+            height=0.6,
+            linewidth=0.8,
+        )
+        published = numbers.text(f"published.padding_waste.{workload}.n1000.padding_waste")
+        text = number.text + (f"\n(published {published})" if published else "")
+        axis.annotate(text, (padded, position), (3, 0), textcoords="offset points", va="center", fontsize=6.5)
+    axis.set_yticks(range(len(shown)), [human(WORKLOADS, workload) for workload, _ in shown])
+    axis.invert_yaxis()
+    axis.grid(axis="y", visible=False)
+    axis.set_xlim(0, axis.get_xlim()[1] * 1.25)
+    axis.set(xlabel="1000 crops as uint8 (MiB): full, and padding (hatched)")
+    axis.set_title("Padding to the largest, share wasted")
+
+
+def _speed(axis: Axes, numbers: Numbers, scope: str) -> None:
+    shown, layer = _workloads(numbers, scope), kernel_layer(numbers, scope)
+    for method in _METHODS:
+        keys = [f"{scope}.{STUDY}.{name}.n1000.{method}.crop_resize_normalize.{layer}" for name, _ in shown]
+        points = [(position, number) for position, key in enumerate(keys) if (number := numbers.get(key))]
+        if not points:
+            continue
+        measured = [number for _, number in points]
+        axis.errorbar(
+            [number.value for number in measured],
+            [position for position, _ in points],
+            xerr=style.errors(measured),
+            fmt="|" if method == "write-bound" else style.METHOD_MARKERS[method],
+            markersize=10 if method == "write-bound" else 4.5,
+            color=style.METHOD_COLORS[method],
+            label=human(SHORT_METHODS, method),
+        )
+    axis.set_yticks(range(len(shown)), [human(WORKLOADS, workload) for workload, _ in shown])
+    axis.invert_yaxis()
+    axis.set(xscale="log", xlabel="Kernels, 1000 boxes (ms)")
+    style.plain_log(axis.xaxis)
+    style.title(axis, scope_name(numbers, scope))

@@ -1,0 +1,152 @@
+"""How every figure looks: one palette, one set of sizes, one way to save."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.transforms import Bbox
+
+from octopus.report.numbers import Number
+
+# Okabe and Ito, "Color Universal Design" (2008): told apart with any colour vision.
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+GREY, LIGHT = "#6E6E6E", "#D9D9D9"
+
+METHOD_COLORS = {
+    "octopus": BLUE,
+    "published": ORANGE,
+    "n-launches": VERMILION,
+    "n-launches-fused": PURPLE,
+    "opencv": GREEN,
+    "write-bound": GREY,
+    "cuda-core-launch": BLUE,
+    "numba-dispatch": VERMILION,
+    "kernel-call": BLUE,
+}
+METHOD_MARKERS = {"octopus": "o", "published": "s", "n-launches": "^", "n-launches-fused": "v", "opencv": "D"}
+STAGE_COLORS = {
+    "build_metadata": PURPLE,
+    "upload_metadata": YELLOW,
+    "crop_resize": ORANGE,
+    "normalize": SKY,
+    "crop_resize_normalize": BLUE,
+    "rest": LIGHT,
+}
+WORKLOAD_COLORS = {
+    "uniform": ORANGE,
+    "long-tail": SKY,
+    "bimodal": GREEN,
+    "temporal": BLACK,
+    "visdrone": VERMILION,
+}
+# Machines are told apart by marker, filled when measured and hollow when published.
+MACHINE_MARKERS = ("o", "s", "D", "^", "v")
+MACHINE_COLORS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)
+
+WIDTH = 7.2  # inches: the text width of the paper
+RC = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.5,
+    "legend.frameon": False,
+    "legend.fontsize": 7.5,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "octopus",
+}
+
+
+def new_figure(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
+    """Return a figure of the paper's width and its axes (always a 2-D array).
+
+    Figures are made without pyplot, so that drawing changes no global state and needs no display.
+    """
+    with mpl.rc_context(RC):
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        # A legend outside of the axes is only kept clear of them within a subfigure.
+        axes = figure.subfigures().subplots(rows, columns, squeeze=False, **options)
+    return figure, axes
+
+
+def finish(figure: Figure, footer: str, synthetic: bool) -> Bbox:
+    """Write below the figure what it shows, stamp it where data are synthetic, and return the area to save.
+
+    Footer and stamp lie outside of the laid-out figure, so they can't cover anything.
+    """
+    width, height = figure.get_size_inches()
+    text = textwrap.fill(footer, 120)
+    figure.text(0.005, -0.04 / height, text, fontsize=6.5, color=GREY, va="top")
+    below, above = 0.08 + 0.12 * (text.count("\n") + 1), 0.0
+    if synthetic:
+        above = 0.24
+        style = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": VERMILION}
+        note = "synthetic: generated data stand in for VisDrone on this machine"
+        figure.text(
+            0.99, 1 + 0.12 / height, note, ha="right", va="center", fontsize=7, color=VERMILION, bbox=style
+        )
+    return Bbox([[0, -below], [width, height + above]])
+
+
+def save(figure: Figure, stem: Path, area: Bbox) -> tuple[Path, Path]:
+    """Save as PDF (vector, without a date, so that equal data give equal files) and PNG."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    pdf, png = stem.with_suffix(".pdf"), stem.with_suffix(".png")
+    with mpl.rc_context(RC):
+        figure.savefig(pdf, metadata={"CreationDate": None}, bbox_inches=area)
+        figure.savefig(png, dpi=200, bbox_inches=area)
+    return pdf, png
+
+
+def title(axis: Axes, text: str, width: int = 26) -> None:
+    """Set a title that wraps, for panels that stand side by side."""
+    axis.set_title(textwrap.fill(text, width))
+
+
+def errors(numbers: list[Number], scale: float = 1.0) -> list[list[float]]:
+    """Return distances from the value to both ends of the interval, as matplotlib wants; zero without interval."""
+    ends = [
+        (number.value - number.low, number.high - number.value) if number.low == number.low else (0.0, 0.0)
+        for number in numbers
+    ]
+    return [[max(0.0, scale * low) for low, _ in ends], [max(0.0, scale * high) for _, high in ends]]
+
+
+def bottom_legend(axes: list[Axes], columns: int) -> None:
+    """Put one legend for all axes below them, each label once."""
+    entries: dict[str, Any] = {}
+    for axis in axes:
+        handles, labels = axis.get_legend_handles_labels()
+        for handle, label in zip(handles, labels, strict=True):
+            entries.setdefault(label, handle)
+    axes[0].figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns)
+
+
+def plain_log(axis: Any) -> None:
+    """Label a logarithmic axis with plain numbers; over less than two decades also between the powers of ten."""
+    low, high = sorted(axis.get_view_interval())
+    steps = (1.0, 2.0, 5.0) if low > 0 and high / low < 100 else (1.0,)
+    axis.set_major_locator(LogLocator(subs=steps))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())

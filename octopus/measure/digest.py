@@ -15,8 +15,8 @@ from typing import Any
 from octopus.errors import InputError
 from octopus.measure._files import repository_root
 
-# Where files lie doesn't change what is measured, and these paths are of one machine only.
-LOCAL_KEYS = frozenset({"mirror", "raw_dir", "results_dir", "reference_dir"})
+# Where files lie, and the folder's name, don't change what is measured; paths are of one machine only.
+LOCAL_KEYS = frozenset({"mirror", "raw_dir", "results_dir", "reference_dir", "machine"})
 _GENERATED = {".pyc", ".pyo", ".so", ".pyd", ".nbi", ".nbc"}
 
 

@@ -27,7 +27,7 @@ class Receipt:
     sha256
         Digest of the content, as defined for the data set.
     source
-        ``download``, ``mirror`` or ``generated``.
+        ``download``, ``mirror``, ``generated``, or ``raw folder`` for data that lay there with no receipt.
     reason
         Why the sample was taken; empty for real data.
     fetched_at

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from octopus.data.drone_scene import fractal_noise, paint_scene
 from octopus.data.size_table import draw_sizes, read_size_table
-from octopus.data.visdrone import CANONICAL_FRAME, POOL_FILES
+from octopus.data.visdrone import CANONICAL_FRAME, POOL_FILES, SIZE_HEADER, SIZE_TABLE
 from octopus.errors import DataError
 
 POOL_SIZE = 2045
@@ -76,8 +76,8 @@ def write_drone_sample(root: str | Path, seed: int = 42) -> Path:
     for stem, boxes in zip(stems, parts, strict=True):
         (root / "annotations" / f"{stem}.txt").write_text(_annotation_text(boxes), encoding="ascii")
     width, height = CANONICAL_FRAME
-    table = ["stem,width,height", *(f"{stem},{width},{height}" for stem in stems)]
-    (root / "image_sizes.csv").write_text("\n".join(table) + "\n", encoding="ascii")
+    table = [SIZE_HEADER, *(f"{stem},{width},{height}" for stem in stems)]
+    (root / SIZE_TABLE).write_text("\n".join(table) + "\n", encoding="ascii")
     _write_jpeg(root / "images" / f"{stems[0]}.jpg", drone_frame(parts[0], seed))
     return root
 

@@ -27,6 +27,7 @@ POOL_FILES = 50
 SMALLEST, LARGEST = 16, 320
 """The pool keeps boxes whose sides, in pixels of the canonical frame, lie in this closed range."""
 COLUMNS = 8
+SIZE_TABLE, SIZE_HEADER = "image_sizes.csv", "stem,width,height"
 CATEGORIES = 12
 """0 is 'ignored region', 1..10 the object classes, 11 'others'."""
 
@@ -67,14 +68,11 @@ def annotation_files(root: str | Path) -> list[Path]:
 def image_sizes(root: str | Path) -> dict[str, tuple[int, int]]:
     """Width and height in pixels per image stem, from the JPEG headers, else from ``image_sizes.csv``."""
     root = Path(root)
-    sizes: dict[str, tuple[int, int]] = {}
-    table = root / "image_sizes.csv"
-    if table.is_file():
-        with table.open(encoding="utf-8", newline="") as file:
-            sizes = {row["stem"]: (int(row["width"]), int(row["height"])) for row in csv.DictReader(file)}
+    table = root / SIZE_TABLE
+    sizes = _read_sizes(table) if table.is_file() else {}
     sizes.update({image.stem: _header_size(image) for image in sorted((root / "images").glob("*.jpg"))})
     if not sizes:
-        raise DataError(f"{root} has neither images/*.jpg nor image_sizes.csv; fetch visdrone-val again")
+        raise DataError(f"{root} has neither images/*.jpg nor {SIZE_TABLE}; fetch visdrone-val again")
     return sizes
 
 
@@ -139,18 +137,32 @@ def category_counts(root: str | Path) -> NDArray[np.int64]:
 
 
 def content_digest(root: str | Path) -> str:
-    """SHA-256 over all annotation files and the canonical frame's file, unpacked.
+    """SHA-256 over what the loaders read: all annotations, every image's size, the canonical frame's file.
 
-    It is the digest of the list that the shell prints with (first: the first stem in sorted order)
-    ``LC_ALL=C sha256sum annotations/*.txt images/<first>.jpg | sha256sum``.
+    It is the same for an archive and for a mirror with a table of sizes: the digest of the list that
+    ``LC_ALL=C sha256sum annotations/*.txt image_sizes.csv images/<first stem>.jpg`` prints when the table of
+    sizes is sorted and has Unix line ends.
     """
     root = Path(root)
-    listing = "".join(
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(root).as_posix()}\n"
-        for path in [*annotation_files(root), frame_path(root)]
-        if path.is_file()
-    )
-    return hashlib.sha256(listing.encode()).hexdigest()
+    contents = {f"annotations/{path.name}": path.read_bytes() for path in annotation_files(root)}
+    sizes = sorted(image_sizes(root).items())
+    rows = [SIZE_HEADER, *(f"{stem},{width},{height}" for stem, (width, height) in sizes)]
+    contents[SIZE_TABLE] = "".join(f"{row}\n" for row in rows).encode()
+    frame = frame_path(root)
+    contents[f"images/{frame.name}"] = frame.read_bytes() if frame.is_file() else b""
+    listing = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items())
+    return hashlib.sha256("".join(listing).encode()).hexdigest()
+
+
+def _read_sizes(table: Path) -> dict[str, tuple[int, int]]:
+    try:
+        with table.open(encoding="utf-8", newline="") as file:
+            rows = csv.DictReader(file)
+            if ",".join(rows.fieldnames or ()) != SIZE_HEADER:
+                raise ValueError(f"the header {rows.fieldnames}")
+            return {row["stem"]: (int(row["width"]), int(row["height"])) for row in rows}
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{table}: expected rows of {SIZE_HEADER}, found {error}") from error
 
 
 def _header_size(path: Path) -> tuple[int, int]:

@@ -9,9 +9,9 @@ from octopus.data.download import download, find_fault
 from octopus.data.registry import Dataset
 from octopus.data.source import Found, copy_files, new_path, require
 from octopus.data.synthetic import write_drone_sample
-from octopus.data.visdrone import content_digest
+from octopus.data.visdrone import SIZE_TABLE, content_digest
 
-LAYOUT = ("annotations/*.txt", "images/*.jpg", "image_sizes.csv")
+LAYOUT = ("annotations/*.txt", "images/*.jpg", SIZE_TABLE)
 
 
 class VisDroneSource:

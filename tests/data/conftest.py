@@ -25,9 +25,8 @@ collect_ignore = [] if (MIRROR / "visdrone_val").is_dir() else ["test_real_data.
 
 
 @pytest.fixture(autouse=True)
-def no_mirror_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests name their mirror themselves, and never wait between attempts."""
-    monkeypatch.delenv("OCTOPUS_MIRROR", raising=False)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attempts follow each other at once."""
     monkeypatch.setattr(download, "BACKOFF", 0.0)
 
 

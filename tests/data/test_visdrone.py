@@ -118,12 +118,30 @@ def test_broken_image_names_the_file(tmp_path):
 
 
 def test_content_digest_is_that_of_the_checksum_list(tmp_path):
-    root = make_root(tmp_path, {"b": "", "a": "1,2,3,4,1,4,0,0\n"}, images=[("a", 8, 8), ("b", 8, 8)])
+    sizes = [("a", 8, 8), ("b", 640, 480)]
+    root = make_root(tmp_path, {"b": "", "a": "1,2,3,4,1,4,0,0\n"}, sizes, images=[("a", 8, 8)])
     listing = "".join(
         f"{hashlib.sha256((root / name).read_bytes()).hexdigest()}  {name}\n"
-        for name in ("annotations/a.txt", "annotations/b.txt", "images/a.jpg")
+        for name in ("annotations/a.txt", "annotations/b.txt", "image_sizes.csv", "images/a.jpg")
     )
     assert visdrone.content_digest(root) == hashlib.sha256(listing.encode()).hexdigest()
+
+
+def test_content_digest_does_not_care_where_sizes_come_from(tmp_path):
+    images = [("a", 8, 8), ("b", 16, 24)]
+    bare = make_root(tmp_path / "bare", {"a": "", "b": ""}, images=images)
+    before = visdrone.content_digest(bare)
+    (bare / "images" / "b.jpg").unlink()
+    (bare / "image_sizes.csv").write_text("stem,width,height\nb,16,24\n")
+    assert visdrone.content_digest(bare) == before
+
+
+@pytest.mark.parametrize("text", ["a,1,2\n", "stem,width,height\na,1\n", "stem,width,height\na,1,x\n"])
+def test_malformed_size_table_names_the_file(tmp_path, text):
+    root = make_root(tmp_path, {"a": ""})
+    (root / "image_sizes.csv").write_text(text)
+    with pytest.raises(DataError, match=r"image_sizes\.csv: expected rows of stem,width,height"):
+        visdrone.image_sizes(root)
 
 
 def test_content_digest_notices_each_change(drone_root, tmp_path):
@@ -132,6 +150,9 @@ def test_content_digest_notices_each_change(drone_root, tmp_path):
     assert visdrone.content_digest(root) == before
     last = visdrone.annotation_files(root)[-1]
     last.write_text(last.read_text().replace("1,4,0,0", "1,5,0,0"))
-    changed = visdrone.content_digest(root)
+    digests = {before, visdrone.content_digest(root)}
+    table = root / "image_sizes.csv"
+    table.write_text(table.read_text().replace("1920,1080", "1921,1080"))
+    digests.add(visdrone.content_digest(root))
     visdrone.frame_path(root).unlink()
-    assert len({before, changed, visdrone.content_digest(root)}) == 3
+    assert len(digests | {visdrone.content_digest(root)}) == 4

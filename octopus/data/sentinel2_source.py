@@ -69,7 +69,11 @@ class Sentinel2Source:
         whole = self.raw_dir / self.dataset.filename
         expected = {"size": self.dataset.size, "sha256": self.dataset.sha256}
         download(self.dataset.url, whole, progress=self.progress, **expected)
-        self._prove(whole)
+        try:
+            self._prove(whole)
+        except DataError:
+            whole.unlink()  # the publisher states no SHA-256, so nothing else would ever fetch it again
+            raise
         self.file.parent.mkdir(parents=True, exist_ok=True)
         os.replace(whole, self.file)
         return Found(self.file, pixel_digest(read_band(self.file).pixels))

@@ -190,6 +190,15 @@ class TestSentinel2:
         assert (receipt.source, receipt.sha256) == ("download", pixel_digest(pixels))
         assert entries(tmp_path / "raw") == ["sentinel2-b04", "sentinel2-b04.json"]
 
+    def test_damaged_whole_band_is_not_kept(self, scene, tmp_path, server, monkeypatch):
+        mirror, dataset, _ = scene
+        monkeypatch.setattr("octopus.data.sentinel2_source.FULL_SCENE", SURROUNDINGS)
+        url = server.put("B04.tif", (mirror / "sentinel2" / "clip.tif").read_bytes())
+        wrong = replace(dataset, url=url, content_sha256="0" * 64)
+        with pytest.raises(DataError, match="not the expected scene"):
+            get(wrong, tmp_path, window=SURROUNDINGS, mode="real")
+        assert entries(tmp_path / "raw") == []
+
     def test_nothing_at_hand_gives_a_georeferenced_sample(self, scene, tmp_path):
         receipt = get(scene[1], tmp_path, window=[100, 200, 64, 32])
         assert receipt.dataset == "synthetic-sentinel2" and receipt.synthetic

@@ -1,0 +1,91 @@
+"""The command line is a thin shell with readable errors."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from octopus import __version__, doctor
+from octopus.cli import app
+
+
+def octopus(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def test_version() -> None:
+    assert octopus("--version").output.strip() == f"octopus {__version__}"
+
+
+@pytest.mark.parametrize(
+    "command", ["doctor", "config", "fetch", "measure", "validate", "report numbers", "report promote"]
+)
+def test_every_command_has_help(command: str) -> None:
+    result = octopus(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert "Usage" in result.output
+
+
+def test_config_prints_every_default(root: Path) -> None:
+    result = octopus("config", "--config", str(root / "config/quick.yaml"), "--set", "seed=7")
+    values = yaml.safe_load(result.stdout)
+    assert (values["seed"], values["measure"]["max_blocks"], values["sentinel2"]["window"][0]) == (7, 4, 9760)
+
+
+def test_an_error_is_one_paragraph_and_exit_code_1(root: Path) -> None:
+    result = octopus("config", "--config", str(root / "config/config.yaml"), "--set", "device=gpu")
+    assert result.exit_code == 1
+    assert "device: Input should be 'auto', 'cpu' or 'cuda'" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_validate_refuses_what_is_no_result(tmp_path: Path) -> None:
+    result = octopus("validate", str(tmp_path / "notes.txt"))
+    assert result.exit_code == 1
+    assert "neither rows (.csv) nor provenance (.json)" in re.sub(r"\s+", " ", result.stderr)
+
+
+def test_unknown_data_set_names_the_known_ones(tmp_path: Path) -> None:
+    result = octopus("fetch", "imagenet", "--raw", str(tmp_path))
+    assert result.exit_code == 1
+    assert "visdrone-val" in result.stderr
+
+
+def test_doctor_table_and_json_say_the_same() -> None:
+    table, listed = octopus("doctor"), octopus("doctor", "--json")
+    findings = json.loads(listed.stdout)
+    assert table.exit_code == listed.exit_code == 0
+    assert {finding["part"] for finding in findings} >= {"machine", "device", "backend", "data", "sensor"}
+    assert all(finding["part"] in table.output for finding in findings)
+
+
+def test_doctor_says_what_would_provide_each_missing_thing() -> None:
+    findings = doctor.diagnose()
+    assert [item for item in findings if item.state == doctor.BROKEN] == []
+    assert [item for item in findings if item.state == doctor.MISSING and not item.remedy] == []
+
+
+def test_doctor_survives_a_check_that_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def _sensor() -> None:
+        raise RuntimeError("unforeseen [machine]")
+
+    monkeypatch.setattr(doctor, "CHECKS", (_sensor, doctor._storage))
+    broken, *others = doctor.diagnose()
+    assert (broken.part, broken.state) == ("sensor", doctor.BROKEN)
+    assert "unforeseen [machine]" in broken.detail
+    assert [item.part for item in others] == ["storage", "storage"]
+    assert octopus("doctor").exit_code == 0
+
+
+def test_doctor_sees_the_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OCTOPUS_MIRROR", str(tmp_path))
+    (tmp_path / "VisDrone2019-DET-val.zip").touch()
+    found = {item.name: item for item in doctor.diagnose() if item.part == "data"}
+    assert found["visdrone-val"].state == doctor.OK
+    assert "OCTOPUS_MIRROR" in found["sentinel2-b04"].remedy

@@ -1,0 +1,36 @@
+"""Imports go down only, and the top package stays light."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+HEAVY = ("numba", "pandas", "matplotlib", "rasterio", "cv2", "cuda", "scipy", "torch")
+
+
+def python(code: str, root: Path) -> str:
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_modules_import_only_from_floors_below(root: Path) -> None:
+    command = [Path(sys.executable).parent / "lint-imports", "--no-cache"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_module_stands_on_a_floor(root: Path) -> None:
+    contracts = (root / "pyproject.toml").read_text()
+    modules = {path.stem for path in (root / "octopus").iterdir() if path.name[0] not in "_."}
+    assert [name for name in sorted(modules) if f"octopus.{name}" not in contracts] == []
+
+
+def test_importing_octopus_loads_nothing_heavy(root: Path) -> None:
+    code = "import sys, octopus; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    assert set(python(code, root).split()).isdisjoint(HEAVY)
+
+
+def test_help_of_the_command_line_loads_nothing_heavy(root: Path) -> None:
+    code = "import sys, octopus.cli; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    assert set(python(code, root).split()).isdisjoint(HEAVY)

@@ -151,9 +151,9 @@ class CropPlan:
         self._out = interop.empty_like_family(self._model, shape, dtype) if allocate else None
         self._frame_on_gpu = self._out_on_gpu = None
         if self.device == "cpu":
-            self._engine = CpuEngine(self.spec)
+            self.engine = CpuEngine(self.spec)
             return
-        self._engine = CudaEngine(self.spec, self.max_boxes)
+        self.engine = CudaEngine(self.spec, self.max_boxes)
         if self._host_to_gpu:
             from octopus.backends.cuda.memory import DeviceArray
 
@@ -224,29 +224,33 @@ class CropPlan:
     def _check_run_boxes(self, boxes: ArrayView, frame: ArrayView) -> int:
         check_box_shape(boxes.shape, boxes.dtype)
         if boxes.shape[0] > self.max_boxes:
-            raise InputError(f"the plan is for {self.max_boxes} boxes, found {boxes.shape[0]}; make a larger plan")
+            raise InputError(
+                f"the plan is for {self.max_boxes} boxes, found {boxes.shape[0]}; make a larger plan"
+            )
         if boxes.device == "cuda" and self.device == "cpu":
             raise InputError("boxes are on the GPU but the CPU was asked to work; copy them to the host")
         if boxes.device == "cuda" and not boxes.contiguous:
             raise InputError(f"boxes on the GPU must be contiguous, found strides {boxes.strides} bytes")
         if boxes.device == "cuda" and boxes.dtype.name not in ("int32", "int64", "float32", "float64"):
-            raise InputError(f"boxes on the GPU must be int32, int64, float32 or float64, found {boxes.dtype}")
+            raise InputError(
+                f"boxes on the GPU must be int32, int64, float32 or float64, found {boxes.dtype}"
+            )
         return boxes.shape[0]
 
     def _run(
         self, frame: ArrayView, boxes: ArrayView, host_boxes: np.ndarray | None, out: ArrayView, stream: Any
     ) -> None:
         if self.device == "cpu":
-            self._engine.run(frame.numpy(), host_boxes, out.numpy())
+            self.engine.run(frame.numpy(), host_boxes, out.numpy())
             return
         queue = backends.cuda.stream_of(interop.current_stream(frame) if stream is None else stream)
         pointer, dtype = boxes.pointer, boxes.dtype.name
         if host_boxes is not None:
-            pointer, dtype = self._engine.upload_boxes(host_boxes, queue), "float32"
+            pointer, dtype = self.engine.upload_boxes(host_boxes, queue), "float32"
         if self._host_to_gpu:
             self._run_from_host(frame, pointer, dtype, boxes.shape[0], out, queue)
         else:
-            self._engine.launch(frame, pointer, dtype, boxes.shape[0], out.pointer, queue)
+            self.engine.launch(frame, pointer, dtype, boxes.shape[0], out.pointer, queue)
 
     def _run_from_host(
         self, frame: ArrayView, boxes: int, dtype: str, count: int, out: ArrayView, queue: Any
@@ -257,9 +261,15 @@ class CropPlan:
         copy(self._frame_on_gpu.pointer, pixels.ctypes.data, pixels.nbytes, queue)
         strides = interop.c_strides(frame.shape, frame.dtype)
         on_gpu = ArrayView(
-            self._frame_on_gpu.pointer, frame.shape, strides, frame.dtype, "cuda", "octopus", self._frame_on_gpu
+            self._frame_on_gpu.pointer,
+            frame.shape,
+            strides,
+            frame.dtype,
+            "cuda",
+            "octopus",
+            self._frame_on_gpu,
         )
-        self._engine.launch(on_gpu, boxes, dtype, count, self._out_on_gpu.pointer, queue)
+        self.engine.launch(on_gpu, boxes, dtype, count, self._out_on_gpu.pointer, queue)
         copy(out.pointer, self._out_on_gpu.pointer, out.nbytes, queue)
         queue.sync()
 

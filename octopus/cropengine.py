@@ -113,4 +113,3 @@ def _kernel(name: str, channels: int, frame_dtype: str, box_dtype: str, dtype: s
         return crop.build(channels, dtype, layout), crop.argument_types(frame_dtype, box_dtype, dtype)
 
     return compile.load(f"crop-{name}-{box_dtype}", build)
-

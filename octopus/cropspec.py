@@ -78,7 +78,9 @@ def make_spec(
     name = _dtype_name(dtype)
     _choice("dtype", name, OUT_DTYPES)
     if height * width * channels > INT32_MAX:
-        raise InputError(f"one item of {height}x{width}x{channels} has more than 2**31 - 1 values; ask for a smaller size")
+        raise InputError(
+            f"one item of {height}x{width}x{channels} has more than 2**31 - 1 values; ask for a smaller size"
+        )
     mean, std = _per_channel("mean", mean, 0.0, channels), _per_channel("std", std, 1.0, channels)
     if not (std > 0).all():
         raise InputError(f"std must be positive, found {std.tolist()}")

@@ -124,7 +124,9 @@ def _view_dlpack(array: Any, name: str) -> ArrayView:
         host = np.from_dlpack(array)
         return ArrayView(host.ctypes.data, host.shape, host.strides, host.dtype, "cpu", "other", host)
     if kind not in (2, 13):  # kDLCUDA, kDLCUDAManaged
-        raise InputError(f"{name} lies on a device of DLPack type {kind}; move it to the CPU or a CUDA device")
+        raise InputError(
+            f"{name} lies on a device of DLPack type {kind}; move it to the CPU or a CUDA device"
+        )
     from cuda.core.utils import StridedMemoryView
 
     memory = StridedMemoryView.from_dlpack(array, stream_ptr=-1)

@@ -118,5 +118,5 @@ def _check(values: np.ndarray, offsets: np.ndarray, shapes: np.ndarray) -> None:
     if wrong.any():
         item = int(np.argmax(wrong))
         raise InputError(
-            f"item {item} has shape {tuple(shapes[item])} but {offsets[item + 1] - offsets[item]} values"
+            f"item {item} has shape {tuple(shapes[item].tolist())} but {offsets[item + 1] - offsets[item]} values"
         )

@@ -39,13 +39,10 @@ def _one(frame: np.ndarray, box: np.ndarray, size: tuple[int, int]) -> np.ndarra
     x_low, x_high, x_weight = _axis(box[0], box[2], size[1])
     y_low, y_high, y_weight = _axis(box[1], box[3], size[0])
     wx, wy = x_weight[None, :, None], y_weight[:, None, None]
-
-    def pixels(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        return frame[np.ix_(rows, columns)].astype(np.float64)
-
-    top = pixels(y_low, x_low) * (1 - wx) + pixels(y_low, x_high) * wx
-    bottom = pixels(y_high, x_low) * (1 - wx) + pixels(y_high, x_high) * wx
-    return top * (1 - wy) + bottom * wy
+    top, bottom = y_low[0], y_high[-1] + 1
+    rows = frame[top:bottom]
+    wide = rows[:, x_low] * (1 - wx) + rows[:, x_high] * wx
+    return wide[y_low - top] * (1 - wy) + wide[y_high - top] * wy
 
 
 def _axis(low: float, high: float, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -107,7 +107,9 @@ def _handle(stream: Any) -> int:
     value = getattr(getattr(stream, "handle", None), "value", stream)  # Numba
     if value is None or isinstance(value, int):
         return value or 0
-    raise InputError(f"stream is a {type(stream).__name__}; pass a CUDA stream, its handle as an int, or None")
+    raise InputError(
+        f"stream is a {type(stream).__name__}; pass a CUDA stream, its handle as an int, or None"
+    )
 
 
 @lru_cache(maxsize=64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +56,16 @@ class DeviceArray:
         """The first `count` items along the first axis, without a copy."""
         return DeviceArray((count, *self.shape[1:]), self.dtype, buffer=self._buffer, pointer=self.pointer)
 
+    def fill_bytes(self, value: int) -> DeviceArray:
+        """Queue setting every byte to `value` (0xFF makes floats NaN)."""
+        self._buffer.fill(value, stream=current().default_stream)
+        return self
+
+    def fill_words(self, value: float) -> DeviceArray:
+        """Queue setting every float32 to `value`, by the driver's 32-bit fill."""
+        self._buffer.fill(struct.pack("<f", value), stream=current().default_stream)
+        return self
+
     def copy_from_host(self, array: np.ndarray, stream: Stream | None = None) -> DeviceArray:
         """Queue a copy from a C-contiguous host array of the same size; pageable memory is staged by the driver."""
         copy(self.pointer, array.ctypes.data, self.nbytes, stream)
@@ -87,7 +98,9 @@ def pinned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     current()
     dtype = np.dtype(dtype)
     count = int(np.prod(shape, dtype=np.int64))
-    buffer = LegacyPinnedMemoryResource().allocate(max(count * dtype.itemsize, 1), stream=current().default_stream)
+    buffer = LegacyPinnedMemoryResource().allocate(
+        max(count * dtype.itemsize, 1), stream=current().default_stream
+    )
     # The array's base keeps the DLPack capsule, and with it the buffer, alive.
     return np.from_dlpack(buffer).view(np.uint8)[: count * dtype.itemsize].view(dtype).reshape(shape)
 
@@ -110,6 +123,14 @@ def free_bytes() -> int:
     pool = getattr(device.memory_resource, "attributes", None)
     unused = int(pool.reserved_mem_current) - int(pool.used_mem_current) if pool is not None else 0
     return int(free) + max(unused, 0)
+
+
+def total_bytes() -> int:
+    """All memory of the device, in bytes."""
+    from cuda.bindings import driver
+
+    current()
+    return int(check(driver.cuMemGetInfo())[1])
 
 
 def check(result: tuple) -> tuple:

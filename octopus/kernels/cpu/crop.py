@@ -15,7 +15,9 @@ from octopus.kernels import geometry
 from octopus.kernels.cpu import compiled
 
 ROWS = 56  # output rows per band where items alone can't fill the threads: one 224-row crop then feeds four
-ITEMS_PER_THREAD = 4  # with this many items per thread or more, a band is a whole item and no row is read twice
+ITEMS_PER_THREAD = (
+    4  # with this many items per thread or more, a band is a whole item and no row is read twice
+)
 
 _box_axis = compiled(inline="always")(geometry.box_axis)
 _sample = compiled(inline="always")(geometry.sample)

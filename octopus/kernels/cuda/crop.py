@@ -102,9 +102,7 @@ def build(channels: int, out_dtype: str, layout: str) -> Callable:
     planar = layout == "NCHW"
     empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
 
-    def crop_kernel(
-        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, affine
-    ):
+    def crop_kernel(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, affine):
         band_index = np.int32(cuda.blockIdx.x // tiles_x)
         strip = np.int32(cuda.blockIdx.x - band_index * tiles_x)
         item = np.int32(band_index // tiles_y)

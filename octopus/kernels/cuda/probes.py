@@ -1,0 +1,47 @@
+"""Kernels that measure the machine: nothing, waiting, and reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import cuda, types
+
+UNROLL = 8
+
+
+def empty(unused):
+    """Nothing: what remains of its time is the launch. It takes one argument since every real kernel has some."""
+
+
+def wait(microseconds):
+    """Keep the stream busy without touching memory, so that the host can queue what is timed next."""
+    for _ in range(microseconds):
+        cuda.nanosleep(np.uint32(1000))
+
+
+def read(source, count, sink):
+    """Sum `count` float32; `count` is a multiple of `UNROLL` times the number of threads.
+
+    Each thread has `UNROLL` independent loads on their way. The sum is stored only if it is NaN, which the compiler
+    can't rule out and which never happens on a buffer of zeros.
+    """
+    threads = np.int64(cuda.gridDim.x) * cuda.blockDim.x
+    at = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    total = np.float32(0.0)
+    while at < count:
+        values = cuda.local.array(UNROLL, np.float32)
+        for i in range(UNROLL):
+            values[i] = source[at + i * threads]
+        for i in range(UNROLL):
+            total += values[i]
+        at += UNROLL * threads
+    if total != total:
+        sink[0] = total
+
+
+SIGNATURES: dict[str, tuple[Callable, tuple]] = {
+    "empty": (empty, (types.int32,)),
+    "wait": (wait, (types.int32,)),
+    "read": (read, (types.CPointer(types.float32), types.int64, types.CPointer(types.float32))),
+}

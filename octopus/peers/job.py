@@ -1,0 +1,107 @@
+"""What every contender is given: a frame, boxes, the normalisation, and where to write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class CropJob:
+    """Crop, resize to `size`, normalise, to float32 NCHW.
+
+    Attributes
+    ----------
+    frame : ndarray, (H, W, C), uint8
+        On the host; for CUDA its copy on the device is `device_frame`.
+    boxes : ndarray, (N, 4), int32
+        `x1, y1, x2, y2` in pixels, on the host, where every contender's way begins.
+    size : (int, int)
+        Height and width of the result.
+    mean, std : tuple of C floats
+        In units of the frame's values.
+    out : array, (N, C, height, width), float32
+        Shared by all contenders, so that memory is needed once: a NumPy array, or a `DeviceArray`, which decides the
+        device.
+    device_frame : DeviceArray or None
+    """
+
+    frame: NDArray[np.uint8]
+    boxes: NDArray[np.int32]
+    size: tuple[int, int]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    out: Any
+    device_frame: Any = None
+
+    @property
+    def count(self) -> int:
+        """Number of boxes."""
+        return len(self.boxes)
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the contenders work on the GPU."""
+        return not isinstance(self.out, np.ndarray)
+
+    @property
+    def crops_shape(self) -> tuple[int, int, int, int]:
+        """Shape of an intermediate batch in NHWC."""
+        return self.count, *self.size, self.frame.shape[2]
+
+    @cached_property
+    def affine(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Mean and 1 / std per channel."""
+        return np.array(self.mean, np.float32), (1 / np.array(self.std)).astype(np.float32)
+
+    @property
+    def working_frame(self) -> Any:
+        """The frame where the work is done."""
+        return self.device_frame if self.on_gpu else self.frame
+
+    def poison(self) -> None:
+        """Fill the result with NaN, so that a value that nobody writes is seen."""
+        if self.on_gpu:
+            self.out.fill_bytes(0xFF)
+        else:
+            self.out.fill(np.nan)
+
+    def result(self) -> NDArray[np.float32]:
+        """The result on the host; a copy only where it is not there already."""
+        return self.out.copy_to_host() if self.on_gpu else self.out
+
+
+class Contender(Protocol):
+    """One way to do a job. Preparing it is free; `run` is what is timed."""
+
+    name: str
+
+    def run(self) -> None:
+        """From the boxes on the host to work that is done (CPU) or queued (GPU)."""
+        ...
+
+
+def make_job(
+    frame: NDArray[np.uint8],
+    boxes: NDArray[np.int32],
+    size: tuple[int, int],
+    mean: tuple[float, ...],
+    std: tuple[float, ...],
+    device: str,
+) -> CropJob:
+    """Allocate a job's result on `device` ("cpu" or "cuda"), and bring the frame there."""
+    shape = (len(boxes), frame.shape[2], *size)
+    if device == "cpu":
+        return CropJob(frame, boxes, size, mean, std, np.zeros(shape, np.float32))
+    if device != "cuda":
+        raise InputError(f"a job works on cpu or cuda, not on {device!r}")
+    from octopus.backends.cuda import memory
+
+    out = memory.DeviceArray(shape, np.float32)
+    return CropJob(frame, boxes, size, mean, std, out, memory.upload(frame))

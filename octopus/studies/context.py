@@ -1,0 +1,183 @@
+"""What all studies share: configuration, device, data, clocks, budget, and how a run is stored."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from octopus import backends
+from octopus.backends import cpu
+from octopus.backends.cuda import memory as cuda_memory
+from octopus.config import Config
+from octopus.data.receipt import Receipt, read_receipt
+from octopus.data.workload import Workload, load_workload
+from octopus.measure import (
+    Budget,
+    Clock,
+    CpuThrottle,
+    GpuThrottle,
+    HostClock,
+    Row,
+    available_cores,
+    machine_facts,
+    write_provenance,
+    write_rows,
+)
+from octopus.measure.provenance import provenance, utc_now
+
+log = logging.getLogger(__name__)
+
+LARGE_GPU_BYTES = 20 << 30  # GPUs with this much memory also get the large batches
+PEERS = ("opencv-python-headless", "numba-cuda", "cuda-core", "cuda-bindings", "nvidia-nvvm")
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """One study's run.
+
+    Attributes
+    ----------
+    study : str
+    config : Config
+    device : {"cpu", "cuda"}
+    receipt : Receipt
+    workload : Workload
+    machine : dict
+        Facts at the start of the study.
+    started : datetime
+    throttle : callable
+        Why the device was slowed down since the last call.
+    thread_count : int
+        Threads of the CPU methods.
+    """
+
+    study: str
+    config: Config
+    device: str
+    receipt: Receipt
+    workload: Workload
+    machine: dict[str, Any]
+    started: datetime
+    throttle: GpuThrottle | CpuThrottle
+    thread_count: int
+
+    @property
+    def seed(self) -> int:
+        """Of every random choice."""
+        return self.config.seed
+
+    @property
+    def budget(self) -> Budget:
+        """How long one comparison may take."""
+        return Budget(**self.config.measure.model_dump())
+
+    def counts(self) -> list[int]:
+        """Objects per batch; more of them on GPUs with much memory."""
+        settings = self.config.stage_timing
+        large = self.device == "cuda" and cuda_memory.total_bytes() >= LARGE_GPU_BYTES
+        return [*settings.counts, *(settings.counts_large_gpu if large else [])]
+
+    def one_thread_count(self) -> int:
+        """Objects of the single-threaded comparison: 1000 as published, or what the configuration has."""
+        return min(max(self.config.stage_timing.counts), 1000)
+
+    def shortage(self, count: int) -> str:
+        """Why a batch of `count` objects does not fit, or an empty text.
+
+        The host holds the reference and a copy of the result; the device the result and the published intermediate.
+        """
+        height, width = self.config.stage_timing.size
+        values = count * height * width * self.workload.frame.shape[2]
+        host = values * (8 if self.device == "cuda" else 9)
+        if host > cpu.free_bytes():
+            return f"checking {count} objects needs {host:,} bytes on the host, {cpu.free_bytes():,} are free"
+        if self.device == "cuda" and values * 5 > cuda_memory.free_bytes():
+            return (
+                f"{count} objects need {values * 5:,} bytes on the GPU, {cuda_memory.free_bytes():,} are free"
+            )
+        return ""
+
+    def host_clock(self) -> Clock:
+        """Wall time to the synchronised result."""
+        return HostClock(self._synchronize(), self.throttle)
+
+    def kernel_clocks(self) -> list[Clock]:
+        """Clocks of the work alone: events with a cold and a hot L2 on a GPU, wall time on a CPU.
+
+        A CPU has no cold state that could be made at will; its output is larger than its caches.
+        """
+        if self.device == "cpu":
+            return [self.host_clock()]
+        from octopus.measure.cuda import CudaEventClock
+
+        return [CudaEventClock(cold=cold, throttle=self.throttle) for cold in (True, False)]
+
+    def _synchronize(self) -> Any:
+        if self.device == "cpu":
+            return None
+        from octopus.measure.cuda import synchronize
+
+        return synchronize
+
+    @contextmanager
+    def threads(self, count: int) -> Iterator[None]:
+        """Let the CPU methods use another number of threads."""
+        before = cpu.set_threads(count)
+        try:
+            yield
+        finally:
+            cpu.set_threads(before)
+
+
+def make_context(study: str, config: Config, receipt_path: Path) -> Context:
+    """Resolve the device, load the data, and set the number of CPU threads.
+
+    Raises
+    ------
+    DeviceError
+        The configuration asks for a GPU and none is usable.
+    DataError
+        The data that the receipt names are not there.
+    """
+    device = backends.resolve(config.device)
+    started = utc_now()
+    threads = available_cores() if config.threads == "auto" else config.threads
+    cpu.set_threads(threads)
+    receipt = read_receipt(receipt_path)
+    if receipt.synthetic:
+        log.warning(
+            "the data are synthetic (%s): the numbers of this run stand for themselves", receipt.reason
+        )
+    return Context(
+        study=study,
+        config=config,
+        device=device,
+        receipt=receipt,
+        workload=load_workload(receipt_path),
+        machine=machine_facts(device, threads),
+        started=started,
+        throttle=GpuThrottle() if device == "cuda" else CpuThrottle(),
+        thread_count=threads,
+    )
+
+
+def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
+    """Write a study's rows and, beside them, their provenance."""
+    write_rows(out, rows)
+    record = provenance(
+        context.study,
+        context.config,
+        context.receipt,
+        context.started,
+        utc_now(),
+        machine=context.machine,
+        packages=PEERS,
+        extra={"threads": context.thread_count, "workload_sha256": context.workload.sha256},
+    )
+    write_provenance(out.with_suffix(".json"), record)
+    return out

@@ -1,0 +1,123 @@
+"""Every kind of bad input gives one clear error before any work, and leaves `out` untouched."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import octopus
+from octopus import CropPlan, DeviceError, InputError, OutOfMemoryError, backends, crop_resize
+from octopus.backends import cpu
+
+FRAME = np.zeros((40, 60, 3), np.uint8)
+BOX = [[1, 2, 30, 30]]
+
+
+@pytest.mark.parametrize(
+    ("box", "words"),
+    [
+        ([10, 10, 10, 20], "empty"),
+        ([10, 10, 20, 10], "empty"),
+        ([20, 10, 10, 20], "empty"),
+        ([-1, 0, 10, 10], "outside the frame of 60x40"),
+        ([0, 0, 61, 10], "outside the frame of 60x40"),
+        ([0, 0, 10, 40.5], "outside the frame of 60x40"),
+        ([np.nan, 0, 10, 10], "not a number"),
+        ([0, 0, np.inf, 10], "not a number or infinite"),
+    ],
+)
+def test_a_wrong_box_is_named_and_nothing_is_written(box, words):
+    out = np.full((3, 3, 8, 8), 5, np.float32)
+    with pytest.raises(InputError, match=words) as caught:
+        crop_resize(FRAME, [*BOX, box, *BOX], (8, 8), out=out, device="cpu")
+    assert "box 1 = " in str(caught.value)
+    assert "1 of 3 boxes" in str(caught.value)
+    assert (out == 5).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"frame": FRAME[..., 0]}, r"shape \(H, W, C\)"),
+        ({"frame": np.zeros((4, 4, 2), np.uint8)}, "C = 1, 3 or 4"),
+        ({"frame": FRAME.astype(np.float32)}, "uint8 or uint16"),
+        ({"frame": np.zeros((0, 4, 3), np.uint8)}, "between 1 and"),
+        ({"frame": FRAME[:, ::2]}, "next to each other"),
+        ({"frame": FRAME[::-1]}, "next to each other"),
+        ({"frame": FRAME[..., ::-1]}, "next to each other"),
+        ({"frame": "frame.jpg"}, "NumPy array"),
+        ({"boxes": [[1, 2, 3]]}, r"\(N, 4\)"),
+        ({"boxes": []}, r"\(N, 4\)"),
+        ({"boxes": [1, 2, 3, 4]}, r"\(N, 4\)"),
+        ({"boxes": np.array([["1", "2", "3", "4"]])}, "integers or floats"),
+        ({"boxes": [[True, False, True, True]]}, "integers or floats"),
+        ({"size": (0, 8)}, "positive integers"),
+        ({"size": (8.5, 8)}, "positive integers"),
+        ({"size": (8, 8, 8)}, "positive integers"),
+        ({"size": (50_000, 50_000)}, r"2\*\*31"),
+        ({"dtype": "float64"}, "float32, float16, uint8"),
+        ({"dtype": "floot"}, "float32, float16, uint8"),
+        ({"layout": "CHWN"}, "NCHW, NHWC"),
+        ({"edge": "image"}, "use one of box"),
+        ({"mean": (1, 2)}, "one per channel"),
+        ({"mean": np.nan}, "finite"),
+        ({"std": 0}, "positive"),
+        ({"std": (1, -1, 1)}, "positive"),
+        ({"device": "tpu"}, "auto, cpu, cuda"),
+        ({"out": np.zeros((1, 3, 8, 9), np.float32)}, r"shape \(1, 3, 8, 8\)"),
+        ({"out": np.zeros((1, 3, 8, 8), np.float64)}, "float32"),
+        ({"out": np.zeros((2, 3, 8, 8), np.float32)[::2][:, :, ::-1]}, "contiguous"),
+    ],
+)
+def test_wrong_arguments_say_what_they_may_be(arguments, words):
+    call = {"frame": FRAME, "boxes": BOX, "size": (8, 8), "device": "cpu"} | arguments
+    frame, boxes, size = call.pop("frame"), call.pop("boxes"), call.pop("size")
+    with pytest.raises(InputError, match=words):
+        crop_resize(frame, boxes, size, **call)
+
+
+def test_more_boxes_than_a_launch_can_address():
+    boxes = np.broadcast_to(np.array([[0, 0, 1, 1]], np.int8), (2**31 // 8 + 1, 4))
+    with pytest.raises(InputError, match="split the batch"):
+        crop_resize(FRAME, boxes, (8, 8), device="cpu")
+
+
+def test_too_little_memory_says_how_much(monkeypatch):
+    monkeypatch.setattr(cpu, "free_bytes", lambda: 1000)
+    with pytest.raises(OutOfMemoryError, match=r"602,112 bytes are needed on the host, 1,000 are free"):
+        crop_resize(FRAME, BOX, device="cpu")
+
+
+def test_a_gpu_that_is_not_there_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(backends.cuda.device, "missing", lambda: "the driver is absent; install it")
+    with pytest.raises(DeviceError, match="no GPU is usable: the driver is absent; install it"):
+        crop_resize(FRAME, BOX, device="cuda")
+
+
+@pytest.mark.parametrize(
+    ("frame", "boxes", "words"),
+    [
+        (FRAME, [*BOX, *BOX, *BOX], "for 2 boxes, found 3"),
+        (FRAME.astype(np.uint16), BOX, "plan is for frames"),
+        (FRAME[..., :1].copy(), BOX, "plan is for frames"),
+    ],
+)
+def test_a_plan_refuses_what_it_was_not_made_for(frame, boxes, words):
+    plan = CropPlan(FRAME, 2, (8, 8), device="cpu")
+    with pytest.raises(InputError, match=words):
+        plan.run(frame, boxes)
+
+
+@pytest.mark.parametrize("count", [-1, 2.5, "3"])
+def test_a_plan_needs_a_count(count):
+    with pytest.raises(InputError, match="non-negative integer"):
+        CropPlan(FRAME, count, device="cpu")
+
+
+def test_every_public_name_is_there_and_others_are_not():
+    for name in octopus.__all__:
+        assert getattr(octopus, name) is not None
+    with pytest.raises(AttributeError, match=re.escape("'octopus' has no attribute 'resize'")):
+        octopus.resize  # noqa: B018

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -29,7 +30,8 @@ report = typer.Typer(
 )
 app.add_typer(report, name="report")
 
-errors = Console(stderr=True)
+# A pipe has no width of its own; in a log 160 columns read better than rich's 80.
+errors = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
 
 ConfigFile = Annotated[Path, typer.Option("--config", help="Configuration file.")]
 Settings = Annotated[
@@ -93,7 +95,7 @@ def main(
     """Crop, resize and normalise batches of items of different size in one launch, and measure it."""
     handler = RichHandler(console=errors, show_path=False, omit_repeated_times=False)
     logging.basicConfig(
-        level=logging.INFO, format="%(message)s", datefmt="[%X]", handlers=[handler], force=True
+        level=logging.WARNING, format="%(message)s", datefmt="[%X]", handlers=[handler], force=True
     )
     logging.getLogger("octopus").setLevel(logging.DEBUG if verbose else logging.INFO)
 

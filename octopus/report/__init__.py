@@ -1,23 +1,24 @@
 """From result rows to numbers, figures, tables, verdicts and the paper.
 
-Everything that a reader sees goes one way: result rows (``<study>.csv`` + ``<study>.json``) and the typed published
-tables become ``numbers.csv``; figures, tables, claims and the paper read ``numbers.csv`` and nothing else. The steps,
-each with explicit inputs and outputs, so that a workflow rule is one call:
+Everything that a reader sees goes one way: result rows (``<study>.csv`` + ``<study>.json``) and the typed
+published tables become ``numbers.csv``; figures, tables, claims and the paper read ``numbers.csv`` and
+nothing else. The steps, each with explicit inputs and outputs, so that a workflow rule is one call:
 
 * ``numbers.build_numbers(results_dir, reference_dir, published_dir, out)``: ``numbers.csv``.
 * ``macros.export_macros(numbers, out_dir)``: ``numbers.typ`` and ``numbers.tex``.
 * ``claims.build_claims(numbers, claims_yaml, out)``: ``claims.csv``.
-* ``tables.build_tables(numbers, claims, out_dir)``: ``<name>.typ``, ``.tex``, ``.md`` for each of ``tables.NAMES``.
+* ``tables.build_tables(numbers, claims, out_dir)``: ``<name>.typ``, ``.tex``, ``.md`` for each of
+  ``tables.NAMES``.
 * ``figures.draw(name, numbers, out_stem)``: ``<out_stem>.pdf`` and ``.png``; the names are ``figures.NAMES``.
 * ``paper.build_paper(paper_dir, build_dir, figures_dir, out)``: the paper as PDF, through Typst.
 * ``promote.promote(results_dir, reference_dir)``: a vetted run under ``reference_dir/<machine>``.
 * ``compare.compare_runs(results_dir, reference_dir)``: a data frame of this run beside the references.
 
-``results_dir`` is this machine's run (``data/results/<machine>``; it may be absent or hold only some of the studies),
-``reference_dir`` is the folder with one folder per reference machine (``data/reference``), ``published_dir`` is
-``data/published``. ``build_dir`` is the folder that holds ``numbers.csv``, ``numbers.typ``
-and ``tables/`` (``paper/build``); tables
-are built into ``build_dir/tables``, figures into ``figures_dir/<name>.pdf``.
+``results_dir`` is this machine's run (``data/results/<machine>``; it may be absent or hold only some of the
+studies), ``reference_dir`` is the folder with one folder per reference machine (``data/reference``),
+``published_dir`` is ``data/published``. ``build_dir`` is the folder that holds ``numbers.csv``,
+``numbers.typ`` and ``tables/`` (``paper/build``); tables are built into ``build_dir/tables``, figures into
+``figures_dir/<name>.pdf``.
 """
 
 from __future__ import annotations

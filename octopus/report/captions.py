@@ -33,5 +33,6 @@ def counts(numbers: Numbers, scope: str, quantity: str = "end_to_end", method: s
 
 
 def kernel_layer(numbers: Numbers, scope: str) -> str:
-    """Return the layer on which a machine times its kernels: device events on a GPU, the host clock on a CPU."""
+    """Return the layer on which a machine times its kernels: device events on a GPU, the host clock on a
+    CPU."""
     return "device" if numbers.text(f"{scope}.machine.kind") == "gpu" else "host"

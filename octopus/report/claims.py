@@ -1,8 +1,8 @@
 """Published claims as rules over numbers, and the verdict that follows: nobody decides one by hand.
 
-A claim of ``config/claims.yaml`` is checked on every machine that has results. Its number may be an id with ``{run}``
-for the scope, or a fraction of two ids. The whole 95 % interval must satisfy the rule: a claim that only holds at the
-lucky end of the interval is not reproduced.
+A claim of ``config/claims.yaml`` is checked on every machine that has results. Its number may be an id with
+``{run}`` for the scope, or a fraction of two ids. The whole 95 % interval must satisfy the rule: a claim that
+only holds at the lucky end of the interval is not reproduced.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
         name, fields = claim.get("id", "(without id)"), set(claim)
         if not fields >= _REQUIRED or not fields <= _FIELDS:
             raise InputError(
-                f"Claim {name} in {path}: missing {sorted(_REQUIRED - fields)}, unknown {sorted(fields - _FIELDS)}."
+                f"Claim {name} in {path}: missing {sorted(_REQUIRED - fields)}, "
+                f"unknown {sorted(fields - _FIELDS)}."
             )
         if claim["operator"] not in OPERATORS or claim["needs"] not in NEEDS:
             raise InputError(
@@ -145,13 +146,14 @@ def rule_text(claim: dict[str, Any]) -> str:
 
 
 def _printed(value: float, unit: str) -> str:
-    """Show a value of a rule as it was written: these are no measurements, so they have no digits to round."""
+    """Show a value of a rule as it was written: these are no measurements, so they have no digits to
+    round."""
     return with_unit(f"{100 * value:g}", "percent") if unit == "fraction" else with_unit(f"{value:g}", unit)
 
 
 def _measured_text(claim: dict[str, Any], scope: str, numbers: Numbers, measured: Measured | None) -> str:
     if measured is None:
-        return "–"
+        return "\u2013"
     if "divided_by" in claim:
         return quantity_text(measured.value, claim["unit"])
     return numbers.text(claim["number"].format(run=scope))

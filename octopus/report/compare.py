@@ -24,9 +24,9 @@ def compare_runs(results_dir: str | Path, reference_dir: str | Path) -> pd.DataF
     Returns
     -------
     DataFrame
-        Columns ``number`` (id without scope), ``machine`` (of the reference), ``unit``, ``here``, ``reference``,
-        ``ratio`` (here / reference) and ``intervals_overlap``. Unlike the ratios of a study these are not paired:
-        the runs were made at different times on different machines.
+        Columns ``number`` (id without scope), ``machine`` (of the reference), ``unit``, ``here``,
+        ``reference``, ``ratio`` (here / reference) and ``intervals_overlap``. Unlike the ratios of a study
+        these are not paired: the runs were made at different times on different machines.
     """
     import pandas as pd
 

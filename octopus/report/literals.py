@@ -1,9 +1,10 @@
 """The rule that every measured number in the paper's text comes from ``numbers.csv``.
 
-A digit in the prose of a Typst source is allowed only inside code (raw text, a call such as ``#num("…")``, an import),
-a citation or label, or one of the constants that ``paper/constants.yaml`` lists with a reason: numbers that define the
-work (224×224 pixels, 95 % intervals) and that no measurement can change. Everything else is a literal number, and a
-test fails on it. Math counts as prose, headings too.
+A digit in the prose of a Typst source is allowed only inside code (raw text, a call such as ``#num("id")``,
+an import), a citation or label, or one of the constants that ``paper/constants.yaml`` lists with a reason:
+numbers that define the work (the size of a crop, the confidence of an interval) and that no measurement can
+change. Everything else is a literal number, and a test fails on it. Math counts as prose, and so do
+headings.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _COMMENT = re.compile(r"(?<!:)//[^\n]*|/\*.*?\*/", re.S)
 _REFERENCE = re.compile(r'#?\b(?:num|ci|has)\(\s*"([^"]+)"\s*\)')
 _RUN_REFERENCE = re.compile(r'#?\bhas-run\(\s*"([^"]+)"\s*\)')
 _TOKEN = re.compile(r"\S*\d\S*")
+# Files of lengths and sizes, without prose.
+LAYOUT = ("template.typ",)
 
 
 class Literal(NamedTuple):
@@ -78,13 +81,15 @@ def referenced_ids(source: str) -> list[str]:
 def check_paper(paper_dir: str | Path, numbers: Numbers) -> list[str]:
     """Return what is wrong with the paper's sources: literal numbers and unknown ids; empty when all is well.
 
-    Ids whose scope has no results (no reference GPU, nothing measured here) are not judged: the text that uses them
-    is left out of such a paper.
+    Ids whose scope has no results (no reference GPU, nothing measured here) are not judged: the text that
+    uses them is left out of such a paper.
     """
     folder = Path(paper_dir)
     constants = load_constants(folder / "constants.yaml")
     problems = []
-    for path in sorted([*folder.glob("*.typ"), *folder.glob("sections/*.typ")]):
+    for path in sorted(
+        path for path in folder.rglob("*.typ") if path.name not in LAYOUT and "build" not in path.parts
+    ):
         source, name = path.read_text(encoding="utf-8"), path.relative_to(folder).as_posix()
         problems += [
             f"{name}:{item.line}: literal number {item.text!r}"

@@ -1,7 +1,7 @@
 """The numbers as macros for authors: ``numbers.typ`` for Typst, ``numbers.tex`` for LaTeX.
 
-Both offer the same: the text of a number by id, its interval, and whether it exists. An unknown id stops the build.
-Percentiles of the box sizes stay out: they are there for a figure, and there are hundreds of them.
+Both offer the same: the text of a number by id, its interval, and whether it exists. An unknown id stops the
+build. Percentiles of the box sizes stay out: they are there for a figure, and there are hundreds of them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from octopus.measure._files import atomic_text
 from octopus.report.numbers import Number, Numbers
+from octopus.report.text import TIMES
 
 _PERCENTILE = re.compile(r".*\.boxes\.(width|height)\.p(?!50$|95$|100$)\d+")
 _TYPST = """\
@@ -33,16 +34,14 @@ _TYPST = """\
 #let num(id) = _get(id).at(0)
 #let ci(id) = _get(id).at(1)
 """
-_TEX = r"""% Written by octopus.report.macros from numbers.csv. Do not edit. Needs UTF-8 input (any TeX since 2018).
-%   \octnum{id}  the value with its unit     \octci{id}  its 95 % interval
-\makeatletter
+_TEX = r"""% Written by octopus.report.macros from numbers.csv. Do not edit. Needs UTF-8 input.
+%   \octnum{id}  the value with its unit     \octci{id}  its 95 % interval \makeatletter
 \newcommand*\oct@define[3]{\@namedef{oct@n@#1}{#2}\@namedef{oct@i@#1}{#3}}
-\newcommand*\oct@use[2]{\@ifundefined{oct@#1@#2}{\PackageError{octopus}{There is no number #2}{}}{\@nameuse{oct@#1@#2}}}
-\newcommand*\octnum[1]{\oct@use{n}{#1}}
-\newcommand*\octci[1]{\oct@use{i}{#1}}
+\newcommand*\oct@use[2]{\@ifundefined{oct@#1@#2}{\PackageError{octopus}{There is no number
+#2}{}}{\@nameuse{oct@#1@#2}}} \newcommand*\octnum[1]{\oct@use{n}{#1}} \newcommand*\octci[1]{\oct@use{i}{#1}}
 """
 _TEX_SPECIAL = {"%": r"\%", "#": r"\#", "&": r"\&", "_": r"\_", "$": r"\$", "\u2009": r"\,", "\u2013": "--"}
-_TEX_MATH = {"×": r"$\times$", "≤": r"$\leq$", "≥": r"$\geq$", "µ": r"$\mu$", "\u2212": "$-$"}
+_TEX_MATH = {TIMES: r"$\times$", "≤": r"$\leq$", "≥": r"$\geq$", "µ": r"$\mu$", "\u2212": "$-$"}
 
 
 def export_macros(numbers: str | Path, out_dir: str | Path) -> tuple[Path, Path]:
@@ -65,7 +64,8 @@ def export_macros(numbers: str | Path, out_dir: str | Path) -> tuple[Path, Path]
 
 
 def typst_macros(numbers: Numbers) -> str:
-    """Return the Typst macros; the values travel as JSON, which Typst reads faster than its own dictionaries."""
+    """Return the Typst macros; the values travel as JSON, which Typst reads faster than its own
+    dictionaries."""
     chosen = {number.id: (number.text, number.interval) for number in _for_authors(numbers)}
     return _TYPST.format(numbers=_typst_string(chosen), aliases=_typst_string(scope_names(numbers)))
 
@@ -86,7 +86,8 @@ def tex_macros(numbers: Numbers) -> str:
 
 
 def scope_names(numbers: Numbers) -> dict[str, str]:
-    """Return what may stand before the first dot and what it means: aliases, and ``here`` when there is a run."""
+    """Return what may stand before the first dot and what it means: aliases, and ``here`` when there is a
+    run."""
     here = {"here": "here"} if numbers.text("here.machine.id") else {}
     return numbers.aliases | here
 

@@ -1,10 +1,11 @@
 """``numbers.csv``: every number that a figure, a table, a claim or the paper shows, with where it comes from.
 
-An id is read from left to right: ``<scope>.<study>.<workload>.n<count>.<method>.<quantity>.<layer>`` is a median over
-blocks, and one more part names what was derived from it (``.speedup_over_published``, ``.per_object`` …). The scope is
-``here`` for this machine's run, the machine for a reference run (``nvidia-h200``), and ``published`` for typed values
-(``published.<table>.<keys>.<quantity>``). The rows ``alias.gpu`` and ``alias.cpu`` name the reference machines that the
-paper means by ``gpu.`` and ``cpu.``, so its text needs no machine's name.
+An id is read from left to right: ``<scope>.<study>.<workload>.n<count>.<method>.<quantity>.<layer>`` is a
+median over blocks, and one more part names what was derived from it (``.speedup_over_published``,
+``.per_object`` …). The scope is ``here`` for this machine's run, the machine for a reference run
+(``nvidia-h200``), and ``published`` for typed values (``published.<table>.<keys>.<quantity>``). The rows
+``alias.gpu`` and ``alias.cpu`` name the reference machines that the paper means by ``gpu.`` and ``cpu.``, so
+its text needs no machine's name.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ def make_number(
     text: str | None = None,
     note: str = "",
 ) -> Number:
-    """Make a number; `origin` is (role, machine, dataset, source) and `text` follows from the value unless given."""
+    """Make a number; `origin` is (role, machine, dataset, source) and `text` follows from the value unless
+    given."""
     role, machine, dataset, source = origin
     shown = quantity_text(value, unit) if text is None else text
     return Number(identifier, role, machine, dataset, value, low, high, unit, shown, note, source, selector)
@@ -163,7 +165,8 @@ class Numbers:
         return [(match, number) for match, number in pairs if match]
 
     def scopes(self, study: str) -> list[str]:
-        """Return the scopes that have numbers of a study: this machine's first, then reference GPUs, then CPUs."""
+        """Return the scopes that have numbers of a study: this machine's first, then reference GPUs, then
+        CPUs."""
         found = {match[1] for match, _ in self.matching(rf"([^.]+)\.{study}\.measured_on")}
         return sorted(
             found, key=lambda scope: (scope != "here", self.text(f"{scope}.machine.kind") != "gpu", scope)

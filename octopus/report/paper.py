@@ -1,4 +1,5 @@
-"""Typesetting the paper with the Typst compiler of the PyPI wheel: no TeX, no fonts and no packages from elsewhere."""
+"""Typesetting the paper with the Typst compiler of the PyPI wheel: no TeX, no fonts and no packages from
+elsewhere."""
 
 from __future__ import annotations
 

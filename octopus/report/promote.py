@@ -6,11 +6,8 @@ import shutil
 from pathlib import Path
 
 from octopus.errors import DataError, MeasureError
-from octopus.measure.rows import validate_rows
-from octopus.report.derive.machines import fact
-from octopus.report.runs import read_provenance
-
-DIRTY_PATHS = ("git.dirty", "dirty")
+from octopus.measure.provenance import validate_provenance
+from octopus.measure.rows import read_rows, validate_rows
 
 
 def promote(results_dir: str | Path, reference_dir: str | Path) -> Path:
@@ -31,8 +28,8 @@ def promote(results_dir: str | Path, reference_dir: str | Path) -> Path:
     Raises
     ------
     DataError
-        There is nothing to promote, or a study may not be a reference: it rests on synthetic objects, comes from
-        uncommitted code, lacks its provenance, or breaks the schema. Nothing is copied then.
+        There is nothing to promote, or a study may not be a reference: it rests on synthetic objects, comes
+        from uncommitted code, lacks its provenance, or breaks the schema. Nothing is copied then.
     """
     folder = Path(results_dir)
     files = sorted(folder.glob("*.csv"))
@@ -51,18 +48,14 @@ def promote(results_dir: str | Path, reference_dir: str | Path) -> Path:
 
 def refusal(rows_path: Path) -> str:
     """Say why one study may not become a reference; empty when it may."""
-    import pandas as pd
-
-    provenance = read_provenance(rows_path)
-    if not provenance:
-        return f"it has no provenance ({rows_path.with_suffix('.json').name})"
-    dirty = fact(provenance, DIRTY_PATHS)
-    if dirty != "False":
-        return "its code was not committed (the git tree was dirty)" if dirty else "its git state is unknown"
     try:
+        provenance = validate_provenance(rows_path.with_suffix(".json"))
         validate_rows(rows_path)
     except MeasureError as error:
-        return str(error)
-    datasets = pd.read_csv(rows_path, usecols=["dataset"])["dataset"].unique()
-    stand_ins = sorted(name for name in datasets if name.startswith("synthetic-"))
+        return str(error).rstrip(".")
+    if provenance["git"]["dirty"] is not False:
+        return f"its code was not committed ({provenance['git']['reason'] or 'the git tree was dirty'})"
+    stand_ins = sorted(
+        name for name in read_rows(rows_path)["dataset"].unique() if name.startswith("synthetic-")
+    )
     return f"it rests on synthetic data ({', '.join(stand_ins)})" if stand_ins else ""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 THIN_SPACE = "\u2009"
-SYMBOLS = {"us": "µs", "ratio": "×", "percent": "%", "fraction": "%", "count": "", "text": ""}
+TIMES = "\u00d7"
+SYMBOLS = {"us": "µs", "ratio": TIMES, "percent": "%", "fraction": "%", "count": "", "text": ""}
 _STEPS = {
     # A value below the first bound is shown in the smaller unit, from the second bound on in the larger one.
     "us": ((None, "us", 1.0), (1000.0, "ms", 1e-3)),
@@ -21,12 +22,13 @@ _STEPS = {
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """Round to `digits` significant digits, without exponent, with thin spaces between thousands from 10 000 on.
+    """Round to `digits` significant digits, without exponent, with thin spaces between thousands from 10 000
+    on.
 
     Digits left of the point are never rounded away: 1234.4 is shown as 1234.
     """
     if not math.isfinite(value):
-        return "–"
+        return "\u2013"
     if value == 0:
         return "0"
     # Rounding first: 99.97 has its leading digit in the hundreds once it is rounded.
@@ -49,7 +51,7 @@ def shown_unit(value: float, unit: str) -> tuple[str, float]:
 def with_unit(digits: str, unit: str) -> str:
     """Join digits and unit: a space, except before the multiplication sign."""
     symbol = SYMBOLS.get(unit, unit)
-    return f"{digits}{symbol}" if symbol in ("", "×") else f"{digits} {symbol}"
+    return f"{digits}{symbol}" if symbol in ("", TIMES) else f"{digits} {symbol}"
 
 
 def quantity_text(value: float, unit: str) -> str:

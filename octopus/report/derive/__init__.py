@@ -1,7 +1,7 @@
 """From the rows of a run to its numbers: medians for every study, and what only one study knows.
 
-A new study gets its medians, comparisons and unavailable rows without a line here; register a function in ``EXTRAS``
-for anything more.
+A new study gets its medians, comparisons and unavailable rows without a line here; register a function in
+``EXTRAS`` for anything more.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ PUBLISHED_PAIR = ("published", "n-launches")
 
 
 def comparisons(run: Run) -> Iterator[Number]:
-    """Yield speed-ups of Octopus over every other method of a group, multiples of the bound, and noise floors."""
+    """Yield speed-ups of Octopus over every other method of a group, multiples of the bound, and noise
+    floors."""
     for group, rows in groups(run):
         if not {SUBJECT, PUBLISHED_PAIR[0]} & set(rows["method"]) or rows["unit"].iloc[0] != "ms":
             continue

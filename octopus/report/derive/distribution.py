@@ -1,4 +1,5 @@
-"""What only the distribution study knows: quantiles of the sizes, padded batches as float32, jitter over frames."""
+"""What only the distribution study knows: quantiles of the sizes, padded batches as float32, jitter over
+frames."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def _padded_float32(run: Run) -> Iterator[Number]:
 
 
 def _jitter(run: Run) -> Iterator[Number]:
-    """Yield how far the frames of a sequence differ: standard deviation over frames / their mean, per block."""
+    """Yield how far the frames of a sequence differ: standard deviation over frames / their mean, per
+    block."""
     for group, rows in groups(run, quantity="frame_time", layer="host"):
         table = blocks(rows)
         frames = table[[name for name in table.columns if "/frame-" in name]]

@@ -10,36 +10,36 @@ from octopus.report.labels import DATASETS, human, machine_name
 from octopus.report.numbers import Number, make_number
 from octopus.report.runs import HERE, Run
 
-# Fact -> where provenance may keep it (dotted paths, the first that exists).
+# Fact -> where provenance keeps it (keys joined by dots).
 FACTS = {
-    "gpu": ("machine.gpu.name", "machine.device.name"),
-    "driver": ("machine.gpu.driver", "machine.device.driver"),
-    "cuda": ("machine.gpu.cuda", "machine.device.cuda"),
-    "cpu": ("machine.cpu.model",),
-    "cores": ("machine.cpu.cores",),
-    "threads": ("machine.cpu.threads",),
-    "os": ("machine.os",),
-    "python": ("machine.python",),
-    "numba": ("machine.packages.numba", "packages.numba"),
+    "gpu": "machine.gpu.name",
+    "driver": "machine.gpu.driver",
+    "cuda": "machine.gpu.cuda",
+    "power_limit": "machine.gpu.power_limit_w",
+    "cpu": "machine.cpu.model",
+    "cores": "machine.cpu.cores",
+    "threads": "machine.cpu.threads",
+    "os": "machine.os",
+    "python": "machine.python",
+    "numpy": "machine.packages.numpy",
+    "numba": "machine.packages.numba",
+    "numba_cuda": "machine.packages.numba-cuda",
 }
 
 
-def fact(provenance: dict[str, Any], paths: tuple[str, ...]) -> str:
-    """Return the first fact that provenance has under one of the dotted paths, else an empty text."""
-    for path in paths:
-        value: Any = provenance
-        for key in path.split("."):
-            value = value.get(key) if isinstance(value, dict) else None
-        if value not in (None, "", {}):
-            return str(value)
-    return ""
+def fact(provenance: dict[str, Any], path: str) -> str:
+    """Return what provenance has under a dotted path, empty where it has nothing."""
+    value: Any = provenance
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return "" if value is None else str(value)
 
 
 def machine_facts(runs: list[Run]) -> Iterator[Number]:
     """Yield ``<scope>.machine.<fact>`` once per scope, and ``<scope>.<study>.<fact>`` for every run."""
     for scope in dict.fromkeys(run.scope for run in runs):
         run = next(run for run in runs if run.scope == scope)
-        facts = {name: fact(run.provenance, paths) for name, paths in FACTS.items()}
+        facts = {name: fact(run.provenance, path) for name, path in FACTS.items()}
         facts["kind"] = kind(run)
         facts["name"] = device_name(run)
         facts["id"] = run.machine
@@ -47,8 +47,8 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
     for run in runs:
         facts = {
             "measured_on": run.measured_on or "unknown date",
-            "commit": fact(run.provenance, ("git.commit", "commit"))[:10],
-            "dataset": " and ".join(human(DATASETS, name) for name in _drawn(run)),
+            "commit": fact(run.provenance, "git.commit")[:10],
+            "dataset": _dataset_names(run),
             "synthetic": "yes" if any("synthetic-" in name for name in run.datasets) else "no",
         }
         yield from (
@@ -64,8 +64,7 @@ def kind(run: Run) -> str:
 
 def device_name(run: Run) -> str:
     """Return the human name of what a run measured on."""
-    paths = FACTS["gpu"] if kind(run) == "gpu" else FACTS["cpu"]
-    name = fact(run.provenance, paths)
+    name = fact(run.provenance, FACTS[kind(run)])
     return machine_name(name) if name else human({}, run.machine)
 
 
@@ -75,7 +74,7 @@ def shown_runs(runs: list[Run]) -> Iterator[Number]:
         chosen = [run for run in runs if run.study == study]
         parts = [
             f"{device_name(run)}{' (this machine)' if run.scope == HERE else ''}, "
-            f"{' and '.join(human(DATASETS, name) for name in _drawn(run))}, {run.measured_on or 'unknown date'}"
+            f"{_dataset_names(run)}, {run.measured_on or 'unknown date'}"
             for run in chosen
         ]
         yield _text(chosen[0], f"shown.{study}", "; ".join(parts))
@@ -90,10 +89,10 @@ def aliases(runs: list[Run]) -> Iterator[Number]:
             yield _text(run, f"alias.{name}", run.scope)
 
 
-def _drawn(run: Run) -> list[str]:
-    """Return the data sets of objects; the four generators and rows without data are not worth a caption."""
-    drawn = [name for name in run.datasets if name not in ("n/a", "none", "synthetic", "empty-kernel")]
-    return drawn or run.datasets
+def _dataset_names(run: Run) -> str:
+    """Name the data sets of objects; the four generators and rows without data are not worth a caption."""
+    drawn = [name for name in run.datasets if name not in ("n/a", "none", "synthetic")]
+    return " and ".join(human(DATASETS, name) for name in drawn or run.datasets)
 
 
 def _text(run: Run, identifier: str, text: str) -> Number:

@@ -1,4 +1,5 @@
-"""The median of every group of rows, with its interval; single values as they are; unavailable rows as such."""
+"""The median of every group of rows, with its interval; single values as they are; unavailable rows as
+such."""
 
 from __future__ import annotations
 

@@ -39,7 +39,8 @@ def published_numbers(published_dir: str | Path) -> Iterator[Number]:
 
 
 def derived_numbers(numbers: Iterable[Number]) -> Iterator[Number]:
-    """Yield what follows from published values alone: the published kernels as a multiple of the write-only bound.
+    """Yield what follows from published values alone: the published kernels as a multiple of the write-only
+    bound.
 
     The bound is the output (float32, three channels) over the memory bandwidth stated for the Jetson.
     """

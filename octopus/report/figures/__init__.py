@@ -1,7 +1,7 @@
 """The figures, one file each; ``NAMES`` lists them and ``draw`` writes one as PDF and PNG.
 
-A figure is a module with ``STUDY`` (whose runs it shows) and ``figure(numbers) -> Figure``. To add one, write the
-module and add its name here.
+A figure is a module with ``STUDY`` (whose runs it shows) and ``figure(numbers) -> Figure``. To add one, write
+the module and add its name here.
 """
 
 from __future__ import annotations

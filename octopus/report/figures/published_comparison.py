@@ -1,4 +1,5 @@
-"""The published values beside what was measured: stages, speed-ups, distance from the write bound, bandwidth."""
+"""The published values beside what was measured: stages, speed-ups, distance from the write bound,
+bandwidth."""
 
 from __future__ import annotations
 
@@ -75,7 +76,8 @@ def _key(numbers: Numbers, scope: str, quantity: str, method: str) -> str:
 
 
 def _speedups(axis: Axes, numbers: Numbers, looks: list[Look]) -> None:
-    """Draw the speed-up over N launches: of one launch with the published kernels, and of Octopus (dashed)."""
+    """Draw the speed-up over N launches: of one launch with the published kernels, and of Octopus
+    (dashed)."""
     found = numbers.matching(r"published\.stage_timing\.n(\d+)\.published\.speedup_over_n-launches")
     points = sorted((int(match[1]), number.value) for match, number in found)
     axis.plot(*zip(*points, strict=True), "P-", color=style.BLACK, markerfacecolor="white", markersize=7)

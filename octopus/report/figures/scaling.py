@@ -11,7 +11,8 @@ from octopus.report.labels import METHODS
 from octopus.report.numbers import Number, Numbers
 
 STUDY = "stage_timing"
-_END_TO_END = ("octopus", "published", "n-launches", "n-launches-fused", "opencv")
+_END_TO_END = ("octopus", "published", "n-launches", "n-launches-fused")
+_ONE_THREAD = ("octopus", "opencv", "opencv-inplace")
 
 
 def figure(numbers: Numbers) -> Figure:
@@ -36,6 +37,9 @@ def _panel(axis: Axes, numbers: Numbers, scope: str, per_box: bool) -> None:
     layer = kernel_layer(numbers, scope)
     kernel = _points(numbers, scope, "octopus", "crop_resize_normalize", layer)
     _line(axis, kernel, "Octopus, kernel alone", per_box, "octopus", "", "--")
+    for method in _ONE_THREAD:
+        points = _points(numbers, scope, method, "end_to_end", "host", "visdrone-1thread")
+        _line(axis, points, f"{METHODS[method]}, one thread", per_box, method, "x+*"[_ONE_THREAD.index(method)], "")
     bound = _points(numbers, scope, "write-bound", "crop_resize_normalize", layer)
     _line(axis, bound, "Write bound (fills the output)", per_box, "write-bound", "", ":")
     axis.set_xscale("log")
@@ -46,8 +50,10 @@ def _panel(axis: Axes, numbers: Numbers, scope: str, per_box: bool) -> None:
     style.plain_log(axis.yaxis)
 
 
-def _points(numbers: Numbers, scope: str, method: str, quantity: str, layer: str) -> list[tuple[int, Number]]:
-    prefix = f"{scope}.{STUDY}.visdrone"
+def _points(
+    numbers: Numbers, scope: str, method: str, quantity: str, layer: str, workload: str = "visdrone"
+) -> list[tuple[int, Number]]:
+    prefix = f"{scope}.{STUDY}.{workload}"
     found = [(n, numbers.get(f"{prefix}.n{n}.{method}.{quantity}.{layer}")) for n in counts(numbers, scope)]
     return [(n, number) for n, number in found if number]
 

@@ -41,7 +41,8 @@ def _label(workload: str, number: Number) -> str:
 
 
 def _sizes(axis: Axes, numbers: Numbers, scopes: list[str]) -> None:
-    """Draw the cumulative distribution of widths (solid) and heights (dotted); it is the same on every machine."""
+    """Draw the cumulative distribution of widths (solid) and heights (dotted); it is the same on every
+    machine."""
     scope = scopes[0]
     for workload, number in _workloads(numbers, scope):
         for side, dashes in (("width", "-"), ("height", ":")):

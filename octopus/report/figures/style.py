@@ -26,12 +26,13 @@ METHOD_COLORS = {
     "n-launches": VERMILION,
     "n-launches-fused": PURPLE,
     "opencv": GREEN,
+    "opencv-inplace": SKY,
     "write-bound": GREY,
     "cuda-core-launch": BLUE,
     "numba-dispatch": VERMILION,
     "kernel-call": BLUE,
 }
-METHOD_MARKERS = {"octopus": "o", "published": "s", "n-launches": "^", "n-launches-fused": "v", "opencv": "D"}
+METHOD_MARKERS = {"octopus": "o", "published": "s", "n-launches": "^", "n-launches-fused": "v", "opencv": "D", "opencv-inplace": "P"}
 STAGE_COLORS = {
     "build_metadata": PURPLE,
     "upload_metadata": YELLOW,
@@ -125,7 +126,8 @@ def title(axis: Axes, text: str, width: int = 26) -> None:
 
 
 def errors(numbers: list[Number], scale: float = 1.0) -> list[list[float]]:
-    """Return distances from the value to both ends of the interval, as matplotlib wants; zero without interval."""
+    """Return distances from the value to both ends of the interval, as matplotlib wants; zero without
+    interval."""
     ends = [
         (number.value - number.low, number.high - number.value) if number.low == number.low else (0.0, 0.0)
         for number in numbers
@@ -144,7 +146,8 @@ def bottom_legend(axes: list[Axes], columns: int) -> None:
 
 
 def plain_log(axis: Any) -> None:
-    """Label a logarithmic axis with plain numbers; over less than two decades also between the powers of ten."""
+    """Label a logarithmic axis with plain numbers; over less than two decades also between the powers of
+    ten."""
     low, high = sorted(axis.get_view_interval())
     steps = (1.0, 2.0, 5.0) if low > 0 and high / low < 100 else (1.0,)
     axis.set_major_locator(LogLocator(subs=steps))

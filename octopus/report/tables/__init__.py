@@ -1,7 +1,7 @@
 """The tables, written as Typst, LaTeX and Markdown; ``NAMES`` lists them.
 
-A table is a function from the numbers to a :class:`octopus.report.tables.writers.Table`. To add one, write the
-function and enter it in ``_TABLES``.
+A table is a function from the numbers to a :class:`octopus.report.tables.writers.Table`. To add one, write
+the function and enter it in ``_TABLES``.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ def padding_waste(numbers: Numbers) -> Table:
         if scope:
             rows.append(_padding_row(numbers, scope, workload))
     caption = (
-        "Bytes of 1000 crops as uint8 with three channels, stored as they are and padded to the largest, computed here "
-        "and as published. Identical: every printed digit agrees."
+        "Bytes of 1000 crops as uint8 with three channels, stored as they are and padded to the largest, "
+        "computed here and as published. Identical: every printed digit agrees."
     )
     header = ["Sizes", "Actual", "Padded", "Waste", "Published", "Verdict"]
     return Table("padding_waste", caption, header, rows, wide=True, text_columns=(0, 4, 5))
@@ -79,8 +79,8 @@ def speed(numbers: Numbers) -> Table:
         layer = kernel_layer(numbers, scope)
         rows += [row for workload in WORKLOADS if (row := _speed_row(numbers, scope, workload, layer))]
     caption = (
-        "Speed by size distribution, n = 1000: time of the kernels (crop, resize, normalise), speed-up over the "
-        "published ones, multiple of the write-only bound, and end to end."
+        "Speed by size distribution, n = 1000: time of the kernels (crop, resize, normalise), speed-up over "
+        "the published ones, multiple of the write-only bound, and end to end."
     )
     header = ["Sizes", "Octopus", "Published", "Speed-up", "Over bound", "End to end"]
     return Table("distribution_speed", caption, header, rows, wide=True)

@@ -11,10 +11,14 @@ _FACTS = {
     "machine.gpu": "GPU",
     "machine.driver": "Driver",
     "machine.cuda": "CUDA",
+    "machine.power_limit": "Power limit (W)",
     "machine.cpu": "CPU",
     "machine.cores": "Cores",
     "machine.threads": "Threads",
     "machine.os": "System",
+    "machine.python": "Python",
+    "machine.numba": "Numba",
+    "machine.numba_cuda": "numba-cuda",
     "stage_timing.dataset": "Data set",
     "stage_timing.measured_on": "Measured on",
     "stage_timing.commit": "Commit",
@@ -45,8 +49,8 @@ def claims(numbers: Numbers, judgements: list[Judgement]) -> Table:
         rows.append([group[0].claim, group[0].rule, *(cells.get(scope, MISSING) for scope in scopes)])
     header = ["Published claim", "Rule", *(scope_name(numbers, scope) for scope in scopes)]
     caption = (
-        "Published claims of the two studies and the verdict of a fixed rule. The whole 95 % interval must satisfy the "
-        f"rule. {MISSING}: not measurable on this machine, with what it would need."
+        "Published claims of the two studies and the verdict of a fixed rule. The whole 95 % interval must "
+        f"satisfy the rule. {MISSING}: not measurable on this machine, with what it would need."
     )
     return Table("claims", caption, header, rows, wide=True, text_columns=tuple(range(len(header))))
 

@@ -6,9 +6,11 @@ from octopus.report.captions import counts, kernel_layer, scope_title
 from octopus.report.labels import METHODS, QUANTITIES, SHORT_METHODS, human
 from octopus.report.numbers import Numbers
 from octopus.report.tables.writers import MISSING, Table
+from octopus.report.text import TIMES
 
 STUDY = "stage_timing"
-# (quantity, method) in the order of the way of a box; the layer of the middle ones is the machine's kernel layer.
+# (quantity, method) in the order of the way of a box; the layer of the middle ones is the machine's kernel
+# layer.
 _STAGES = (
     ("build_metadata", "published"),
     ("build_metadata", "octopus"),
@@ -20,7 +22,6 @@ _STAGES = (
     ("end_to_end", "n-launches"),
     ("end_to_end", "n-launches-fused"),
     ("end_to_end", "published"),
-    ("end_to_end", "opencv"),
     ("end_to_end", "octopus"),
 )
 _KERNELS = ("crop_resize", "normalize", "crop_resize_normalize")
@@ -28,8 +29,8 @@ _SPEEDUPS = (
     ("octopus", "published"),
     ("octopus", "n-launches"),
     ("published", "n-launches"),
-    ("octopus", "opencv"),
 )
+_ONE_THREAD = ("opencv", "opencv-inplace", "octopus")
 _SHOWN_COUNTS = (100, 500, 1000, 2000)
 _MEMORY = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
 
@@ -42,8 +43,8 @@ def stages(numbers: Numbers) -> Table:
         rows.append(scope_title(numbers, scope, STUDY))
         rows += _scope_rows(numbers, scope)
     caption = (
-        "Stage timing: medians over paired blocks; ratios are medians of per-block ratios. Kernels are timed by device "
-        "events with a cold L2 cache on GPUs, everything else by the host clock."
+        "Stage timing: medians over paired blocks; ratios are medians of per-block ratios. Kernels "
+        "are timed by device events with a cold L2 cache on GPUs, everything else by the host clock."
     )
     header = ["Stage", "Method", *(f"n = {n}" for n in _SHOWN_COUNTS)]
     return Table("stage_timing", caption, header, rows, wide=True, text_columns=(0, 1))
@@ -71,6 +72,19 @@ def _scope_rows(numbers: Numbers, scope: str) -> list[list[str]]:
         ]
         name = f"{human(SHORT_METHODS, method)} over {human(SHORT_METHODS, other)}"
         rows += _row(numbers, "Speed-up", name, ids)
+    return rows + _one_thread_rows(numbers, scope)
+
+
+def _one_thread_rows(numbers: Numbers, scope: str) -> list[list[str]]:
+    """Return Octopus and OpenCV with one thread each, measured on CPUs only."""
+    rows = []
+    prefix = f"{scope}.{STUDY}.visdrone-1thread"
+    for method in _ONE_THREAD:
+        ids = [f"{prefix}.n{n}.{method}.end_to_end.host" for n in _SHOWN_COUNTS]
+        rows += _row(numbers, "One thread", human(SHORT_METHODS, method), ids)
+    for other in _ONE_THREAD[:-1]:
+        ids = [f"{prefix}.n{n}.octopus.end_to_end.host.speedup_over_{other}" for n in _SHOWN_COUNTS]
+        rows += _row(numbers, "Speed-up, one thread", f"Octopus over {human(SHORT_METHODS, other)}", ids)
     return rows
 
 
@@ -100,8 +114,8 @@ def limits(numbers: Numbers) -> Table:
         rows.append([scope_title(numbers, scope, STUDY), *bandwidth, *times])
     header = ["Machine", "Write", "Read", "Copy", *(f"n = {n}" for n in shown)]
     caption = (
-        "Measured bandwidth limits, and the time of the Octopus kernel as a multiple of the time that filling its "
-        "output takes (1× is the write-only bound)."
+        "Measured bandwidth limits, and the time of the Octopus kernel as a multiple of the time "
+        f"that filling its output takes (1{TIMES} is the write-only bound)."
     )
     return Table("limits", caption, header, rows, wide=True)
 
@@ -116,8 +130,8 @@ def memory(numbers: Numbers) -> Table:
             ids = [f"{scope}.{STUDY}.visdrone.n1000.{method}.{line}.memory" for method in methods]
             rows.append([human(QUANTITIES, line), *(_text(numbers, key) for key in ids)])
     caption = (
-        "Memory at n = 1000, four lines that mean different things: bytes computed from shapes; peak of the allocator; "
-        "growth of used memory in a fresh process; context and modules."
+        "Memory at n = 1000, four lines that mean different things: bytes computed from shapes; peak "
+        "of the allocator; growth of used memory in a fresh process; context and modules."
     )
     header = ["Line", *(human(SHORT_METHODS, method) for method in methods)]
     return Table("memory", caption, header, rows)
@@ -135,11 +149,12 @@ def launch_overhead(numbers: Numbers) -> Table:
             share = f"{scope}.{STUDY}.visdrone.n1000.saving.total_explained_by_{match[1]}"
             cells = [slope.text, slope.interval, _text(numbers, f"{prefix}.residual"), _text(numbers, share)]
             rows.append([human(METHODS, match[1]), *cells])
+    isolated = _text(numbers, "published.stage_timing.n1000.n-launches.isolated_launch")
     caption = (
-        "Cost of one launch: slope of the time of 1 to 256 empty launches, its 95 % interval, the distance of the "
-        "medians from the line, and the share of the saving from N launches to Octopus (n = 1000) that slope × "
-        f"launches explains. The published figure, {_text(numbers, 'published.stage_timing.n1000.n-launches.isolated_launch')} "
-        "for one isolated launch, contains the run time of the kernel."
+        "Cost of one launch: slope of the time of 1 to 256 empty launches, its 95 % interval, the "
+        "distance of the medians from the line, and the share of the saving from N launches to "
+        f"Octopus (n = 1000) that slope times launches explains. The published figure, {isolated} for "
+        "one isolated launch, contains the run time of the kernel."
     )
     return Table("launch_overhead", caption, ["Launch", "Slope", "95 %", "Residual", "Share of saving"], rows)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from octopus.report.macros import tex_text
 
-MISSING = "–"
+MISSING = "\u2013"
 
 
 class Table(NamedTuple):

@@ -23,14 +23,15 @@ CONFIG = check_config(config, source="the configuration (config/config.yaml, --c
 MACHINE = machine_id(CONFIG.device) if CONFIG.machine == "auto" else CONFIG.machine
 RAW = CONFIG.raw_dir
 RESULTS = f"{CONFIG.results_dir}/{MACHINE}"
-BUILD = "paper/build"
 
-PUBLISHED_FILES = sorted(map(str, Path("data/published").glob("*.csv")))
-REFERENCE_FILES = sorted(map(str, Path(CONFIG.reference_dir).glob("*/*.[cj]s*")))
-PAPER_FILES = sorted(str(file) for file in Path("paper").rglob("*.*") if BUILD not in file.as_posix())
+COMMITTED_FILES = [
+    *sorted(map(str, Path("data/published").glob("*.csv"))),
+    *sorted(map(str, Path(CONFIG.reference_dir).glob("*/*.[cj]s*"))),
+]
+PAPER_FILES = sorted(str(file) for file in Path("paper").rglob("*.*") if "build" not in file.parts)
 
 # Jobs call the `octopus` of the Python that runs Snakemake, also where its environment isn't activated.
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
 
 
 wildcard_constraints:
@@ -52,9 +53,9 @@ def study(name):
     return {"settings": settings, "code": code("study", *own)}
 
 
-def source():
+def source(*more):
     """Params of a fetch: where data may come from, and the digest of the code that gets them."""
-    options = [f"--mode={CONFIG.data}", f"--raw={RAW}"]
+    options = [f"--mode={CONFIG.data}", f"--raw={RAW}", *more]
     if CONFIG.mirror and CONFIG.data != "sample":
         options.append(f"--mirror={CONFIG.mirror}")
     return {"options": options, "code": code("data")}

@@ -5,12 +5,14 @@ rule fetch_visdrone:
         f"{RAW}/visdrone-val.json",
     log:
         "logs/fetch_visdrone.log",
+    conda:
+        "octopus"
     params:
         **source(),
     message:
         "Data: VisDrone2019-DET val"
     shell:
-        "octopus fetch visdrone-val {params.options:q} --receipt {output:q} 2>&1 | tee {log:q}"
+        "octopus fetch visdrone-val {params.options:q} --receipt {output:q} 2>&1 | tee {log}"
 
 
 rule fetch_sentinel2:
@@ -20,14 +22,14 @@ rule fetch_sentinel2:
         f"{RAW}/sentinel2-b04.json",
     log:
         "logs/fetch_sentinel2.log",
+    conda:
+        "octopus"
     params:
-        **source(),
-        window=json.dumps(CONFIG.sentinel2.window),
+        **source(f"--window={json.dumps(CONFIG.sentinel2.window)}"),
     message:
         "Data: Sentinel-2 band B04 over Greenland"
     shell:
-        "octopus fetch sentinel2-b04 {params.options:q} --window {params.window:q}"
-        " --receipt {output:q} 2>&1 | tee {log:q}"
+        "octopus fetch sentinel2-b04 {params.options:q} --receipt {output:q} 2>&1 | tee {log}"
 
 
 rule data:

@@ -3,13 +3,14 @@ rule paper:
         PAPER_FILES,
         rules.shown.input,
     output:
-        report(f"{BUILD}/octopus.pdf", caption="../report/paper.rst", category="Paper"),
+        report("paper/build/octopus.pdf", caption="../report/paper.rst", category="Paper"),
     log:
         "logs/paper.log",
+    conda:
+        "octopus"
     params:
         code=code("report"),
     message:
         "Paper: octopus.pdf"
     shell:
-        "octopus report paper --source paper"
-        " --build {BUILD} --figures figures --out {output:q} 2>&1 | tee {log:q}"
+        "octopus report paper --source paper --build paper/build --figures figures --out {output} 2>&1 | tee {log}"

@@ -1,19 +1,19 @@
 rule numbers:
     input:
-        rules.measured.input,
-        REFERENCE_FILES,
-        PUBLISHED_FILES,
+        [*rules.measured.input, *COMMITTED_FILES],
     output:
-        report(f"{BUILD}/numbers.csv", caption="../report/numbers.rst", category="Numbers"),
+        report("paper/build/numbers.csv", caption="../report/numbers.rst", category="Numbers"),
     log:
         "logs/numbers.log",
+    conda:
+        "octopus"
     params:
         folders=f"--results={RESULTS} --reference={CONFIG.reference_dir} --published=data/published",
         code=code("report"),
     message:
         "Report: every number, from this run, the reference and the published tables"
     shell:
-        "octopus report numbers {params.folders} --out {output:q} 2>&1 | tee {log:q}"
+        "octopus report numbers {params.folders} --out {output} 2>&1 | tee {log}"
 
 
 rule claims:
@@ -21,16 +21,17 @@ rule claims:
         numbers=rules.numbers.output,
         claims="config/claims.yaml",
     output:
-        report(f"{BUILD}/claims.csv", caption="../report/claims.rst", category="Claims"),
+        report("paper/build/claims.csv", caption="../report/claims.rst", category="Claims"),
     log:
         "logs/claims.log",
+    conda:
+        "octopus"
     params:
         code=code("report"),
     message:
         "Report: verdict on each claim"
     shell:
-        "octopus report claims --numbers {input.numbers:q}"
-        " --claims {input.claims:q} --out {output:q} 2>&1 | tee {log:q}"
+        "octopus report claims --numbers {input.numbers} --claims {input.claims} --out {output} 2>&1 | tee {log}"
 
 
 rule tables:
@@ -38,31 +39,34 @@ rule tables:
         numbers=rules.numbers.output,
         claims=rules.claims.output,
     output:
-        expand(f"{BUILD}/tables/{{table}}.{{kind}}", table=tables.NAMES, kind=["typ", "tex", "md"]),
+        expand("paper/build/tables/{table}.{kind}", table=tables.NAMES, kind=["typ", "tex", "md"]),
     log:
         "logs/tables.log",
+    conda:
+        "octopus"
     params:
         code=code("report"),
     message:
         "Report: tables for Typst, LaTeX and Markdown"
     shell:
-        "octopus report tables --numbers {input.numbers:q}"
-        " --claims {input.claims:q} --out-dir {BUILD}/tables 2>&1 | tee {log:q}"
+        "octopus report tables --numbers {input.numbers} --claims {input.claims} --out-dir paper/build/tables 2>&1 | tee {log}"
 
 
 rule macros:
     input:
         rules.numbers.output,
     output:
-        multiext(f"{BUILD}/numbers", ".typ", ".tex"),
+        multiext("paper/build/numbers", ".typ", ".tex"),
     log:
         "logs/macros.log",
+    conda:
+        "octopus"
     params:
         code=code("report"),
     message:
         "Report: the numbers as macros for Typst and LaTeX"
     shell:
-        "octopus report macros --numbers {input:q} --out-dir {BUILD} 2>&1 | tee {log:q}"
+        "octopus report macros --numbers {input} --out-dir paper/build 2>&1 | tee {log}"
 
 
 rule figure:
@@ -73,12 +77,14 @@ rule figure:
         png=report("figures/{figure}.png", caption="../report/figure.rst", category="Figures"),
     log:
         "logs/figure_{figure}.log",
+    conda:
+        "octopus"
     params:
         code=code("report"),
     message:
         "Report: figure {wildcards.figure}"
     shell:
-        "octopus report figure {wildcards.figure} --numbers {input:q} --out {output.pdf:q} 2>&1 | tee {log:q}"
+        "octopus report figure {wildcards.figure} --numbers {input} --out {output.pdf} 2>&1 | tee {log}"
 
 
 rule shown:

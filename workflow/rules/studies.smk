@@ -8,14 +8,15 @@ rule stage_timing:
         multiext(f"{RESULTS}/stage_timing", rows=".csv", provenance=".json"),
     log:
         "logs/stage_timing.log",
+    conda:
+        "octopus"
     threads: workflow.cores
     params:
         **study("stage_timing"),
     message:
         "Study: where the time of one batch goes, on {MACHINE}"
     shell:
-        "octopus measure stage_timing {params.settings:q}"
-        " --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log:q}"
+        "octopus measure stage_timing {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
 
 
 rule distribution:
@@ -25,14 +26,15 @@ rule distribution:
         multiext(f"{RESULTS}/distribution", rows=".csv", provenance=".json"),
     log:
         "logs/distribution.log",
+    conda:
+        "octopus"
     threads: workflow.cores
     params:
         **study("distribution"),
     message:
         "Study: what the distribution of box sizes costs, on {MACHINE}"
     shell:
-        "octopus measure distribution {params.settings:q}"
-        " --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log:q}"
+        "octopus measure distribution {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
 
 
 rule measured:

@@ -1,0 +1,191 @@
+"""The workflow end to end on the embedded sample, in a copy of the repository; then what makes it run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from octopus.measure import validate_provenance, validate_rows
+from octopus.studies import STUDIES
+
+COPIED = (
+    "Snakefile",
+    "config",
+    "workflow",
+    "profiles",
+    "octopus",
+    "paper",
+    "data/published",
+    "data/reference",
+)
+QUICK = ("--configfile", "config/quick.yaml", "--config", "data=sample", "device=cpu", "machine=here")
+
+
+class Workflow:
+    """A copy of the repository, and Snakemake run in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a plain `snakemake --cores 1` with the copy's package."""
+        command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(self.folder), "OCTOPUS_MIRROR": ""}
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+    def planned(self, *more: str) -> set[str]:
+        """Names of the rules that a dry run would run."""
+        done = self.run("-n", *QUICK, *more)
+        assert done.returncode == 0, done.stdout
+        if "Nothing to be done" in done.stdout:
+            return set()
+        table = done.stdout.rpartition("Job stats:")[2]
+        return set(re.findall(r"^([a-z_0-9]+) +\d+$", table, re.MULTILINE)) - {"total", "all"}
+
+    @contextmanager
+    def appended(self, name: str, text: str) -> Iterator[None]:
+        """A file with more at its end, for a while."""
+        file = self.folder / name
+        before = file.read_bytes()
+        file.write_bytes(before + text.encode())
+        yield
+        file.write_bytes(before)
+
+
+@pytest.fixture(scope="module")
+def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Workflow:
+    folder = tmp_path_factory.mktemp("clone")
+    (folder / "data").mkdir()
+    for name in COPIED:
+        if (root / name).is_dir():
+            shutil.copytree(
+                root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "build", ".*")
+            )
+        elif (root / name).is_file():
+            shutil.copy(root / name, folder / name)
+    workflow = Workflow(folder)
+    done = workflow.run(*QUICK)
+    assert done.returncode == 0, done.stdout[-6000:]
+    return workflow
+
+
+def test_a_run_ends_with_the_paper(finished: Workflow) -> None:
+    assert (finished.folder / "paper/build/octopus.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_rows_and_provenance_fit_their_schemas_and_say_synthetic(finished: Workflow, study: str) -> None:
+    rows = finished.folder / f"data/results/here/{study}.csv"
+    validate_rows(rows)
+    validate_provenance(rows.with_suffix(".json"))
+    assert set(pd.read_csv(rows)["dataset"]) <= {"synthetic-visdrone", "synthetic"}
+
+
+def test_figures_tables_and_claims_are_there(finished: Workflow) -> None:
+    from octopus.report import figures, tables
+
+    wanted = [f"figures/{name}.{kind}" for name in figures.NAMES for kind in ("pdf", "png")]
+    wanted += [f"paper/build/tables/{name}.{kind}" for name in tables.NAMES for kind in ("typ", "tex", "md")]
+    wanted += [f"paper/build/{name}" for name in ("numbers.csv", "numbers.typ", "numbers.tex", "claims.csv")]
+    missing = [name for name in wanted if not (finished.folder / name).stat().st_size]
+    assert missing == []
+
+
+def test_nothing_is_to_be_done_afterwards(finished: Workflow) -> None:
+    assert finished.planned() == set()
+
+
+def test_touching_every_file_reruns_nothing(finished: Workflow) -> None:
+    for file in finished.folder.rglob("*"):
+        if file.is_file() and ".snakemake" not in file.parts:
+            file.touch()
+    assert finished.planned() == set()
+
+
+def test_comments_and_docstrings_rerun_nothing(finished: Workflow) -> None:
+    with finished.appended("octopus/kernels/geometry.py", "\n# a comment\n'''and a text'''\n"):
+        assert finished.planned() == set()
+
+
+def test_code_of_a_study_reruns_that_study(finished: Workflow) -> None:
+    with finished.appended("octopus/studies/distribution.py", "\nCHANGED = True\n"):
+        planned = finished.planned()
+    assert {"distribution", "numbers", "paper"} <= planned
+    assert planned.isdisjoint({"stage_timing", "fetch_visdrone"})
+
+
+def test_code_of_the_library_reruns_both_studies(finished: Workflow) -> None:
+    with finished.appended("octopus/kernels/geometry.py", "\nCHANGED = True\n"):
+        assert {"distribution", "stage_timing", "paper"} <= finished.planned() - {"fetch_visdrone"}
+
+
+def test_code_of_the_report_reruns_no_study(finished: Workflow) -> None:
+    with finished.appended("octopus/report/text.py", "\nCHANGED = True\n"):
+        planned = finished.planned()
+    assert {"numbers", "figure", "paper"} <= planned
+    assert planned.isdisjoint(STUDIES)
+
+
+def test_a_published_value_reruns_the_report_alone(finished: Workflow) -> None:
+    with finished.appended("data/published/README.md", "x"):
+        assert finished.planned() == set()
+    with finished.appended("data/published/stage_timing.csv", "\n"):
+        planned = finished.planned()
+    assert "numbers" in planned
+    assert planned.isdisjoint(STUDIES)
+
+
+def test_a_setting_reruns_the_study_that_reads_it(finished: Workflow) -> None:
+    planned = finished.planned("stage_timing={launches: [1, 2, 4]}")
+    assert "stage_timing" in planned
+    assert planned.isdisjoint({"distribution", "fetch_visdrone"})
+
+
+def test_a_mirror_means_a_new_fetch_unless_the_sample_was_asked_for(finished: Workflow) -> None:
+    assert finished.planned("mirror=elsewhere") == set()
+    assert {"fetch_visdrone", *STUDIES} <= finished.planned("mirror=elsewhere", "data=auto")
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("device=gpu", "device: Input should be 'auto', 'cpu' or 'cuda', found 'gpu'"),
+        ("devise=cpu", "devise: there is no such key; did you mean 'device'?"),
+    ],
+)
+def test_a_wrong_setting_is_refused_readably(finished: Workflow, setting: str, message: str) -> None:
+    done = finished.run("-n", "--config", setting)
+    assert done.returncode != 0
+    assert message in done.stdout
+
+
+def test_snakemake_takes_the_profile_by_itself(finished: Workflow) -> None:
+    assert "profile profiles/default" in finished.run("-n", *QUICK).stdout
+
+
+def test_rules_are_short_and_say_what_they_do(root: Path) -> None:
+    text = "".join(file.read_text() + "\n" for file in sorted((root / "workflow/rules").glob("*.smk")))
+    rules = re.findall(r"^rule (\w+):\n((?: {4}.*\n)+)", text, re.MULTILINE)
+    assert len(rules) >= 10
+    for name, body in rules:
+        assert "message:" in body, name
+        assert body.count("\n") <= 15, name
+        if "shell:" in body:
+            assert "log:" in body, name
+            assert '"octopus ' in body, name

@@ -6,7 +6,7 @@ rule fetch_visdrone:
     log:
         "logs/fetch_visdrone.log",
     conda:
-        "octopus"
+        "../envs/octopus.yaml"
     params:
         **source(),
     message:
@@ -23,7 +23,7 @@ rule fetch_sentinel2:
     log:
         "logs/fetch_sentinel2.log",
     conda:
-        "octopus"
+        "../envs/octopus.yaml"
     params:
         **source(f"--window={json.dumps(CONFIG.sentinel2.window)}"),
     message:

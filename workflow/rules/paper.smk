@@ -7,7 +7,7 @@ rule paper:
     log:
         "logs/paper.log",
     conda:
-        "octopus"
+        "../envs/octopus.yaml"
     params:
         code=code("report"),
     message:

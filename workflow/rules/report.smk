@@ -6,7 +6,7 @@ rule numbers:
     log:
         "logs/numbers.log",
     conda:
-        "octopus"
+        "../envs/octopus.yaml"
     params:
         folders=f"--results={RESULTS} --reference={CONFIG.reference_dir} --published=data/published",
         code=code("report"),
@@ -25,7 +25,7 @@ rule claims:
     log:
         "logs/claims.log",
     conda:
-        "octopus"
+        "../envs/octopus.yaml"
     params:
         code=code("report"),
     message:
@@ -43,7 +43,7 @@ rule tables:
     log:
         "logs/tables.log",
     conda:
-        "octopus"
+        "../envs/octopus.yaml"
     params:
         code=code("report"),
     message:
@@ -60,7 +60,7 @@ rule macros:
     log:
         "logs/macros.log",
     conda:
-        "octopus"
+        "../envs/octopus.yaml"
     params:
         code=code("report"),
     message:
@@ -78,7 +78,7 @@ rule figure:
     log:
         "logs/figure_{figure}.log",
     conda:
-        "octopus"
+        "../envs/octopus.yaml"
     params:
         code=code("report"),
     message:

@@ -9,7 +9,7 @@ rule stage_timing:
     log:
         "logs/stage_timing.log",
     conda:
-        "octopus"
+        "../envs/octopus.yaml"
     threads: workflow.cores
     params:
         **study("stage_timing"),
@@ -27,7 +27,7 @@ rule distribution:
     log:
         "logs/distribution.log",
     conda:
-        "octopus"
+        "../envs/octopus.yaml"
     threads: workflow.cores
     params:
         **study("distribution"),

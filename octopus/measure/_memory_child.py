@@ -65,11 +65,9 @@ class DeviceMemory:
 
     def growth(self, run: Callable[[], object]) -> tuple[int | None, object]:
         """Return the free memory that the run took and still holds."""
-        from octopus.measure.cuda import free_memory
-
-        before = free_memory()
+        before = _free_device_memory()
         kept = run()
-        return before - free_memory(), kept
+        return before - _free_device_memory(), kept
 
 
 METERS: dict[str, Callable[[], Meter]] = {"rss": ResidentMemory, "cuda": DeviceMemory}
@@ -110,6 +108,12 @@ def measure(target: str, kwargs: dict[str, Any], meter: str) -> dict[str, int | 
         "device_delta": delta,
         "fixed": None if at_start is None or ready is None else ready - at_start,
     }
+
+
+def _free_device_memory() -> int:
+    from octopus.measure.cuda import free_memory  # only here: needs a GPU
+
+    return free_memory()
 
 
 def _settle() -> None:

@@ -8,8 +8,8 @@ was. A *target*, named ``"module:function"``, is called there with keyword argum
 * `allocator_peak`: what the method's own allocator says it held at most, where it has one.
 * `device_delta`: how much more memory the device held for the run than before it. On a CPU this is the
   growth of the peak resident memory over the state after imports and compilation, so it also holds
-  temporaries. On CUDA it is the loss of free memory with everything that the run returned still alive, after
-  deferred frees are done.
+  temporaries; the kernel tells it to a few hundred kB. On CUDA it is the loss of free memory with everything
+  that the run returned still alive, after deferred frees are done.
 * `fixed`: what imports, compiled code and the CUDA context take before any work.
 """
 
@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from octopus.errors import InputError, MeasureError
-from octopus.measure.rows import NO_ANSWER, Case, Row, describe, unavailable
+from octopus.measure.rows import NO_ANSWER, Case, Row, unavailable
 
 Meter = Literal["rss", "cuda"]
 
@@ -145,7 +145,7 @@ def memory_rows(
     try:
         lines = measure_memory(target, kwargs=kwargs, meter=meter, timeout=timeout)
     except MeasureError as error:
-        return [unavailable(case, method, "memory", name, "bytes", describe(error)) for name in names]
+        return [unavailable(case, method, "memory", name, "bytes", str(error)) for name in names]
     return [
         unavailable(case, method, "memory", name, "bytes", _WHY_MISSING[field])
         if value is None

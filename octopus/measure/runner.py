@@ -7,22 +7,21 @@ import logging
 import math
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 
 from octopus.errors import InputError, MeasureError
+from octopus.measure._samples import PER_MS, Question, Samples, discarded_row, method_rows
 from octopus.measure.clocks import Clock
 from octopus.measure.methods import Method
-from octopus.measure.rows import Case, Row, describe, unavailable
+from octopus.measure.rows import Case, Row, describe
 from octopus.measure.statistics import median_interval, ratio_interval
 
 log = logging.getLogger(__name__)
 
-DISCARDED = "discarded_blocks"
-_PER_MS = {"ns": 1e6, "us": 1e3, "ms": 1.0, "s": 1e-3}
 _WARM_UP_RUNS = 2
 _CHECK_GROWTH = 1.1  # the stop rule is looked at each time that there are 10 % more blocks
 _STOP_RESAMPLES = 400
@@ -62,45 +61,6 @@ class Budget:
             )
         if min(self.min_seconds, self.max_seconds, self.target_halfwidth, self.equal_within) < 0:
             raise InputError(f"The limits of a budget must not be negative, found {self}.")
-
-
-class Question(NamedTuple):
-    """What is being measured, for rows and for log lines."""
-
-    case: Case
-    quantity: str
-    unit: str
-    layer: str
-
-    def __str__(self) -> str:
-        study, dataset, workload, n = self.case
-        return f"{study} {self.quantity} ({self.layer}, {dataset}/{workload}, n={n})"
-
-
-@dataclass
-class Samples:
-    """Milliseconds per method and block, and what went wrong on the way."""
-
-    times: dict[str, dict[int, float]] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
-    throttled: list[str] = field(default_factory=list)
-    tried: int = 0
-    ended: str = ""
-
-    @property
-    def kept(self) -> int:
-        """Number of blocks that count; all surviving methods have the same ones."""
-        return len(next(iter(self.times.values()), ()))
-
-    def series(self, name: str) -> np.ndarray:
-        """Return the times of a method in the order of its blocks, shape (kept,), ms."""
-        return np.array(list(self.times[name].values()))
-
-    def drop(self, name: str, why: str) -> None:
-        """Take a method out; its earlier times are not used, since it didn't live to the end."""
-        self.times.pop(name, None)
-        self.failed[name] = why
-        log.warning("%s: taken out, %s", name, why)
 
 
 def run_paired(
@@ -157,12 +117,19 @@ def run_paired(
     verdicts = _checked(question, methods, answers, base)
     samples = Samples(failed=_unavailable_answers(verdicts))
     alive = [method for method in methods if method.name not in samples.failed]
-    _warm_up(alive, clock, samples)
-    _collect(question, alive, clock, budget, seed, base, samples, wall)
-    log.info(
-        "%s: %d blocks kept, %d discarded; %s", question, samples.kept, len(samples.throttled), samples.ended
-    )
-    return [*_rows(question, methods, verdicts, budget, samples), _discarded_row(question, clock, samples)]
+    _Comparison(question, alive, clock, budget, seed, base, wall, samples).measure()
+    level = logging.WARNING if samples.throttled else logging.INFO
+    log.log(level, "%s: %s", question, samples.summary())
+    return [
+        *method_rows(question, methods, verdicts, budget.min_blocks, samples),
+        discarded_row(question, clock, samples),
+    ]
+
+
+def block_order(question: Question, seed: int, number: int, count: int) -> np.ndarray:
+    """Return the order, shape (count,), of the methods in block `number`; the same for the same arguments."""
+    group = zlib.crc32(repr(tuple(question)).encode())
+    return np.random.default_rng([seed, group, number]).permutation(count)
 
 
 def _checked(
@@ -170,9 +137,9 @@ def _checked(
 ) -> dict[str, str]:
     """Refuse what would give rows that mean nothing, and return the answer of each method."""
     names = [method.name for method in methods]
-    if question.unit not in _PER_MS:
+    if question.unit not in PER_MS:
         raise InputError(
-            f"{question}: a clock gives times, in {', '.join(_PER_MS)}; found the unit {question.unit!r}."
+            f"{question}: a clock gives times, in {', '.join(PER_MS)}; found the unit {question.unit!r}."
         )
     if not names or len(set(names)) != len(names):
         raise InputError(f"{question}: methods need different names and at least one; found {names}.")
@@ -190,153 +157,111 @@ def _unavailable_answers(verdicts: Mapping[str, str]) -> dict[str, str]:
     return {name: said.removeprefix(prefix) for name, said in verdicts.items() if said.startswith(prefix)}
 
 
-def _warm_up(alive: list[Method], clock: Clock, samples: Samples) -> None:
-    """Run each method until compilation, first touches and clocks are out of the way."""
-    clock.settle()
-    for method in list(alive):
-        samples.times[method.name] = {}
-        for _ in range(_WARM_UP_RUNS):
-            if not _timed(method, clock, samples)[1]:
-                alive.remove(method)
-                break
-    # What was throttled during the warm-up is no block's fault.
-    clock.throttled()
+@dataclass
+class _Comparison:
+    """One comparison under way; `alive` holds the methods that have not failed."""
 
+    question: Question
+    alive: list[Method]
+    clock: Clock
+    budget: Budget
+    seed: int
+    base: str | None
+    wall: Callable[[], float]
+    samples: Samples
 
-def _timed(method: Method, clock: Clock, samples: Samples) -> tuple[float, bool]:
-    """Return the time of one run and whether it succeeded; a failing method is dropped from the samples."""
-    try:
-        elapsed = clock.time(method.run)
-        if not (math.isfinite(elapsed) and elapsed > 0):
-            raise MeasureError(
-                f"the clock gave {elapsed} ms, which is below its resolution or no time at all"
-            )
-    except Exception as error:  # any failure of a contender is a row, never the end of the study
-        samples.drop(method.name, describe(error))
-        return math.nan, False
-    return elapsed, True
+    def measure(self) -> None:
+        """Fill the samples block by block until the stop rule or a limit ends it."""
+        self._warm_up()
+        started, check_at = self.wall(), self.budget.min_blocks
+        while not self._ended(started):
+            self._block()
+            if self.samples.kept >= check_at:
+                if self._known():
+                    self.samples.ended = f"known within {self.budget.target_halfwidth:.1%}"
+                    return
+                check_at = math.ceil(self.samples.kept * _CHECK_GROWTH)
 
+    def _warm_up(self) -> None:
+        """Run each method until compilation, first touches and clocks are out of the way."""
+        self.clock.settle()
+        for method in list(self.alive):
+            self.samples.times[method.name] = {}
+            for _ in range(_WARM_UP_RUNS):
+                if self._time(method) is None:
+                    break
+        # What was throttled during the warm-up is no block's fault.
+        self.clock.throttled()
 
-def _collect(
-    question: Question,
-    alive: list[Method],
-    clock: Clock,
-    budget: Budget,
-    seed: int,
-    base: str | None,
-    samples: Samples,
-    wall: Callable[[], float],
-) -> None:
-    """Fill the samples block by block until the stop rule or a limit ends it."""
-    started, check_at = wall(), budget.min_blocks
-    while alive:
-        if samples.tried >= budget.max_blocks:
-            samples.ended = f"stopped at the limit of {budget.max_blocks} blocks"
+    def _ended(self, started: float) -> bool:
+        """Tell whether a limit is reached, and note which."""
+        if not self.alive:
+            self.samples.ended = "no method is left"
+        elif self.samples.tried >= self.budget.max_blocks:
+            self.samples.ended = f"stopped at the limit of {self.budget.max_blocks} blocks"
+        elif self.wall() - started >= self.budget.max_seconds:
+            self.samples.ended = f"stopped at the limit of {self.budget.max_seconds:g} s"
+        return bool(self.samples.ended)
+
+    def _block(self) -> None:
+        """Run every living method once, and keep the block only if all of it can be trusted."""
+        number = self.samples.tried
+        self.samples.tried += 1
+        self.clock.settle()
+        order = block_order(self.question, self.seed, number, len(self.alive))
+        with _no_garbage_collection():
+            times = self._times([self.alive[index] for index in order])
+        reason = self.clock.throttled()
+        if reason and times:
+            self.samples.throttled.append(reason)
+            log.debug("%s: block %d discarded, throttled (%s)", self.question, number, reason)
             return
-        if wall() - started >= budget.max_seconds:
-            samples.ended = f"stopped at the limit of {budget.max_seconds:g} s"
-            return
-        _block(question, alive, clock, seed, samples)
-        if samples.kept >= check_at:
-            if _enough(budget, base, samples):
-                samples.ended = f"known within {budget.target_halfwidth:.1%}"
-                return
-            check_at = math.ceil(samples.kept * _CHECK_GROWTH)
-    samples.ended = "no method is left"
+        for name, elapsed in times.items():
+            self.samples.times[name][number] = elapsed
+
+    def _times(self, methods: Sequence[Method]) -> dict[str, float]:
+        """Return the milliseconds of each method, or nothing when one of them fails."""
+        times: dict[str, float] = {}
+        for method in methods:
+            elapsed = self._time(method)
+            if elapsed is None:
+                return {}
+            times[method.name] = elapsed
+        return times
+
+    def _time(self, method: Method) -> float | None:
+        """Return the milliseconds of one run; None when it fails, and the method is then taken out."""
+        try:
+            elapsed = self.clock.time(method.run)
+            if not (math.isfinite(elapsed) and elapsed > 0):
+                raise MeasureError(f"the clock gave {elapsed} ms: below its resolution, or no time at all")
+        except Exception as error:  # any failure of a contender is a row, never the end of the study
+            self.samples.drop(method.name, describe(error))
+            self.alive.remove(method)
+            return None
+        return elapsed
+
+    def _known(self) -> bool:
+        """Apply the stop rule: enough measured time, and intervals that are narrow enough."""
+        series = {name: self.samples.series(name) for name in self.samples.times}
+        if sum(float(values.sum()) for values in series.values()) / 1e3 < self.budget.min_seconds:
+            return False
+        others = [name for name in series if name != self.base]
+        if self.base in series and others:
+            base = series[self.base]
+            intervals = [ratio_interval(series[name], base, resamples=_STOP_RESAMPLES) for name in others]
+        else:
+            intervals = [median_interval(values, resamples=_STOP_RESAMPLES) for values in series.values()]
+        return all(found.relative_halfwidth <= self.budget.target_halfwidth for found in intervals)
 
 
-def _block(question: Question, alive: list[Method], clock: Clock, seed: int, samples: Samples) -> None:
-    """Run every living method once, and keep the block only if all of it can be trusted."""
-    number = samples.tried
-    samples.tried += 1
-    clock.settle()
-    times: dict[str, float] = {}
-    with _no_collection():
-        for index in block_order(question, seed, number, len(alive)):
-            method = alive[index]
-            times[method.name], succeeded = _timed(method, clock, samples)
-            if not succeeded:
-                alive.remove(method)
-                return
-    reason = clock.throttled()
-    if reason:
-        samples.throttled.append(reason)
-        log.warning("%s: block %d discarded, throttled (%s)", question, number, reason)
-        return
-    for name, elapsed in times.items():
-        samples.times[name][number] = elapsed
-
-
-def block_order(question: Question, seed: int, number: int, count: int) -> np.ndarray:
-    """Return the order, shape (count,), of the methods in block `number`; the same for the same arguments."""
-    group = zlib.crc32(repr(tuple(question)).encode())
-    return np.random.default_rng([seed, group, number]).permutation(count)
-
-
-class _no_collection:  # noqa: N801  (a context manager, used like a function)
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
     """Keep Python's cyclic garbage collector from running within a block."""
-
-    def __enter__(self) -> None:
-        self.enabled = gc.isenabled()
-        gc.disable()
-
-    def __exit__(self, *_: object) -> None:
-        if self.enabled:
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
             gc.enable()
-
-
-def _enough(budget: Budget, base: str | None, samples: Samples) -> bool:
-    """Apply the stop rule: enough blocks, enough measured time, and intervals that are narrow enough."""
-    if samples.kept < budget.min_blocks:
-        return False
-    series = {name: samples.series(name) for name in samples.times}
-    if sum(float(values.sum()) for values in series.values()) / 1e3 < budget.min_seconds:
-        return False
-    others = [name for name in series if name != base]
-    if base in series and others:
-        intervals = [ratio_interval(series[name], series[base], resamples=_STOP_RESAMPLES) for name in others]
-    else:
-        intervals = [median_interval(values, resamples=_STOP_RESAMPLES) for values in series.values()]
-    return all(interval.relative_halfwidth <= budget.target_halfwidth for interval in intervals)
-
-
-def _rows(
-    question: Question,
-    methods: Sequence[Method],
-    verdicts: Mapping[str, str],
-    budget: Budget,
-    samples: Samples,
-) -> list[Row]:
-    case, quantity, unit, layer = question
-    too_few = _too_few(budget, samples)
-    rows: list[Row] = []
-    for method in methods:
-        why = samples.failed.get(method.name) or too_few
-        if why:
-            rows.append(unavailable(case, method.name, layer, quantity, unit, why))
-            continue
-        for block, elapsed in samples.times[method.name].items():
-            value, answer = elapsed * _PER_MS[unit], verdicts[method.name]
-            rows.append(case.row(method.name, layer, quantity, unit, value, block=block, answer=answer))
-    return rows
-
-
-def _too_few(budget: Budget, samples: Samples) -> str | None:
-    """Say why there is no number although the methods ran, or None."""
-    if samples.throttled and samples.kept < budget.min_blocks:
-        return (
-            f"{samples.kept} blocks are left of the {budget.min_blocks} needed: "
-            f"{len(samples.throttled)} were discarded, throttled ({samples.throttled[-1]})"
-        )
-    if not samples.kept:
-        return f"no block was completed ({samples.ended})"
-    return None
-
-
-def _discarded_row(question: Question, clock: Clock, samples: Samples) -> Row:
-    """Count the throttled blocks of this quantity, or say that this machine doesn't tell."""
-    case, quantity, _, layer = question
-    if not getattr(clock, "watches_throttling", True):
-        why = "throttling can't be read on this machine"
-        return unavailable(case, quantity, layer, DISCARDED, "count", why)
-    return case.row(quantity, layer, DISCARDED, "count", len(samples.throttled))

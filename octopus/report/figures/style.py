@@ -97,7 +97,7 @@ def finish(figure: Figure, footer: str, synthetic: bool) -> Bbox:
     Footer and stamp lie outside of the laid-out figure, so they can't cover anything.
     """
     width, height = figure.get_size_inches()
-    text = textwrap.fill(footer, 120)
+    text = textwrap.fill(footer, 160)
     figure.text(0.005, -0.04 / height, text, fontsize=6.5, color=GREY, va="top")
     below, above = 0.08 + 0.12 * (text.count("\n") + 1), 0.0
     if synthetic:
@@ -111,11 +111,15 @@ def finish(figure: Figure, footer: str, synthetic: bool) -> Bbox:
 
 
 def save(figure: Figure, stem: Path, area: Bbox) -> tuple[Path, Path]:
-    """Save as PDF (vector, without a date, so that equal data give equal files) and PNG."""
+    """Save as PDF (vector, without a date, so that equal data give equal files) and PNG.
+
+    The PDF is cut off above the footer: it goes into a paper, whose caption says the same.
+    """
     stem.parent.mkdir(parents=True, exist_ok=True)
     pdf, png = stem.with_suffix(".pdf"), stem.with_suffix(".png")
     with mpl.rc_context(RC):
-        figure.savefig(pdf, metadata={"CreationDate": None}, bbox_inches=area)
+        paper = Bbox([[area.x0, 0], [area.x1, area.y1]])
+        figure.savefig(pdf, metadata={"CreationDate": None}, bbox_inches=paper)
         figure.savefig(png, dpi=200, bbox_inches=area)
     return pdf, png
 

@@ -34,7 +34,9 @@ def machines(numbers: Numbers) -> Table:
     known = [row for row in rows if any(cell != MISSING for cell in row[1:])]
     header = ["", *(scope_name(numbers, scope) for scope in scopes)]
     caption = "Machines, data and commits of the runs shown."
-    return Table("machines", caption, header, known, wide=True, text_columns=tuple(range(len(header))))
+    columns = tuple(range(len(header)))
+    widths = ("auto", *("1fr" for _ in scopes))
+    return Table("machines", caption, header, known, wide=True, text_columns=columns, widths=widths)
 
 
 def claims(numbers: Numbers, judgements: list[Judgement]) -> Table:
@@ -52,7 +54,9 @@ def claims(numbers: Numbers, judgements: list[Judgement]) -> Table:
         "Published claims of the two studies and the verdict of a fixed rule. The whole 95 % interval must "
         f"satisfy the rule. {MISSING}: not measurable on this machine, with what it would need."
     )
-    return Table("claims", caption, header, rows, wide=True, text_columns=tuple(range(len(header))))
+    columns = tuple(range(len(header)))
+    widths = ("2fr", "auto", *("1fr" for _ in scopes))
+    return Table("claims", caption, header, rows, wide=True, text_columns=columns, widths=widths)
 
 
 def _cell(judgement: Judgement) -> str:

@@ -9,8 +9,8 @@ from octopus.report.tables.writers import MISSING, Table
 from octopus.report.text import TIMES
 
 STUDY = "stage_timing"
-# (quantity, method) in the order of the way of a box; the layer of the middle ones is the machine's kernel
-# layer.
+PUBLISHED = "published"
+# (quantity, method) in the order of the way of a box.
 _STAGES = (
     ("build_metadata", "published"),
     ("build_metadata", "octopus"),
@@ -18,6 +18,7 @@ _STAGES = (
     ("upload_metadata", "octopus"),
     ("crop_resize", "published"),
     ("normalize", "published"),
+    ("crop_resize_normalize", "published"),
     ("crop_resize_normalize", "octopus"),
     ("end_to_end", "n-launches"),
     ("end_to_end", "n-launches-fused"),
@@ -25,78 +26,84 @@ _STAGES = (
     ("end_to_end", "octopus"),
 )
 _KERNELS = ("crop_resize", "normalize", "crop_resize_normalize")
-_SPEEDUPS = (
-    ("octopus", "published"),
-    ("octopus", "n-launches"),
-    ("published", "n-launches"),
-)
-_ONE_THREAD = ("opencv", "opencv-inplace", "octopus")
-_SHOWN_COUNTS = (100, 500, 1000, 2000)
+_SPEEDUPS = (("octopus", "published"), ("octopus", "n-launches"), ("published", "n-launches"))
+_ONE_THREAD = ("opencv", "opencv-inplace")
+_N = 1000
 _MEMORY = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
 
 
 def stages(numbers: Numbers) -> Table:
-    """Every stage at every count: the published Jetson values, then each machine."""
-    rows: list[list[str] | str] = ["Jetson Orin Nano, published (ms, 30 repetitions)"]
-    rows += _published_rows(numbers)
-    for scope in numbers.scopes(STUDY):
-        rows.append(scope_title(numbers, scope, STUDY))
-        rows += _scope_rows(numbers, scope)
+    """Every stage at 1000 boxes: the published Jetson values beside each machine."""
+    sources = [PUBLISHED, *numbers.scopes(STUDY)]
+    rows: list[list[str] | str] = []
+    for quantity, method in _STAGES:
+        ids = [_stage_id(numbers, scope, _N, method, quantity) for scope in sources]
+        rows += _row(numbers, human(QUANTITIES, quantity), human(SHORT_METHODS, method), ids)
+    rows += _speedup_rows(numbers, sources, [_N])
+    for other in _ONE_THREAD:
+        ids = [
+            f"{scope}.{STUDY}.visdrone-1thread.n{_N}.octopus.end_to_end.host.speedup_over_{other}"
+            for scope in sources
+        ]
+        rows += _row(numbers, "Speed-up, one thread", f"Octopus over {human(SHORT_METHODS, other)}", ids)
     caption = (
-        "Stage timing: medians over paired blocks; ratios are medians of per-block ratios. Kernels "
-        "are timed by device events with a cold L2 cache on GPUs, everything else by the host clock."
+        "Stages at n = 1000, published beside measured: medians over paired blocks; speed-ups, end to end, are "
+        "medians of per-block ratios. Kernels are timed by device events with a cold L2 cache on GPUs, "
+        "everything else by the host clock. The published kernels round to uint8 in between, so their answer "
+        "differs by that."
     )
-    header = ["Stage", "Method", *(f"n = {n}" for n in _SHOWN_COUNTS)]
-    return Table("stage_timing", caption, header, rows, wide=True, text_columns=(0, 1))
+    titles = [scope_title(numbers, scope, STUDY) for scope in sources[1:]]
+    header = ["Stage", "Method", "Jetson Orin Nano, as published", *titles]
+    widths = ("auto", "auto", *("1fr" for _ in sources))
+    return Table("stage_timing", caption, header, rows, wide=True, text_columns=(0, 1), widths=widths)
 
 
-def _published_rows(numbers: Numbers) -> list[list[str]]:
+def scaling(numbers: Numbers) -> Table:
+    """End to end and speed-ups at every count, machine by machine."""
+    sources = [PUBLISHED, *numbers.scopes(STUDY)]
+    shown = sorted({n for scope in sources[1:] for n in counts(numbers, scope)})
+    rows: list[list[str] | str] = []
+    for scope in sources:
+        title = "Jetson Orin Nano, as published" if scope == PUBLISHED else scope_title(numbers, scope, STUDY)
+        rows.append(title)
+        for quantity, method in _STAGES[-4:]:
+            ids = [_stage_id(numbers, scope, n, method, quantity) for n in shown]
+            rows += _row(numbers, "Time", human(SHORT_METHODS, method), ids)
+        rows += _speedup_rows(numbers, [scope], shown)
+    caption = "End to end at every number of boxes n: medians, and medians of per-block ratios."
+    header = ["", "Method", *(f"n = {n}" for n in shown)]
+    return Table("scaling", caption, header, rows, wide=True, text_columns=(0, 1))
+
+
+def _stage_id(numbers: Numbers, scope: str, n: int, method: str, quantity: str) -> str:
+    if scope == PUBLISHED:
+        return f"published.stage_timing.n{n}.{method}.{quantity}"
+    layer = kernel_layer(numbers, scope) if quantity in _KERNELS else "host"
+    return f"{scope}.{STUDY}.visdrone.n{n}.{method}.{quantity}.{layer}"
+
+
+def _speedup_rows(numbers: Numbers, scopes: list[str], shown: list[int]) -> list[list[str]]:
     rows = []
-    for quantity, method in _STAGES:
-        ids = [f"published.stage_timing.n{n}.{method}.{quantity}" for n in _SHOWN_COUNTS]
-        rows += _row(numbers, human(QUANTITIES, quantity), human(SHORT_METHODS, method), ids)
-    ids = [f"published.stage_timing.n{n}.published.speedup_over_n-launches" for n in _SHOWN_COUNTS]
-    return rows + _row(numbers, "Speed-up", "Published over N launches", ids)
-
-
-def _scope_rows(numbers: Numbers, scope: str) -> list[list[str]]:
-    rows = []
-    for quantity, method in _STAGES:
-        layer = kernel_layer(numbers, scope) if quantity in _KERNELS else "host"
-        ids = [f"{scope}.{STUDY}.visdrone.n{n}.{method}.{quantity}.{layer}" for n in _SHOWN_COUNTS]
-        rows += _row(numbers, human(QUANTITIES, quantity), human(SHORT_METHODS, method), ids)
     for method, other in _SPEEDUPS:
         ids = [
-            f"{scope}.{STUDY}.visdrone.n{n}.{method}.end_to_end.host.speedup_over_{other}"
-            for n in _SHOWN_COUNTS
+            f"published.stage_timing.n{n}.{method}.speedup_over_{other}"
+            if scope == PUBLISHED
+            else f"{scope}.{STUDY}.visdrone.n{n}.{method}.end_to_end.host.speedup_over_{other}"
+            for scope in scopes
+            for n in shown
         ]
         name = f"{human(SHORT_METHODS, method)} over {human(SHORT_METHODS, other)}"
         rows += _row(numbers, "Speed-up", name, ids)
-    return rows + _one_thread_rows(numbers, scope)
-
-
-def _one_thread_rows(numbers: Numbers, scope: str) -> list[list[str]]:
-    """Return Octopus and OpenCV with one thread each, measured on CPUs only."""
-    rows = []
-    prefix = f"{scope}.{STUDY}.visdrone-1thread"
-    for method in _ONE_THREAD:
-        ids = [f"{prefix}.n{n}.{method}.end_to_end.host" for n in _SHOWN_COUNTS]
-        rows += _row(numbers, "One thread", human(SHORT_METHODS, method), ids)
-    for other in _ONE_THREAD[:-1]:
-        ids = [f"{prefix}.n{n}.octopus.end_to_end.host.speedup_over_{other}" for n in _SHOWN_COUNTS]
-        rows += _row(numbers, "Speed-up, one thread", f"Octopus over {human(SHORT_METHODS, other)}", ids)
     return rows
 
 
 def _row(numbers: Numbers, first: str, second: str, ids: list[str]) -> list[list[str]]:
-    """Return one row; none when nothing was asked of the method, and the reason when it was unavailable."""
-    found = [numbers.get(key) for key in ids]
-    if not any(found):
-        why = next((numbers.text(key) for key in ids if key in numbers), "")
-        return [[first, f"{second} ({why})", *[MISSING] * len(ids)]] if why else []
-    differs = any(number and number.note.startswith("different") for number in found)
-    cells = [number.text if number else MISSING for number in found]
-    return [[first, f"{second} (different answer)" if differs else second, *cells]]
+    """Return one row of texts, none when no cell has anything to say; a method that can't run says so."""
+    cells = []
+    for key in ids:
+        text = numbers.text(key, MISSING)
+        cells.append("unavailable" if text.startswith("unavailable") else text)
+    return [[first, second, *cells]] if any(cell != MISSING for cell in cells) else []
 
 
 def limits(numbers: Numbers) -> Table:

@@ -25,6 +25,8 @@ class Table(NamedTuple):
         Whether it needs the full width of a two-column page.
     text_columns : tuple of int
         Columns that hold text and are aligned left; all others hold numbers.
+    widths : tuple of str
+        Widths of the columns in Typst, such as ``auto`` or ``1fr``; as wide as their content unless given.
     """
 
     name: str
@@ -33,18 +35,20 @@ class Table(NamedTuple):
     rows: list[list[str] | str]
     wide: bool = False
     text_columns: tuple[int, ...] = (0,)
+    widths: tuple[str, ...] = ()
 
 
 def typst(table: Table) -> str:
     """Return a Typst figure with a label ``tab-<name>``."""
     columns = len(table.header)
+    widths = ", ".join(table.widths or ("auto",) * columns)
     align = ", ".join("left" if index in table.text_columns else "right" for index in range(columns))
     header = ", ".join(f"[*{_typst_text(cell)}*]" for cell in table.header)
     lines = [_typst_row(row, columns) for row in table.rows]
-    placement = 'placement: auto, scope: "parent", ' if table.wide else ""
+    scope = "parent" if table.wide else "column"
     return (
-        f"#figure({placement}kind: table, caption: [{_typst_text(table.caption)}],\n"
-        f"  table(columns: {_typst_columns(table)}, align: ({align},), stroke: none,\n"
+        f'#figure(placement: auto, scope: "{scope}", kind: table, caption: [{_typst_text(table.caption)}],\n'
+        f"  table(columns: ({widths},), align: ({align},), stroke: none,\n"
         f"    table.hline(), table.header({header}), table.hline(stroke: 0.5pt),\n"
         + "\n".join(f"    {line}" for line in lines)
         + f"\n    table.hline(),\n  )\n) <tab-{table.name.replace('_', '-')}>\n"
@@ -87,15 +91,6 @@ def markdown(table: Table) -> str:
 
 
 WRITERS = {".typ": typst, ".tex": latex, ".md": markdown}
-
-
-def _typst_columns(table: Table) -> str:
-    """Let long text wrap: text columns share what the number columns leave over, in a wide table."""
-    if not table.wide or len(table.text_columns) < 2:
-        return str(len(table.header))
-    widths = ["1fr" if index in table.text_columns else "auto" for index in range(len(table.header))]
-    widths[0] = "2fr"
-    return f"({', '.join(widths)})"
 
 
 def _typst_row(row: list[str] | str, columns: int) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from octopus.measure.machine import available_cores, machine_facts, machine_id, machine_state
     from octopus.measure.memory import MemoryProbe, measure_memory, memory_rows, payload
     from octopus.measure.methods import Method, again, check_answers
-    from octopus.measure.provenance import validate_provenance, write_provenance
+    from octopus.measure.provenance import adopt_commit, validate_provenance, write_provenance
     from octopus.measure.rows import Case, Row, read_rows, unavailable, validate_rows, write_rows
     from octopus.measure.runner import Budget, run_paired
     from octopus.measure.statistics import compare, median_interval, noise_floor, ratio_interval, slope
@@ -33,7 +33,7 @@ _HOME = {
     "machine": ("available_cores", "machine_facts", "machine_id", "machine_state"),
     "memory": ("MemoryProbe", "measure_memory", "memory_rows", "payload"),
     "methods": ("Method", "again", "check_answers"),
-    "provenance": ("validate_provenance", "write_provenance"),
+    "provenance": ("adopt_commit", "validate_provenance", "write_provenance"),
     "rows": ("Case", "Row", "read_rows", "unavailable", "validate_rows", "write_rows"),
     "runner": ("Budget", "run_paired"),
     "statistics": ("compare", "median_interval", "noise_floor", "ratio_interval", "slope"),
@@ -51,6 +51,7 @@ __all__ = [
     "MemoryProbe",
     "Method",
     "Row",
+    "adopt_commit",
     "again",
     "available_cores",
     "check_answers",

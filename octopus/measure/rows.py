@@ -64,6 +64,7 @@ class Row(NamedTuple):
 COLUMNS = Row._fields
 _KEY = ("study", "dataset", "workload", "n", "method", "layer", "quantity", "block")
 _INTEGERS = ("n", "block")
+_PER_BLOCK = ("block", "value")
 
 
 class Case(NamedTuple):
@@ -166,13 +167,25 @@ def validate_rows(rows: pd.DataFrame | str | Path | Iterable[Row]) -> None:
     records = _records(rows)
     if not records:
         raise MeasureError("There are no result rows: a study that measures nothing must say so in a row.")
-    for number, record in enumerate(records):
-        violation = first_violation("results", record)
-        if violation:
-            raise MeasureError(f"Row {number} breaks the results schema: {violation}. The row is {record}.")
+    _require_schema(records)
     repeated, times = Counter(tuple(record[k] for k in _KEY) for record in records).most_common(1)[0]
     if times > 1:
         raise MeasureError(f"{times} rows have the same key {dict(zip(_KEY, repeated, strict=True))}.")
+
+
+def _require_schema(records: list[dict[str, Any]]) -> None:
+    """Check each row whole, or only what is new in it: rows of one series differ in block and value alone."""
+    series: set[tuple[Any, ...]] = set()
+    for number, record in enumerate(records):
+        kind = tuple(type(item) if name in _PER_BLOCK else item for name, item in record.items())
+        if kind in series:
+            violations = (first_violation("results", record[name], name) for name in _PER_BLOCK)
+            violation = next(filter(None, violations), None)
+        else:
+            violation = first_violation("results", record)
+        if violation:
+            raise MeasureError(f"Row {number} breaks the results schema: {violation}. The row is {record}.")
+        series.add(kind)
 
 
 def _records(rows: pd.DataFrame | str | Path | Iterable[Row]) -> list[dict[str, Any]]:

@@ -32,19 +32,19 @@ def load_schema(name: str) -> dict[str, Any]:
 
 
 @cache
-def validator(name: str) -> Draft202012Validator:
-    """Return the compiled validator of a schema."""
+def validator(name: str, part: str | None = None) -> Draft202012Validator:
+    """Return the validator of a schema, or of one of its properties."""
     from jsonschema import Draft202012Validator
 
     schema = load_schema(name)
     Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(schema)
+    return Draft202012Validator(schema if part is None else schema["properties"][part])
 
 
-def first_violation(name: str, record: Any) -> str | None:
-    """Say the first thing that is wrong with `record`, or None."""
-    error = next(validator(name).iter_errors(record), None)
+def first_violation(name: str, record: Any, part: str | None = None) -> str | None:
+    """Say the first thing that is wrong with `record`, a whole one or its property `part`; None when valid."""
+    error = next(validator(name, part).iter_errors(record), None)
     if error is None:
         return None
-    where = "/".join(str(part) for part in error.absolute_path) or "(whole)"
+    where = "/".join(map(str, error.absolute_path)) or part or "(whole)"
     return f"{where}: {error.message}"

@@ -10,8 +10,15 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from octopus.errors import InputError, MeasureError
-from octopus.measure import Case, machine_facts, validate_provenance, write_provenance, write_rows
-from octopus.measure.provenance import git_state, provenance
+from octopus.measure import (
+    Case,
+    machine_facts,
+    source_digest,
+    validate_provenance,
+    write_provenance,
+    write_rows,
+)
+from octopus.measure.provenance import adopt_commit, git_state, provenance
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 END = START + timedelta(minutes=3)
@@ -155,19 +162,57 @@ def test_versions_of_peers_are_added():
     assert packages["no-such-peer"] is None
 
 
-def test_git_tells_commit_and_dirt(tmp_path):
-    def git(*arguments):
-        identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
-        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
+@pytest.fixture
+def checkout(tmp_path):
+    """A clean checkout with a package of one file."""
+    folder = tmp_path / "checkout"
+    (folder / "octopus").mkdir(parents=True)
+    (folder / "octopus" / "crop.py").write_text("answer = 42\n")
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for arguments in (["init", "-q"], ["add", "octopus"], [*identity, "commit", "-q", "-m", "a"]):
+        subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+    return folder
 
-    git("init", "-q")
-    (tmp_path / "a").write_text("1")
-    git("add", "a")
-    git("commit", "-q", "-m", "a")
-    clean = git_state(tmp_path)
+
+def test_git_tells_commit_and_dirt(checkout):
+    clean = git_state(checkout)
     assert len(clean["commit"]) == 40 and clean["dirty"] is False and clean["reason"] is None
-    (tmp_path / "b").write_text("1")
-    assert git_state(tmp_path) == {**clean, "dirty": True}
+    (checkout / "new").write_text("1")
+    assert git_state(checkout) == {**clean, "dirty": True}
+
+
+def measured_without_git(record, checkout, folder):
+    """Store a record as a copy of the checkout without its history would write it."""
+    write_rows(folder / "stage_timing.csv", [ROW])
+    unknown = {"commit": None, "dirty": None, "reason": "not a git repository"}
+    code = {"version": "0", "sha256": source_digest(["octopus"], checkout)}
+    return write_provenance(folder / "stage_timing.json", {**record, "git": unknown, "octopus": code})
+
+
+def test_a_commit_is_adopted_when_the_code_proves_it(record, checkout, tmp_path):
+    path = measured_without_git(record, checkout, tmp_path)
+    adopted = adopt_commit(path, checkout)
+    assert adopted["git"]["commit"] == git_state(checkout)["commit"]
+    assert adopted["git"]["dirty"] is False and "without git" in adopted["git"]["reason"]
+    assert validate_provenance(path) == adopted
+
+
+def test_no_commit_is_adopted_for_other_code_or_a_dirty_checkout(record, checkout, tmp_path):
+    path = measured_without_git(record, checkout, tmp_path)
+    (checkout / "octopus" / "crop.py").write_text("answer = 43\n")
+    with pytest.raises(MeasureError, match="not clean"):
+        adopt_commit(path, checkout)
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", *identity, "commit", "-qam", "b"], cwd=checkout, check=True)
+    with pytest.raises(MeasureError, match="other code was measured"):
+        adopt_commit(path, checkout)
+    assert validate_provenance(path)["git"]["commit"] is None
+
+
+def test_a_record_with_a_commit_keeps_it(record, checkout, tmp_path):
+    kept = {**record, "git": {"commit": "c" * 40, "dirty": True, "reason": None}}
+    path = write_provenance(tmp_path / "s.json", kept)
+    assert adopt_commit(path, checkout)["git"]["dirty"] is True
 
 
 def test_without_git_the_state_is_unknown_and_says_why(tmp_path, monkeypatch):

@@ -66,6 +66,14 @@ def test_a_row_that_breaks_the_schema_is_not_written(change, column, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("change", [{"value": None}, {"value": math.inf}, {"block": -2}, {"block": 0.5}])
+def test_a_late_row_of_a_series_is_checked_too(change):
+    rows = [GOOD._replace(block=block, value=block + 0.5) for block in range(50)]
+    rows[40] = rows[40]._replace(**change)
+    with pytest.raises(MeasureError, match=f"Row 40 breaks the results schema: {next(iter(change))}:"):
+        validate_rows(rows)
+
+
 def test_repeated_keys_are_refused():
     with pytest.raises(MeasureError, match="2 rows have the same key"):
         validate_rows([GOOD, GOOD._replace(value=3.0)])

@@ -175,6 +175,12 @@ def test_a_wrong_setting_is_refused_readably(finished: Workflow, setting: str, m
     assert message in done.stdout
 
 
+def test_the_html_report_bundles_the_results(finished: Workflow) -> None:
+    done = finished.run("--report", "report.html", *QUICK)
+    assert done.returncode == 0, done.stdout
+    assert all(name in done.stdout for name in ("numbers.csv", "claims.csv", "octopus.pdf", "scaling.png"))
+
+
 def test_snakemake_takes_the_profile_by_itself(finished: Workflow) -> None:
     assert "profile profiles/default" in finished.run("-n", *QUICK).stdout
 

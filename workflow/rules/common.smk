@@ -30,6 +30,9 @@ COMMITTED_FILES = [
 ]
 PAPER_FILES = sorted(str(file) for file in Path("paper").rglob("*.*") if "build" not in file.parts)
 
+# More than any machine has: Snakemake scales a job down to what --cores allows.
+ALL_CORES = 4096
+
 # Jobs call the `octopus` of the Python that runs Snakemake, also where its environment isn't activated.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
 

@@ -1,4 +1,4 @@
-# A study takes every core that Snakemake has, so that nothing else runs while it measures.
+# A study takes all cores, so that nothing else runs while it measures.
 
 
 rule stage_timing:
@@ -10,7 +10,7 @@ rule stage_timing:
         "logs/stage_timing.log",
     conda:
         "../envs/octopus.yaml"
-    threads: workflow.cores
+    threads: ALL_CORES
     params:
         **study("stage_timing"),
     message:
@@ -28,7 +28,7 @@ rule distribution:
         "logs/distribution.log",
     conda:
         "../envs/octopus.yaml"
-    threads: workflow.cores
+    threads: ALL_CORES
     params:
         **study("distribution"),
     message:

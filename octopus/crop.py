@@ -18,7 +18,7 @@ from octopus.cropspec import (
     make_spec,
 )
 from octopus.errors import InputError
-from octopus.interop import ArrayView
+from octopus.interop import ArrayView, dtype_name
 
 
 def crop_resize(
@@ -90,7 +90,7 @@ def crop_resize(
     check_box_shape(described.shape, described.dtype)
     plan = CropPlan(
         frame, described.shape[0], size, mean=mean, std=std, dtype=dtype, layout=layout, edge=edge, device=device,
-        allocate=out is None,
+        allocate=out is None, staging=False,
     )  # fmt: skip
     return plan.run(frame, boxes, out=out, stream=stream)
 
@@ -111,6 +111,8 @@ class CropPlan:
         As in `crop_resize`.
     allocate : bool
         False leaves the result's memory to the `out` of every run.
+    staging : bool
+        True keeps a page-locked buffer for boxes from the host (16 bytes per box), so that their upload doesn't wait.
 
     Raises
     ------
@@ -131,6 +133,7 @@ class CropPlan:
         edge: str = "box",
         device: str = "auto",
         allocate: bool = True,
+        staging: bool = True,
     ) -> None:
         if not isinstance(max_boxes, (int, np.integer)) or max_boxes < 0:
             raise InputError(f"max_boxes must be a non-negative integer, found {max_boxes!r}")
@@ -141,9 +144,9 @@ class CropPlan:
         self.device = _device_for(model, device)
         self._model = model
         self._host_to_gpu = self.device == "cuda" and model.device == "cpu"
-        self._reserve(allocate)
+        self._reserve(allocate, staging)
 
-    def _reserve(self, allocate: bool) -> None:
+    def _reserve(self, allocate: bool, staging: bool) -> None:
         """Allocate everything that runs will need, after checking that it fits."""
         shape, nbytes = self.spec.shape(self.max_boxes), self.spec.nbytes(self.max_boxes)
         dtype = np.dtype(self.spec.dtype)
@@ -153,7 +156,7 @@ class CropPlan:
         if self.device == "cpu":
             self.engine = CpuEngine(self.spec)
             return
-        self.engine = CudaEngine(self.spec, self.max_boxes)
+        self.engine = CudaEngine(self.spec, self.max_boxes, staging)
         if self._host_to_gpu:
             from octopus.backends.cuda.memory import DeviceArray
 
@@ -171,11 +174,11 @@ class CropPlan:
 
     @property
     def gpu_bytes(self) -> int:
-        """Device memory that the plan holds at most, in bytes: result, boxes, gain and bias, a host frame's copy."""
+        """Device memory that the plan holds at most, in bytes: result, boxes, and a host frame's copy."""
         if self.device == "cpu":
             return 0
         frame = self._model.nbytes if self._host_to_gpu else 0
-        return self.spec.nbytes(self.max_boxes) + 16 * self.max_boxes + 8 * self.spec.channels + frame
+        return self.spec.nbytes(self.max_boxes) + 16 * self.max_boxes + frame
 
     def run(self, frame: Any, boxes: Any, *, out: Any = None, stream: Any = None) -> Any:
         """Crop and resize `boxes` out of `frame`; see `crop_resize` for both, `out` and `stream`.
@@ -211,7 +214,7 @@ class CropPlan:
     def _check_run_frame(self, frame: Any) -> ArrayView:
         pixels = interop.view(frame, "frame")
         check_frame(pixels)
-        found = (pixels.device, pixels.dtype.name, pixels.shape[2])
+        found = (pixels.device, dtype_name(pixels.dtype), pixels.shape[2])
         planned = (self._model.device, self.spec.frame_dtype, self.spec.channels)
         if found != planned:
             raise InputError(f"the plan is for frames of (side, dtype, channels) {planned}, found {found}")
@@ -231,7 +234,7 @@ class CropPlan:
             raise InputError("boxes are on the GPU but the CPU was asked to work; copy them to the host")
         if boxes.device == "cuda" and not boxes.contiguous:
             raise InputError(f"boxes on the GPU must be contiguous, found strides {boxes.strides} bytes")
-        if boxes.device == "cuda" and boxes.dtype.name not in ("int32", "int64", "float32", "float64"):
+        if boxes.device == "cuda" and dtype_name(boxes.dtype) not in ("int32", "int64", "float32", "float64"):
             raise InputError(
                 f"boxes on the GPU must be int32, int64, float32 or float64, found {boxes.dtype}"
             )
@@ -244,7 +247,7 @@ class CropPlan:
             self.engine.run(frame.numpy(), host_boxes, out.numpy())
             return
         queue = backends.cuda.stream_of(interop.current_stream(frame) if stream is None else stream)
-        pointer, dtype = boxes.pointer, boxes.dtype.name
+        pointer, dtype = boxes.pointer, dtype_name(boxes.dtype)
         if host_boxes is not None:
             pointer, dtype = self.engine.upload_boxes(host_boxes, queue), "float32"
         if self._host_to_gpu:

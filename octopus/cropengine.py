@@ -41,22 +41,27 @@ class CudaEngine:
     ----------
     spec : CropSpec
     max_boxes : int
-        Capacity of the staging buffers for boxes that come from the host; 32 bytes per box in all.
+        Capacity of the buffers for boxes that come from the host: 16 bytes per box on the device.
+    staging : bool
+        Keep a page-locked buffer on the host too; it takes long to make, so a plan used once does without.
     """
 
-    def __init__(self, spec: CropSpec, max_boxes: int) -> None:
+    def __init__(self, spec: CropSpec, max_boxes: int, staging: bool = True) -> None:
+        from cuda.core import launch
+
         from octopus.backends.cuda import memory
 
         self.spec = spec
-        self.max_boxes = max_boxes
-        self._affine = memory.upload(np.concatenate([spec.gain, spec.bias]))
-        self._staging: np.ndarray | None = None
-        self._device_boxes: Any = None
+        self._launch = launch
+        self._memory = memory
+        self._device_boxes = memory.DeviceArray((max_boxes, 4), np.float32)
+        self._staging = memory.pinned((max_boxes, 4), np.float32) if staging else None
         self._copied: Any = None
         self._configs: dict[int, Any] = {}
         self._threads = min(-(-spec.width // 32) * 32, MAX_COLUMNS)
         self._tiles = (-(-spec.width // self._threads), -(-spec.height // ROWS))
         self._shape = tuple(np.int32(v) for v in (spec.width, spec.height, *self._tiles))
+        self._affine = tuple(np.float32(v) for v in (*_four(spec.gain), *_four(spec.bias)))
         self._float_kernel = self.kernel("float32")
 
     def kernel(self, box_dtype: str) -> Any:
@@ -67,30 +72,27 @@ class CudaEngine:
     def upload_boxes(self, boxes: np.ndarray, stream: Any) -> int:
         """Queue the copy of checked float32 boxes to the device; returns their address there.
 
-        The page-locked buffer is written again only after the copy before has read it.
+        With staging the copy is asynchronous, and the page-locked buffer is written again only after the copy before
+        has read it; without, the driver has read the boxes when this returns.
         """
-        from octopus.backends.cuda import memory
-
-        if self._staging is None:
-            self._staging = memory.pinned((self.max_boxes, 4), np.float32)
-            self._device_boxes = memory.DeviceArray((self.max_boxes, 4), np.float32)
-        if self._copied is not None:
-            self._copied.sync()
-        self._staging[: len(boxes)] = boxes
-        memory.copy(self._device_boxes.pointer, self._staging.ctypes.data, boxes.nbytes, stream)
-        self._copied = stream.record(self._copied)
+        if self._staging is not None:
+            if self._copied is not None:
+                self._copied.sync()
+            self._staging[: len(boxes)] = boxes
+            boxes = self._staging[: len(boxes)]
+        self._memory.copy(self._device_boxes.pointer, boxes.ctypes.data, boxes.nbytes, stream)
+        if self._staging is not None:
+            self._copied = stream.record(self._copied)
         return self._device_boxes.pointer
 
     def launch(self, frame: ArrayView, boxes: int, box_dtype: str, count: int, out: int, stream: Any) -> None:
         """Queue the kernel; `frame`, `boxes` and `out` are in device memory."""
-        from cuda.core import launch
-
         height, width, _ = frame.shape
         kernel = self._float_kernel if box_dtype == "float32" else self.kernel(box_dtype)
         pitch = np.int32(frame.strides[0] // frame.dtype.itemsize)
-        launch(
+        self._launch(
             stream, self._config(count), kernel, frame.pointer, pitch, np.int32(width), np.int32(height),
-            boxes, out, *self._shape, self._affine.pointer,
+            boxes, out, *self._shape, *self._affine,
         )  # fmt: skip
 
     def _config(self, count: int) -> Any:
@@ -113,3 +115,8 @@ def _kernel(name: str, channels: int, frame_dtype: str, box_dtype: str, dtype: s
         return crop.build(channels, dtype, layout), crop.argument_types(frame_dtype, box_dtype, dtype)
 
     return compile.load(f"crop-{name}-{box_dtype}", build)
+
+
+def _four(values: np.ndarray) -> np.ndarray:
+    """The values of up to four channels, filled up with zeros: the kernel has a parameter for each."""
+    return np.pad(values, (0, 4 - len(values)))

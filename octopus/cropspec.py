@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from octopus.errors import InputError, OutOfMemoryError
-from octopus.interop import ArrayView
+from octopus.interop import ArrayView, dtype_name
 
 FRAME_DTYPES = ("uint8", "uint16")
 OUT_DTYPES = ("float32", "float16", "uint8")
@@ -86,7 +86,9 @@ def make_spec(
         raise InputError(f"std must be positive, found {std.tolist()}")
     gain = 1.0 / std
     bias = (-mean * gain).astype(np.float32)
-    return CropSpec(channels, frame.dtype.name, height, width, gain.astype(np.float32), bias, name, layout)
+    return CropSpec(
+        channels, dtype_name(frame.dtype), height, width, gain.astype(np.float32), bias, name, layout
+    )
 
 
 def check_frame(frame: ArrayView) -> None:
@@ -95,7 +97,7 @@ def check_frame(frame: ArrayView) -> None:
         raise InputError(
             f"frame must have shape (H, W, C) with C = 1, 3 or 4, found {frame.shape}; a grey image is frame[..., None]"
         )
-    if frame.dtype.name not in FRAME_DTYPES:
+    if dtype_name(frame.dtype) not in FRAME_DTYPES:
         raise InputError(f"frame must be uint8 or uint16, found {frame.dtype}")
     if 0 in frame.shape or max(frame.shape) > MAX_SIDE:
         raise InputError(f"frame sides must lie between 1 and {MAX_SIDE} pixels, found {frame.shape[:2]}")
@@ -156,7 +158,12 @@ def check_count(spec: CropSpec, count: int) -> None:
 def check_out(spec: CropSpec, out: ArrayView, count: int, device: str) -> None:
     """`out` must be exactly the array that the call would have made."""
     expected = spec.shape(count)
-    if out.shape != expected or out.dtype.name != spec.dtype or out.device != device or not out.contiguous:
+    if (
+        out.shape != expected
+        or dtype_name(out.dtype) != spec.dtype
+        or out.device != device
+        or not out.contiguous
+    ):
         layout = "contiguous" if out.contiguous else "not contiguous"
         raise InputError(
             f"out must be a contiguous {spec.dtype} array of shape {expected} on {device}, "

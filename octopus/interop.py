@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,13 @@ class ArrayView:
         return self.owner if isinstance(self.owner, np.ndarray) else np.from_dlpack(self.owner)
 
 
+@cache
+def dtype_name(dtype: np.dtype) -> str:
+    """`dtype.name`, which NumPy puts together anew at every access."""
+    return dtype.name
+
+
+@cache
 def c_strides(shape: tuple[int, ...], dtype: np.dtype) -> tuple[int, ...]:
     """Strides in bytes of a C-contiguous array."""
     strides, step = [], dtype.itemsize
@@ -83,7 +91,18 @@ def view(array: Any, name: str) -> ArrayView:
     """
     if isinstance(array, np.ndarray):
         return ArrayView(array.ctypes.data, array.shape, array.strides, array.dtype, "cpu", "numpy", array)
-    if family(array) == "torch":
+    library = family(array)
+    if library == "octopus":
+        return ArrayView(
+            array.pointer,
+            array.shape,
+            c_strides(array.shape, array.dtype),
+            array.dtype,
+            "cuda",
+            library,
+            array,
+        )
+    if library == "torch":
         return _view_torch(array, name)
     if hasattr(array, "__cuda_array_interface__"):
         return _view_interface(array)

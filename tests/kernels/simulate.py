@@ -30,12 +30,12 @@ def run_fused(pixels, boxes, dtype, layout, threads=4):
     """Launch with few threads per block, so that there are several strips and bands."""
     height, width = SIZE
     out = np.full(len(boxes) * height * width * 3, 3, dtype)
-    affine = np.concatenate([1 / STD, -MEAN / STD]).astype(np.float32)
+    affine = [*np.float32(1 / STD), np.float32(0), *np.float32(-MEAN / STD), np.float32(0)]
     tiles = (-(-width // threads), -(-height // crop.ROWS))
     kernel = cuda.jit(crop.build(3, np.dtype(dtype).name, layout))
     kernel[len(boxes) * tiles[0] * tiles[1], threads](
         pixels.ravel(), np.int32(pixels.shape[1] * 3), np.int32(pixels.shape[1]), np.int32(pixels.shape[0]),
-        boxes.ravel(), out, np.int32(width), np.int32(height), *map(np.int32, tiles), affine,
+        boxes.ravel(), out, np.int32(width), np.int32(height), *map(np.int32, tiles), *affine,
     )  # fmt: skip
     shape = (-1, 3, *SIZE) if layout == "NCHW" else (-1, *SIZE, 3)
     return out.reshape(shape)

@@ -74,17 +74,16 @@ NUMBA_TYPES = {
 def argument_types(frame_dtype: str, box_dtype: str, out_dtype: str) -> tuple:
     """Numba types of the kernel's arguments, in order; see `build`."""
     pixel, box, value = (types.CPointer(NUMBA_TYPES[name]) for name in (frame_dtype, box_dtype, out_dtype))
-    integer, floats = types.int32, types.CPointer(types.float32)
-    return (pixel, integer, integer, integer, box, value, integer, integer, integer, integer, floats)
+    integers, floats = (types.int32,), (types.float32,)
+    return (pixel, *integers * 3, box, value, *integers * 4, *floats * 8)
 
 
 def build(channels: int, out_dtype: str, layout: str) -> Callable:
     """The kernel for a number of channels, an output dtype and a layout.
 
     Its arguments are
-    `frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, affine`: `pitch` is the
-    frame's row length in elements, `boxes` holds `x1, y1, x2, y2` per item, `affine` the gain and then the bias of
-    each channel. Grid and block are one-dimensional::
+    `frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y`, then the gain of four channels and
+    the bias of four: `pitch` is the frame's row length in elements, `boxes` holds `x1, y1, x2, y2` per item. Grid and block are one-dimensional::
 
         blockIdx.x = (item * tiles_y + band) * tiles_x + strip
         threadIdx.x = column within the strip
@@ -102,7 +101,10 @@ def build(channels: int, out_dtype: str, layout: str) -> Callable:
     planar = layout == "NCHW"
     empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
 
-    def crop_kernel(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, affine):
+    def crop_kernel(
+        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
+        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
+    ):  # fmt: skip
         band_index = np.int32(cuda.blockIdx.x // tiles_x)
         strip = np.int32(cuda.blockIdx.x - band_index * tiles_x)
         item = np.int32(band_index // tiles_y)
@@ -136,13 +138,10 @@ def build(channels: int, out_dtype: str, layout: str) -> Callable:
         low_at = np.int64(left + x_low) * channels
         high_at = np.int64(left + x_high) * channels
 
-        gain = cuda.local.array(channels, np.float32)
-        bias = cuda.local.array(channels, np.float32)
+        gain = (gain0, gain1, gain2, gain3)
+        bias = (bias0, bias1, bias2, bias3)
         above = cuda.local.array(channels, np.float32)
         below = cuda.local.array(channels, np.float32)
-        for c in range(channels):
-            gain[c] = affine[c]
-            bias[c] = affine[channels + c]
 
         current = np.int32(-2)
         while row < stop:

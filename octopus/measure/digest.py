@@ -106,9 +106,6 @@ def _canonical(node: Any) -> str:
             (name, value) for name, value in ast.iter_fields(node) if name not in ("kind", "type_comment")
         )
         kept = [f"{name}={_canonical(value)}" for name, value in fields if value is not None and value != []]
-        # None is a value in a Constant, and an absent part anywhere else.
-        if isinstance(node, ast.Constant) and node.value is None:
-            kept = ["value=None"]
         return f"{type(node).__name__}({','.join(kept)})"
     if isinstance(node, list):
         return "[" + ",".join(_canonical(item) for item in node if not _says_nothing(item)) + "]"

@@ -42,7 +42,7 @@ def validator(name: str, part: str | None = None) -> Draft202012Validator:
 
 
 def first_violation(name: str, record: Any, part: str | None = None) -> str | None:
-    """Say the first thing that is wrong with `record`, a whole one or its property `part`; None when valid."""
+    """Say the first thing that is wrong with a record, or with its property `part`; None when valid."""
     error = next(validator(name, part).iter_errors(record), None)
     if error is None:
         return None

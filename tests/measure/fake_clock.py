@@ -19,6 +19,7 @@ class FakeClock:
         self.throttled_blocks = throttled_blocks
         self.now = 0.0
         self.block = -2  # settling for the warm-up makes it -1, for the first block 0
+        self.slowed = False
 
     def time(self, run: Callable[[], object]) -> float:
         elapsed = run()
@@ -27,9 +28,11 @@ class FakeClock:
 
     def settle(self) -> None:
         self.block += 1
+        self.slowed |= self.throttled_blocks(self.block)
 
     def throttled(self) -> str | None:
-        return "power cap" if self.throttled_blocks(self.block) else None
+        slowed, self.slowed = self.slowed, False
+        return "power cap" if slowed else None
 
     def wall(self) -> float:
         """Seconds that the runs took so far, as the runner's wall clock."""

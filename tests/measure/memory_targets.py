@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import numpy as np
@@ -22,6 +23,18 @@ def blocks(keep: int, scratch: int = 0, fixed: int = 0, allocator: int | None = 
 
     peak = None if allocator is None else lambda: allocator
     return MemoryProbe(payload(((keep * MIB,), "uint8")), run, peak)
+
+
+def littered(litter: int, keep: int) -> MemoryProbe:
+    """Leave cyclic garbage of `litter` MiB behind, which goes away at the beginning of the run."""
+    ring: list[object] = [np.ones(litter * MIB, np.uint8)]
+    ring.append(ring)
+
+    def run() -> object:
+        gc.collect()
+        return np.ones(keep * MIB, np.uint8)
+
+    return MemoryProbe(keep * MIB, run)
 
 
 def broken() -> MemoryProbe:

@@ -149,3 +149,11 @@ def test_naming_the_machine_imports_nothing_heavy():
 
 def _root() -> Path:
     return Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.gpu
+def test_a_real_gpu_answers():
+    _nvml.session.cache_clear()
+    gpu = machine_facts("cuda")["gpu"]
+    assert gpu["name"] and gpu["driver"] and gpu["cuda"]
+    assert gpu["memory_bytes"] > 1 << 30

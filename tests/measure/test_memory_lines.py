@@ -36,6 +36,12 @@ def test_temporaries_count_on_a_cpu():
     assert lines.allocator_peak == 77
 
 
+def test_garbage_of_the_imports_does_not_hide_the_growth():
+    lines = measure_memory("memory_targets:littered", kwargs={"litter": 64, "keep": 32})
+    assert abs(lines.device_delta - 32 * MIB) < SLACK
+    assert lines.fixed < 48 * MIB
+
+
 def test_the_sampling_thread_sees_the_same(monkeypatch):
     """Where the kernel can't reset the peak, a thread watches."""
     monkeypatch.setattr(_memory_child, "_reset_peak", lambda: False)

@@ -76,7 +76,7 @@ def test_locks_agree_on_what_they_share(root: Path) -> None:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_lock_names_no_index_host(root: Path, lock: str) -> None:
     text = (root / lock).read_text()
-    assert not re.search(r"://|--index|--extra-index|--find-links|--trusted-host|@ file", text)
+    assert not re.search(r"://|--|@ file", text)
 
 
 def test_numpy_stays_below_the_version_that_breaks_numba_cuda(project: dict) -> None:

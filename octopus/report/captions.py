@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from octopus.report.labels import WORKLOADS
 from octopus.report.numbers import Numbers
 from octopus.report.runs import HERE
 
@@ -30,6 +31,15 @@ def counts(numbers: Numbers, scope: str, quantity: str = "end_to_end", method: s
     """Return the counts at which the stage timing study measured a quantity, ascending."""
     found = numbers.matching(rf"{scope}\.stage_timing\.visdrone\.n(\d+)\.{method}\.{quantity}\.\w+")
     return sorted({int(match[1]) for match, number in found if number.value == number.value})
+
+
+def workloads(numbers: Numbers, scope: str) -> dict[str, str]:
+    """Return the size distributions of a run, each with what its ids begin with, in the order of their names."""
+    found = numbers.matching(
+        rf"({scope}\.distribution\.([\w-]+)\.n\d+)\.padding\.padding_waste\.deterministic"
+    )
+    prefixes = {match[2]: match[1] for match, _ in found}
+    return {name: prefixes[name] for name in WORKLOADS if name in prefixes}
 
 
 def kernel_layer(numbers: Numbers, scope: str) -> str:

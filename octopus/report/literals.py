@@ -27,8 +27,8 @@ _NOT_PROSE = [
     re.compile(r"#?[A-Za-z][\w.-]*\([^()\[\]]*\)"),
 ]
 _COMMENT = re.compile(r"(?<!:)//[^\n]*|/\*.*?\*/", re.S)
-_REFERENCE = re.compile(r'#?\b(?:num|ci|has)\(\s*"([^"]+)"\s*\)')
-_RUN_REFERENCE = re.compile(r'#?\bhas-run\(\s*"([^"]+)"\s*\)')
+_REFERENCE = re.compile(r'#?\b(?:num|ci|measured)\(\s*"([^"]+)"\s*\)')
+_GUARD = re.compile(r'\bif has\(\s*"([^"]+)"\s*\)')
 _TOKEN = re.compile(r"\S*\d\S*")
 # Files of lengths and sizes, without prose.
 LAYOUT = ("template.typ",)
@@ -74,37 +74,38 @@ def literal_numbers(source: str, constants: list[str], path: str = "") -> list[L
 
 
 def referenced_ids(source: str) -> list[str]:
-    """Return the ids that a Typst source uses through ``num``, ``ci`` or ``has``."""
+    """Return the ids that a Typst source uses through ``num``, ``ci`` or ``measured``."""
     return _REFERENCE.findall(_COMMENT.sub("", source))
 
 
 def check_paper(paper_dir: str | Path, numbers: Numbers) -> list[str]:
     """Return what is wrong with the paper's sources: literal numbers and unknown ids; empty when all is well.
 
-    Ids whose scope has no results (no reference GPU, nothing measured here) are not judged: the text that
-    uses them is left out of such a paper.
+    Text that is left out of a paper is not judged: ids of a scope without results (no reference GPU, nothing
+    measured here), and ids of a scope of which the same file guards an absent number with ``if has``.
     """
     folder = Path(paper_dir)
     constants = load_constants(folder / "constants.yaml")
     problems = []
-    for path in sorted(
-        path for path in folder.rglob("*.typ") if path.name not in LAYOUT and "build" not in path.parts
-    ):
+    for path in sorted(folder.rglob("*.typ")):
+        if path.name in LAYOUT or "build" in path.relative_to(folder).parts:
+            continue
         source, name = path.read_text(encoding="utf-8"), path.relative_to(folder).as_posix()
-        problems += [
-            f"{name}:{item.line}: literal number {item.text!r}"
-            for item in literal_numbers(source, constants, name)
-        ]
-        problems += [
-            f"{name}: unknown number {key!r}" for key in referenced_ids(source) if _unknown(key, numbers)
-        ]
+        literals = literal_numbers(source, constants, name)
+        problems += [f"{name}:{item.line}: literal number {item.text!r}" for item in literals]
+        problems += [f"{name}: unknown number {key!r}" for key in unknown_ids(source, numbers)]
     return problems
 
 
-def _unknown(identifier: str, numbers: Numbers) -> bool:
-    scope = identifier.partition(".")[0]
-    absent = scope in ("gpu", "cpu", "here") and not numbers.text(f"{scope}.machine.id")
-    return not absent and identifier not in numbers
+def unknown_ids(source: str, numbers: Numbers) -> list[str]:
+    """Return the ids in a source that would stop the paper from being typeset."""
+    absent = {name for name in ("gpu", "cpu", "here") if not numbers.text(f"{name}.machine.id")}
+    absent |= {_scope(key) for key in _GUARD.findall(source) if key not in numbers}
+    return [key for key in referenced_ids(source) if _scope(key) not in absent and key not in numbers]
+
+
+def _scope(identifier: str) -> str:
+    return identifier.partition(".")[0]
 
 
 def _blank(match: re.Match[str]) -> str:

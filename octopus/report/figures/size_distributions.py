@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from octopus.report.captions import kernel_layer, scope_name
+from octopus.report.captions import kernel_layer, scope_name, workloads
 from octopus.report.figures import style
 from octopus.report.labels import SHORT_METHODS, WORKLOADS, human
 from octopus.report.numbers import Number, Numbers
@@ -32,8 +32,8 @@ def figure(numbers: Numbers) -> Figure:
 
 def _workloads(numbers: Numbers, scope: str) -> list[tuple[str, Number]]:
     """Return the distributions of a run with the number that tells whether they are synthetic."""
-    keys = [(name, f"{scope}.{STUDY}.{name}.n1000.padding.padding_waste.deterministic") for name in WORKLOADS]
-    return [(name, number) for name, key in keys if (number := numbers.get(key))]
+    prefixes = workloads(numbers, scope).items()
+    return [(name, numbers[f"{prefix}.padding.padding_waste.deterministic"]) for name, prefix in prefixes]
 
 
 def _label(workload: str, number: Number) -> str:
@@ -71,7 +71,7 @@ def _waste(axis: Axes, numbers: Numbers, scopes: list[str]) -> None:
     """Draw actual bytes and what padding adds, with the share wasted; a mark where it was published."""
     shown = _workloads(numbers, scopes[0])
     for position, (workload, number) in enumerate(shown):
-        prefix = f"{scopes[0]}.{STUDY}.{workload}.n1000.padding"
+        prefix = f"{workloads(numbers, scopes[0])[workload]}.padding"
         actual, padded = (
             numbers.value(f"{prefix}.{quantity}.deterministic") / 2**20 for quantity in ("actual_bytes", "padded_bytes")
         )
@@ -93,14 +93,14 @@ def _waste(axis: Axes, numbers: Numbers, scopes: list[str]) -> None:
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)
     axis.set_xlim(0, axis.get_xlim()[1] * 1.25)
-    axis.set(xlabel="1000 crops as uint8 (MiB): full, and padding (hatched)")
+    axis.set(xlabel="All boxes as uint8 (MiB): full, and padding (hatched)")
     axis.set_title("Padding to the largest, share wasted")
 
 
 def _speed(axis: Axes, numbers: Numbers, scope: str) -> None:
-    shown, layer = _workloads(numbers, scope), kernel_layer(numbers, scope)
+    shown, layer = workloads(numbers, scope), kernel_layer(numbers, scope)
     for method in _METHODS:
-        keys = [f"{scope}.{STUDY}.{name}.n1000.{method}.crop_resize_normalize.{layer}" for name, _ in shown]
+        keys = [f"{prefix}.{method}.crop_resize_normalize.{layer}" for prefix in shown.values()]
         points = [(position, number) for position, key in enumerate(keys) if (number := numbers.get(key))]
         if not points:
             continue
@@ -114,8 +114,8 @@ def _speed(axis: Axes, numbers: Numbers, scope: str) -> None:
             color=style.METHOD_COLORS[method],
             label=human(SHORT_METHODS, method),
         )
-    axis.set_yticks(range(len(shown)), [human(WORKLOADS, workload) for workload, _ in shown])
+    axis.set_yticks(range(len(shown)), [human(WORKLOADS, workload) for workload in shown])
     axis.invert_yaxis()
-    axis.set(xscale="log", xlabel="Kernels, 1000 boxes (ms)")
+    axis.set(xscale="log", xlabel="Kernels, all boxes (ms)")
     style.plain_log(axis.xaxis)
     style.title(axis, scope_name(numbers, scope))

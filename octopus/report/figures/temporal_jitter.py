@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from octopus.report.captions import scope_name
+from octopus.report.captions import scope_name, workloads
 from octopus.report.figures import style
 from octopus.report.numbers import Number, Numbers
 from octopus.report.text import quantity_text
@@ -35,7 +35,7 @@ def _panel(axis: Axes, numbers: Numbers, scope: str) -> None:
     mean = sum(number.value for _, number in frames) / len(frames)
     measured = [number for _, number in frames]
     axis.axhline(0, color=style.GREY, linewidth=0.8)
-    noise = numbers.get(f"{scope}.{STUDY}.temporal.n1000.octopus.end_to_end.host.noise_floor")
+    noise = numbers.get(f"{workloads(numbers, scope)['temporal']}.octopus.end_to_end.host.noise_floor")
     if noise:
         axis.axhspan(-100 * noise.value, 100 * noise.value, color=style.LIGHT, alpha=0.6, linewidth=0, label=_NOISE)
     axis.errorbar(

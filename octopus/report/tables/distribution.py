@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octopus.report.captions import kernel_layer, scope_title
+from octopus.report.captions import kernel_layer, scope_title, workloads
 from octopus.report.labels import WORKLOADS, human
 from octopus.report.numbers import Number, Numbers
 from octopus.report.tables.writers import MISSING, Table
@@ -17,31 +17,25 @@ def padding_waste(numbers: Numbers) -> Table:
     """Published beside computed padding waste, with the verdict whether they print the same."""
     scopes = numbers.scopes(STUDY)
     rows: list[list[str] | str] = []
-    for workload in WORKLOADS:
-        scope = next((s for s in scopes if numbers.get(_padding_id(s, workload, "padding_waste"))), None)
-        if scope:
-            rows.append(_padding_row(numbers, scope, workload))
+    if scopes:
+        found = workloads(numbers, scopes[0])
+        rows += [_padding_row(numbers, prefix, workload) for workload, prefix in found.items()]
     caption = (
-        "Bytes of 1000 crops as uint8 with three channels, stored as they are and padded to the largest, "
+        "Bytes of all boxes (1000, as published) as uint8 with three channels, stored as they are and padded to the largest, "
         "computed here and as published. Identical: every printed digit agrees."
     )
     header = ["Sizes", "Actual", "Padded", "Waste", "Published", "Verdict"]
     return Table("padding_waste", caption, header, rows, wide=True, text_columns=(0, 4, 5))
 
 
-def _padding_id(scope: str, workload: str, quantity: str) -> str:
-    return f"{scope}.{STUDY}.{workload}.n1000.padding.{quantity}.deterministic"
-
-
-def _padding_row(numbers: Numbers, scope: str, workload: str) -> list[str]:
-    computed = {quantity: numbers[_padding_id(scope, workload, quantity)] for quantity, _ in _PADDING}
+def _padding_row(numbers: Numbers, prefix: str, workload: str) -> list[str]:
+    computed = {quantity: numbers[f"{prefix}.padding.{quantity}.deterministic"] for quantity, _ in _PADDING}
     printed = {
         quantity: with_unit(str(round(number.value * _SCALE[number.unit])), unit)
         for (quantity, unit), number in zip(_PADDING, computed.values(), strict=True)
     }
-    published = {
-        quantity: numbers.text(key) for quantity, key in _published_ids(workload).items() if key in numbers
-    }
+    ids = _published_ids(workload, prefix.rpartition(".")[2])
+    published = {quantity: numbers.text(key) for quantity, key in ids.items() if key in numbers}
     number = computed["padding_waste"]
     return [
         workload_name(workload, number),
@@ -51,10 +45,11 @@ def _padding_row(numbers: Numbers, scope: str, workload: str) -> list[str]:
     ]
 
 
-def _published_ids(workload: str) -> dict[str, str]:
-    if workload == "visdrone":
+def _published_ids(workload: str, count: str) -> dict[str, str]:
+    """Return where the published values are; a run with another count finds none."""
+    if workload == "visdrone" and count == "n1000":
         return {"padding_waste": "published.device_independent_facts.visdrone-sample.padding_waste"}
-    return {quantity: f"published.padding_waste.{workload}.n1000.{quantity}" for quantity, _ in _PADDING}
+    return {quantity: f"published.padding_waste.{workload}.{count}.{quantity}" for quantity, _ in _PADDING}
 
 
 def _verdict(printed: dict[str, str], published: dict[str, str], number: Number) -> str:
@@ -77,7 +72,8 @@ def speed(numbers: Numbers) -> Table:
     for scope in numbers.scopes(STUDY):
         rows.append(scope_title(numbers, scope, STUDY))
         layer = kernel_layer(numbers, scope)
-        rows += [row for workload in WORKLOADS if (row := _speed_row(numbers, scope, workload, layer))]
+        found = workloads(numbers, scope)
+        rows += [row for name, prefix in found.items() if (row := _speed_row(numbers, prefix, name, layer))]
     caption = (
         "Speed by size distribution, n = 1000: time of the kernels (crop, resize, normalise), speed-up over "
         "the published ones, multiple of the write-only bound, and end to end."
@@ -86,8 +82,7 @@ def speed(numbers: Numbers) -> Table:
     return Table("distribution_speed", caption, header, rows, wide=True)
 
 
-def _speed_row(numbers: Numbers, scope: str, workload: str, layer: str) -> list[str]:
-    prefix = f"{scope}.{STUDY}.{workload}.n1000"
+def _speed_row(numbers: Numbers, prefix: str, workload: str, layer: str) -> list[str]:
     kernel = f"{prefix}.octopus.crop_resize_normalize.{layer}"
     first = numbers.get(kernel)
     if first is None:

@@ -134,8 +134,10 @@ def memory(numbers: Numbers) -> Table:
     for scope in numbers.scopes(STUDY):
         rows.append(scope_title(numbers, scope, STUDY))
         for line in _MEMORY:
-            ids = [f"{scope}.{STUDY}.visdrone.n1000.{method}.{line}.memory" for method in methods]
-            rows.append([human(QUANTITIES, line), *(_text(numbers, key) for key in ids)])
+            pattern = rf"{scope}\.{STUDY}\.visdrone\.n\d+\.{{}}\.{line}\.memory"
+            found = [numbers.matching(pattern.format(method)) for method in methods]
+            cells = [match[0][1].text.partition(":")[0] if match else MISSING for match in found]
+            rows.append([human(QUANTITIES, line), *cells])
     caption = (
         "Memory at n = 1000, four lines that mean different things: bytes computed from shapes; peak "
         "of the allocator; growth of used memory in a fresh process; context and modules."

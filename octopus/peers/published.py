@@ -109,11 +109,13 @@ class _GpuPasses:
     blocks_together = 1  # as published: one block per crop
 
     def __init__(self, job: CropJob) -> None:
-        from numba import cuda
+        from numba import config, cuda
 
         from octopus.backends.cuda.memory import DeviceArray, upload
         from octopus.kernels.cuda import published
 
+        # One block per crop is the published launch, and Numba would warn of it at every size.
+        config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
         self._kernels = published
         pixels = job.size[0] * job.size[1]
         self.blocks_alone = -(-pixels // published.THREADS)

@@ -34,7 +34,7 @@ def counts(numbers: Numbers, scope: str, quantity: str = "end_to_end", method: s
 
 
 def workloads(numbers: Numbers, scope: str) -> dict[str, str]:
-    """Return the size distributions of a run, each with what its ids begin with, in the order of their names."""
+    """Return the size distributions of a run, each with the start of its ids, in a fixed order."""
     found = numbers.matching(
         rf"({scope}\.distribution\.([\w-]+)\.n\d+)\.padding\.padding_waste\.deterministic"
     )

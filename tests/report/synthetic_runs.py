@@ -15,6 +15,11 @@ import numpy as np
 
 from octopus.measure.rows import Case, Row, unavailable, write_rows
 
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = ROOT / "data" / "published"
+CLAIMS = ROOT / "config" / "claims.yaml"
+PAPER = ROOT / "paper"
+
 BLOCKS = 24
 GPU_LAUNCH_US = 6.0
 CPU_LAUNCH_US = 0.2

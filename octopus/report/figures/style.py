@@ -97,7 +97,7 @@ def finish(figure: Figure, footer: str, synthetic: bool) -> Bbox:
     Footer and stamp lie outside of the laid-out figure, so they can't cover anything.
     """
     width, height = figure.get_size_inches()
-    text = textwrap.fill(footer, 160)
+    text = textwrap.fill(footer, 145)
     figure.text(0.005, -0.04 / height, text, fontsize=6.5, color=GREY, va="top")
     below, above = 0.08 + 0.12 * (text.count("\n") + 1), 0.0
     if synthetic:

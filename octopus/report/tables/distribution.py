@@ -21,8 +21,8 @@ def padding_waste(numbers: Numbers) -> Table:
         found = workloads(numbers, scopes[0])
         rows += [_padding_row(numbers, prefix, workload) for workload, prefix in found.items()]
     caption = (
-        "Bytes of all boxes (1000, as published) as uint8 with three channels, stored as they are and padded to the largest, "
-        "computed here and as published. Identical: every printed digit agrees."
+        "Bytes of all boxes (1000, as published) as uint8 with three channels, stored as they are and padded "
+        "to the largest, computed here and as published. Identical: every printed digit agrees."
     )
     header = ["Sizes", "Actual", "Padded", "Waste", "Published", "Verdict"]
     return Table("padding_waste", caption, header, rows, wide=True, text_columns=(0, 4, 5))

@@ -47,8 +47,8 @@ def stages(numbers: Numbers) -> Table:
         ]
         rows += _row(numbers, "Speed-up, one thread", f"Octopus over {human(SHORT_METHODS, other)}", ids)
     caption = (
-        "Stages at n = 1000, published beside measured: medians over paired blocks; speed-ups, end to end, are "
-        "medians of per-block ratios. Kernels are timed by device events with a cold L2 cache on GPUs, "
+        "Stages at n = 1000, published beside measured: medians over paired blocks; speed-ups, end to end, "
+        "are medians of per-block ratios. Kernels are timed by device events with a cold L2 cache on GPUs, "
         "everything else by the host clock. The published kernels round to uint8 in between, so their answer "
         "differs by that."
     )

@@ -1,0 +1,100 @@
+"""Verdicts follow from rules, on the whole interval, and only where a claim can be measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from synthetic_runs import CLAIMS
+
+from octopus.errors import InputError
+from octopus.report.claims import judge, load_claims, read_claims, rule_text
+from octopus.report.numbers import Numbers, make_number
+
+CLAIM = {
+    "id": "c", "claim": "…", "source": "P1", "study": "stage_timing", "needs": "any", "number": "{run}.x",
+    "operator": "about", "value": 10, "tolerance": 0.1, "unit": "ms",
+}  # fmt: skip
+
+
+def one_number(
+    value: float, low: float, high: float, kind: str = "cpu", dataset: str = "visdrone-val"
+) -> Numbers:
+    origin = ("reference", "m", dataset, "s")
+    return Numbers(
+        [
+            make_number("m.x", origin, "", "ms", value, low, high),
+            make_number("m.machine.kind", origin, "", "text", float("nan"), text=kind),
+            make_number("m.stage_timing.measured_on", origin, "", "text", float("nan"), text="2026-11-21"),
+        ]
+    )
+
+
+def verdict(claim: dict, numbers: Numbers) -> str:
+    (judgement,) = judge(claim, numbers)
+    return judgement.verdict
+
+
+def test_the_whole_interval_must_satisfy_the_rule() -> None:
+    assert verdict(CLAIM, one_number(10, 9.5, 10.5)) == "reproduced"
+    assert verdict(CLAIM, one_number(10, 8.5, 10.5)) == "not reproduced"
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "expected"),
+    [
+        ("at_most", 11, "reproduced"),
+        ("at_most", 10.2, "not reproduced"),
+        ("at_least", 9, "reproduced"),
+        ("above", 10, "not reproduced"),
+        ("between", [9, 11], "reproduced"),
+        ("rounds_to", 10, "reproduced"),
+        ("rounds_to", 9, "not reproduced"),
+    ],
+)
+def test_operators(operator: str, value: object, expected: str) -> None:
+    claim = CLAIM | {"operator": operator, "value": value}
+    assert verdict(claim, one_number(10, 9.5, 10.5)) == expected
+
+
+@pytest.mark.parametrize(
+    ("needs", "kind", "dataset", "expected"),
+    [
+        ("gpu", "cpu", "visdrone-val", "not measurable here"),
+        ("gpu", "gpu", "visdrone-val", "reproduced"),
+        ("jetson", "gpu", "visdrone-val", "not measurable here"),
+        ("real-data", "cpu", "synthetic-visdrone", "not measurable here"),
+    ],
+)
+def test_needs(needs: str, kind: str, dataset: str, expected: str) -> None:
+    assert verdict(CLAIM | {"needs": needs}, one_number(10, 9.9, 10.1, kind, dataset)) == expected
+
+
+def test_a_missing_number_is_not_measurable_here() -> None:
+    assert verdict(CLAIM | {"number": "{run}.absent"}, one_number(10, 9, 11)) == "not measurable here"
+
+
+def test_rules_read_as_a_reader_would_say_them() -> None:
+    assert rule_text(CLAIM) == "10 ms ± 10 %"
+    assert rule_text(CLAIM | {"operator": "at_most", "value": 0.01, "unit": "fraction"}) == "≤ 1 %"
+
+
+@pytest.mark.parametrize("broken", [{"operator": "roughly"}, {"needs": "luck"}, {"surprise": 1}])
+def test_a_broken_claim_is_refused(tmp_path: Path, broken: dict) -> None:
+    import yaml
+
+    path = tmp_path / "claims.yaml"
+    path.write_text(yaml.safe_dump({"claims": [CLAIM | broken]}))
+    with pytest.raises(InputError, match="Claim c"):
+        load_claims(path)
+
+
+def test_every_claim_is_judged_on_every_machine_and_measurable_somewhere(full: Path) -> None:
+    judged = read_claims(full / "claims.csv")
+    claims = load_claims(CLAIMS)
+    assert len(judged) == 3 * len(claims)
+    reasons = {claim["id"]: set() for claim in claims}
+    for judgement in judged:
+        reasons[judgement.claim_id].add(judgement.reason)
+    # An id that no study writes would never be measurable: only a machine may be what a claim lacks.
+    assert all("" in found or found == {"needs a Jetson Orin Nano"} for found in reasons.values())

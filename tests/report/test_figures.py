@@ -1,0 +1,69 @@
+"""Every figure is drawn for every mix of runs, as PDF and PNG, with nothing cut off at the edges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pytest
+from synthetic_runs import PUBLISHED, write_run
+
+from octopus.errors import InputError
+from octopus.report.figures import NAMES, draw, style
+from octopus.report.labels import METHODS
+from octopus.report.numbers import build_numbers
+
+
+@pytest.fixture(scope="module")
+def reference_only(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reference_only")
+    build_numbers(None, runs / "reference", PUBLISHED, folder / "numbers.csv")
+    return folder
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("report", ["full", "alone", "reference_only"])
+def test_a_figure_is_drawn(name: str, report: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    folder: Path = request.getfixturevalue(report)
+    pdf, png = draw(name, folder / "numbers.csv", tmp_path / name)
+    assert pdf.read_bytes().startswith(b"%PDF")
+    pixels = matplotlib.image.imread(png)[..., :3]
+    assert pixels.shape[1] == round(style.WIDTH * 200)
+    # Text that is cut off reaches the picture's edge.
+    edge = np.concatenate([pixels[:, :2].reshape(-1, 3), pixels[:, -2:].reshape(-1, 3)])
+    assert (edge > 0.99).all()
+
+
+def test_equal_numbers_give_equal_files(full: Path, tmp_path: Path) -> None:
+    first, second = (draw("scaling", full / "numbers.csv", tmp_path / stem)[0] for stem in ("a", "b"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_stamp_says_synthetic(full: Path, reference_only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stamped = []
+    monkeypatch.setattr(
+        style, "finish", lambda figure, footer, synthetic: stamped.append((synthetic, footer))
+    )
+    monkeypatch.setattr(style, "save", lambda *_: None)
+    for folder in (full, reference_only):
+        draw("scaling", folder / "numbers.csv", "unused")
+    assert [synthetic for synthetic, _ in stamped] == [True, False]
+    assert "Pretended GPU, VisDrone val, 2026-11-21" in stamped[1][1]
+
+
+def test_no_method_is_shown_by_its_identifier(numbers: object) -> None:
+    assert all(label[0].isupper() or label.startswith("cuda.core") for label in METHODS.values())
+
+
+def test_an_unknown_figure_is_refused(full: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the figures are"):
+        draw("pie", full / "numbers.csv", tmp_path / "pie")
+
+
+def test_a_figure_without_its_study_is_refused(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, "m", "cpu", quick=True)
+    (folder / "distribution.csv").unlink()
+    build_numbers(folder, None, PUBLISHED, tmp_path / "numbers.csv")
+    with pytest.raises(InputError, match="needs a run of the study distribution"):
+        draw("temporal_jitter", tmp_path / "numbers.csv", tmp_path / "figure")

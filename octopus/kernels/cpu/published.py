@@ -19,23 +19,18 @@ def crop_resize(frame, metadata, crops):
     height, width, channels = crops.shape[1], crops.shape[2], crops.shape[3]
     half = np.float32(-0.5)
     for item in numba.prange(crops.shape[0]):
-        x, y, w, h = metadata[item, 0], metadata[item, 1], metadata[item, 2], metadata[item, 3]
+        x, y = np.uint32(metadata[item, 0]), np.uint32(metadata[item, 1])  # unsigned: no test for negative indices
+        w, h = metadata[item, 2], metadata[item, 3]
         scale_x, scale_y = np.float32(w) / np.float32(width), np.float32(h) / np.float32(height)
         for row in range(height):
             y_low, y_high, wy = _sample(row, scale_y, half, np.int32(h - 1))
+            above, below = frame[y + np.uint32(y_low)], frame[y + np.uint32(y_high)]
             for column in range(width):
                 x_low, x_high, wx = _sample(column, scale_x, half, np.int32(w - 1))
+                left, right = x + np.uint32(x_low), x + np.uint32(x_high)
                 for c in range(channels):
-                    top = _lerp(
-                        np.float32(frame[y + y_low, x + x_low, c]),
-                        np.float32(frame[y + y_low, x + x_high, c]),
-                        wx,
-                    )
-                    bottom = _lerp(
-                        np.float32(frame[y + y_high, x + x_low, c]),
-                        np.float32(frame[y + y_high, x + x_high, c]),
-                        wx,
-                    )
+                    top = _lerp(np.float32(above[left, c]), np.float32(above[right, c]), wx)
+                    bottom = _lerp(np.float32(below[left, c]), np.float32(below[right, c]), wx)
                     crops[item, row, column, c] = np.uint8(_saturate_uint8(_lerp(top, bottom, wy)))
 
 

@@ -22,6 +22,7 @@ include: "workflow/rules/paper.smk"
 rule all:
     default_target: True
     input:
+        rules.data.input,
         rules.measured.input,
         rules.paper.output,
     message:

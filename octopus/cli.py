@@ -97,6 +97,7 @@ def main(
     logging.basicConfig(
         level=logging.WARNING, format="%(message)s", datefmt="[%X]", handlers=[handler], force=True
     )
+    logging.getLogger("numba").setLevel(logging.WARNING)  # it tells every pending free at INFO
     logging.getLogger("octopus").setLevel(logging.DEBUG if verbose else logging.INFO)
 
 

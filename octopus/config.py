@@ -53,16 +53,21 @@ class Measure(_Section):
     equal_within: Fraction = Field(0.02, description="two methods this close are called equal")
 
 
+class Crop(_Section):
+    """What every study makes of a box."""
+
+    size: tuple[Count, Count] = Field((224, 224), description="height and width of each crop in pixels")
+    mean: Triple = Field((123.675, 116.28, 103.53), description="subtracted per channel, on the scale 0-255")
+    std: Triple = Field((58.395, 57.12, 57.375), description="divisor per channel, on the scale 0-255")
+
+
 class StageTiming(_Section):
     """Where the time of one batch of crops goes, by number of objects."""
 
     counts: Counts = Field([100, 500, 1000, 2000], min_length=1, description="objects per batch")
     counts_large_gpu: Counts = Field(
-        [5000, 10000], description="further batches on GPUs with memory for them"
+        [5000], description="further batches on GPUs with memory for them"
     )
-    size: tuple[Count, Count] = Field((224, 224), description="height and width of each crop in pixels")
-    mean: Triple = Field((123.675, 116.28, 103.53), description="subtracted per channel, on the scale 0-255")
-    std: Triple = Field((58.395, 57.12, 57.375), description="divisor per channel, on the scale 0-255")
     launches: Counts = Field(
         [1, 2, 4, 8, 16, 32, 64, 128, 256],
         min_length=3,
@@ -112,6 +117,7 @@ class Config(_Section):
     results_dir: str = Field("data/results", description="what runs on this machine measure")
     reference_dir: str = Field("data/reference", description="committed measurements that the paper shows")
     measure: Measure = Measure()
+    crop: Crop = Crop()
     stage_timing: StageTiming = StageTiming()
     distribution: Distribution = Distribution()
     sentinel2: Sentinel2 = Sentinel2()

@@ -92,7 +92,7 @@ class Context:
 
         The host holds the reference and a copy of the result; the device the result and the published intermediate.
         """
-        height, width = self.config.stage_timing.size
+        height, width = self.config.crop.size
         values = count * height * width * self.workload.frame.shape[2]
         host = values * (8 if self.device == "cuda" else 9)
         if host > cpu.free_bytes():

@@ -62,7 +62,7 @@ def _inputs(context: Context, workload: str) -> tuple[NDArray[np.uint8], NDArray
 
 
 def _job(context: Context, frame: NDArray[np.uint8], boxes: NDArray[np.int32]) -> CropJob:
-    crop = context.config.stage_timing
+    crop = context.config.crop
     return make_job(frame, boxes, crop.size, crop.mean, crop.std, context.device)
 
 
@@ -84,7 +84,7 @@ def _sizes(case: Case, boxes: NDArray[np.int32]) -> list[Row]:
 
 def _speed(context: Context, case: Case, job: CropJob) -> list[Row]:
     """The kernels beside the write bound, and end to end."""
-    crop = context.config.stage_timing
+    crop = context.config.crop
     expected = ReferenceCrops(job.frame, crop.size, crop.mean, crop.std).of(job.boxes)
     fused = (OctopusOnGpu if job.on_gpu else Octopus)(job)
     published = Published(job)
@@ -114,7 +114,7 @@ def _frame_times(context: Context, case: Case, frame: NDArray[np.uint8]) -> list
         Entry(f"octopus/frame-{index}", _on_boxes(fused, boxes)) for index, boxes in enumerate(sequence)
     ]
     answers = {}
-    crop = context.config.stage_timing
+    crop = context.config.crop
     for entry, boxes in zip(entries, sequence, strict=True):
         expected = ReferenceCrops(frame, crop.size, crop.mean, crop.std).of(boxes)
         answers |= check(first, [entry], expected)

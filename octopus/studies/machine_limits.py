@@ -75,11 +75,10 @@ def memory(context: Context) -> list[Row]:
     """The four lines of each method, each in a process of its own."""
     count = context.one_thread_count()
     case = Case(context.study, context.workload.dataset, "visdrone", count)
-    settings = context.config.stage_timing
     kwargs = {
         "device": context.device,
         "count": count,
-        "size": list(settings.size),
+        "size": list(context.config.crop.size),
         "frame_shape": list(context.workload.frame.shape),
     }
     found = []

@@ -30,7 +30,7 @@ IN_PLACE = "the CPU reads the boxes where they are"
 
 def rows(context: Context) -> list[Row]:
     """All rows of the study; progress goes to the log."""
-    settings = context.config.stage_timing
+    settings = context.config.crop
     expected = ReferenceCrops(context.workload.frame, settings.size, settings.mean, settings.std)
     found = []
     for count in context.counts():
@@ -46,7 +46,7 @@ def rows(context: Context) -> list[Row]:
 
 
 def _job(context: Context, count: int) -> CropJob:
-    settings = context.config.stage_timing
+    settings = context.config.crop
     boxes = sample_boxes(context.workload.pool, count, context.seed)
     return make_job(context.workload.frame, boxes, settings.size, settings.mean, settings.std, context.device)
 

@@ -53,7 +53,7 @@ def test_schema_describes_every_key() -> None:
         ("measure.min_block", 3, "did you mean 'min_blocks'?"),
         ("measure.min_blocks", 0, "measure.min_blocks: Input should be greater than 0, found 0"),
         ("stage_timing.counts", [3, 1], "ascending order"),
-        ("stage_timing.size", [224], "stage_timing.size"),
+        ("crop.size", [224], "crop.size"),
         ("distribution.workloads", ["normal"], "distribution.workloads.0"),
         ("machine", "../elsewhere", "machine"),
     ],

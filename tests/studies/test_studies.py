@@ -19,7 +19,7 @@ QUICK = Path(__file__).parents[2] / "config" / "quick.yaml"
 SETTINGS = {
     "device": "cpu",
     "stage_timing.counts": [4, 9],
-    "stage_timing.size": [20, 24],
+    "crop.size": [20, 24],
     "distribution.count": 7,
 }
 

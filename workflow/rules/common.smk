@@ -48,7 +48,7 @@ def code(floor, *more):
 
 def study(name):
     """Params of a study: the settings that it reads, and the digest of the code that it runs."""
-    keys = ["device", "seed", "threads", "measure", name]
+    keys = ["device", "seed", "threads", "measure", "crop", name]
     values = CONFIG.model_dump(mode="json", include=set(keys))
     settings = [f"--set={key}={json.dumps(values[key])}" for key in keys]
     others = {f"{other}.py" for other in STUDIES if other != name}

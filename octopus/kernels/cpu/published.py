@@ -19,7 +19,10 @@ def crop_resize(frame, metadata, crops):
     height, width, channels = crops.shape[1], crops.shape[2], crops.shape[3]
     half = np.float32(-0.5)
     for item in numba.prange(crops.shape[0]):
-        x, y = np.uint32(metadata[item, 0]), np.uint32(metadata[item, 1])  # unsigned: no test for negative indices
+        x, y = (
+            np.uint32(metadata[item, 0]),
+            np.uint32(metadata[item, 1]),
+        )  # unsigned: no test for negative indices
         w, h = metadata[item, 2], metadata[item, 3]
         scale_x, scale_y = np.float32(w) / np.float32(width), np.float32(h) / np.float32(height)
         for row in range(height):

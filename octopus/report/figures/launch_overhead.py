@@ -18,7 +18,7 @@ STUDY = "stage_timing"
 def figure(numbers: Numbers) -> Figure:
     """Draw one column per machine: the series of launches above, the parts of the saving below."""
     scopes = numbers.scopes(STUDY)
-    result, axes = style.new_figure(5.6, 2, len(scopes))
+    result, axes = style.new_figure(4.9, 2, len(scopes))
     for column, scope in enumerate(scopes):
         _series(axes[0, column], numbers, scope)
         style.title(axes[0, column], scope_name(numbers, scope))
@@ -33,11 +33,18 @@ def _series(axis: Axes, numbers: Numbers, scope: str) -> None:
     methods = dict.fromkeys(match[2] for match, _ in found)
     for method in methods:
         points = sorted((int(match[1]), number) for match, number in found if match[2] == method)
-        color, prefix = style.METHOD_COLORS.get(method, style.BLACK), f"{scope}.{STUDY}.launch-overhead.{method}"
+        color, prefix = (
+            style.METHOD_COLORS.get(method, style.BLACK),
+            f"{scope}.{STUDY}.launch-overhead.{method}",
+        )
         measured = [number for _, number in points]
         launches = np.array([n for n, _ in points])
         axis.errorbar(
-            launches, [1000 * m.value for m in measured], yerr=style.errors(measured, 1000), fmt="o", color=color
+            launches,
+            [1000 * m.value for m in measured],
+            yerr=style.errors(measured, 1000),
+            fmt="o",
+            color=color,
         )
         slope, start = numbers.value(f"{prefix}.slope"), numbers.value(f"{prefix}.intercept")
         fit = start + slope * launches
@@ -82,14 +89,21 @@ def _value(axis: Axes, index: int, low: float, high: float, full: float, sign: s
     offset, align = (0, "center") if inside else (-2, "top") if room_below else (2, "bottom")
     color = "white" if inside and not sign else "black"
     axis.annotate(
-        text, (index, where), (0, offset), textcoords="offset points", ha="center", va=align, fontsize=6, color=color
+        text,
+        (index, where),
+        (0, offset),
+        textcoords="offset points",
+        ha="center",
+        va=align,
+        fontsize=6,
+        color=color,
     )
 
 
 def _explained(numbers: Numbers, scope: str, n: int) -> str:
     pattern = rf"{scope}\.{STUDY}\.visdrone\.n{n}\.saving\.total_explained_by_([\w-]+)"
     lines = [
-        f"{human(METHODS, match[1])}: slope × launches\nsaved = {share.text} of the saving"
+        f"{human(METHODS, match[1])}: slope times launches\nsaved = {share.text} of the saving"
         for match, share in numbers.matching(pattern)
     ]
     return "\n".join(lines)

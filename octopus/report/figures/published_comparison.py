@@ -13,6 +13,7 @@ from octopus.report.captions import counts, kernel_layer, scope_name
 from octopus.report.figures import style
 from octopus.report.labels import PUBLISHED_MACHINES, QUANTITIES
 from octopus.report.numbers import Numbers
+from octopus.report.text import with_unit
 
 STUDY = "stage_timing"
 JETSON_LABEL = "Jetson Orin Nano, published"
@@ -45,7 +46,7 @@ def figure(numbers: Numbers) -> Figure:
             numbers.scopes(STUDY), style.MACHINE_MARKERS, style.MACHINE_COLORS, strict=False
         )
     ]
-    result, axes = style.new_figure(5.6, 2, 2)
+    result, axes = style.new_figure(4.8, 2, 2)
     _stages(axes[0, 0], numbers, looks)
     _speedups(axes[0, 1], numbers, looks)
     _bound(axes[1, 0], numbers, looks)
@@ -86,7 +87,10 @@ def _speedups(axis: Axes, numbers: Numbers, looks: list[Look]) -> None:
             key = f"{look.scope}.{STUDY}.visdrone.n{{}}.{method}.end_to_end.host.speedup_over_n-launches"
             line = [(n, value) for n in counts(numbers, look.scope) if (value := numbers.get(key.format(n)))]
             axis.plot(
-                [n for n, _ in line], [number.value for _, number in line], look.marker + dashes, color=look.color
+                [n for n, _ in line],
+                [number.value for _, number in line],
+                look.marker + dashes,
+                color=look.color,
             )
     axis.axhline(1, color=style.GREY, linewidth=0.8)
     axis.set(xscale="log", yscale="log", xlabel="Boxes (dashed: Octopus)")
@@ -100,7 +104,12 @@ def _bound(axis: Axes, numbers: Numbers, looks: list[Look]) -> None:
     for position, (_, value, color, filled) in enumerate(bars):
         axis.barh(position, value, color=color if filled else "white", edgecolor=color, height=0.6)
         axis.annotate(
-            f"{value:.3g}×", (value, position), (3, 0), textcoords="offset points", va="center", fontsize=6.5
+            with_unit(f"{value:.3g}", "ratio"),
+            (value, position),
+            (3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=6.5,
         )
     axis.set_yticks(range(len(bars)), [name for name, *_ in bars], fontsize=6)
     axis.invert_yaxis()

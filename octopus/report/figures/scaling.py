@@ -18,7 +18,7 @@ _ONE_THREAD = ("octopus", "opencv", "opencv-inplace")
 def figure(numbers: Numbers) -> Figure:
     """Draw one column per machine: time above, time per box below."""
     scopes = numbers.scopes(STUDY)
-    result, axes = style.new_figure(4.9, 2, len(scopes), sharex="col")
+    result, axes = style.new_figure(4.3, 2, len(scopes), sharex="col")
     for column, scope in enumerate(scopes):
         for row in (0, 1):
             _panel(axes[row, column], numbers, scope, per_box=bool(row))
@@ -39,7 +39,15 @@ def _panel(axis: Axes, numbers: Numbers, scope: str, per_box: bool) -> None:
     _line(axis, kernel, "Octopus, kernel alone", per_box, "octopus", "", "--")
     for method in _ONE_THREAD:
         points = _points(numbers, scope, method, "end_to_end", "host", "visdrone-1thread")
-        _line(axis, points, f"{METHODS[method]}, one thread", per_box, method, "x+*"[_ONE_THREAD.index(method)], "")
+        _line(
+            axis,
+            points,
+            f"{METHODS[method]}, one thread",
+            per_box,
+            method,
+            "x+*"[_ONE_THREAD.index(method)],
+            "",
+        )
     bound = _points(numbers, scope, "write-bound", "crop_resize_normalize", layer)
     _line(axis, bound, "Write bound (fills the output)", per_box, "write-bound", "", ":")
     axis.set_xscale("log")

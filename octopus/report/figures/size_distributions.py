@@ -17,7 +17,7 @@ _METHODS = ("octopus", "published", "write-bound")
 def figure(numbers: Numbers) -> Figure:
     """Draw sizes and waste above, one panel of times per machine below."""
     scopes = numbers.scopes(STUDY)
-    result, _ = style.new_figure(5.6)
+    result, _ = style.new_figure(4.8)
     result.clear()
     top, bottom = result.subfigures(2, 1, height_ratios=(1.15, 1))
     sizes, waste = top.subplots(1, 2, width_ratios=(1.15, 1))
@@ -73,7 +73,8 @@ def _waste(axis: Axes, numbers: Numbers, scopes: list[str]) -> None:
     for position, (workload, number) in enumerate(shown):
         prefix = f"{workloads(numbers, scopes[0])[workload]}.padding"
         actual, padded = (
-            numbers.value(f"{prefix}.{quantity}.deterministic") / 2**20 for quantity in ("actual_bytes", "padded_bytes")
+            numbers.value(f"{prefix}.{quantity}.deterministic") / 2**20
+            for quantity in ("actual_bytes", "padded_bytes")
         )
         axis.barh(position, actual, color=style.WORKLOAD_COLORS[workload], height=0.6)
         axis.barh(

@@ -33,7 +33,7 @@ class Bar(NamedTuple):
 def figure(numbers: Numbers) -> Figure:
     """Draw one row per machine: the stages of one launch at the left, with N launches at the right."""
     sources = [JETSON, *numbers.scopes(STUDY)]
-    result, axes = style.new_figure(0.7 + 1.8 * len(sources), len(sources), 2)
+    result, axes = style.new_figure(0.7 + 1.65 * len(sources), len(sources), 2)
     for row, scope in enumerate(sources):
         name = "Jetson Orin Nano, as published" if scope == JETSON else scope_name(numbers, scope)
         shown = _SHOWN_COUNTS if scope == JETSON else _counts(numbers, scope)
@@ -75,7 +75,10 @@ def _stages(numbers: Numbers, scope: str, n: int) -> list[Bar]:
 
 
 def _whole(numbers: Numbers, scope: str, n: int) -> list[Bar]:
-    times = {method: _time(numbers, scope, n, method, "end_to_end") for method in ("octopus", "published", "n-launches")}
+    times = {
+        method: _time(numbers, scope, n, method, "end_to_end")
+        for method in ("octopus", "published", "n-launches")
+    }
     return [Bar(n, method, {method: time}) for method, time in times.items() if time == time]
 
 
@@ -90,7 +93,7 @@ def _draw(axis: Axes, bars: list[Bar], names: dict[str, str]) -> None:
             axis.barh(position, time, left=start, height=0.85, color=colors[part], label=labels.get(part))
             start += time
         text = quantity_text(start, "us")
-        axis.annotate(text, (start, position), (3, 0), textcoords="offset points", va="center", fontsize=6.5)
+        axis.annotate(text, (start, position), (3, 0), textcoords="offset points", va="center", fontsize=6)
         prefix = f"n = {bar.n}   " if previous != bar.n else ""
         ticks.append((position, f"{prefix}{SHORT_METHODS[bar.method]}"))
         position, previous = position + 1, bar.n

@@ -32,7 +32,14 @@ METHOD_COLORS = {
     "numba-dispatch": VERMILION,
     "kernel-call": BLUE,
 }
-METHOD_MARKERS = {"octopus": "o", "published": "s", "n-launches": "^", "n-launches-fused": "v", "opencv": "D", "opencv-inplace": "P"}
+METHOD_MARKERS = {
+    "octopus": "o",
+    "published": "s",
+    "n-launches": "^",
+    "n-launches-fused": "v",
+    "opencv": "D",
+    "opencv-inplace": "P",
+}
 STAGE_COLORS = {
     "build_metadata": PURPLE,
     "upload_metadata": YELLOW,

@@ -17,7 +17,7 @@ _NOISE = "Noise floor: the same method entered twice"
 def figure(numbers: Numbers) -> Figure:
     """Draw one panel per machine: each frame's median, relative to the mean of all frames."""
     scopes = [scope for scope in numbers.scopes(STUDY) if _frames(numbers, scope)]
-    result, axes = style.new_figure(2.9, 1, max(1, len(scopes)), sharey=True)
+    result, axes = style.new_figure(2.6, 1, max(1, len(scopes)), sharey=True)
     for axis, scope in zip(axes[0], scopes, strict=False):
         _panel(axis, numbers, scope)
     style.bottom_legend(list(axes[0]), 2)
@@ -37,7 +37,9 @@ def _panel(axis: Axes, numbers: Numbers, scope: str) -> None:
     axis.axhline(0, color=style.GREY, linewidth=0.8)
     noise = numbers.get(f"{workloads(numbers, scope)['temporal']}.octopus.end_to_end.host.noise_floor")
     if noise:
-        axis.axhspan(-100 * noise.value, 100 * noise.value, color=style.LIGHT, alpha=0.6, linewidth=0, label=_NOISE)
+        axis.axhspan(
+            -100 * noise.value, 100 * noise.value, color=style.LIGHT, alpha=0.6, linewidth=0, label=_NOISE
+        )
     axis.errorbar(
         [frame for frame, _ in frames],
         [100 * (number.value / mean - 1) for number in measured],

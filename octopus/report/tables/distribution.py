@@ -25,7 +25,7 @@ def padding_waste(numbers: Numbers) -> Table:
         "to the largest, computed here and as published. Identical: every printed digit agrees."
     )
     header = ["Sizes", "Actual", "Padded", "Waste", "Published", "Verdict"]
-    return Table("padding_waste", caption, header, rows, wide=True, text_columns=(0, 4, 5))
+    return Table("padding_waste", caption, header, rows, text_columns=(0, 4, 5))
 
 
 def _padding_row(numbers: Numbers, prefix: str, workload: str) -> list[str]:
@@ -79,7 +79,7 @@ def speed(numbers: Numbers) -> Table:
         "the published ones, multiple of the write-only bound, and end to end."
     )
     header = ["Sizes", "Octopus", "Published", "Speed-up", "Over bound", "End to end"]
-    return Table("distribution_speed", caption, header, rows, wide=True)
+    return Table("distribution_speed", caption, header, rows)
 
 
 def _speed_row(numbers: Numbers, prefix: str, workload: str, layer: str) -> list[str]:

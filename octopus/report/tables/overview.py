@@ -36,7 +36,7 @@ def machines(numbers: Numbers) -> Table:
     caption = "Machines, data and commits of the runs shown."
     columns = tuple(range(len(header)))
     widths = ("auto", *("1fr" for _ in scopes))
-    return Table("machines", caption, header, known, wide=True, text_columns=columns, widths=widths)
+    return Table("machines", caption, header, known, text_columns=columns, widths=widths)
 
 
 def claims(numbers: Numbers, judgements: list[Judgement]) -> Table:
@@ -56,7 +56,7 @@ def claims(numbers: Numbers, judgements: list[Judgement]) -> Table:
     )
     columns = tuple(range(len(header)))
     widths = ("2fr", "auto", *("1fr" for _ in scopes))
-    return Table("claims", caption, header, rows, wide=True, text_columns=columns, widths=widths)
+    return Table("claims", caption, header, rows, text_columns=columns, widths=widths)
 
 
 def _cell(judgement: Judgement) -> str:

@@ -10,6 +10,7 @@ from octopus.report.text import TIMES
 
 STUDY = "stage_timing"
 PUBLISHED = "published"
+DIFFERENT = "\u2020"
 # (quantity, method) in the order of the way of a box.
 _STAGES = (
     ("build_metadata", "published"),
@@ -49,13 +50,13 @@ def stages(numbers: Numbers) -> Table:
     caption = (
         "Stages at n = 1000, published beside measured: medians over paired blocks; speed-ups, end to end, "
         "are medians of per-block ratios. Kernels are timed by device events with a cold L2 cache on GPUs, "
-        "everything else by the host clock. The published kernels round to uint8 in between, so their answer "
-        "differs by that."
+        f"everything else by the host clock. {DIFFERENT}: the answer differs from the reference; the published "
+        "kernels round to uint8 between their two passes."
     )
     titles = [scope_title(numbers, scope, STUDY) for scope in sources[1:]]
     header = ["Stage", "Method", "Jetson Orin Nano, as published", *titles]
     widths = ("auto", "auto", *("1fr" for _ in sources))
-    return Table("stage_timing", caption, header, rows, wide=True, text_columns=(0, 1), widths=widths)
+    return Table("stage_timing", caption, header, rows, text_columns=(0, 1), widths=widths)
 
 
 def scaling(numbers: Numbers) -> Table:
@@ -70,9 +71,12 @@ def scaling(numbers: Numbers) -> Table:
             ids = [_stage_id(numbers, scope, n, method, quantity) for n in shown]
             rows += _row(numbers, "Time", human(SHORT_METHODS, method), ids)
         rows += _speedup_rows(numbers, [scope], shown)
-    caption = "End to end at every number of boxes n: medians, and medians of per-block ratios."
+    caption = (
+        "End to end at every number of boxes n: medians, and medians of per-block ratios. "
+        f"{DIFFERENT}: the answer differs from the reference."
+    )
     header = ["", "Method", *(f"n = {n}" for n in shown)]
-    return Table("scaling", caption, header, rows, wide=True, text_columns=(0, 1))
+    return Table("scaling", caption, header, rows, text_columns=(0, 1))
 
 
 def _stage_id(numbers: Numbers, scope: str, n: int, method: str, quantity: str) -> str:
@@ -103,7 +107,10 @@ def _row(numbers: Numbers, first: str, second: str, ids: list[str]) -> list[list
     for key in ids:
         text = numbers.text(key, MISSING)
         cells.append("unavailable" if text.startswith("unavailable") else text)
-    return [[first, second, *cells]] if any(cell != MISSING for cell in cells) else []
+    if all(cell == MISSING for cell in cells):
+        return []
+    differs = any(key in numbers and numbers[key].note.startswith("different") for key in ids)
+    return [[first, f"{second} {DIFFERENT}" if differs else second, *cells]]
 
 
 def limits(numbers: Numbers) -> Table:
@@ -124,7 +131,7 @@ def limits(numbers: Numbers) -> Table:
         "Measured bandwidth limits, and the time of the Octopus kernel as a multiple of the time "
         f"that filling its output takes (1{TIMES} is the write-only bound)."
     )
-    return Table("limits", caption, header, rows, wide=True)
+    return Table("limits", caption, header, rows)
 
 
 def memory(numbers: Numbers) -> Table:
@@ -165,7 +172,8 @@ def launch_overhead(numbers: Numbers) -> Table:
         f"Octopus (n = 1000) that slope times launches explains. The published figure, {isolated} for "
         "one isolated launch, contains the run time of the kernel."
     )
-    return Table("launch_overhead", caption, ["Launch", "Slope", "95 %", "Residual", "Share of saving"], rows)
+    header = ["Launch", "Slope", "95 %", "Residual", "Share of saving"]
+    return Table("launch_overhead", caption, header, rows)
 
 
 def _text(numbers: Numbers, identifier: str) -> str:

@@ -21,8 +21,6 @@ class Table(NamedTuple):
     header : list of str
     rows : list of (list of str, or str)
         A row of cells; a string is a heading over the rows that follow.
-    wide : bool
-        Whether it needs the full width of a two-column page.
     text_columns : tuple of int
         Columns that hold text and are aligned left; all others hold numbers.
     widths : tuple of str
@@ -33,21 +31,22 @@ class Table(NamedTuple):
     caption: str
     header: list[str]
     rows: list[list[str] | str]
-    wide: bool = False
     text_columns: tuple[int, ...] = (0,)
     widths: tuple[str, ...] = ()
 
 
 def typst(table: Table) -> str:
-    """Return a Typst figure with a label ``tab-<name>``."""
+    """Return a Typst figure with a label ``tab-<name>``.
+
+    It floats over both columns: among floats of that kind, Typst squeezes those of one column.
+    """
     columns = len(table.header)
     widths = ", ".join(table.widths or ("auto",) * columns)
     align = ", ".join("left" if index in table.text_columns else "right" for index in range(columns))
     header = ", ".join(f"[*{_typst_text(cell)}*]" for cell in table.header)
     lines = [_typst_row(row, columns) for row in table.rows]
-    scope = "parent" if table.wide else "column"
     return (
-        f'#figure(placement: auto, scope: "{scope}", kind: table, caption: [{_typst_text(table.caption)}],\n'
+        f'#figure(placement: auto, scope: "parent", kind: table, caption: [{_typst_text(table.caption)}],\n'
         f"  table(columns: ({widths},), align: ({align},), stroke: none,\n"
         f"    table.hline(), table.header({header}), table.hline(stroke: 0.5pt),\n"
         + "\n".join(f"    {line}" for line in lines)
@@ -65,16 +64,15 @@ def latex(table: Table) -> str:
             lines.append(rf"\midrule \multicolumn{{{columns}}}{{l}}{{\emph{{{tex_text(row)}}}}} \\")
         else:
             lines.append(" & ".join(tex_text(cell) for cell in row) + r" \\")
-    star = "*" if table.wide else ""
     header = " & ".join(rf"\textbf{{{tex_text(cell)}}}" for cell in table.header)
     return "\n".join(
         [
-            rf"\begin{{table{star}}}\centering",
+            r"\begin{table*}\centering",
             rf"\caption{{{tex_text(table.caption)}}}\label{{tab:{table.name}}}",
             rf"\begin{{tabular}}{{{align}}}\toprule",
             rf"{header} \\ \midrule",
             *lines,
-            rf"\bottomrule\end{{tabular}}\end{{table{star}}}",
+            r"\bottomrule\end{tabular}\end{table*}",
             "",
         ]
     )

@@ -41,8 +41,11 @@ def _one(frame: np.ndarray, box: np.ndarray, size: tuple[int, int]) -> np.ndarra
     wx, wy = x_weight[None, :, None], y_weight[:, None, None]
     top, bottom = y_low[0], y_high[-1] + 1
     rows = frame[top:bottom]
-    wide = rows[:, x_low] * (1 - wx) + rows[:, x_high] * wx
-    return wide[y_low - top] * (1 - wy) + wide[y_high - top] * wy
+    wide = rows[:, x_low].astype(np.float64)
+    wide += (rows[:, x_high] - wide) * wx
+    result = wide[y_low - top]
+    result += (wide[y_high - top] - result) * wy
+    return result
 
 
 def _axis(low: float, high: float, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

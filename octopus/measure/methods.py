@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 log = logging.getLogger(__name__)
-_CHUNK = 1 << 24  # elements compared at a time: bounds the float64 copies to a few hundred MB
+_CHUNK = 1 << 16  # elements compared at a time: the float64 copies stay in the cache and are not mapped anew
 
 
 @dataclass(frozen=True)

@@ -56,13 +56,18 @@ class ReferenceCrops:
         return self._known[key]
 
 
-def check(job: CropJob, entries: Sequence[Entry], expected: NDArray[np.float32]) -> dict[str, str]:
-    """The answer of each entry that gives the job's result; the memory is poisoned before each."""
+def check(
+    job: CropJob, entries: Sequence[Entry], expected: NDArray[np.float32], every: int = 1
+) -> dict[str, str]:
+    """The answer of each entry that gives the job's result; the memory is poisoned before each.
+
+    With `every`, `expected` holds each `every`-th crop, and the others are not compared.
+    """
     answers = {}
     tolerance = TOLERANCE_LEVELS / min(job.std)
     for entry in entries:
         job.poison()
-        result = job.result if entry.answers else None
+        result = (lambda: job.result()[::every]) if entry.answers else None
         method = Method(entry.name, entry.run, result, tolerance, entry.why_different)
         answers |= check_answers([method], expected if entry.answers else None)
     return answers

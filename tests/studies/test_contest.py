@@ -62,3 +62,11 @@ def test_a_contender_that_fails_is_unavailable_and_one_without_a_result_is_not_j
 def test_a_job_needs_a_device():
     with pytest.raises(InputError, match="cpu or cuda"):
         make_job(FRAME, BOXES, (16, 12), MEAN, STD, "auto")
+
+
+def test_a_part_of_the_crops_can_be_compared(job, expected):
+    octopus = Octopus(job)
+    entries = [Entry("octopus", octopus.run), Entry("lazy", lambda: None)]
+    answers = check(job, entries, expected[::2], every=2)
+    assert answers["octopus"] == "same"
+    assert answers["lazy"].startswith("different: ")

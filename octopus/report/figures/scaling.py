@@ -45,7 +45,7 @@ def _panel(axis: Axes, numbers: Numbers, scope: str, per_box: bool) -> None:
             f"{METHODS[method]}, one thread",
             per_box,
             method,
-            "x+*"[_ONE_THREAD.index(method)],
+            style.METHOD_MARKERS[method],
             "",
         )
     bound = _points(numbers, scope, "write-bound", "crop_resize_normalize", layer)
@@ -89,5 +89,6 @@ def _line(
         color=style.METHOD_COLORS[method],
         marker=marker,
         linestyle=dashes,
+        markerfacecolor=None if dashes else "white",
         capsize=2,
     )

@@ -116,7 +116,9 @@ def _speed(axis: Axes, numbers: Numbers, scope: str) -> None:
             label=human(SHORT_METHODS, method),
         )
     axis.set_yticks(range(len(shown)), [human(WORKLOADS, workload) for workload in shown])
-    axis.invert_yaxis()
+    axis.set_ylim(
+        len(shown) - 0.5, -0.5
+    )  # the axis is shared, so inverting it in each panel would undo itself
     axis.set(xscale="log", xlabel="Kernels, all boxes (ms)")
     style.plain_log(axis.xaxis)
     style.title(axis, scope_name(numbers, scope))

@@ -97,7 +97,7 @@ def _draw(axis: Axes, bars: list[Bar], names: dict[str, str]) -> None:
         prefix = f"n = {bar.n}   " if previous != bar.n else ""
         ticks.append((position, f"{prefix}{SHORT_METHODS[bar.method]}"))
         position, previous = position + 1, bar.n
-    axis.set_yticks([where for where, _ in ticks], [label for _, label in ticks], fontsize=6.5)
+    axis.set_yticks([where for where, _ in ticks], [label for _, label in ticks], fontsize=6)
     axis.invert_yaxis()
     axis.margins(x=0.14)
     axis.grid(axis="y", visible=False)

@@ -84,7 +84,7 @@ class CudaEventClock:
         device = current()
         self._stream = stream_of(None)
         self._events = [device.create_event(EventOptions(timing_enabled=True)) for _ in range(2)]
-        self._wait = LaunchProbe("wait", HEAD_START_US)
+        self._wait = LaunchProbe("wait", np.int32(HEAD_START_US))
         self._writes = 0
 
     @cached_property
@@ -116,17 +116,25 @@ class CudaEventClock:
 
 
 class LaunchProbe:
-    """Launches a one-thread probe kernel with one int argument, as cheaply as `cuda.core` can."""
+    """Launches one thread of a probe kernel through `cuda.core`.
 
-    def __init__(self, name: str = "empty", argument: int = 0) -> None:
+    Parameters
+    ----------
+    name : str
+        Of the kernel in `octopus.kernels.cuda.probes`.
+    *arguments
+        As its signature has them; integers as `np.int32`.
+    """
+
+    def __init__(self, name: str, *arguments: Any) -> None:
         from cuda.core import LaunchConfig, launch
 
         self._launch = launch
         self._config = LaunchConfig(grid=1, block=1)
         self._kernel = probe_kernel(name)
         self._stream = stream_of(None)
-        self._argument = np.int32(argument)
+        self._arguments = arguments
 
     def __call__(self) -> None:
         """Queue one launch."""
-        self._launch(self._stream, self._config, self._kernel, self._argument)
+        self._launch(self._stream, self._config, self._kernel, *self._arguments)

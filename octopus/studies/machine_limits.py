@@ -25,7 +25,10 @@ TIMEOUT_S = 120
 
 
 def launch_rows(context: Context) -> list[Row]:
-    """Time of 1, 2, 4, … empty launches and one synchronisation; the overhead is the slope over their number."""
+    """Time of 1, 2, 4, … launches that do nothing and one synchronisation; the overhead is the slope over their number.
+
+    The kernels are empty but take the arguments of the real ones, since passing them is part of every launch.
+    """
     launchers = _gpu_launchers() if context.device == "cuda" else _cpu_launchers(context)
     found = []
     for count in context.config.stage_timing.launches:
@@ -46,11 +49,22 @@ def _repeat(launch: Callable[[], object], count: int) -> Callable[[], None]:
 
 
 def _gpu_launchers() -> dict[str, Callable[[], object]]:
+    from numba import cuda
+
     from octopus.kernels.cuda import published
     from octopus.measure.cuda import LaunchProbe
 
-    numba_launch = published.empty[1, 1]
-    return {"cuda-core-launch": LaunchProbe(), "numba-dispatch": numba_launch}
+    array = cuda_memory.DeviceArray((1, 1, 1, 1), np.uint8)
+    pointers, integers, floats = array.pointer, [np.int32(1)] * 4, [np.float32(1)] * 8
+    fused = (pointers, *integers[:3], pointers, pointers, *integers, *floats)
+    frame = cuda.as_cuda_array(cuda_memory.DeviceArray((1, 1, 1), np.uint8), sync=False)
+    metadata = cuda.as_cuda_array(cuda_memory.DeviceArray((1, 8), np.int32), sync=False)
+    crops = cuda.as_cuda_array(array, sync=False)
+    dispatch = published.empty[1, 1]
+    return {
+        "cuda-core-launch": LaunchProbe("empty", *fused),
+        "numba-dispatch": lambda: dispatch(frame, metadata, crops, 0),
+    }
 
 
 def _cpu_launchers(context: Context) -> dict[str, Callable[[], object]]:

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-ROWS = 16  # output rows per block; see the list of versions in `crop`
+ROWS = 12  # output rows per block; see the list of versions in `crop`
 MAX_COLUMNS = 256  # threads per block at most, one per output column

@@ -46,7 +46,10 @@ class Measure(_Section):
     min_seconds: Seconds = Field(
         0.5, description="seconds of measured work that every comparison has at least"
     )
-    max_seconds: Seconds = Field(20.0, description="seconds after which a group of comparisons ends")
+    max_seconds: Seconds = Field(
+        8.0, description="seconds after which a comparison with its least number of blocks ends"
+    )
+    give_up_seconds: Seconds = Field(120.0, description="seconds after which any comparison ends")
     target_halfwidth: Fraction = Field(
         0.02, description="stop when every ratio's 95 % interval is within this fraction of the ratio"
     )
@@ -65,9 +68,7 @@ class StageTiming(_Section):
     """Where the time of one batch of crops goes, by number of objects."""
 
     counts: Counts = Field([100, 500, 1000, 2000], min_length=1, description="objects per batch")
-    counts_large_gpu: Counts = Field(
-        [5000], description="further batches on GPUs with memory for them"
-    )
+    counts_large_gpu: Counts = Field([5000], description="further batches on GPUs with memory for them")
     launches: Counts = Field(
         [1, 2, 4, 8, 16, 32, 64, 128, 256],
         min_length=3,

@@ -90,7 +90,7 @@ def crop_resize(
     check_box_shape(described.shape, described.dtype)
     plan = CropPlan(
         frame, described.shape[0], size, mean=mean, std=std, dtype=dtype, layout=layout, edge=edge, device=device,
-        allocate=out is None, staging=False,
+        allocate=out is None, once=True, stream=stream,
     )  # fmt: skip
     return plan.run(frame, boxes, out=out, stream=stream)
 
@@ -111,8 +111,12 @@ class CropPlan:
         As in `crop_resize`.
     allocate : bool
         False leaves the result's memory to the `out` of every run.
-    staging : bool
-        True keeps a page-locked buffer for boxes from the host (16 bytes per box), so that their upload doesn't wait.
+    once : bool
+        True for a plan that runs once, on `stream`: it does without the page-locked buffer for boxes from the host
+        (16 bytes per box), which takes longer to make than it saves in one run, and its memory is only good there.
+    stream : optional
+        A CUDA stream on which memory is reserved. A plan that is not for once waits until it has it, so that its runs
+        may use any stream.
 
     Raises
     ------
@@ -133,7 +137,8 @@ class CropPlan:
         edge: str = "box",
         device: str = "auto",
         allocate: bool = True,
-        staging: bool = True,
+        once: bool = False,
+        stream: Any = None,
     ) -> None:
         if not isinstance(max_boxes, (int, np.integer)) or max_boxes < 0:
             raise InputError(f"max_boxes must be a non-negative integer, found {max_boxes!r}")
@@ -144,29 +149,53 @@ class CropPlan:
         self.device = _device_for(model, device)
         self._model = model
         self._host_to_gpu = self.device == "cuda" and model.device == "cpu"
-        self._reserve(allocate, staging)
-
-    def _reserve(self, allocate: bool, staging: bool) -> None:
-        """Allocate everything that runs will need, after checking that it fits."""
-        shape, nbytes = self.spec.shape(self.max_boxes), self.spec.nbytes(self.max_boxes)
-        dtype = np.dtype(self.spec.dtype)
-        self._check_free(nbytes if allocate else 0)
-        self._out = interop.empty_like_family(self._model, shape, dtype) if allocate else None
-        self._frame_on_gpu = self._out_on_gpu = None
+        self._check_free(allocate)
         if self.device == "cpu":
+            self._out = self._empty() if allocate else None
             self.engine = CpuEngine(self.spec)
-            return
-        self.engine = CudaEngine(self.spec, self.max_boxes, staging)
+        else:
+            self._reserve_gpu(allocate, once, stream)
+
+    def _empty(self, stream: Any = None) -> Any:
+        """Memory for a full result, of the frame's library."""
+        shape = self.spec.shape(self.max_boxes)
+        return interop.empty_like_family(self._model, shape, np.dtype(self.spec.dtype), stream)
+
+    def _reserve_gpu(self, allocate: bool, once: bool, stream: Any) -> None:
+        """Allocate all that runs will need on the GPU."""
+        from octopus.backends.cuda.memory import DeviceArray
+
+        queue = self._queue = self._stream(self._model, stream)
+        self._out = self._empty(None if stream is None else queue) if allocate else None
+        self.engine = CudaEngine(self.spec, self.max_boxes, not once, queue)
+        self._owned = [self.engine.device_boxes]
+        if isinstance(self._out, DeviceArray):
+            self._owned.append(self._out)
         if self._host_to_gpu:
-            from octopus.backends.cuda.memory import DeviceArray
+            shape = self.spec.shape(self.max_boxes)
+            self._frame_on_gpu = DeviceArray((self._model.nbytes,), np.uint8, stream=queue)
+            self._out_on_gpu = DeviceArray(shape, self.spec.dtype, stream=queue)
+            self._owned += [self._frame_on_gpu, self._out_on_gpu]
+        if not once:
+            queue.sync()
 
-            self._frame_on_gpu = DeviceArray((self._model.nbytes,), np.uint8)
-            self._out_on_gpu = DeviceArray(shape, dtype)
+    @staticmethod
+    def _stream(frame: ArrayView, stream: Any) -> Any:
+        """The stream to work on: the caller's, else the current one of the frame's library."""
+        return backends.cuda.stream_of(interop.current_stream(frame) if stream is None else stream)
 
-    def _check_free(self, result: int) -> None:
+    def _enter(self, queue: Any) -> None:
+        """Have the plan's memory given back behind the work on `queue`, should the plan go while that is under way."""
+        if queue is not self._queue:
+            self._queue = queue
+            for array in self._owned:
+                array.release_on(queue)
+
+    def _check_free(self, allocate: bool) -> None:
         from octopus.backends import cpu
         from octopus.backends.cuda import memory
 
+        result = self.spec.nbytes(self.max_boxes) if allocate else 0
         if self._model.device == "cpu":
             check_memory(result, cpu.free_bytes(), "the host")
         if self.device == "cuda":
@@ -246,7 +275,8 @@ class CropPlan:
         if self.device == "cpu":
             self.engine.run(frame.numpy(), host_boxes, out.numpy())
             return
-        queue = backends.cuda.stream_of(interop.current_stream(frame) if stream is None else stream)
+        queue = self._stream(frame, stream)
+        self._enter(queue)
         pointer, dtype = boxes.pointer, dtype_name(boxes.dtype)
         if host_boxes is not None:
             pointer, dtype = self.engine.upload_boxes(host_boxes, queue), "float32"

@@ -44,9 +44,11 @@ class CudaEngine:
         Capacity of the buffers for boxes that come from the host: 16 bytes per box on the device.
     staging : bool
         Keep a page-locked buffer on the host too; it takes long to make, so a plan used once does without.
+    stream : cuda.core.Stream
+        On which memory is allocated.
     """
 
-    def __init__(self, spec: CropSpec, max_boxes: int, staging: bool = True) -> None:
+    def __init__(self, spec: CropSpec, max_boxes: int, staging: bool, stream: Any) -> None:
         from cuda.core import launch
 
         from octopus.backends.cuda import memory
@@ -54,7 +56,7 @@ class CudaEngine:
         self.spec = spec
         self._launch = launch
         self._memory = memory
-        self._device_boxes = memory.DeviceArray((max_boxes, 4), np.float32)
+        self.device_boxes = memory.DeviceArray((max_boxes, 4), np.float32, stream=stream)
         self._staging = memory.pinned((max_boxes, 4), np.float32) if staging else None
         self._copied: Any = None
         self._configs: dict[int, Any] = {}
@@ -63,6 +65,11 @@ class CudaEngine:
         self._shape = tuple(np.int32(v) for v in (spec.width, spec.height, *self._tiles))
         self._affine = tuple(np.float32(v) for v in (*_four(spec.gain), *_four(spec.bias)))
         self._float_kernel = self.kernel("float32")
+
+    def __del__(self) -> None:
+        # The page-locked buffer must outlive the copy that reads it.
+        if getattr(self, "_copied", None) is not None:
+            self._copied.sync()
 
     def kernel(self, box_dtype: str) -> Any:
         """The compiled kernel for boxes of that dtype."""
@@ -80,10 +87,10 @@ class CudaEngine:
                 self._copied.sync()
             self._staging[: len(boxes)] = boxes
             boxes = self._staging[: len(boxes)]
-        self._memory.copy(self._device_boxes.pointer, boxes.ctypes.data, boxes.nbytes, stream)
+        self._memory.copy(self.device_boxes.pointer, boxes.ctypes.data, boxes.nbytes, stream)
         if self._staging is not None:
             self._copied = stream.record(self._copied)
-        return self._device_boxes.pointer
+        return self.device_boxes.pointer
 
     def launch(self, frame: ArrayView, boxes: int, box_dtype: str, count: int, out: int, stream: Any) -> None:
         """Queue the kernel; `frame`, `boxes` and `out` are in device memory."""

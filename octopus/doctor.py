@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -87,6 +87,19 @@ def _plain(text: str) -> str:
     return text.replace("[", r"\[")
 
 
+GPU_FACTS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "name": ("GPU", str),
+    "board": ("board", str),
+    "driver": ("driver", str),
+    "cuda": ("CUDA of the driver", str),
+    "compute_capability": ("compute capability", str),
+    "memory_bytes": ("memory", lambda value: f"{value / 2**30:.0f} GiB"),
+    "power_limit_w": ("power limit", lambda value: f"{value:.0f} W"),
+    "clock_sm_max_mhz": ("highest SM clock", lambda value: f"{value} MHz"),
+    "clock_memory_max_mhz": ("highest memory clock", lambda value: f"{value} MHz"),
+}
+
+
 def _machine() -> Iterator[Finding]:
     from octopus.measure.machine import available_cores, cpu_model, machine_id
 
@@ -105,8 +118,10 @@ def _device() -> Iterator[Finding]:
         remedy = f"an NVIDIA GPU with its driver; then {GPU_EXTRA}"
         yield Finding("device", "GPU", MISSING, why, remedy)
         return
-    for fact, value in (machine_facts("cuda")["gpu"] or {}).items():
-        yield Finding("device", fact.replace("_", " "), OK, str(value))
+    facts = machine_facts("cuda")["gpu"] or {}
+    for fact, (label, form) in GPU_FACTS.items():
+        if facts.get(fact) is not None:  # what the driver doesn't tell is left out
+            yield Finding("device", label, OK, form(facts[fact]))
 
 
 def _backend() -> Iterator[Finding]:

@@ -7,6 +7,7 @@ Understood are NumPy arrays, torch tensors, CuPy and Numba arrays, `DeviceArray`
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -159,25 +160,45 @@ def c_strides_in_elements(shape: tuple[int, ...]) -> tuple[int, ...]:
     return c_strides(shape, np.dtype(np.int8))
 
 
-def empty_like_family(model: ArrayView, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    """An uninitialised array of the same library and on the same side as `model`."""
-    if model.family == "torch":
-        import torch
+def empty_like_family(model: ArrayView, shape: tuple[int, ...], dtype: np.dtype, stream: Any = None) -> Any:
+    """An uninitialised array of the same library and on the same side as `model`.
 
-        return torch.empty(shape, dtype=getattr(torch, dtype.name), device=model.owner.device)
+    Libraries hand out device memory in the order of a stream; `stream` (of cuda.core) is the one that will use it,
+    None their current one.
+    """
+    if model.family == "torch":
+        return _empty_torch(model, shape, dtype, stream)
     if model.device == "cpu":
         return np.empty(shape, dtype)
     if model.family == "cupy":
-        import cupy
-
-        return cupy.empty(shape, dtype)
+        return _empty_cupy(shape, dtype, stream)
     if model.family == "numba":
         from numba import cuda
 
         return cuda.device_array(shape, dtype)
     from octopus.backends.cuda.memory import DeviceArray
 
-    return DeviceArray(shape, dtype)
+    return DeviceArray(shape, dtype, stream=stream)
+
+
+def _empty_torch(model: ArrayView, shape: tuple[int, ...], dtype: np.dtype, stream: Any) -> Any:
+    import torch
+
+    device = model.owner.device
+    with _external(torch.cuda.stream, torch.cuda.ExternalStream, stream, device.type == "cuda"):
+        return torch.empty(shape, dtype=getattr(torch, dtype.name), device=device)
+
+
+def _empty_cupy(shape: tuple[int, ...], dtype: np.dtype, stream: Any) -> Any:
+    import cupy
+
+    with _external(lambda external: external, cupy.cuda.ExternalStream, stream, True):
+        return cupy.empty(shape, dtype)
+
+
+def _external(enter: Any, wrap: Any, stream: Any, on_gpu: bool) -> Any:
+    """A context in which a library's current stream is `stream`; one without effect where there is none."""
+    return nullcontext() if stream is None or not on_gpu else enter(wrap(int(stream.handle)))
 
 
 def current_stream(model: ArrayView) -> Any:

@@ -40,7 +40,9 @@ class Budget:
     min_seconds : float
         Least time measured in all, over methods and blocks.
     max_seconds : float
-        Wall time limit of the comparison after warm-up. It wins over `min_blocks`.
+        Wall time after which a comparison that has its `min_blocks` ends, well known or not.
+    give_up_seconds : float
+        Wall time after which it ends in any case; with fewer than 20 blocks its verdict is ambiguous.
     target_halfwidth : float
         Stop when every ratio to the base is known within this fraction.
     equal_within : float
@@ -50,7 +52,8 @@ class Budget:
     min_blocks: int = 20
     max_blocks: int = 200
     min_seconds: float = 0.5
-    max_seconds: float = 20.0
+    max_seconds: float = 8.0
+    give_up_seconds: float = 120.0
     target_halfwidth: float = 0.02
     equal_within: float = 0.02
 
@@ -59,7 +62,8 @@ class Budget:
             raise InputError(
                 f"A budget needs 1 <= min_blocks <= max_blocks, found {self.min_blocks}, {self.max_blocks}."
             )
-        if min(self.min_seconds, self.max_seconds, self.target_halfwidth, self.equal_within) < 0:
+        limits = (self.min_seconds, self.max_seconds, self.give_up_seconds)
+        if min(*limits, self.target_halfwidth, self.equal_within) < 0:
             raise InputError(f"The limits of a budget must not be negative, found {self}.")
 
 
@@ -199,8 +203,11 @@ class _Comparison:
             self.samples.ended = "no method is left"
         elif self.samples.tried >= self.budget.max_blocks:
             self.samples.ended = f"stopped at the limit of {self.budget.max_blocks} blocks"
-        elif self.wall() - started >= self.budget.max_seconds:
-            self.samples.ended = f"stopped at the limit of {self.budget.max_seconds:g} s"
+        else:
+            enough = self.samples.kept >= self.budget.min_blocks
+            limit = self.budget.max_seconds if enough else self.budget.give_up_seconds
+            if self.wall() - started >= limit:
+                self.samples.ended = f"stopped at the limit of {limit:g} s"
         return bool(self.samples.ended)
 
     def _block(self) -> None:

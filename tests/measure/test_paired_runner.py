@@ -110,8 +110,18 @@ def test_short_runs_go_on_until_enough_time_was_measured():
     assert 0.5 <= sum(row.value for row in rows if row.quantity == "end_to_end") / 1e3 < 0.6
 
 
-def test_the_time_limit_ends_a_comparison_before_the_least_number_of_blocks():
-    rows = timed([steady("a", 1000.0)], budget=Budget(max_seconds=7))
+def test_slow_methods_get_their_least_number_of_blocks_beyond_the_time_limit():
+    rows = timed([steady("a", 1000.0)], budget=Budget(max_seconds=7, target_halfwidth=0))
+    assert len(of(rows, "a")) == Budget().min_blocks
+
+
+def test_the_time_limit_ends_a_comparison_that_has_its_blocks():
+    rows = timed([steady("a", 1000.0)], budget=Budget(max_seconds=25, target_halfwidth=0))
+    assert len(of(rows, "a")) == 25
+
+
+def test_a_comparison_is_given_up_before_the_least_number_of_blocks():
+    rows = timed([steady("a", 1000.0)], budget=Budget(give_up_seconds=7))
     assert len(of(rows, "a")) == 7
     assert all(row.answer == "n/a" for row in of(rows, "a"))
 

@@ -27,15 +27,23 @@ class DeviceArray:
         Object that owns the memory; allocated if None.
     pointer : int
         Address in device memory; that of `buffer` if None.
+    stream : cuda.core.Stream
+        On which the memory is allocated and, unless `release_on` names another, given back.
     """
 
     def __init__(
-        self, shape: tuple[int, ...], dtype: Any, *, buffer: Any = None, pointer: int | None = None
+        self,
+        shape: tuple[int, ...],
+        dtype: Any,
+        *,
+        buffer: Any = None,
+        pointer: int | None = None,
+        stream: Stream | None = None,
     ) -> None:
         self.shape = tuple(int(side) for side in shape)
         self.dtype = np.dtype(dtype)
         self.nbytes = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
-        self._buffer = allocate(self.nbytes) if buffer is None else buffer
+        self._buffer = allocate(self.nbytes, stream) if buffer is None else buffer
         self.pointer = int(self._buffer.handle) if pointer is None else pointer
 
     @property
@@ -51,6 +59,10 @@ class DeviceArray:
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def release_on(self, stream: Stream) -> None:
+        """Give the memory back behind the work on `stream`, the last one that uses it."""
+        self._buffer.set_deallocation_stream(stream)
 
     def head(self, count: int) -> DeviceArray:
         """The first `count` items along the first axis, without a copy."""
@@ -79,10 +91,10 @@ class DeviceArray:
         return out
 
 
-def allocate(nbytes: int) -> Any:
-    """A buffer from the device's memory pool."""
+def allocate(nbytes: int, stream: Stream | None = None) -> Any:
+    """A buffer from the device's memory pool, in the order of `stream` (default: the default stream)."""
     device = current()
-    return device.allocate(max(int(nbytes), 1), stream=device.default_stream)
+    return device.allocate(max(int(nbytes), 1), stream=stream or device.default_stream)
 
 
 def upload(array: np.ndarray) -> DeviceArray:

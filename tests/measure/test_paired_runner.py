@@ -111,12 +111,12 @@ def test_short_runs_go_on_until_enough_time_was_measured():
 
 
 def test_slow_methods_get_their_least_number_of_blocks_beyond_the_time_limit():
-    rows = timed([steady("a", 1000.0)], budget=Budget(max_seconds=7, target_halfwidth=0))
+    rows = timed([steady("a", 1000.0)], budget=Budget(max_seconds=7, min_seconds=1e6))
     assert len(of(rows, "a")) == Budget().min_blocks
 
 
 def test_the_time_limit_ends_a_comparison_that_has_its_blocks():
-    rows = timed([steady("a", 1000.0)], budget=Budget(max_seconds=25, target_halfwidth=0))
+    rows = timed([steady("a", 1000.0)], budget=Budget(max_seconds=25, min_seconds=1e6))
     assert len(of(rows, "a")) == 25
 
 

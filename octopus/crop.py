@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from octopus import backends, interop
+from octopus import interop, placement
 from octopus.cropengine import CpuEngine, CudaEngine
 from octopus.cropspec import (
     check_box_shape,
     check_count,
     check_frame,
+    check_gpu_boxes,
     check_host_boxes,
     check_memory,
     check_out,
     make_spec,
 )
-from octopus.errors import InputError
+from octopus.errors import InputError, OutOfMemoryError
 from octopus.interop import ArrayView, dtype_name
 
 
@@ -69,7 +71,8 @@ def crop_resize(
     Returns
     -------
     array, (N, C, height, width) or (N, height, width, C)
-        On the frame's side and of its library.
+        On the frame's side and of its library; NumPy or `DeviceArray` where that offers DLPack or
+        `__cuda_array_interface__` alone.
 
     Raises
     ------
@@ -88,9 +91,13 @@ def crop_resize(
     """
     described = _boxes_view(boxes)
     check_box_shape(described.shape, described.dtype)
+    model = interop.view(frame, "frame")
+    if placement.device_for(model, device) == "cuda":
+        # A stream of its own name: the memory is used on it alone, so nobody needs to wait for the allocation.
+        stream = placement.stream_for(model, described, stream)
     plan = CropPlan(
         frame, described.shape[0], size, mean=mean, std=std, dtype=dtype, layout=layout, edge=edge, device=device,
-        allocate=out is None, once=True, stream=stream,
+        allocate=out is None, box_dtype=_box_dtype(described), stream=stream,
     )  # fmt: skip
     return plan.run(frame, boxes, out=out, stream=stream)
 
@@ -98,8 +105,9 @@ def crop_resize(
 class CropPlan:
     """Memory and a compiled kernel for up to `max_boxes` boxes, made once and run many times.
 
-    `run` allocates nothing and launches once. With frame and boxes on the GPU it neither copies nor waits and can be
-    captured in a CUDA graph. The result of a run is overwritten by the next, unless `out` is given.
+    `run` allocates no device memory and launches once. With frame and boxes on the GPU it neither copies nor waits and
+    can be captured in a CUDA graph. The result of a run is overwritten by the next, unless `out` is given. A plan may
+    be used on several streams, not by several threads at once.
 
     Parameters
     ----------
@@ -111,12 +119,12 @@ class CropPlan:
         As in `crop_resize`.
     allocate : bool
         False leaves the result's memory to the `out` of every run.
-    once : bool
-        True for a plan that runs once, on `stream`: it does without the page-locked buffer for boxes from the host
-        (16 bytes per box), which takes longer to make than it saves in one run, and its memory is only good there.
+    box_dtype : {"float32", "int32", "int64", "float64"}
+        Of boxes on the GPU to come; the kernel for another one is compiled or loaded at its first run. Boxes from the
+        host always travel as float32.
     stream : optional
-        A CUDA stream on which memory is reserved. A plan that is not for once waits until it has it, so that its runs
-        may use any stream.
+        A CUDA stream in whose order memory is reserved, and on which alone the plan may then run first; without one
+        the constructor waits until it has the memory.
 
     Raises
     ------
@@ -137,16 +145,16 @@ class CropPlan:
         edge: str = "box",
         device: str = "auto",
         allocate: bool = True,
-        once: bool = False,
+        box_dtype: str = "float32",
         stream: Any = None,
     ) -> None:
-        if not isinstance(max_boxes, (int, np.integer)) or max_boxes < 0:
+        if not isinstance(max_boxes, (int, np.integer)) or isinstance(max_boxes, bool) or max_boxes < 0:
             raise InputError(f"max_boxes must be a non-negative integer, found {max_boxes!r}")
         model = interop.view(frame, "frame")
         self.spec = make_spec(model, size, mean, std, dtype, layout, edge)
         check_count(self.spec, max_boxes)
         self.max_boxes = int(max_boxes)
-        self.device = _device_for(model, device)
+        self.device = placement.device_for(model, device)
         self._model = model
         self._host_to_gpu = self.device == "cuda" and model.device == "cpu"
         self._check_free(allocate)
@@ -154,20 +162,26 @@ class CropPlan:
             self._out = self._empty() if allocate else None
             self.engine = CpuEngine(self.spec)
         else:
-            self._reserve_gpu(allocate, once, stream)
+            self._reserve_gpu(allocate, box_dtype, stream)
 
     def _empty(self, stream: Any = None) -> Any:
         """Memory for a full result, of the frame's library."""
         shape = self.spec.shape(self.max_boxes)
-        return interop.empty_like_family(self._model, shape, np.dtype(self.spec.dtype), stream)
+        try:
+            return interop.empty_like_family(self._model, shape, np.dtype(self.spec.dtype), stream)
+        except (MemoryError, RuntimeError) as error:  # torch and CuPy raise classes of their own below these
+            if "memory" not in str(error).lower() and not isinstance(error, MemoryError):
+                raise
+            needed = self.spec.nbytes(self.max_boxes)
+            raise OutOfMemoryError(f"{needed:,} bytes are needed for the result: {error}") from error
 
-    def _reserve_gpu(self, allocate: bool, once: bool, stream: Any) -> None:
+    def _reserve_gpu(self, allocate: bool, box_dtype: str, stream: Any) -> None:
         """Allocate all that runs will need on the GPU."""
         from octopus.backends.cuda.memory import DeviceArray
 
-        queue = self._queue = self._stream(self._model, stream)
+        queue = self._queue = placement.stream_for(self._model, None, stream)
         self._out = self._empty(None if stream is None else queue) if allocate else None
-        self.engine = CudaEngine(self.spec, self.max_boxes, not once, queue)
+        self.engine = CudaEngine(self.spec, self.max_boxes, box_dtype, queue)
         self._owned = [self.engine.device_boxes]
         if isinstance(self._out, DeviceArray):
             self._owned.append(self._out)
@@ -176,30 +190,35 @@ class CropPlan:
             self._frame_on_gpu = DeviceArray((self._model.nbytes,), np.uint8, stream=queue)
             self._out_on_gpu = DeviceArray(shape, self.spec.dtype, stream=queue)
             self._owned += [self._frame_on_gpu, self._out_on_gpu]
-        if not once:
+        if stream is None:
             queue.sync()
 
-    @staticmethod
-    def _stream(frame: ArrayView, stream: Any) -> Any:
-        """The stream to work on: the caller's, else the current one of the frame's library."""
-        return backends.cuda.stream_of(interop.current_stream(frame) if stream is None else stream)
+    def _enter(self, queue: Any, shares: bool) -> None:
+        """Prepare for work on `queue`.
 
-    def _enter(self, queue: Any) -> None:
-        """Have the plan's memory given back behind the work on `queue`, should the plan go while that is under way."""
-        if queue is not self._queue:
-            self._queue = queue
-            for array in self._owned:
-                array.release_on(queue)
+        The plan's memory is to be given back behind it, should the plan go while it is under way; and if this run
+        writes to memory that a run on another stream may be reading (`shares`), it waits for that one.
+        """
+        if queue is self._queue:
+            return
+        if shares:
+            queue.wait(self._queue)
+        self._queue = queue
+        for array in self._owned:
+            array.release_on(queue)
 
     def _check_free(self, allocate: bool) -> None:
+        """Refuse what can't fit. Torch and CuPy know best what they can give, and are asked by allocating."""
         from octopus.backends import cpu
         from octopus.backends.cuda import memory
 
         result = self.spec.nbytes(self.max_boxes) if allocate else 0
         if self._model.device == "cpu":
             check_memory(result, cpu.free_bytes(), "the host")
-        if self.device == "cuda":
-            check_memory(self.gpu_bytes if self._host_to_gpu else result, memory.free_bytes(), "the GPU")
+        if self._host_to_gpu:
+            check_memory(self.gpu_bytes, memory.free_bytes(), "the GPU")
+        elif self.device == "cuda" and result and self._model.family not in ("torch", "cupy"):
+            check_memory(result, memory.free_bytes(), "the GPU")
 
     @property
     def gpu_bytes(self) -> int:
@@ -225,9 +244,7 @@ class CropPlan:
         pixels = self._check_run_frame(frame)
         described = _boxes_view(boxes)
         count = self._check_run_boxes(described, pixels)
-        result = self._out[:count] if out is None and not self._is_device_array() else out
-        if out is None and self._is_device_array():
-            result = self._out.head(count)
+        result = self._own(count) if out is None else out
         target = interop.view(result, "out")
         check_out(self.spec, target, count, self._model.device)
         host_boxes = None
@@ -237,8 +254,11 @@ class CropPlan:
             self._run(pixels, described, host_boxes, target, stream)
         return result
 
-    def _is_device_array(self) -> bool:
-        return hasattr(self._out, "head")
+    def _own(self, count: int) -> Any:
+        """The first items of the plan's own memory."""
+        if self._out is None:
+            raise InputError("this plan was made with allocate=False and has no memory of its own; pass out=")
+        return self._out.head(count) if hasattr(self._out, "head") else self._out[:count]
 
     def _check_run_frame(self, frame: Any) -> ArrayView:
         pixels = interop.view(frame, "frame")
@@ -261,12 +281,8 @@ class CropPlan:
             )
         if boxes.device == "cuda" and self.device == "cpu":
             raise InputError("boxes are on the GPU but the CPU was asked to work; copy them to the host")
-        if boxes.device == "cuda" and not boxes.contiguous:
-            raise InputError(f"boxes on the GPU must be contiguous, found strides {boxes.strides} bytes")
-        if boxes.device == "cuda" and dtype_name(boxes.dtype) not in ("int32", "int64", "float32", "float64"):
-            raise InputError(
-                f"boxes on the GPU must be int32, int64, float32 or float64, found {boxes.dtype}"
-            )
+        if boxes.device == "cuda":
+            check_gpu_boxes(boxes)
         return boxes.shape[0]
 
     def _run(
@@ -275,8 +291,10 @@ class CropPlan:
         if self.device == "cpu":
             self.engine.run(frame.numpy(), host_boxes, out.numpy())
             return
-        queue = self._stream(frame, stream)
-        self._enter(queue)
+        placement.check_ordinals(frame, boxes, out)
+        queue = placement.stream_for(frame, boxes, stream)
+        self._enter(queue, shares=host_boxes is not None or self._host_to_gpu)
+        placement.wait_for_producers(queue, frame, boxes, out)
         pointer, dtype = boxes.pointer, dtype_name(boxes.dtype)
         if host_boxes is not None:
             pointer, dtype = self.engine.upload_boxes(host_boxes, queue), "float32"
@@ -293,15 +311,7 @@ class CropPlan:
         pixels = np.ascontiguousarray(frame.numpy())
         copy(self._frame_on_gpu.pointer, pixels.ctypes.data, pixels.nbytes, queue)
         strides = interop.c_strides(frame.shape, frame.dtype)
-        on_gpu = ArrayView(
-            self._frame_on_gpu.pointer,
-            frame.shape,
-            strides,
-            frame.dtype,
-            "cuda",
-            "octopus",
-            self._frame_on_gpu,
-        )
+        on_gpu = replace(frame, pointer=self._frame_on_gpu.pointer, strides=strides, device="cuda")
         self.engine.launch(on_gpu, boxes, dtype, count, self._out_on_gpu.pointer, queue)
         copy(out.pointer, self._out_on_gpu.pointer, out.nbytes, queue)
         queue.sync()
@@ -309,13 +319,14 @@ class CropPlan:
 
 def _boxes_view(boxes: Any) -> ArrayView:
     """Boxes as an array view; lists and tuples become arrays."""
-    return interop.view(np.asarray(boxes) if isinstance(boxes, (list, tuple)) else boxes, "boxes")
+    if isinstance(boxes, (list, tuple)):
+        try:
+            boxes = np.asarray(boxes)
+        except ValueError:
+            raise InputError("boxes must have shape (N, 4), found rows of different length") from None
+    return interop.view(boxes, "boxes")
 
 
-def _device_for(frame: ArrayView, device: str) -> str:
-    """Where to work on this frame."""
-    if frame.device == "cuda":
-        if device == "cpu":
-            raise InputError("frame is on the GPU but device='cpu' was asked for; copy it to the host first")
-        return backends.resolve("cuda")
-    return backends.resolve(device)
+def _box_dtype(boxes: ArrayView) -> str:
+    """The dtype that the kernel will read."""
+    return dtype_name(boxes.dtype) if boxes.device == "cuda" else "float32"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,41 +35,33 @@ class CpuEngine:
 
 
 class CudaEngine:
-    """Runs a spec with the fused CUDA kernel: one launch, no allocation after construction.
+    """Runs a spec with the fused CUDA kernel: one launch, no device allocation after construction.
 
     Parameters
     ----------
     spec : CropSpec
     max_boxes : int
-        Capacity of the buffers for boxes that come from the host: 16 bytes per box on the device.
-    staging : bool
-        Keep a page-locked buffer on the host too; it takes long to make, so a plan used once does without.
+        Capacity of the device's buffer for boxes that come from the host: 16 bytes per box.
+    box_dtype : str
+        Dtype of the boxes to come, whose kernel is loaded now; another one's is at its first launch.
     stream : cuda.core.Stream
         On which memory is allocated.
     """
 
-    def __init__(self, spec: CropSpec, max_boxes: int, staging: bool, stream: Any) -> None:
+    def __init__(self, spec: CropSpec, max_boxes: int, box_dtype: str, stream: Any) -> None:
         from cuda.core import launch
 
         from octopus.backends.cuda import memory
 
         self.spec = spec
-        self._launch = launch
+        self._submit = launch
         self._memory = memory
         self.device_boxes = memory.DeviceArray((max_boxes, 4), np.float32, stream=stream)
-        self._staging = memory.pinned((max_boxes, 4), np.float32) if staging else None
-        self._copied: Any = None
-        self._configs: dict[int, Any] = {}
         self._threads = min(-(-spec.width // 32) * 32, MAX_COLUMNS)
         self._tiles = (-(-spec.width // self._threads), -(-spec.height // ROWS))
         self._shape = tuple(np.int32(v) for v in (spec.width, spec.height, *self._tiles))
         self._affine = tuple(np.float32(v) for v in (*_four(spec.gain), *_four(spec.bias)))
-        self._float_kernel = self.kernel("float32")
-
-    def __del__(self) -> None:
-        # The page-locked buffer must outlive the copy that reads it.
-        if getattr(self, "_copied", None) is not None:
-            self._copied.sync()
+        self._kernels = {box_dtype: self.kernel(box_dtype)}
 
     def kernel(self, box_dtype: str) -> Any:
         """The compiled kernel for boxes of that dtype."""
@@ -79,37 +71,31 @@ class CudaEngine:
     def upload_boxes(self, boxes: np.ndarray, stream: Any) -> int:
         """Queue the copy of checked float32 boxes to the device; returns their address there.
 
-        With staging the copy is asynchronous, and the page-locked buffer is written again only after the copy before
-        has read it; without, the driver has read the boxes when this returns.
+        The driver has read the boxes when this returns. Up to 64 KiB (4096 boxes) it keeps a copy of its own and
+        doesn't wait for the stream, so that a page-locked buffer would gain nothing.
         """
-        if self._staging is not None:
-            if self._copied is not None:
-                self._copied.sync()
-            self._staging[: len(boxes)] = boxes
-            boxes = self._staging[: len(boxes)]
         self._memory.copy(self.device_boxes.pointer, boxes.ctypes.data, boxes.nbytes, stream)
-        if self._staging is not None:
-            self._copied = stream.record(self._copied)
         return self.device_boxes.pointer
 
     def launch(self, frame: ArrayView, boxes: int, box_dtype: str, count: int, out: int, stream: Any) -> None:
         """Queue the kernel; `frame`, `boxes` and `out` are in device memory."""
         height, width, _ = frame.shape
-        kernel = self._float_kernel if box_dtype == "float32" else self.kernel(box_dtype)
+        kernel = self._kernels.get(box_dtype)
+        if kernel is None:
+            kernel = self._kernels[box_dtype] = self.kernel(box_dtype)
         pitch = np.int32(frame.strides[0] // frame.dtype.itemsize)
-        self._launch(
-            stream, self._config(count), kernel, frame.pointer, pitch, np.int32(width), np.int32(height),
+        blocks = count * self._tiles[0] * self._tiles[1]
+        self._submit(
+            stream, _config(blocks, self._threads), kernel, frame.pointer, pitch, np.int32(width), np.int32(height),
             boxes, out, *self._shape, *self._affine,
         )  # fmt: skip
 
-    def _config(self, count: int) -> Any:
-        config = self._configs.get(count)
-        if config is None:
-            from cuda.core import LaunchConfig
 
-            grid = count * self._tiles[0] * self._tiles[1]
-            config = self._configs[count] = LaunchConfig(grid=grid, block=self._threads)
-        return config
+@lru_cache(maxsize=1024)
+def _config(blocks: int, threads: int) -> Any:
+    from cuda.core import LaunchConfig
+
+    return LaunchConfig(grid=blocks, block=threads)
 
 
 @cache

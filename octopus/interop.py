@@ -7,14 +7,17 @@ Understood are NumPy arrays, torch tensors, CuPy and Numba arrays, `DeviceArray`
 from __future__ import annotations
 
 import math
+import sys
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from octopus.errors import InputError
+
+LEGACY_STREAM = 1  # DLPack's name for the default stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,10 @@ class ArrayView:
         Which library a result should come from.
     owner : object
         The array itself; keeps the memory alive.
+    ordinal : int or None
+        Number of the GPU, where the library tells it.
+    after : int or None
+        Handle of the stream on which the producer may still be writing.
     """
 
     pointer: int
@@ -43,11 +50,18 @@ class ArrayView:
     device: str
     family: str
     owner: Any
+    ordinal: int | None = None
+    after: int | None = None
 
     @property
     def contiguous(self) -> bool:
         """Whether the elements lie in C order without gaps."""
-        return math.prod(self.shape) == 0 or self.strides == c_strides(self.shape, self.dtype)
+        expected = c_strides(self.shape, self.dtype)
+        # The stride of an axis of length 1 is never used, and libraries put anything there.
+        return math.prod(self.shape) == 0 or all(
+            side == 1 or found == right
+            for side, found, right in zip(self.shape, self.strides, expected, strict=True)
+        )
 
     @property
     def nbytes(self) -> int:
@@ -56,16 +70,18 @@ class ArrayView:
 
     def numpy(self) -> np.ndarray:
         """The same memory as a NumPy array; for arrays in host memory alone."""
-        return self.owner if isinstance(self.owner, np.ndarray) else np.from_dlpack(self.owner)
+        if isinstance(self.owner, np.ndarray):
+            return self.owner
+        return self.owner.numpy() if self.family == "torch" else np.from_dlpack(self.owner)
 
 
-@cache
+@lru_cache(maxsize=64)
 def dtype_name(dtype: np.dtype) -> str:
     """`dtype.name`, which NumPy puts together anew at every access."""
     return dtype.name
 
 
-@cache
+@lru_cache(maxsize=256)
 def c_strides(shape: tuple[int, ...], dtype: np.dtype) -> tuple[int, ...]:
     """Strides in bytes of a C-contiguous array."""
     strides, step = [], dtype.itemsize
@@ -117,29 +133,49 @@ def view(array: Any, name: str) -> ArrayView:
 
 def family(array: Any) -> str:
     """The library that an array comes from."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor):  # also its subclasses
+        return "torch"
     root = type(array).__module__.partition(".")[0]
-    return root if root in ("numpy", "torch", "cupy", "numba", "octopus") else "other"
+    if root == "octopus":
+        return root if hasattr(array, "pointer") else "other"
+    return root if root in ("numpy", "cupy", "numba") else "other"
 
 
 def _view_torch(tensor: Any, name: str) -> ArrayView:
     if tensor.device.type not in ("cpu", "cuda"):
         raise InputError(f"{name} lies on {tensor.device}; move it to the CPU or a CUDA device")
-    dtype = np.dtype(str(tensor.dtype).removeprefix("torch.").replace("bfloat16", "V2"))
+    text = str(tensor.dtype).removeprefix("torch.")
+    try:
+        dtype = np.dtype(text)
+    except TypeError:
+        raise InputError(f"{name} has the dtype {text}, which NumPy doesn't know; convert it first") from None
     strides = tuple(step * dtype.itemsize for step in tensor.stride())
+    device = tensor.device
     return ArrayView(
-        tensor.data_ptr(), tuple(tensor.shape), strides, dtype, tensor.device.type, "torch", tensor.detach()
+        tensor.data_ptr(),
+        tuple(tensor.shape),
+        strides,
+        dtype,
+        device.type,
+        "torch",
+        tensor.detach(),
+        device.index,
     )
 
 
 def _view_interface(array: Any) -> ArrayView:
     interface = array.__cuda_array_interface__
     shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
-    strides = interface.get("strides") or c_strides(shape, dtype)
-    return ArrayView(interface["data"][0], shape, tuple(strides), dtype, "cuda", family(array), array)
+    strides = tuple(interface.get("strides") or c_strides(shape, dtype))
+    library = family(array)
+    ordinal = array.device.id if library == "cupy" else None
+    after = None if library == "cupy" else interface.get("stream")  # CuPy: its current stream is used anyway
+    return ArrayView(interface["data"][0], shape, strides, dtype, "cuda", library, array, ordinal, after)
 
 
 def _view_dlpack(array: Any, name: str) -> ArrayView:
-    kind = int(array.__dlpack_device__()[0])
+    kind, ordinal = (int(value) for value in array.__dlpack_device__())
     if kind in (1, 3):  # kDLCPU, kDLCUDAHost
         host = np.from_dlpack(array)
         return ArrayView(host.ctypes.data, host.shape, host.strides, host.dtype, "cpu", "other", host)
@@ -149,10 +185,21 @@ def _view_dlpack(array: Any, name: str) -> ArrayView:
         )
     from cuda.core.utils import StridedMemoryView
 
-    memory = StridedMemoryView.from_dlpack(array, stream_ptr=-1)
+    # The producer orders its work before the legacy default stream, on which ours waits.
+    memory = StridedMemoryView.from_dlpack(array, stream_ptr=LEGACY_STREAM)
     strides = memory.strides or c_strides_in_elements(memory.shape)
     in_bytes = tuple(step * memory.dtype.itemsize for step in strides)
-    return ArrayView(memory.ptr, tuple(memory.shape), in_bytes, memory.dtype, "cuda", "other", memory)
+    return ArrayView(
+        memory.ptr,
+        tuple(memory.shape),
+        in_bytes,
+        memory.dtype,
+        "cuda",
+        "other",
+        memory,
+        ordinal,
+        LEGACY_STREAM,
+    )
 
 
 def c_strides_in_elements(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -185,20 +232,26 @@ def _empty_torch(model: ArrayView, shape: tuple[int, ...], dtype: np.dtype, stre
     import torch
 
     device = model.owner.device
-    with _external(torch.cuda.stream, torch.cuda.ExternalStream, stream, device.type == "cuda"):
+    own = (
+        device.type == "cpu"
+        or stream is None
+        or _is_current(stream, torch.cuda.current_stream(device).cuda_stream)
+    )
+    with nullcontext() if own else torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle), device)):
         return torch.empty(shape, dtype=getattr(torch, dtype.name), device=device)
 
 
 def _empty_cupy(shape: tuple[int, ...], dtype: np.dtype, stream: Any) -> Any:
     import cupy
 
-    with _external(lambda external: external, cupy.cuda.ExternalStream, stream, True):
+    own = stream is None or _is_current(stream, cupy.cuda.get_current_stream().ptr)
+    with nullcontext() if own else cupy.cuda.ExternalStream(int(stream.handle)):
         return cupy.empty(shape, dtype)
 
 
-def _external(enter: Any, wrap: Any, stream: Any, on_gpu: bool) -> Any:
-    """A context in which a library's current stream is `stream`; one without effect where there is none."""
-    return nullcontext() if stream is None or not on_gpu else enter(wrap(int(stream.handle)))
+def _is_current(stream: Any, handle: int) -> bool:
+    """Whether two handles name one stream; the default stream has two names."""
+    return int(stream.handle) == handle or {int(stream.handle), handle} <= {0, LEGACY_STREAM}
 
 
 def current_stream(model: ArrayView) -> Any:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-
 import psutil
 
 from octopus.errors import InputError
 
 
-def available_threads() -> int:
-    """Threads that this process may run at once, whatever `OMP_NUM_THREADS` says.
+def pool_size() -> int:
+    """Threads that Numba's pool can have; fixed when the process starts (`NUMBA_NUM_THREADS`)."""
+    import numba
 
-    Snakemake's `--cores 1` exports `OMP_NUM_THREADS=1` to its jobs, which is its own scheduling and no wish
-    of the user, so the affinity mask decides.
-    """
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else (os.cpu_count() or 1)
+    return int(numba.config.NUMBA_NUM_THREADS)
 
 
 def set_threads(count: int) -> int:
@@ -29,7 +24,7 @@ def set_threads(count: int) -> int:
     """
     import numba
 
-    pool = numba.config.NUMBA_NUM_THREADS
+    pool = pool_size()
     if not 1 <= count <= pool:
         raise InputError(
             f"{count} threads were asked for; the pool holds 1 to {pool} (set NUMBA_NUM_THREADS before the start)"

@@ -55,9 +55,10 @@ class OctopusOnGpu(Octopus):
 
     def kernel(self) -> None:
         """Stage: crop, resize and normalise boxes that are on the device."""
-        self._launch(0, self.job.count)
+        self.launch(0, self.job.count)
 
-    def _launch(self, first: int, count: int) -> None:
+    def launch(self, first: int, count: int) -> None:
+        """The kernel for `count` boxes from `first` on."""
         item = self.job.out.nbytes // max(self.job.count, 1)
         self._engine.launch(
             self._frame,
@@ -70,27 +71,26 @@ class OctopusOnGpu(Octopus):
 
 
 class NLaunchesFused:
-    """The fused kernel once per box: what separate launches cost when nothing else is different."""
+    """The fused kernel once per box: boxes are checked (and uploaded) together, then one launch or call per box.
+
+    On a CPU a single box is cut into bands, so that all threads have work, where `octopus` gives them whole boxes.
+    """
 
     name = "n-launches-fused"
 
     def __init__(self, job: CropJob) -> None:
         self.job = job
-        self._all = OctopusOnGpu(job) if job.on_gpu else None
-        self._one = None if job.on_gpu else self._plan_for_one()
-
-    def _plan_for_one(self) -> CropPlan:
-        job = self.job
-        return CropPlan(job.frame, 1, job.size, mean=job.mean, std=job.std, device="cpu", allocate=False)
+        self._all = OctopusOnGpu(job) if job.on_gpu else Octopus(job)
 
     def run(self) -> None:
-        """Boxes are checked and uploaded once; then one launch (on the CPU one call) per box."""
-        if self._all is None:
+        """From the boxes on the host to the result."""
+        boxes = self._all.build()
+        if isinstance(self._all, OctopusOnGpu):
+            self._all.upload()
             for index in range(self.job.count):
-                one = slice(index, index + 1)
-                self._one.run(self.job.frame, self.job.boxes[one], out=self.job.out[one])
+                self._all.launch(index, 1)
             return
-        self._all.build()
-        self._all.upload()
+        engine, frame, out = self._all.plan.engine, self.job.frame, self.job.out
         for index in range(self.job.count):
-            self._all._launch(index, 1)
+            one = slice(index, index + 1)
+            engine.run(frame, boxes[one], out[one])

@@ -66,7 +66,11 @@ class Published:
 
 
 class NLaunches(Published):
-    """The published passes, launched once per object each."""
+    """The published passes, launched once per object each.
+
+    On a GPU a crop that is alone gets as many blocks as fill it, where `published` has one per crop: a single block
+    would take longer than the launch that is to be measured.
+    """
 
     name = "n-launches"
 

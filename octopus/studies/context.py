@@ -17,6 +17,7 @@ from octopus.backends.cuda import memory as cuda_memory
 from octopus.config import Config
 from octopus.data.receipt import Receipt, read_receipt
 from octopus.data.workload import Workload, load_workload
+from octopus.errors import MeasureError
 from octopus.measure import (
     Budget,
     Clock,
@@ -26,6 +27,7 @@ from octopus.measure import (
     Row,
     available_cores,
     machine_facts,
+    source_digest,
     write_provenance,
     write_rows,
 )
@@ -33,6 +35,7 @@ from octopus.measure.provenance import provenance, utc_now
 
 log = logging.getLogger(__name__)
 
+PACKAGE = "octopus"
 LARGE_GPU_BYTES = 20 << 30  # GPUs with this much memory also get the large batches
 PEERS = ("opencv-python-headless", "numba-cuda", "cuda-core", "cuda-bindings", "nvidia-nvvm")
 
@@ -55,6 +58,8 @@ class Context:
         Why the device was slowed down since the last call.
     thread_count : int
         Threads of the CPU methods.
+    code : str
+        Digest of the package when the study began.
     """
 
     study: str
@@ -66,6 +71,7 @@ class Context:
     started: datetime
     throttle: GpuThrottle | CpuThrottle
     thread_count: int
+    code: str
 
     @property
     def seed(self) -> int:
@@ -90,11 +96,14 @@ class Context:
     def shortage(self, count: int) -> str:
         """Why a batch of `count` objects does not fit, or an empty text.
 
-        The host holds the reference and a copy of the result; the device the result and the published intermediate.
+        The host holds the expected result, what it is made of, and the result or a copy of it; the device the result
+        and the published intermediate.
         """
         height, width = self.config.crop.size
-        values = count * height * width * self.workload.frame.shape[2]
-        host = values * (8 if self.device == "cuda" else 9)
+        crop = height * width * self.workload.frame.shape[2]
+        values, known = count * crop, min(count, len(self.workload.pool)) * crop
+        # float32: the expected result, each different crop of it, and the result or its copy; uint8: the intermediate
+        host = 4 * (2 * values + known) + (0 if self.device == "cuda" else values)
         if host > cpu.free_bytes():
             return f"checking {count} objects needs {host:,} bytes on the host, {cpu.free_bytes():,} are free"
         if self.device == "cuda" and values * 5 > cuda_memory.free_bytes():
@@ -150,7 +159,8 @@ def make_context(study: str, config: Config, receipt_path: Path) -> Context:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     device = backends.resolve(config.device)
     started = utc_now()
-    threads = available_cores() if config.threads == "auto" else config.threads
+    code = source_digest([PACKAGE])
+    threads = min(available_cores(), cpu.pool_size()) if config.threads == "auto" else config.threads
     cpu.set_threads(threads)
     receipt = read_receipt(receipt_path)
     if receipt.synthetic:
@@ -167,11 +177,22 @@ def make_context(study: str, config: Config, receipt_path: Path) -> Context:
         started=started,
         throttle=GpuThrottle() if device == "cuda" else CpuThrottle(),
         thread_count=threads,
+        code=code,
     )
 
 
 def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
-    """Write a study's rows and, beside them, their provenance."""
+    """Write a study's rows and, beside them, their provenance.
+
+    Raises
+    ------
+    MeasureError
+        The package's code was changed while the study ran, so that nobody could say what was measured.
+    """
+    if source_digest([PACKAGE]) != context.code:
+        raise MeasureError(
+            f"the code of {PACKAGE} was changed while {context.study} ran; run the study again"
+        )
     write_rows(out, rows)
     record = provenance(
         context.study,

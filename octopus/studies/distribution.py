@@ -45,6 +45,10 @@ def rows(context: Context) -> list[Row]:
         frame, boxes = _inputs(context, workload)
         case = Case(STUDY, _dataset(context, workload), workload, len(boxes))
         found += _sizes(case, boxes)
+        missing = context.shortage(len(boxes))
+        if missing:
+            found += _missing(context, case, missing)
+            continue
         found += _speed(context, case, _job(context, frame, boxes))
         if workload == "temporal":
             found += _frame_times(context, case, frame)
@@ -100,6 +104,17 @@ def _speed(context: Context, case: Case, job: CropJob) -> list[Row]:
     clock = context.kernel_clocks()[0]
     found = compare(context, case, "crop_resize_normalize", kernels, clock, answers)
     return found + _end_to_end(context, case, job, expected, fused, published)
+
+
+def _missing(context: Context, case: Case, why: str) -> list[Row]:
+    """One row for each comparison and method that a workload without room would have had."""
+    kernel = context.kernel_clocks()[0].layer
+    expected = [("crop_resize_normalize", kernel, name) for name in ("octopus", "published", "write-bound")]
+    expected += [("end_to_end", "host", name) for name in ("octopus", "published")]
+    if case.workload == "temporal":
+        frames = range(context.config.distribution.frames)
+        expected += [("frame_time", "host", f"octopus/frame-{index}") for index in frames]
+    return [unavailable(case, name, layer, quantity, "ms", why) for quantity, layer, name in expected]
 
 
 def _end_to_end(

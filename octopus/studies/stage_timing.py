@@ -57,9 +57,9 @@ def _case(context: Context, count: int, workload: str = WORKLOAD) -> Case:
 
 def _count_rows(context: Context, count: int, expected: ReferenceCrops) -> list[Row]:
     case = _case(context, count)
-    needed = context.shortage(count)
-    if needed:
-        return [unavailable(case, "octopus", "host", "end_to_end", "ms", needed)]
+    missing = context.shortage(count)
+    if missing:
+        return _missing(context, case, missing)
     job = _job(context, count)
     right = expected.of(job.boxes)
     fused = (OctopusOnGpu if job.on_gpu else Octopus)(job)
@@ -69,6 +69,25 @@ def _count_rows(context: Context, count: int, expected: ReferenceCrops) -> list[
     del right
     found += _stages(context, case, job, fused, published)
     return found
+
+
+def _missing(context: Context, case: Case, why: str) -> list[Row]:
+    """One row for each comparison and method that a batch without room would have had."""
+    kernels = [clock.layer for clock in context.kernel_clocks()]
+    expected = [
+        ("end_to_end", "host", name) for name in ("octopus", "published", "n-launches", "n-launches-fused")
+    ]
+    for layer in kernels:
+        expected += [
+            ("crop_resize_normalize", layer, name) for name in ("octopus", "published", "write-bound")
+        ]
+    expected += [
+        (quantity, "host", name)
+        for quantity in ("build_metadata", "upload_metadata")
+        for name in ("octopus", "published")
+    ]
+    expected += [(quantity, kernels[0], "published") for quantity in ("crop_resize", "normalize")]
+    return [unavailable(case, name, layer, quantity, "ms", why) for quantity, layer, name in expected]
 
 
 def _end_to_end(
@@ -126,10 +145,14 @@ def _one_thread(context: Context, expected: ReferenceCrops) -> list[Row]:
     from octopus.peers.opencv import OpenCv, OpenCvInPlace
 
     count = context.one_thread_count()
+    case = _case(context, count, f"{WORKLOAD}-1thread")
+    missing = context.shortage(count)
+    if missing:
+        names = ("octopus", "opencv", "opencv-inplace")
+        return [unavailable(case, name, "host", "end_to_end", "ms", missing) for name in names]
     job = _job(context, count)
     contenders = [Octopus(job), OpenCv(job), OpenCvInPlace(job)]
     entries = [Entry(contender.name, contender.run) for contender in contenders]
     with context.threads(1):
         answers = check(job, entries, expected.of(job.boxes))
-        case = _case(context, count, f"{WORKLOAD}-1thread")
         return compare(context, case, "end_to_end", entries, context.host_clock(), answers)

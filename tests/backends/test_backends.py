@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -96,10 +97,21 @@ def test_the_digest_follows_every_kernel_file(tmp_path, monkeypatch):
     assert cache.kernel_digest.__wrapped__("cpu") != before
 
 
-def test_threads_are_those_of_the_process_not_of_snakemake(monkeypatch):
-    before = cpu.available_threads()
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert cpu.available_threads() == before
+def test_more_threads_than_the_pool_has_are_refused():
+    with pytest.raises(InputError, match=f"the pool holds 1 to {cpu.pool_size()}"):
+        cpu.set_threads(cpu.pool_size() + 1)
+
+
+def test_kernels_are_not_kept_where_nothing_can_be_written(tmp_path):
+    """Numba would fall back to a folder beside the source, whose key misses the other kernel files."""
+    (tmp_path / "file").write_text("")
+    code = "from octopus.kernels import cpu; print(cpu.compiled()(lambda x: x).stats.cache_path)"
+    environment = os.environ | {"OCTOPUS_CACHE_DIR": str(tmp_path / "file")}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "None"
 
 
 def test_importing_octopus_is_light():
@@ -115,8 +127,6 @@ FIRST_CROP = (
 
 
 def test_a_second_process_makes_its_first_crop_within_two_seconds(tmp_path):
-    import os
-
     environment = os.environ | {"OCTOPUS_CACHE_DIR": str(tmp_path)}
     times = [
         float(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import octopus
-from octopus import CropPlan, DeviceError, InputError, OutOfMemoryError, backends, crop_resize
+from octopus import CropPlan, DeviceError, InputError, OutOfMemoryError, RaggedBatch, backends, crop_resize
 from octopus.backends import cpu
 
 FRAME = np.zeros((40, 60, 3), np.uint8)
@@ -56,6 +56,8 @@ def test_a_wrong_box_is_named_and_nothing_is_written(box, words):
         ({"size": (0, 8)}, "positive integers"),
         ({"size": (8.5, 8)}, "positive integers"),
         ({"size": (8, 8, 8)}, "positive integers"),
+        ({"size": None}, "positive integers"),
+        ({"size": True}, "positive integers"),
         ({"size": (50_000, 50_000)}, r"2\*\*31"),
         ({"dtype": "float64"}, "float32, float16, uint8"),
         ({"dtype": "floot"}, "float32, float16, uint8"),
@@ -63,6 +65,15 @@ def test_a_wrong_box_is_named_and_nothing_is_written(box, words):
         ({"edge": "image"}, "use one of box"),
         ({"mean": (1, 2)}, "one per channel"),
         ({"mean": np.nan}, "finite"),
+        ({"mean": "x"}, "finite"),
+        ({"mean": 1e39}, "range of float32"),
+        ({"std": 1e-39}, "range of float32"),
+        ({"boxes": [[1, 2, 3, 4], [1, 2, 3]]}, "different length"),
+        ({"frame": np.broadcast_to(FRAME[..., :1], FRAME.shape)}, "next to each other"),
+        ({"frame": FRAME.astype(">u2")}, "byte order"),
+        ({"frame": RaggedBatch.from_list([FRAME])}, "NumPy array"),
+        ({"out": np.zeros((1, 3, 8, 8), ">f4")}, "float32"),
+        ({"out": np.broadcast_to(np.float32(0), (1, 3, 8, 8))}, "contiguous"),
         ({"std": 0}, "positive"),
         ({"std": (1, -1, 1)}, "positive"),
         ({"device": "tpu"}, "auto, cpu, cuda"),
@@ -121,3 +132,29 @@ def test_every_public_name_is_there_and_others_are_not():
         assert getattr(octopus, name) is not None
     with pytest.raises(AttributeError, match=re.escape("'octopus' has no attribute 'resize'")):
         octopus.resize  # noqa: B018
+
+
+def test_a_read_only_result_is_refused():
+    out = np.zeros((1, 3, 8, 8), np.float32)
+    out.flags.writeable = False
+    with pytest.raises(InputError, match="read-only"):
+        crop_resize(FRAME, BOX, (8, 8), out=out, device="cpu")
+
+
+def test_strides_of_axes_of_length_one_do_not_matter():
+    grey = FRAME[..., :1].copy()
+    out = np.zeros((1, 8, 8, 1), np.float32).transpose(0, 3, 1, 2)
+    assert crop_resize(grey, BOX, (8, 8), out=out, device="cpu") is out
+
+
+def test_a_box_beyond_single_precision_is_refused():
+    wide = np.zeros((1, 20_000, 1), np.uint8)
+    with pytest.raises(InputError, match="more than 16384 pixels"):
+        crop_resize(wide, [[0, 0, 20_000, 1]], (1, 8), device="cpu")
+    assert crop_resize(wide, [[3_000, 0, 19_000, 1]], (1, 8), device="cpu").shape == (1, 1, 1, 8)
+
+
+def test_a_plan_without_memory_asks_for_some():
+    plan = CropPlan(FRAME, 2, (8, 8), device="cpu", allocate=False)
+    with pytest.raises(InputError, match="pass out="):
+        plan.run(FRAME, BOX)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +14,9 @@ import pytest
 
 from octopus import CropPlan, InputError, crop_resize
 from octopus.backends.cuda import memory
+from octopus.backends.cuda.device import current
 from octopus.kernels import reference
-from octopus.measure.cuda import synchronize
+from octopus.measure.cuda import probe_kernel, synchronize
 
 pytestmark = pytest.mark.gpu
 
@@ -130,18 +133,95 @@ def test_a_plan_runs_in_place_and_a_cuda_graph_replays_it_with_new_boxes():
     assert np.abs(host(out) - expected).max() < 1e-3
 
 
-def test_a_plan_allocates_nothing_when_it_runs():
+def test_a_plan_allocates_nothing_when_it_runs(monkeypatch):
     frame = memory.upload(random_frame())
     boxes = memory.upload(EDGES.astype(np.float32))
     plan = CropPlan(frame, len(EDGES), (64, 64))
+
+    def refuse(*args):
+        raise AssertionError("a run allocated device memory")
+
+    monkeypatch.setattr(memory, "allocate", refuse)
+    plan.run(frame, boxes)
+    plan.run(frame, EDGES)
+    synchronize()
+
+
+def slow_stream():
+    """A non-blocking stream with 20 ms of waiting already queued."""
+    from cuda.core import LaunchConfig, launch
+
+    stream = current().create_stream()
+    launch(stream, LaunchConfig(grid=1, block=1), probe_kernel("wait"), np.int32(20_000))
+    return stream
+
+
+def test_boxes_on_the_gpu_cause_no_wait():
+    frame, boxes = memory.upload(random_frame()), memory.upload(EDGES.astype(np.float32))
+    plan = CropPlan(frame, len(EDGES), (64, 64))
     plan.run(frame, boxes)
     synchronize()
-    before = memory.free_bytes()
-    for _ in range(50):
-        plan.run(frame, boxes)
-        plan.run(frame, EDGES)
+    stream = slow_stream()
+    started = time.perf_counter()
+    plan.run(frame, boxes, stream=stream)
+    assert time.perf_counter() - started < 0.01
+    stream.sync()
+    assert time.perf_counter() - started > 0.015
+
+
+def test_one_plan_on_two_streams_does_not_mix_its_boxes():
+    frame = memory.upload(random_frame())
+    plan = CropPlan(frame, 4, (64, 64), allocate=False)
+    batches = [np.tile([[shift, shift, shift + 50, shift + 60]], (4, 1)) for shift in (0, 90)]
+    outs = [memory.DeviceArray((4, 3, 64, 64), np.float32) for _ in batches]
     synchronize()
-    assert memory.free_bytes() == before
+    slow, quick = slow_stream(), current().create_stream()
+    plan.run(frame, batches[0], out=outs[0], stream=slow)
+    plan.run(frame, batches[1], out=outs[1], stream=quick)
+    synchronize()
+    for out, boxes in zip(outs, batches, strict=True):
+        expected = crop_resize(random_frame(), boxes, (64, 64), device="cpu")
+        assert np.abs(host(out) - expected).max() < 1e-3
+
+
+def test_memory_is_given_back_only_behind_the_work_that_uses_it():
+    """The boxes of a call that is still queued must not be overwritten by memory that is allocated afterwards."""
+    frame = memory.upload(random_frame())
+    stream = slow_stream()
+    out = memory.DeviceArray((len(EDGES), 3, 64, 64), np.float32)
+    synchronize()
+    stream = slow_stream()
+    crop_resize(frame, EDGES, (64, 64), out=out, stream=stream)
+    for _ in range(50):
+        memory.DeviceArray((len(EDGES), 4), np.float32).fill_bytes(0xFF)
+    synchronize()
+    expected = crop_resize(random_frame(), EDGES, (64, 64), device="cpu")
+    assert np.abs(host(out) - expected).max() < 1e-3
+
+
+def test_another_thread_may_crop_too():
+    frame = random_frame()
+    expected = crop_resize(frame, EDGES, (9, 9), device="cuda")
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(crop_resize, frame, EDGES, (9, 9), device="cuda").result()
+    assert np.array_equal(found, expected)
+
+
+def test_dlpack_alone_is_enough():
+    class Foreign:
+        def __init__(self, tensor):
+            self._tensor = tensor
+
+        def __dlpack__(self, **kwargs):
+            return self._tensor.__dlpack__(**kwargs)
+
+        def __dlpack_device__(self):
+            return self._tensor.__dlpack_device__()
+
+    torch = pytest.importorskip("torch")
+    frame = random_frame()
+    found = crop_resize(Foreign(torch.from_numpy(frame).cuda()), EDGES, (9, 9))
+    assert np.abs(host(found) - crop_resize(frame, EDGES, (9, 9), device="cpu")).max() < 1e-3
 
 
 def test_host_boxes_in_quick_succession_do_not_overwrite_each_other():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,10 @@ import pytest
 from octopus.config import load_config
 from octopus.data import distributions
 from octopus.data.fetch import fetch
-from octopus.errors import InputError
+from octopus.errors import InputError, MeasureError
 from octopus.measure import read_rows, validate_provenance, validate_rows
 from octopus.studies import STUDIES, run_study
-from octopus.studies.context import make_context
+from octopus.studies.context import make_context, write_run
 
 QUICK = Path(__file__).parents[2] / "config" / "quick.yaml"
 SETTINGS = {
@@ -142,12 +143,37 @@ def test_the_frames_of_the_temporal_workload_are_paired(sizes):
     assert len({tuple(blocks) for _, blocks in frames.groupby("method").block}) == 1
 
 
-def test_a_batch_that_does_not_fit_is_a_row_that_says_so(receipt, tmp_path, monkeypatch):
+@pytest.mark.parametrize("study", STUDIES)
+def test_what_does_not_fit_has_a_row_for_everything_that_is_missing(
+    receipt, tmp_path, monkeypatch, study, runs
+):
     monkeypatch.setattr("octopus.studies.context.cpu.free_bytes", lambda: 100_000)
-    config = load_config(QUICK, SETTINGS)
-    context = make_context("stage_timing", config, receipt)
-    assert "9 objects needs 116,640 bytes on the host, 100,000 are free" in context.shortage(9)
-    assert context.shortage(4) == ""
+    path = run_study(
+        study, config=load_config(QUICK, SETTINGS), receipt=receipt, out=tmp_path / f"{study}.csv"
+    )
+    rows, complete = read_rows(path), read_rows(runs[study])
+    short = rows[rows.answer.str.contains("on the host, 100,000 are free")]
+    biggest = complete[
+        (complete.n == (9 if study == "stage_timing" else 7)) & ~complete.method.str.endswith("-again")
+    ]
+    timed = biggest[
+        biggest.unit.eq("ms") & (biggest.layer == "host") & biggest.workload.str.contains("visdrone")
+    ]
+    key = ["n", "workload", "layer", "quantity", "method"]
+    missing = set(map(tuple, short[short.workload.str.contains("visdrone")][key].to_numpy()))
+    assert set(map(tuple, timed[key].to_numpy())) == missing
+
+
+def test_code_that_changes_while_it_is_measured_gives_no_result(receipt, tmp_path):
+    context = make_context("stage_timing", load_config(QUICK, SETTINGS), receipt)
+    with pytest.raises(MeasureError, match="was changed while stage_timing ran"):
+        write_run(dataclasses.replace(context, code="0" * 64), [], tmp_path / "stage_timing.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_auto_takes_no_more_threads_than_the_pool_has(receipt, monkeypatch):
+    monkeypatch.setattr("octopus.studies.context.cpu.pool_size", lambda: 1)
+    assert make_context("stage_timing", load_config(QUICK, SETTINGS), receipt).thread_count == 1
 
 
 def test_threads_are_set_and_put_back(receipt):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from octopus.errors import DeviceError, InputError
 if TYPE_CHECKING:
     from cuda.core import Device, Stream
 
+LEGACY = 1  # cudaStreamLegacy, which DLPack also uses for the default stream
 PACKAGES = ("cuda.core", "numba_cuda")
 INSTALL = 'pip install "octopus[cuda13]" (driver 580 or newer) or "octopus[cuda12]" (older drivers, Jetson)'
 
@@ -56,14 +58,21 @@ def require() -> None:
         raise DeviceError(f"device='cuda' was asked for, but no GPU is usable: {why}")
 
 
-@cache
-def current() -> Device:
-    """The device in use, made current: the one whose context is current, else device 0."""
-    from cuda.core import Device
+_thread = threading.local()
 
-    require()
-    device = Device()
-    device.set_current()
+
+def current() -> Device:
+    """The device in use, made current in this thread: the one whose context is current, else device 0.
+
+    CUDA keeps the current device per thread, so each thread asks once.
+    """
+    device = getattr(_thread, "device", None)
+    if device is None:
+        from cuda.core import Device
+
+        require()
+        device = _thread.device = Device()
+        device.set_current()
     return device
 
 
@@ -90,7 +99,7 @@ def stream_of(stream: Any = None) -> Stream:
 
     if isinstance(stream, Stream):
         return stream
-    return _wrap(_handle(stream))
+    return _wrap(_handle(stream), stream)
 
 
 def _handle(stream: Any) -> int:
@@ -113,8 +122,8 @@ def _handle(stream: Any) -> int:
 
 
 @lru_cache(maxsize=64)
-def _wrap(handle: int) -> Stream:
+def _wrap(handle: int, owner: Any) -> Stream:
+    """The stream of a handle; keeps `owner` alive, since memory may still be given back on its stream."""
     from cuda.core import Stream
 
-    current()
-    return current().default_stream if handle == 0 else Stream.from_handle(handle)
+    return current().default_stream if handle in (0, LEGACY) else Stream.from_handle(handle)

@@ -69,12 +69,12 @@ class DeviceArray:
         return DeviceArray((count, *self.shape[1:]), self.dtype, buffer=self._buffer, pointer=self.pointer)
 
     def fill_bytes(self, value: int) -> DeviceArray:
-        """Queue setting every byte to `value` (0xFF makes floats NaN)."""
+        """Queue setting every byte of the allocation, also beyond `head`, to `value` (0xFF makes floats NaN)."""
         self._buffer.fill(value, stream=current().default_stream)
         return self
 
     def fill_words(self, value: float) -> DeviceArray:
-        """Queue setting every float32 to `value`, by the driver's 32-bit fill."""
+        """Queue setting every float32 of the allocation to `value`, by the driver's 32-bit fill."""
         self._buffer.fill(struct.pack("<f", value), stream=current().default_stream)
         return self
 
@@ -101,20 +101,6 @@ def upload(array: np.ndarray) -> DeviceArray:
     """A new device array with the contents of a host array."""
     array = np.ascontiguousarray(array)
     return DeviceArray(array.shape, array.dtype).copy_from_host(array)
-
-
-def pinned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """A page-locked host array, which the device reads without staging."""
-    from cuda.core import LegacyPinnedMemoryResource
-
-    current()
-    dtype = np.dtype(dtype)
-    count = int(np.prod(shape, dtype=np.int64))
-    buffer = LegacyPinnedMemoryResource().allocate(
-        max(count * dtype.itemsize, 1), stream=current().default_stream
-    )
-    # The array's base keeps the DLPack capsule, and with it the buffer, alive.
-    return np.from_dlpack(buffer).view(np.uint8)[: count * dtype.itemsize].view(dtype).reshape(shape)
 
 
 def copy(destination: int, source: int, nbytes: int, stream: Any = None) -> None:

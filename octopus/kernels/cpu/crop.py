@@ -1,4 +1,4 @@
-"""Fused crop, resize, normalise and convert on the CPU, over the same bands of rows as on the GPU.
+"""Fused crop, resize, normalise and convert on the CPU, over bands of rows as on the GPU.
 
 A band is a run of one item's output rows; `prange` hands bands to threads. Within a band two source rows,
 interpolated horizontally and already normalised, are kept and reused for every output row between them, so that the

@@ -1,0 +1,51 @@
+"""Where a call works: on which device, on which stream, and after whose work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from octopus import backends, interop
+from octopus.errors import InputError
+from octopus.interop import ArrayView
+
+
+def stream_for(frame: ArrayView, boxes: ArrayView | None, stream: Any) -> Any:
+    """The stream to work on: the caller's, else the current one of the frame's library, else of the boxes'."""
+    if stream is None:
+        stream = interop.current_stream(frame)
+    if stream is None and boxes is not None:
+        stream = interop.current_stream(boxes)
+    return backends.cuda.stream_of(stream)
+
+
+def check_ordinals(*arrays: ArrayView) -> None:
+    """All arrays must lie on the GPU that is current."""
+    from octopus.backends.cuda.device import current
+
+    here = current().device_id
+    for array in arrays:
+        if array.device == "cuda" and array.ordinal not in (None, here):
+            raise InputError(
+                f"an array lies on GPU {array.ordinal} but GPU {here} is in use; keep all on one GPU and make it "
+                "current before the first call in this thread, or choose it with CUDA_VISIBLE_DEVICES"
+            )
+
+
+def device_for(frame: ArrayView, device: str) -> str:
+    """Where to work on this frame."""
+    if device not in backends.DEVICES:
+        backends.resolve(device)
+    if frame.device == "cuda":
+        if device == "cpu":
+            raise InputError("frame is on the GPU but device='cpu' was asked for; copy it to the host first")
+        return backends.resolve("cuda")
+    return backends.resolve(device)
+
+
+def wait_for_producers(queue: Any, *arrays: ArrayView) -> None:
+    """Order `queue` behind the streams on which other libraries may still be writing."""
+    for array in arrays:
+        if array.after is not None:
+            producer = backends.cuda.stream_of(array.after)
+            if producer is not queue:
+                queue.wait(producer)

@@ -10,6 +10,7 @@ import numpy as np
 from octopus import interop, placement
 from octopus.cropengine import CpuEngine, CudaEngine
 from octopus.cropspec import (
+    check_box_dtype,
     check_box_shape,
     check_count,
     check_frame,
@@ -151,6 +152,7 @@ class CropPlan:
         if not isinstance(max_boxes, (int, np.integer)) or isinstance(max_boxes, bool) or max_boxes < 0:
             raise InputError(f"max_boxes must be a non-negative integer, found {max_boxes!r}")
         model = interop.view(frame, "frame")
+        check_box_dtype(box_dtype)
         self.spec = make_spec(model, size, mean, std, dtype, layout, edge)
         check_count(self.spec, max_boxes)
         self.max_boxes = int(max_boxes)
@@ -329,4 +331,7 @@ def _boxes_view(boxes: Any) -> ArrayView:
 
 def _box_dtype(boxes: ArrayView) -> str:
     """The dtype that the kernel will read."""
-    return dtype_name(boxes.dtype) if boxes.device == "cuda" else "float32"
+    if boxes.device == "cpu":
+        return "float32"
+    check_gpu_boxes(boxes)
+    return dtype_name(boxes.dtype)

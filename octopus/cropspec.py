@@ -143,6 +143,11 @@ def check_box_shape(shape: tuple[int, ...], dtype: np.dtype) -> None:
         raise InputError(f"boxes must be integers or floats, found {dtype}")
 
 
+def check_box_dtype(name: str) -> None:
+    """The kernel reads boxes of a few dtypes."""
+    _choice("box_dtype", name, BOX_DTYPES)
+
+
 def check_gpu_boxes(boxes: ArrayView) -> None:
     """Boxes that the host doesn't read must be contiguous and of a dtype that the kernel reads."""
     if not boxes.contiguous:

@@ -121,6 +121,11 @@ def test_a_plan_refuses_what_it_was_not_made_for(frame, boxes, words):
         plan.run(frame, boxes)
 
 
+def test_a_plan_names_the_dtypes_of_boxes():
+    with pytest.raises(InputError, match="box_dtype='int16' is unknown; use one of int32"):
+        CropPlan(FRAME, 1, box_dtype="int16", device="cpu")
+
+
 @pytest.mark.parametrize("count", [-1, 2.5, "3"])
 def test_a_plan_needs_a_count(count):
     with pytest.raises(InputError, match="non-negative integer"):

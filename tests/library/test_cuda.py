@@ -246,7 +246,7 @@ def test_sides_that_do_not_match_are_refused():
         crop_resize(frame, memory.upload(EDGES), device="cpu")
     with pytest.raises(InputError, match="on cuda"):
         crop_resize(on_gpu, EDGES, (8, 8), out=np.zeros((6, 3, 8, 8), np.float32))
-    with pytest.raises(InputError, match="int32, int64, float32 or float64"):
+    with pytest.raises(InputError, match="int32, int64, float32, float64"):
         crop_resize(on_gpu, memory.upload(EDGES.astype(np.int16)))
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from octopus.report.labels import WORKLOADS
 from octopus.report.numbers import Numbers
 from octopus.report.runs import HERE
+from octopus.report.text import quantity_text
+
+# From this share on, launches take most of a time.
+LAUNCH_BOUND_SHARE = 0.5
 
 
 def scope_name(numbers: Numbers, scope: str) -> str:
@@ -46,3 +50,18 @@ def kernel_layer(numbers: Numbers, scope: str) -> str:
     """Return the layer on which a machine times its kernels: device events on a GPU, the host clock on a
     CPU."""
     return "device" if numbers.text(f"{scope}.machine.kind") == "gpu" else "host"
+
+
+def is_launch_bound(numbers: Numbers, key: str) -> bool:
+    """Say whether launches alone take at least half of a time (for a kernel: as long as the kernel itself)."""
+    return numbers.value(f"{key}.launch_share") >= LAUNCH_BOUND_SHARE
+
+
+def bound_text(numbers: Numbers, key: str) -> str:
+    """Return a kernel's time / bound time and the share of the write bound, or ``launch-bound``."""
+    number = numbers.get(f"{key}.times_write-bound")
+    if number is None:
+        return ""
+    if is_launch_bound(numbers, key):
+        return "launch-bound"
+    return f"{number.text} ({quantity_text(1 / number.value, 'fraction')})"

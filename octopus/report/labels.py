@@ -17,9 +17,16 @@ METHODS = {
     "padding": "Padding to the largest",
 }
 SHORT_METHODS = METHODS | {
+    "opencv": "OpenCV + NumPy",
     "published": "Published",
     "n-launches": "N launches",
     "n-launches-fused": "N launches, fused",
+}
+SAVING_STEPS = {
+    "launches": "N launches to one, published kernels",
+    "launches-fused": "N launches to one, fused kernel",
+    "fusion": "Published kernels to the fused one",
+    "total": "N launches to Octopus",
 }
 WORKLOADS = {
     "uniform": "Uniform",

@@ -30,8 +30,8 @@ _COMMENT = re.compile(r"(?<!:)//[^\n]*|/\*.*?\*/", re.S)
 _REFERENCE = re.compile(r'#?\b(?:num|ci|measured)\(\s*"([^"]+)"\s*\)')
 _GUARD = re.compile(r'\bif has\(\s*"([^"]+)"\s*\)')
 _TOKEN = re.compile(r"\S*\d\S*")
-# Files of lengths and sizes, without prose.
-LAYOUT = ("template.typ",)
+# Files of lengths, sizes and helpers, without prose.
+LAYOUT = ("template.typ", "lib.typ")
 
 
 class Literal(NamedTuple):

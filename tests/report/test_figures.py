@@ -29,7 +29,8 @@ def test_a_figure_is_drawn(name: str, report: str, request: pytest.FixtureReques
     pdf, png = draw(name, folder / "numbers.csv", tmp_path / name)
     assert pdf.read_bytes().startswith(b"%PDF")
     pixels = matplotlib.image.imread(png)[..., :3]
-    assert pixels.shape[1] == round(style.WIDTH * 200)
+    width = style.COLUMN if name == "temporal_jitter" else style.WIDTH
+    assert pixels.shape[1] == round(width * 200)
     # Text that is cut off reaches the picture's edge.
     edge = np.concatenate([pixels[:, :2].reshape(-1, 3), pixels[:, -2:].reshape(-1, 3)])
     assert (edge > 0.99).all()

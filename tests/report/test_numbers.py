@@ -11,6 +11,7 @@ from synthetic_runs import CPU_LAUNCH_US, GPU_LAUNCH_US, LAWS, PUBLISHED
 
 from octopus.errors import InputError
 from octopus.measure.rows import read_rows
+from octopus.report.captions import bound_text, is_launch_bound
 from octopus.report.numbers import Numbers, build_numbers, make_number
 
 GPU = "pretended-gpu.stage_timing.visdrone.n1000"
@@ -66,8 +67,35 @@ def test_parts_of_the_saving_add_up(numbers: Numbers) -> None:
     law = LAWS["gpu"]
     slow, fast = (law[method][0] * 1000 + law[method][1] for method in ("n-launches", "octopus"))
     assert parts[2] == pytest.approx(slow - fast, rel=0.03)
-    share = numbers.value(f"{GPU}.saving.total_explained_by_cuda-core-launch")
-    assert share == pytest.approx(GPU_LAUNCH_US * 2 * 999 / 1000 / (slow - fast), rel=0.05)
+
+
+def test_a_slope_explains_only_the_saving_of_its_own_launches(numbers: Numbers) -> None:
+    law = LAWS["gpu"]
+    saving = {
+        "launches": ("n-launches", "published", 2 * 999 * 31.0),
+        "launches-fused": ("n-launches-fused", "octopus", 999 * GPU_LAUNCH_US),
+    }
+    for name, (slower, faster, launching) in saving.items():
+        saved = sum(sign * (law[m][0] * 1000 + law[m][1]) for sign, m in ((1, slower), (-1, faster)))
+        share = numbers[f"{GPU}.saving.{name}.explained"]
+        assert share.value == pytest.approx(launching / 1000 / saved, rel=0.05)
+        assert share.low < share.value < share.high
+    assert f"{GPU}.saving.total.explained" not in numbers and f"{GPU}.saving.fusion.explained" not in numbers
+
+
+def test_launch_shares_tell_what_is_launch_bound(numbers: Numbers) -> None:
+    law = LAWS["gpu"]["n-launches-fused"]
+    share = numbers.value(f"{GPU}.n-launches-fused.end_to_end.host.launch_share")
+    assert share == pytest.approx(GPU_LAUNCH_US / (1000 * law[0] + law[1]), rel=0.05)
+    assert is_launch_bound(numbers, f"{GPU}.n-launches-fused.end_to_end.host")
+    assert not is_launch_bound(numbers, f"{GPU}.octopus.crop_resize_normalize.device")
+
+
+def test_time_over_bound_time_and_the_share_of_the_bound(numbers: Numbers) -> None:
+    key = f"{GPU}.published.crop_resize_normalize.device"
+    times = numbers.value(f"{key}.times_write-bound")
+    assert times == pytest.approx(LAWS["gpu"]["published"][0] * 1000 / 0.131 + 0.1 / 0.131, rel=0.02)
+    assert bound_text(numbers, key).endswith(f"({100 / times:.2f} %)")
 
 
 def test_an_unavailable_row_stays_visible(numbers: Numbers) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
-from octopus.report.tables import NAMES
+from octopus.report.numbers import Numbers, make_number
+from octopus.report.tables import NAMES, cells
 from octopus.report.tables.writers import Table, latex, markdown, typst
+from octopus.report.text import significant
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -32,6 +35,56 @@ def test_stage_table_shows_published_beside_measured(full: Path) -> None:
     assert any("unavailable" in row for row in table)
 
 
+def test_a_ratio_shows_its_verdict_and_the_noise_floor(full: Path, numbers: Numbers) -> None:
+    rows = [row for row in lines(full, "speedups") if row[0].startswith("Octopus over Published")]
+    key = "gpu.stage_timing.visdrone.n1000.octopus.end_to_end.host"
+    floor = significant(100 * numbers.value(f"{key}.noise_floor"), 2)
+    assert rows[1][3] == f"{numbers.text(f'{key}.speedup_over_published')}, faster ({floor} %)"
+    assert any("1 thread" in row[0] and "in place" in row[0] for row in lines(full, "speedups"))
+
+
+def test_too_few_blocks_give_no_verdict() -> None:
+    prefix = "m.stage_timing.visdrone.n1000"
+    origin = ("reference", "m", "visdrone-val", "s")
+    known = Numbers(
+        [
+            make_number(f"{prefix}.a.end_to_end.host.speedup_over_b", origin, "", "ratio", 2.0),
+            make_number(
+                f"{prefix}.a.end_to_end.host.verdict_over_b", origin, "", "text", math.nan, text="ambiguous"
+            ),
+            make_number(f"{prefix}.octopus.end_to_end.host.noise_floor", origin, "", "fraction", math.nan),
+        ]
+    )
+    assert (
+        cells.ratio_cell(known, f"{prefix}.a.end_to_end.host.speedup_over_b")
+        == "2.00\u00d7, ambiguous (\u2013)"
+    )
+
+
+def test_a_wide_interval_and_launches_that_dominate_are_shown() -> None:
+    origin = ("reference", "m", "visdrone-val", "s")
+    known = Numbers(
+        [
+            make_number("m.wide", origin, "", "ms", 10.0, 8.0, 11.0),
+            make_number("m.narrow", origin, "", "ms", 10.0, 9.9, 10.1),
+            make_number("m.narrow.launch_share", origin, "", "fraction", 0.6),
+        ]
+    )
+    assert cells.time_cell(known, "m.wide") == "10.0 [8.00\u201311.0] ms"
+    assert cells.time_cell(known, "m.narrow") == f"10.0 ms {cells.LAUNCH_BOUND}"
+
+
+def test_each_share_belongs_to_its_own_saving(full: Path, numbers: Numbers) -> None:
+    table = lines(full, "launch_overhead")
+    title = next(index for index, row in enumerate(table) if "Pretended GPU" in row[0])
+    published, fused = table[title + 1], table[title + 2]
+    assert (published[1], published[3]) == ("Numba dispatch", "1998")
+    assert (fused[1], fused[3]) == ("cuda.core launch", "999")
+    for row, name in ((published, "launches"), (fused, "launches-fused")):
+        key = f"gpu.stage_timing.visdrone.n1000.saving.{name}"
+        assert row[5] == numbers.text(key) and row[4] == numbers.text(f"{key}.expected")
+
+
 def test_padding_table_gives_a_verdict(full: Path) -> None:
     verdicts = {row[0]: row[-1] for row in lines(full, "padding_waste")[2:]}
     assert verdicts["Uniform (synthetic)"] == "identical"
@@ -40,7 +93,7 @@ def test_padding_table_gives_a_verdict(full: Path) -> None:
 
 
 def test_synthetic_runs_are_called_so(full: Path) -> None:
-    for name in ("stage_timing", "scaling", "memory", "limits", "machines", "distribution_speed"):
+    for name in ("stage_timing", "speedups", "memory", "limits", "machines", "distribution_speed"):
         assert "synthetic" in (full / "tables" / f"{name}.md").read_text(encoding="utf-8")
 
 

@@ -31,8 +31,9 @@ def comparisons(run: Run) -> Iterator[Number]:
         yield from _noise(run, group, table)
         for method, other in _pairs(table):
             yield from _pair(run, group, table, method, other)
-        if {SUBJECT, BOUND} <= set(table.columns):
-            yield _times_bound(run, group, table)
+        for method in (SUBJECT, PUBLISHED_PAIR[0]):
+            if {method, BOUND} <= set(table.columns):
+                yield _times_bound(run, group, table, method)
 
 
 def _pairs(table: pd.DataFrame) -> list[tuple[str, str]]:
@@ -46,6 +47,10 @@ def _noise(run: Run, group: Group, table: pd.DataFrame) -> Iterator[Number]:
     if {SUBJECT, again} <= set(table.columns):
         floor = noise_floor(table[SUBJECT], table[again])
         where = (f"{group.prefix(run, SUBJECT)}.noise_floor", origin(run, group.dataset), group.selector())
+        if floor != floor:
+            few = f"unavailable: {len(table)} blocks are too few"
+            yield make_number(*where, "fraction", floor, text=few, note=few)
+            return
         yield make_number(*where, "fraction", floor, note=f"{SUBJECT} against {again}, paired per block")
 
 
@@ -79,7 +84,8 @@ def _pair(run: Run, group: Group, table: pd.DataFrame, method: str, other: str) 
     )
 
 
-def _times_bound(run: Run, group: Group, table: pd.DataFrame) -> Number:
-    ratio = ratio_interval(table[SUBJECT], table[BOUND])
-    where = (f"{group.prefix(run, SUBJECT)}.times_{BOUND}", origin(run, group.dataset), group.selector())
+def _times_bound(run: Run, group: Group, table: pd.DataFrame, method: str) -> Number:
+    """Return time / time to write the output; its inverse is the share of the write bound."""
+    ratio = ratio_interval(table[method], table[BOUND])
+    where = (f"{group.prefix(run, method)}.times_{BOUND}", origin(run, group.dataset), group.selector(method))
     return make_number(*where, "ratio", *ratio[:3], note="median of per-block ratios")

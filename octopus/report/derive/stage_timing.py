@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from octopus.measure.statistics import Slope, median_interval, slope
+from octopus.measure.statistics import Interval, Slope, median_interval, slope
 from octopus.report.derive.samples import Group, blocks, groups, origin
 from octopus.report.numbers import Number, make_number
 from octopus.report.runs import Run
@@ -14,14 +14,39 @@ from octopus.report.runs import Run
 if TYPE_CHECKING:
     import pandas as pd
 
-# The saving from N launches to Octopus, in two steps: (name, slower method, faster method).
-PARTS = (
-    ("launches", "n-launches", "published"),
-    ("fusion", "published", "octopus"),
-    ("total", "n-launches", "octopus"),
+
+class Saving(NamedTuple):
+    """What a faster method saves; where it only launches less, its launches and whose launches they are.
+
+    Attributes
+    ----------
+    name, slower, faster : str
+    passes : int
+        Launches per object of the slower method and in all of the faster one; 0 where more than launches differ.
+    launchers : tuple of str
+        Who makes those launches, on a GPU or on a CPU.
+    """
+
+    name: str
+    slower: str
+    faster: str
+    passes: int = 0
+    launchers: tuple[str, ...] = ()
+
+
+SAVINGS = (
+    Saving("launches", "n-launches", "published", 2, ("numba-dispatch", "kernel-call")),
+    Saving("launches-fused", "n-launches-fused", "octopus", 1, ("cuda-core-launch", "kernel-call")),
+    Saving("fusion", "published", "octopus"),
+    Saving("total", "n-launches", "octopus"),
 )
-# The published arm makes two passes per box; one launch makes two in all.
-_PASSES = 2
+# Launches of one run end to end: (method, launches per object, launches besides, who makes them).
+_RUN_LAUNCHES = (
+    ("n-launches", 2, 0, "numba-dispatch"),
+    ("n-launches-fused", 1, 0, "cuda-core-launch"),
+    ("published", 0, 2, "numba-dispatch"),
+    ("octopus", 0, 1, "cuda-core-launch"),
+)
 
 
 def stage_timing_numbers(run: Run) -> Iterator[Number]:
@@ -30,8 +55,8 @@ def stage_timing_numbers(run: Run) -> Iterator[Number]:
     for method, fit in slopes.items():
         yield from _slope_numbers(run, method, fit)
     for group, rows in groups(run, workload="visdrone", quantity="end_to_end", layer="host"):
-        table = blocks(rows)
-        yield from _decomposition(run, group, table, slopes)
+        yield from _savings(run, group, blocks(rows), slopes)
+    yield from _launch_shares(run, slopes)
     yield from _metadata_overhead(run)
     yield from _largest_buffer(run)
 
@@ -56,35 +81,62 @@ def _slope_numbers(run: Run, method: str, fit: Slope) -> Iterator[Number]:
     yield make_number(f"{prefix}.r2", *rest, "", fit.r2)
 
 
-def _decomposition(run: Run, group: Group, table: pd.DataFrame, slopes: dict[str, Slope]) -> Iterator[Number]:
-    """Split the saving per block; the share that launches explain is slope x launches saved / saving."""
+def _savings(run: Run, group: Group, table: pd.DataFrame, slopes: dict[str, Slope]) -> Iterator[Number]:
+    """Yield what each step saves, paired per block, and how much of it slope x launches saved explains."""
     prefix = f"{run.scope}.{run.study}.{group.workload}.n{group.n}.saving"
     rest = (origin(run, group.dataset), group.selector())
-    saved = {}
-    for part, slower, faster in PARTS:
-        if {slower, faster} <= set(table.columns):
-            saved[part] = median_interval((table[slower] - table[faster]).to_numpy())
-            note = f"{slower} - {faster}, median of per-block differences"
-            yield make_number(f"{prefix}.{part}", *rest, "ms", *saved[part][:3], note=note)
-    launches = _PASSES * (group.n - 1)
-    if "launches" in saved:
-        each = [1000 * end / group.n for end in saved["launches"][:3]]
-        yield make_number(f"{prefix}.per_object", *rest, "us", *each, note="saving by launches / n")
-    for method, fit in slopes.items() if "total" in saved else ():
-        yield from _explained(prefix, rest, method, fit.value * launches / 1000, saved, launches)
+    for saving in SAVINGS:
+        if not {saving.slower, saving.faster} <= set(table.columns):
+            continue
+        saved = median_interval((table[saving.slower] - table[saving.faster]).to_numpy())
+        note = f"{saving.slower} - {saving.faster}, median of per-block differences"
+        yield make_number(f"{prefix}.{saving.name}", *rest, "ms", *saved[:3], note=note)
+        if saving.name == "launches":
+            each = [1000 * end / group.n for end in saved[:3]]
+            yield make_number(f"{prefix}.per_object", *rest, "us", *each, note="saving by launches / n")
+        launcher = next((name for name in saving.launchers if name in slopes), None)
+        if launcher:
+            launches = saving.passes * (group.n - 1)
+            yield from _explained(
+                f"{prefix}.{saving.name}", rest, launcher, launches, slopes[launcher], saved
+            )
 
 
 def _explained(
-    prefix: str, rest: tuple, method: str, expected: float, saved: dict, launches: int
+    prefix: str, rest: tuple, launcher: str, launches: int, fit: Slope, saved: Interval
 ) -> Iterator[Number]:
-    note = f"slope x {launches} launches"
-    yield make_number(f"{prefix}.expected_by_{method}", *rest, "ms", expected, note=note)
-    for part, interval in saved.items():
-        if part != "fusion" and interval.value > 0:
-            share = expected / interval.value
-            yield make_number(
-                f"{prefix}.{part}_explained_by_{method}", *rest, "fraction", share, note=f"{note} / saving"
-            )
+    """Yield slope x launches saved and its share of the saving, with the ends that both intervals allow."""
+    expected = [end * launches / 1000 for end in fit[:3]]
+    note = f"slope of {launcher} x launches saved"
+    yield make_number(f"{prefix}.launcher", *rest, "text", math.nan, text=launcher)
+    yield make_number(f"{prefix}.launches_saved", *rest, "count", launches)
+    yield make_number(f"{prefix}.expected", *rest, "ms", *expected, note=note)
+    if saved.low > 0:
+        share = (expected[0] / saved.value, expected[1] / saved.high, expected[2] / saved.low)
+        yield make_number(f"{prefix}.explained", *rest, "fraction", *share, note=f"{note} / saving")
+
+
+def _launch_shares(run: Run, slopes: dict[str, Slope]) -> Iterator[Number]:
+    """Yield the part of each run end to end that its launches take, and for the fused kernel launch / (launch
+    + kernel): from one half on, launching takes longer than all else."""
+    rows = run.rows[(run.rows["workload"] == "visdrone") & run.rows["value"].notna()]
+    middle = rows.groupby(["dataset", "n", "quantity", "layer", "method"])["value"].median()
+    for (dataset, n, quantity, layer, method), time in middle.items():
+        known = next(
+            (launch for launch in _RUN_LAUNCHES if launch[0] == method and launch[3] in slopes), None
+        )
+        if known is None:
+            continue
+        key = Group(dataset, "visdrone", n, quantity, layer)
+        launching = slopes[known[3]].value * (known[1] * n + known[2]) / 1000
+        if quantity == "end_to_end":
+            share = launching / time
+        elif quantity == "crop_resize_normalize" and layer != "host":
+            share = launching / (launching + time)
+        else:
+            continue
+        where = (f"{key.prefix(run, method)}.launch_share", origin(run, dataset), key.selector(method))
+        yield make_number(*where, "fraction", share, note=f"slope of {known[3]} x launches / time")
 
 
 def _metadata_overhead(run: Run) -> Iterator[Number]:

@@ -1,4 +1,4 @@
-"""What a launch costs, by slope, and what the saving from N launches to one fused launch is made of."""
+"""What a launch costs, by slope, and how much of the savings on the way to one fused launch it explains."""
 
 from __future__ import annotations
 
@@ -13,18 +13,34 @@ from octopus.report.numbers import Numbers
 from octopus.report.text import quantity_text
 
 STUDY = "stage_timing"
+# From both kinds of N launches down to Octopus: a time, or a saving between two times.
+_BARS = (
+    ("n-launches", "N launches"),
+    ("launches", "saved by one launch"),
+    ("fusion", "saved by fusing"),
+    ("octopus", "Octopus"),
+    ("launches-fused", "saved by one launch"),
+    ("n-launches-fused", "N launches, fused"),
+)
+_SAVINGS = {
+    "launches": ("published", "n-launches"),
+    "fusion": ("octopus", "published"),
+    "launches-fused": ("octopus", "n-launches-fused"),
+}
+_EXPLAINED = "Slope of the launch \u00d7 launches saved"
 
 
 def figure(numbers: Numbers) -> Figure:
-    """Draw one column per machine: the series of launches above, the parts of the saving below."""
+    """Draw one row per machine: the series of launches at the left, the parts of the savings at the right."""
     scopes = numbers.scopes(STUDY)
-    result, axes = style.new_figure(4.9, 2, len(scopes))
-    for column, scope in enumerate(scopes):
-        _series(axes[0, column], numbers, scope)
-        style.title(axes[0, column], scope_name(numbers, scope))
-        _waterfall(axes[1, column], numbers, scope)
-    axes[0, 0].set_ylabel("Time (µs)")
-    axes[1, 0].set_ylabel("End to end (ms)")
+    result, axes = style.new_figure(0.6 + 1.2 * len(scopes), len(scopes), 2, width_ratios=(1, 1.3))
+    for (series, waterfall), scope in zip(axes, scopes, strict=True):
+        _series(series, numbers, scope)
+        _waterfall(waterfall, numbers, scope)
+        series.set_title(scope_name(numbers, scope))
+    axes[-1, 0].set_xlabel("Launches of an empty kernel")
+    axes[-1, 1].set_xlabel("Time (ms)")
+    style.bottom_legend(list(axes[:, 1]), 1)
     return result
 
 
@@ -48,62 +64,47 @@ def _series(axis: Axes, numbers: Numbers, scope: str) -> None:
         )
         slope, start = numbers.value(f"{prefix}.slope"), numbers.value(f"{prefix}.intercept")
         fit = start + slope * launches
-        label = f"{human(METHODS, method)}, {numbers.text(f'{prefix}.slope')}"
+        label = f"{human(METHODS, method)}: slope {numbers.text(f'{prefix}.slope')}"
         axis.plot(launches[fit > 0], fit[fit > 0], color=color, label=label)
-    axis.set(xscale="log", yscale="log", xlabel="Empty launches in a row")
+    axis.set(xscale="log", yscale="log", ylabel="Time (µs)")
     axis.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
     axis.set_xticks([], minor=True)
+    low, high = axis.get_ylim()
+    axis.set_ylim(low / 2, 10 * high)  # room for the legend
     style.plain_log(axis.yaxis)
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.24), title="Slope", title_fontsize=7)
+    axis.legend(loc="upper left", fontsize=6.5, borderaxespad=0.2, handlelength=1.4)
 
 
 def _waterfall(axis: Axes, numbers: Numbers, scope: str) -> None:
-    """Draw N launches, minus launches, minus fusion, leaves Octopus; a bracket shows slope times launches."""
+    """Draw times as full bars and savings between them; what slope times launches explains is hatched."""
     n = 1000 if 1000 in counts(numbers, scope) else max(counts(numbers, scope))
     prefix = f"{scope}.{STUDY}.visdrone.n{n}"
-    methods = ("n-launches", "published", "octopus")
-    times = [numbers.value(f"{prefix}.{method}.end_to_end.host") for method in methods]
-    if not np.isfinite(times).all():
+    times = {
+        method: numbers.value(f"{prefix}.{method}.end_to_end.host")
+        for method in ("n-launches", "published", "octopus", "n-launches-fused")
+    }
+    if not np.isfinite(list(times.values())).all():
         axis.set_axis_off()
         return
-    slow, middle, fast = times
-    spans = [(0, slow), (middle, slow), (fast, middle), (0, fast)]
-    colors = (style.METHOD_COLORS["n-launches"], style.LIGHT, style.LIGHT, style.METHOD_COLORS["octopus"])
-    for index, ((low, high), color) in enumerate(zip(spans, colors, strict=True)):
-        axis.bar(index, high - low, bottom=low, width=0.62, color=color, edgecolor=style.BLACK, linewidth=0.5)
-        _value(axis, index, low, high, slow, "\u2212" if color == style.LIGHT else "")
-    for index, level in enumerate((slow, middle, fast)):
-        axis.plot([index, index + 1], [level, level], color=style.GREY, linewidth=0.7, zorder=0)
-    axis.set_xticks(range(4), ["N\nlaunches", "one\nlaunch", "fused\nkernel", "Octopus"], fontsize=7)
-    axis.grid(axis="x", visible=False)
-    axis.margins(y=0.12)
-    axis.set_title(f"{n} boxes")
-    axis.set_xlabel(_explained(numbers, scope, n), fontsize=7)
+    for row, (name, _) in enumerate(_BARS):
+        low, high = (times[method] for method in _SAVINGS[name]) if name in _SAVINGS else (0.0, times[name])
+        color = style.LIGHT if name in _SAVINGS else style.METHOD_COLORS[name]
+        axis.barh(row, high - low, left=low, height=0.7, color=color, edgecolor=style.BLACK, linewidth=0.5)
+        saving = f"{prefix}.saving.{name}"
+        _explained(axis, numbers, saving, row, high)
+        text = quantity_text(-numbers.value(saving) if name in _SAVINGS else high, "ms")
+        end = (max(low, high), row)
+        axis.annotate(text, end, (3, 0), textcoords="offset points", va="center", fontsize=6)
+    axis.set_yticks(range(len(_BARS)), [label for _, label in _BARS], fontsize=6.5)
+    axis.invert_yaxis()
+    axis.grid(axis="y", visible=False)
+    axis.set_xlim(0, 1.25 * max(times.values()))
+    axis.set_title(f"End to end, {n} boxes")
 
 
-def _value(axis: Axes, index: int, low: float, high: float, full: float, sign: str) -> None:
-    """Write a bar's value inside of it where it fits, else below it where there is room, else above."""
-    text = f"{sign}{quantity_text(abs(high - low), 'ms')}"
-    inside, room_below = abs(high - low) > 0.2 * full, min(low, high) > 0.15 * full
-    where = (low + high) / 2 if inside else min(low, high) if room_below else max(low, high)
-    offset, align = (0, "center") if inside else (-2, "top") if room_below else (2, "bottom")
-    color = "white" if inside and not sign else "black"
-    axis.annotate(
-        text,
-        (index, where),
-        (0, offset),
-        textcoords="offset points",
-        ha="center",
-        va=align,
-        fontsize=6,
-        color=color,
-    )
-
-
-def _explained(numbers: Numbers, scope: str, n: int) -> str:
-    pattern = rf"{scope}\.{STUDY}\.visdrone\.n{n}\.saving\.total_explained_by_([\w-]+)"
-    lines = [
-        f"{human(METHODS, match[1])}: slope times launches\nsaved = {share.text} of the saving"
-        for match, share in numbers.matching(pattern)
-    ]
-    return "\n".join(lines)
+def _explained(axis: Axes, numbers: Numbers, key: str, row: int, high: float) -> None:
+    """Hatch from the slower time downwards what the launches saved should cost by their slope."""
+    expected = numbers.value(f"{key}.expected")
+    if expected == expected:
+        look = {"facecolor": "none", "edgecolor": style.VERMILION, "hatch": "/////", "linewidth": 0.5}
+        axis.barh(row, -expected, left=high, height=0.7, label=_EXPLAINED, **look)

@@ -13,7 +13,7 @@ from octopus.report.captions import counts, kernel_layer, scope_name
 from octopus.report.figures import style
 from octopus.report.labels import PUBLISHED_MACHINES, QUANTITIES
 from octopus.report.numbers import Numbers
-from octopus.report.text import with_unit
+from octopus.report.text import quantity_text, with_unit
 
 STUDY = "stage_timing"
 JETSON_LABEL = "Jetson Orin Nano, published"
@@ -46,7 +46,7 @@ def figure(numbers: Numbers) -> Figure:
             numbers.scopes(STUDY), style.MACHINE_MARKERS, style.MACHINE_COLORS, strict=False
         )
     ]
-    result, axes = style.new_figure(4.8, 2, 2)
+    result, axes = style.new_figure(4.5, 2, 2)
     _stages(axes[0, 0], numbers, looks)
     _speedups(axes[0, 1], numbers, looks)
     _bound(axes[1, 0], numbers, looks)
@@ -59,11 +59,13 @@ def _stages(axis: Axes, numbers: Numbers, looks: list[Look]) -> None:
     rows = range(len(_STAGES))
     keys = [f"published.stage_timing.n{_N}.{method}.{quantity}" for quantity, method, _ in _STAGES]
     values = [numbers.value(key) * 1000 / _N for key in keys]
-    axis.plot(values, rows, "P", color=style.BLACK, markerfacecolor="white", markersize=7, label=JETSON_LABEL)
-    for look in looks:
+    axis.plot(values, rows, "P", color=style.BLACK, markerfacecolor="white", markersize=6, label=JETSON_LABEL)
+    for index, look in enumerate(looks):
         keys = [_key(numbers, look.scope, quantity, method) for quantity, method, _ in _STAGES]
         values = [numbers.value(key) * 1000 / _N for key in keys]
-        axis.plot(values, rows, look.marker, color=look.color, alpha=0.85, label=look.label)
+        # A little below each other, so that machines of equal speed don't hide one another.
+        beside = [row + 0.2 * (index - (len(looks) - 1) / 2) for row in rows]
+        axis.plot(values, beside, look.marker, color=look.color, markersize=4, label=look.label)
     axis.set_yticks(rows, [name for *_, name in _STAGES])
     axis.invert_yaxis()
     axis.set(xscale="log", xlabel="Time per box (µs)")
@@ -103,35 +105,31 @@ def _bound(axis: Axes, numbers: Numbers, looks: list[Look]) -> None:
     bars = list(_bound_bars(numbers, looks))
     for position, (_, value, color, filled) in enumerate(bars):
         axis.barh(position, value, color=color if filled else "white", edgecolor=color, height=0.6)
-        axis.annotate(
-            with_unit(f"{value:.3g}", "ratio"),
-            (value, position),
-            (3, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=6.5,
-        )
-    axis.set_yticks(range(len(bars)), [name for name, *_ in bars], fontsize=6)
+        share = quantity_text(1 / value, "fraction")
+        _note(axis, value, position, f"{with_unit(f'{value:.3g}', 'ratio')}, {share}")
+    axis.set_yticks(range(len(bars)), [name for name, *_ in bars], fontsize=5.8)
     axis.invert_yaxis()
-    axis.set(xscale="log", xlabel="Kernel time / time to write the output")
-    axis.set_xlim(1, max(value for _, value, *_ in bars) * 2.2)
+    axis.set(xscale="log", xlabel="Kernel time / bound time, and share of the write bound")
+    axis.set_xlim(1, max(value for _, value, *_ in bars) * 6)
     style.plain_log(axis.xaxis)
     axis.grid(axis="y", visible=False)
-    axis.set_title(f"Above the write bound, {_N} boxes")
+    axis.set_title(f"Distance from the write bound, {_N} boxes")
+
+
+def _note(axis: Axes, value: float, position: int, text: str) -> None:
+    """Write beside the end of a bar."""
+    axis.annotate(text, (value, position), (3, 0), textcoords="offset points", va="center", fontsize=6)
 
 
 def _bound_bars(numbers: Numbers, looks: list[Look]) -> Iterator[tuple[str, float, str, bool]]:
     published = numbers.value(f"published.derived.jetson-orin-nano.n{_N}.times_write_bound")
     yield "Jetson, published", published, style.BLACK, False
     for look in looks:
-        layer = kernel_layer(numbers, look.scope)
-        prefix = f"{look.scope}.{STUDY}.visdrone.n{_N}"
-        ours = numbers.get(f"{prefix}.octopus.crop_resize_normalize.{layer}.times_write-bound")
-        theirs = numbers.get(f"{prefix}.octopus.crop_resize_normalize.{layer}.speedup_over_published")
-        if ours and theirs:
-            yield f"{look.label},\npublished kernels", ours.value * theirs.value, look.color, False
-        if ours:
-            yield f"{look.label},\nOctopus", ours.value, look.color, True
+        kernels = f"{look.scope}.{STUDY}.visdrone.n{_N}.{{}}.crop_resize_normalize.{kernel_layer(numbers, look.scope)}"
+        for method, name, filled in (("published", "published", False), ("octopus", "Octopus", True)):
+            times = numbers.get(f"{kernels.format(method)}.times_write-bound")
+            if times:
+                yield f"{look.label}, {name}", times.value, look.color, filled
 
 
 def _bandwidth(axis: Axes, numbers: Numbers, looks: list[Look]) -> None:
@@ -141,14 +139,12 @@ def _bandwidth(axis: Axes, numbers: Numbers, looks: list[Look]) -> None:
     ]
     for look in looks:
         value = numbers.value(f"{look.scope}.{STUDY}.bandwidth.write")
-        bars.append((f"{look.label},\nwrite", value, look.color, True))
+        bars.append((f"{look.label}, write", value, look.color, True))
     bars = [bar for bar in bars if bar[1] == bar[1]]
     for position, (_, value, color, filled) in enumerate(bars):
         axis.barh(position, value, color=color if filled else "white", edgecolor=color, height=0.6)
-        axis.annotate(
-            f"{value:.4g}", (value, position), (3, 0), textcoords="offset points", va="center", fontsize=6.5
-        )
-    axis.set_yticks(range(len(bars)), [name for name, *_ in bars], fontsize=6)
+        _note(axis, value, position, f"{value:.4g}")
+    axis.set_yticks(range(len(bars)), [name for name, *_ in bars], fontsize=5.8)
     axis.invert_yaxis()
     axis.set(xscale="log", xlabel="Stated or measured (GB/s)")
     axis.set_xlim(1, max(value for _, value, *_ in bars) * 5)

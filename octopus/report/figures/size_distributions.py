@@ -17,7 +17,7 @@ _METHODS = ("octopus", "published", "write-bound")
 def figure(numbers: Numbers) -> Figure:
     """Draw sizes and waste above, one panel of times per machine below."""
     scopes = numbers.scopes(STUDY)
-    result, _ = style.new_figure(4.8)
+    result, _ = style.new_figure(4.1)
     result.clear()
     top, bottom = result.subfigures(2, 1, height_ratios=(1.15, 1))
     sizes, waste = top.subplots(1, 2, width_ratios=(1.15, 1))
@@ -115,6 +115,8 @@ def _speed(axis: Axes, numbers: Numbers, scope: str) -> None:
             color=style.METHOD_COLORS[method],
             label=human(SHORT_METHODS, method),
         )
+    for position, prefix in enumerate(shown.values()):
+        _bound_note(axis, numbers, f"{prefix}.octopus.crop_resize_normalize.{layer}", position)
     axis.set_yticks(range(len(shown)), [human(WORKLOADS, workload) for workload in shown])
     axis.set_ylim(
         len(shown) - 0.5, -0.5
@@ -122,3 +124,12 @@ def _speed(axis: Axes, numbers: Numbers, scope: str) -> None:
     axis.set(xscale="log", xlabel="Kernels, all boxes (ms)")
     style.plain_log(axis.xaxis)
     style.title(axis, scope_name(numbers, scope))
+
+
+def _bound_note(axis: Axes, numbers: Numbers, key: str, position: int) -> None:
+    """Write the kernel's time / bound time beside its mark."""
+    number = numbers.get(key)
+    text = numbers.text(f"{key}.times_write-bound")
+    if number and text:
+        where = (number.value, position)
+        axis.annotate(text, where, (5, 0), textcoords="offset points", va="center", fontsize=6)

@@ -19,7 +19,8 @@ _STAGES = {
     "octopus": ("build_metadata", "upload_metadata", "crop_resize_normalize"),
     "published": ("build_metadata", "upload_metadata", "crop_resize", "normalize"),
 }
-_SHOWN_COUNTS = (100, 500, 1000, 2000)
+# Per box the composition changes little from count to count; the scaling figure has them all.
+_SHOWN_COUNTS = (100, 1000)
 
 
 class Bar(NamedTuple):
@@ -33,7 +34,7 @@ class Bar(NamedTuple):
 def figure(numbers: Numbers) -> Figure:
     """Draw one row per machine: the stages of one launch at the left, with N launches at the right."""
     sources = [JETSON, *numbers.scopes(STUDY)]
-    result, axes = style.new_figure(0.7 + 1.65 * len(sources), len(sources), 2)
+    result, axes = style.new_figure(0.7 + 1.17 * len(sources), len(sources), 2)
     for row, scope in enumerate(sources):
         name = "Jetson Orin Nano, as published" if scope == JETSON else scope_name(numbers, scope)
         shown = _SHOWN_COUNTS if scope == JETSON else _counts(numbers, scope)
@@ -42,7 +43,7 @@ def figure(numbers: Numbers) -> Figure:
         axes[row, 0].set_title(f"{name}: stages")
         axes[row, 1].set_title("End to end")
     for axis in axes[-1]:
-        axis.set_xlabel("Time per box (µs)")
+        axis.set_xlabel("Time per box (µs; each panel has its own scale)")
     style.bottom_legend(list(axes[:, 0]), 3)
     return result
 
@@ -93,11 +94,11 @@ def _draw(axis: Axes, bars: list[Bar], names: dict[str, str]) -> None:
             axis.barh(position, time, left=start, height=0.85, color=colors[part], label=labels.get(part))
             start += time
         text = quantity_text(start, "us")
-        axis.annotate(text, (start, position), (3, 0), textcoords="offset points", va="center", fontsize=6)
+        axis.annotate(text, (start, position), (3, 0), textcoords="offset points", va="center", fontsize=5.8)
         prefix = f"n = {bar.n}   " if previous != bar.n else ""
         ticks.append((position, f"{prefix}{SHORT_METHODS[bar.method]}"))
         position, previous = position + 1, bar.n
-    axis.set_yticks([where for where, _ in ticks], [label for _, label in ticks], fontsize=6)
+    axis.set_yticks([where for where, _ in ticks], [label for _, label in ticks], fontsize=5.8)
     axis.invert_yaxis()
     axis.margins(x=0.14)
     axis.grid(axis="y", visible=False)

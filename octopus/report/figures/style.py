@@ -59,7 +59,7 @@ WORKLOAD_COLORS = {
 MACHINE_MARKERS = ("o", "s", "D", "^", "v")
 MACHINE_COLORS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)
 
-WIDTH = 7.2  # inches: the text width of the paper
+WIDTH, COLUMN = 7.2, 3.5  # inches: the text of the paper, and one of its columns
 RC = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
@@ -85,13 +85,15 @@ RC = {
 }
 
 
-def new_figure(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
-    """Return a figure of the paper's width and its axes (always a 2-D array).
+def new_figure(
+    height: float, rows: int = 1, columns: int = 1, *, width: float = WIDTH, **options: Any
+) -> tuple[Figure, Any]:
+    """Return a figure of the given size in inches and its axes (always a 2-D array).
 
     Figures are made without pyplot, so that drawing changes no global state and needs no display.
     """
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
         # A legend outside of the axes is only kept clear of them within a subfigure.
         axes = figure.subfigures().subplots(rows, columns, squeeze=False, **options)
@@ -104,15 +106,24 @@ def finish(figure: Figure, footer: str, synthetic: bool) -> Bbox:
     Footer and stamp lie outside of the laid-out figure, so they can't cover anything.
     """
     width, height = figure.get_size_inches()
-    text = textwrap.fill(footer, 145)
+    text = textwrap.fill(footer, round(20 * width))
     figure.text(0.005, -0.04 / height, text, fontsize=6.5, color=GREY, va="top")
     below, above = 0.08 + 0.12 * (text.count("\n") + 1), 0.0
     if synthetic:
         above = 0.24
         style = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": VERMILION}
-        note = "synthetic: generated data stand in for VisDrone on this machine"
+        note = "synthetic: generated data stand in for VisDrone" + (
+            " on this machine" if width > COLUMN else ""
+        )
         figure.text(
-            0.99, 1 + 0.12 / height, note, ha="right", va="center", fontsize=7, color=VERMILION, bbox=style
+            1 - 0.08 / width,
+            1 + 0.12 / height,
+            note,
+            ha="right",
+            va="center",
+            fontsize=7,
+            color=VERMILION,
+            bbox=style,
         )
     return Bbox([[0, -below], [width, height + above]])
 
@@ -146,14 +157,16 @@ def errors(numbers: list[Number], scale: float = 1.0) -> list[list[float]]:
     return [[max(0.0, scale * low) for low, _ in ends], [max(0.0, scale * high) for _, high in ends]]
 
 
-def bottom_legend(axes: list[Axes], columns: int) -> None:
+def bottom_legend(axes: list[Axes], columns: int, **options: Any) -> None:
     """Put one legend for all axes below them, each label once."""
     entries: dict[str, Any] = {}
     for axis in axes:
         handles, labels = axis.get_legend_handles_labels()
         for handle, label in zip(handles, labels, strict=True):
             entries.setdefault(label, handle)
-    axes[0].figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns)
+    axes[0].figure.legend(
+        entries.values(), entries.keys(), loc="outside lower center", ncols=columns, **options
+    )
 
 
 def plain_log(axis: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -11,17 +13,18 @@ from octopus.report.numbers import Number, Numbers
 from octopus.report.text import quantity_text
 
 STUDY = "distribution"
-_NOISE = "Noise floor: the same method entered twice"
 
 
 def figure(numbers: Numbers) -> Figure:
-    """Draw one panel per machine: each frame's median, relative to the mean of all frames."""
+    """Draw each machine's frame medians, relative to the mean of its frames; one column wide."""
     scopes = [scope for scope in numbers.scopes(STUDY) if _frames(numbers, scope)]
-    result, axes = style.new_figure(2.6, 1, max(1, len(scopes)), sharey=True)
-    for axis, scope in zip(axes[0], scopes, strict=False):
-        _panel(axis, numbers, scope)
-    style.bottom_legend(list(axes[0]), 2)
-    axes[0, 0].set_ylabel("Time of a frame,\ndifference from the mean (%)")
+    result, axes = style.new_figure(2.1 + 0.15 * len(scopes), width=style.COLUMN)
+    axis = axes[0, 0]
+    axis.axhline(0, color=style.GREY, linewidth=0.8)
+    for index, scope in enumerate(scopes):
+        _line(axis, numbers, scope, index, len(scopes))
+    axis.set(xlabel="Frame", ylabel="Difference from\nthe mean frame (%)")
+    style.bottom_legend([axis], 1, fontsize=6.5)
     return result
 
 
@@ -30,27 +33,23 @@ def _frames(numbers: Numbers, scope: str) -> list[tuple[int, Number]]:
     return sorted((int(match[1]), number) for match, number in found)
 
 
-def _panel(axis: Axes, numbers: Numbers, scope: str) -> None:
+def _line(axis: Axes, numbers: Numbers, scope: str, index: int, machines: int) -> None:
+    """Draw one machine, a little beside the others; its label names the mean and how far a frame differs from
+    itself."""
     frames = _frames(numbers, scope)
-    mean = sum(number.value for _, number in frames) / len(frames)
     measured = [number for _, number in frames]
-    axis.axhline(0, color=style.GREY, linewidth=0.8)
+    mean = sum(number.value for number in measured) / len(frames)
     noise = numbers.get(f"{workloads(numbers, scope)['temporal']}.octopus.end_to_end.host.noise_floor")
-    if noise:
-        axis.axhspan(
-            -100 * noise.value, 100 * noise.value, color=style.LIGHT, alpha=0.6, linewidth=0, label=_NOISE
-        )
+    facts = [quantity_text(mean, "ms")] + ([f"noise floor {noise.text}"] if noise else [])
     axis.errorbar(
-        [frame for frame, _ in frames],
+        [frame + 0.12 * (index - (machines - 1) / 2) for frame, _ in frames],
         [100 * (number.value / mean - 1) for number in measured],
         yerr=style.errors(measured, 100 / mean),
-        fmt="o-",
-        color=style.BLUE,
-        capsize=2,
-        label="Median and 95 % interval",
+        fmt=f"{style.MACHINE_MARKERS[index]}-",
+        color=style.MACHINE_COLORS[index],
+        markersize=3.5,
+        linewidth=1,
+        capsize=1.5,
+        label=textwrap.fill(f"{scope_name(numbers, scope)}: {', '.join(facts)}", 58),
     )
     axis.set_xticks([frame for frame, _ in frames])
-    jitter = next((n for _, n in numbers.matching(rf"{scope}\.{STUDY}\.temporal\.n\d+\..*\.jitter")), None)
-    facts = [f"mean {quantity_text(mean, 'ms')}"] + ([f"jitter {jitter.text}"] if jitter else [])
-    axis.set_xlabel(f"Frame\n{', '.join(facts)}")
-    style.title(axis, scope_name(numbers, scope))

@@ -18,7 +18,7 @@ from octopus.report.tables.writers import WRITERS, Table
 _TABLES: dict[str, Callable[[Numbers], Table]] = {
     "machines": overview.machines,
     "stage_timing": stage_timing.stages,
-    "scaling": stage_timing.scaling,
+    "speedups": stage_timing.speedups,
     "padding_waste": distribution.padding_waste,
     "distribution_speed": distribution.speed,
     "limits": stage_timing.limits,

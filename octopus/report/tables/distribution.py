@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from octopus.report.captions import kernel_layer, scope_title, workloads
+from octopus.report.captions import bound_text, kernel_layer, scope_title, workloads
 from octopus.report.labels import WORKLOADS, human
 from octopus.report.numbers import Number, Numbers
+from octopus.report.tables import cells
 from octopus.report.tables.writers import MISSING, Table
 from octopus.report.text import with_unit
 
@@ -21,11 +22,11 @@ def padding_waste(numbers: Numbers) -> Table:
         found = workloads(numbers, scopes[0])
         rows += [_padding_row(numbers, prefix, workload) for workload, prefix in found.items()]
     caption = (
-        "Bytes of all boxes (1000, as published) as uint8 with three channels, stored as they are and padded "
-        "to the largest, computed here and as published. Identical: every printed digit agrees."
+        "Bytes of all boxes (1000, as published) as uint8 with three channels, stored as they are / padded to the "
+        "largest, and the share that padding wastes. Identical: every published digit agrees."
     )
-    header = ["Sizes", "Actual", "Padded", "Waste", "Published", "Verdict"]
-    return Table("padding_waste", caption, header, rows, text_columns=(0, 4, 5))
+    header = ["Sizes", "Computed", "Published", "Verdict"]
+    return Table("padding_waste", caption, header, rows, text_columns=(0, 3))
 
 
 def _padding_row(numbers: Numbers, prefix: str, workload: str) -> list[str]:
@@ -39,10 +40,18 @@ def _padding_row(numbers: Numbers, prefix: str, workload: str) -> list[str]:
     number = computed["padding_waste"]
     return [
         workload_name(workload, number),
-        *printed.values(),
-        ", ".join(published.values()) or MISSING,
+        _in_one_cell(printed),
+        _in_one_cell(published),
         _verdict(printed, published, number),
     ]
+
+
+def _in_one_cell(texts: dict[str, str]) -> str:
+    """Return actual and padded bytes, with one unit, and the waste; or what there is of them."""
+    if len(texts) < len(_PADDING):
+        return ", ".join(texts.values()) or MISSING
+    actual, padded, waste = texts.values()
+    return f"{actual.partition(' ')[0]} / {padded}, {waste}"
 
 
 def _published_ids(workload: str, count: str) -> dict[str, str]:
@@ -75,10 +84,11 @@ def speed(numbers: Numbers) -> Table:
         found = workloads(numbers, scope)
         rows += [row for name, prefix in found.items() if (row := _speed_row(numbers, prefix, name, layer))]
     caption = (
-        "Speed by size distribution, n = 1000: time of the kernels (crop, resize, normalise), speed-up over "
-        "the published ones, multiple of the write-only bound, and end to end."
+        "Speed by size distribution, n = 1000: time of the kernels (crop, resize, normalise), speed-up over the "
+        "published ones, kernel time / bound time with the share of the write bound, and end to end. "
+        f"{cells.RATIO_NOTE}; {cells.WIDE_NOTE}. {cells.DIFFERENT_NOTE}."
     )
-    header = ["Sizes", "Octopus", "Published", "Speed-up", "Over bound", "End to end"]
+    header = ["Sizes", "Octopus", f"Published {cells.DIFFERENT}", "Speed-up", "Time / bound", "End to end"]
     return Table("distribution_speed", caption, header, rows)
 
 
@@ -87,12 +97,11 @@ def _speed_row(numbers: Numbers, prefix: str, workload: str, layer: str) -> list
     first = numbers.get(kernel)
     if first is None:
         return []
-    ids = [
-        kernel,
-        f"{prefix}.published.crop_resize_normalize.{layer}",
-        f"{kernel}.speedup_over_published",
-        f"{kernel}.times_write-bound",
-        f"{prefix}.octopus.end_to_end.host",
+    return [
+        workload_name(workload, first),
+        cells.time_cell(numbers, kernel),
+        cells.time_cell(numbers, f"{prefix}.published.crop_resize_normalize.{layer}"),
+        cells.ratio_cell(numbers, f"{kernel}.speedup_over_published"),
+        bound_text(numbers, kernel) or MISSING,
+        cells.time_cell(numbers, f"{prefix}.octopus.end_to_end.host"),
     ]
-    found = [numbers.get(key) for key in ids]
-    return [workload_name(workload, first), *(number.text if number else MISSING for number in found)]

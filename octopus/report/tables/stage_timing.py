@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from octopus.report.captions import counts, kernel_layer, scope_title
-from octopus.report.labels import METHODS, QUANTITIES, SHORT_METHODS, human
+from collections.abc import Iterator
+
+from octopus.report.captions import bound_text, counts, kernel_layer, scope_title
+from octopus.report.derive.stage_timing import SAVINGS
+from octopus.report.labels import METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, human
 from octopus.report.numbers import Numbers
+from octopus.report.tables import cells
 from octopus.report.tables.writers import MISSING, Table
 from octopus.report.text import TIMES
 
 STUDY = "stage_timing"
 PUBLISHED = "published"
-DIFFERENT = "\u2020"
+JETSON = "Jetson Orin Nano, as published"
 # (quantity, method) in the order of the way of a box.
 _STAGES = (
     ("build_metadata", "published"),
@@ -26,9 +30,17 @@ _STAGES = (
     ("end_to_end", "published"),
     ("end_to_end", "octopus"),
 )
+_ONE_THREAD = ("opencv", "opencv-inplace", "octopus")
 _KERNELS = ("crop_resize", "normalize", "crop_resize_normalize")
-_SPEEDUPS = (("octopus", "published"), ("octopus", "n-launches"), ("published", "n-launches"))
-_ONE_THREAD = ("opencv", "opencv-inplace")
+# (workload, method, other) in the order of the table.
+_SPEEDUPS = (
+    ("visdrone", "octopus", "published"),
+    ("visdrone", "octopus", "n-launches"),
+    ("visdrone", "octopus", "n-launches-fused"),
+    ("visdrone", "published", "n-launches"),
+    ("visdrone-1thread", "octopus", "opencv"),
+    ("visdrone-1thread", "octopus", "opencv-inplace"),
+)
 _N = 1000
 _MEMORY = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
 
@@ -38,98 +50,91 @@ def stages(numbers: Numbers) -> Table:
     sources = [PUBLISHED, *numbers.scopes(STUDY)]
     rows: list[list[str] | str] = []
     for quantity, method in _STAGES:
-        ids = [_stage_id(numbers, scope, _N, method, quantity) for scope in sources]
+        ids = [_stage_id(numbers, scope, method, quantity) for scope in sources]
         rows += _row(numbers, human(QUANTITIES, quantity), human(SHORT_METHODS, method), ids)
-    rows += _speedup_rows(numbers, sources, [_N])
-    for other in _ONE_THREAD:
-        ids = [
-            f"{scope}.{STUDY}.visdrone-1thread.n{_N}.octopus.end_to_end.host.speedup_over_{other}"
-            for scope in sources
-        ]
-        rows += _row(numbers, "Speed-up, one thread", f"Octopus over {human(SHORT_METHODS, other)}", ids)
+    for method in _ONE_THREAD:
+        ids = [f"{scope}.{STUDY}.visdrone-1thread.n{_N}.{method}.end_to_end.host" for scope in sources]
+        rows += _row(numbers, "End to end, one thread", human(SHORT_METHODS, method), ids)
     caption = (
-        "Stages at n = 1000, published beside measured: medians over paired blocks; speed-ups, end to end, "
-        "are medians of per-block ratios. Kernels are timed by device events with a cold L2 cache on GPUs, "
-        f"everything else by the host clock. {DIFFERENT}: the answer differs from the reference; the published "
-        "kernels round to uint8 between their two passes."
+        f"Stages at n = {_N}, published beside measured: medians over blocks; {cells.WIDE_NOTE}. Kernels are "
+        "timed by device events with a cold L2 cache on GPUs, everything else by the host clock. "
+        f"{cells.DIFFERENT_NOTE}; the published kernels round to uint8 between their two passes. "
+        f"{cells.LAUNCH_BOUND_NOTE}."
     )
-    titles = [scope_title(numbers, scope, STUDY) for scope in sources[1:]]
-    header = ["Stage", "Method", "Jetson Orin Nano, as published", *titles]
+    header = ["Stage", "Method", JETSON, *(scope_title(numbers, scope, STUDY) for scope in sources[1:])]
     widths = ("auto", "auto", *("1fr" for _ in sources))
     return Table("stage_timing", caption, header, rows, text_columns=(0, 1), widths=widths)
 
 
-def scaling(numbers: Numbers) -> Table:
-    """End to end and speed-ups at every count, machine by machine."""
-    sources = [PUBLISHED, *numbers.scopes(STUDY)]
-    shown = sorted({n for scope in sources[1:] for n in counts(numbers, scope)})
-    rows: list[list[str] | str] = []
-    for scope in sources:
-        title = "Jetson Orin Nano, as published" if scope == PUBLISHED else scope_title(numbers, scope, STUDY)
-        rows.append(title)
-        for quantity, method in _STAGES[-4:]:
-            ids = [_stage_id(numbers, scope, n, method, quantity) for n in shown]
-            rows += _row(numbers, "Time", human(SHORT_METHODS, method), ids)
-        rows += _speedup_rows(numbers, [scope], shown)
-    caption = (
-        "End to end at every number of boxes n: medians, and medians of per-block ratios. "
-        f"{DIFFERENT}: the answer differs from the reference."
-    )
-    header = ["", "Method", *(f"n = {n}" for n in shown)]
-    return Table("scaling", caption, header, rows, text_columns=(0, 1))
-
-
-def _stage_id(numbers: Numbers, scope: str, n: int, method: str, quantity: str) -> str:
+def _stage_id(numbers: Numbers, scope: str, method: str, quantity: str) -> str:
     if scope == PUBLISHED:
-        return f"published.stage_timing.n{n}.{method}.{quantity}"
+        return f"published.stage_timing.n{_N}.{method}.{quantity}"
     layer = kernel_layer(numbers, scope) if quantity in _KERNELS else "host"
-    return f"{scope}.{STUDY}.visdrone.n{n}.{method}.{quantity}.{layer}"
-
-
-def _speedup_rows(numbers: Numbers, scopes: list[str], shown: list[int]) -> list[list[str]]:
-    rows = []
-    for method, other in _SPEEDUPS:
-        ids = [
-            f"published.stage_timing.n{n}.{method}.speedup_over_{other}"
-            if scope == PUBLISHED
-            else f"{scope}.{STUDY}.visdrone.n{n}.{method}.end_to_end.host.speedup_over_{other}"
-            for scope in scopes
-            for n in shown
-        ]
-        name = f"{human(SHORT_METHODS, method)} over {human(SHORT_METHODS, other)}"
-        rows += _row(numbers, "Speed-up", name, ids)
-    return rows
+    return f"{scope}.{STUDY}.visdrone.n{_N}.{method}.{quantity}.{layer}"
 
 
 def _row(numbers: Numbers, first: str, second: str, ids: list[str]) -> list[list[str]]:
-    """Return one row of texts, none when no cell has anything to say; a method that can't run says so."""
-    cells = []
-    for key in ids:
-        text = numbers.text(key, MISSING)
-        cells.append("unavailable" if text.startswith("unavailable") else text)
-    if all(cell == MISSING for cell in cells):
+    """Return one row of times, none when no cell has anything to say; a method that can't run says so."""
+    shown = [cells.time_cell(numbers, key) for key in ids]
+    if all(cell == MISSING for cell in shown):
         return []
     differs = any(key in numbers and numbers[key].note.startswith("different") for key in ids)
-    return [[first, f"{second} {DIFFERENT}" if differs else second, *cells]]
+    return [[first, f"{second} {cells.DIFFERENT}" if differs else second, *shown]]
+
+
+def speedups(numbers: Numbers) -> Table:
+    """Ratios end to end at every count, machine by machine, each with its verdict and noise floor."""
+    scopes = numbers.scopes(STUDY)
+    shown = sorted({n for scope in scopes for n in counts(numbers, scope)})
+    rows: list[list[str] | str] = []
+    for scope in (PUBLISHED, *scopes):
+        rows.append(JETSON if scope == PUBLISHED else scope_title(numbers, scope, STUDY))
+        rows += _speedup_rows(numbers, scope, shown)
+    caption = (
+        "Speed-ups end to end at every number of boxes n: medians of per-block ratios. "
+        f"{cells.RATIO_NOTE}; {cells.DIFFERENT}: one of the two answers differs from the reference."
+    )
+    header = ["Speed-up", *(f"n = {n}" for n in shown)]
+    return Table("speedups", caption, header, rows)
+
+
+def _speedup_rows(numbers: Numbers, scope: str, shown: list[int]) -> Iterator[list[str]]:
+    for workload, method, other in _SPEEDUPS:
+        ids = [
+            f"published.stage_timing.n{n}.{method}.speedup_over_{other}"
+            if scope == PUBLISHED
+            else f"{scope}.{STUDY}.{workload}.n{n}.{method}.end_to_end.host.speedup_over_{other}"
+            for n in shown
+        ]
+        texts = [cells.ratio_cell(numbers, key) for key in ids]
+        if any(text != MISSING for text in texts):
+            name = f"{human(SHORT_METHODS, method)} over {human(SHORT_METHODS, other)}"
+            if workload == "visdrone-1thread":
+                name = f"1 thread: over {human(SHORT_METHODS, other)}"
+            differs = scope != PUBLISHED and "published" in (method, other)
+            mark = f" {cells.DIFFERENT}" if differs or other == "n-launches" else ""
+            yield [f"{name}{mark}", *texts]
 
 
 def limits(numbers: Numbers) -> Table:
     """Measured bandwidth, and the time of the kernel as a multiple of the time to write its output."""
-    rows: list[list[str] | str] = []
     scopes = numbers.scopes(STUDY)
     shown = sorted({n for scope in scopes for n in counts(numbers, scope, "crop_resize_normalize")})
+    rows: list[list[str] | str] = []
     for scope in scopes:
-        layer = kernel_layer(numbers, scope)
+        kernel = (
+            f"{scope}.{STUDY}.visdrone.n{{}}.octopus.crop_resize_normalize.{kernel_layer(numbers, scope)}"
+        )
         bandwidth = [
-            _text(numbers, f"{scope}.{STUDY}.bandwidth.{kind}") for kind in ("write", "read", "copy")
+            cells.text_cell(numbers, f"{scope}.{STUDY}.bandwidth.{kind}")
+            for kind in ("write", "read", "copy")
         ]
-        key = f"{scope}.{STUDY}.visdrone.n{{}}.octopus.crop_resize_normalize.{layer}.times_write-bound"
-        times = [_text(numbers, key.format(n)) for n in shown]
+        times = [bound_text(numbers, kernel.format(n)) or MISSING for n in shown]
         rows.append([scope_title(numbers, scope, STUDY), *bandwidth, *times])
     header = ["Machine", "Write", "Read", "Copy", *(f"n = {n}" for n in shown)]
     caption = (
-        "Measured bandwidth limits, and the time of the Octopus kernel as a multiple of the time "
-        f"that filling its output takes (1{TIMES} is the write-only bound)."
+        "Measured bandwidth limits, and kernel time / bound time of Octopus: a multiple of the time that filling "
+        f"the output takes (1{TIMES} is the write bound), in brackets the share of the bound that it reaches."
     )
     return Table("limits", caption, header, rows)
 
@@ -143,39 +148,45 @@ def memory(numbers: Numbers) -> Table:
         for line in _MEMORY:
             pattern = rf"{scope}\.{STUDY}\.visdrone\.n\d+\.{{}}\.{line}\.memory"
             found = [numbers.matching(pattern.format(method)) for method in methods]
-            cells = [match[0][1].text.partition(":")[0] if match else MISSING for match in found]
-            rows.append([human(QUANTITIES, line), *cells])
+            texts = [match[0][1].text.partition(":")[0] if match else MISSING for match in found]
+            rows.append([human(QUANTITIES, line), *texts])
     caption = (
-        "Memory at n = 1000, four lines that mean different things: bytes computed from shapes; peak "
-        "of the allocator; growth of used memory in a fresh process; context and modules."
+        "Memory, four lines that mean different things: bytes computed from shapes; peak of the allocator; growth "
+        "of used memory in a fresh process; imports, modules and context."
     )
     header = ["Line", *(human(SHORT_METHODS, method) for method in methods)]
     return Table("memory", caption, header, rows)
 
 
 def launch_overhead(numbers: Numbers) -> Table:
-    """Cost of a launch by slope, and the share of the saving that it explains."""
+    """Cost of a launch by slope, and the share that it explains of the saving that saves just such launches."""
     rows: list[list[str] | str] = []
     for scope in numbers.scopes(STUDY):
-        found = numbers.matching(rf"{scope}\.{STUDY}\.launch-overhead\.([\w-]+)\.slope")
-        if found:
-            rows.append(scope_title(numbers, scope, STUDY))
-        for match, slope in found:
-            prefix = f"{scope}.{STUDY}.launch-overhead.{match[1]}"
-            share = f"{scope}.{STUDY}.visdrone.n1000.saving.total_explained_by_{match[1]}"
-            cells = [slope.text, slope.interval, _text(numbers, f"{prefix}.residual"), _text(numbers, share)]
-            rows.append([human(METHODS, match[1]), *cells])
-    isolated = _text(numbers, "published.stage_timing.n1000.n-launches.isolated_launch")
+        found = list(_launch_rows(numbers, scope))
+        rows += [scope_title(numbers, scope, STUDY), *found] if found else []
     caption = (
-        "Cost of one launch: slope of the time of 1 to 256 empty launches, its 95 % interval, the "
-        "distance of the medians from the line, and the share of the saving from N launches to "
-        f"Octopus (n = 1000) that slope times launches explains. The published figure, {isolated} for "
-        "one isolated launch, contains the run time of the kernel."
+        f"What launches explain at n = {_N}. Slope: cost of one launch, from series of 1 to 256 empty kernels with "
+        "the argument lists of the real ones. Expected: slope times launches saved. Share: expected / measured "
+        "saving, with the ends that both intervals allow."
     )
-    header = ["Launch", "Slope", "95 %", "Residual", "Share of saving"]
-    return Table("launch_overhead", caption, header, rows)
+    header = ["From … to", "Launch", "Slope", "Saved", "Expected", "Measured", "Share"]
+    return Table("launch_overhead", caption, header, rows, text_columns=(0, 1))
 
 
-def _text(numbers: Numbers, identifier: str) -> str:
-    number = numbers.get(identifier)
-    return number.text if number else MISSING
+def _launch_rows(numbers: Numbers, scope: str) -> Iterator[list[str]]:
+    for saving in SAVINGS:
+        key = f"{scope}.{STUDY}.visdrone.n{_N}.saving.{saving.name}"
+        launcher = numbers.text(f"{key}.launcher")
+        if not launcher:
+            continue
+        slope = numbers[f"{scope}.{STUDY}.launch-overhead.{launcher}.slope"]
+        share = numbers.get(f"{key}.explained")
+        yield [
+            human(SAVING_STEPS, saving.name),
+            human(METHODS, launcher),
+            cells.with_interval(slope),
+            cells.text_cell(numbers, f"{key}.launches_saved"),
+            cells.text_cell(numbers, f"{key}.expected"),
+            cells.text_cell(numbers, key),
+            cells.with_interval(share) if share else MISSING,
+        ]

@@ -36,17 +36,14 @@ class Table(NamedTuple):
 
 
 def typst(table: Table) -> str:
-    """Return a Typst figure with a label ``tab-<name>``.
-
-    It floats over both columns: among floats of that kind, Typst squeezes those of one column.
-    """
+    """Return a Typst figure with a label ``tab-<name>``; where it is placed is up to the paper."""
     columns = len(table.header)
     widths = ", ".join(table.widths or ("auto",) * columns)
     align = ", ".join("left" if index in table.text_columns else "right" for index in range(columns))
     header = ", ".join(f"[*{_typst_text(cell)}*]" for cell in table.header)
     lines = [_typst_row(row, columns) for row in table.rows]
     return (
-        f'#figure(placement: auto, scope: "parent", kind: table, caption: [{_typst_text(table.caption)}],\n'
+        f"#figure(kind: table, caption: [{_typst_text(table.caption)}],\n"
         f"  table(columns: ({widths},), align: ({align},), stroke: none,\n"
         f"    table.hline(), table.header({header}), table.hline(stroke: 0.5pt),\n"
         + "\n".join(f"    {line}" for line in lines)

@@ -1,0 +1,67 @@
+"""What stands in a cell: a time with what must be known of it, a ratio with its verdict and noise floor."""
+
+from __future__ import annotations
+
+from octopus.report.captions import is_launch_bound
+from octopus.report.numbers import Number, Numbers
+from octopus.report.tables.writers import MISSING
+from octopus.report.text import significant, with_unit
+
+DIFFERENT = "\u2020"
+LAUNCH_BOUND = "\u2021"
+# A median that is known less well than this shows its interval.
+WIDE = 0.05
+DIFFERENT_NOTE = f"{DIFFERENT}: the answer differs from the reference"
+LAUNCH_BOUND_NOTE = f"{LAUNCH_BOUND}: launch-bound, launches alone take at least half of the time"
+WIDE_NOTE = "an interval of 95 % is shown where it is wider than ±5 %"
+RATIO_NOTE = (
+    f"Beside each ratio the verdict, and in brackets the noise floor ({MISSING}: too few blocks for one)"
+)
+
+
+def text_cell(numbers: Numbers, key: str) -> str:
+    """Return the text of a number, a dash where there is none."""
+    number = numbers.get(key)
+    return number.text if number else MISSING
+
+
+def time_cell(numbers: Numbers, key: str) -> str:
+    """Return a time, with its interval where that is wide and a mark where launches take most of it."""
+    text = numbers.text(key, MISSING)
+    if text.startswith("unavailable"):
+        return "unavailable"
+    number = numbers.get(key)
+    if number is not None and is_wide(number):
+        text = with_interval(number)
+    return f"{text} {LAUNCH_BOUND}" if is_launch_bound(numbers, key) else text
+
+
+def with_interval(number: Number) -> str:
+    """Return value and interval with the unit once, as ``19.8 [18.7 to 22.1] µs`` with a dash."""
+    digits, _, unit = number.text.partition(" ")
+    ends, _, other = number.interval.partition(" ")
+    return f"{digits} [{ends}] {unit}" if ends and unit == other else f"{number.text} [{number.interval}]"
+
+
+def is_wide(number: Number) -> bool:
+    """Say whether the interval of a measured value reaches farther than `WIDE` to one side."""
+    return max(number.high - number.value, number.value - number.low) > WIDE * number.value
+
+
+def ratio_cell(numbers: Numbers, key: str) -> str:
+    """Return a speed-up with its verdict and, in brackets, the noise floor; a published one stands alone."""
+    number = numbers.get(key)
+    if number is None:
+        return MISSING
+    verdict = numbers.text(key.replace(".speedup_over_", ".verdict_over_"))
+    if not verdict:
+        return number.text
+    floor = numbers.get(noise_floor_key(key))
+    digits = with_unit(significant(100 * floor.value, 2), "percent") if floor else MISSING
+    return f"{number.text}, {verdict} ({digits})"
+
+
+def noise_floor_key(key: str) -> str:
+    """Return the id of the noise floor that a ratio is judged by: that of Octopus in the same blocks."""
+    scope, study, workload, count, _, quantity, layer = key.split(".")[:7]
+    return f"{scope}.{study}.{workload}.{count}.octopus.{quantity}.{layer}.noise_floor"

@@ -124,8 +124,8 @@ class CropPlan:
         Of boxes on the GPU to come; the kernel for another one is compiled or loaded at its first run. Boxes from the
         host always travel as float32.
     stream : optional
-        A CUDA stream in whose order memory is reserved, and on which alone the plan may then run first; without one
-        the constructor waits until it has the memory.
+        A CUDA stream in whose order memory is reserved; the first run must then be on it. Without one the constructor
+        waits until it has the memory, and runs may use any stream.
 
     Raises
     ------

@@ -19,8 +19,7 @@ _STAGES = {
     "octopus": ("build_metadata", "upload_metadata", "crop_resize_normalize"),
     "published": ("build_metadata", "upload_metadata", "crop_resize", "normalize"),
 }
-# Per box the composition changes little from count to count; the scaling figure has them all.
-_SHOWN_COUNTS = (100, 1000)
+_SHOWN_COUNTS = (100, 500, 1000, 2000)  # the published ones
 
 
 class Bar(NamedTuple):
@@ -34,7 +33,7 @@ class Bar(NamedTuple):
 def figure(numbers: Numbers) -> Figure:
     """Draw one row per machine: the stages of one launch at the left, with N launches at the right."""
     sources = [JETSON, *numbers.scopes(STUDY)]
-    result, axes = style.new_figure(0.7 + 1.17 * len(sources), len(sources), 2)
+    result, axes = style.new_figure(0.7 + 1.75 * len(sources), len(sources), 2)
     for row, scope in enumerate(sources):
         name = "Jetson Orin Nano, as published" if scope == JETSON else scope_name(numbers, scope)
         shown = _SHOWN_COUNTS if scope == JETSON else _counts(numbers, scope)

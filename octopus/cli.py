@@ -142,7 +142,7 @@ def fetch(
         Path | None, typer.Option(help="Receipt to write; by default RAW/DATASET.json.")
     ] = None,
     window: Annotated[
-        str | None, typer.Option(help="Sentinel-2: [column, row, width, height] or full.")
+        str | None, typer.Option(help="Sentinel-2: column,row,width,height in pixels, or full.")
     ] = None,
 ) -> None:
     """Get a data set, check it against its pinned digest, and write its receipt."""
@@ -154,9 +154,14 @@ def fetch(
         raise InputError("--receipt names one file, but all data sets are fetched; leave it out")
     where = {"raw_dir": raw, "mode": mode.value, "mirror": mirror, "receipt": receipt}
     for name in names:
-        part = {"window": yaml.safe_load(window)} if window and name.startswith("sentinel2") else {}
+        part = {"window": _window(window)} if window and name.startswith("sentinel2") else {}
         found = fetch_dataset(name, **where, **part)
         typer.echo(f"{name}: {found.dataset} ({found.source})")
+
+
+def _window(text: str) -> Any:
+    """`full`, or four numbers with or without brackets."""
+    return yaml.safe_load(text if text.startswith(("[", '"')) or text == "full" else f"[{text}]")
 
 
 @command(app)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from octopus.config import MIRROR_VARIABLE
 
@@ -23,12 +23,10 @@ MARKS = {OK: "[green]ok[/]", MISSING: "[yellow]missing[/]", BROKEN: "[red]broken
 RAW = Path("data/raw")
 FREE_BYTES_NEEDED = 2 * 10**9
 GPU_EXTRA = 'pip install -c requirements.lock -e ".[cuda13]" (cuda12 with requirements-cuda12.lock)'
-PEER_EXTRA = 'pip install -c requirements.lock -e ".[peers]"'
+# What the studies compare with, and torch, whose tensors the library takes.
 PEERS = {
     "opencv-python-headless": "",
-    "torch": PEER_EXTRA,
-    "torchvision": PEER_EXTRA,
-    "onnxruntime": PEER_EXTRA,
+    "torch": 'pip install -c requirements.lock -e ".[peers]"',
 }
 RAPL = Path("/sys/class/powercap")
 HWMON = Path("/sys/class/hwmon")
@@ -70,8 +68,17 @@ def diagnose() -> list[Finding]:
 
 
 def render(findings: list[Finding], console: Console) -> None:
-    """Print the findings as a table, grouped by part."""
-    table = Table("part", "what", "state", "found", "what would provide it", title="octopus doctor")
+    """Print the findings: as a table in a terminal, else one line each, so that nothing is cut."""
+    if not console.is_terminal:
+        for finding in findings:
+            remedy = f"; provided by: {finding.remedy}" if finding.remedy else ""
+            text = f"{finding.part}: {finding.name}: {finding.state}: {finding.detail}{remedy}"
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+        return
+    columns = [
+        Column(name, overflow="fold") for name in ("part", "what", "state", "found", "what would provide it")
+    ]
+    table = Table(*columns, title="octopus doctor")
     previous = ""
     for finding in findings:
         if previous and finding.part != previous:
@@ -144,7 +151,9 @@ def _data() -> Iterator[Finding]:
             yield Finding("data", name, OK, f"in the mirror {mirror}")
         else:
             remedy = f"octopus fetch {name} (network), or {MIRROR_VARIABLE}=<folder with {dataset.filename}>"
-            yield Finding("data", name, MISSING, f"reachable only by download from {dataset.url}", remedy)
+            looked = f"not in the mirror {mirror}" if mirror else f"no mirror ({MIRROR_VARIABLE} is not set)"
+            where = f"not in {RAW}; {looked}"
+            yield Finding("data", name, MISSING, f"{where}; to be downloaded from {dataset.url}", remedy)
 
 
 def _holds(mirror: Path, filename: str, unpacked: str) -> bool:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from octopus import __version__, doctor
+from octopus import __version__, cli, doctor
 from octopus.cli import app
 
 
@@ -62,6 +62,27 @@ def test_doctor_table_and_json_say_the_same() -> None:
     assert table.exit_code == listed.exit_code == 0
     assert {finding["part"] for finding in findings} >= {"machine", "device", "backend", "data", "sensor"}
     assert all(finding["part"] in table.output for finding in findings)
+
+
+def test_doctor_cuts_nothing_when_its_output_is_read_by_a_program() -> None:
+    lines = octopus("doctor").output.splitlines()
+    for finding in doctor.diagnose():
+        if finding.state == doctor.MISSING:
+            assert any(finding.name in line and line.endswith(finding.remedy) for line in lines)
+
+
+def test_doctor_says_where_it_looked_for_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OCTOPUS_MIRROR", raising=False)
+    assert "not in data/raw; no mirror (OCTOPUS_MIRROR is not set)" in octopus("doctor").output
+    monkeypatch.setenv("OCTOPUS_MIRROR", str(tmp_path))
+    assert f"not in data/raw; not in the mirror {tmp_path}" in octopus("doctor").output
+
+
+@pytest.mark.parametrize("text", ["1,2,30,40", "[1, 2, 30, 40]", "full", '"full"'])
+def test_a_window_is_written_as_its_help_says(text: str) -> None:
+    assert cli._window(text) in ([1, 2, 30, 40], "full")
+    assert "column,row,width,height" in octopus("fetch", "--help").output
 
 
 def test_doctor_says_what_would_provide_each_missing_thing() -> None:

@@ -86,6 +86,7 @@ def crop_resize(
 
     Examples
     --------
+    >>> import numpy as np
     >>> frame = np.zeros((1080, 1920, 3), np.uint8)
     >>> crop_resize(frame, [[10, 20, 60, 90], [5, 5, 6, 6]], mean=127.5, std=127.5, device="cpu").shape
     (2, 3, 224, 224)
@@ -131,6 +132,14 @@ class CropPlan:
     ------
     InputError, DeviceError, OutOfMemoryError
         As `crop_resize`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> frame = np.zeros((1080, 1920, 3), np.uint8)
+    >>> plan = CropPlan(frame, 100, (32, 32), device="cpu")
+    >>> plan.run(frame, [[10, 20, 60, 90]]).shape
+    (1, 3, 32, 32)
     """
 
     def __init__(

@@ -30,6 +30,7 @@ class RaggedBatch:
 
     Examples
     --------
+    >>> import numpy as np
     >>> batch = RaggedBatch.from_list([np.ones((2, 3)), np.zeros((4, 1))])
     >>> len(batch), batch[1].shape, batch.offsets.tolist()
     (2, (4, 1), [0, 6, 10])

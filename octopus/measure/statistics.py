@@ -176,8 +176,11 @@ def slope(
 ) -> Slope:
     """Fit a line through the medians of y at each x; the slope over launches is the cost of one launch.
 
-    The interval comes from resampling the samples within each x. It holds the spread of the samples, not a
-    bend of the curve: `r2` and `residual` tell of that.
+    The line is that of Theil and Sen: the median of the slopes between all pairs of medians, so that one x at
+    which something else ran beside the measurement doesn't bend it (Sen, "Estimates of the regression
+    coefficient based on Kendall's tau", 1968). The interval comes from resampling the x as well as the samples
+    within each: it holds their spread and how well the medians lie on one line. With nine x that each lie off
+    the line by an error of their own, 95 % intervals hold the slope in about 89 % of simulations.
 
     Parameters
     ----------
@@ -202,7 +205,8 @@ def slope(
     rng = np.random.default_rng(seed)
     draws = np.stack([_bootstrap_medians(group, rng, resamples) for group in groups], axis=-1)
     sampled = all(group.size > 1 for group in groups)
-    low, high = _percentiles(_line(levels, draws)[0], confidence) if sampled else (math.nan, math.nan)
+    slopes = _resampled_slopes(levels, draws, rng) if sampled else np.empty(0)
+    low, high = _percentiles(slopes, confidence) if sampled else (math.nan, math.nan)
     errors = medians - (value * levels + intercept)
     spread = float(((medians - medians.mean()) ** 2).sum())
     r2 = 1 - float((errors**2).sum()) / spread if spread else math.nan
@@ -241,11 +245,25 @@ def _percentiles(draws: np.ndarray, confidence: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _line(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return slope and intercept of least squares over the last axis of y."""
-    centred = x - x.mean()
-    value = (y * centred).sum(axis=-1) / (centred**2).sum()
-    return value, y.mean(axis=-1) - value * x.mean()
+def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Return slope and intercept of Theil and Sen for different x."""
+    first, second = np.triu_indices(x.size, 1)
+    value = float(np.median((y[second] - y[first]) / (x[second] - x[first])))
+    return value, float(np.median(y - value * x))
+
+
+def _resampled_slopes(x: np.ndarray, draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the slopes through x drawn with replacement, one per row of `draws`, shape (resamples, x).
+
+    Pairs of the same x have no slope; a resample of a single x, which only happens with few x, is left out.
+    """
+    chosen = rng.integers(0, x.size, draws.shape)
+    places, values = x[chosen], np.take_along_axis(draws, chosen, axis=1)
+    first, second = np.triu_indices(x.size, 1)
+    across, up = places[:, second] - places[:, first], values[:, second] - values[:, first]
+    some = (across != 0).any(axis=1)
+    steep = np.divide(up, across, out=np.full(up.shape, np.nan), where=across != 0)
+    return np.nanmedian(steep[some], axis=1)
 
 
 def _verdict(interval: Interval, noise: float, equal_within: float) -> Verdict:

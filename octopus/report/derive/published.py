@@ -14,6 +14,8 @@ from octopus.report.text import with_unit
 
 # One crop as the paper defines it: 3 channels of 224 x 224 pixels in float32.
 OUTPUT_BYTES = 3 * 224 * 224 * 4
+# A key column for what is printed in words or as a list; it is no part of an id.
+PRINTED = "printed"
 COLUMNS = ("quantity", "value", "low", "high", "unit", "source")
 
 
@@ -55,6 +57,7 @@ def derived_numbers(numbers: Iterable[Number]) -> Iterator[Number]:
         for name, unit, value in (
             ("write_bound", "ms", bound),
             ("times_write_bound", "ratio", (crop.value + normalize.value) / bound),
+            ("share_of_write_bound", "fraction", bound / (crop.value + normalize.value)),
         ):
             key = f"published.derived.jetson-orin-nano.n{match[1]}.{name}"
             note = f"{OUTPUT_BYTES} bytes per crop at {bandwidth.text}"
@@ -64,7 +67,7 @@ def derived_numbers(numbers: Iterable[Number]) -> Iterator[Number]:
 
 
 def _number(path: Path, record: dict[str, str], keys: tuple[str, ...]) -> Number:
-    parts = [f"n{record[key]}" if key == "n" else record[key] for key in keys]
+    parts = [f"n{record[key]}" if key == "n" else record[key] for key in keys if key != PRINTED]
     identifier = ".".join(["published", path.stem, *parts, record["quantity"]])
     value, low, high = (float(record[key]) if record[key] else math.nan for key in ("value", "low", "high"))
     origin = ("published", record.get("machine", ""), "", path.as_posix())
@@ -83,8 +86,11 @@ def _number(path: Path, record: dict[str, str], keys: tuple[str, ...]) -> Number
 
 
 def _text(record: dict[str, str]) -> str:
-    """Show the printed digits: a value, a range, or a one-sided limit."""
+    """Show what is printed: words or a list, a value, a range, or a one-sided limit."""
     low, high = record["low"], record["high"]
+    if printed := record.get(PRINTED):
+        # Words name their unit themselves.
+        return with_unit(printed, record["unit"]) if printed[-1].isdigit() else printed
     if record["value"]:
         digits = record["value"]
     elif low and high:

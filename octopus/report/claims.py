@@ -1,8 +1,9 @@
 """Published claims as rules over numbers, and the verdict that follows: nobody decides one by hand.
 
 A claim of ``config/claims.yaml`` is checked on every machine that has results. Its number may be an id with
-``{run}`` for the scope, or a fraction of two ids. The whole 95 % interval must satisfy the rule: a claim that
-only holds at the lucky end of the interval is not reproduced.
+``{run}`` for the scope, several of them, which must all satisfy the rule, or a fraction of two ids. The whole
+95 % interval must satisfy the rule: a claim that only holds at the lucky end of the interval is not
+reproduced.
 """
 
 from __future__ import annotations
@@ -32,8 +33,11 @@ _FIELDS = {
     "value",
     "tolerance",
     "unit",
+    "why",
 }
-_REQUIRED = _FIELDS - {"divided_by", "tolerance"}
+_REQUIRED = _FIELDS - {"divided_by", "tolerance", "why"}
+# Rules that leave room, whose size needs a reason.
+_WITH_ROOM = ("about", "between")
 
 
 class Judgement(NamedTuple):
@@ -110,6 +114,8 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
                 f"Claim {name} in {path}: operator {claim['operator']!r} must be one of {sorted(OPERATORS)}, "
                 f"needs {claim['needs']!r} one of {NEEDS}."
             )
+        if claim["operator"] in _WITH_ROOM and not claim.get("why"):
+            raise InputError(f"Claim {name} in {path}: its tolerance needs a reason, `why`.")
     names = [claim["id"] for claim in claims]
     if len(set(names)) != len(names):
         raise InputError(
@@ -156,7 +162,13 @@ def _measured_text(claim: dict[str, Any], scope: str, numbers: Numbers, measured
         return "\u2013"
     if "divided_by" in claim:
         return quantity_text(measured.value, claim["unit"])
-    return numbers.text(claim["number"].format(run=scope))
+    return " and ".join(numbers.text(identifier) for identifier in _ids(claim, scope))
+
+
+def _ids(claim: dict[str, Any], scope: str) -> list[str]:
+    """Return the ids of a claim's numbers on one machine."""
+    names = claim["number"] if isinstance(claim["number"], list) else [claim["number"]]
+    return [name.format(run=scope) for name in names]
 
 
 def _about(measured: Measured, claim: dict[str, Any]) -> bool:
@@ -180,16 +192,20 @@ OPERATORS = {
 
 
 def _measure(claim: dict[str, Any], scope: str, numbers: Numbers) -> Measured | None:
-    top = numbers.get(claim["number"].format(run=scope))
-    if top is None:
+    """Return what was measured; of several numbers the ends that hold them all, so that all must satisfy a
+    rule."""
+    known = [numbers.get(identifier) for identifier in _ids(claim, scope)]
+    found = [number for number in known if number is not None]
+    if len(found) < len(known):
         return None
-    ends = [end if math.isfinite(end) else top.value for end in (top.low, top.high)]
+    low = min(number.low if math.isfinite(number.low) else number.value for number in found)
+    high = max(number.high if math.isfinite(number.high) else number.value for number in found)
     if "divided_by" not in claim:
-        return Measured(top.value, *ends, top.dataset)
+        return Measured(found[0].value, low, high, found[0].dataset)
     bottom = numbers.get(claim["divided_by"].format(run=scope))
     if bottom is None:
         return None
-    return Measured(top.value / bottom.value, ends[0] / bottom.value, ends[1] / bottom.value, top.dataset)
+    return Measured(found[0].value / bottom.value, low / bottom.value, high / bottom.value, found[0].dataset)
 
 
 def _verdict(
@@ -201,7 +217,8 @@ def _verdict(
     if claim["needs"] == "gpu" and not is_gpu:
         return "not measurable here", "needs a GPU"
     if measured is None:
-        why = numbers.text(claim["number"].format(run=scope)) or "this run has no such number"
+        absent = next((key for key in _ids(claim, scope) if numbers.get(key) is None), "")
+        why = numbers.text(absent) or "this run has no such number"
         return "not measurable here", why
     if claim["needs"] == "real-data" and measured.dataset.startswith("synthetic-"):
         return "not measurable here", "needs the real VisDrone boxes"

@@ -13,7 +13,7 @@ from octopus.report.numbers import Numbers, make_number
 
 CLAIM = {
     "id": "c", "claim": "…", "source": "P1", "study": "stage_timing", "needs": "any", "number": "{run}.x",
-    "operator": "about", "value": 10, "tolerance": 0.1, "unit": "ms",
+    "operator": "about", "value": 10, "tolerance": 0.1, "unit": "ms", "why": "because",
 }  # fmt: skip
 
 
@@ -74,12 +74,23 @@ def test_a_missing_number_is_not_measurable_here() -> None:
     assert verdict(CLAIM | {"number": "{run}.absent"}, one_number(10, 9, 11)) == "not measurable here"
 
 
+def test_all_of_several_numbers_must_satisfy_the_rule() -> None:
+    origin = ("reference", "m", "visdrone-val", "s")
+    other = make_number("m.y", origin, "", "ms", 20, 19, 21)
+    numbers = Numbers([*one_number(10, 9.5, 10.5), other])
+    both = CLAIM | {"number": ["{run}.x", "{run}.y"], "operator": "at_most"}
+    assert [verdict(both | {"value": most}, numbers) for most in (11, 22)] == ["not reproduced", "reproduced"]
+    (judgement,) = judge(both, numbers)
+    assert judgement.measured == "10.0 ms and 20.0 ms"
+    assert verdict(both | {"number": ["{run}.x", "{run}.z"]}, numbers) == "not measurable here"
+
+
 def test_rules_read_as_a_reader_would_say_them() -> None:
     assert rule_text(CLAIM) == "10 ms ± 10 %"
     assert rule_text(CLAIM | {"operator": "at_most", "value": 0.01, "unit": "fraction"}) == "≤ 1 %"
 
 
-@pytest.mark.parametrize("broken", [{"operator": "roughly"}, {"needs": "luck"}, {"surprise": 1}])
+@pytest.mark.parametrize("broken", [{"operator": "roughly"}, {"needs": "luck"}, {"surprise": 1}, {"why": ""}])
 def test_a_broken_claim_is_refused(tmp_path: Path, broken: dict) -> None:
     import yaml
 

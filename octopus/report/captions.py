@@ -5,7 +5,6 @@ from __future__ import annotations
 from octopus.report.labels import WORKLOADS
 from octopus.report.numbers import Numbers
 from octopus.report.runs import HERE
-from octopus.report.text import quantity_text
 
 # From this share on, launches take most of a time.
 LAUNCH_BOUND_SHARE = 0.5
@@ -24,6 +23,11 @@ def scope_title(numbers: Numbers, scope: str, study: str) -> str:
     dataset = numbers.text(f"{scope}.{study}.dataset")
     day = numbers.text(f"{scope}.{study}.measured_on")
     return ", ".join(part for part in (scope_name(numbers, scope), dataset, day) if part)
+
+
+def generated_boxes(numbers: Numbers) -> str:
+    """Say what the generated distributions are: synthetic boxes, and on which pixels."""
+    return numbers.text("shown.distribution.generated")
 
 
 def is_synthetic(numbers: Numbers, study: str) -> bool:
@@ -64,4 +68,11 @@ def bound_text(numbers: Numbers, key: str) -> str:
         return ""
     if is_launch_bound(numbers, key):
         return "launch-bound"
-    return f"{number.text} ({quantity_text(1 / number.value, 'fraction')})"
+    share = numbers.text(f"{key}.share_of_write-bound")
+    return f"{number.text} ({share})"
+
+
+def within_cache(numbers: Numbers, key: str) -> bool:
+    """Say whether the write bound that a kernel is compared with fills its output partly within a cache."""
+    parts = key.split(".")
+    return numbers.text(".".join([*parts[:4], "write-bound", *parts[5:], "within_cache"])) == "yes"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from synthetic_runs import CPU_LAUNCH_US, GPU_LAUNCH_US, LAWS, PUBLISHED
 from octopus.errors import InputError
 from octopus.measure.rows import read_rows
 from octopus.report.captions import bound_text, is_launch_bound
+from octopus.report.derive.machines import fact
 from octopus.report.numbers import Numbers, build_numbers, make_number
 
 GPU = "pretended-gpu.stage_timing.visdrone.n1000"
@@ -96,6 +99,42 @@ def test_time_over_bound_time_and_the_share_of_the_bound(numbers: Numbers) -> No
     times = numbers.value(f"{key}.times_write-bound")
     assert times == pytest.approx(LAWS["gpu"]["published"][0] * 1000 / 0.131 + 0.1 / 0.131, rel=0.02)
     assert bound_text(numbers, key).endswith(f"({100 / times:.2f} %)")
+    assert numbers.value(f"{key}.share_of_write-bound") == pytest.approx(1 / times)
+
+
+def test_the_write_rate_tells_what_stays_within_a_cache(
+    make_numbers: Callable, runs: Path, tmp_path: Path
+) -> None:
+    """Filling the output in a third of the time that the write limit allows can't be memory traffic."""
+    folder = shutil.copytree(runs / "reference" / "pretended-cpu", tmp_path / "quick-cpu")
+    rows = read_rows(folder / "stage_timing.csv")
+    rows.loc[(rows["method"] == "write-bound") & (rows["n"] == 100), "value"] *= 0.2
+    rows.to_csv(folder / "stage_timing.csv", index=False)
+    found = make_numbers(folder, None)
+    key = "here.stage_timing.visdrone.n{}.write-bound.crop_resize_normalize.host"
+    assert found.value(f"{key.format(100)}.write_rate") == pytest.approx(
+        3 * 224 * 224 * 4 / 0.05 / 1e6 / 0.2, rel=0.03
+    )
+    assert [found.text(f"{key.format(n)}.within_cache") for n in (100, 1000)] == ["yes", "no"]
+    assert "n = 100." in found.text("shown.stage_timing.within_cache")
+
+
+def test_frames_differ_only_where_their_spread_is_above_the_noise(numbers: Numbers) -> None:
+    """The pretended frames slow down by 0.4 % each: a standard deviation of 1.2 %, above a floor below 0.5 %."""
+    prefix = "gpu.distribution.temporal.n1000.octopus"
+    spread = numbers[f"{prefix}.frame_time.host.spread"]
+    assert spread.value == pytest.approx(0.0119, rel=0.15)
+    assert spread.low <= spread.value <= spread.high
+    floor = numbers.value(f"{prefix}.end_to_end.host.noise_floor")
+    expected = "above the noise" if spread.low > floor else "not distinguishable from noise"
+    assert (
+        floor < 0.005
+        and numbers.text(f"{prefix}.frame_time.host.spread_verdict") == expected == "above the noise"
+    )
+
+
+def test_a_kernel_version_is_major_and_minor() -> None:
+    assert fact({"os": "Debian 12, Linux 6.18.44-fc-v669"}, "os") == "Debian 12, Linux 6.18"
 
 
 def test_an_unavailable_row_stays_visible(numbers: Numbers) -> None:

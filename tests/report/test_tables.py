@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from octopus.report.captions import within_cache
 from octopus.report.numbers import Numbers, make_number
 from octopus.report.tables import NAMES, cells
 from octopus.report.tables.writers import Table, latex, markdown, typst
@@ -32,7 +33,9 @@ def test_stage_table_shows_published_beside_measured(full: Path) -> None:
     table = lines(full, "stage_timing")
     assert table[0][2] == "Jetson Orin Nano, as published"
     assert table[6][:3] == ["Crop and resize", "Published", "172.165 ms"]
-    assert any("unavailable" in row for row in table)
+    assert any("unavailable (a)" in row for row in table)
+    caption = (full / "tables" / "stage_timing.md").read_text(encoding="utf-8").partition("\n")[0]
+    assert caption.endswith("(a) the CPU reads the boxes where they are.")
 
 
 def test_a_ratio_shows_its_verdict_and_the_noise_floor(full: Path, numbers: Numbers) -> None:
@@ -83,6 +86,19 @@ def test_each_share_belongs_to_its_own_saving(full: Path, numbers: Numbers) -> N
     for row, name in ((published, "launches"), (fused, "launches-fused")):
         key = f"gpu.stage_timing.visdrone.n1000.saving.{name}"
         assert row[5] == numbers.text(key) and row[4] == numbers.text(f"{key}.expected")
+
+
+def test_a_bound_within_the_cache_is_marked_by_rule(full: Path, numbers: Numbers) -> None:
+    """The pretended CPU fills 12 GB/s and writes 15; the pretended GPU as fast as its limit."""
+    assert cells.WITHIN_CACHE not in "".join(map("".join, lines(full, "limits")))
+    key = "m.stage_timing.visdrone.n100.{}.crop_resize_normalize.host"
+    origin = ("reference", "m", "visdrone-val", "s")
+    rule = make_number(f"{key.format('write-bound')}.within_cache", origin, "", "text", math.nan, text="yes")
+    assert within_cache(Numbers([rule]), key.format("octopus"))
+    assert (
+        numbers.text("gpu.stage_timing.visdrone.n100.write-bound.crop_resize_normalize.device.within_cache")
+        == "no"
+    )
 
 
 def test_padding_table_gives_a_verdict(full: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from octopus.report.derive.comparisons import comparisons
 from octopus.report.derive.distribution import distribution_numbers
-from octopus.report.derive.machines import aliases, machine_facts, shown_runs
+from octopus.report.derive.machines import aliases, cached_bounds, machine_facts, shown_runs
 from octopus.report.derive.medians import medians
 from octopus.report.derive.stage_timing import stage_timing_numbers
 from octopus.report.numbers import Number
@@ -24,11 +24,14 @@ EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
 
 def derive_all(runs: list[Run]) -> Iterator[Number]:
     """Yield every number of the runs, study by study, then the facts about machines and runs."""
+    derived: list[Number] = []
     for run in runs:
         yield from medians(run)
         yield from comparisons(run)
-        if run.study in EXTRAS:
-            yield from EXTRAS[run.study](run)
+        extra = list(EXTRAS[run.study](run)) if run.study in EXTRAS else []
+        derived += extra
+        yield from extra
     yield from machine_facts(runs)
     yield from shown_runs(runs)
+    yield from cached_bounds(runs, derived)
     yield from aliases(runs)

@@ -33,7 +33,7 @@ def comparisons(run: Run) -> Iterator[Number]:
             yield from _pair(run, group, table, method, other)
         for method in (SUBJECT, PUBLISHED_PAIR[0]):
             if {method, BOUND} <= set(table.columns):
-                yield _times_bound(run, group, table, method)
+                yield from _times_bound(run, group, table, method)
 
 
 def _pairs(table: pd.DataFrame) -> list[tuple[str, str]]:
@@ -84,8 +84,12 @@ def _pair(run: Run, group: Group, table: pd.DataFrame, method: str, other: str) 
     )
 
 
-def _times_bound(run: Run, group: Group, table: pd.DataFrame, method: str) -> Number:
-    """Return time / time to write the output; its inverse is the share of the write bound."""
+def _times_bound(run: Run, group: Group, table: pd.DataFrame, method: str) -> Iterator[Number]:
+    """Yield time / time to write the output, and its inverse, the share of the write bound."""
     ratio = ratio_interval(table[method], table[BOUND])
-    where = (f"{group.prefix(run, method)}.times_{BOUND}", origin(run, group.dataset), group.selector(method))
-    return make_number(*where, "ratio", *ratio[:3], note="median of per-block ratios")
+    prefix, rest = group.prefix(run, method), (origin(run, group.dataset), group.selector(method))
+    yield make_number(
+        f"{prefix}.times_{BOUND}", *rest, "ratio", *ratio[:3], note="median of per-block ratios"
+    )
+    share = (1 / ratio.value, 1 / ratio.high, 1 / ratio.low)
+    yield make_number(f"{prefix}.share_of_{BOUND}", *rest, "fraction", *share, note=f"1 / times_{BOUND}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,12 +28,20 @@ FACTS = {
 }
 
 
+# A kernel's build name says nothing to a reader; major and minor version do.
+_KERNEL = re.compile(r"(Linux \d+\.\d+)\S*")
+
+_CACHED = re.compile(
+    r"([^.]+)\.stage_timing\.visdrone\.n(\d+)\.write-bound\.crop_resize_normalize\.(?:device|host)\.within_cache"
+)
+
+
 def fact(provenance: dict[str, Any], path: str) -> str:
     """Return what provenance has under a dotted path, empty where it has nothing."""
     value: Any = provenance
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
-    return "" if value is None else str(value)
+    return "" if value is None else _KERNEL.sub(r"\1", str(value))
 
 
 def machine_facts(runs: list[Run]) -> Iterator[Number]:
@@ -78,6 +87,31 @@ def shown_runs(runs: list[Run]) -> Iterator[Number]:
             for run in chosen
         ]
         yield _text(chosen[0], f"shown.{study}", "; ".join(parts))
+        if study == "distribution":
+            yield _text(chosen[0], f"shown.{study}.generated", _generated(chosen))
+
+
+def _generated(runs: list[Run]) -> str:
+    """Say on which pixels the generated boxes lie: those of each run's own frame."""
+    stand_ins = [run for run in runs if any("synthetic-" in name for name in run.datasets)]
+    if len(stand_ins) == len(runs):
+        return "synthetic boxes on synthetic pixels"
+    others = " and ".join(device_name(run) for run in stand_ins)
+    return "synthetic boxes on VisDrone pixels" + (f", on {others} on synthetic ones" if others else "")
+
+
+def cached_bounds(runs: list[Run], numbers: list[Number]) -> Iterator[Number]:
+    """Yield a sentence that names where the write bound stays within a cache; absent without the stage timings."""
+    chosen = {run.scope: run for run in runs if run.study == "stage_timing"}
+    found = [
+        f"{device_name(chosen[match[1]])} at n = {match[2]}"
+        for number in numbers
+        if (match := _CACHED.fullmatch(number.id)) and number.text == "yes"
+    ]
+    where = " and ".join(dict.fromkeys(found))
+    text = f"Partly within the cache, so no memory bound: write bound on {where}." if found else ""
+    for run in list(chosen.values())[:1]:
+        yield _text(run, "shown.stage_timing.within_cache", text)
 
 
 def aliases(runs: list[Run]) -> Iterator[Number]:

@@ -20,12 +20,14 @@ _PER_OBJECT = ("end_to_end", "build_metadata", "crop_resize_normalize")
 
 
 def medians(run: Run) -> Iterator[Number]:
-    """Yield the median of every method in every group, and its value per object where that is of use."""
+    """Yield the median of every method in every group, its value per object where that is of use, and the blocks
+    that the run discarded."""
     for group, rows in groups(run):
         if group.quantity in _INDEXED:
             continue
         for method, chosen in rows.groupby("method", sort=False):
             yield from _median(run, group, str(method), chosen)
+    yield from _discarded(run)
 
 
 def _median(run: Run, group: Group, method: str, rows: pd.DataFrame) -> Iterator[Number]:
@@ -41,3 +43,22 @@ def _median(run: Run, group: Group, method: str, rows: pd.DataFrame) -> Iterator
     if first["unit"] == "ms" and group.n > 0 and group.quantity in _PER_OBJECT:
         per_object = [1000 * end / group.n for end in middle[:3]]
         yield make_number(f"{where[0]}.per_object", *where[1:], "us", *per_object, note="median / n")
+
+
+def _discarded(run: Run) -> Iterator[Number]:
+    """Yield how many blocks a whole run discarded, or why that can't be known."""
+    rows = run.rows[run.rows["quantity"] == "discarded_blocks"]
+    if rows.empty:
+        return
+    known = rows[rows["value"].notna()]
+    where = (
+        f"{run.scope}.{run.study}.discarded_blocks",
+        origin(run, "n/a"),
+        "quantity=discarded_blocks, all groups",
+    )
+    if known.empty:
+        why = str(rows["answer"].iloc[0])
+        yield make_number(*where, "count", float("nan"), text=why, note=why)
+        return
+    note = "sum over groups" if len(known) == len(rows) else f"sum over {len(known)} of {len(rows)} groups"
+    yield make_number(*where, "count", float(known["value"].sum()), note=note)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from octopus.measure.statistics import Interval, Slope, median_interval, slope
+from octopus.report.derive.published import OUTPUT_BYTES
 from octopus.report.derive.samples import Group, blocks, groups, origin
 from octopus.report.numbers import Number, make_number
 from octopus.report.runs import Run
@@ -40,6 +41,8 @@ SAVINGS = (
     Saving("fusion", "published", "octopus"),
     Saving("total", "n-launches", "octopus"),
 )
+# Filling an output faster than this multiple of the measured write limit stays partly within a cache.
+CACHE_MARGIN = 1.2
 # Launches of one run end to end: (method, launches per object, launches besides, who makes them).
 _RUN_LAUNCHES = (
     ("n-launches", 2, 0, "numba-dispatch"),
@@ -59,6 +62,7 @@ def stage_timing_numbers(run: Run) -> Iterator[Number]:
     yield from _launch_shares(run, slopes)
     yield from _metadata_overhead(run)
     yield from _largest_buffer(run)
+    yield from _write_rates(run)
 
 
 def _slopes(run: Run) -> Iterator[tuple[str, Slope]]:
@@ -72,7 +76,13 @@ def _slope_numbers(run: Run, method: str, fit: Slope) -> Iterator[Number]:
     prefix = f"{run.scope}.{run.study}.launch-overhead.{method}"
     rest = (origin(run, "n/a"), f"quantity=launch_series, method={method}, all n")
     yield make_number(
-        f"{prefix}.slope", *rest, "us", fit.value, fit.low, fit.high, note="line through the medians"
+        f"{prefix}.slope",
+        *rest,
+        "us",
+        fit.value,
+        fit.low,
+        fit.high,
+        note="line of Theil and Sen through the medians",
     )
     yield make_number(f"{prefix}.intercept", *rest, "us", fit.intercept)
     yield make_number(
@@ -167,3 +177,25 @@ def _largest_buffer(run: Run) -> Iterator[Number]:
         selector = f"quantity=bandwidth, method={method}, n={n} (largest buffer)"
         low, high = (end if math.isfinite(end) else math.nan for end in limit[1:3])
         yield make_number(identifier, origin(run, "n/a"), selector, "GB/s", limit.value, low, high)
+
+
+def _write_rates(run: Run) -> Iterator[Number]:
+    """Yield the rate at which the write bound fills its output, and whether a cache takes part of it."""
+    limits = run.rows[(run.rows["quantity"] == "bandwidth") & (run.rows["method"] == "write")]
+    limits = limits[limits["value"].notna()]
+    if limits.empty:
+        return
+    limit = limits.loc[limits["n"] == limits["n"].max(), "value"].median()
+    for group, rows in groups(run, quantity="crop_resize_normalize", method="write-bound"):
+        times = rows["value"].dropna().to_numpy()
+        if not times.size:
+            continue
+        rate = [OUTPUT_BYTES * group.n / time / 1e6 for time in median_interval(times)[:3]]
+        prefix = group.prefix(run, "write-bound")
+        rest = (origin(run, group.dataset), group.selector("write-bound"))
+        yield make_number(
+            f"{prefix}.write_rate", *rest, "GB/s", rate[0], rate[2], rate[1], note="output / time"
+        )
+        cached = "yes" if rate[0] > CACHE_MARGIN * limit else "no"
+        note = f"yes: the write rate exceeds {CACHE_MARGIN} x the measured write limit"
+        yield make_number(f"{prefix}.within_cache", *rest, "text", math.nan, text=cached, note=note)

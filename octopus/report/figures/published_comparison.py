@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from octopus.report.captions import counts, kernel_layer, scope_name
 from octopus.report.figures import style
 from octopus.report.labels import PUBLISHED_MACHINES, QUANTITIES
-from octopus.report.numbers import Numbers
-from octopus.report.text import quantity_text, with_unit
+from octopus.report.numbers import Number, Numbers
 
 STUDY = "stage_timing"
 JETSON_LABEL = "Jetson Orin Nano, published"
@@ -27,6 +26,8 @@ _STAGES = (
     ("end_to_end", "n-launches", "End to end, N launches"),
     ("end_to_end", "octopus", "End to end, Octopus"),
 )
+_HOLLOW = {"facecolor": "white"}
+_HATCHED = {"facecolor": style.LIGHT, "hatch": "/////"}
 
 
 class Look(NamedTuple):
@@ -39,7 +40,8 @@ class Look(NamedTuple):
 
 
 def figure(numbers: Numbers) -> Figure:
-    """Draw four panels; hollow marks are published, filled ones measured."""
+    """Draw four panels; hollow marks are published, filled ones measured, hatched ones the published kernels
+    measured here."""
     looks = [
         Look(scope, scope_name(numbers, scope), marker, color)
         for scope, marker, color in zip(
@@ -103,14 +105,13 @@ def _speedups(axis: Axes, numbers: Numbers, looks: list[Look]) -> None:
 
 def _bound(axis: Axes, numbers: Numbers, looks: list[Look]) -> None:
     bars = list(_bound_bars(numbers, looks))
-    for position, (_, value, color, filled) in enumerate(bars):
-        axis.barh(position, value, color=color if filled else "white", edgecolor=color, height=0.6)
-        share = quantity_text(1 / value, "fraction")
-        _note(axis, value, position, f"{with_unit(f'{value:.3g}', 'ratio')}, {share}")
+    for position, (_, times, share, look) in enumerate(bars):
+        axis.barh(position, times.value, height=0.6, **look)
+        _note(axis, times.value, position, f"{times.text}, {share}")
     axis.set_yticks(range(len(bars)), [name for name, *_ in bars], fontsize=5.8)
     axis.invert_yaxis()
     axis.set(xscale="log", xlabel="Kernel time / bound time, and share of the write bound")
-    axis.set_xlim(1, max(value for _, value, *_ in bars) * 6)
+    axis.set_xlim(1, max(times.value for _, times, *_ in bars) * 6)
     style.plain_log(axis.xaxis)
     axis.grid(axis="y", visible=False)
     axis.set_title(f"Distance from the write bound, {_N} boxes")
@@ -121,15 +122,20 @@ def _note(axis: Axes, value: float, position: int, text: str) -> None:
     axis.annotate(text, (value, position), (3, 0), textcoords="offset points", va="center", fontsize=6)
 
 
-def _bound_bars(numbers: Numbers, looks: list[Look]) -> Iterator[tuple[str, float, str, bool]]:
-    published = numbers.value(f"published.derived.jetson-orin-nano.n{_N}.times_write_bound")
-    yield "Jetson, published", published, style.BLACK, False
+def _bound_bars(numbers: Numbers, looks: list[Look]) -> Iterator[tuple[str, Number, str, dict[str, object]]]:
+    """Yield label, time / bound time, share of the bound and look of each bar."""
+    key = f"published.derived.jetson-orin-nano.n{_N}"
+    share = numbers.text(f"{key}.share_of_write_bound")
+    yield JETSON_LABEL, numbers[f"{key}.times_write_bound"], share, _HOLLOW | {"edgecolor": style.BLACK}
     for look in looks:
-        kernels = f"{look.scope}.{STUDY}.visdrone.n{_N}.{{}}.crop_resize_normalize.{kernel_layer(numbers, look.scope)}"
-        for method, name, filled in (("published", "published", False), ("octopus", "Octopus", True)):
-            times = numbers.get(f"{kernels.format(method)}.times_write-bound")
-            if times:
-                yield f"{look.label}, {name}", times.value, look.color, filled
+        layer = kernel_layer(numbers, look.scope)
+        for method, name in (("published", "published kernels,\nmeasured here"), ("octopus", "Octopus")):
+            key = f"{look.scope}.{STUDY}.visdrone.n{_N}.{method}.crop_resize_normalize.{layer}"
+            filled = {"facecolor": look.color, "edgecolor": look.color}
+            hatched = _HATCHED | {"edgecolor": look.color}
+            if times := numbers.get(f"{key}.times_write-bound"):
+                share = numbers.text(f"{key}.share_of_write-bound")
+                yield f"{look.label}: {name}", times, share, hatched if method == "published" else filled
 
 
 def _bandwidth(axis: Axes, numbers: Numbers, looks: list[Look]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from octopus.report.captions import kernel_layer, scope_name, workloads
+from octopus.report.captions import generated_boxes, kernel_layer, scope_name, workloads
 from octopus.report.figures import style
 from octopus.report.labels import SHORT_METHODS, WORKLOADS, human
 from octopus.report.numbers import Number, Numbers
@@ -64,6 +64,7 @@ def _sizes(axis: Axes, numbers: Numbers, scopes: list[str]) -> None:
     axis.set_xticks([16, 32, 64, 128, 256, 512])
     axis.set_xticks([], minor=True)
     axis.set_title("Sizes")
+    axis.figure.suptitle(f"(synthetic): {generated_boxes(numbers)}", fontsize=7, x=0.99, ha="right")
     axis.figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=7)
 
 
@@ -90,7 +91,7 @@ def _waste(axis: Axes, numbers: Numbers, scopes: list[str]) -> None:
         published = numbers.text(f"published.padding_waste.{workload}.n1000.padding_waste")
         text = number.text + (f"\n(published {published})" if published else "")
         axis.annotate(text, (padded, position), (3, 0), textcoords="offset points", va="center", fontsize=6.5)
-    axis.set_yticks(range(len(shown)), [human(WORKLOADS, workload) for workload, _ in shown])
+    axis.set_yticks(range(len(shown)), [_label(workload, number) for workload, number in shown])
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)
     axis.set_xlim(0, axis.get_xlim()[1] * 1.25)
@@ -117,7 +118,7 @@ def _speed(axis: Axes, numbers: Numbers, scope: str) -> None:
         )
     for position, prefix in enumerate(shown.values()):
         _bound_note(axis, numbers, f"{prefix}.octopus.crop_resize_normalize.{layer}", position)
-    axis.set_yticks(range(len(shown)), [human(WORKLOADS, workload) for workload in shown])
+    axis.set_yticks(range(len(shown)), [_label(*pair) for pair in _workloads(numbers, scope)])
     axis.set_ylim(
         len(shown) - 0.5, -0.5
     )  # the axis is shared, so inverting it in each panel would undo itself

@@ -7,10 +7,9 @@ import textwrap
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from octopus.report.captions import scope_name, workloads
+from octopus.report.captions import generated_boxes, scope_name, workloads
 from octopus.report.figures import style
 from octopus.report.numbers import Number, Numbers
-from octopus.report.text import quantity_text
 
 STUDY = "distribution"
 
@@ -24,6 +23,7 @@ def figure(numbers: Numbers) -> Figure:
     for index, scope in enumerate(scopes):
         _line(axis, numbers, scope, index, len(scopes))
     axis.set(xlabel="Frame", ylabel="Difference from\nthe mean frame (%)")
+    axis.set_title(textwrap.fill(f"Temporal: {generated_boxes(numbers)}", 48), fontsize=7)
     style.bottom_legend([axis], 1, fontsize=6.5)
     return result
 
@@ -34,17 +34,19 @@ def _frames(numbers: Numbers, scope: str) -> list[tuple[int, Number]]:
 
 
 def _line(axis: Axes, numbers: Numbers, scope: str, index: int, machines: int) -> None:
-    """Draw one machine, a little beside the others; its label names the mean and how far a frame differs from
-    itself."""
+    """Draw one machine, a little beside the others; its label names the mean of the frames, their spread, and how
+    far a frame differs from itself."""
     frames = _frames(numbers, scope)
     measured = [number for _, number in frames]
-    mean = sum(number.value for number in measured) / len(frames)
-    noise = numbers.get(f"{workloads(numbers, scope)['temporal']}.octopus.end_to_end.host.noise_floor")
-    facts = [quantity_text(mean, "ms")] + ([f"noise floor {noise.text}"] if noise else [])
+    prefix = f"{workloads(numbers, scope)['temporal']}.octopus"
+    mean, spread = numbers[f"{prefix}.frame_time.host.mean"], numbers[f"{prefix}.frame_time.host.spread"]
+    noise = numbers.get(f"{prefix}.end_to_end.host.noise_floor")
+    facts = [f"mean {mean.text}", f"spread {spread.text}"] + ([f"noise floor {noise.text}"] if noise else [])
+    facts = [fact.replace(" ", "\u00a0") for fact in facts]
     axis.errorbar(
         [frame + 0.12 * (index - (machines - 1) / 2) for frame, _ in frames],
-        [100 * (number.value / mean - 1) for number in measured],
-        yerr=style.errors(measured, 100 / mean),
+        [100 * (number.value / mean.value - 1) for number in measured],
+        yerr=style.errors(measured, 100 / mean.value),
         fmt=f"{style.MACHINE_MARKERS[index]}-",
         color=style.MACHINE_COLORS[index],
         markersize=3.5,

@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 from octopus.report.captions import is_launch_bound
+from octopus.report.derive.stage_timing import CACHE_MARGIN
 from octopus.report.numbers import Number, Numbers
 from octopus.report.tables.writers import MISSING
 from octopus.report.text import significant, with_unit
 
 DIFFERENT = "\u2020"
 LAUNCH_BOUND = "\u2021"
+WITHIN_CACHE = "\u00a7"
 # A median that is known less well than this shows its interval.
 WIDE = 0.05
 DIFFERENT_NOTE = f"{DIFFERENT}: the answer differs from the reference"
+WITHIN_CACHE_NOTE = (
+    f"{WITHIN_CACHE}: within the cache, the output is filled at more than {CACHE_MARGIN:g} times the measured write "
+    "limit, so this is no multiple of a memory bound"
+)
 LAUNCH_BOUND_NOTE = f"{LAUNCH_BOUND}: launch-bound, launches alone take at least half of the time"
 WIDE_NOTE = "an interval of 95 % is shown where it is wider than ±5 %"
 RATIO_NOTE = (
     f"Beside each ratio the verdict, and in brackets the noise floor ({MISSING}: too few blocks for one)"
 )
+
+
+class Reasons:
+    """Collects why cells have no number, and letters them for a note below the table."""
+
+    def __init__(self) -> None:
+        self._letters: dict[str, str] = {}
+
+    def cell(self, note: str) -> str:
+        """Return a cell for an ``unavailable: why`` note."""
+        why = note.partition(":")[2].strip() or "no reason given"
+        letter = self._letters.setdefault(why, chr(ord("a") + len(self._letters)))
+        return f"unavailable ({letter})"
+
+    @property
+    def note(self) -> str:
+        """The reasons as sentences of a caption; empty where every cell has a number."""
+        return "".join(f" ({letter}) {why}." for why, letter in self._letters.items())
 
 
 def text_cell(numbers: Numbers, key: str) -> str:
@@ -25,11 +49,11 @@ def text_cell(numbers: Numbers, key: str) -> str:
     return number.text if number else MISSING
 
 
-def time_cell(numbers: Numbers, key: str) -> str:
+def time_cell(numbers: Numbers, key: str, reasons: Reasons | None = None) -> str:
     """Return a time, with its interval where that is wide and a mark where launches take most of it."""
     text = numbers.text(key, MISSING)
     if text.startswith("unavailable"):
-        return "unavailable"
+        return reasons.cell(text) if reasons else "unavailable"
     number = numbers.get(key)
     if number is not None and is_wide(number):
         text = with_interval(number)

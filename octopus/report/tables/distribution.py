@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octopus.report.captions import bound_text, kernel_layer, scope_title, workloads
+from octopus.report.captions import bound_text, generated_boxes, kernel_layer, scope_title, workloads
 from octopus.report.labels import WORKLOADS, human
 from octopus.report.numbers import Number, Numbers
 from octopus.report.tables import cells
@@ -23,7 +23,8 @@ def padding_waste(numbers: Numbers) -> Table:
         rows += [_padding_row(numbers, prefix, workload) for workload, prefix in found.items()]
     caption = (
         "Bytes of all boxes (1000, as published) as uint8 with three channels, stored as they are / padded to the "
-        "largest, and the share that padding wastes. Identical: every published digit agrees."
+        "largest, and the share that padding wastes. Identical: every published digit agrees. "
+        f"{numbers.text(f'shown.{STUDY}')}."
     )
     header = ["Sizes", "Computed", "Published", "Verdict"]
     return Table("padding_waste", caption, header, rows, text_columns=(0, 3))
@@ -86,7 +87,7 @@ def speed(numbers: Numbers) -> Table:
     caption = (
         "Speed by size distribution, n = 1000: time of the kernels (crop, resize, normalise), speed-up over the "
         "published ones, kernel time / bound time with the share of the write bound, and end to end. "
-        f"{cells.RATIO_NOTE}; {cells.WIDE_NOTE}. {cells.DIFFERENT_NOTE}."
+        f"{cells.RATIO_NOTE}; {cells.WIDE_NOTE}. {cells.DIFFERENT_NOTE}. (synthetic): {generated_boxes(numbers)}."
     )
     header = ["Sizes", "Octopus", f"Published {cells.DIFFERENT}", "Speed-up", "Time / bound", "End to end"]
     return Table("distribution_speed", caption, header, rows)

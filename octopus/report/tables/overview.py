@@ -19,6 +19,7 @@ _FACTS = {
     "Python, Numba, numba-cuda": ("machine.python", "machine.numba", "machine.numba_cuda"),
     "Data set": ("stage_timing.dataset",),
     "Measured on, commit": ("stage_timing.measured_on", "stage_timing.commit"),
+    "Discarded blocks": ("stage_timing.discarded_blocks", "distribution.discarded_blocks"),
 }
 
 
@@ -28,7 +29,10 @@ def machines(numbers: Numbers) -> Table:
     rows = [[name, *(_facts(numbers, scope, keys) for scope in scopes)] for name, keys in _FACTS.items()]
     known = [row for row in rows if any(cell != MISSING for cell in row[1:])]
     header = ["", *(scope_name(numbers, scope) for scope in scopes)]
-    caption = "Machines, data and commits of the runs shown."
+    caption = (
+        "Machines, data and commits of the runs shown. Discarded blocks: those of the two studies during which the "
+        "device reported throttling."
+    )
     columns = tuple(range(len(header)))
     widths = ("auto", *("1fr" for _ in scopes))
     return Table("machines", caption, header, known, text_columns=columns, widths=widths)
@@ -36,7 +40,8 @@ def machines(numbers: Numbers) -> Table:
 
 def _facts(numbers: Numbers, scope: str, keys: tuple[str, ...]) -> str:
     found = (numbers.text(f"{scope}.{key}") for key in keys)
-    return ", ".join(machine_name(text) for text in found if text) or MISSING
+    shown = [machine_name(text).replace("unavailable: ", "") for text in found if text]
+    return ", ".join(dict.fromkeys(shown) if "discarded_blocks" in keys[0] else shown) or MISSING
 
 
 def claims(numbers: Numbers, judgements: list[Judgement]) -> Table:
@@ -53,7 +58,7 @@ def claims(numbers: Numbers, judgements: list[Judgement]) -> Table:
     caption = (
         "Published claims of the two studies and the verdict of a fixed rule; the sample is that of 1000 VisDrone "
         f"boxes. The whole 95 % interval must satisfy the rule. {MISSING}: not measurable on this machine, with "
-        "what it would need."
+        f"what it would need. {numbers.text('shown.stage_timing')}."
     )
     columns = tuple(range(len(header)))
     widths = ("1.9fr", "auto", *("1fr" for _ in scopes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from octopus.report.captions import bound_text, counts, kernel_layer, scope_title
+from octopus.report.captions import bound_text, counts, kernel_layer, scope_title, within_cache
 from octopus.report.derive.stage_timing import SAVINGS
 from octopus.report.labels import METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, human
 from octopus.report.numbers import Numbers
@@ -48,18 +48,19 @@ _MEMORY = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "me
 def stages(numbers: Numbers) -> Table:
     """Every stage at 1000 boxes: the published Jetson values beside each machine."""
     sources = [PUBLISHED, *numbers.scopes(STUDY)]
+    reasons = cells.Reasons()
     rows: list[list[str] | str] = []
     for quantity, method in _STAGES:
         ids = [_stage_id(numbers, scope, method, quantity) for scope in sources]
-        rows += _row(numbers, human(QUANTITIES, quantity), human(SHORT_METHODS, method), ids)
+        rows += _row(numbers, human(QUANTITIES, quantity), human(SHORT_METHODS, method), ids, reasons)
     for method in _ONE_THREAD:
         ids = [f"{scope}.{STUDY}.visdrone-1thread.n{_N}.{method}.end_to_end.host" for scope in sources]
-        rows += _row(numbers, "End to end, one thread", human(SHORT_METHODS, method), ids)
+        rows += _row(numbers, "End to end, one thread", human(SHORT_METHODS, method), ids, reasons)
     caption = (
         f"Stages at n = {_N}, published beside measured: medians over blocks; {cells.WIDE_NOTE}. Kernels are "
         "timed by device events with a cold L2 cache on GPUs, everything else by the host clock. "
         f"{cells.DIFFERENT_NOTE}; the published kernels round to uint8 between their two passes. "
-        f"{cells.LAUNCH_BOUND_NOTE}."
+        f"{cells.LAUNCH_BOUND_NOTE}.{reasons.note}"
     )
     header = ["Stage", "Method", JETSON, *(scope_title(numbers, scope, STUDY) for scope in sources[1:])]
     widths = ("auto", "auto", *("1fr" for _ in sources))
@@ -73,9 +74,11 @@ def _stage_id(numbers: Numbers, scope: str, method: str, quantity: str) -> str:
     return f"{scope}.{STUDY}.visdrone.n{_N}.{method}.{quantity}.{layer}"
 
 
-def _row(numbers: Numbers, first: str, second: str, ids: list[str]) -> list[list[str]]:
+def _row(
+    numbers: Numbers, first: str, second: str, ids: list[str], reasons: cells.Reasons
+) -> list[list[str]]:
     """Return one row of times, none when no cell has anything to say; a method that can't run says so."""
-    shown = [cells.time_cell(numbers, key) for key in ids]
+    shown = [cells.time_cell(numbers, key, reasons) for key in ids]
     if all(cell == MISSING for cell in shown):
         return []
     differs = any(key in numbers and numbers[key].note.startswith("different") for key in ids)
@@ -129,33 +132,45 @@ def limits(numbers: Numbers) -> Table:
             cells.text_cell(numbers, f"{scope}.{STUDY}.bandwidth.{kind}")
             for kind in ("write", "read", "copy")
         ]
-        times = [bound_text(numbers, kernel.format(n)) or MISSING for n in shown]
+        times = [_bound_cell(numbers, kernel.format(n)) for n in shown]
         rows.append([scope_title(numbers, scope, STUDY), *bandwidth, *times])
     header = ["Machine", "Write", "Read", "Copy", *(f"n = {n}" for n in shown)]
     caption = (
         "Measured bandwidth limits, and kernel time / bound time of Octopus: a multiple of the time that filling "
-        f"the output takes (1{TIMES} is the write bound), in brackets the share of the bound that it reaches."
+        f"the output takes (1{TIMES} is the write bound), in brackets the share of the bound that it reaches. "
+        f"{cells.WITHIN_CACHE_NOTE}."
     )
     return Table("limits", caption, header, rows)
+
+
+def _bound_cell(numbers: Numbers, key: str) -> str:
+    text = bound_text(numbers, key) or MISSING
+    return f"{text} {cells.WITHIN_CACHE}" if text != MISSING and within_cache(numbers, key) else text
 
 
 def memory(numbers: Numbers) -> Table:
     """The four lines of memory at 1000 boxes."""
     methods = ("octopus", "published", "n-launches")
+    reasons = cells.Reasons()
     rows: list[list[str] | str] = []
     for scope in numbers.scopes(STUDY):
         rows.append(scope_title(numbers, scope, STUDY))
         for line in _MEMORY:
             pattern = rf"{scope}\.{STUDY}\.visdrone\.n\d+\.{{}}\.{line}\.memory"
             found = [numbers.matching(pattern.format(method)) for method in methods]
-            texts = [match[0][1].text.partition(":")[0] if match else MISSING for match in found]
+            texts = [_memory_cell(match[0][1].text, reasons) if match else MISSING for match in found]
             rows.append([human(QUANTITIES, line), *texts])
     caption = (
         "Memory, four lines that mean different things: bytes computed from shapes; peak of the allocator; growth "
-        "of used memory in a fresh process; imports, modules and context."
+        "of used memory in a fresh process; imports, modules and context. On a CPU the frame exists before the "
+        f"growth is counted, so it is smaller than the payload by the frame.{reasons.note}"
     )
     header = ["Line", *(human(SHORT_METHODS, method) for method in methods)]
     return Table("memory", caption, header, rows)
+
+
+def _memory_cell(text: str, reasons: cells.Reasons) -> str:
+    return reasons.cell(text) if text.startswith("unavailable") else text
 
 
 def launch_overhead(numbers: Numbers) -> Table:
@@ -166,7 +181,8 @@ def launch_overhead(numbers: Numbers) -> Table:
         rows += [scope_title(numbers, scope, STUDY), *found] if found else []
     caption = (
         f"What launches explain at n = {_N}. Slope: cost of one launch, from series of 1 to 256 empty kernels with "
-        "the argument lists of the real ones. Expected: slope times launches saved. Share: expected / measured "
+        "the argument lists of the real ones, by the line of Theil and Sen. "
+        "Expected: slope times launches saved. Share: expected / measured "
         "saving, with the ends that both intervals allow."
     )
     header = ["From … to", "Launch", "Slope", "Saved", "Expected", "Measured", "Share"]

@@ -138,6 +138,28 @@ def ratio_interval(
     return median_interval(top / bottom, confidence, seed, resamples)
 
 
+def unpaired_ratio_interval(
+    a: Sequence[float] | np.ndarray,
+    b: Sequence[float] | np.ndarray,
+    confidence: float = 0.95,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> Interval:
+    """Return median(a) / median(b) of samples that share no blocks, each resampled on its own.
+
+    For how a time grows with the work; methods are compared within blocks, by :func:`ratio_interval`.
+    """
+    top, bottom = _samples(a, "a"), _samples(b, "b")
+    if (bottom <= 0).any():
+        raise InputError("A ratio needs positive samples b; a sample is zero or negative.")
+    value, count = float(np.median(top) / np.median(bottom)), min(top.size, bottom.size)
+    if count < 2:
+        return Interval(value, math.nan, math.nan, count)
+    rng = np.random.default_rng(seed)
+    draws = _bootstrap_medians(top, rng, resamples) / _bootstrap_medians(bottom, rng, resamples)
+    return Interval(value, *_percentiles(draws, confidence), count)
+
+
 def noise_floor(a: Sequence[float] | np.ndarray, again: Sequence[float] | np.ndarray) -> float:
     """Return the difference that this set-up reports between a method and itself.
 

@@ -1,9 +1,8 @@
 """Published claims as rules over numbers, and the verdict that follows: nobody decides one by hand.
 
 A claim of ``config/claims.yaml`` is checked on every machine that has results. Its number may be an id with
-``{run}`` for the scope, several of them, which must all satisfy the rule, or a fraction of two ids. The whole
-95 % interval must satisfy the rule: a claim that only holds at the lucky end of the interval is not
-reproduced.
+``{run}`` for the scope, or several of them, which must all satisfy the rule. The whole 95 % interval must
+satisfy it: a claim that only holds at the lucky end of the interval is not reproduced.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from octopus.errors import InputError
 from octopus.measure._files import atomic_text
 from octopus.report.numbers import Numbers
-from octopus.report.text import quantity_text, with_unit
+from octopus.report.text import with_unit
 
 Verdict = Literal["reproduced", "not reproduced", "not measurable here"]
 NEEDS = ("any", "real-data", "gpu", "jetson")
@@ -28,14 +27,13 @@ _FIELDS = {
     "study",
     "needs",
     "number",
-    "divided_by",
     "operator",
     "value",
     "tolerance",
     "unit",
     "why",
 }
-_REQUIRED = _FIELDS - {"divided_by", "tolerance", "why"}
+_REQUIRED = _FIELDS - {"tolerance", "why"}
 # Rules that leave room, whose size needs a reason.
 _WITH_ROOM = ("about", "between")
 
@@ -160,8 +158,6 @@ def _printed(value: float, unit: str) -> str:
 def _measured_text(claim: dict[str, Any], scope: str, numbers: Numbers, measured: Measured | None) -> str:
     if measured is None:
         return "\u2013"
-    if "divided_by" in claim:
-        return quantity_text(measured.value, claim["unit"])
     return " and ".join(numbers.text(identifier) for identifier in _ids(claim, scope))
 
 
@@ -200,12 +196,7 @@ def _measure(claim: dict[str, Any], scope: str, numbers: Numbers) -> Measured | 
         return None
     low = min(number.low if math.isfinite(number.low) else number.value for number in found)
     high = max(number.high if math.isfinite(number.high) else number.value for number in found)
-    if "divided_by" not in claim:
-        return Measured(found[0].value, low, high, found[0].dataset)
-    bottom = numbers.get(claim["divided_by"].format(run=scope))
-    if bottom is None:
-        return None
-    return Measured(found[0].value / bottom.value, low / bottom.value, high / bottom.value, found[0].dataset)
+    return Measured(found[0].value, low, high, found[0].dataset)
 
 
 def _verdict(

@@ -10,6 +10,7 @@ import pytest
 
 from octopus.errors import InputError
 from octopus.measure import compare, median_interval, noise_floor, ratio_interval, slope
+from octopus.measure.statistics import unpaired_ratio_interval
 
 RNG = np.random.default_rng(7)
 LAUNCHES = np.array([1.0, 2, 4, 8, 16, 32, 64, 128, 256])
@@ -120,6 +121,19 @@ def test_two_thousand_resamples_of_two_hundred_blocks_are_quick():
 def test_the_ratio_is_paired_by_block():
     found = ratio_interval([2.0, 20.0, 200.0], [1.0, 10.0, 100.0])
     assert found == (2.0, 2.0, 2.0, 3)
+
+
+def test_coverage_of_the_unpaired_ratio():
+    rng = np.random.default_rng(31)
+    hits = 0
+    for trial in range(300):
+        a, b = 4 * rng.lognormal(sigma=0.1, size=40), rng.lognormal(sigma=0.1, size=60)
+        found = unpaired_ratio_interval(a, b, seed=trial, resamples=500)
+        hits += found.low <= 4 <= found.high
+    assert 0.91 <= hits / 300 <= 0.99
+    assert math.isnan(unpaired_ratio_interval([2.0], [1.0]).low)
+    with pytest.raises(InputError, match="positive"):
+        unpaired_ratio_interval([1.0], [0.0])
 
 
 def test_unpaired_samples_are_refused():

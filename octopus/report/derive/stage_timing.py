@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from octopus.measure.statistics import Interval, Slope, median_interval, slope
+from octopus.measure.statistics import Interval, Slope, median_interval, slope, unpaired_ratio_interval
 from octopus.report.derive.published import OUTPUT_BYTES
 from octopus.report.derive.samples import Group, blocks, groups, origin
 from octopus.report.numbers import Number, make_number
 from octopus.report.runs import Run
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 
@@ -43,6 +44,12 @@ SAVINGS = (
 )
 # Filling an output faster than this multiple of the measured write limit stays partly within a cache.
 CACHE_MARGIN = 1.2
+# What published claims say of growth with the number of boxes: (quantity, from, to).
+_GROWTHS = (
+    ("build_metadata", 500, 2000),
+    ("upload_metadata", 100, 2000),
+    ("speedup_over_n-launches", 100, 1000),
+)
 # Launches of one run end to end: (method, launches per object, launches besides, who makes them).
 _RUN_LAUNCHES = (
     ("n-launches", 2, 0, "numba-dispatch"),
@@ -63,6 +70,7 @@ def stage_timing_numbers(run: Run) -> Iterator[Number]:
     yield from _metadata_overhead(run)
     yield from _largest_buffer(run)
     yield from _write_rates(run)
+    yield from _growths(run)
 
 
 def _slopes(run: Run) -> Iterator[tuple[str, Slope]]:
@@ -190,7 +198,7 @@ def _write_rates(run: Run) -> Iterator[Number]:
         times = rows["value"].dropna().to_numpy()
         if not times.size:
             continue
-        rate = [OUTPUT_BYTES * group.n / time / 1e6 for time in median_interval(times)[:3]]
+        rate = [_output_bytes(run) * group.n / time / 1e6 for time in median_interval(times)[:3]]
         prefix = group.prefix(run, "write-bound")
         rest = (origin(run, group.dataset), group.selector("write-bound"))
         yield make_number(
@@ -199,3 +207,37 @@ def _write_rates(run: Run) -> Iterator[Number]:
         cached = "yes" if rate[0] > CACHE_MARGIN * limit else "no"
         note = f"yes: the write rate exceeds {CACHE_MARGIN} x the measured write limit"
         yield make_number(f"{prefix}.within_cache", *rest, "text", math.nan, text=cached, note=note)
+
+
+def _output_bytes(run: Run) -> int:
+    """Return the bytes of one crop as the run was configured; the published size where nothing is recorded."""
+    values = run.provenance.get("config", {}).get("values", {})
+    size = values.get("crop", {}).get("size")
+    return 3 * 4 * size[0] * size[1] if size else OUTPUT_BYTES
+
+
+def _growths(run: Run) -> Iterator[Number]:
+    """Yield by which factor a value of the published kernels at one number of boxes exceeds that at another."""
+    for quantity, few, many in _GROWTHS:
+        known = dict(_samples_by_count(run, quantity))
+        if few in known and many in known:
+            grown = unpaired_ratio_interval(known[many][1], known[few][1])
+            identifier = f"{run.scope}.{run.study}.visdrone.growth.{quantity}.n{few}.n{many}"
+            rest = (
+                origin(run, known[many][0].dataset),
+                f"method=published, quantity={quantity}, n={many} and n={few}",
+            )
+            note = f"median at n={many} / median at n={few}"
+            yield make_number(identifier, *rest, "ratio", *grown[:3], note=note)
+
+
+def _samples_by_count(run: Run, quantity: str) -> Iterator[tuple[int, tuple[Group, np.ndarray]]]:
+    """Yield the blocks' values of the published kernels at each number of boxes; a speed-up is a ratio per block."""
+    ratio = quantity.startswith("speedup_over_")
+    measured = "end_to_end" if ratio else quantity
+    for group, rows in groups(run, workload="visdrone", quantity=measured, layer="host"):
+        table = blocks(rows)
+        wanted = ["published", *([quantity.removeprefix("speedup_over_")] if ratio else [])]
+        if len(table) and set(wanted) <= set(table.columns):
+            values = table[wanted[-1]] / table["published"] if ratio else table["published"]
+            yield group.n, (group, values.to_numpy())

@@ -254,7 +254,7 @@ class CropPlan:
         """
         pixels = self._check_run_frame(frame)
         described = _boxes_view(boxes)
-        count = self._check_run_boxes(described, pixels)
+        count = self._check_run_boxes(described)
         result = self._own(count) if out is None else out
         target = interop.view(result, "out")
         check_out(self.spec, target, count, self._model.device)
@@ -284,7 +284,7 @@ class CropPlan:
             )
         return pixels
 
-    def _check_run_boxes(self, boxes: ArrayView, frame: ArrayView) -> int:
+    def _check_run_boxes(self, boxes: ArrayView) -> int:
         check_box_shape(boxes.shape, boxes.dtype)
         if boxes.shape[0] > self.max_boxes:
             raise InputError(

@@ -34,11 +34,6 @@ def l2_bytes() -> int:
     return int(current().properties.l2_cache_size)
 
 
-def is_integrated() -> bool:
-    """Whether the GPU shares the host's memory (Jetson)."""
-    return bool(current().properties.integrated)
-
-
 def free_memory() -> int:
     """Free device memory in bytes, after deferred frees are done."""
     synchronize()

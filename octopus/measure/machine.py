@@ -215,7 +215,7 @@ def _or_none(read: Any) -> Any:
     """Call a reading that some systems lack."""
     try:
         return read()
-    except (OSError, AttributeError, NotImplementedError, RuntimeError):
+    except (OSError, AttributeError, RuntimeError):
         return None
 
 

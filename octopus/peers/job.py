@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,16 +75,6 @@ class CropJob:
     def result(self) -> NDArray[np.float32]:
         """The result on the host; a copy only where it is not there already."""
         return self.out.copy_to_host() if self.on_gpu else self.out
-
-
-class Contender(Protocol):
-    """One way to do a job. Preparing it is free; `run` is what is timed."""
-
-    name: str
-
-    def run(self) -> None:
-        """From the boxes on the host to work that is done (CPU) or queued (GPU)."""
-        ...
 
 
 def make_job(

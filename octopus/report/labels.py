@@ -53,13 +53,6 @@ QUANTITIES = {
     "memory_device_delta": "Device delta",
     "memory_fixed": "Fixed",
 }
-LAYERS = {
-    "device": "device, cold L2",
-    "device_hot": "device, hot L2",
-    "host": "host clock",
-    "memory": "memory",
-    "limit": "limit",
-}
 PUBLISHED_MACHINES = {
     "jetson-orin-nano": "Jetson Orin Nano",
     "t4": "T4",

@@ -155,7 +155,7 @@ def make_context(study: str, config: Config, receipt_path: Path) -> Context:
         The data that the receipt names are not there.
     """
     # Waiting threads that spin take the cores from the one that works as soon as anything else runs; on two cores
-    # that made small parallel regions up to 100 times slower. Read when the thread pool starts.
+    # that made small parallel regions tens of times slower. Read when the thread pool starts.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     device = backends.resolve(config.device)
     started = utc_now()

@@ -2,6 +2,8 @@
 
 Versions, from plain to fast. N = 1000 VisDrone boxes to 224 x 224 float32 NCHW write 602 MB and read a 6 MB frame that
 stays in the L2 cache, so the time to write the output is the bound; "share" is bound / time on an H200 with a cold L2.
+The study `stage_timing` measures the first and the last version; the steps between were timed once, while this was
+written, with other numbers of rows and registers, so that each comparison stands for its own step alone.
 
 1. Two passes, one block per crop (`kernels.cuda.published`): the uint8 crops are written and read again, and every
    pixel works out the addresses of its four neighbours. Share 0.10.
@@ -13,7 +15,7 @@ stays in the L2 cache, so the time to write the output is the bound; "share" is 
    0.74 against 0.66 with the box index fastest (28 rows per block).
 4. Streaming stores (`st.global.cs`): the output is not read again, and the frame keeps its place in the L2: 0.74
    against 0.68.
-5. 12 rows per block: 0.78, against 0.76 for 16 and 0.73 for 24: more blocks keep more loads on their way.
+5. 12 rows per block: 0.78, against 0.76 for 16 and 0.73 for 24.
 6. Gain and bias of the normalisation go into the horizontal step, which runs less often than the stores.
 
 Tried and left: the source rows of a band in shared memory (0.55).

@@ -86,3 +86,106 @@ def lerp(a, b, weight):
 def saturate_uint8(value):
     """Round half to even and clamp to 0..255, as OpenCV's `saturate_cast`; still a float32."""
     return (min(max(value, np.float32(0.0)), np.float32(255.0)) + ROUNDING) - ROUNDING
+
+
+def widen(first, last, origin, limit, reach):
+    """Let samples read `reach` pixels beyond the box on either side, where the frame has them (`edge="image"`).
+
+    A bilinear sample lies within the box, so its neighbours lie at most one pixel outside: `reach` 1 gives
+    torchvision's `roi_align(aligned=True, sampling_ratio=1)`. A filter reaches further, see `filter_reach`.
+
+    Parameters
+    ----------
+    first, last, origin
+        From `box_axis`; `last` counts from `first`.
+    limit : int32
+        Pixels of the frame along this axis.
+    reach : int32
+
+    Returns
+    -------
+    first, last, origin
+        The same, counted from the new first pixel.
+    """
+    start = max(np.int32(first - reach), np.int32(0))
+    stop = min(np.int32(first + last + reach), np.int32(limit - np.int32(1)))
+    return start, np.int32(stop - start), origin + np.float32(np.int32(first - start))
+
+
+def inner_size(extent_x, extent_y, width, height):
+    """Size at which a box fills `width` x `height` as far as its aspect ratio allows (`letterbox=True`).
+
+    The shorter side is rounded half to even, as Ultralytics' `LetterBox` does with `round`. Multiplying before dividing
+    keeps it exact for integer boxes, so that every device decides alike.
+
+    Parameters
+    ----------
+    extent_x, extent_y : float32
+        Sides of the box in pixels.
+    width, height : int32
+        Size of the result.
+
+    Returns
+    -------
+    inner_width, inner_height : int32
+        At least 1; one of them is that of the result.
+    """
+    across = extent_x * np.float32(height)
+    down = extent_y * np.float32(width)
+    if across <= down:  # the height limits
+        rounded = np.int32((across / extent_y + ROUNDING) - ROUNDING)
+        return min(max(rounded, np.int32(1)), np.int32(width)), np.int32(height)
+    rounded = np.int32((down / extent_x + ROUNDING) - ROUNDING)
+    return np.int32(width), min(max(rounded, np.int32(1)), np.int32(height))
+
+
+def padding_before(size, inner):
+    """Pixels of padding to the left of or above the inner image: half of all, rounded down."""
+    return np.int32(np.int32(size - inner) >> np.int32(1))
+
+
+def way_back(low, extent, inner, before):
+    """Scale and shift from a position in the result to one in the frame: `frame = result * scale + shift`.
+
+    Both positions count from the outer edge of the first pixel. `low` is the box's edge after clipping to the frame.
+    """
+    scale = extent / np.float32(inner)
+    return scale, max(low, np.float32(0.0)) - np.float32(before) * scale
+
+
+def filter_support(scale):
+    """Half the width of the triangle filter in source pixels: one output pixel's step, at least one pixel.
+
+    With `antialias=True` an output pixel is the mean of the source pixels within the support of its centre, weighted
+    by a triangle, as in PIL's `Image.resize(BILINEAR)` and torchvision's `resize(antialias=True)`.
+    """
+    return max(scale, np.float32(1.0))
+
+
+def filter_reach(support):
+    """Pixels beyond the box that the filter may touch; one more than it can, against rounding."""
+    return np.int32(support) + np.int32(1)
+
+
+def filter_window(index, scale, origin, last, support):
+    """Source pixels under the triangle of one output pixel along one axis.
+
+    Returns
+    -------
+    start, stop : int32
+        From `start` to before `stop`, counted from the first usable pixel; at least one.
+    centre : float32
+        The triangle's peak, relative to the centre of the first usable pixel.
+    """
+    centre = (np.float32(index) + np.float32(0.5)) * scale + origin
+    # Never outside, but for rounding at the edges of the box: there a triangle of width 1 would weigh nothing.
+    centre = min(max(centre, np.float32(-0.5)), np.float32(last) + np.float32(0.5))
+    start = np.int32(max(centre - support + np.float32(1.0), np.float32(0.0)))
+    stop = min(np.int32(centre + support + np.float32(1.0)), np.int32(last + np.int32(1)))
+    start = min(start, last)
+    return start, max(stop, np.int32(start + np.int32(1))), centre
+
+
+def filter_weight(pixel, centre, slope):
+    """Height of the triangle over a source pixel, not yet divided by the sum of all; `slope` is 1 / support."""
+    return max(np.float32(1.0) - abs(np.float32(pixel) - centre) * slope, np.float32(0.0))

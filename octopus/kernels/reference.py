@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+
+from octopus.kernels import geometry
+
+
+class Place(NamedTuple):
+    """Where one box goes in its item: all of it, unless the aspect ratio is kept."""
+
+    left: int
+    top: int
+    width: int
+    height: int
 
 
 def crop_resize(
@@ -12,32 +25,69 @@ def crop_resize(
     mean: np.ndarray,
     std: np.ndarray,
     layout: str = "NCHW",
+    *,
+    edge: str = "box",
+    antialias: bool = False,
+    letterbox: bool = False,
+    pad_value: float | np.ndarray = 114.0,
+    frame_index: np.ndarray | None = None,
 ) -> np.ndarray:
     """Bilinear crop and resize of every box, then `(value - mean) / std`, in float64.
 
     Parameters
     ----------
-    frame : ndarray, (H, W, C)
+    frame : ndarray, (H, W, C) or, with `frame_index`, (F, H, W, C)
     boxes : ndarray, (N, 4)
-        `x1, y1, x2, y2` in pixels.
+        `x1, y1, x2, y2` in pixels, inside the frame.
     size : (int, int)
         Height and width of the result.
     mean, std : ndarray, (C,)
     layout : {"NCHW", "NHWC"}
+    edge, antialias, letterbox, pad_value, frame_index
+        As in `octopus.crop_resize`.
 
     Returns
     -------
     ndarray, float64
         (N, C, height, width) or (N, height, width, C); not rounded and not saturated.
     """
-    items = [_one(frame, box, size) for box in np.asarray(boxes, np.float64)]
-    result = (np.stack(items) - mean) / std if items else np.empty((0, *size, frame.shape[2]))
+    frames = frame if frame_index is not None else frame[None]
+    index = np.zeros(len(boxes), int) if frame_index is None else frame_index
+    resize = _filtered if antialias else _bilinear
+    items = np.empty((len(boxes), *size, frames.shape[3]))
+    items[:] = pad_value
+    for item, number, box in zip(items, index, np.asarray(boxes, np.float64), strict=True):
+        at = place(box, size) if letterbox else Place(0, 0, size[1], size[0])
+        inner = item[at.top : at.top + at.height, at.left : at.left + at.width]
+        inner[:] = resize(frames[number], box, inner.shape[:2], edge == "image")
+    result = (items - mean) / std
     return result.transpose(0, 3, 1, 2) if layout == "NCHW" else result
 
 
-def _one(frame: np.ndarray, box: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    x_low, x_high, x_weight = _axis(box[0], box[2], size[1])
-    y_low, y_high, y_weight = _axis(box[1], box[3], size[0])
+def place(box: np.ndarray, size: tuple[int, int]) -> Place:
+    """Where a box lies in an item that keeps its aspect ratio.
+
+    To round a side up or down is a decision, not an error of rounding: it is taken in single precision here too.
+    """
+    x1, y1, x2, y2 = np.asarray(box, np.float32)
+    width, height = (int(side) for side in geometry.inner_size(x2 - x1, y2 - y1, size[1], size[0]))
+    return Place((size[1] - width) // 2, (size[0] - height) // 2, width, height)
+
+
+def transforms(boxes: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """`scale_x, scale_y, shift_x, shift_y` from every item back to the frame, (N, 4) float64."""
+    result = np.empty((len(boxes), 4))
+    for row, box in zip(result, np.asarray(boxes, np.float64), strict=True):
+        at = place(box, size)
+        row[:2] = (box[2] - box[0]) / at.width, (box[3] - box[1]) / at.height
+        row[2:] = box[:2] - row[:2] * (at.left, at.top)
+    return result
+
+
+def _bilinear(frame: np.ndarray, box: np.ndarray, size: tuple[int, int], beyond: bool) -> np.ndarray:
+    """One box at `size`, (height, width, C), each pixel between its four neighbours."""
+    x_low, x_high, x_weight = _neighbours(box[0], box[2], size[1], frame.shape[1] if beyond else None)
+    y_low, y_high, y_weight = _neighbours(box[1], box[3], size[0], frame.shape[0] if beyond else None)
     wx, wy = x_weight[None, :, None], y_weight[:, None, None]
     top, bottom = y_low[0], y_high[-1] + 1
     rows = frame[top:bottom]
@@ -48,9 +98,36 @@ def _one(frame: np.ndarray, box: np.ndarray, size: tuple[int, int]) -> np.ndarra
     return result
 
 
-def _axis(low: float, high: float, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    first, last = int(np.floor(low)), int(np.ceil(high)) - 1
-    position = low + (np.arange(count) + 0.5) * (high - low) / count - 0.5
-    position = np.clip(position, first, last)
+def _neighbours(low: float, high: float, count: int, limit: int | None) -> tuple[np.ndarray, ...]:
+    first, last = _usable(low, high, limit, 1)
+    position = np.clip(_centres(low, high, count), first, last)
     lower = np.floor(position).astype(int)
     return lower, np.minimum(lower + 1, last), position - lower
+
+
+def _filtered(frame: np.ndarray, box: np.ndarray, size: tuple[int, int], beyond: bool) -> np.ndarray:
+    """One box at `size`, (height, width, C), each pixel the weighted mean of those under a triangle."""
+    left, across = _triangles(box[0], box[2], size[1], frame.shape[1] if beyond else None)
+    top, down = _triangles(box[1], box[3], size[0], frame.shape[0] if beyond else None)
+    pixels = frame[top : top + down.shape[1], left : left + across.shape[1]].astype(np.float64)
+    return np.einsum("yr,xc,rck->yxk", down, across, pixels, optimize=True)
+
+
+def _triangles(low: float, high: float, count: int, limit: int | None) -> tuple[int, np.ndarray]:
+    """First source pixel, and the weights of all (columns) in every output pixel (rows), each row summing to 1."""
+    support = max((high - low) / count, 1.0)
+    first, last = _usable(low, high, limit, int(support) + 1)
+    distance = np.abs(np.arange(first, last + 1) - _centres(low, high, count)[:, None])
+    weights = (1 - distance / support).clip(0)
+    return first, weights / weights.sum(axis=1, keepdims=True)
+
+
+def _usable(low: float, high: float, limit: int | None, reach: int) -> tuple[int, int]:
+    """First and last pixel that may be read: those that the box touches, or within a frame of `limit` also beyond."""
+    first, last = int(np.floor(low)), int(np.ceil(high)) - 1
+    return (first, last) if limit is None else (max(first - reach, 0), min(last + reach, limit - 1))
+
+
+def _centres(low: float, high: float, count: int) -> np.ndarray:
+    """Where output pixels are sampled, relative to the centre of the frame's first pixel."""
+    return low + (np.arange(count) + 0.5) * (high - low) / count - 0.5

@@ -9,7 +9,7 @@ import numba.cuda.dispatcher
 import pytest
 
 from octopus.backends.cuda.compile import entry_name, to_ptx
-from octopus.kernels.cuda import crop, probes
+from octopus.kernels.cuda import antialias, crop, probes
 
 CAPABILITIES = {"T4": (7, 5), "Jetson Orin": (8, 7), "RTX 4090": (8, 9), "H200": (9, 0)}
 
@@ -39,6 +39,37 @@ def test_the_fused_kernel(capability, dtype, layout):
 def test_other_channel_counts_stay_in_registers(capability, channels):
     types = crop.argument_types("uint16", "int64", "float32")
     assert "local_depot" not in to_ptx(crop.build(channels, "float32", "NCHW"), types, capability)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"edge": "image"},
+        {"letterbox": True},
+        {"indexed": True},
+        {"edge": "image", "letterbox": True, "indexed": True},
+    ],
+    ids=lambda options: "-".join(options),
+)
+def test_options_stay_in_registers_too(capability, options):
+    index = "int64" if options.keys() - {"edge"} else None
+    types = crop.argument_types("uint8", "float32", "float32", index)
+    ptx = to_ptx(crop.build(3, "float32", "NCHW", **options), types, capability)
+    assert f".target sm_{capability[0]}{capability[1]}" in ptx
+    assert ("with_options" in entry_name(ptx)) == (index is not None)
+    assert "local_depot" not in ptx and "st.global.cs" in ptx
+    assert ("st.global.f32" in ptx) == ("letterbox" in options)  # the transform
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"edge": "image", "letterbox": True, "indexed": True}], ids=["plain", "all"]
+)
+def test_the_filter_stays_in_registers(capability, options):
+    types = crop.argument_types("uint8", "int32", "float16", "int32")
+    ptx = to_ptx(antialias.build(3, "float16", "NHWC", **options), types, capability)
+    assert f".target sm_{capability[0]}{capability[1]}" in ptx
+    assert "antialias_kernel" in entry_name(ptx)
+    assert "local_depot" not in ptx
 
 
 @pytest.mark.parametrize("name", probes.SIGNATURES)

@@ -95,11 +95,26 @@ def stream_of(stream: Any = None) -> Stream:
     InputError
         If it is none of these.
     """
+    if isinstance(stream, _stream_type()):
+        return stream
+    if type(stream) is int:
+        return _wrap(stream, None)
+    return _wrap(_handle(stream), stream)
+
+
+@cache
+def _stream_type() -> type:
     from cuda.core import Stream
 
-    if isinstance(stream, Stream):
-        return stream
-    return _wrap(_handle(stream), stream)
+    return Stream
+
+
+def is_capturing(stream: Stream) -> bool:
+    """Whether work on the stream goes into a graph instead of being done."""
+    from cuda.bindings import driver
+
+    status, state = driver.cuStreamIsCapturing(stream.handle)
+    return not status and bool(state)
 
 
 def _handle(stream: Any) -> int:

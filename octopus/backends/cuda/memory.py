@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
 import struct
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +45,7 @@ class DeviceArray:
     ) -> None:
         self.shape = tuple(int(side) for side in shape)
         self.dtype = np.dtype(dtype)
-        self.nbytes = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        self.nbytes = math.prod(self.shape) * self.dtype.itemsize
         self._buffer = allocate(self.nbytes, stream) if buffer is None else buffer
         self.pointer = int(self._buffer.handle) if pointer is None else pointer
 
@@ -108,8 +111,30 @@ def copy(destination: int, source: int, nbytes: int, stream: Any = None) -> None
     from cuda.bindings import driver
 
     if nbytes:
-        handle = int(stream_of(stream).handle)
-        check(driver.cuMemcpyAsync(destination, source, nbytes, handle))
+        check(driver.cuMemcpyAsync(destination, source, nbytes, stream_of(stream).handle))
+
+
+def set_bytes(pointer: int, nbytes: int, value: int) -> None:
+    """Queue setting bytes of anyone's device memory on the default stream."""
+    from cuda.bindings import driver
+
+    if nbytes:
+        handle = int(stream_of(None).handle)
+        check(driver.cuMemsetD8Async(pointer, value, nbytes, handle))
+
+
+def pinned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """A host array in page-locked memory, which the device copies without staging; freed with its last view."""
+    from cuda.bindings import driver
+
+    current()
+    count = int(np.prod(shape, dtype=np.int64))
+    nbytes = max(count * np.dtype(dtype).itemsize, 1)
+    address = int(check(driver.cuMemHostAlloc(nbytes, 0))[0])
+    block = (ctypes.c_uint8 * nbytes).from_address(address)
+    # At the end of the process the driver frees it; by then its library may be gone.
+    weakref.finalize(block, driver.cuMemFreeHost, address).atexit = False
+    return np.frombuffer(block, dtype, count).reshape(shape)
 
 
 def free_bytes() -> int:
@@ -135,7 +160,7 @@ def check(result: tuple) -> tuple:
     """Values of a `cuda.bindings` call; raises `RuntimeError` with the driver's words if it failed."""
     from cuda.bindings import driver
 
-    status, *values = result
-    if status != driver.CUresult.CUDA_SUCCESS:
-        raise RuntimeError(f"the CUDA driver answers {status.name}")
-    return tuple(values)
+    status = result[0]
+    if status:
+        raise RuntimeError(f"the CUDA driver answers {driver.CUresult(status).name}")
+    return result[1:]

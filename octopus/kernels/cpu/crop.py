@@ -19,7 +19,7 @@ ITEMS_PER_THREAD = (
     4  # with this many items per thread or more, a band is a whole item and no row is read twice
 )
 
-_box_axis = compiled(inline="always")(geometry.box_axis)
+box_axis = compiled(inline="always")(geometry.box_axis)
 _sample = compiled(inline="always")(geometry.sample)
 _saturate_uint8 = compiled(inline="always")(geometry.saturate_uint8)
 
@@ -45,12 +45,12 @@ def _half_bits(value):
     return np.uint16(half | (sign >> np.uint32(16)))
 
 
-def _store_row(out, above, below, weight):
+def store_row(out, above, below, weight):
     """Write one output row between two interpolated source rows; compiled per dtype of `out`."""
     raise TypeError("only compiled code calls this")
 
 
-@overload(_store_row, inline="always")
+@overload(store_row, inline="always")
 def _store_row_for(out, above, below, weight):
     def store_float32(out, above, below, weight):
         for i in range(out.size):
@@ -97,11 +97,18 @@ def _interpolate_row(source, left, count, x_low, weight, gain, bias, planes, val
 
 
 @compiled()
-def _crop_band(frame, box, row, stop, out, columns, gain, bias):
-    """Output rows `row` to `stop` of one item; `out` is (planes, rows, values per row)."""
-    planes, rows = out.shape[0], out.shape[1]
-    left, last_x, origin_x, extent_x = _box_axis(box[0], box[2], np.int32(frame.shape[1]))
-    top, last_y, origin_y, extent_y = _box_axis(box[1], box[3], np.int32(frame.shape[0]))
+def crop_band(frame, horizontal, vertical, place, row, stop, out, gain, bias):
+    """Rows `row` to `stop` of one item's image.
+
+    `horizontal` and `vertical` are the box's axes, from `geometry.box_axis`; `out` is (planes, rows, values per row),
+    in which the image lies at `place = left, top, columns, rows`.
+    """
+    left, last_x, origin_x, extent_x = horizontal
+    top, last_y, origin_y, extent_y = vertical
+    before, above_it, columns, rows = place
+    planes = out.shape[0]
+    step = gain.size // planes
+    begin, length = before * step, columns * step
     count = last_x + 1
     x_low = np.empty(columns, np.uint32)
     weight_x = np.empty(columns, np.float32)
@@ -109,7 +116,7 @@ def _crop_band(frame, box, row, stop, out, columns, gain, bias):
         x_low[x], _, weight_x[x] = _sample(x, extent_x / np.float32(columns), origin_x, last_x)
     values, steps = np.empty(count, np.float32), np.empty(count, np.float32)
     scale_y = extent_y / np.float32(rows)
-    above = np.empty(planes * out.shape[2], np.float32)
+    above = np.empty(planes * length, np.float32)
     below = np.empty_like(above)
     current = -2
     for y in range(row, stop):
@@ -126,8 +133,9 @@ def _crop_band(frame, box, row, stop, out, columns, gain, bias):
             )
             current = low
         for p in range(planes):
-            at = p * out.shape[2]
-            _store_row(out[p, y], above[at : at + out.shape[2]], below[at : at + out.shape[2]], weight)
+            at = p * length
+            line = out[p, above_it + y][begin : begin + length]
+            store_row(line, above[at : at + length], below[at : at + length], weight)
 
 
 @compiled(parallel=True)
@@ -152,7 +160,11 @@ def crop_resize(frame, boxes, out, columns, band, gain, bias):
     for block in numba.prange(boxes.shape[0] * bands):
         item = block // bands
         row = (block - item * bands) * band
-        _crop_band(frame, boxes[item], row, min(row + band, rows), out[item], columns, gain, bias)
+        box = boxes[item]
+        horizontal = box_axis(box[0], box[2], np.int32(frame.shape[1]))
+        vertical = box_axis(box[1], box[3], np.int32(frame.shape[0]))
+        place = (0, 0, columns, rows)
+        crop_band(frame, horizontal, vertical, place, row, min(row + band, rows), out[item], gain, bias)
 
 
 def band_rows(items: int, rows: int) -> int:

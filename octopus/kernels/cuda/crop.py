@@ -1,24 +1,9 @@
-"""Fused crop, resize, normalise and convert: one launch for all boxes of a frame.
+"""The plain fused crop: one thread per output column, a loop over rows; the reference on the GPU.
 
-Versions, from plain to fast. N = 1000 VisDrone boxes to 224 x 224 float32 NCHW write 602 MB and read a 6 MB frame that
-stays in the L2 cache, so the time to write the output is the bound; "share" is bound / time on an H200 with a cold L2.
-The study `stage_timing` measures the first and the last version; the steps between were timed once, while this was
-written, with other numbers of rows and registers, so that each comparison stands for its own step alone.
-
-1. Two passes, one block per crop (`kernels.cuda.published`): the uint8 crops are written and read again, and every
-   pixel works out the addresses of its four neighbours. Share 0.10.
-2. One pass, one thread per output column, a loop over `ROWS` rows (this file). An output row needs two source rows;
-   a thread interpolates them horizontally once, keeps both in registers, and goes on with one new row when the
-   source row advances. Enlarging a 56-row box to 224 rows takes 4 output rows per source row, so three of four
-   iterations load nothing at all. The branch depends on the row alone: no warp diverges.
-3. The tile index runs fastest in the grid, so that blocks that run together write memory that lies together: share
-   0.74 against 0.66 with the box index fastest (28 rows per block).
-4. Streaming stores (`st.global.cs`): the output is not read again, and the frame keeps its place in the L2: 0.74
-   against 0.68.
-5. 12 rows per block: 0.78, against 0.76 for 16 and 0.73 for 24.
-6. Gain and bias of the normalisation go into the horizontal step, which runs less often than the stores.
-
-Tried and left: the source rows of a band in shared memory (0.55).
+It says in the fewest lines what `kernels.cuda.stream` does faster, and the study `arena` measures both. It also does
+what that one can't, a frame of a single column. An output row needs two source rows; a thread interpolates them
+horizontally once, keeps both in registers, and goes on with one new row when the source row advances. The branch
+depends on the row alone: no warp diverges.
 
 A fixed output size makes the grid uniform: a block finds its box by one division, and needs no block metadata.
 """
@@ -38,6 +23,12 @@ _box_is_usable = cuda.jit(device=True)(geometry.box_is_usable)
 _sample = cuda.jit(device=True)(geometry.sample)
 _lerp = cuda.jit(device=True)(geometry.lerp)
 _saturate_uint8 = cuda.jit(device=True)(geometry.saturate_uint8)
+_widen = cuda.jit(device=True)(geometry.widen)
+_inner_size = cuda.jit(device=True)(geometry.inner_size)
+_padding_before = cuda.jit(device=True)(geometry.padding_before)
+_way_back = cuda.jit(device=True)(geometry.way_back)
+_filter_support = cuda.jit(device=True)(geometry.filter_support)
+_filter_reach = cuda.jit(device=True)(geometry.filter_reach)
 
 
 @cuda.jit(device=True)
@@ -77,19 +68,34 @@ NUMBA_TYPES = {
 }
 
 
-def argument_types(frame_dtype: str, box_dtype: str, out_dtype: str) -> tuple:
-    """Numba types of the kernel's arguments, in order; see `build`."""
+def argument_types(frame_dtype: str, box_dtype: str, out_dtype: str, index_dtype: str | None = None) -> tuple:
+    """Numba types of the kernel's arguments, in order; with an `index_dtype`, of the one with options. See `build`."""
     pixel, box, value = (types.CPointer(NUMBA_TYPES[name]) for name in (frame_dtype, box_dtype, out_dtype))
     integers, floats = (types.int32,), (types.float32,)
-    return (pixel, *integers * 3, box, value, *integers * 4, *floats * 8)
+    plain = (pixel, *integers * 3, box, value, *integers * 4, *floats * 8)
+    if index_dtype is None:
+        return plain
+    index, transform = types.CPointer(NUMBA_TYPES[index_dtype]), types.CPointer(types.float32)
+    return (*plain, types.int32, types.int64, index, transform, *floats * 4)
 
 
-def build(channels: int, out_dtype: str, layout: str) -> Callable:
-    """The kernel for a number of channels, an output dtype and a layout.
+def build(
+    channels: int,
+    out_dtype: str,
+    layout: str,
+    *,
+    edge: str = "box",
+    letterbox: bool = False,
+    indexed: bool = False,
+) -> Callable:
+    """The kernel for a number of channels, an output dtype, a layout, and options.
 
     Its arguments are `frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y`, then the gain
     of four channels and the bias of four: `pitch` is the frame's row length in elements, `boxes` holds
-    `x1, y1, x2, y2` per item. Grid and block are one-dimensional::
+    `x1, y1, x2, y2` per item. With `letterbox` or `indexed` (several frames) follow `frames, frame_step, frame_index,
+    transform`, and four channels of padding, normalised: `frame_step` is the way from one frame to the next in
+    elements, `frame_index` holds the frame of each item, `transform` takes `scale_x, scale_y, shift_x, shift_y` per
+    item. Grid and block are one-dimensional::
 
         blockIdx.x = (item * tiles_y + band) * tiles_x + strip
         threadIdx.x = column within the strip
@@ -101,15 +107,82 @@ def build(channels: int, out_dtype: str, layout: str) -> Callable:
           | band 1    |     |
           +-----------+-----+
 
-    A box that can't be used (NaN, empty, outside the frame) fills its item with NaN, or with 0 for uint8.
+    An item that can't be made (its box is NaN, empty or outside the frame, its frame doesn't exist) is filled with
+    NaN, or with 0 for uint8; its transform is NaN.
     """
-    store = STORES[out_dtype]
-    planar = layout == "NCHW"
-    empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
+    tile = _tile(channels, out_dtype, layout, edge, letterbox, indexed)
 
     def crop_kernel(
         frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
         gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
+    ):  # fmt: skip
+        gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
+        # The last arguments are never read.
+        tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
+             np.int32(1), np.int64(0), boxes, out, bias)  # fmt: skip
+
+    def crop_kernel_with_options(
+        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
+        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
+        frames, frame_step, frame_index, transform, pad0, pad1, pad2, pad3,
+    ):  # fmt: skip
+        gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
+        tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
+             frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3))  # fmt: skip
+
+    return crop_kernel_with_options if letterbox or indexed else crop_kernel
+
+
+def placer(edge: str, letterbox: bool, antialias: bool) -> Callable:
+    """A device function: the axes of a usable box and where its image lies in the item.
+
+    Returns `left, last_x, origin_x, extent_x`, the same for y (see `geometry.box_axis`), then the columns before the
+    image, the rows above it, its width and its height.
+    """
+    beyond = edge == "image"
+
+    def place(x1, y1, x2, y2, width, height, out_width, out_height):
+        left, last_x, origin_x, extent_x = _box_axis(x1, x2, width)
+        top, last_y, origin_y, extent_y = _box_axis(y1, y2, height)
+        columns, rows = out_width, out_height
+        if letterbox:
+            columns, rows = _inner_size(extent_x, extent_y, out_width, out_height)
+        if beyond:
+            reach_x = reach_y = np.int32(1)
+            if antialias:
+                reach_x = _filter_reach(_filter_support(extent_x / np.float32(columns)))
+                reach_y = _filter_reach(_filter_support(extent_y / np.float32(rows)))
+            left, last_x, origin_x = _widen(left, last_x, origin_x, width, reach_x)
+            top, last_y, origin_y = _widen(top, last_y, origin_y, height, reach_y)
+        before, above = _padding_before(out_width, columns), _padding_before(out_height, rows)
+        return (
+            left, last_x, origin_x, extent_x, top, last_y, origin_y, extent_y, before, above, columns, rows,
+        )  # fmt: skip
+
+    return cuda.jit(device=True)(place)
+
+
+@cuda.jit(device=True)
+def store_transform(transform, item, x1, y1, extent_x, extent_y, before, above, columns, rows):
+    """Write `scale_x, scale_y, shift_x, shift_y` from an item back to the frame."""
+    scale_x, shift_x = _way_back(x1, extent_x, columns, before)
+    scale_y, shift_y = _way_back(y1, extent_y, rows, above)
+    transform[4 * item] = scale_x
+    transform[4 * item + 1] = scale_y
+    transform[4 * item + 2] = shift_x
+    transform[4 * item + 3] = shift_y
+
+
+def _tile(channels: int, out_dtype: str, layout: str, edge: str, letterbox: bool, indexed: bool) -> Callable:
+    """The work of one thread as a device function; `build` says what its arguments are."""
+    store = STORES[out_dtype]
+    place = placer(edge, letterbox, antialias=False)
+    planar = layout == "NCHW"
+    empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
+
+    def tile(
+        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
+        frames, frame_step, frame_index, transform, pad,
     ):  # fmt: skip
         band_index = np.int32(cuda.blockIdx.x // tiles_x)
         strip = np.int32(cuda.blockIdx.x - band_index * tiles_x)
@@ -124,53 +197,69 @@ def build(channels: int, out_dtype: str, layout: str) -> Callable:
         column_step = np.int64(1) if planar else np.int64(channels)
         row_step = out_width * column_step
         at = np.int64(item) * plane * channels + row * row_step + column * column_step
+        first = row == 0 and column == 0
 
         x1 = np.float32(boxes[4 * item])
         y1 = np.float32(boxes[4 * item + 1])
         x2 = np.float32(boxes[4 * item + 2])
         y2 = np.float32(boxes[4 * item + 3])
-        if not _box_is_usable(x1, y1, x2, y2, width, height):
+        usable = _box_is_usable(x1, y1, x2, y2, width, height)
+        start = np.int64(0)
+        if indexed:
+            number = np.int64(frame_index[item])
+            usable = usable and number >= 0 and number < frames
+            start = number * frame_step
+        if not usable:
             while row < stop:
                 for c in range(channels):
                     store(out, at + c * channel_step, empty)
                 at += row_step
                 row += np.int32(1)
+            if letterbox and first:
+                for i in range(4):
+                    transform[4 * item + i] = np.float32(np.nan)
             return
 
-        left, last_x, origin_x, extent_x = _box_axis(x1, x2, width)
-        top, last_y, origin_y, extent_y = _box_axis(y1, y2, height)
-        scale_y = extent_y / np.float32(out_height)
-        x_low, x_high, weight_x = _sample(column, extent_x / np.float32(out_width), origin_x, last_x)
-        low_at = np.int64(left + x_low) * channels
-        high_at = np.int64(left + x_high) * channels
+        left, last_x, origin_x, extent_x, top, last_y, origin_y, extent_y, before, above, columns, rows = (
+            place(x1, y1, x2, y2, width, height, out_width, out_height)
+        )
+        if letterbox and first:
+            store_transform(transform, item, x1, y1, extent_x, extent_y, before, above, columns, rows)
+        scale_y = extent_y / np.float32(rows)
+        x = np.int32(column - before)
+        x_low, x_high, weight_x = _sample(x, extent_x / np.float32(columns), origin_x, last_x)
+        low_at = start + np.int64(left + x_low) * channels
+        high_at = start + np.int64(left + x_high) * channels
 
-        gain = (gain0, gain1, gain2, gain3)
-        bias = (bias0, bias1, bias2, bias3)
-        above = cuda.local.array(channels, np.float32)
-        below = cuda.local.array(channels, np.float32)
-
+        upper = cuda.local.array(channels, np.float32)
+        lower = cuda.local.array(channels, np.float32)
         current = np.int32(-2)
         while row < stop:
-            y_low, y_high, weight_y = _sample(row, scale_y, origin_y, last_y)
-            if y_low != current:
-                if y_low == current + 1:
-                    for c in range(channels):
-                        above[c] = below[c]
-                else:
-                    source = np.int64(top + y_low) * pitch
+            y = np.int32(row - above)
+            if letterbox and (x < 0 or x >= columns or y < 0 or y >= rows):
+                for c in range(channels):
+                    store(out, at + c * channel_step, pad[c])
+            else:
+                y_low, y_high, weight_y = _sample(y, scale_y, origin_y, last_y)
+                if y_low != current:
+                    if y_low == current + 1:
+                        for c in range(channels):
+                            upper[c] = lower[c]
+                    else:
+                        source = np.int64(top + y_low) * pitch
+                        for c in range(channels):
+                            a = np.float32(frame[source + low_at + c])
+                            b = np.float32(frame[source + high_at + c])
+                            upper[c] = _lerp(a, b, weight_x) * gain[c] + bias[c]
+                    source = np.int64(top + y_high) * pitch
                     for c in range(channels):
                         a = np.float32(frame[source + low_at + c])
                         b = np.float32(frame[source + high_at + c])
-                        above[c] = _lerp(a, b, weight_x) * gain[c] + bias[c]
-                source = np.int64(top + y_high) * pitch
+                        lower[c] = _lerp(a, b, weight_x) * gain[c] + bias[c]
+                    current = y_low
                 for c in range(channels):
-                    a = np.float32(frame[source + low_at + c])
-                    b = np.float32(frame[source + high_at + c])
-                    below[c] = _lerp(a, b, weight_x) * gain[c] + bias[c]
-                current = y_low
-            for c in range(channels):
-                store(out, at + c * channel_step, _lerp(above[c], below[c], weight_y))
+                    store(out, at + c * channel_step, _lerp(upper[c], lower[c], weight_y))
             at += row_step
             row += np.int32(1)
 
-    return crop_kernel
+    return cuda.jit(device=True)(tile)

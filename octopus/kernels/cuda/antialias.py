@@ -1,0 +1,137 @@
+"""Crop and resize with the triangle filter (`antialias=True`), normalised and converted, in one launch.
+
+One thread per output column and band, as in `crop`. Every output pixel walks over the source pixels of its window, so
+that reducing by `s` reads about `4 s * s` pixels per output pixel; neighbouring threads read neighbouring windows,
+which the L1 cache holds. The horizontal weights are worked out anew for each source row: two operations per weight
+cost less than memory for as many as the largest box needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import cuda
+
+from octopus.kernels import geometry
+from octopus.kernels.cuda.crop import STORES, placer, store_transform
+from octopus.kernels.cuda.tiles import ROWS
+
+_box_is_usable = cuda.jit(device=True)(geometry.box_is_usable)
+_filter_support = cuda.jit(device=True)(geometry.filter_support)
+_filter_window = cuda.jit(device=True)(geometry.filter_window)
+_filter_weight = cuda.jit(device=True)(geometry.filter_weight)
+
+
+@cuda.jit(device=True)
+def _sum_of_weights(start, stop, centre, slope):
+    total = np.float32(0.0)
+    while start < stop:
+        total += _filter_weight(start, centre, slope)
+        start += np.int32(1)
+    return total
+
+
+def build(
+    channels: int,
+    out_dtype: str,
+    layout: str,
+    *,
+    edge: str = "box",
+    letterbox: bool = False,
+    indexed: bool = False,
+) -> Callable:
+    """The kernel for a number of channels, an output dtype, a layout, and options.
+
+    Its arguments, grid and block are those of the kernel with options, see `crop.build`, whichever options are set;
+    `frames` and what follows is read with `letterbox` and `indexed` alone.
+    """
+    store = STORES[out_dtype]
+    place = placer(edge, letterbox, antialias=True)
+    planar = layout == "NCHW"
+    empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
+
+    def antialias_kernel(
+        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
+        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
+        frames, frame_step, frame_index, transform, pad0, pad1, pad2, pad3,
+    ):  # fmt: skip
+        gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
+        pad = (pad0, pad1, pad2, pad3)
+        band_index = np.int32(cuda.blockIdx.x // tiles_x)
+        strip = np.int32(cuda.blockIdx.x - band_index * tiles_x)
+        item = np.int32(band_index // tiles_y)
+        row = np.int32((band_index - item * tiles_y) * ROWS)
+        column = np.int32(strip * cuda.blockDim.x + cuda.threadIdx.x)
+        if column >= out_width:
+            return
+        stop = min(np.int32(row + ROWS), out_height)
+        plane = np.int64(out_width) * out_height
+        channel_step = plane if planar else np.int64(1)
+        column_step = np.int64(1) if planar else np.int64(channels)
+        row_step = out_width * column_step
+        at = np.int64(item) * plane * channels + row * row_step + column * column_step
+        first = row == 0 and column == 0
+
+        x1 = np.float32(boxes[4 * item])
+        y1 = np.float32(boxes[4 * item + 1])
+        x2 = np.float32(boxes[4 * item + 2])
+        y2 = np.float32(boxes[4 * item + 3])
+        usable = _box_is_usable(x1, y1, x2, y2, width, height)
+        begin = np.int64(0)
+        if indexed:
+            number = np.int64(frame_index[item])
+            usable = usable and number >= 0 and number < frames
+            begin = number * frame_step
+        if not usable:
+            while row < stop:
+                for c in range(channels):
+                    store(out, at + c * channel_step, empty)
+                at += row_step
+                row += np.int32(1)
+            if letterbox and first:
+                for i in range(4):
+                    transform[4 * item + i] = np.float32(np.nan)
+            return
+
+        left, last_x, origin_x, extent_x, top, last_y, origin_y, extent_y, before, above, columns, rows = (
+            place(x1, y1, x2, y2, width, height, out_width, out_height)
+        )
+        if letterbox and first:
+            store_transform(transform, item, x1, y1, extent_x, extent_y, before, above, columns, rows)
+        x = np.int32(column - before)
+        scale_x, scale_y = extent_x / np.float32(columns), extent_y / np.float32(rows)
+        support_x, support_y = _filter_support(scale_x), _filter_support(scale_y)
+        slope_x, slope_y = np.float32(1.0) / support_x, np.float32(1.0) / support_y
+        start_x, stop_x, centre_x = _filter_window(x, scale_x, origin_x, last_x, support_x)
+        total_x = _sum_of_weights(start_x, stop_x, centre_x, slope_x)
+
+        line = cuda.local.array(channels, np.float32)
+        total = cuda.local.array(channels, np.float32)
+        while row < stop:
+            y = np.int32(row - above)
+            if letterbox and (x < 0 or x >= columns or y < 0 or y >= rows):
+                for c in range(channels):
+                    store(out, at + c * channel_step, pad[c])
+            else:
+                start_y, stop_y, centre_y = _filter_window(y, scale_y, origin_y, last_y, support_y)
+                share = np.float32(1.0) / (total_x * _sum_of_weights(start_y, stop_y, centre_y, slope_y))
+                for c in range(channels):
+                    total[c] = np.float32(0.0)
+                for source_y in range(start_y, stop_y):
+                    source = begin + np.int64(top + source_y) * pitch + np.int64(left) * channels
+                    for c in range(channels):
+                        line[c] = np.float32(0.0)
+                    for source_x in range(start_x, stop_x):
+                        weight = _filter_weight(source_x, centre_x, slope_x)
+                        for c in range(channels):
+                            line[c] += weight * np.float32(frame[source + np.int64(source_x) * channels + c])
+                    weight = _filter_weight(source_y, centre_y, slope_y)
+                    for c in range(channels):
+                        total[c] += weight * line[c]
+                for c in range(channels):
+                    store(out, at + c * channel_step, total[c] * share * gain[c] + bias[c])
+            at += row_step
+            row += np.int32(1)
+
+    return antialias_kernel

@@ -1,0 +1,226 @@
+"""The few instructions that Numba's kernel language has no words for, as inline PTX.
+
+Each also has a plain version for Numba's simulator, which executes Python. Nothing else in the kernels knows how Numba
+makes code, so that a successor of Numba needs another version of this file alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from llvmlite import ir
+from numba import config, cuda, types
+
+SIMULATED = bool(config.ENABLE_CUDASIM)
+MAGIC = 0x4B000000  # bits of the float32 8388608.0, whose last bits count ones
+MAGIC_VALUE = np.float32(8388608.0)
+ROUND = "0f4B400000"  # 1.5 * 2**23: adding it rounds half to even and leaves the integer in the low bits
+HALF_PAIR_CAPABILITY = (8, 0)  # from here on one instruction converts two float32 to float16
+
+if SIMULATED:
+
+    def intrinsic(function: Callable) -> Callable:
+        """Stand-in: in the simulator none of these is ever called."""
+        return function
+
+else:
+    from numba.cuda.extending import intrinsic
+
+
+def _element(context, builder, signature, args):
+    """Address of element `index` of the pointer in front of it."""
+    return builder.gep(args[0], [context.cast(builder, args[1], signature.args[1], types.int64)])
+
+
+def _assembly(result, arguments, text: str, constraints: str, side_effect: bool = False):
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    return ir.InlineAsm(kind, text, constraints, side_effect=side_effect)
+
+
+def _reader(suffix: str) -> Callable:
+    """`load(frame, index)`: through the read-only cache, as uint32; `index` counts elements of the frame."""
+
+    @intrinsic
+    def load(typing_context, frame, index):
+        def generate(context, builder, signature, args):
+            address = _element(context, builder, signature, args)
+            text = f"ld.global.nc.{suffix} $0, [$1];"
+            return builder.call(_assembly(ir.IntType(32), [address], text, "=r,l"), [address])
+
+        return types.uint32(frame, index), generate
+
+    return load
+
+
+@intrinsic
+def _prefetch(typing_context, frame, index):
+    def generate(context, builder, signature, args):
+        address = _element(context, builder, signature, args)
+        call = _assembly(ir.VoidType(), [address], "prefetch.global.L2 [$0];", "l", True)
+        builder.call(call, [address])
+        return context.get_dummy_value()
+
+    return types.void(frame, index), generate
+
+
+@intrinsic
+def _funnel(typing_context, low, high, shift):
+    def generate(context, builder, signature, args):
+        return builder.call(
+            _assembly(ir.IntType(32), args, "shf.r.wrap.b32 $0, $1, $2, $3;", "=r,r,r,r"), args
+        )
+
+    return types.uint32(types.uint32, types.uint32, types.uint32), generate
+
+
+@intrinsic
+def _bits_as_float(typing_context, bits):
+    def generate(context, builder, signature, args):
+        return builder.bitcast(args[0], ir.FloatType())
+
+    return types.float32(types.uint32), generate
+
+
+def _byte_reader(position: int) -> Callable:
+    """`8388608 + byte` of a word as float32 in one instruction: the byte becomes the last bits of that number."""
+
+    @intrinsic
+    def byte(typing_context, word):
+        def generate(context, builder, signature, args):
+            text = f"{{.reg .b32 p; prmt.b32 p, $1, {MAGIC}, 0x744{position}; mov.b32 $0, p;}}"
+            return builder.call(_assembly(ir.FloatType(), args, text, "=f,r"), args)
+
+        return types.float32(types.uint32), generate
+
+    return byte
+
+
+def _writer(text: str, count: int) -> Callable:
+    """`store(out, index, values)`: `count` float32 to `out[index:index + count]`, converted by `text`."""
+
+    @intrinsic
+    def store(typing_context, out, index, values):
+        def generate(context, builder, signature, args):
+            address = _element(context, builder, signature, args)
+            parts = [builder.extract_value(args[2], i) for i in range(count)]
+            constraints = ",".join(["l", *"f" * count])
+            builder.call(
+                _assembly(ir.VoidType(), [address, *parts], text, constraints, True), [address, *parts]
+            )
+            return context.get_dummy_value()
+
+        return types.void(out, index, values), generate
+
+    return store
+
+
+def _registers(count: int, first: int = 1) -> list[str]:
+    return [f"${first + i}" for i in range(count)]
+
+
+def _float32_text(count: int) -> str:
+    vector = f".v{count}" if count > 1 else ""
+    return f"st.global.cs{vector}.f32 [$0], {{{', '.join(_registers(count))}}};"
+
+
+def _float16_text(count: int, pairs: bool) -> str:
+    """Two float16 per 32-bit register; the first of them in its lower half."""
+    if count == 1:
+        return "{.reg .b16 h; cvt.rn.f16.f32 h, $1; st.global.cs.b16 [$0], h;}"
+    words = [f"w{i}" for i in range(count // 2)]
+    lines = [f".reg .b32 {', '.join(words)}; .reg .b16 lo, hi;"]
+    for i, word in enumerate(words):
+        low, high = f"${2 * i + 1}", f"${2 * i + 2}"
+        if pairs:
+            lines.append(f"cvt.rn.f16x2.f32 {word}, {high}, {low};")
+        else:
+            lines.append(f"cvt.rn.f16.f32 lo, {low}; cvt.rn.f16.f32 hi, {high}; mov.b32 {word}, {{lo, hi}};")
+    vector = f".v{len(words)}" if len(words) > 1 else ""
+    lines.append(f"st.global.cs{vector}.b32 [$0], {{{', '.join(words)}}};")
+    return "{" + " ".join(lines) + "}"
+
+
+def _uint8_text(count: int, saturate: bool) -> str:
+    """Rounded to integers by one addition each; `prmt` puts the four low bytes into one word."""
+    lines = [".reg .f32 v; .reg .b32 a, b, c, d;"]
+    for register, name in zip(_registers(count), "abcd", strict=False):
+        clamp = f"max.f32 v, {register}, 0f00000000; min.f32 v, v, 0f437F0000;" if saturate else ""
+        lines.append(f"{clamp} add.f32 v, {'v' if saturate else register}, {ROUND}; mov.b32 {name}, v;")
+    if count == 1:
+        lines.append("st.global.cs.u8 [$0], a;")
+    else:
+        lines.append("prmt.b32 a, a, b, 0x0040; prmt.b32 c, c, d, 0x0040; prmt.b32 a, a, c, 0x5410;")
+        lines.append("st.global.cs.b32 [$0], a;")
+    return "{" + " ".join(lines) + "}"
+
+
+def streaming_store(dtype: str, count: int, saturate: bool, pairs: bool) -> Callable:
+    """`store(out, index, values)` for a tuple of `count` float32, in one store that leaves the cache first.
+
+    Parameters
+    ----------
+    dtype : {"float32", "float16", "uint8"}
+        Of `out`.
+    count : {1, 2, 4}
+        1 or 4 for uint8. The address must be a multiple of the size of all of them.
+    saturate : bool
+        uint8: whether values may lie outside 0 to 255.
+    pairs : bool
+        float16: whether the GPU converts two numbers at once (compute capability 8.0).
+    """
+    if SIMULATED:
+        return _simulated_store(dtype, count)
+    texts = {
+        "float32": lambda: _float32_text(count),
+        "float16": lambda: _float16_text(count, pairs),
+        "uint8": lambda: _uint8_text(count, saturate),
+    }
+    return _writer(texts[dtype](), count)
+
+
+def _simulated_store(dtype: str, count: int) -> Callable:
+    def store(out, index, values):
+        for i in range(count):
+            value = values[i]
+            out[index + i] = np.rint(value).clip(0, 255).astype(np.uint8) if dtype == "uint8" else value
+
+    return store
+
+
+if SIMULATED:
+
+    def load_pixel(frame, index):
+        """Element `index` of the frame, as uint32."""
+        return np.uint32(frame[index])
+
+    def load_word(frame, index):
+        """The four bytes from `index` on, which is a multiple of 4, as uint32."""
+        return np.uint32(frame[index : index + 4].view(np.uint32)[0])
+
+    def prefetch(frame, index):
+        """Ask for the cache line of an element; nothing waits for it."""
+
+    def funnel(low, high, shift):
+        """The 32 bits of `high:low` from bit `shift` on."""
+        return np.uint32((((int(high) << 32) | int(low)) >> int(shift)) & 0xFFFFFFFF)
+
+    def as_float(value):
+        """`8388608 + value` for a value below 2**23."""
+        return np.float32(int(value) + MAGIC_VALUE)
+
+    def _simulated_byte(position: int) -> Callable:
+        return lambda word: np.float32(((int(word) >> (8 * position)) & 255) + MAGIC_VALUE)
+
+    PIXEL_LOADS = {"uint8": load_pixel, "uint16": load_pixel}
+    byte0, byte1, byte2, byte3 = (_simulated_byte(position) for position in range(4))
+else:
+    PIXEL_LOADS = {"uint8": _reader("u8"), "uint16": _reader("u16")}
+    load_word = _reader("u32")
+    prefetch, funnel = _prefetch, _funnel
+    byte0, byte1, byte2, byte3 = (_byte_reader(position) for position in range(4))
+
+    @cuda.jit(device=True)
+    def as_float(value):
+        """`8388608 + value` for a value below 2**23, by putting it into that number's last bits."""
+        return _bits_as_float(value | np.uint32(MAGIC))

@@ -1,0 +1,435 @@
+"""The fast crop: source rows stream through registers while the one after is already on its way.
+
+Versions, from plain to fast. 1000 boxes to 224 x 224 float32 NCHW write 602 MB and read a 6 MB frame that stays in the
+L2 cache, so the time to write the output is the bound. Two cases: `VisDrone` boxes are enlarged (median 39 x 56 pixels,
+four output rows per source row), `large` ones of 320 x 320 are shrunk (every source row is read, 1.4 per output row).
+The study `arena` times every step (workloads `ladder` and `ladder-large`); what stands here was seen in Nsight Compute
+on an H200 with the clocks left alone (`workflow/scripts/profile_steps.py`): microseconds, millions of instructions of
+a warp, share of the time in which the schedulers issued one, share of what the DRAM and the L1's data stage can do.
+
+    version          VisDrone: us  instr  issue  DRAM   L1   | large: us  instr  issue  DRAM   L1   registers
+    one pass              160    115   73 %   75 %   26 %          232    191   82 %   52 %   60 %       40
+    streamed              152    110   74 %   80 %   37 %          208    181   87 %   58 %   74 %       40
+    prefetched            138    110   82 %   88 %   41 %          209    181   88 %   58 %   75 %       40
+    paired                140     74   53 %   87 %   42 %          210    130   62 %   57 %   95 %       64
+    words (in use)        140     76   55 %   87 %   29 %          164    134   84 %   74 %   73 %       64
+
+1. Two passes (`kernels.cuda.published`): the uint8 crops are written and read again, and each pixel works out the
+   addresses of its four neighbours anew.
+2. One pass (`kernels.cuda.crop`): each thread owns a column and walks down the rows; two interpolated source rows stay
+   in registers. The tile index runs fastest in the grid, so that blocks that run together write memory that lies
+   together, and stores stream (`st.global.cs`), so that the frame keeps its place in the L2. Its warps wait for the
+   bytes of a source row 5.6 times as long as they work between two waits.
+3. Streamed. Predicted: to load the row after next before the rows of this one are stored hides that wait, and a loop
+   that counts in floats and 32-bit integers needs fewer instructions. Measured: the wait falls by a fifth, shrunk boxes
+   gain a tenth, since each source row is now interpolated once and none is loaded late.
+4. Prefetched. Predicted: with a cold L2 every block waits for the DRAM at its first rows; the first threads of the grid
+   can ask for the whole frame, 1.5 us of bandwidth. Measured: enlarged boxes lose a tenth of their time and reach the
+   DRAM's 88 %; large boxes, bound elsewhere, gain nothing. Done only if the frame is smaller than the result and than
+   half of the L2.
+5. Paired: two columns per thread, one store of 8 bytes (16 bytes for float16: four columns and `st.v2`). Predicted: a
+   third fewer instructions, since row arithmetic is shared. Measured: so it is; enlarged boxes, by now at the DRAM,
+   don't show it, but half the issue slots are free for float16, which has half the bytes to write. Large boxes meet the
+   next wall: loads of single bytes, six per column and row, fill the L1's data stage (95 %).
+6. Words: three aligned 32-bit loads and two funnel shifts bring the six bytes of a column's two neighbours, and `prmt`
+   makes a byte the last bits of 8388608.0, which is its conversion. Predicted: half the passes through the L1.
+   Measured: 95 % fall to 73 %, large boxes gain a fifth and are now bound by issuing (84 %).
+
+float16 has half the bytes and issues in 77 % of all cycles, uint8 a quarter and 81 %: that, not memory, is their limit.
+Tried and left: rows interleaved over the block (every row then needs new source rows), the next rows of other boxes
+prefetched by each block, four columns per thread for float32 (94 registers), and bands of 12 rows and more (fewer loads
+for large boxes, less even work for the rest).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import cuda, types
+
+from octopus.kernels import geometry
+from octopus.kernels.cuda import ptx
+from octopus.kernels.cuda.crop import NUMBA_TYPES, placer, store_transform
+from octopus.kernels.cuda.rows import source_rows
+
+_box_is_usable = cuda.jit(device=True)(geometry.box_is_usable)
+_prefetch = ptx.prefetch
+_LINE = 128  # bytes that one prefetch brings
+_NEVER = np.float32(np.inf)
+
+
+def argument_types(frame_dtype: str, box_dtype: str, out_dtype: str, index_dtype: str | None = None) -> tuple:
+    """Numba types of the kernel's arguments, in order; with an `index_dtype`, of the one with options. See `build`."""
+    pixel, box, value = (types.CPointer(NUMBA_TYPES[name]) for name in (frame_dtype, box_dtype, out_dtype))
+    integer, real = types.int32, types.float32
+    plain = (pixel, *[integer] * 3, box, value, *[integer] * 2, *[real] * 2, *[integer] * 2, *[real] * 8)
+    if index_dtype is None:
+        return plain
+    index, transform = types.CPointer(NUMBA_TYPES[index_dtype]), types.CPointer(types.float32)
+    return (*plain, integer, types.int64, index, transform, *[real] * 4)
+
+
+def build(
+    channels: int,
+    out_dtype: str,
+    layout: str,
+    *,
+    frame_dtype: str = "uint8",
+    values: int = 1,
+    words: bool = False,
+    saturate: bool = True,
+    pairs: bool = True,
+    edge: str = "box",
+    letterbox: bool = False,
+    indexed: bool = False,
+) -> Callable:
+    """The kernel for a kind of frame, of result, and for options.
+
+    Its arguments are `frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height,
+    rows, lines`, then the gain of four channels and the bias of four: `pitch` is the frame's row length in elements,
+    `boxes` holds `x1, y1, x2, y2` per item, the inverses are those of the result's sides, `rows` is a thread's share,
+    and `lines` the cache lines of the frame to prefetch (0: none). With `letterbox` or `indexed` (several frames)
+    follow `frames, frame_step, frame_index, transform`, and four channels of padding, normalised, as in `crop.build`.
+
+    The frame is at least two pixels wide. ::
+
+        blockIdx.x = bands of rows      blockIdx.y = item      blockIdx.z = strip of the row
+        threadIdx.y = band within them  threadIdx.x = place in the strip
+
+          +-----------+-----+
+          | band 0    |     |   each thread: `values` neighbouring values of `rows` rows from top to bottom,
+          +-----------+-----+   of all channels for NCHW; a warp stores 32 * values neighbours at a time
+          | band 1    |     |
+          +-----------+-----+
+
+    An item that can't be made (its box is NaN, empty or outside the frame, its frame doesn't exist) is filled with
+    NaN, or with 0 for uint8; its transform is NaN.
+
+    Parameters
+    ----------
+    values : {1, 2, 4}
+        Must divide the values per row, and `out` must lie at a multiple of that many.
+    words : bool
+        See `rows.source_rows`.
+    saturate : bool
+        uint8 results: whether values may lie outside 0 to 255.
+    pairs : bool
+        See `ptx.streaming_store`.
+    """
+    tile = _tile(
+        channels,
+        out_dtype,
+        layout == "NCHW",
+        frame_dtype,
+        values,
+        words,
+        saturate,
+        pairs,
+        edge,
+        letterbox,
+        indexed,
+    )
+
+    def stream_kernel(
+        frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows, lines,
+        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
+    ):  # fmt: skip
+        gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
+        # The last arguments are never read.
+        tile(frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows,
+             lines, gain, bias, np.int32(1), np.int64(0), boxes, out, bias)  # fmt: skip
+
+    def stream_kernel_with_options(
+        frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows, lines,
+        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
+        frames, frame_step, frame_index, transform, pad0, pad1, pad2, pad3,
+    ):  # fmt: skip
+        gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
+        tile(frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows,
+             lines, gain, bias, frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3))  # fmt: skip
+
+    return stream_kernel_with_options if letterbox or indexed else stream_kernel
+
+
+@cuda.jit(device=True)
+def _divide(value, divisor, inverse):
+    """`value / divisor` from the divisor's inverse, rounded correctly but for rare last bits; a division is a call."""
+    quotient = value * inverse
+    return quotient + (value - quotient * divisor) * inverse
+
+
+@cuda.jit(device=True)
+def _prefetch_frame(frame, lines, per_line):
+    """Spread the frame's cache lines over the first threads of the grid: all of it is on its way within microseconds,
+    where every block would wait for the memory anew when it comes to its own rows."""
+    block = np.int32(np.int32(cuda.blockIdx.y * cuda.gridDim.x) + cuda.blockIdx.x)
+    thread = np.int32(np.int32(cuda.threadIdx.y * cuda.blockDim.x) + cuda.threadIdx.x)
+    line = np.int32(np.int32(block * np.int32(cuda.blockDim.x * cuda.blockDim.y)) + thread)
+    if line < lines:
+        _prefetch(frame, np.int64(line) * per_line)
+
+
+def _emitter(values: int, planes: int, store: Callable) -> Callable:
+    """A device function that stores one output row's values, `start + weight * change`, of all planes."""
+
+    def emit_one(out, at, plane, start, change, weight):
+        for c in range(planes):
+            store(out, at + np.int64(c) * plane, (start[c] + weight * change[c],))
+
+    def emit_two(out, at, plane, start, change, weight):
+        for c in range(planes):
+            j = 2 * c
+            store(
+                out, at + np.int64(c) * plane,
+                (start[j] + weight * change[j], start[j + 1] + weight * change[j + 1]),
+            )  # fmt: skip
+
+    def emit_four(out, at, plane, start, change, weight):
+        for c in range(planes):
+            j = 4 * c
+            store(
+                out, at + np.int64(c) * plane,
+                (
+                    start[j] + weight * change[j], start[j + 1] + weight * change[j + 1],
+                    start[j + 2] + weight * change[j + 2], start[j + 3] + weight * change[j + 3],
+                ),
+            )  # fmt: skip
+
+    return cuda.jit(device=True)({1: emit_one, 2: emit_two, 4: emit_four}[values])
+
+
+def _tile(
+    channels: int,
+    out_dtype: str,
+    planar: bool,
+    frame_dtype: str,
+    values: int,
+    words: bool,
+    saturate: bool,
+    pairs: bool,
+    edge: str,
+    letterbox: bool,
+    indexed: bool,
+) -> Callable:
+    """The work of one thread as a device function; `build` says what its arguments are."""
+    planes = channels if planar else 1
+    every = values * planes
+    locate, load, interpolate = source_rows(channels, frame_dtype, planar, values, words)
+    emit = _emitter(values, planes, ptx.streaming_store(out_dtype, values, saturate, pairs))
+    place = placer(edge, letterbox, antialias=False)
+    per_row = 1 if planar else channels
+    # A source row as the sum of the one before and the change is good to a few last bits, and holds no registers while
+    # rows are stored.
+    summed = out_dtype != "float32"
+    per_line = _LINE // np.dtype(frame_dtype).itemsize
+    empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
+
+    @cuda.jit(device=True)
+    def spread(first, of_channel, into):
+        """One number per channel as one per value."""
+        for v in range(values):
+            if planar:
+                for c in range(planes):
+                    into[c * values + v] = of_channel[c]
+            else:
+                value = np.uint32(first + np.int32(v))
+                channel = np.uint32(value - np.uint32(value // np.uint32(channels)) * np.uint32(channels))
+                into[v] = of_channel[0]
+                for c in range(1, channels):
+                    if channel == np.uint32(c):
+                        into[v] = of_channel[c]
+
+    @cuda.jit(device=True)
+    def cover(first, before, columns, pad, into):
+        """Put the padding where a thread's columns lie beside the image."""
+        for v in range(values):
+            value = np.int32(first + np.int32(v))
+            column = value if planar else np.int32(np.uint32(value) // np.uint32(channels))
+            if column < before or column >= np.int32(before + columns):
+                for c in range(planes):
+                    into[c * values + v] = pad[c * values + v]
+
+    def tile(
+        frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows, lines,
+        gain, bias, frames, frame_step, frame_index, transform, pad,
+    ):  # fmt: skip
+        _prefetch_frame(frame, lines, np.int64(per_line))
+        item = np.int32(cuda.blockIdx.y)
+        place_x = np.int32(np.int32(cuda.blockIdx.z * cuda.blockDim.x) + cuda.threadIdx.x)
+        first = np.int32(place_x * np.int32(values))
+        row_values = np.int32(out_width * np.int32(per_row))
+        row = np.int32(np.int32(np.int32(cuda.blockIdx.x * cuda.blockDim.y) + cuda.threadIdx.y) * rows)
+        count = min(rows, np.int32(out_height - row))
+        if count <= np.int32(0) or first >= row_values:
+            return
+        plane = np.int64(out_width) * np.int64(out_height)
+        at = np.int64(item) * plane * np.int64(channels) + np.int64(
+            np.int32(np.int32(row * row_values) + first)
+        )
+        start = cuda.local.array(every, np.float32)
+        change = cuda.local.array(every, np.float32)
+
+        x1 = np.float32(boxes[4 * item])
+        y1 = np.float32(boxes[4 * item + 1])
+        x2 = np.float32(boxes[4 * item + 2])
+        y2 = np.float32(boxes[4 * item + 3])
+        usable = _box_is_usable(x1, y1, x2, y2, width, height)
+        source = np.int64(0)
+        if indexed:
+            number = np.int64(frame_index[item])
+            usable = usable and number >= np.int64(0) and number < np.int64(frames)
+            source = number * frame_step
+        corner = row == np.int32(0) and first == np.int32(0)
+        if not usable:
+            for j in range(every):
+                start[j] = empty
+                change[j] = np.float32(0.0)
+            while count > np.int32(0):
+                emit(out, at, plane, start, change, np.float32(0.0))
+                at += np.int64(row_values)
+                count = np.int32(count - np.int32(1))
+            if letterbox and corner:
+                for i in range(4):
+                    transform[4 * item + i] = np.float32(np.nan)
+            return
+
+        (
+            left,
+            last_x,
+            origin_x,
+            extent_x,
+            top,
+            last_y,
+            origin_y,
+            extent_y,
+            before,
+            above,
+            columns,
+            image_rows,
+        ) = place(x1, y1, x2, y2, width, height, out_width, out_height)
+        last_y = np.int32(last_y)
+        scale_x = _divide(extent_x, np.float32(out_width), inverse_width)
+        scale_y = _divide(extent_y, np.float32(out_height), inverse_height)
+        padding = cuda.local.array(every, np.float32)
+        if letterbox:
+            scale_x = extent_x / np.float32(columns)
+            scale_y = extent_y / np.float32(image_rows)
+            spread(first, pad, padding)
+            if corner:
+                store_transform(
+                    transform, item, x1, y1, extent_x, extent_y, before, above, columns, image_rows
+                )
+            for j in range(every):
+                start[j] = padding[j]
+                change[j] = np.float32(0.0)
+            # Rows above the image; those below it are left for the end.
+            row = np.int32(row - above)
+            while row < np.int32(0) and count > np.int32(0):
+                emit(out, at, plane, start, change, np.float32(0.0))
+                at += np.int64(row_values)
+                row = np.int32(row + np.int32(1))
+                count = np.int32(count - np.int32(1))
+            after = min(max(np.int32(np.int32(row + count) - image_rows), np.int32(0)), count)
+            count = np.int32(count - after)
+
+        if count > np.int32(0):
+            at = stream(
+                frame, pitch, width, out, at, plane, row_values, row, count, first, source, left, last_x, origin_x,
+                scale_x, top, last_y, origin_y, scale_y, gain, bias, before, columns, padding, start, change,
+            )  # fmt: skip
+        if letterbox:
+            for j in range(every):
+                start[j] = padding[j]
+                change[j] = np.float32(0.0)
+            while after > np.int32(0):
+                emit(out, at, plane, start, change, np.float32(0.0))
+                at += np.int64(row_values)
+                after = np.int32(after - np.int32(1))
+
+    @cuda.jit(device=True)
+    def stream(
+        frame, pitch, width, out, at, plane, row_values, row, count, first, source, left, last_x, origin_x,
+        scale_x, top, last_y, origin_y, scale_y, gain, bias, before, columns, padding, start, change,
+    ):  # fmt: skip
+        """Make `count` rows from `row` on, at least one; returns where the next one goes."""
+        offset = cuda.local.array(values, np.int32)
+        third = cuda.local.array(values, np.int32)
+        shift = cuda.local.array(values, np.uint32)
+        weight_x = cuda.local.array(values, np.float32)
+        gains = cuda.local.array(every, np.float32)
+        biases = cuda.local.array(every, np.float32)
+        following = cuda.local.array(every, np.float32)
+        low = cuda.local.array(every, np.uint32)
+        high = cuda.local.array(every, np.uint32)
+        extra = cuda.local.array(every, np.uint32)
+
+        limit_x = max(np.int32(last_x - np.int32(1)), np.int32(0))
+        limit_x = min(limit_x, np.int32(np.int32(width - np.int32(2)) - left))
+        image_first = np.int32(first - np.int32(before * np.int32(per_row))) if letterbox else first
+        locate(image_first, left, limit_x, last_x, origin_x, scale_x, offset, third, shift, weight_x)
+        spread(first, gain, gains)
+        spread(first, bias, biases)
+
+        limit_y = max(np.int32(last_y - np.int32(1)), np.int32(0))
+        last_row = np.float32(last_y)
+        last_start = np.float32(limit_y)
+        step = np.int64(pitch) if last_y > np.int32(0) else np.int64(0)
+        number = np.float32(row) + np.float32(0.5)
+        position = min(max(number * scale_y + origin_y, np.float32(0.0)), last_row)
+        current = min(np.int32(position), limit_y)
+        current_row = np.float32(current)
+        source = source + np.int64(np.int32(top + current)) * np.int64(pitch)
+        load(frame, source, offset, third, low, high, extra)
+        interpolate(low, high, extra, shift, weight_x, gains, biases, following)
+        if letterbox:
+            cover(first, before, columns, padding, following)
+        source = source + step
+        load(frame, source, offset, third, low, high, extra)
+        if summed:
+            for j in range(every):
+                start[j] = following[j]
+                change[j] = np.float32(0.0)
+        while True:
+            # `following` is row `current_row`; the one after it has been asked for.
+            for j in range(every):
+                start[j] = start[j] + change[j] if summed else following[j]
+            interpolate(low, high, extra, shift, weight_x, gains, biases, following)
+            if letterbox:
+                cover(first, before, columns, padding, following)
+            for j in range(every):
+                change[j] = following[j] - start[j]
+            until = current_row + np.float32(1.0)
+            if current_row >= last_start:
+                until = _NEVER
+            else:
+                source = source + step
+            load(frame, source, offset, third, low, high, extra)
+            while position < until:
+                emit(out, at, plane, start, change, position - current_row)
+                at = at + np.int64(row_values)
+                count = np.int32(count - np.int32(1))
+                if count == np.int32(0):
+                    return at
+                number = number + np.float32(1.0)
+                position = min(max(number * scale_y + origin_y, np.float32(0.0)), last_row)
+            current_row = until
+            if position >= current_row + np.float32(2.0):
+                # Shrinking by more than two: the rows between are of no use.
+                current = min(np.int32(position), limit_y)
+                source = source + np.int64(
+                    np.int32(current - np.int32(current_row) - np.int32(1))
+                ) * np.int64(pitch)
+                current_row = np.float32(current)
+                load(frame, source, offset, third, low, high, extra)
+                interpolate(low, high, extra, shift, weight_x, gains, biases, following)
+                if letterbox:
+                    cover(first, before, columns, padding, following)
+                source = source + step
+                load(frame, source, offset, third, low, high, extra)
+                if summed:
+                    for j in range(every):
+                        start[j] = following[j]
+                        change[j] = np.float32(0.0)
+
+    return cuda.jit(device=True)(tile)

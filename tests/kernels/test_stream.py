@@ -1,0 +1,114 @@
+"""The streaming kernel without a GPU: its answers in Numba's simulator, and its PTX for every GPU named."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numba.cuda.dispatcher
+import pytest
+
+from octopus.backends.cuda.compile import to_ptx
+from octopus.kernels.cuda import ptx, stream
+from octopus.kernels.cuda.rows import source_rows
+from octopus.kernels.cuda.tiles import MAX_ITEMS, SHAPES, Shape, tiling
+
+LIMITS = {"float16": 0.07, "uint8": 0.5 + 1e-3, "uint16-frame": 0.3}
+CAPABILITIES = {"T4": (7, 5), "Jetson Orin": (8, 7), "RTX 4090": (8, 9), "H200": (9, 0)}
+
+
+@pytest.fixture(scope="module")
+def found():
+    script = Path(__file__).with_name("simulate_stream.py")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_every_kind_of_kernel_gives_the_answer_of_the_reference(found):
+    assert len(found) > 20
+    wrong = {
+        name: value
+        for name, value in found.items()
+        if not name.startswith("bad") and not value <= LIMITS.get(name, 1e-3)
+    }
+    assert not wrong
+
+
+def test_what_cannot_be_made_fills_its_item(found):
+    assert found["bad"] == found["bad-uint8"] == 1.0
+
+
+@pytest.fixture(params=CAPABILITIES.values(), ids=CAPABILITIES)
+def capability(request, monkeypatch):
+    """Device functions ask the current device for its capability; here there is none to ask."""
+    device = SimpleNamespace(compute_capability=request.param)
+    monkeypatch.setattr(numba.cuda.dispatcher, "get_current_device", lambda: device)
+    return request.param
+
+
+STORES = {
+    "float32": r"st\.global\.cs\.v2\.f32",
+    "float16": r"st\.global\.cs\.v2\.b32",
+    "uint8": r"st\.global\.cs\.b32",
+}
+
+
+@pytest.mark.parametrize("dtype", STORES)
+def test_the_kernels_for_planar_results(capability, dtype):
+    values = SHAPES[dtype, True].values
+    pairs = capability >= ptx.HALF_PAIR_CAPABILITY
+    kernel = stream.build(3, dtype, "NCHW", values=values, words=True, saturate=False, pairs=pairs)
+    text = to_ptx(kernel, stream.argument_types("uint8", "float32", dtype), capability)
+    assert f".target sm_{capability[0]}{capability[1]}" in text
+    # Local memory would go through the L1 cache, and 64-bit divisions are calls.
+    assert "local_depot" not in text and "div.s64" not in text and "rem.s64" not in text
+    assert len(re.findall(STORES[dtype], text)) >= 3
+    assert "ld.global.nc.u32" in text and "ld.global.nc.u8" not in text
+    assert ("cvt.rn.f16x2.f32" in text) == (dtype == "float16" and pairs)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"layout": "NHWC", "values": 4},
+        {"letterbox": True, "values": 2, "words": True},
+        {"indexed": True, "edge": "image"},
+        {"channels": 1, "frame_dtype": "uint16", "values": 2},
+        {"channels": 4, "values": 2, "words": True},
+    ],
+    ids=str,
+)
+def test_other_kinds_stay_in_registers(capability, options):
+    kernel = {"channels": 3, "layout": "NCHW", "frame_dtype": "uint8", **options}
+    channels, layout = kernel.pop("channels"), kernel.pop("layout")
+    index = "int64" if options.get("letterbox") or options.get("indexed") else None
+    types = stream.argument_types(kernel["frame_dtype"], "int32", "float32", index)
+    assert "local_depot" not in to_ptx(stream.build(channels, "float32", layout, **kernel), types, capability)
+
+
+def test_words_are_for_planes_of_bytes_alone():
+    with pytest.raises(ValueError, match="uint8 frames of 3 or 4"):
+        source_rows(3, "uint8", planar=False, values=4, words=True)
+
+
+@pytest.mark.parametrize("items", [1, 28, 100, 1000, MAX_ITEMS])
+@pytest.mark.parametrize("shape", SHAPES.values())
+def test_bands_cover_every_row_once(items, shape):
+    for height, row_values in ((224, 224), (1, 4), (37, 672), (500, 3000)):
+        grid, block, rows = tiling(shape, items, height, row_values, 132)
+        assert grid[0] * block[1] * rows >= height > (grid[0] - 1) * block[1] * rows
+        assert grid[2] * block[0] * shape.values >= row_values
+        assert grid[1] == items and block[0] * block[1] <= 512
+
+
+def test_small_batches_get_shorter_bands():
+    shape = Shape(2, 7, 256)
+    rows = [tiling(shape, items, 224, 224, 132).rows for items in (1, 28, 1000)]
+    assert rows == sorted(rows) and rows[0] < rows[-1] == 7
+    one = tiling(shape, 1, 224, 224, 132)
+    assert one.grid[0] >= 112  # nearly a block for every multiprocessor, from a single crop

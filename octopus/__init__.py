@@ -24,6 +24,7 @@ from octopus.errors import (
 if TYPE_CHECKING:
     from octopus.crop import CropPlan, crop_resize
     from octopus.ragged import RaggedBatch
+    from octopus.transforms import map_back
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,9 +37,15 @@ __all__ = [
     "OutOfMemoryError",
     "RaggedBatch",
     "crop_resize",
+    "map_back",
 ]
 
-_LAZY = {"CropPlan": "octopus.crop", "crop_resize": "octopus.crop", "RaggedBatch": "octopus.ragged"}
+_LAZY = {
+    "CropPlan": "octopus.crop",
+    "RaggedBatch": "octopus.ragged",
+    "crop_resize": "octopus.crop",
+    "map_back": "octopus.transforms",
+}
 
 
 def __getattr__(name: str) -> Any:

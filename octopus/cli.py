@@ -166,7 +166,7 @@ def _window(text: str) -> Any:
 
 @command(app)
 def measure(
-    study: Annotated[str, typer.Argument(help="stage_timing or distribution.")],
+    study: Annotated[str, typer.Argument(help="stage_timing, distribution, arena or parity.")],
     receipt: Annotated[Path, typer.Option(help="Receipt of the data set, as `octopus fetch` writes it.")],
     out: Annotated[Path, typer.Option(help="CSV to write; its provenance goes beside it as .json.")],
     config: ConfigFile = DEFAULT_CONFIG,
@@ -263,6 +263,19 @@ def paper(
     from octopus.report.paper import build_paper
 
     build_paper(source, build, figures, out)
+
+
+@command(report)
+def parity(
+    out: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/parity.md"),
+    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
+        "data/reference"
+    ),
+) -> None:
+    """Write the page on how near the answers are to those of other libraries."""
+    from octopus.report.parity_doc import build_parity_doc
+
+    build_parity_doc(reference, out)
 
 
 @command(report)

@@ -89,6 +89,34 @@ class Distribution(_Section):
     frames: Count = Field(10, description="frames of the temporal workload")
 
 
+class Arena(_Section):
+    """What users would pick instead, on the same boxes."""
+
+    workloads: list[Literal["uniform", "visdrone"]] = Field(
+        ["uniform", "visdrone"], min_length=1, description="boxes of one size, and those of the data set"
+    )
+    uniform_side: Count = Field(256, description="side of the boxes of one size, in pixels")
+    counts: Counts = Field([28, 100, 1000], min_length=1, description="boxes per batch")
+    counts_large_gpu: Counts = Field([5000], description="further batches on GPUs with memory for them")
+    pipeline_max_count: Count = Field(
+        1000, description="largest batch whose way through page-locked memory is measured"
+    )
+    max_seconds: Seconds = Field(
+        3.0, description="seconds after which a comparison with its least number of blocks ends"
+    )
+    least_blocks_seconds: Seconds = Field(
+        30.0,
+        description="seconds for a comparison's least number of blocks; the slowest methods are left out",
+    )
+    memory: bool = Field(True, description="whether each method's memory is measured in a fresh process")
+
+
+class Parity(_Section):
+    """How far the results lie from those of other libraries."""
+
+    count: Count = Field(100, description="boxes that are compared")
+
+
 class Sentinel2(_Section):
     """Which part of the Sentinel-2 band is read."""
 
@@ -121,6 +149,8 @@ class Config(_Section):
     crop: Crop = Crop()
     stage_timing: StageTiming = StageTiming()
     distribution: Distribution = Distribution()
+    arena: Arena = Arena()
+    parity: Parity = Parity()
     sentinel2: Sentinel2 = Sentinel2()
 
 

@@ -4,22 +4,48 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from octopus.errors import InputError, OutOfMemoryError
+from octopus.errors import InputError
 from octopus.interop import ArrayView, dtype_name
 
 FRAME_DTYPES = ("uint8", "uint16")
 OUT_DTYPES = ("float32", "float16", "uint8")
-BOX_DTYPES = ("int32", "int64", "float32", "float64")
 LAYOUTS = ("NCHW", "NHWC")
 CHANNELS = (1, 3, 4)
-EDGES = ("box",)
+EDGES = ("box", "image")
 INT32_MAX = 2**31 - 1
 MAX_SIDE = 2**24  # a float32 counts pixels exactly up to here
-MAX_BOX_SIDE = 2**14  # up to here a float32 position within a box is good to 1/1000 of a pixel
+MAX_LETTERBOX_SIDE = 2**22  # `geometry.inner_size` rounds exactly up to here
+
+
+class Kernel(NamedTuple):
+    """What distinguishes one compiled kernel from another, but for the dtypes of boxes and frame index."""
+
+    frame_dtype: str
+    channels: int
+    dtype: str
+    layout: str
+    edge: str
+    antialias: bool
+    letterbox: bool
+    indexed: bool
+
+    @property
+    def takes_options(self) -> bool:
+        """Whether the CUDA kernel has the arguments for options."""
+        return self.antialias or self.letterbox or self.indexed
+
+    @property
+    def name(self) -> str:
+        """As part of a file's name."""
+        options = {"image": self.edge == "image", "antialias": self.antialias, "letterbox": self.letterbox,
+                   "frames": self.indexed}  # fmt: skip
+        plain = f"{self.frame_dtype}x{self.channels}-{self.dtype}-{self.layout.lower()}"
+        return "-".join([plain, *(name for name, wanted in options.items() if wanted)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +61,12 @@ class CropSpec:
     gain, bias : ndarray, (C,), float32
         The normalisation as `value * gain + bias`.
     dtype, layout : str
+    edge : {"box", "image"}
+    antialias, letterbox : bool
+    pad : ndarray, (C,), float32
+        What surrounds a letterboxed image, normalised.
+    indexed : bool
+        Whether there are several frames, one of which every box names.
     """
 
     channels: int
@@ -45,6 +77,11 @@ class CropSpec:
     bias: np.ndarray
     dtype: str
     layout: str
+    edge: str
+    antialias: bool
+    letterbox: bool
+    pad: np.ndarray
+    indexed: bool
 
     def shape(self, count: int) -> tuple[int, int, int, int]:
         """Shape of the result for `count` boxes."""
@@ -56,14 +93,36 @@ class CropSpec:
         """Bytes of the result for `count` boxes."""
         return math.prod(self.shape(count)) * np.dtype(self.dtype).itemsize
 
-    @property
-    def kernel_name(self) -> str:
-        """Distinguishes compiled kernels."""
-        return f"{self.frame_dtype}x{self.channels}-{self.dtype}-{self.layout.lower()}"
+    @cached_property
+    def plain(self) -> bool:
+        """Whether no option is set, so that the shortest way will do."""
+        return not (self.edge != "box" or self.antialias or self.letterbox or self.indexed)
+
+    @cached_property
+    def saturates(self) -> bool:
+        """Whether values may lie so far outside 0 to 255 that a uint8 result must clamp them."""
+        top = np.iinfo(self.frame_dtype).max
+        reached = [self.bias, self.gain * np.float32(top) + self.bias, *[self.pad] * self.letterbox]
+        return self.dtype == "uint8" and bool(np.min(reached) < -0.49 or np.max(reached) > 255.49)
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """Which compiled kernel does this."""
+        return Kernel(self.frame_dtype, self.channels, self.dtype, self.layout, self.edge, self.antialias,
+                      self.letterbox, self.indexed)  # fmt: skip
 
 
 def make_spec(
-    frame: ArrayView, size: Any, mean: Any, std: Any, dtype: Any, layout: str, edge: str
+    frame: ArrayView,
+    size: Any,
+    mean: Any,
+    std: Any,
+    dtype: Any,
+    layout: str,
+    edge: str = "box",
+    antialias: Any = False,
+    letterbox: Any = False,
+    pad_value: Any = 114.0,
 ) -> CropSpec:
     """Check the arguments of `crop_resize` and `CropPlan` that don't change between calls.
 
@@ -74,15 +133,26 @@ def make_spec(
     """
     check_frame(frame)
     height, width = _size(size)
-    channels = frame.shape[2]
-    _choice("layout", layout, LAYOUTS)
-    _choice("edge", edge, EDGES)
+    channels = frame.shape[-1]
+    check_choice("layout", layout, LAYOUTS)
+    check_choice("edge", edge, EDGES)
     name = _dtype_name(dtype)
-    _choice("dtype", name, OUT_DTYPES)
+    check_choice("dtype", name, OUT_DTYPES)
+    antialias, letterbox = _switch("antialias", antialias), _switch("letterbox", letterbox)
     if height * width * channels > INT32_MAX:
         raise InputError(
             f"one item of {height}x{width}x{channels} has more than 2**31 - 1 values; ask for a smaller size"
         )
+    if letterbox and max(height, width) > MAX_LETTERBOX_SIDE:
+        raise InputError(f"letterbox=True takes sides up to {MAX_LETTERBOX_SIDE}, found {height}x{width}")
+    gain, bias = _normalisation(mean, std, channels)
+    pad = _padding(pad_value, gain, bias)
+    return CropSpec(channels, dtype_name(frame.dtype), height, width, gain, bias, name, layout, edge, antialias,
+                    letterbox, pad, indexed=len(frame.shape) == 4)  # fmt: skip
+
+
+def _normalisation(mean: Any, std: Any, channels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gain and bias of each channel."""
     mean, std = _per_channel("mean", mean, 0.0, channels), _per_channel("std", std, 1.0, channels)
     if not (std > 0).all():
         raise InputError(f"std must be positive, found {std.tolist()}")
@@ -90,111 +160,40 @@ def make_spec(
         gain, bias = (1.0 / std).astype(np.float32), (-mean / std).astype(np.float32)
     if not (np.isfinite(gain).all() and np.isfinite(bias).all()):
         raise InputError(f"mean {mean.tolist()} and std {std.tolist()} leave the range of float32")
-    return CropSpec(channels, dtype_name(frame.dtype), height, width, gain, bias, name, layout)
+    return gain, bias
+
+
+def _padding(value: Any, gain: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """The padding of each channel, normalised as a pixel of that value would be."""
+    values = _per_channel("pad_value", value, 0.0, len(gain))
+    with np.errstate(over="ignore"):
+        pad = values.astype(np.float32) * gain + bias
+    if not np.isfinite(pad).all():
+        raise InputError(f"pad_value {values.tolist()} leaves the range of float32 once normalised")
+    return pad
 
 
 def check_frame(frame: ArrayView) -> None:
-    """A frame must be (H, W, C) of uint8 or uint16, with the values of a row next to each other."""
-    if len(frame.shape) != 3 or frame.shape[2] not in CHANNELS:
+    """A frame must be (H, W, C), or several (F, H, W, C), of uint8 or uint16, the values of a row side by side."""
+    if len(frame.shape) not in (3, 4) or frame.shape[-1] not in CHANNELS:
         raise InputError(
-            f"frame must have shape (H, W, C) with C = 1, 3 or 4, found {frame.shape}; a grey image is frame[..., None]"
+            "frame must have shape (H, W, C), or (F, H, W, C) for several frames, with C = 1, 3 or 4, "
+            f"found {frame.shape}; a grey image is frame[..., None]"
         )
     if dtype_name(frame.dtype) not in FRAME_DTYPES or not frame.dtype.isnative:
         raise InputError(f"frame must be uint8 or uint16 in the machine's byte order, found {frame.dtype}")
     if 0 in frame.shape or max(frame.shape) > MAX_SIDE:
-        raise InputError(f"frame sides must lie between 1 and {MAX_SIDE} pixels, found {frame.shape[:2]}")
+        raise InputError(f"frame sides must lie between 1 and {MAX_SIDE} pixels, found {frame.shape[:-1]}")
     item = frame.dtype.itemsize
-    packed = frame.strides[2] == item or frame.shape[2] == 1
-    pitch = frame.strides[0]
-    if not packed or frame.strides[1] != item * frame.shape[2] or pitch < 0 or pitch % item:
+    *between, pitch, along, channel = frame.strides  # `between` frames, if there are several
+    packed = (channel == item or frame.shape[-1] == 1) and along == item * frame.shape[-1]
+    if not packed or any(step < 0 or step % item for step in (*between, pitch)):
         raise InputError(
             f"the pixels of a frame row must lie next to each other, found strides {frame.strides} bytes; "
             "make a contiguous copy first (numpy.ascontiguousarray, tensor.contiguous)"
         )
-    if frame.strides[0] // item > INT32_MAX:
-        raise InputError(f"a frame row of {frame.strides[0]} bytes is too long for 32-bit arithmetic")
-
-
-def check_host_boxes(boxes: np.ndarray, width: int, height: int) -> np.ndarray:
-    """Boxes on the host as float32, after checking all of them.
-
-    Raises
-    ------
-    InputError
-        Names the first wrong box: not (N, 4), not a number, empty, or not inside the frame.
-    """
-    check_box_shape(boxes.shape, boxes.dtype)
-    result = np.ascontiguousarray(boxes, np.float32)
-    x1, y1, x2, y2 = result.T
-    # Every comparison with NaN is False, so one pass finds all that is wrong.
-    good = (x1 >= 0) & (y1 >= 0) & (x2 <= width) & (y2 <= height) & (x1 < x2) & (y1 < y2)
-    if max(width, height) > MAX_BOX_SIDE:
-        good &= (x2 - x1 <= MAX_BOX_SIDE) & (y2 - y1 <= MAX_BOX_SIDE)
-    if not good.all():
-        raise InputError(_describe_bad_box(result, int(np.argmin(good)), int((~good).sum()), width, height))
-    return result
-
-
-def check_box_shape(shape: tuple[int, ...], dtype: np.dtype) -> None:
-    """Boxes are (N, 4) numbers."""
-    if len(shape) != 2 or shape[1] != 4:
-        raise InputError(f"boxes must have shape (N, 4), found {shape}; no boxes are numpy.empty((0, 4))")
-    if dtype.kind not in "iuf":
-        raise InputError(f"boxes must be integers or floats, found {dtype}")
-
-
-def check_box_dtype(name: str) -> None:
-    """The kernel reads boxes of a few dtypes."""
-    _choice("box_dtype", name, BOX_DTYPES)
-
-
-def check_gpu_boxes(boxes: ArrayView) -> None:
-    """Boxes that the host doesn't read must be contiguous and of a dtype that the kernel reads."""
-    if not boxes.contiguous:
-        raise InputError(f"boxes on the GPU must be contiguous, found strides {boxes.strides} bytes")
-    if dtype_name(boxes.dtype) not in BOX_DTYPES or not boxes.dtype.isnative:
-        raise InputError(f"boxes on the GPU must be one of {', '.join(BOX_DTYPES)}, found {boxes.dtype}")
-
-
-def _describe_bad_box(boxes: np.ndarray, index: int, count: int, width: int, height: int) -> str:
-    x1, y1, x2, y2 = boxes[index].tolist()
-    if not np.isfinite(boxes[index]).all():
-        why = "is not a number or infinite"
-    elif not (x1 < x2 and y1 < y2):
-        why = "is empty (x1 < x2 and y1 < y2 are required)"
-    elif max(x2 - x1, y2 - y1) > MAX_BOX_SIDE:
-        why = f"has a side of more than {MAX_BOX_SIDE} pixels, where single precision ends; cut it in parts"
-    else:
-        why = f"reaches outside the frame of {width}x{height} pixels; clip it first"
-    return f"box {index} = ({x1:g}, {y1:g}, {x2:g}, {y2:g}) {why}; {count} of {len(boxes)} boxes are wrong"
-
-
-def check_count(spec: CropSpec, count: int) -> None:
-    """The grid of a launch must stay within 32-bit arithmetic."""
-    if count > INT32_MAX // max(spec.height, 1):
-        raise InputError(f"{count} boxes are more than one launch can address; split the batch")
-
-
-def check_out(spec: CropSpec, out: ArrayView, count: int, device: str) -> None:
-    """`out` must be exactly the array that the call would have made."""
-    expected = spec.shape(count)
-    native = out.dtype.isnative and dtype_name(out.dtype) == spec.dtype
-    if out.shape != expected or not native or out.device != device or not out.contiguous:
-        layout = "contiguous" if out.contiguous else "not contiguous"
-        raise InputError(
-            f"out must be a contiguous {spec.dtype} array of shape {expected} on {device}, "
-            f"found {out.dtype} of shape {out.shape} on {out.device}, {layout}"
-        )
-    if device == "cpu" and not out.numpy().flags.writeable:
-        raise InputError("out is read-only; pass an array that may be written")
-
-
-def check_memory(needed: int, free: int, where: str) -> None:
-    """Refuse what can't be allocated before anything is."""
-    if needed > free:
-        raise OutOfMemoryError(
-            f"{needed:,} bytes are needed on {where}, {free:,} are free; use fewer boxes, a smaller size or float16"
-        )
+    if pitch // item > INT32_MAX:
+        raise InputError(f"a frame row of {pitch} bytes is too long for 32-bit arithmetic")
 
 
 def _size(size: Any) -> tuple[int, int]:
@@ -209,9 +208,16 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def _choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    """A word must be one of a few."""
     if value not in allowed:
         raise InputError(f"{name}={value!r} is unknown; use one of {', '.join(allowed)}")
+
+
+def _switch(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} must be True or False, found {value!r}")
+    return bool(value)
 
 
 def _dtype_name(dtype: Any) -> str:

@@ -26,7 +26,14 @@ GPU_EXTRA = 'pip install -c requirements.lock -e ".[cuda13]" (cuda12 with requir
 # What the studies compare with, and torch, whose tensors the library takes.
 PEERS = {
     "opencv-python-headless": "",
-    "torch": 'pip install -c requirements.lock -e ".[peers]"',
+    **dict.fromkeys(
+        ("torch", "torchvision", "onnx", "onnxruntime"), 'pip install -c requirements.lock -e ".[peers]"'
+    ),
+    **dict.fromkeys(
+        ("cvcuda-cu13", "nvidia-dali-cuda130"),
+        'pip install -c requirements.lock -e ".[arena-cuda13]" (needs a GPU)',
+    ),
+    "tensorrt": "pip install tensorrt (needs a GPU; its libraries come from NVIDIA's own index)",
 }
 RAPL = Path("/sys/class/powercap")
 HWMON = Path("/sys/class/hwmon")

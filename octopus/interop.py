@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from octopus.errors import InputError
 LEGACY_STREAM = 1  # DLPack's name for the default stream
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ArrayView:
     """Memory of an array, whoever owns it.
 
@@ -36,7 +37,7 @@ class ArrayView:
     family : {"numpy", "torch", "cupy", "numba", "octopus", "other"}
         Which library a result should come from.
     owner : object
-        The array itself; keeps the memory alive.
+        The array itself, which keeps the memory alive; None if only the kind of array matters.
     ordinal : int or None
         Number of the GPU, where the library tells it.
     after : int or None
@@ -52,6 +53,11 @@ class ArrayView:
     owner: Any
     ordinal: int | None = None
     after: int | None = None
+
+    @property
+    def layout(self) -> tuple:
+        """What the checks of an array look at: all but its address."""
+        return self.shape, self.strides, self.dtype, self.device
 
     @property
     def contiguous(self) -> bool:
@@ -72,7 +78,7 @@ class ArrayView:
         """The same memory as a NumPy array; for arrays in host memory alone."""
         if isinstance(self.owner, np.ndarray):
             return self.owner
-        return self.owner.numpy() if self.family == "torch" else np.from_dlpack(self.owner)
+        return self.owner.detach().numpy() if self.family == "torch" else np.from_dlpack(self.owner)
 
 
 @lru_cache(maxsize=64)
@@ -97,7 +103,7 @@ def view(array: Any, name: str) -> ArrayView:
     Parameters
     ----------
     array
-        Any array named in the module's docstring.
+        Any array named in the module's docstring, or a view, which is returned as it is.
     name : str
         What the caller calls it, for the error.
 
@@ -106,8 +112,11 @@ def view(array: Any, name: str) -> ArrayView:
     InputError
         If it offers none of the protocols.
     """
+    if isinstance(array, ArrayView):
+        return array
     if isinstance(array, np.ndarray):
-        return ArrayView(array.ctypes.data, array.shape, array.strides, array.dtype, "cpu", "numpy", array)
+        address = array.__array_interface__["data"][0]
+        return ArrayView(address, array.shape, array.strides, array.dtype, "cpu", "numpy", array)
     library = family(array)
     if library == "octopus":
         return ArrayView(
@@ -133,35 +142,44 @@ def view(array: Any, name: str) -> ArrayView:
 
 def family(array: Any) -> str:
     """The library that an array comes from."""
+    return _family_of(type(array))
+
+
+@lru_cache(maxsize=256)
+def _family_of(kind: type) -> str:
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(array, torch.Tensor):  # also its subclasses
+    if torch is not None and issubclass(kind, torch.Tensor):  # also its subclasses
         return "torch"
-    root = type(array).__module__.partition(".")[0]
+    root = kind.__module__.partition(".")[0]
     if root == "octopus":
-        return root if hasattr(array, "pointer") else "other"
+        return root if hasattr(kind, "release_on") else "other"
     return root if root in ("numpy", "cupy", "numba") else "other"
 
 
 def _view_torch(tensor: Any, name: str) -> ArrayView:
-    if tensor.device.type not in ("cpu", "cuda"):
+    on_gpu = tensor.is_cuda
+    if not on_gpu and tensor.device.type != "cpu":
         raise InputError(f"{name} lies on {tensor.device}; move it to the CPU or a CUDA device")
-    text = str(tensor.dtype).removeprefix("torch.")
+    dtype = _numpy_dtype(tensor.dtype)
+    if dtype is None:
+        text = str(tensor.dtype).removeprefix("torch.")
+        raise InputError(f"{name} has the dtype {text}, which NumPy doesn't know; convert it first")
+    shape = tuple(tensor.shape)
+    if tensor.is_contiguous():
+        strides = c_strides(shape, dtype)
+    else:
+        strides = tuple(step * dtype.itemsize for step in tensor.stride())
+    side, ordinal = ("cuda", tensor.get_device()) if on_gpu else ("cpu", None)
+    return ArrayView(tensor.data_ptr(), shape, strides, dtype, side, "torch", tensor, ordinal)
+
+
+@lru_cache(maxsize=64)
+def _numpy_dtype(torch_dtype: Any) -> np.dtype | None:
+    """The dtype of that name in NumPy, if it has one."""
     try:
-        dtype = np.dtype(text)
+        return np.dtype(str(torch_dtype).removeprefix("torch."))
     except TypeError:
-        raise InputError(f"{name} has the dtype {text}, which NumPy doesn't know; convert it first") from None
-    strides = tuple(step * dtype.itemsize for step in tensor.stride())
-    device = tensor.device
-    return ArrayView(
-        tensor.data_ptr(),
-        tuple(tensor.shape),
-        strides,
-        dtype,
-        device.type,
-        "torch",
-        tensor.detach(),
-        device.index,
-    )
+        return None
 
 
 def _view_interface(array: Any) -> ArrayView:
@@ -228,10 +246,17 @@ def empty_like_family(model: ArrayView, shape: tuple[int, ...], dtype: np.dtype,
     return DeviceArray(shape, dtype, stream=stream)
 
 
+def torch_device(model: ArrayView) -> Any:
+    """Where torch would put an array beside this one."""
+    import torch
+
+    return torch.device(model.device, model.ordinal) if model.device == "cuda" else torch.device("cpu")
+
+
 def _empty_torch(model: ArrayView, shape: tuple[int, ...], dtype: np.dtype, stream: Any) -> Any:
     import torch
 
-    device = model.owner.device
+    device = torch_device(model)
     own = (
         device.type == "cpu"
         or stream is None
@@ -259,11 +284,17 @@ def current_stream(model: ArrayView) -> Any:
     if model.device == "cpu":
         return None
     if model.family == "torch":
-        import torch
-
-        return torch.cuda.current_stream(model.owner.device)
+        return _torch_stream()(model.ordinal)
     if model.family == "cupy":
         import cupy
 
         return cupy.cuda.get_current_stream()
     return None
+
+
+@cache
+def _torch_stream() -> Callable[[int], Any]:
+    """What tells torch's current stream of a GPU: its bare handle, or else an object around it, which takes longer."""
+    import torch
+
+    return getattr(torch._C, "_cuda_getCurrentRawStream", torch.cuda.current_stream)

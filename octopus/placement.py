@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from octopus import backends, interop
+from octopus.backends.cuda import device as cuda_device
 from octopus.errors import InputError
 from octopus.interop import ArrayView
 
@@ -20,11 +21,9 @@ def stream_for(frame: ArrayView, boxes: ArrayView | None, stream: Any) -> Any:
 
 def check_ordinals(*arrays: ArrayView) -> None:
     """All arrays must lie on the GPU that is current."""
-    from octopus.backends.cuda.device import current
-
-    here = current().device_id
+    here = cuda_device.current().device_id
     for array in arrays:
-        if array.device == "cuda" and array.ordinal not in (None, here):
+        if array.ordinal is not None and array.ordinal != here and array.device == "cuda":
             raise InputError(
                 f"an array lies on GPU {array.ordinal} but GPU {here} is in use; keep all on one GPU and make it "
                 "current before the first call in this thread, or choose it with CUDA_VISIBLE_DEVICES"

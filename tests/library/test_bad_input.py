@@ -62,7 +62,7 @@ def test_a_wrong_box_is_named_and_nothing_is_written(box, words):
         ({"dtype": "float64"}, "float32, float16, uint8"),
         ({"dtype": "floot"}, "float32, float16, uint8"),
         ({"layout": "CHWN"}, "NCHW, NHWC"),
-        ({"edge": "image"}, "use one of box"),
+        ({"edge": "frame"}, "use one of box, image"),
         ({"mean": (1, 2)}, "one per channel"),
         ({"mean": np.nan}, "finite"),
         ({"mean": "x"}, "finite"),

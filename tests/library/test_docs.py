@@ -8,7 +8,9 @@ from importlib import import_module
 import pytest
 
 
-@pytest.mark.parametrize("name", ["octopus", "octopus.crop", "octopus.ragged"])
+@pytest.mark.parametrize(
+    "name", ["octopus", "octopus.crop", "octopus.cropplan", "octopus.ragged", "octopus.transforms"]
+)
 def test_examples(name):
     found = doctest.testmod(import_module(name))
     assert found.attempted > 0

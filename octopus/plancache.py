@@ -1,0 +1,112 @@
+"""Plans that `crop_resize` made for a frame on the GPU, kept for its next call with the same arguments.
+
+Making a plan checks the arguments, finds the kernel and lays out its launch, which takes longer than to crop a small
+batch. A plan is kept per thread and per stream, so that no call ever waits for another one's.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from octopus.cropinput import check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype
+from octopus.cropplan import CropPlan
+from octopus.cropspec import INT32_MAX
+from octopus.interop import ArrayView
+from octopus.kernels.cuda.tiles import MAX_ITEMS
+
+MAX_PLANS = 16  # per thread; each holds at most 64 KiB of device memory
+
+_thread = threading.local()
+
+
+def plan_for(
+    frame: ArrayView, boxes: ArrayView, index: ArrayView | None, options: dict[str, Any], queue: Any
+) -> CropPlan:
+    """A plan without memory for results, for any number of boxes, used on `queue` alone.
+
+    Parameters
+    ----------
+    frame : ArrayView
+        On the GPU.
+    boxes, index : ArrayView
+        Decide the dtypes of the kernel that is loaded first.
+    options : dict
+        Keyword arguments of `CropPlan`.
+    queue : cuda.core.Stream
+
+    Raises
+    ------
+    InputError
+        As `CropPlan`, and for boxes or an index that no kernel reads.
+    """
+    known: OrderedDict[tuple, CropPlan] = _thread.__dict__.setdefault("plans", OrderedDict())
+    key = _key(frame, options, queue)
+    plan = None if key is None else known.get(key)
+    if plan is None:
+        plan = _make(frame, boxes, index, options, queue)
+        if key is not None:
+            known[key] = plan
+            if len(known) > MAX_PLANS:
+                known.popitem(last=False)
+    else:
+        known.move_to_end(key)
+    return plan
+
+
+class _BarePlan(CropPlan):
+    """A plan that holds a buffer for boxes from the host and nothing else."""
+
+    def _reserve(self, allocate: bool, stream: Any) -> None:
+        self._out = self._transform = None
+
+    def _check_free(self, allocate: bool) -> None:
+        """Nothing is allocated that could not fit."""
+
+    @property
+    def upload_boxes(self) -> int:
+        """As many as travel at a time."""
+        return MAX_ITEMS
+
+
+def _make(
+    frame: ArrayView, boxes: ArrayView, index: ArrayView | None, options: dict[str, Any], queue: Any
+) -> CropPlan:
+    check_box_shape(boxes.shape, boxes.dtype)
+    if boxes.device == "cuda":
+        check_gpu_boxes(boxes)
+    check_frame_index(index, frame, boxes.shape[0], boxes.device)
+    model = replace(frame, owner=None)  # the plan outlives the frame
+    plan = _BarePlan(
+        model, boxes.shape[0], box_dtype=kernel_dtype(boxes, "float32"), index_dtype=kernel_dtype(index, "int32"),
+        stream=queue, **options,
+    )  # fmt: skip
+    plan.max_boxes = INT32_MAX // plan.spec.height
+    return plan
+
+
+def _key(frame: ArrayView, options: dict[str, Any], queue: Any) -> tuple | None:
+    """What decides the plan; None if an argument can't be compared."""
+    what = (frame.family, frame.dtype, frame.shape[-1], len(frame.shape), frame.ordinal, queue)
+    values = tuple(options.values())
+    try:
+        hash(values)
+        return *what, *values
+    except TypeError:
+        values = tuple(map(_comparable, values))
+    try:
+        hash(values)
+        return *what, *values
+    except TypeError:
+        return None
+
+
+def _comparable(value: Any) -> Any:
+    """Sequences of numbers as something that can be compared."""
+    if isinstance(value, np.ndarray):
+        return tuple(value.ravel().tolist()), value.shape
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,152 @@
+"""What the CUDA engine hands to the driver fits the kernel's arguments, for every set of options, without a GPU."""
+
+from __future__ import annotations
+
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numba import types
+
+from octopus import cudaengine
+from octopus.backends.cuda import compile, device, memory
+from octopus.backends.cuda.launch import ArgumentBlock
+from octopus.cropspec import make_spec
+from octopus.interop import view
+
+FRAME = np.zeros((40, 60, 3), np.uint8)
+FRAMES = np.zeros((3, 50, 72, 3), np.uint8)[:, 5:45, 4:64]
+LETTERS = {"int32": "i", "int64": "q", "float32": "f"}
+H200 = SimpleNamespace(multiprocessor_count=132, l2_cache_size=50 << 20)
+
+
+@pytest.fixture
+def submitted(monkeypatch):
+    """Launches as (kernel's name and argument types, grid, block, arguments)."""
+    calls = []
+
+    def load(name, build):
+        function, signature = build()
+        assert function.__code__.co_argcount == len(signature)
+        return SimpleNamespace(name=name, signature=signature)
+
+    def submit(kernel, geometry, stream, arguments):
+        calls.append((kernel, geometry[:3], geometry[3:], arguments.values()))
+        letters = "".join(
+            "Q" if isinstance(kind, types.CPointer) else LETTERS[kind.name] for kind in kernel.signature
+        )
+        assert letters == arguments.kinds
+
+    monkeypatch.setattr(compile, "load", load)
+    monkeypatch.setattr(cudaengine, "submit", submit)
+    monkeypatch.setattr(cudaengine, "function_of", lambda kernel: kernel)
+    monkeypatch.setattr(memory, "DeviceArray", lambda shape, dtype, stream: SimpleNamespace(pointer=4096))
+    monkeypatch.setattr(memory, "copy", lambda *arguments: calls.append(arguments))
+    monkeypatch.setattr(device, "current", lambda: SimpleNamespace(properties=H200))
+    monkeypatch.setattr(device, "compute_capability", lambda: (9, 0))
+    for kernels in (cudaengine._stream_kernel, cudaengine._plain_kernel):
+        kernels.cache_clear()
+    yield calls
+    for kernels in (cudaengine._stream_kernel, cudaengine._plain_kernel):
+        kernels.cache_clear()
+
+
+def make_engine(frames, *options, size=(24, 36), dtype="float16", layout="NHWC", boxes=5):
+    pixels = view(frames, "frame")
+    spec = make_spec(pixels, size, 3.0, 2.0, dtype, layout, *options)
+    return pixels, cudaengine.CudaEngine(spec, boxes, pixels, "float32", "int64", None)
+
+
+@pytest.mark.parametrize(
+    ("several", "edge", "antialias", "boxed"),
+    list(product((False, True), ("box", "image"), (False, True), (False, True))),
+)
+def test_arguments_fit_the_kernel(submitted, several, edge, antialias, boxed):
+    pixels, engine = make_engine(FRAMES if several else FRAME, edge, antialias, boxed, 9.0)
+    engine.launch(pixels, 1, "int32", 5, 16, None, frame_index=3, index_dtype="int64", transform=4)
+    kernel, _, _, values = submitted[0]
+    assert values[:6] == (pixels.pointer, pixels.strides[-3], 60, 40, 1, 16)
+    assert values[6:8] == (36, 24)
+    gain = 12 if not antialias else 10
+    assert values[gain : gain + 8] == (0.5, 0.5, 0.5, 0.0, -1.5, -1.5, -1.5, 0.0)
+    options = values[gain + 8 :]
+    assert bool(options) == (several or antialias or boxed)
+    if options:
+        assert options[:2] == ((3, 50 * 72 * 3) if several else (1, 0))
+        assert options[2:4] == (3, 4)
+        assert options[4:] == (3.0, 3.0, 3.0, 0.0)  # (9 - 3) / 2
+    assert ("int64" in kernel.name) == several
+
+
+def test_every_set_of_options_has_a_kernel_of_its_own(submitted):
+    names = set()
+    for several, edge, antialias, boxed in product(
+        (False, True), ("box", "image"), (False, True), (False, True)
+    ):
+        pixels, engine = make_engine(FRAMES if several else FRAME, edge, antialias, boxed)
+        engine.launch(pixels, 1, "int32", 5, 16, None)
+        names.add(submitted[-1][0].name)
+    assert len(names) == 16
+
+
+def launched(submitted, frames, out=4096, count=5, **options):
+    pixels, engine = make_engine(frames, layout="NCHW", **options)
+    engine.launch(pixels, 1, "float32", count, out, None)
+    return submitted[-1]
+
+
+def test_words_are_read_where_rows_begin_at_words(submitted):
+    aligned = np.zeros((40, 61, 3), np.uint8)[:, :60]  # rows of 183 bytes
+    assert "words" not in launched(submitted, aligned)[0].name
+    shifted = np.zeros((40, 64, 3), np.uint8)[:, 1:61]
+    assert "words" not in launched(submitted, shifted)[0].name
+    whole = np.zeros((40, 64, 3), np.uint8)
+    assert "words" in launched(submitted, whole[:, 4:])[0].name
+
+
+def test_wide_stores_need_a_good_width_and_address(submitted):
+    assert "by4" in launched(submitted, FRAME)[0].name
+    assert "by1" in launched(submitted, FRAME, out=4098)[0].name
+    assert "by1" in launched(submitted, FRAME, size=(24, 37))[0].name
+
+
+def test_a_frame_of_one_column_gets_the_plain_kernel(submitted):
+    assert launched(submitted, np.zeros((40, 1, 3), np.uint8))[0].name.startswith("crop-")
+
+
+def test_a_frame_is_prefetched_if_it_is_small_beside_the_result(submitted):
+    assert launched(submitted, FRAME, count=5)[3][11] == FRAME.nbytes // 128
+    large = np.zeros((400, 600, 3), np.uint8)
+    assert launched(submitted, large, count=5)[3][11] == 0
+    assert launched(submitted, large, count=5000)[3][11] == large.nbytes // 128
+
+
+def test_boxes_from_the_host_travel_in_parts_of_64_kib(submitted):
+    boxes = np.zeros((9000, 4), np.float32)
+    pixels, engine = make_engine(FRAME, boxes=9000)
+    assert engine.capacity == 4096
+    engine.run_uploading(pixels, boxes, None, 16, 0, None)
+    copies, launches = submitted[::2], submitted[1::2]
+    assert [nbytes for _, _, nbytes, _ in copies] == [65536, 65536, 808 * 16]
+    assert [source - boxes.ctypes.data for _, source, _, _ in copies] == [0, 65536, 131072]
+    item = 24 * 36 * 3 * 2
+    assert [values[5] for _, _, _, values in launches] == [16, 16 + 4096 * item, 16 + 8192 * item]
+    assert [grid[1] for _, grid, _, _ in launches] == [4096, 4096, 808]
+
+
+def test_more_boxes_than_a_grid_holds_take_several_launches(submitted):
+    pixels, engine = make_engine(FRAMES, size=(2, 4), boxes=1)
+    engine.launch(pixels, 64, "int64", 70_000, 4096, None, frame_index=8, index_dtype="int64")
+    grids, values = zip(*[(grid, values) for _, grid, _, values in submitted], strict=True)
+    assert [grid[1] for grid in grids] == [65535, 4465]
+    assert [v[4] for v in values] == [64, 64 + 65535 * 32]
+    assert [v[22] for v in values] == [8, 8 + 65535 * 8]
+
+
+def test_arguments_lie_as_c_would_lay_them():
+    block = ArgumentBlock("QiiiQf")
+    block.writer(0, 6)(2**63, 1, 2, 3, 7, 0.5)
+    assert block.values() == (2**63, 1, 2, 3, 7, 0.5)
+    addresses = np.frombuffer((np.ctypeslib.ctypes.c_uint64 * 6).from_address(block.address), np.uint64)
+    assert (addresses - addresses[0]).tolist() == [0, 8, 12, 16, 24, 32]

@@ -1,0 +1,92 @@
+"""`map_back`: from letterboxed items to the frame and back again."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from octopus import InputError, crop_resize, map_back
+from octopus.kernels import reference
+
+FRAME = np.zeros((400, 600, 3), np.uint8)
+BOXES = np.array([[0, 0, 600, 400], [10, 20, 110, 370], [300.5, 100.25, 420, 130]], np.float32)
+
+
+@pytest.fixture(scope="module")
+def transform():
+    return crop_resize(FRAME, BOXES, (64, 80), letterbox=True, device="cpu")[1]
+
+
+def test_the_corners_of_the_image_are_the_corners_of_the_box(transform):
+    corners = [reference.place(box, (64, 80)) for box in BOXES]
+    inner = np.array([[at.left, at.top, at.left + at.width, at.top + at.height] for at in corners])
+    assert np.abs(map_back(inner, transform) - BOXES).max() < 1e-3
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 2))
+def test_a_point_of_the_frame_comes_back(transform, u, v, item):
+    box = BOXES[item].astype(np.float64)
+    point = box[:2] + (box[2:] - box[:2]) * (u, v)
+    at = reference.place(box, (64, 80))
+    there = np.array([at.left + u * at.width, at.top + v * at.height])
+    positions = np.tile(there, (3, 1))
+    assert np.abs(map_back(positions, transform)[item] - point).max() < 1e-3
+
+
+def test_a_bright_pixel_is_found_again():
+    frame = np.zeros((300, 400, 1), np.uint8)
+    frame[140, 250] = 255
+    boxes = np.array([[200, 100, 300, 180], [240, 10, 260, 290]])
+    crops, transform = crop_resize(frame, boxes, (512, 512), letterbox=True, pad_value=0, device="cpu")
+    for item in range(2):
+        peak = np.argwhere(crops[item, 0] > 0.95 * crops[item].max())
+        centre = peak[:, ::-1].mean(axis=0) + 0.5  # x, y from the outer edge
+        found = map_back(np.tile(centre, (2, 1)), transform)[item]
+        assert np.abs(found - (250.5, 140.5)).max() < 0.1
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (3, 4), (3, 5, 2), (3, 5, 4), (3, 0, 4), (3, 2, 3, 2)])
+def test_points_and_boxes_of_any_number_keep_their_shape(transform, shape):
+    positions = np.random.default_rng(0).uniform(0, 64, shape).astype(np.float32)
+    found = map_back(positions, transform)
+    assert found.shape == shape and found.dtype == np.float32
+    flat = positions.reshape(3, -1, 2)
+    expected = flat * transform[:, None, :2] + transform[:, None, 2:]
+    assert np.array_equal(found, expected.reshape(shape))
+
+
+def test_lists_and_integers_and_no_items(transform):
+    assert map_back([[0, 0], [1, 1], [2, 2]], transform).shape == (3, 2)
+    assert map_back(np.zeros((3, 2), int), transform).dtype.kind == "f"
+    assert map_back(np.empty((0, 7, 4)), np.empty((0, 4), np.float32)).shape == (0, 7, 4)
+
+
+def test_detections_in_one_flat_array_take_the_rows_of_their_items(transform):
+    item = np.array([0, 0, 2])
+    boxes = np.array([[0, 0, 10, 10], [5, 5, 9, 9], [30, 30, 40, 40.0]])
+    found = map_back(boxes, transform[item])
+    grouped = map_back(np.stack([boxes] * 3), transform)
+    assert np.array_equal(found, grouped[item, [0, 1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("positions", "words"),
+    [
+        (np.zeros((2, 4)), r"\(3, \.\.\., 2\) or \(3, \.\.\., 4\)"),
+        (np.zeros((3, 5)), "one row per item"),
+        (np.zeros(4), "one row per item"),
+        ("points", "NumPy, torch or CuPy"),
+    ],
+)
+def test_wrong_positions_say_what_they_may_be(transform, positions, words):
+    with pytest.raises(InputError, match=words):
+        map_back(positions, transform)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((3, 3)), np.zeros(4)])
+def test_a_wrong_transform_says_what_it_may_be(wrong):
+    with pytest.raises(InputError, match=r"transform must have shape \(N, 4\)"):
+        map_back(np.zeros((3, 2)), wrong)

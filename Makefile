@@ -21,6 +21,7 @@ LOCK := $(if $(filter cuda12,$(GPU)),requirements-cuda12.lock,requirements.lock)
 GPU_EXTRA := $(filter-out none,$(GPU))
 # Compiling kernels for the tests needs a CUDA toolkit, but no GPU.
 TOOLKIT := $(or $(GPU_EXTRA),cuda13)
+STUBS := $(VENV)/stubs
 RUN_STAMP := $(VENV)/.installed-run-$(GPU)
 TEST_STAMP := $(VENV)/.installed-test-$(GPU)
 COMPILE := uv pip compile --universal --python-version 3.11 --no-emit-index-url --quiet \
@@ -47,10 +48,11 @@ lint: $(TEST_STAMP) ## check style, import floors and workflow
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/lint-imports
+	MYPYPATH=$(STUBS) $(BIN)/mypy
 	$(BIN)/snakemake --lint
 
 lock: ## renew requirements.lock and requirements-cuda12.lock (needs uv)
-	$(COMPILE) --extra cuda13 --extra peers --upgrade -o requirements.lock
+	$(COMPILE) --extra cuda13 --extra peers --extra arena-cuda13 --upgrade -o requirements.lock
 	cp requirements.lock requirements-cuda12.lock # what both have in common keeps its version
 	$(COMPILE) --extra cuda12 -o requirements-cuda12.lock
 
@@ -69,4 +71,5 @@ $(RUN_STAMP): $(BIN)/python pyproject.toml $(LOCK)
 
 $(TEST_STAMP): $(BIN)/python pyproject.toml $(LOCK)
 	$(BIN)/python -m pip install -c $(LOCK) -e ".[test,$(TOOLKIT)]"
+	./workflow/scripts/tensorrt_stubs.sh $(BIN)/python $(STUBS)
 	@touch $@

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from octopus import CropPlan
-from octopus.cropspec import check_host_boxes
+from octopus.cropinput import check_host_boxes
 from octopus.interop import view
 from octopus.peers.job import CropJob
 
@@ -42,16 +42,17 @@ class OctopusOnGpu(Octopus):
     def __init__(self, job: CropJob) -> None:
         super().__init__(job)
         from octopus.backends.cuda import stream_of
+        from octopus.backends.cuda.memory import upload
 
         self._engine = self.plan.engine
         self._stream = stream_of(None)
         self._frame = view(job.device_frame, "frame")
         self._built = self.build()
-        self._uploaded = self._engine.upload_boxes(self._built, self._stream)
+        self._on_device = upload(self._built)
 
     def upload(self) -> None:
         """Stage: the boxes' way to the device."""
-        self._engine.upload_boxes(self._built, self._stream)
+        self._on_device.copy_from_host(self._built, self._stream)
 
     def kernel(self) -> None:
         """Stage: crop, resize and normalise boxes that are on the device."""
@@ -62,7 +63,7 @@ class OctopusOnGpu(Octopus):
         item = self.job.out.nbytes // max(self.job.count, 1)
         self._engine.launch(
             self._frame,
-            self._uploaded + 16 * first,
+            self._on_device.pointer + 16 * first,
             "float32",
             count,
             self.job.out.pointer + item * first,

@@ -1,0 +1,56 @@
+"""Whether an opponent can run here; where it can't, the reason becomes a row and never a crash."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from octopus.errors import OctopusError
+
+
+class Unavailable(OctopusError):  # noqa: N818 - a fact about a machine, nothing went wrong
+    """A contender can't take part on this machine; the message is the reason, as a row gives it."""
+
+
+def need(module: str, product: str, install: str = "") -> Any:
+    """Import a package that Octopus doesn't depend on.
+
+    Parameters
+    ----------
+    module : str
+    product : str
+        What people call it.
+    install : str
+        How to get it.
+
+    Raises
+    ------
+    Unavailable
+        It is not installed, or what it links to is missing.
+    """
+    hint = f" ({install})" if install else ""
+    if not _installed(module):
+        raise Unavailable(f"{product} is not installed{hint}")
+    try:
+        found = import_module(module)
+    except (ImportError, OSError) as error:
+        raise Unavailable(f"{product} can't be loaded: {error}") from error
+    if getattr(found, "__file__", None) is None:  # a folder of type stubs, which Python takes for a package
+        raise Unavailable(f"{product} is not installed{hint}")
+    return found
+
+
+def _installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of a package above it
+        return False
+
+
+def require_room(product: str, place: str, needed: int, free: int) -> None:
+    """Raise `Unavailable` if a batch needs more memory than is free; it says both."""
+    if needed > free:
+        raise Unavailable(
+            f"{product} needs {needed:,} bytes on the {place} for this batch, {free:,} are free"
+        )

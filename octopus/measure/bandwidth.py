@@ -29,7 +29,7 @@ def fill(out: Any) -> Callable[[], None]:
     if isinstance(out, np.ndarray):
         from octopus.kernels.cpu import probes
 
-        flat = out.reshape(-1)
+        flat = out.reshape(-1).view(np.float32)  # bytes, whatever they mean
         return lambda: probes.write(flat, np.float32(1.0))
     return lambda: out.fill_words(1.0)
 

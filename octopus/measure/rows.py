@@ -36,8 +36,9 @@ class Row(NamedTuple):
     method : str
         The contender.
     layer : str
-        ``device`` (events, cold L2), ``device_hot``, ``host``, ``pipelined``, ``cold_start``, ``memory``,
-        ``deterministic`` or ``limit``. Values of different layers are never compared.
+        ``device`` (events, cold L2), ``device_hot``, ``host``, ``pipeline`` (host, with the frame's upload and the
+        result's download), ``pipelined``, ``cold_start``, ``memory``, ``deterministic`` or ``limit``. Values of
+        different layers are never compared.
     quantity, unit : str
         What was measured, and the unit of `value`.
     block : int

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.kernels import reference
-from octopus.measure import Case, Clock, Method, Row, again, check_answers, run_paired
+from octopus.measure import Budget, Case, Clock, Method, Row, again, check_answers, run_paired
 from octopus.peers.job import CropJob
 from octopus.studies.context import Context
 
@@ -80,6 +80,7 @@ def compare(
     entries: Sequence[Entry],
     clock: Clock,
     answers: dict[str, str] | str = "n/a",
+    budget: Budget | None = None,
 ) -> list[Row]:
     """Time the entries against each other; the base, where it takes part, is entered twice for the noise floor."""
     methods = [Method(entry.name, entry.run) for entry in entries]
@@ -89,4 +90,5 @@ def compare(
         methods.append(again(next(method for method in methods if method.name == base)))
         if not isinstance(verdicts, str):
             verdicts[methods[-1].name] = verdicts[base]
-    return run_paired(case, quantity, "ms", methods, clock, context.budget, verdicts, context.seed, base)
+    limits = budget or context.budget
+    return run_paired(case, quantity, "ms", methods, clock, limits, verdicts, context.seed, base)

@@ -37,7 +37,24 @@ log = logging.getLogger(__name__)
 
 PACKAGE = "octopus"
 LARGE_GPU_BYTES = 20 << 30  # GPUs with this much memory also get the large batches
-PEERS = ("opencv-python-headless", "numba-cuda", "cuda-core", "cuda-bindings", "nvidia-nvvm")
+PEERS = (
+    "opencv-python-headless",
+    "numba-cuda",
+    "cuda-core",
+    "cuda-bindings",
+    "nvidia-nvvm",
+    "torch",
+    "torchvision",
+    "pillow",
+    "onnx",
+    "onnxruntime",
+    "onnxruntime-gpu",
+    "cvcuda-cu12",
+    "cvcuda-cu13",
+    "nvidia-dali-cuda120",
+    "nvidia-dali-cuda130",
+    "tensorrt",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +130,8 @@ class Context:
         return ""
 
     def host_clock(self) -> Clock:
-        """Wall time to the synchronised result."""
-        return HostClock(self._synchronize(), self.throttle)
+        """Wall time to the synchronised result; beside a GPU each run follows an untimed one of the same method."""
+        return HostClock(self._synchronize(), self.throttle, warm=self.device == "cuda")
 
     def kernel_clocks(self) -> list[Clock]:
         """Clocks of the work alone: events with a cold and a hot L2 on a GPU, wall time on a CPU.

@@ -257,6 +257,13 @@ def test_host_clock_times_the_run_and_the_wait_for_the_device():
     assert clock.throttled() is None
 
 
+def test_a_warm_host_clock_times_the_second_of_two_runs():
+    events = []
+    clock = HostClock(synchronize=lambda: events.append("wait"), warm=True)
+    clock.time(lambda: events.append("run"))
+    assert events == ["run", "wait", "run", "wait"]
+
+
 def test_host_clock_asks_its_watcher():
     clock = HostClock(throttle=lambda: "power cap")
     assert clock.throttled() == "power cap"

@@ -130,9 +130,16 @@ def test_code_of_a_study_reruns_that_study(finished: Workflow) -> None:
     assert planned.isdisjoint({"stage_timing", "fetch_visdrone"})
 
 
-def test_code_of_the_library_reruns_both_studies(finished: Workflow) -> None:
+def test_a_part_of_a_study_reruns_that_study(finished: Workflow) -> None:
+    with finished.appended("octopus/studies/arena_layers.py", "\nCHANGED = True\n"):
+        planned = finished.planned()
+    assert "arena" in planned
+    assert planned.isdisjoint(set(STUDIES) - {"arena"})
+
+
+def test_code_of_the_library_reruns_all_studies(finished: Workflow) -> None:
     with finished.appended("octopus/kernels/geometry.py", "\nCHANGED = True\n"):
-        assert {"distribution", "stage_timing", "paper"} <= finished.planned() - {"fetch_visdrone"}
+        assert {*STUDIES, "paper"} <= finished.planned() - {"fetch_visdrone"}
 
 
 def test_code_of_the_report_reruns_no_study(finished: Workflow) -> None:

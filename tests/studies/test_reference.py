@@ -13,7 +13,12 @@ from octopus.studies import STUDIES
 REFERENCE = Path(__file__).parents[2] / "data" / "reference"
 MACHINES = sorted(path for path in REFERENCE.iterdir() if path.is_dir())
 FILES = [machine / f"{study}.csv" for machine in MACHINES for study in STUDIES]
+TIMED = [path for path in FILES if path.stem != "parity"]
 LEAST_BLOCKS = 20
+ARENA = {
+    "octopus", "octopus-fp16", "octopus-again", "published", "n-launches", "opencv", "roi-align", "grid-sample",
+    "padded-torch", "padded-onnxruntime", "cvcuda", "dali", "tensorrt-padded", "tensorrt-gridsample",
+}  # fmt: skip
 
 
 def times(rows, **where):
@@ -50,7 +55,7 @@ def test_the_run_is_valid_unchanged_real_and_of_a_commit(path):
     assert record["config"]["values"]["measure"]["min_blocks"] >= LEAST_BLOCKS
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("path", TIMED, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_timed_method_has_enough_blocks_or_says_why_not(path):
     rows = read_rows(path)
     timed = rows[(rows.unit == "ms") & rows.value.notna() & (rows.layer != "cold_start")]
@@ -91,3 +96,98 @@ def test_the_published_waste_is_in_the_rows(kind, workload, actual, padded, wast
 def test_a_second_process_makes_its_first_crop_within_two_seconds(kind):
     rows = read(kind, "stage_timing")
     assert times(rows, quantity="first_crop", method="octopus").max() < 2000
+
+
+@pytest.mark.parametrize(
+    ("rival", "n", "layer", "least"),
+    [
+        ("cvcuda", 1000, "device", 2),
+        ("cvcuda", 1000, "host", 50),
+        ("cvcuda", 28, "device", 1.2),
+        ("published", 28, "device", 10),
+        ("published", 100, "device", 10),
+        ("published", 1000, "device", 9),  # writing the output alone takes a tenth of the published time
+        ("n-launches", 1000, "host", 100),
+        ("roi-align", 1000, "device", 10),
+    ],
+)
+def test_the_arena_on_the_h200_is_won_by(rival, n, layer, least):
+    rows = read("cuda", "arena")
+    case = {"n": n, "workload": "visdrone", "layer": layer}
+    quantity = "crop_resize_normalize" if layer == "device" else "end_to_end"
+    assert ratio(rows, rival, "octopus", quantity=quantity, **case) >= least
+
+
+def test_one_launch_on_the_h200_is_near_the_write_bound_and_half_precision_gains():
+    rows = read("cuda", "arena")
+    case = {"workload": "visdrone", "layer": "device", "quantity": "crop_resize_normalize"}
+    assert ratio(rows, "write-bound", "octopus", n=1000, **case) >= 0.85
+    assert ratio(rows, "write-bound", "octopus", n=100, **case) >= 0.75
+    assert ratio(rows, "octopus", "octopus-fp16", n=1000, **case) >= 1.5
+
+
+def test_every_kind_of_result_keeps_its_promise_on_the_h200():
+    rows = read("cuda", "arena")
+    case = {"n": 1000, "layer": "device", "quantity": "crop_resize_normalize"}
+    assert ratio(rows, "write-bound", "octopus", workload="ladder-large", **case) >= 0.70
+    whole = ratio(rows, "write-bound", "octopus", workload="kinds", **case)
+    assert ratio(rows, "write-bound", "octopus-nhwc", workload="kinds", **case) >= 0.85 * whole
+    for step, next_step in (("two-passes", "one-pass"), ("one-pass", "streamed"), ("streamed", "prefetched")):
+        assert ratio(rows, step, next_step, workload="ladder", **case) > 1
+
+
+def test_a_call_with_boxes_on_the_gpu_costs_the_host_ten_microseconds():
+    rows = read("cuda", "arena")
+    for n in (28, 100, 1000):
+        case = {"n": n, "workload": "visdrone", "layer": "host", "quantity": "submit"}
+        assert times(rows, method="octopus", **case).median() <= 0.010
+
+
+def test_memory_is_frame_output_and_64_kib_on_the_h200():
+    rows = read("cuda", "arena")
+    found = rows[(rows.layer == "memory") & (rows.method == "octopus")].set_index("quantity").value
+    assert found["memory_device_delta"] - found["memory_payload"] <= 64 << 10
+
+
+def test_the_batch_of_a_detector_is_ready_within_60_microseconds():
+    rows = read("cuda", "arena")
+    case = {"n": 28, "workload": "visdrone", "layer": "host", "quantity": "end_to_end"}
+    assert times(rows, method="octopus", **case).median() <= 0.060
+
+
+@pytest.mark.parametrize("workload", ["visdrone-1thread", "visdrone-2threads"])
+def test_the_cpu_beats_opencv_threefold_with_as_many_threads(workload):
+    rows = read("cpu", "arena")
+    case = {"n": 1000, "workload": workload, "quantity": "end_to_end"}
+    assert ratio(rows, "opencv", "octopus", **case) >= 3
+    assert ratio(rows, "opencv-inplace", "octopus", **case) > 1
+
+
+@pytest.mark.parametrize(("kind", "layers"), [("cuda", {"device", "host", "pipeline"}), ("cpu", {"host"})])
+def test_nobody_is_missing_in_the_arena(kind, layers):
+    rows = read(kind, "arena")
+    timed = rows[rows.workload.isin(["uniform", "visdrone"]) & (rows.unit == "ms")]
+    assert set(timed.layer) == layers
+    for (_, _, layer), group in timed.groupby(["workload", "n", "layer"]):
+        bounds = {"write-bound", "write-bound-fp16"} if layer == "device" else set()
+        gone = (ARENA | bounds) - set(group.method)
+        assert not gone or (layer, gone) == ("pipeline", {"octopus-again"})
+    assert {28, 100, 1000} <= set(timed.n)
+
+
+def test_a_padded_batch_is_another_answer():
+    rows = read("cuda", "arena")
+    padded = rows[rows.method.isin(["padded-torch", "padded-onnxruntime"]) & rows.value.notna()]
+    timed = padded[(padded.layer != "memory") & (padded.workload == "visdrone")]
+    assert len(timed) and timed.answer.str.startswith("different: ").all()
+
+
+@pytest.mark.parametrize("kind", ["cuda", "cpu"])
+def test_parity_is_within_a_level_of_everyone(kind):
+    rows = read(kind, "parity")
+    largest = rows[(rows.quantity == "max_abs_difference") & rows.value.notna()]
+    exact = largest[~largest.workload.str.contains("uint8")]
+    # PyTorch is no part of the installation; the reference of the GPU machine has it.
+    assert {"opencv", "pil", *(["torch", "torchvision"] if kind == "cuda" else [])} <= set(largest.method)
+    assert exact.value.max() <= 0.05
+    assert largest.value.max() <= 2

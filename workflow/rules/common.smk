@@ -51,9 +51,9 @@ def study(name):
     keys = ["device", "seed", "threads", "measure", "crop", name]
     values = CONFIG.model_dump(mode="json", include=set(keys))
     settings = [f"--set={key}={json.dumps(values[key])}" for key in keys]
-    others = {f"{other}.py" for other in STUDIES if other != name}
-    own = [f"studies/{file.name}" for file in Path("octopus/studies").glob("*.py") if file.name not in others]
-    return {"settings": settings, "code": code("study", *own)}
+    others = tuple(f"{other}{end}" for other in STUDIES if other != name for end in (".py", "_"))
+    files = [file.name for file in Path("octopus/studies").glob("*.py") if not file.name.startswith(others)]
+    return {"settings": settings, "code": code("study", *(f"studies/{file}" for file in files))}
 
 
 def source(*more):

@@ -37,6 +37,42 @@ rule distribution:
         "octopus measure distribution {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
 
 
+rule arena:
+    input:
+        rules.fetch_visdrone.output,
+    output:
+        multiext(f"{RESULTS}/arena", rows=".csv", provenance=".json"),
+    log:
+        "logs/arena.log",
+    conda:
+        "../envs/octopus.yaml"
+    threads: ALL_CORES
+    params:
+        **study("arena"),
+    message:
+        "Study: what users would pick instead, on {MACHINE}"
+    shell:
+        "octopus measure arena {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
+
+
+rule parity:
+    input:
+        rules.fetch_visdrone.output,
+    output:
+        multiext(f"{RESULTS}/parity", rows=".csv", provenance=".json"),
+    log:
+        "logs/parity.log",
+    conda:
+        "../envs/octopus.yaml"
+    threads: ALL_CORES
+    params:
+        **study("parity"),
+    message:
+        "Study: how far the results lie from those of other libraries, on {MACHINE}"
+    shell:
+        "octopus measure parity {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
+
+
 rule measured:
     input:
         expand(f"{RESULTS}/{{study}}.{{part}}", study=STUDIES, part=["csv", "json"]),

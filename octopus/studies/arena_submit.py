@@ -1,0 +1,81 @@
+"""What a run of a plan costs the host when frame and boxes are on the GPU: the call, without the work it queues."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from octopus import CropPlan
+from octopus.measure import Case, HostClock, Row, unavailable
+from octopus.peers.availability import Unavailable, need
+from octopus.peers.job import CropJob, make_job
+from octopus.studies.arena_workloads import VISDRONE, boxes_of
+from octopus.studies.contest import Entry, compare
+from octopus.studies.context import Context
+
+QUANTITY = "submit"
+SERIES = 32  # calls in a row, few enough that the driver's queue never fills
+
+
+class SubmitClock(HostClock):
+    """Host time of one call out of a series; the GPU's work is waited for outside."""
+
+    def time(self, run: Callable[[], object]) -> float:
+        """Milliseconds per call."""
+        self.synchronize()
+        start = time.perf_counter_ns()
+        for _ in range(SERIES):
+            run()
+        elapsed = time.perf_counter_ns() - start
+        self.synchronize()
+        return elapsed / SERIES / 1e6
+
+
+def rows(context: Context) -> list[Row]:
+    """One comparison for each number of boxes; a machine without a GPU has none."""
+    if context.device != "cuda":
+        return []
+    return [row for count in context.config.arena.counts for row in _count_rows(context, count)]
+
+
+def _count_rows(context: Context, count: int) -> list[Row]:
+    case = Case(context.study, context.workload.dataset, VISDRONE, count)
+    crop = context.config.crop
+    boxes = boxes_of(context, VISDRONE, count)
+    if context.shortage(2 * count):
+        return []
+    job = make_job(context.workload.frame, boxes, crop.size, crop.mean, crop.std, context.device)
+    entries, gaps = [Entry("octopus", _own(job))], []
+    try:
+        entries.append(Entry("octopus-torch", _torch(job)))
+    except Unavailable as error:
+        gaps.append(unavailable(case, "octopus-torch", "host", QUANTITY, "ms", str(error)))
+    host = context.host_clock()
+    clock = SubmitClock(host.synchronize, host.throttle)
+    budget = dataclasses.replace(context.budget, max_seconds=context.config.arena.max_seconds)
+    return [*compare(context, case, QUANTITY, entries, clock, "n/a", budget), *gaps]
+
+
+def _own(job: CropJob) -> Callable[[], object]:
+    """Frame, boxes and result in memory of Octopus."""
+    from octopus.backends.cuda.memory import upload
+
+    return _run(job, job.device_frame, upload(job.boxes.astype(np.float32)))
+
+
+def _torch(job: CropJob) -> Callable[[], object]:
+    """The same in tensors of torch."""
+    torch = need("torch", "PyTorch", "pip install 'octopus[peers]'")
+    if not torch.cuda.is_available():
+        raise Unavailable(f"PyTorch {torch.__version__} finds no GPU")
+    frame = torch.as_tensor(job.device_frame, device="cuda")
+    return _run(job, frame, torch.from_numpy(job.boxes.astype(np.float32)).cuda())
+
+
+def _run(job: CropJob, frame: Any, boxes: Any) -> Callable[[], object]:
+    plan = CropPlan(frame, job.count, job.size, mean=job.mean, std=job.std)
+    return lambda: plan.run(frame, boxes)

@@ -12,6 +12,7 @@ nothing else. The steps, each with explicit inputs and outputs, so that a workfl
 * ``figures.draw(name, numbers, out_stem)``: ``<out_stem>.pdf`` and ``.png``; the names are ``figures.NAMES``.
 * ``paper.build_paper(paper_dir, build_dir, figures_dir, out)``: the paper as PDF, through Typst.
 * ``promote.promote(results_dir, reference_dir)``: a vetted run under ``reference_dir/<machine>``.
+* ``parity_doc.build_parity_doc(reference_dir, out)``: ``docs/parity.md``, from the committed references.
 * ``compare.compare_runs(results_dir, reference_dir)``: a data frame of this run beside the references.
 
 ``results_dir`` is this machine's run (``data/results/<machine>``; it may be absent or hold only some of the

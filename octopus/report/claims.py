@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -209,8 +210,17 @@ def _verdict(
         return "not measurable here", "needs a GPU"
     if measured is None:
         absent = next((key for key in _ids(claim, scope) if numbers.get(key) is None), "")
-        why = numbers.text(absent) or "this run has no such number"
-        return "not measurable here", why
+        return "not measurable here", _why_absent(absent, numbers)
     if claim["needs"] == "real-data" and measured.dataset.startswith("synthetic-"):
         return "not measurable here", "needs the real VisDrone boxes"
     return ("reproduced" if OPERATORS[claim["operator"]](measured, claim) else "not reproduced"), ""
+
+
+def _why_absent(key: str, numbers: Numbers) -> str:
+    """Return why there is no number: what the row of its method says, or of the method that it is compared with."""
+    base, _, derived = key.rpartition(".")
+    over = re.fullmatch(r"(?:speedup|verdict)_over_(.+)", derived)
+    parts = base.split(".")
+    other = ".".join([*parts[:4], over[1], *parts[5:]]) if over and len(parts) > 5 else ""
+    texts = [numbers.text(candidate) for candidate in (key, base, other) if candidate]
+    return next((text for text in texts if text.startswith("unavailable")), "this run has no such number")

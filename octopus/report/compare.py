@@ -46,6 +46,6 @@ def _unscoped(numbers: Numbers) -> list[tuple[str, Number]]:
 
 
 def _record(key: str, here: Number, other: Number) -> tuple[object, ...]:
-    ratio = here.value / other.value if other.value else float("nan")
+    ratio = here.value / other.value if other.value else (float("nan") if here.value else 1.0)
     overlap = here.low <= other.high and other.low <= here.high
     return key, other.machine, here.unit, here.value, other.value, ratio, overlap

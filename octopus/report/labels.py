@@ -15,12 +15,92 @@ METHODS = {
     "numba-dispatch": "Numba dispatch",
     "kernel-call": "Compiled kernel call",
     "padding": "Padding to the largest",
+    "octopus-one-call": "Octopus (one call)",
+    "octopus-torch": "Octopus (torch tensors)",
+    "octopus-fp16": "Octopus (float16)",
+    "roi-align": "torchvision (RoIAlign)",
+    "grid-sample": "PyTorch (grid sample)",
+    "padded-torch": "PyTorch (padded)",
+    "padded-onnxruntime": "ONNX Runtime (padded)",
+    "onnxruntime-gridsample": "ONNX Runtime (grid sample)",
+    "cvcuda": "CV-CUDA",
+    "cvcuda-views": "CV-CUDA (views by hand)",
+    "cvcuda-scalar": "CV-CUDA (one scale)",
+    "dali": "DALI (regions)",
+    "dali-slice": "DALI (slices)",
+    "tensorrt-padded": "TensorRT (padded)",
+    "tensorrt-padded-fp16": "TensorRT (padded, float16)",
+    "tensorrt-gridsample": "TensorRT (grid sample)",
+    "tensorrt-gridsample-fp16": "TensorRT (grid sample, float16)",
+    "write-bound-fp16": "Write bound (float16)",
 }
 SHORT_METHODS = METHODS | {
     "opencv": "OpenCV + NumPy",
     "published": "Published",
     "n-launches": "N launches",
     "n-launches-fused": "N launches, fused",
+}
+# In the arena, names stand in lists, so they hold no comma; the order is that of its tables and figures.
+ARENA_METHODS = {
+    name: SHORT_METHODS[name]
+    for name in (
+        "octopus",
+        "octopus-one-call",
+        "octopus-fp16",
+        "published",
+        "n-launches",
+        "n-launches-fused",
+        "opencv",
+        "opencv-inplace",
+        "cvcuda",
+        "cvcuda-views",
+        "cvcuda-scalar",
+        "dali-slice",
+        "dali",
+        "roi-align",
+        "grid-sample",
+        "onnxruntime-gridsample",
+        "tensorrt-gridsample",
+        "tensorrt-gridsample-fp16",
+        "padded-torch",
+        "padded-onnxruntime",
+        "tensorrt-padded",
+        "tensorrt-padded-fp16",
+        "write-bound",
+        "write-bound-fp16",
+    )
+} | {"n-launches-fused": "N launches (fused)", "opencv-inplace": "OpenCV (in place)"}
+# The kernel from plain to fast: each step keeps what the one before has, and adds one thing.
+LADDER_STEPS = {
+    "two-passes": "Two passes",
+    "one-pass": "One pass",
+    "streamed": "Streamed",
+    "prefetched": "Prefetched",
+    "paired": "Paired",
+    "octopus": "Words (Octopus)",
+}
+LADDER_CHANGES = {
+    "two-passes": "the published kernels: a uint8 crop between resizing and normalising",
+    "one-pass": "one fused kernel, one column per thread",
+    "streamed": "source rows stream through registers: the next is loaded while this one's results are stored",
+    "prefetched": "the first blocks prefetch the frame into L2",
+    "paired": "two columns per thread, one store of eight bytes",
+    "octopus": "pixels are read as aligned words; the kernel in use",
+}
+LADDER_WORKLOADS = {"ladder": "VisDrone", "ladder-large": "320 \u00d7 320"}
+# Kinds of results, and the bound of each type.
+RESULT_KINDS = {
+    "octopus": "float32, NCHW",
+    "octopus-nhwc": "float32, NHWC",
+    "octopus-letterbox": "float32, NCHW, letterbox",
+    "octopus-image": "float32, NCHW, edge of the image",
+    "octopus-fp16": "float16, NCHW",
+    "octopus-fp16-nhwc": "float16, NHWC",
+    "octopus-uint8": "uint8, NCHW",
+    "octopus-uint8-nhwc": "uint8, NHWC",
+    "write-bound": "Write bound, float32",
+    "write-bound-fp16": "Write bound, float16",
+    "write-bound-uint8": "Write bound, uint8",
 }
 SAVING_STEPS = {
     "launches": "N launches to one, published kernels",
@@ -35,6 +115,41 @@ WORKLOADS = {
     "temporal": "Temporal",
     "visdrone": "VisDrone",
     "visdrone-1thread": "VisDrone, one thread",
+    "visdrone-2threads": "VisDrone, two threads",
+}
+ARENA_WORKLOADS = WORKLOADS | {"uniform": "Uniform 256 \u00d7 256"}
+# Libraries whose answers are compared with those of Octopus.
+PARITY_PEERS = {
+    "opencv": "OpenCV",
+    "torch": "PyTorch",
+    "torchvision": "torchvision",
+    "pil": "PIL",
+    "cvcuda": "CV-CUDA",
+    "dali": "DALI",
+}
+# Packages of the peers, by their names in the index; several names of one library stand for its builds.
+PEER_PACKAGES = {
+    "opencv-python-headless": "OpenCV",
+    "torch": "PyTorch",
+    "torchvision": "torchvision",
+    "pillow": "PIL",
+    "onnxruntime": "ONNX Runtime",
+    "onnxruntime-gpu": "ONNX Runtime",
+    "cvcuda-cu12": "CV-CUDA",
+    "cvcuda-cu13": "CV-CUDA",
+    "nvidia-dali-cuda120": "DALI",
+    "nvidia-dali-cuda130": "DALI",
+    "tensorrt": "TensorRT",
+}
+LAYERS = {"device": "Device", "host": "Host", "pipeline": "Pipeline"}
+# Conventions under which answers are compared.
+SETTINGS = {
+    "float32-box": "float32, edge of the box",
+    "float32-image": "float32, edge of the image",
+    "uint8-box": "uint8, edge of the box",
+    "antialias": "Antialiased",
+    "antialias-uint8": "Antialiased, uint8",
+    "letterbox": "Letterbox",
 }
 DATASETS = {
     "visdrone-val": "VisDrone val",

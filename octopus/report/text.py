@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 THIN_SPACE = "\u2009"
 TIMES = "\u00d7"
 SYMBOLS = {"us": "µs", "ratio": TIMES, "percent": "%", "fraction": "%", "count": "", "text": ""}
+_ERROR = re.compile(r"^largest error \S+ exceeds \S+; (?=\S)")
+_INSTALL = re.compile(r" \(pip install [^)]*\)$")
 _STEPS = {
     # A value below the first bound is shown in the smaller unit, from the second bound on in the larger one.
     "us": ((None, "us", 1.0), (1000.0, "ms", 1e-3)),
@@ -71,3 +74,13 @@ def interval_text(value: float, low: float, high: float, unit: str) -> str:
     ends = [end * factor for end in (low, high)]
     digits = next((d for d in (3, 4, 5) if significant(ends[0], d) != significant(ends[1], d)), 5)
     return with_unit("\u2013".join(significant(end, digits) for end in ends), name)
+
+
+def reason(note: str) -> str:
+    """Return why an answer is different or unavailable, from ``different: why`` or ``unavailable: why``.
+
+    A measured error in front of a known cause and a command to install something behind it are left out: they differ
+    from run to run, and rows keep them.
+    """
+    why = _INSTALL.sub("", note.partition(":")[2].strip())
+    return _ERROR.sub("", why) or "no reason given"

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from octopus import DeviceError, InputError, backends
@@ -142,3 +143,22 @@ def test_a_second_process_makes_its_first_crop_within_two_seconds(tmp_path):
     ]
     assert min(times[1:]) < 2000
     assert min(times[1:]) < times[0]
+
+
+@pytest.mark.gpu
+def test_page_locked_memory_is_copied_and_freed_with_its_last_view():
+    from octopus.backends.cuda import memory
+    from octopus.backends.cuda.device import current
+
+    host = memory.pinned((3, 5), np.float32)
+    host[...] = 2.5
+    device = memory.DeviceArray((3, 5), np.float32).copy_from_host(host)
+    back = memory.pinned((3, 5), np.float32)
+    memory.copy(back.ctypes.data, device.pointer, device.nbytes)
+    memory.set_bytes(device.pointer, device.nbytes, 0xFF)
+    current().sync()
+    assert (back == 2.5).all()
+    assert np.isnan(device.copy_to_host()).all()
+    part = back[1:]
+    del back
+    assert (part == 2.5).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +44,23 @@ def full(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def alone(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report with this machine only: a CPU with synthetic boxes, no references."""
     return build_report(tmp_path_factory.mktemp("alone"), runs / "results" / "laptop", None)
+
+
+@pytest.fixture(scope="session")
+def tensorrt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report with one reference, a pretended GPU that has TensorRT."""
+    root = tmp_path_factory.mktemp("tensorrt")
+    write_run(root / "reference", "pretended-gpu", "gpu", tensorrt=True)
+    return build_report(root / "report", None, root / "reference")
+
+
+@pytest.fixture(scope="session")
+def old(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report over references that are older than the arena and the parity study."""
+    root = tmp_path_factory.mktemp("old")
+    later = shutil.ignore_patterns("arena.*", "parity.*")
+    shutil.copytree(runs / "reference", root / "reference", ignore=later)
+    return build_report(root / "report", None, root / "reference")
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from synthetic_arena import arena, parity
 
 from octopus.measure.rows import Case, Row, unavailable, write_rows
 
@@ -51,14 +52,21 @@ SIZE_SCALE = {"uniform": 260, "long-tail": 40, "bimodal": 150, "temporal": 40, "
 
 
 def write_run(
-    root: Path, machine: str, kind: str, dataset: str = "visdrone-val", quick: bool = False
+    root: Path,
+    machine: str,
+    kind: str,
+    dataset: str = "visdrone-val",
+    quick: bool = False,
+    tensorrt: bool = False,
 ) -> Path:
-    """Write both studies of one pretended machine under ``root/<machine>`` and return that folder."""
+    """Write all studies of one pretended machine under ``root/<machine>`` and return that folder."""
     folder = root / machine
     counts = (100, 1000) if quick else (100, 500, 1000, 2000)
     studies = {
         "stage_timing": list(stage_timing(kind, dataset, counts)),
         "distribution": list(distribution(kind, dataset)),
+        "arena": list(arena(kind, dataset, timed, tensorrt)),
+        "parity": list(parity(kind, dataset)),
     }
     for study, rows in studies.items():
         table = write_rows(folder / f"{study}.csv", rows)
@@ -222,7 +230,7 @@ def pretended_provenance(study: str, machine: str, kind: str, dataset: str, rows
             "memory_bytes": 1 << 34,
             "os": "Linux",
             "python": "3.11.0",
-            "packages": {"numpy": "2.4.0", "numba": "0.65.0", "numba-cuda": None},
+            "packages": {"numpy": "2.4.0", "numba": "0.65.0", "numba-cuda": None, "torch": "2.9.0"},
             "state": state,
         },
         "state_after": state,

@@ -107,5 +107,25 @@ def test_every_claim_is_judged_on_every_machine_and_measurable_somewhere(full: P
     reasons = {claim["id"]: set() for claim in claims}
     for judgement in judged:
         reasons[judgement.claim_id].add(judgement.reason)
-    # An id that no study writes would never be measurable: only a machine may be what a claim lacks.
-    assert all("" in found or found == {"needs a Jetson Orin Nano"} for found in reasons.values())
+    # An id that no study writes would never be measurable: only a machine or TensorRT may be what a claim lacks.
+    lacking = {"needs a Jetson Orin Nano"}, {"needs a GPU", "unavailable: TensorRT is not installed"}
+    assert all("" in found or found in lacking for found in reasons.values())
+
+
+def test_claims_on_tensorrt_are_judged_where_it_is(tensorrt: Path, full: Path) -> None:
+    directions = ("arena-kernel-faster", "arena-end-to-end-faster", "arena-memory-larger")
+    known = {one.claim_id: one.verdict for one in read_claims(tensorrt / "claims.csv")}
+    assert [known[name] for name in directions] == ["reproduced"] * 3
+    assert known["arena-kernel-size"] == "not measurable here"
+    missing = {one.claim_id: one for one in read_claims(full / "claims.csv") if one.scope == "pretended-gpu"}
+    assert {missing[name].verdict for name in directions} == {"not measurable here"}
+    assert {missing[name].reason for name in directions} == {"unavailable: TensorRT is not installed"}
+
+
+def test_padding_is_judged_on_every_machine(full: Path) -> None:
+    judged = {(one.claim_id, one.scope): one.verdict for one in read_claims(full / "claims.csv")}
+    for scope in ("here", "pretended-gpu", "pretended-cpu"):
+        for name in ("arena-padded-uniform", "arena-metadata"):
+            assert judged[name, scope] == "reproduced"
+    assert judged["arena-padded-visdrone", "here"] == "not measurable here"
+    assert judged["arena-padded-visdrone", "pretended-gpu"] == "reproduced"

@@ -23,7 +23,7 @@ def figures(full: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("report", ["full", "alone"])
+@pytest.mark.parametrize("report", ["full", "alone", "tensorrt", "old"])
 def test_the_paper_is_typeset(
     report: str, figures: Path, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from octopus.report.text import interval_text, quantity_text, significant
+from octopus.report.text import interval_text, quantity_text, reason, significant
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,16 @@ def test_rounding_up_to_the_next_power_of_ten_gains_no_digit() -> None:
 def test_an_interval_has_digits_enough_to_tell_its_ends_apart() -> None:
     assert interval_text(1.0002, 1.0001, 1.0004, "ratio") == "1.0001\u20131.0004\u00d7"
     assert interval_text(1.0, math.nan, math.nan, "ms") == ""
+
+
+@pytest.mark.parametrize(
+    ("note", "why"),
+    [
+        ("different: largest error 0.0088 exceeds 0.0044; rounds to uint8", "rounds to uint8"),
+        ("different: largest error 0.0088 exceeds 0.0044", "largest error 0.0088 exceeds 0.0044"),
+        ("unavailable: DALI is not installed (pip install 'octopus[x]')", "DALI is not installed"),
+        ("unavailable", "no reason given"),
+    ],
+)
+def test_a_reason_is_the_cause_alone(note: str, why: str) -> None:
+    assert reason(note) == why

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from octopus.report.derive.arena import arena_numbers
 from octopus.report.derive.comparisons import comparisons
 from octopus.report.derive.distribution import distribution_numbers
 from octopus.report.derive.machines import aliases, cached_bounds, machine_facts, shown_runs
 from octopus.report.derive.medians import medians
+from octopus.report.derive.parity import parity_numbers
 from octopus.report.derive.stage_timing import stage_timing_numbers
 from octopus.report.numbers import Number
 from octopus.report.runs import Run
@@ -19,6 +21,8 @@ from octopus.report.runs import Run
 EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
     "stage_timing": stage_timing_numbers,
     "distribution": distribution_numbers,
+    "arena": arena_numbers,
+    "parity": parity_numbers,
 }
 
 

@@ -27,7 +27,7 @@ _FLOAT32_BYTES = 4
 def distribution_numbers(run: Run) -> Iterator[Number]:
     """Yield the study's derived numbers."""
     yield from _quantiles(run)
-    yield from _padded_float32(run)
+    yield from padded_float32(run)
     yield from _frames(run)
     yield from _range_over_sizes(run)
 
@@ -41,7 +41,8 @@ def _quantiles(run: Run) -> Iterator[Number]:
             yield make_number(identifier, origin(run, row.dataset), selector, "px", float(row.value))
 
 
-def _padded_float32(run: Run) -> Iterator[Number]:
+def padded_float32(run: Run) -> Iterator[Number]:
+    """Yield the bytes of the padded batch as float32, which the source documents state."""
     for row in run.rows[run.rows["quantity"] == "padded_bytes"].itertuples():
         identifier = f"{run.scope}.{run.study}.{row.workload}.n{row.n}.padding.padded_float32_bytes"
         selector = f"workload={row.workload}, n={row.n}, method=padding, quantity=padded_bytes"

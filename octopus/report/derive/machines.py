@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from octopus.report.labels import DATASETS, human, machine_name
+from octopus.report.labels import DATASETS, PEER_PACKAGES, human, machine_name
 from octopus.report.numbers import Number, make_number
 from octopus.report.runs import HERE, Run
 
@@ -52,6 +52,7 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
         facts["kind"] = kind(run)
         facts["name"] = device_name(run)
         facts["id"] = run.machine
+        facts["peers"] = _peers([one for one in runs if one.scope == scope])
         yield from (_text(run, f"{scope}.machine.{name}", text) for name, text in facts.items() if text)
     for run in runs:
         facts = {
@@ -65,8 +66,23 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
         )
 
 
+def _peers(runs: list[Run]) -> str:
+    """Return the peers that any run of a machine found installed, with their versions."""
+    packages: dict[str, Any] = {}
+    for run in runs:
+        found = run.provenance.get("machine", {}).get("packages", {})
+        packages |= {name: version for name, version in found.items() if version}
+    versions = {label: packages[name] for name, label in PEER_PACKAGES.items() if name in packages}
+    return ", ".join(f"{label} {version}" for label, version in versions.items())
+
+
 def kind(run: Run) -> str:
-    """Say whether a run measured on a GPU or a CPU: only a GPU has rows timed by device events."""
+    """Say whether a run measured on a GPU or a CPU.
+
+    Provenance says so; without it, only a GPU has rows timed by device events.
+    """
+    if device := fact(run.provenance, "machine.device"):
+        return "gpu" if device == "cuda" else "cpu"
     device_rows = run.rows["layer"].isin(["device", "device_hot"]) & run.rows["value"].notna()
     return "gpu" if device_rows.any() else "cpu"
 

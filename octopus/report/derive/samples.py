@@ -53,10 +53,13 @@ def groups(run: Run, **equal: object) -> Iterator[tuple[Group, pd.DataFrame]]:
         yield Group(*key), chosen
 
 
-def blocks(rows: pd.DataFrame) -> pd.DataFrame:
-    """Pivot a group: one row per block, one column per method; methods that gave no number are left out.
-
-    Only blocks that every method has are kept, so that columns are paired.
-    """
+def pivot(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a group as a table: one row per block, one column per method; methods without a number are left
+    out."""
     measured = rows[rows["value"].notna()]
-    return measured.pivot(index="block", columns="method", values="value").dropna()
+    return measured.pivot(index="block", columns="method", values="value")
+
+
+def blocks(rows: pd.DataFrame) -> pd.DataFrame:
+    """Pivot a group and keep the blocks that every method has, so that columns are paired."""
+    return pivot(rows).dropna()

@@ -1,7 +1,7 @@
 """The figures, one file each; ``NAMES`` lists them and ``draw`` writes one as PDF and PNG.
 
-A figure is a module with ``STUDY`` (whose runs it shows) and ``figure(numbers) -> Figure``. To add one, write
-the module and add its name here.
+A figure is a module with ``STUDY`` (whose runs it shows) and ``figure(numbers) -> Figure``. One whose study older
+results lack says so in words: it has ``NO_RUN``, a sentence. To add one, write the module and add its name here.
 """
 
 from __future__ import annotations
@@ -18,6 +18,11 @@ NAMES = (
     "published_comparison",
     "launch_overhead",
     "temporal_jitter",
+    "arena_device",
+    "arena_end_to_end",
+    "arena_memory",
+    "arena_scaling",
+    "arena_bound_share",
 )
 
 
@@ -36,7 +41,7 @@ def draw(name: str, numbers: str | Path, out_stem: str | Path) -> tuple[Path, Pa
     Raises
     ------
     InputError
-        There is no such figure, or no run of its study.
+        There is no such figure, or no run of its study and nothing to say about it.
     """
     import matplotlib as mpl
 
@@ -48,10 +53,12 @@ def draw(name: str, numbers: str | Path, out_stem: str | Path) -> tuple[Path, Pa
         raise InputError(f"There is no figure {name!r}; the figures are {', '.join(NAMES)}.")
     module = import_module(f"{__name__}.{name}")
     known = Numbers.read(numbers)
-    if not known.scopes(module.STUDY):
+    absent = "" if known.scopes(module.STUDY) else getattr(module, "NO_RUN", "")
+    if not absent and not known.scopes(module.STUDY):
         raise InputError(f"The figure {name} needs a run of the study {module.STUDY}; {numbers} has none.")
     with mpl.rc_context(style.RC):
-        figure = module.figure(known)
+        figure = style.words(style.new_figure(1.2)[0], absent) if absent else module.figure(known)
         shown = known.text(f"shown.{module.STUDY}")
-        area = style.finish(figure, f"Measured on: {shown}.", is_synthetic(known, module.STUDY))
+        footer = f"Measured on: {shown}." if shown else "Nothing was measured."
+        area = style.finish(figure, footer, is_synthetic(known, module.STUDY))
     return style.save(figure, Path(out_stem), area)

@@ -31,6 +31,23 @@ METHOD_COLORS = {
     "cuda-core-launch": BLUE,
     "numba-dispatch": VERMILION,
     "kernel-call": BLUE,
+    "octopus-one-call": "#003F66",
+    "octopus-fp16": "#5AA3D8",
+    "cvcuda": GREEN,
+    "cvcuda-views": "#004D40",
+    "cvcuda-scalar": "#66C2A4",
+    "dali": "#B08968",
+    "dali-slice": "#7A5230",
+    "roi-align": PURPLE,
+    "grid-sample": "#8C4B8C",
+    "onnxruntime-gridsample": "#B38FD1",
+    "tensorrt-gridsample": "#3B6E22",
+    "tensorrt-gridsample-fp16": "#3B6E22",
+    "padded-torch": "#A08A00",
+    "padded-onnxruntime": "#C9B458",
+    "tensorrt-padded": "#7FA650",
+    "tensorrt-padded-fp16": "#7FA650",
+    "write-bound-fp16": "#A8A8A8",
 }
 METHOD_MARKERS = {
     "octopus": "o",
@@ -39,6 +56,28 @@ METHOD_MARKERS = {
     "n-launches-fused": "v",
     "opencv": "D",
     "opencv-inplace": "P",
+    "octopus-one-call": "p",
+    "octopus-fp16": ".",
+    "cvcuda": "X",
+    "cvcuda-views": "P",
+    "cvcuda-scalar": "x",
+    "dali": "H",
+    "dali-slice": "h",
+    "roi-align": "<",
+    "grid-sample": ">",
+    "onnxruntime-gridsample": "d",
+    "tensorrt-gridsample": "8",
+    "tensorrt-gridsample-fp16": "8",
+    "padded-torch": "1",
+    "padded-onnxruntime": "2",
+    "tensorrt-padded": "3",
+    "tensorrt-padded-fp16": "4",
+}
+MEMORY_COLORS = {
+    "memory_payload": LIGHT,
+    "memory_allocator_peak": SKY,
+    "memory_device_delta": BLUE,
+    "memory_fixed": ORANGE,
 }
 STAGE_COLORS = {
     "build_metadata": PURPLE,
@@ -60,6 +99,7 @@ MACHINE_MARKERS = ("o", "s", "D", "^", "v")
 MACHINE_COLORS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)
 
 WIDTH, COLUMN = 7.2, 3.5  # inches: the text of the paper, and one of its columns
+NOTE_WIDTH, NOTE_LINE = 142, 0.125  # characters and inches of a line of a note
 RC = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
@@ -157,6 +197,38 @@ def errors(numbers: list[Number], scale: float = 1.0) -> list[list[float]]:
     return [[max(0.0, scale * low) for low, _ in ends], [max(0.0, scale * high) for _, high in ends]]
 
 
+def stacked(charts: list[float], legend: float, note: str = "") -> tuple[Figure, list[Any], Any]:
+    """Return a figure with a part per chart (heights in inches), and a part for a legend below them.
+
+    `note` stands at the very bottom. Each has its own room, so that none can cover another.
+    """
+    lines = textwrap.fill(note, NOTE_WIDTH)
+    below = [legend, NOTE_LINE * (lines.count("\n") + 1.5)] if note else [legend]
+    heights = [*charts, *below]
+    result, _ = new_figure(sum(heights))
+    result.clear()
+    parts = list(result.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
+    if note:
+        parts[-1].text(0.005, 1, lines, fontsize=6.5, color=GREY, va="top")
+    return result, parts[: len(charts)], parts[len(charts)]
+
+
+def legend_of(part: Any, axes: list[Axes], columns: int, **options: Any) -> None:
+    """Fill the part of a legend with the entries of some axes, each label once."""
+    entries: dict[str, Any] = {}
+    for axis in axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    part.legend(entries.values(), entries.keys(), loc="center", ncols=columns, **options)
+
+
+def words(figure: Figure, sentence: str) -> Figure:
+    """Write a sentence where there is nothing to draw."""
+    figure.clear()
+    figure.text(0.5, 0.5, textwrap.fill(sentence, 90), ha="center", va="center", color=GREY)
+    return figure
+
+
 def bottom_legend(axes: list[Axes], columns: int, **options: Any) -> None:
     """Put one legend for all axes below them, each label once."""
     entries: dict[str, Any] = {}
@@ -169,11 +241,12 @@ def bottom_legend(axes: list[Axes], columns: int, **options: Any) -> None:
     )
 
 
-def plain_log(axis: Any) -> None:
-    """Label a logarithmic axis with plain numbers; over less than two decades also between the powers of
-    ten."""
+def plain_log(axis: Any, narrow: bool = False) -> None:
+    """Label a logarithmic axis with plain numbers; over less than two decades also between the powers of ten, in a
+    narrow panel fewer of them."""
     low, high = sorted(axis.get_view_interval())
-    steps = (1.0, 2.0, 5.0) if low > 0 and high / low < 100 else (1.0,)
+    decades = high / low if low > 0 else float("inf")
+    steps = (1.0,) if decades >= 100 else (1.0, 3.0) if narrow and decades >= 12 else (1.0, 2.0, 5.0)
     axis.set_major_locator(LogLocator(subs=steps))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())

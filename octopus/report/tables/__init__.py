@@ -12,7 +12,7 @@ from pathlib import Path
 from octopus.measure._files import atomic_text
 from octopus.report.claims import read_claims
 from octopus.report.numbers import Numbers
-from octopus.report.tables import distribution, overview, stage_timing
+from octopus.report.tables import arena, arena_kernel, distribution, overview, parity, stage_timing
 from octopus.report.tables.writers import WRITERS, Table
 
 _TABLES: dict[str, Callable[[Numbers], Table]] = {
@@ -24,6 +24,16 @@ _TABLES: dict[str, Callable[[Numbers], Table]] = {
     "limits": stage_timing.limits,
     "memory": stage_timing.memory,
     "launch_overhead": stage_timing.launch_overhead,
+    "arena": arena.times,
+    "arena_uniform": arena.times_uniform,
+    "arena_cpu": arena.times_cpu,
+    "arena_counts": arena.by_count,
+    "arena_memory": arena.memory,
+    "arena_padding": arena.padding,
+    "arena_ladder": arena_kernel.ladder,
+    "arena_kinds": arena_kernel.kinds,
+    "arena_submit": arena_kernel.submit,
+    "parity": parity.parity,
 }
 NAMES = (*_TABLES, "claims")
 

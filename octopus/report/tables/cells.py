@@ -6,7 +6,7 @@ from octopus.report.captions import is_launch_bound
 from octopus.report.derive.stage_timing import CACHE_MARGIN
 from octopus.report.numbers import Number, Numbers
 from octopus.report.tables.writers import MISSING
-from octopus.report.text import significant, with_unit
+from octopus.report.text import reason, significant, with_unit
 
 DIFFERENT = "\u2020"
 LAUNCH_BOUND = "\u2021"
@@ -31,11 +31,13 @@ class Reasons:
     def __init__(self) -> None:
         self._letters: dict[str, str] = {}
 
+    def letter(self, note: str) -> str:
+        """Return the letter of the reason in an ``unavailable: why`` or ``different: why`` note."""
+        return self._letters.setdefault(reason(note), chr(ord("a") + len(self._letters)))
+
     def cell(self, note: str) -> str:
         """Return a cell for an ``unavailable: why`` note."""
-        why = note.partition(":")[2].strip() or "no reason given"
-        letter = self._letters.setdefault(why, chr(ord("a") + len(self._letters)))
-        return f"unavailable ({letter})"
+        return f"unavailable ({self.letter(note)})"
 
     @property
     def note(self) -> str:

@@ -17,9 +17,14 @@ _FACTS = {
     "Cores, threads": ("machine.cores", "machine.threads"),
     "System": ("machine.os",),
     "Python, Numba, numba-cuda": ("machine.python", "machine.numba", "machine.numba_cuda"),
+    "Peers": ("machine.peers",),
     "Data set": ("stage_timing.dataset",),
     "Measured on, commit": ("stage_timing.measured_on", "stage_timing.commit"),
-    "Discarded blocks": ("stage_timing.discarded_blocks", "distribution.discarded_blocks"),
+    "Discarded blocks": (
+        "stage_timing.discarded_blocks",
+        "distribution.discarded_blocks",
+        "arena.discarded_blocks",
+    ),
 }
 
 
@@ -30,7 +35,7 @@ def machines(numbers: Numbers) -> Table:
     known = [row for row in rows if any(cell != MISSING for cell in row[1:])]
     header = ["", *(scope_name(numbers, scope) for scope in scopes)]
     caption = (
-        "Machines, data and commits of the runs shown. Discarded blocks: those of the two studies during which the "
+        "Machines, data and commits of the runs shown. Discarded blocks: those of all studies during which the "
         "device reported throttling."
     )
     columns = tuple(range(len(header)))
@@ -56,7 +61,7 @@ def claims(numbers: Numbers, judgements: list[Judgement]) -> Table:
         rows.append([group[0].claim, group[0].rule, *(cells.get(scope, MISSING) for scope in scopes)])
     header = ["Published claim", "Rule", *(scope_name(numbers, scope) for scope in scopes)]
     caption = (
-        "Published claims of the two studies and the verdict of a fixed rule; the sample is that of 1000 VisDrone "
+        "Published claims that the studies touch and the verdict of a fixed rule; the sample is that of 1000 VisDrone "
         f"boxes. The whole 95 % interval must satisfy the rule. {MISSING}: not measurable on this machine, with "
         f"what it would need. {numbers.text('shown.stage_timing')}."
     )
@@ -73,4 +78,5 @@ def _cell(judgement: Judgement) -> str:
 
 
 def _all_scopes(numbers: Numbers) -> list[str]:
-    return list(dict.fromkeys([*numbers.scopes("stage_timing"), *numbers.scopes("distribution")]))
+    studies = ("stage_timing", "distribution", "arena")
+    return list(dict.fromkeys(scope for study in studies for scope in numbers.scopes(study)))

@@ -9,7 +9,6 @@ from octopus.cropinput import (
     check_box_shape,
     check_frame_index,
     check_gpu_boxes,
-    check_out,
     kernel_dtype,
     view_of,
 )
@@ -147,7 +146,7 @@ def _on_gpu(
         target = interop.view(out, "out")
     else:
         target = interop.view(out, "out")
-        check_out(spec, target, count, "cuda")
+        plan.check_out(target, count)
     transform = result_memory(frame, (count, 4), "float32", queue) if spec.letterbox else None
     plan.execute(frame, boxes, index, target, transform, queue)
     return out if transform is None else (out, transform)

@@ -80,7 +80,8 @@ class CudaEngine:
 
         The driver has read the boxes when this returns.
         """
-        self._copy(self.device_boxes.pointer, boxes.ctypes.data, boxes.nbytes, stream)
+        source = boxes.__array_interface__["data"][0]
+        self._copy(self.device_boxes.pointer, source, boxes.nbytes, stream)
         return self.device_boxes.pointer
 
     def upload_index(self, index: np.ndarray, stream: Any) -> int:

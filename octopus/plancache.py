@@ -22,6 +22,8 @@ from octopus.kernels.cuda.tiles import MAX_ITEMS
 MAX_PLANS = 16  # per thread; each holds at most 64 KiB of device memory
 
 _thread = threading.local()
+_FIXED = (int, float, bool, str, type(None), type)
+_CHANGING = object()
 
 
 def plan_for(
@@ -44,15 +46,15 @@ def plan_for(
     InputError
         As `CropPlan`, and for boxes or an index that no kernel reads.
     """
-    known: OrderedDict[tuple, CropPlan] = _thread.__dict__.setdefault("plans", OrderedDict())
     key = _key(frame, options, queue)
-    plan = None if key is None else known.get(key)
+    if key is None:
+        return _make(frame, boxes, index, options, queue)
+    known: OrderedDict[tuple, CropPlan] = _thread.__dict__.setdefault("plans", OrderedDict())
+    plan = known.get(key)
     if plan is None:
-        plan = _make(frame, boxes, index, options, queue)
-        if key is not None:
-            known[key] = plan
-            if len(known) > MAX_PLANS:
-                known.popitem(last=False)
+        plan = known[key] = _make(frame, boxes, index, options, queue)
+        if len(known) > MAX_PLANS:
+            known.popitem(last=False)
     else:
         known.move_to_end(key)
     return plan
@@ -90,23 +92,21 @@ def _make(
 
 
 def _key(frame: ArrayView, options: dict[str, Any], queue: Any) -> tuple | None:
-    """What decides the plan; None if an argument can't be compared."""
-    what = (frame.family, frame.dtype, frame.shape[-1], len(frame.shape), frame.ordinal, queue)
-    values = tuple(options.values())
-    try:
-        hash(values)
-        return *what, *values
-    except TypeError:
-        values = tuple(map(_comparable, values))
-    try:
-        hash(values)
-        return *what, *values
-    except TypeError:
+    """What decides the plan; None if an argument may change without our seeing it, such as a tensor of means."""
+    values = [_fixed(value) for value in options.values()]
+    if _CHANGING in values:
         return None
+    return frame.family, frame.dtype, frame.shape[-1:], len(frame.shape), frame.ordinal, queue, *values
 
 
-def _comparable(value: Any) -> Any:
-    """Sequences of numbers as something that can be compared."""
-    if isinstance(value, np.ndarray):
-        return tuple(value.ravel().tolist()), value.shape
-    return tuple(value) if isinstance(value, list) else value
+def _fixed(value: Any) -> Any:
+    """An argument as something that stays what it is."""
+    kind = type(value)
+    if kind in _FIXED:
+        return value
+    if kind is np.ndarray:
+        return value.shape, tuple(value.ravel().tolist())
+    if kind in (tuple, list) and all(type(part) in _FIXED for part in value):
+        return kind, *value
+    named = isinstance(value, np.dtype) or (kind.__module__, kind.__name__) == ("torch", "dtype")
+    return value if named else _CHANGING

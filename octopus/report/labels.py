@@ -163,6 +163,7 @@ QUANTITIES = {
     "normalize": "Normalise",
     "crop_resize_normalize": "Crop, resize, normalise",
     "end_to_end": "End to end",
+    "end_to_end_alone": "End to end, alone",
     "memory_payload": "Payload",
     "memory_allocator_peak": "Allocator peak",
     "memory_device_delta": "Device delta",

@@ -9,6 +9,7 @@ THIN_SPACE = "\u2009"
 TIMES = "\u00d7"
 SYMBOLS = {"us": "µs", "ratio": TIMES, "percent": "%", "fraction": "%", "count": "", "text": ""}
 _ERROR = re.compile(r"^largest error \S+ exceeds \S+; (?=\S)")
+_SLOW = re.compile(r"one batch takes [\d.e+-]+ s: (too slow .*?) \(arena\.\w+ = [\d.]+\)")
 _INSTALL = re.compile(r" \(pip install [^)]*\)$")
 _STEPS = {
     # A value below the first bound is shown in the smaller unit, from the second bound on in the larger one.
@@ -79,8 +80,8 @@ def interval_text(value: float, low: float, high: float, unit: str) -> str:
 def reason(note: str) -> str:
     """Return why an answer is different or unavailable, from ``different: why`` or ``unavailable: why``.
 
-    A measured error in front of a known cause and a command to install something behind it are left out: they differ
-    from run to run, and rows keep them.
+    A measured error or time in front of a known cause and a command to install something behind it are left out: they
+    differ from run to run, and rows keep them.
     """
     why = _INSTALL.sub("", note.partition(":")[2].strip())
-    return _ERROR.sub("", why) or "no reason given"
+    return _SLOW.sub(r"\1", _ERROR.sub("", why)) or "no reason given"

@@ -1,4 +1,7 @@
-"""What a run of a plan costs the host when frame and boxes are on the GPU: the call, without the work it queues."""
+"""What calls cost when nobody else is there: a run's host time with boxes on the GPU, and a whole batch of a detector.
+
+In the arena's large comparisons the contenders' threads and caches are alive beside each other; here Octopus is alone.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,12 @@ from octopus import CropPlan
 from octopus.measure import Case, HostClock, Row, unavailable
 from octopus.peers.availability import Unavailable, need
 from octopus.peers.job import CropJob, make_job
+from octopus.studies.arena_own import FusedPlan, OneCall
 from octopus.studies.arena_workloads import VISDRONE, boxes_of
 from octopus.studies.contest import Entry, compare
 from octopus.studies.context import Context
 
-QUANTITY = "submit"
+QUANTITY, ALONE = "submit", "end_to_end_alone"
 SERIES = 32  # calls in a row, few enough that the driver's queue never fills
 
 
@@ -57,7 +61,13 @@ def _count_rows(context: Context, count: int) -> list[Row]:
     host = context.host_clock()
     clock = SubmitClock(host.synchronize, host.throttle)
     budget = dataclasses.replace(context.budget, max_seconds=context.config.arena.max_seconds)
-    return [*compare(context, case, QUANTITY, entries, clock, "n/a", budget), *gaps]
+    found = compare(context, case, QUANTITY, entries, clock, "n/a", budget)
+    return [*found, *gaps, *compare(context, case, ALONE, _whole(job), host, "n/a", budget)]
+
+
+def _whole(job: CropJob) -> list[Entry]:
+    """From boxes on the host to the synchronised result, by a plan and by `crop_resize` itself."""
+    return [Entry(kind.name, kind(job).run) for kind in (FusedPlan, OneCall)]
 
 
 def _own(job: CropJob) -> Callable[[], object]:

@@ -131,6 +131,8 @@ def kernel(rng: np.random.Generator, dataset: str, timed: Timed, torch: bool) ->
         case = Case("arena", dataset, "visdrone", n)
         times = {name: time for name, time in SUBMIT.items() if torch or name != "octopus-torch"}
         yield from timed(rng, case, "host", "submit", times | {"octopus-again": times["octopus"]}, "n/a")
+        alone = {"octopus": 0.05, "octopus-one-call": 0.06, "octopus-again": 0.05}
+        yield from timed(rng, case, "host", "end_to_end_alone", alone, "n/a")
         if not torch:
             yield unavailable(case, "octopus-torch", "host", "submit", "ms", "PyTorch is not installed")
 

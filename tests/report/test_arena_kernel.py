@@ -90,7 +90,7 @@ def test_tables_of_the_kernel(full: Path, numbers: Numbers) -> None:
     submitted = {row[0]: row for row in lines(full, "arena_submit")}
     assert submitted["1000"][1].endswith(" µs") and submitted["1000"][2] == "\u2013 (a)"
     assert submitted["28"][4].startswith(
-        numbers.text(f"{PREFIX}.visdrone.n28.octopus-one-call.end_to_end.host")[:3]
+        numbers.text(f"{PREFIX}.visdrone.n28.octopus-one-call.end_to_end_alone.host")[:3]
     )
 
 

@@ -45,6 +45,10 @@ def test_an_interval_has_digits_enough_to_tell_its_ends_apart() -> None:
         ("different: largest error 0.0088 exceeds 0.0044", "largest error 0.0088 exceeds 0.0044"),
         ("unavailable: DALI is not installed (pip install 'octopus[x]')", "DALI is not installed"),
         ("unavailable", "no reason given"),
+        (
+            "unavailable: one batch takes 0.77 s: too slow for 20 blocks beside the others (arena.max_seconds = 3)",
+            "too slow for 20 blocks beside the others",
+        ),
     ],
 )
 def test_a_reason_is_the_cause_alone(note: str, why: str) -> None:

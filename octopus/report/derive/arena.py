@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from octopus.report.derive.arena_kernel import (
+    ALONE,
     KERNEL_WORKLOADS,
     SUBMIT,
     bound_of,
@@ -177,7 +178,7 @@ def standings(run: Run) -> list[Standing]:
     Measured on some layer it is available; then one different answer makes it different.
     """
     timed = run.rows[run.rows["unit"] == "ms"]
-    timed = timed[~timed["workload"].isin(KERNEL_WORKLOADS) & (timed["quantity"] != SUBMIT)]
+    timed = timed[~timed["workload"].isin(KERNEL_WORKLOADS) & ~timed["quantity"].isin([SUBMIT, ALONE])]
     found = []
     for method, rows in timed.groupby("method", sort=False):
         if str(method).endswith(AGAIN) or str(method).startswith(BOUND):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KINDS = "kinds"
 KERNEL_WORKLOADS = (*LADDER_WORKLOADS, KINDS)
-SUBMIT = "submit"
+SUBMIT, ALONE = "submit", "end_to_end_alone"  # Octopus with nobody beside it
 # Types of results other than float32, as names of methods carry them.
 _TYPES = ("fp16", "uint8")
 # The rule: a kernel at this share of what filling its output reaches, or above, is limited by memory. Below it the
@@ -31,7 +31,7 @@ MEMORY, INSTRUCTIONS = "memory", "issuing instructions"
 
 def is_contest(group: Group) -> bool:
     """Say whether a group compares contenders, and not the kernel with itself."""
-    return group.workload not in KERNEL_WORKLOADS and group.quantity != SUBMIT
+    return group.workload not in KERNEL_WORKLOADS and group.quantity not in (SUBMIT, ALONE)
 
 
 def bound_of(method: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from synthetic_arena import GPU, KINDS, LADDER
-from test_arena import lines
+from test_arena_report import lines
 
 from octopus.measure.rows import read_rows
 from octopus.report import arena

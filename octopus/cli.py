@@ -51,6 +51,14 @@ class DataMode(StrEnum):
     sample = "sample"
 
 
+class Device(StrEnum):
+    """Where the work is done."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+
+
 @contextmanager
 def readable_errors() -> Iterator[None]:
     """Turn an error that Octopus raises on purpose into one paragraph on stderr and exit code 1."""
@@ -180,6 +188,23 @@ def measure(
     typer.echo(f"wrote {out}")
 
 
+@command(app, "power-selftest")
+def power_selftest(
+    device: Annotated[Device, typer.Option(help="What shall work: its sensor is tested.")] = Device.auto,
+    out_dir: OutDir = Path("data/results/power_selftest"),
+) -> None:
+    """Test whether a power sensor follows a known load; without one that does, say why and exit with 1."""
+    from octopus.power.session import try_sensors
+    from octopus.report.power_selftest import write_trial
+
+    trial = try_sensors(device.value)
+    for path in write_trial(trial, out_dir):
+        typer.echo(f"wrote {path}")
+    typer.echo(f"passed: {trial.scope}" if trial.passed else f"unavailable: {trial.reason}")
+    if not trial.passed:
+        raise typer.Exit(1)
+
+
 @command(app)
 def validate(
     files: Annotated[list[Path], typer.Argument(help="Rows (.csv) and provenance (.json).")],
@@ -276,6 +301,16 @@ def parity(
     from octopus.report.parity_doc import build_parity_doc
 
     build_parity_doc(reference, out)
+
+
+@command(report, "power-checks")
+def power_checks(
+    out: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/power_checks.md"),
+) -> None:
+    """Write the page on the ways to misread a power sensor and the checks that stop them."""
+    from octopus.report.power_checks_doc import build_power_checks_doc
+
+    build_power_checks_doc(out)
 
 
 @command(report)

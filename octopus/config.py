@@ -117,6 +117,31 @@ class Parity(_Section):
     count: Count = Field(100, description="boxes that are compared")
 
 
+class Power(_Section):
+    """Energy of a batch, by number of objects."""
+
+    counts: Counts = Field(
+        [50, 100, 200, 500, 1000, 2000, 3000, 5000], min_length=1, description="objects per batch"
+    )
+    again_counts: Counts = Field(
+        [1000], description="batches in which Octopus is entered twice, for the noise floor"
+    )
+    paced_counts: Counts = Field(
+        [100, 1000, 5000], description="batches that are also measured at a fixed rate of frames"
+    )
+    frame_rate: Annotated[float, Field(gt=0)] = Field(30.0, description="frames per second of that rate")
+    windows: Annotated[int, Field(ge=5)] = Field(5, description="windows per method, one in each round")
+    window_seconds: Annotated[float, Field(ge=5)] = Field(
+        5.0, description="length of a window; never less than 50 updates of the sensor"
+    )
+    settle_seconds: Annotated[float, Field(ge=1)] = Field(
+        1.0, description="work before each window, so that the sensor has followed"
+    )
+    idle_seconds: Annotated[float, Field(ge=5)] = Field(
+        5.0, description="length of the idle windows before and behind each number of objects"
+    )
+
+
 class Sentinel2(_Section):
     """Which part of the Sentinel-2 band is read."""
 
@@ -151,6 +176,7 @@ class Config(_Section):
     distribution: Distribution = Distribution()
     arena: Arena = Arena()
     parity: Parity = Parity()
+    power: Power = Power()
     sentinel2: Sentinel2 = Sentinel2()
 
 

@@ -17,6 +17,8 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from octopus.config import MIRROR_VARIABLE
+from octopus.errors import MeasureError
+from octopus.power.choose import Kind, SourceSpec
 
 OK, MISSING, BROKEN = "ok", "missing", "broken"
 MARKS = {OK: "[green]ok[/]", MISSING: "[yellow]missing[/]", BROKEN: "[red]broken[/]"}
@@ -35,8 +37,11 @@ PEERS = {
     ),
     "tensorrt": "pip install tensorrt (needs a GPU; its libraries come from NVIDIA's own index)",
 }
-RAPL = Path("/sys/class/powercap")
-HWMON = Path("/sys/class/hwmon")
+SENSORS: dict[Kind, str] = {
+    "nvml": "an NVIDIA GPU with its driver, and an extra (cuda12 or cuda13)",
+    "ina3221": "a Jetson module, read permission on its files in /sys/class/hwmon",
+    "rapl": "a bare-metal x86 CPU, read permission on /sys/class/powercap/*/energy_uj",
+}
 
 
 class Finding(NamedTuple):
@@ -173,43 +178,21 @@ def _peer() -> Iterator[Finding]:
 
 
 def _sensor() -> Iterator[Finding]:
-    yield _nvml()
-    yield _ina3221()
-    yield _rapl()
+    for kind, remedy in SENSORS.items():
+        yield _opened(SourceSpec(kind), remedy)
 
 
-def _nvml() -> Finding:
-    """The GPU's energy counter, by a successful reading: NVML may initialise and then support nothing."""
+def _opened(spec: SourceSpec, remedy: str) -> Finding:
+    """A sensor as a run opens it: by a reading. Whether it follows a load is for the power-on test to say."""
     try:
-        import pynvml
-
-        pynvml.nvmlInit()
-        energy = pynvml.nvmlDeviceGetTotalEnergyConsumption(pynvml.nvmlDeviceGetHandleByIndex(0))
-    except Exception as error:  # no package, no library, no GPU, no support: the text says which
-        remedy = "an NVIDIA GPU since Volta, and an extra (cuda12 or cuda13)"
-        return Finding("sensor", "NVML energy counter", MISSING, str(error), remedy)
-    return Finding("sensor", "NVML energy counter", OK, f"reads {energy} mJ")
-
-
-def _ina3221() -> Finding:
-    chips = [path.parent for path in HWMON.glob("*/name") if "ina3221" in _read(path)]
-    readable = [chip for chip in chips if any(_read(file) for file in chip.glob("curr*_input"))]
-    if readable:
-        return Finding("sensor", "INA3221 (hwmon)", OK, ", ".join(map(str, readable)))
-    detail = "present, but its currents can't be read" if chips else "no such chip"
-    return Finding(
-        "sensor", "INA3221 (hwmon)", MISSING, detail, "a Jetson board, read permission on its hwmon files"
-    )
-
-
-def _rapl() -> Finding:
-    counters = sorted(RAPL.glob("*/energy_uj"))
-    if any(_read(file) for file in counters):
-        return Finding("sensor", "RAPL", OK, f"{len(counters)} counters")
-    detail = "present, but only root may read it" if counters else "no counters"
-    return Finding(
-        "sensor", "RAPL", MISSING, detail, f"a bare-metal x86 CPU, read permission on {RAPL}/*/energy_uj"
-    )
+        source = spec.open()
+        sample = source.read()
+    except MeasureError as error:
+        return Finding("sensor", spec.title, MISSING, str(error), remedy)
+    power = [] if sample.power is None else [f"power {sample.power}"]
+    counter = [] if sample.counter is None else [f"energy counter {sample.counter}"]
+    found = ", ".join([source.scope, *power, *counter])
+    return Finding("sensor", spec.title, OK, f"{found} (test it: octopus power-selftest)")
 
 
 def _storage() -> Iterator[Finding]:
@@ -232,14 +215,6 @@ def _package(part: str, name: str, remedy: str) -> Finding:
         return Finding(part, name, OK, version(name))
     except PackageNotFoundError:
         return Finding(part, name, MISSING, "not installed", remedy)
-
-
-def _read(path: Path) -> str:
-    """The text of a file, empty when it can't be read."""
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
 
 
 CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (

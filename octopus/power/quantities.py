@@ -20,7 +20,18 @@ _MADE_HERE = object()
 
 
 class UnitError(MeasureError, TypeError):
-    """Quantities were combined that don't belong together: other units, or other channels."""
+    """Quantities were combined that don't belong together: other units, or other channels.
+
+    Parameters
+    ----------
+    reason : str
+    check : str
+        Which check of `octopus.power.checks` refused it.
+    """
+
+    def __init__(self, reason: str, check: str = "typed-units") -> None:
+        super().__init__(reason)
+        self.check = check
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +203,8 @@ class Watt(_Derived):
         if voltage.channel != current.channel:
             raise UnitError(
                 f"a power is V x I of one channel, but the voltage is of {voltage.channel} and the current of "
-                f"{current.channel}"
+                f"{current.channel}",
+                "same-channel",
             )
         return cls._make(voltage.value * current.value * 1e-6)
 
@@ -251,7 +263,8 @@ class Joule(_Derived):
         if before.channel != after.channel:
             raise UnitError(f"two counters, not one: {before.channel} and {after.channel}")
         if after.value < before.value:
-            raise UnitError(f"the counter of {after.channel} went back from {before} to {after}")
+            went = f"the counter of {after.channel} went back from {before} to {after}"
+            raise UnitError(went, "counter-monotonic")
         return cls._make((after.value - before.value) * _JOULES_PER[type(before)])
 
     @classmethod
@@ -264,7 +277,9 @@ class Joule(_Derived):
             Fewer than two points, other things than powers, or times that don't ascend.
         """
         if len(times_ns) != len(powers) or len(powers) < 2:
-            raise UnitError(f"an integral needs two points or more: {len(times_ns)} times, {len(powers)} powers")
+            raise UnitError(
+                f"an integral needs two points or more: {len(times_ns)} times, {len(powers)} powers"
+            )
         total = []
         for (start, left), (end, right) in zip(
             zip(times_ns, powers, strict=True), zip(times_ns[1:], powers[1:], strict=True), strict=False

@@ -13,6 +13,8 @@ nothing else. The steps, each with explicit inputs and outputs, so that a workfl
 * ``paper.build_paper(paper_dir, build_dir, figures_dir, out)``: the paper as PDF, through Typst.
 * ``promote.promote(results_dir, reference_dir)``: a vetted run under ``reference_dir/<machine>``.
 * ``parity_doc.build_parity_doc(reference_dir, out)``: ``docs/parity.md``, from the committed references.
+* ``power_checks_doc.build_power_checks_doc(out)``: ``docs/power_checks.md``, from the lists of checks and mis-readings.
+* ``power_selftest.write_trial(trial, out_dir)``: record, trace and plot of ``octopus power-selftest``.
 * ``compare.compare_runs(results_dir, reference_dir)``: a data frame of this run beside the references.
 
 ``results_dir`` is this machine's run (``data/results/<machine>``; it may be absent or hold only some of the

@@ -31,8 +31,15 @@ def generated_boxes(numbers: Numbers) -> str:
 
 
 def is_synthetic(numbers: Numbers, study: str) -> bool:
-    """Say whether any run of a study used the generated stand-in for real data."""
-    return any(numbers.text(f"{scope}.{study}.synthetic") == "yes" for scope in numbers.scopes(study))
+    """Say whether any number of a study rests on the generated stand-in for real data; a run that measured nothing has
+    none."""
+    stand_ins = [
+        scope for scope in numbers.scopes(study) if numbers.text(f"{scope}.{study}.synthetic") == "yes"
+    ]
+    starts = tuple(f"{scope}.{study}." for scope in stand_ins)
+    return bool(starts) and any(
+        number.id.startswith(starts) and number.value == number.value for number in numbers
+    )
 
 
 def counts(numbers: Numbers, scope: str, quantity: str = "end_to_end", method: str = "octopus") -> list[int]:

@@ -156,6 +156,17 @@ DATASETS = {
     "synthetic-visdrone": "synthetic VisDrone sample",
     "synthetic": "synthetic boxes",
 }
+# What a power is the power of: it is part of a column's name.
+POWER_SCOPES = {
+    "gpu_board": "GPU board",
+    "module_vdd_in": "module, VDD_IN",
+    "cpu_package": "CPU packages",
+}
+POWER_SENSORS = {"nvml": "NVML", "ina3221": "INA3221", "rapl": "RAPL"}
+POWER_LAYERS = {"back_to_back": "Back to back", "paced": "Paced"}
+POWER_PHASES = {"idle": "Idle", "load": "Known load"}
+# The published table's names of the two methods that this project measures too.
+PUBLISHED_POWER = {"published": "one-launch", "n-launches": "n-launches"}
 QUANTITIES = {
     "build_metadata": "Build metadata",
     "upload_metadata": "Upload metadata",

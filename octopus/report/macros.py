@@ -1,7 +1,8 @@
 """The numbers as macros for authors: ``numbers.typ`` for Typst, ``numbers.tex`` for LaTeX.
 
 Both offer the same: the text of a number by id, its interval, and whether it exists. An unknown id stops the
-build. Percentiles of the box sizes stay out: they are there for a figure, and there are hundreds of them.
+build. Percentiles of the box sizes and points of power traces stay out: they are there for figures, and there are
+hundreds of them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from octopus.measure._files import atomic_text
 from octopus.report.numbers import Number, Numbers
 from octopus.report.text import TIMES
 
-_PERCENTILE = re.compile(r".*\.boxes\.(width|height)\.p(?!50$|95$|100$)\d+")
+_FOR_FIGURES = re.compile(r".*\.boxes\.(width|height)\.p(?!50$|95$|100$)\d+|[^.]+\.power\.trace\..*")
 _TYPST = """\
 // Written by octopus.report.macros from numbers.csv. Do not edit.
 //   #num("id")       the value with its unit        #ci("id")        its 95 % interval
@@ -98,7 +99,7 @@ def tex_text(text: str) -> str:
 
 
 def _for_authors(numbers: Numbers) -> list[Number]:
-    return [number for number in numbers if not _PERCENTILE.fullmatch(number.id)]
+    return [number for number in numbers if not _FOR_FIGURES.fullmatch(number.id)]
 
 
 def _typst_string(content: object) -> str:

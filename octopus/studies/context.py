@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,8 @@ class Context:
         Threads of the CPU methods.
     code : str
         Digest of the package when the study began.
+    notes : dict
+        What only this study knows; it goes into the provenance.
     """
 
     study: str
@@ -89,6 +91,7 @@ class Context:
     throttle: GpuThrottle | CpuThrottle
     thread_count: int
     code: str
+    notes: dict[str, Any] = field(default_factory=dict)
 
     @property
     def seed(self) -> int:
@@ -223,6 +226,7 @@ def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
             "threads": context.thread_count,
             "omp_wait_policy": os.environ["OMP_WAIT_POLICY"],
             "workload_sha256": context.workload.sha256,
+            **context.notes,
         },
     )
     write_provenance(out.with_suffix(".json"), record)

@@ -35,7 +35,7 @@ def test_the_notebook_shows_own_reference_and_published_results(tmp_path: Path) 
     outputs = [output for cell in executed.cells for output in cell.get("outputs", [])]
     pictures = [output for output in outputs if "image/png" in output.get("data", {})]
     text = "".join(str(output.get("data", {})) for output in outputs)
-    assert len(pictures) == 11
+    assert len(pictures) == 15
     assert "Jetson Orin Nano, as published" in text and "Pretended GPU (reference)" in text
     assert not any(output["output_type"] == "error" for output in outputs)
 

@@ -23,7 +23,18 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["doctor", "config", "fetch", "measure", "validate", "report numbers", "report promote"]
+    "command",
+    [
+        "doctor",
+        "config",
+        "fetch",
+        "measure",
+        "validate",
+        "power-selftest",
+        "report numbers",
+        "report promote",
+        "report power-checks",
+    ],
 )
 def test_every_command_has_help(command: str) -> None:
     result = octopus(*command.split(), "--help")

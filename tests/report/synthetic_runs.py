@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from synthetic_arena import arena, parity
 from octopus.measure.rows import Case, Row, unavailable, write_rows
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "power"))
+from synthetic_power import no_sensor_run, power_run  # noqa: E402
+
 PUBLISHED = ROOT / "data" / "published"
 CLAIMS = ROOT / "config" / "claims.yaml"
 PAPER = ROOT / "paper"
@@ -72,6 +76,10 @@ def write_run(
         table = write_rows(folder / f"{study}.csv", rows)
         record = pretended_provenance(study, machine, kind, dataset, table)
         table.with_suffix(".json").write_text(json.dumps(record))
+    energies = kind == "gpu"
+    options = {"dataset": dataset, "machine": machine}
+    power = power_run(again_counts=(1000,), **options) if energies else no_sensor_run(**options)
+    power.write(folder)
     return folder
 
 

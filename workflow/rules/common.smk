@@ -12,11 +12,11 @@ from octopus.report import figures, tables
 from octopus.studies import STUDIES
 
 # Everything in the package that a measurement may run, so that a new module is never forgotten.
-ABOVE_STUDIES = {"cli.py", "doctor.py", "config.py", "report", "studies", "__init__.py", "__pycache__"}
+ABOVE_STUDIES = {"cli.py", "doctor.py", "config.py", "report", "studies", "power", "__init__.py", "__pycache__"}
 FLOORS = {
     "data": ["errors.py", "data"],
     "study": sorted({path.name for path in Path("octopus").iterdir()} - ABOVE_STUDIES),
-    "report": ["errors.py", "measure", "report"],
+    "report": ["errors.py", "measure", "power", "report"],
 }
 
 CONFIG = check_config(config, source="the configuration (config/config.yaml, --configfile and --config)")
@@ -53,7 +53,8 @@ def study(name):
     settings = [f"--set={key}={json.dumps(values[key])}" for key in keys]
     others = tuple(f"{other}{end}" for other in STUDIES if other != name for end in (".py", "_"))
     files = [file.name for file in Path("octopus/studies").glob("*.py") if not file.name.startswith(others)]
-    return {"settings": settings, "code": code("study", *(f"studies/{file}" for file in files))}
+    own = ["power"] if name == "power" else []  # no other study reads a sensor
+    return {"settings": settings, "code": code("study", *own, *(f"studies/{file}" for file in files))}
 
 
 def source(*more):

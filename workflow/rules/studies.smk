@@ -73,6 +73,24 @@ rule parity:
         "octopus measure parity {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
 
 
+rule power:
+    input:
+        rules.fetch_visdrone.output,
+    output:
+        multiext(f"{RESULTS}/power", rows=".csv", provenance=".json"),
+    log:
+        "logs/power.log",
+    conda:
+        "../envs/octopus.yaml"
+    threads: ALL_CORES
+    params:
+        **study("power"),
+    message:
+        "Study: what a batch costs in energy, on {MACHINE}"
+    shell:
+        "octopus measure power {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
+
+
 rule measured:
     input:
         expand(f"{RESULTS}/{{study}}.{{part}}", study=STUDIES, part=["csv", "json"]),

@@ -14,6 +14,8 @@ from octopus.report.derive.distribution import distribution_numbers
 from octopus.report.derive.machines import aliases, cached_bounds, machine_facts, shown_runs
 from octopus.report.derive.medians import medians
 from octopus.report.derive.parity import parity_numbers
+from octopus.report.derive.power import power_numbers, power_shown
+from octopus.report.derive.power_vetting import vetted
 from octopus.report.derive.stage_timing import stage_timing_numbers
 from octopus.report.numbers import Number
 from octopus.report.runs import Run
@@ -23,19 +25,25 @@ EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
     "distribution": distribution_numbers,
     "arena": arena_numbers,
     "parity": parity_numbers,
+    "power": power_numbers,
 }
+# Few long windows instead of many blocks: these studies have ratios of their own.
+OWN_RATIOS = ("power",)
 
 
 def derive_all(runs: list[Run]) -> Iterator[Number]:
     """Yield every number of the runs, study by study, then the facts about machines and runs."""
+    runs = [vetted(run) for run in runs]
     derived: list[Number] = []
     for run in runs:
         yield from medians(run)
-        yield from comparisons(run)
+        if run.study not in OWN_RATIOS:
+            yield from comparisons(run)
         extra = list(EXTRAS[run.study](run)) if run.study in EXTRAS else []
         derived += extra
         yield from extra
     yield from machine_facts(runs)
     yield from shown_runs(runs)
+    yield from power_shown(runs)
     yield from cached_bounds(runs, derived)
     yield from aliases(runs)

@@ -58,7 +58,7 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
         facts = {
             "measured_on": run.measured_on or "unknown date",
             "commit": fact(run.provenance, "git.commit")[:10],
-            "dataset": _dataset_names(run),
+            "dataset": dataset_names(run),
             "synthetic": "yes" if any("synthetic-" in name for name in run.datasets) else "no",
         }
         yield from (
@@ -99,7 +99,7 @@ def shown_runs(runs: list[Run]) -> Iterator[Number]:
         chosen = [run for run in runs if run.study == study]
         parts = [
             f"{device_name(run)}{' (this machine)' if run.scope == HERE else ''}, "
-            f"{_dataset_names(run)}, {run.measured_on or 'unknown date'}"
+            f"{dataset_names(run)}, {run.measured_on or 'unknown date'}"
             for run in chosen
         ]
         yield _text(chosen[0], f"shown.{study}", "; ".join(parts))
@@ -139,7 +139,7 @@ def aliases(runs: list[Run]) -> Iterator[Number]:
             yield _text(run, f"alias.{name}", run.scope)
 
 
-def _dataset_names(run: Run) -> str:
+def dataset_names(run: Run) -> str:
     """Name the data sets of objects; the four generators and rows without data are not worth a caption."""
     drawn = [name for name in run.datasets if name not in ("n/a", "none", "synthetic")]
     return " and ".join(human(DATASETS, name) for name in drawn or run.datasets)

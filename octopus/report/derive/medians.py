@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Rows whose block is an index and not a repetition: a median over them would mean nothing.
-_INDEXED = ("width_quantile", "height_quantile", "discarded_blocks")
+_INDEXED = ("width_quantile", "height_quantile", "discarded_blocks", "window_start")
+_INDEXED_LAYERS = ("trace",)
 _PER_OBJECT = ("end_to_end", "build_metadata", "crop_resize_normalize")
 
 
@@ -23,7 +24,7 @@ def medians(run: Run) -> Iterator[Number]:
     """Yield the median of every method in every group, its value per object where that is of use, and the blocks
     that the run discarded."""
     for group, rows in groups(run):
-        if group.quantity in _INDEXED:
+        if group.quantity in _INDEXED or group.layer in _INDEXED_LAYERS:
             continue
         for method, chosen in rows.groupby("method", sort=False):
             yield from _median(run, group, str(method), chosen)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from octopus.errors import InputError
+from octopus.report.derive.power_published import published_power_numbers
 from octopus.report.numbers import Number, make_number
 from octopus.report.text import with_unit
 
@@ -42,11 +43,12 @@ def published_numbers(published_dir: str | Path) -> Iterator[Number]:
 
 def derived_numbers(numbers: Iterable[Number]) -> Iterator[Number]:
     """Yield what follows from published values alone: the published kernels as a multiple of the write-only
-    bound.
+    bound, and the ratios of the power tables.
 
     The bound is the output (float32, three channels) over the memory bandwidth stated for the Jetson.
     """
     known = {number.id: number for number in numbers}
+    yield from published_power_numbers(known.values())
     bandwidth = known.get("published.machines.jetson-orin-nano.memory_bandwidth")
     for identifier, crop in known.items():
         match = re.fullmatch(r"published\.stage_timing\.n(\d+)\.published\.crop_resize", identifier)

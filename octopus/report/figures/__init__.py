@@ -1,15 +1,21 @@
 """The figures, one file each; ``NAMES`` lists them and ``draw`` writes one as PDF and PNG.
 
 A figure is a module with ``STUDY`` (whose runs it shows) and ``figure(numbers) -> Figure``. One whose study older
-results lack says so in words: it has ``NO_RUN``, a sentence. To add one, write the module and add its name here.
+results lack says so in words: it has ``NO_RUN``, a sentence; or it has ``WITHOUT_RUN`` and draws published values
+alone. With ``footer(numbers) -> str`` a figure says itself what it rests on. To add one, write the module and add its
+name here.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from octopus.errors import InputError
+
+if TYPE_CHECKING:
+    from octopus.report.numbers import Numbers
 
 NAMES = (
     "stage_breakdown",
@@ -23,6 +29,10 @@ NAMES = (
     "arena_memory",
     "arena_scaling",
     "arena_bound_share",
+    "power_traces",
+    "energy_per_frame",
+    "power_pareto",
+    "power_decomposition",
 )
 
 
@@ -53,12 +63,17 @@ def draw(name: str, numbers: str | Path, out_stem: str | Path) -> tuple[Path, Pa
         raise InputError(f"There is no figure {name!r}; the figures are {', '.join(NAMES)}.")
     module = import_module(f"{__name__}.{name}")
     known = Numbers.read(numbers)
-    absent = "" if known.scopes(module.STUDY) else getattr(module, "NO_RUN", "")
-    if not absent and not known.scopes(module.STUDY):
+    shows = bool(known.scopes(module.STUDY)) or getattr(module, "WITHOUT_RUN", False)
+    absent = "" if shows else getattr(module, "NO_RUN", "")
+    if not absent and not shows:
         raise InputError(f"The figure {name} needs a run of the study {module.STUDY}; {numbers} has none.")
     with mpl.rc_context(style.RC):
         figure = style.words(style.new_figure(1.2)[0], absent) if absent else module.figure(known)
-        shown = known.text(f"shown.{module.STUDY}")
-        footer = f"Measured on: {shown}." if shown else "Nothing was measured."
+        footer = getattr(module, "footer", lambda numbers: _footer(numbers, module.STUDY))(known)
         area = style.finish(figure, footer, is_synthetic(known, module.STUDY))
     return style.save(figure, Path(out_stem), area)
+
+
+def _footer(numbers: Numbers, study: str) -> str:
+    shown = numbers.text(f"shown.{study}")
+    return f"Measured on: {shown}." if shown else "Nothing was measured."

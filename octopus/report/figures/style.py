@@ -10,7 +10,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import Bbox
 
 from octopus.report.numbers import Number
@@ -250,3 +250,13 @@ def plain_log(axis: Any, narrow: bool = False) -> None:
     axis.set_major_locator(LogLocator(subs=steps))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def near_log(axis: Any) -> None:
+    """Label a logarithmic axis as `plain_log` does; over less than a factor of four, where powers of ten
+    and their halves are too few, at even distances."""
+    low, high = sorted(axis.get_view_interval())
+    plain_log(axis, narrow=True)
+    if low > 0 and high / low < 4:
+        axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_minor_locator(NullLocator())

@@ -12,7 +12,7 @@ from pathlib import Path
 from octopus.measure._files import atomic_text
 from octopus.report.claims import read_claims
 from octopus.report.numbers import Numbers
-from octopus.report.tables import arena, arena_kernel, distribution, overview, parity, stage_timing
+from octopus.report.tables import arena, arena_kernel, distribution, overview, parity, power, stage_timing
 from octopus.report.tables.writers import WRITERS, Table
 
 _TABLES: dict[str, Callable[[Numbers], Table]] = {
@@ -34,6 +34,10 @@ _TABLES: dict[str, Callable[[Numbers], Table]] = {
     "arena_kinds": arena_kernel.kinds,
     "arena_submit": arena_kernel.submit,
     "parity": parity.parity,
+    "power": power.energy,
+    "power_decomposition": power.decomposition,
+    "power_checks": power.checks,
+    "power_paced": power.paced,
 }
 NAMES = (*_TABLES, "claims")
 

@@ -18,12 +18,14 @@ _FACTS = {
     "System": ("machine.os",),
     "Python, Numba, numba-cuda": ("machine.python", "machine.numba", "machine.numba_cuda"),
     "Peers": ("machine.peers",),
+    "Power sensor": ("power.sensor.title",),
     "Data set": ("stage_timing.dataset",),
     "Measured on, commit": ("stage_timing.measured_on", "stage_timing.commit"),
     "Discarded blocks": (
         "stage_timing.discarded_blocks",
         "distribution.discarded_blocks",
         "arena.discarded_blocks",
+        "power.discarded_blocks",
     ),
 }
 
@@ -78,5 +80,5 @@ def _cell(judgement: Judgement) -> str:
 
 
 def _all_scopes(numbers: Numbers) -> list[str]:
-    studies = ("stage_timing", "distribution", "arena")
+    studies = ("stage_timing", "distribution", "arena", "power")
     return list(dict.fromkeys(scope for study in studies for scope in numbers.scopes(study)))

@@ -1,0 +1,146 @@
+"""Healthy fakes of the three kinds of sensor: files and an NVML that follow the watts that a test sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+BOARD_MV = 4992
+STEP_MV, STEP_MA = 8, 8  # the chip's 8 mV, and its 40 µV over the module's 5 mΩ
+INNER_SHARES = {"VDD_CPU_GPU_CV": 0.45, "VDD_SOC": 0.2}
+
+
+class JetsonTree:
+    """hwmon files of a Jetson Orin Nano: VDD_IN, VDD_CPU_GPU_CV and VDD_SOC on one INA3221.
+
+    Parameters
+    ----------
+    root : path
+        What stands for ``/``.
+    """
+
+    def __init__(self, root: Path, chip: str = "hwmon3") -> None:
+        self.root = root
+        self.chip = root / "sys" / "class" / "hwmon" / chip
+        self.chip.mkdir(parents=True)
+        self.write("name", "ina3221")
+        for number, label in enumerate(("VDD_IN", *INNER_SHARES), start=1):
+            self.write(f"in{number}_label", label)
+            self.write(f"in{number}_enable", 1)
+            self.write(f"curr{number}_crit", 8000)
+        self.write("in7_label", "sum of shunt voltages")
+        self.set_watts(5.73)
+
+    def write(self, name: str, value: object) -> None:
+        """Write one file of the chip."""
+        _write(self.chip / name, value)
+
+    def set_watts(self, watts: float) -> None:
+        """Let the module draw so much, in the steps of the chip; the rails behind draw their shares."""
+        total = 0
+        for number, share in enumerate((1.0, *INNER_SHARES.values()), start=1):
+            millivolts = STEP_MV * round((BOARD_MV - 2 * watts - 8 * number) / STEP_MV)
+            milliamperes = STEP_MA * round(watts * share * 1e6 / millivolts / STEP_MA)
+            total += milliamperes
+            self.write(f"in{number}_input", millivolts)
+            self.write(f"curr{number}_input", milliamperes)
+            self.write(f"in{number + 3}_input", milliamperes * 5)  # µV over 5 mΩ
+        self.write("curr4_input", total)
+        self.write("in7_input", total * 5)
+
+
+class RaplTree:
+    """powercap files of a processor of one package with its subdomain.
+
+    Parameters
+    ----------
+    root : path
+        What stands for ``/``.
+    energy_uj, range_uj : int
+        State of the counter, and where it starts again.
+    """
+
+    def __init__(self, root: Path, energy_uj: int = 1_000_000, range_uj: int = 262_143_328_850) -> None:
+        self.root, self.energy_uj, self.range_uj = root, energy_uj, range_uj
+        self.package = root / "sys" / "class" / "powercap" / "intel-rapl:0"
+        self.package.mkdir(parents=True)
+        inner = self.package.parent / "intel-rapl:0:0"
+        inner.mkdir()
+        (inner / "name").write_text("core\n", encoding="ascii")
+        (inner / "energy_uj").write_text("17\n", encoding="ascii")
+        for name, value in (
+            ("name", "package-0"),
+            ("max_energy_range_uj", range_uj),
+            ("constraint_0_power_limit_uw", 65_000_000),
+            ("constraint_1_power_limit_uw", 90_000_000),
+        ):
+            self.write(name, value)
+        self.add_joules(0)
+
+    def write(self, name: str, value: object) -> None:
+        """Write one file of the package."""
+        _write(self.package / name, value)
+
+    def add_joules(self, joules: float) -> None:
+        """Let the counter count, with its wrap."""
+        self.energy_uj = (self.energy_uj + round(joules * 1e6)) % self.range_uj
+        self.write("energy_uj", self.energy_uj)
+
+
+def _write(file: Path, value: object) -> None:
+    """Write a file at once, as sysfs gives it: a reader never sees half of it."""
+    new = file.with_name(f".{file.name}")
+    new.write_text(f"{value}\n", encoding="ascii")
+    new.replace(file)
+
+
+class NvmlError(Exception):
+    """Like the binding's own."""
+
+
+class FakeBoard:
+    """Stands in for ``pynvml`` and one GPU board, whose counter counts what it draws.
+
+    Attributes
+    ----------
+    watts : float
+        What the board draws.
+    broken : dict
+        Function name to the message with which it fails.
+    """
+
+    NVML_FI_DEV_POWER_INSTANT = 186
+
+    def __init__(self, watts: float = 125.0, limit_mw: int = 700_000, instant: bool = True) -> None:
+        self.watts, self.limit_mw, self.instant = watts, limit_mw, instant
+        self.counter_mj = 2_421_335
+        self.broken: dict[str, str] = {}
+        self._rest = 0.0
+
+    def add_joules(self, joules: float) -> None:
+        """Let the counter count."""
+        whole, self._rest = divmod(joules * 1e3 + self._rest, 1)
+        self.counter_mj += int(whole)
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, device: Any) -> int:  # noqa: N802  (NVML's name)
+        self._fail("nvmlDeviceGetTotalEnergyConsumption")
+        return self.counter_mj
+
+    def nvmlDeviceGetPowerUsage(self, device: Any) -> int:  # noqa: N802
+        self._fail("nvmlDeviceGetPowerUsage")
+        return round(self.watts * 1e3)
+
+    def nvmlDeviceGetEnforcedPowerLimit(self, device: Any) -> int:  # noqa: N802
+        self._fail("nvmlDeviceGetEnforcedPowerLimit")
+        return self.limit_mw
+
+    def nvmlDeviceGetFieldValues(self, device: Any, fields: list[int]) -> list[Any]:  # noqa: N802
+        self._fail("nvmlDeviceGetFieldValues")
+        known = self.instant and fields == [self.NVML_FI_DEV_POWER_INSTANT]
+        value = SimpleNamespace(uiVal=round(self.watts * 1e3) if known else 0)
+        return [SimpleNamespace(nvmlReturn=0 if known else 3, value=value)]
+
+    def _fail(self, function: str) -> None:
+        if function in self.broken:
+            raise NvmlError(self.broken[function])

@@ -1,0 +1,45 @@
+"""Misuse of a sensor that is itself healthy: energies without its test, or net of an idle that moved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from bench import Bench, Device
+from planting import Plant, board, planted_in
+
+from octopus.power.energy import WindowEnergy, idle_power, window_energy
+from octopus.power.selftest import PassedTest
+from octopus.power.windows import Stretch, Window, idle
+
+PLANTS: dict[str, Plant] = {}
+planted = planted_in(PLANTS)
+
+
+def idle_window(bench: Bench, proof: PassedTest, scope: str = "gpu_board") -> WindowEnergy:
+    """Return the energy of an idle window on the bench, of a trace that names a scope."""
+    bench.collect()
+    window: Window = idle(Stretch(5.0, 2.0, 0.5), bench)
+    return window_energy(window, replace(bench.collect(), scope=scope), proof)
+
+
+@planted("no-test")
+def _(folder: Path, patch: pytest.MonkeyPatch) -> object:
+    return idle_window(board(), PassedTest("gpu_board"))
+
+
+@planted("test-of-another")
+def _(folder: Path, patch: pytest.MonkeyPatch) -> object:
+    bench = board()
+    return idle_window(bench, bench.test().proof(), "module_vdd_in")
+
+
+@planted("moving-idle")
+def _(folder: Path, patch: pytest.MonkeyPatch) -> object:
+    device = Device(125.5, 480.0, noise=1.5)
+    bench = board(device)
+    proof = bench.test().proof()
+    before = idle_window(bench, proof)
+    device.idle *= 1.1
+    return idle_power(before, idle_window(bench, proof))

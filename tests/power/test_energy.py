@@ -1,0 +1,148 @@
+"""The energy of a window: exact on a known trace, by both ways, and none where it can't be known."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from power_bench_proof import proof_of
+
+from octopus.power.energy import idle_power, window_energy
+from octopus.power.quantities import Channel, MilliJoule, MilliWatt, Watt
+from octopus.power.selftest import PassedTest
+from octopus.power.source import Sample, SensorError
+from octopus.power.trace import Failure, Trace
+from octopus.power.windows import Window
+
+BOARD = Channel("board", 0)
+SECOND = 1_000_000_000
+WINDOW = Window(10 * SECOND, 15 * SECOND, 100, 5 * SECOND)
+
+
+def steady(
+    watts: float = 200.0,
+    *,
+    start_s: float = 9.0,
+    end_s: float = 16.0,
+    step_ms: int = 20,
+    counter: float | None = 1.0,
+    averaged: float | None = None,
+) -> Trace:
+    """A constant power, and a counter that advances each 100 ms by `counter` times what it should."""
+    samples = []
+    for at_ms in range(round(start_s * 1e3), round(end_s * 1e3), step_ms):
+        counted = None
+        if counter is not None:
+            counted = MilliJoule(round(watts * counter * (at_ms // 100 * 100)), BOARD)
+        power = Watt.from_power(MilliWatt(round(watts * 1e3), BOARD))
+        mean = None if averaged is None else Watt.from_power(MilliWatt(round(averaged * 1e3), BOARD))
+        samples.append(Sample(at_ms * 1_000_000, 1_000_000, power, counted, mean))
+    return Trace("gpu_board", tuple(samples))
+
+
+@pytest.fixture(scope="module")
+def proof() -> PassedTest:
+    return proof_of("gpu_board")
+
+
+@pytest.mark.parametrize("offset_ms", [0, 1, 37, 50, 99])
+def test_both_ways_give_power_times_time_wherever_the_window_lies(proof, offset_ms):
+    shift = offset_ms * 1_000_000
+    window = Window(WINDOW.start_ns + shift, WINDOW.end_ns + shift, 100, 5 * SECOND)
+    found = window_energy(window, steady(), proof)
+    assert found.by_counter.joules == pytest.approx(1000, rel=1e-9)
+    assert found.by_integral.joules == pytest.approx(1000, rel=1e-9)
+    assert found.power.watts == pytest.approx(200)
+    assert found.per_frame().joules == pytest.approx(10)
+
+
+def test_net_energy_leaves_out_what_idle_would_have_drawn(proof):
+    found = window_energy(WINDOW, steady(), proof)
+    quiet = window_energy(WINDOW, steady(150.0), proof)
+    assert found.per_frame_net(idle_power(quiet, quiet)).joules == pytest.approx(2.5)
+
+
+def test_a_source_without_counter_is_integrated(proof):
+    found = window_energy(WINDOW, steady(counter=None), proof)
+    assert found.by_counter is None
+    assert found.energy.joules == pytest.approx(1000)
+
+
+def test_the_drivers_own_mean_is_integrated_where_there_is_one(proof):
+    found = window_energy(WINDOW, steady(averaged=204.0), proof)
+    assert found.by_integral.joules == pytest.approx(1020)
+    assert found.energy.joules == pytest.approx(1000)
+
+
+def test_the_uncertainty_is_that_of_the_ends_and_of_scatter(proof):
+    steady_one = window_energy(WINDOW, steady(), proof)
+    assert steady_one.uncertainty == pytest.approx(1.96 * 0.020 / 5 * (2 / 12) ** 0.5, rel=1e-6)
+    samples = [
+        Sample(
+            s.at_ns,
+            s.took_ns,
+            Watt.from_power(MilliWatt(200_000 + (20_000 if i % 2 else -20_000), BOARD)),
+            None,
+        )
+        for i, s in enumerate(steady().samples)
+    ]
+    noisy = window_energy(WINDOW, Trace("gpu_board", tuple(samples)), proof)
+    scatter = 1.96 * 0.1 / 250**0.5
+    assert noisy.uncertainty == pytest.approx(math.hypot(scatter, steady_one.uncertainty), rel=0.01)
+
+
+def test_there_is_no_energy_without_a_proof_of_the_same_sensor(proof):
+    with pytest.raises(SensorError, match=r"test was of cpu_package, the trace is of gpu_board"):
+        window_energy(WINDOW, steady(), proof_of("cpu_package"))
+    with pytest.raises(SensorError, match="a proof comes from"):
+        PassedTest("gpu_board")
+    with pytest.raises((AttributeError, TypeError)):
+        window_energy(WINDOW, steady(), None)
+
+
+def reset(trace: Trace) -> Trace:
+    late = [
+        Sample(
+            s.at_ns,
+            s.took_ns,
+            s.power,
+            MilliJoule(s.counter.value - (1_500_000 if s.at_ns > 12 * SECOND else 0), BOARD),
+        )
+        for s in trace.samples
+    ]
+    return Trace(trace.scope, tuple(late))
+
+
+def with_hole(trace: Trace) -> Trace:
+    return Trace(trace.scope, tuple(s for s in trace.samples if not 11 * SECOND < s.at_ns < 13 * SECOND))
+
+
+def with_failures(trace: Trace) -> Trace:
+    failed = tuple(Failure(s.at_ns, "no answer") for s in trace.samples[::5])
+    return Trace(trace.scope, trace.samples, failed)
+
+
+@pytest.mark.parametrize(
+    ("trace", "check", "text"),
+    [
+        (steady(counter=1.06), "counter-agrees", "disagree"),
+        (steady(counter=0.0), "counter-agrees", "stands still"),
+        (reset(steady()), "counter-monotonic", "went back"),
+        (with_hole(steady()), "readable", "silent for 2.0 s"),
+        (with_failures(steady()), "readable", "no answer"),
+        (steady(end_s=14.99), "readable", "beyond both ends"),
+        (steady(start_s=10.2), "readable", "beyond both ends"),
+        (Trace("gpu_board", (), (Failure(12 * SECOND, "lost"),)), "readable", "lost"),
+        (Trace("gpu_board", ()), "readable", "silent"),
+    ],
+)
+def test_a_window_that_cannot_be_known_says_why(proof, trace, check, text):
+    with pytest.raises(SensorError, match=text) as caught:
+        window_energy(WINDOW, trace, proof)
+    assert caught.value.check == check
+
+
+def test_idle_that_drifts_is_no_idle(proof):
+    one, other = (window_energy(WINDOW, steady(watts), proof) for watts in (100.0, 106.0))
+    with pytest.raises(SensorError, match=r"idle drifted by 6.0%"):
+        idle_power(one, other)

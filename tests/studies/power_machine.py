@@ -1,0 +1,118 @@
+"""A machine in simulated time for study `power`: frames of so many milliseconds and watts, and a board."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from octopus.power.choose import SourceSpec
+from octopus.power.quantities import Channel, MilliJoule, MilliWatt, Watt
+from octopus.power.selftest import SelfTest, power_on_test
+from octopus.power.session import Attempt, PowerSession
+from octopus.power.source import Sample, SensorError
+from octopus.power.trace import Trace
+
+BOARD = Channel("simulated", 0)
+STEP_NS = 20_000_000
+START_NS = 5_000_000_000
+
+
+@dataclass
+class Machine:
+    """Time, a board and its sampler; time passes in frames and in sleep alone.
+
+    Attributes
+    ----------
+    idle_watts, noise : float
+    has_counter : bool
+        Without one the board shows its power alone, as an INA3221 does.
+    counter_factor : float
+        1 for a counter that counts what the board draws.
+    dies_at_s : float
+        When the sampler ends.
+    """
+
+    idle_watts: float = 100.0
+    noise: float = 0.2
+    has_counter: bool = True
+    counter_factor: float = 1.0
+    dies_at_s: float = 1e9
+    scope: str = "gpu_board"
+    name: str = "simulated"
+    averaged_seconds: float = 0.0
+    accuracy: float = 0.05
+    now_ns: int = START_NS
+    watts: float = 100.0
+    joules: float = 0.0
+    paused: bool = False
+    samples: list[Sample] = field(default_factory=list)
+    _next_ns: int = START_NS
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns
+
+    def sleep(self, seconds: float) -> None:
+        self.spend(round(seconds * 1e9), self.idle_watts)
+
+    def frame(self, milliseconds: float, watts: float) -> Callable[[], None]:
+        """A method of so many milliseconds and watts."""
+        return lambda: self.spend(round(milliseconds * 1e6), watts)
+
+    def spend(self, nanoseconds: int, watts: float) -> None:
+        """Let time pass at a power; the sampler reads each 20 ms."""
+        end, self.watts = self.now_ns + nanoseconds, watts
+        while self._next_ns <= end:
+            self._count(self._next_ns)
+            if not self.paused:
+                self.samples.append(self.read())
+            self._next_ns += STEP_NS
+        self._count(end)
+
+    def _count(self, at_ns: int) -> None:
+        self.joules += self._wobble() * (at_ns - self.now_ns) * 1e-9
+        self.now_ns = at_ns
+
+    def _wobble(self) -> float:
+        return self.watts + self.noise * ((self.now_ns // STEP_NS * 7) % 11 - 5) / 5
+
+    def read(self) -> Sample:
+        power = Watt.from_power(MilliWatt(round(1e3 * self._wobble()), BOARD))
+        counted = MilliJoule(round(1e3 * self.joules * self.counter_factor), BOARD)
+        return Sample(self.now_ns, 1_000_000, power, counted if self.has_counter else None)
+
+    def limit(self) -> Watt:
+        return Watt.from_power(MilliWatt(700_000, BOARD))
+
+    def voltages(self) -> dict[str, Any]:
+        return {}
+
+    def parts(self) -> dict[str, Any]:
+        return {}
+
+    def facts(self) -> dict[str, Any]:
+        return {"name": self.name, "scope": self.scope}
+
+    def collect(self) -> Trace:
+        """The sampler's part: what was read since the last call."""
+        if (self.now_ns - START_NS) * 1e-9 > self.dies_at_s:
+            raise SensorError("the sampler ended with code -9")
+        found, self.samples = tuple(self.samples), []
+        return Trace(self.scope, found)
+
+    def pause(self) -> None:
+        self.paused = True
+
+    def resume(self) -> None:
+        self.paused = False
+
+    @contextmanager
+    def open_session(self, device: str) -> Iterator[PowerSession]:
+        """A session of this machine, with a real power-on test in simulated time."""
+        yield self.session()
+
+    def session(self) -> PowerSession:
+        test: SelfTest = power_on_test(self, self.collect, self.frame(40, self.idle_watts + 300), clock=self)
+        spec = SourceSpec("nvml")
+        return PowerSession(spec, self, self, test, test.proof(), (Attempt(spec, "", test),))

@@ -1,0 +1,261 @@
+"""Study `power` in simulated time: every number is known beforehand; and on this machine, which has no sensor."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from power_machine import Machine
+
+from octopus.config import load_config
+from octopus.measure import read_rows, validate_rows
+from octopus.power.choose import SourceSpec
+from octopus.power.session import Attempt, NoUsableSensor
+from octopus.studies import power, run_study
+from octopus.studies.context import make_context
+from octopus.studies.power_arms import Arm
+
+CONFIG = Path(__file__).parents[2] / "config" / "config.yaml"
+SETTINGS = {
+    "device": "cpu",
+    "power.counts": [10, 20],
+    "power.again_counts": [20],
+    "power.paced_counts": [20],
+}
+# milliseconds per object and watts
+METHODS = {
+    "octopus": (0.1, 300.0),
+    "published": (0.4, 200.0),
+    "n-launches": (2.0, 130.0),
+    "octopus-again": (0.1, 300.0),
+}
+
+
+@pytest.fixture
+def context(receipt):
+    return make_context("power", load_config(CONFIG, SETTINGS), receipt)
+
+
+@pytest.fixture
+def measure(context, monkeypatch):
+    """Run the study on a machine; `change` may spoil an arm's frame."""
+
+    def run(machine: Machine, change=lambda name, count, frame: frame) -> pd.DataFrame:
+        def make_arms(context, count, expected):
+            return [
+                Arm(name, change(name, count, machine.frame(ms * count, watts)), "same")
+                for name, (ms, watts) in METHODS.items()
+                if name != "octopus-again" or count in context.config.power.again_counts
+            ]
+
+        monkeypatch.setattr(power, "make_arms", make_arms)
+        rows = power.rows(context, machine.open_session, machine)
+        validate_rows(rows)
+        return pd.DataFrame(rows)
+
+    return run
+
+
+def values(rows, **where):
+    chosen = rows
+    for column, value in where.items():
+        chosen = chosen[chosen[column] == value]
+    return chosen.set_index("block").value
+
+
+def answers(rows, **where):
+    chosen = rows
+    for column, value in where.items():
+        chosen = chosen[chosen[column] == value]
+    return list(chosen.answer)
+
+
+def test_time_power_and_energy_are_those_of_the_machine(measure):
+    rows = measure(Machine())
+    for name, (ms, watts) in METHODS.items():
+        where = {"n": 20, "method": name, "layer": "back_to_back"}
+        time, frame = values(rows, quantity="time_per_frame", **where), ms * 20
+        assert len(time) == 5
+        assert time.to_numpy() == pytest.approx(frame, rel=1e-6)
+        assert values(rows, quantity="power_mean_gpu_board", **where).to_numpy() == pytest.approx(
+            watts, rel=0.002
+        )
+        gross = values(rows, quantity="energy_per_frame_gpu_board", **where)
+        assert gross.to_numpy() == pytest.approx(watts * frame, rel=0.002)
+        net = values(rows, quantity="energy_per_frame_net_gpu_board", **where)
+        assert net.to_numpy() == pytest.approx((watts - 100) * frame, rel=0.01)
+        assert (values(rows, quantity="window", **where) >= 5).all()
+
+
+def test_counter_and_integral_agree_and_the_load_is_above_idle(measure):
+    rows = measure(Machine())
+    wide = rows[rows.layer == "back_to_back"].pivot_table(
+        index=["n", "method", "block"], columns="quantity", values="value"
+    )
+    ratio = wide.window_energy_counter_gpu_board / wide.window_energy_integral_gpu_board
+    assert len(ratio) == 35
+    assert np.abs(ratio - 1).max() < 0.01
+    idle = values(rows, n=20, method="idle", layer="idle", quantity="power_mean_gpu_board")
+    assert list(idle.index) == [0, 1]
+    assert wide.power_mean_gpu_board.min() > idle.max()
+
+
+def test_paced_frames_take_the_same_net_energy_and_slow_methods_say_so(measure):
+    rows = measure(Machine())
+    where = {"n": 20, "layer": "paced"}
+    ms, watts = METHODS["octopus"]
+    net = values(rows, method="octopus", quantity="energy_per_frame_net_gpu_board", **where)
+    assert net.to_numpy() == pytest.approx((watts - 100) * ms * 20, rel=0.06)
+    assert (values(rows, method="octopus", quantity="late_frames", **where) == 0).all()
+    assert answers(rows, method="n-launches", **where) == [
+        "unavailable: one frame takes 40 ms; at 30 frames/s there are 33.3 ms"
+    ]
+    assert "octopus-again" not in set(rows[rows.layer == "paced"].method)
+
+
+def test_every_round_has_its_own_order(measure):
+    rows = measure(Machine())
+    starts = rows[(rows.quantity == "window_start") & (rows.layer == "back_to_back") & (rows.n == 20)]
+    orders = {tuple(block.sort_values("value").method) for _, block in starts.groupby("block")}
+    assert len(orders) > 1
+
+
+def test_the_trace_covers_test_idle_and_windows(measure):
+    rows = measure(Machine())
+    trace = rows[rows.layer == "trace"]
+    assert set(trace.method) == {*METHODS, "idle", "self-test", "between"}
+    assert set(trace[trace.method == "self-test"].n) == {0}
+    window = rows[
+        (rows.method == "octopus") & (rows.n == 20) & (rows.layer == "back_to_back") & (rows.block == 0)
+    ]
+    start, length = (
+        float(window[window.quantity == name].value.iloc[0]) for name in ("window_start", "window")
+    )
+    inside = trace[(trace.block >= start * 1e3) & (trace.block <= (start + length) * 1e3)]
+    assert len(inside) > 40
+    assert inside.value.mean() == pytest.approx(300, rel=0.01)
+
+
+def test_a_board_without_counter_is_integrated(measure):
+    rows = measure(Machine(has_counter=False))
+    assert not rows.quantity.str.contains("counter").any()
+    gross = values(rows, n=20, method="octopus", layer="back_to_back", quantity="energy_per_frame_gpu_board")
+    assert gross.to_numpy() == pytest.approx(600, rel=0.002)
+    assert "idle-sampled" not in set(rows.method)
+
+
+def test_what_sampling_costs_is_measured_in_turns(measure):
+    rows = measure(Machine())
+    for name in ("octopus-sampled", "octopus-unsampled"):
+        assert len(values(rows, n=10, method=name, layer="host", quantity="time_per_frame")) == 5
+    for name in ("idle-sampled", "idle-unsampled"):
+        assert values(rows, n=10, method=name, layer="idle").to_numpy() == pytest.approx(100, rel=0.01)
+
+
+def test_a_method_that_fails_is_a_row_and_the_others_go_on(measure):
+    def fail(name, count, frame):
+        def broken():
+            raise RuntimeError("out of luck")
+
+        return broken if (name, count) == ("published", 20) else frame
+
+    rows = measure(Machine(), fail)
+    assert answers(rows, n=20, method="published", layer="back_to_back") == [
+        "unavailable: RuntimeError: out of luck"
+    ]
+    assert len(values(rows, n=20, method="octopus", layer="back_to_back", quantity="time_per_frame")) == 5
+
+
+def test_a_sampler_that_dies_ends_in_rows_and_what_was_measured_stays(measure):
+    rows = measure(Machine(dies_at_s=200.0))
+    assert (
+        len(values(rows, n=10, method="octopus", layer="back_to_back", quantity="energy_per_frame_gpu_board"))
+        == 5
+    )
+    assert all(
+        "ended with code -9" in answer
+        for answer in answers(rows, n=20, method="octopus", layer="back_to_back")
+    )
+    assert set(rows[rows.layer == "trace"].method) >= {"self-test", "octopus"}
+
+
+def test_a_counter_that_disagrees_gives_no_energy_but_a_time(measure):
+    machine = Machine()
+
+    def wrong_from_now_on(name, count, frame):
+        machine.counter_factor = 2.0
+        return frame
+
+    rows = measure(machine, wrong_from_now_on)
+    assert len(values(rows, n=20, method="octopus", layer="back_to_back", quantity="time_per_frame")) == 5
+    found = rows[rows.quantity.str.startswith("energy_per_frame")]
+    assert found.value.isna().all()
+    assert found.answer.str.contains("counter-agrees").any()
+
+
+def test_a_load_below_idle_has_no_energy(measure):
+    machine = Machine()
+
+    def weak(name, count, frame):
+        return machine.frame(4.0, 90.0) if (name, count) == ("octopus", 20) else frame
+
+    rows = measure(machine, weak)
+    found = answers(rows, n=20, method="octopus", layer="back_to_back", quantity="energy_per_frame_gpu_board")
+    assert len(found) == 5
+    assert all(answer.startswith("unavailable: load-above-idle: the load drew") for answer in found)
+
+
+def test_a_slowdown_costs_the_round_and_the_power_cap_does_not(measure, context, monkeypatch):
+    reasons = iter(["", "power cap, power limit for 80% of the time", "hardware thermal slowdown"])
+    monkeypatch.setattr(context.throttle.__class__, "__call__", lambda self: next(reasons, ""), raising=True)
+    monkeypatch.setattr(context.throttle, "readable", True)
+    rows = measure(Machine())
+    time = values(rows, n=10, method="octopus", layer="back_to_back", quantity="time_per_frame")
+    assert list(time.index) == [1, 2, 3, 4, 5]
+    discarded = values(
+        rows, n=10, method="energy_per_frame", layer="back_to_back", quantity="discarded_blocks"
+    )
+    assert list(discarded) == [1]
+
+
+def test_the_notes_carry_the_test_and_the_source(measure, context):
+    measure(Machine())
+    notes = context.notes["power"]
+    assert notes["selftest"]["passed"] is True
+    assert notes["scope"] == notes["selftest"]["scope"] == "gpu_board"
+    assert notes["window_seconds"] >= 5
+    json.dumps(notes)
+
+
+def test_a_failed_test_leaves_reasons_and_no_numbers(context):
+    @contextmanager
+    def refuse(device):
+        raise NoUsableSensor([Attempt(SourceSpec("nvml"), "rises: power changed by 0 %")])
+        yield
+
+    rows = power.rows(context, refuse)
+    assert len(rows) == 3 + 4 + 3
+    assert {row.value for row in rows} == {None}
+    expected = "unavailable: no power sensor (looked at NVML: rises: power changed by 0 %)"
+    assert {row.answer for row in rows} == {expected}
+
+
+def test_this_machine_says_what_it_looked_at(receipt, tmp_path, monkeypatch):
+    monkeypatch.setattr("octopus.power.choose.candidates", lambda device: ())
+    monkeypatch.setattr(
+        "octopus.power.session.candidates", lambda device: (SourceSpec("rapl", str(tmp_path)),)
+    )
+    out = run_study(
+        "power", config=load_config(CONFIG, SETTINGS), receipt=receipt, out=tmp_path / "power.csv"
+    )
+    rows = read_rows(out)
+    assert rows.value.isna().all()
+    assert rows.answer.str.startswith(
+        "unavailable: no power sensor (looked at RAPL: no package counters"
+    ).all()
+    record = json.loads(out.with_suffix(".json").read_text())
+    assert record["extra"]["power"]["sensor"] is None

@@ -205,6 +205,25 @@ def power_selftest(
         raise typer.Exit(1)
 
 
+@command(app, "lint-results")
+def lint_results(
+    files: Annotated[list[Path], typer.Argument(help="Result rows or published tables (.csv).")],
+) -> None:
+    """Check whether stored powers and energies can be what they say; exit with 1 if a table is refused."""
+    from octopus.power.lint import lint_file
+
+    refused = False
+    for file in files:
+        findings = lint_file(file)
+        refused = refused or bool(findings)
+        for finding in findings:
+            typer.echo(f"{file}: {finding}")
+        if not findings:
+            typer.echo(f"{file}: accepted")
+    if refused:
+        raise typer.Exit(1)
+
+
 @command(app)
 def validate(
     files: Annotated[list[Path], typer.Argument(help="Rows (.csv) and provenance (.json).")],

@@ -168,14 +168,17 @@ def read_table(path: str | Path) -> Table | None:
     Raises
     ------
     MeasureError
-        There is no such file, or it is neither of result rows nor a published table.
+        There is no such file, it is neither of result rows nor a published table, or it repeats result rows.
     """
     path = Path(path)
     if not path.is_file():
         raise MeasureError(f"There is no table {path} to check.")
     header = path.read_text(encoding="utf-8").partition("\n")[0].strip().split(",")
     if header == list(COLUMNS):
-        table = Table(read_rows(path), True, _record(path.with_suffix(".json")))
+        rows = read_rows(path)
+        if rows.duplicated(["n", "method", "layer", "quantity", "block", "workload", "dataset"]).any():
+            raise MeasureError(f"{path} repeats rows; `octopus validate` says which.")
+        table = Table(rows, True, _record(path.with_suffix(".json")))
     elif set(header) >= _PUBLISHED:
         rows = pd.read_csv(path)
         numbers = {name: pd.to_numeric(rows.get(name), errors="coerce") for name in ("value", "low", "high")}

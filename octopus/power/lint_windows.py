@@ -9,11 +9,12 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from octopus.power.energy import MOST_DRIFT
 from octopus.power.judges import AGREEMENT
 from octopus.power.lint_tables import IDLE, LAYERS, WINDOW_KEY, Table
+from octopus.power.windows import LEAST_SECONDS, LEAST_UPDATES
 
-LEAST_SECONDS, LEAST_UPDATES, LEAST_WINDOWS = 5.0, 50, 5
-MOST_DRIFT = 0.05
+LEAST_WINDOWS = 5
 # Two roads to one energy, both from stored rows: they differ by rounding and by what lies between two updates.
 SAME = 0.02
 LEAST_POINTS = 2

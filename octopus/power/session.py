@@ -153,12 +153,18 @@ def _try(
         test = power_on_test(source, sampler.collect, work, clock=clock, timing=timing or Timing())
         proof = test.proof()
     except MeasureError as error:
-        reason = test.reason if test is not None else str(error)
+        reason = test.reason if test is not None else _why(error)
         log.info("%s can't be used: %s", spec.title, reason)
         attempts.append(Attempt(spec, reason, test))
         return None
     attempts.append(Attempt(spec, "", test))
     return PowerSession(spec, source, sampler, test, proof, tuple(attempts))
+
+
+def _why(error: MeasureError) -> str:
+    """Return the reason; that a sensor isn't there or can't be read needs no name of a check before it."""
+    check = getattr(error, "check", "readable")
+    return str(error) if check == "readable" else f"{check}: {error}"
 
 
 def try_sensors(device: str, specs: Sequence[SourceSpec] | None = None, **options: Any) -> Trial:

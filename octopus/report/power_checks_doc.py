@@ -13,10 +13,10 @@ _HEAD = """\
 
 <!-- Written by `octopus report power-checks` from octopus/power/checks.py and misreadings.py. Do not edit. -->
 
-A published table once held the millivolts of a supply rail as milliwatts, so that the energy it saved was nothing but the
-time, and no program objected. Here every number passes the checks below on its way from a sensor's file to a table, and
-no option switches one off. Where a check fails, `unavailable: <reason>` stands in place of the energy, and the reason
-begins with what failed.
+A published table once held the millivolts of a supply rail as milliwatts, so that the energy it saved was nothing but
+the time, and no program objected. Here every number passes the checks below on its way from a sensor's file to a
+table, and no option switches one off. Where a check fails, `unavailable: <reason>` stands in place of the energy. The
+reason names the check, unless there is simply no such sensor or it can't be read.
 
 `tests/power/test_mutations.py` plants every mis-reading of the second table in a healthy sensor and demands that the
 named check refuses it. `tests/power/test_checks_needed.py` takes each check away in turn and demands that a mis-reading

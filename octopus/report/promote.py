@@ -8,6 +8,7 @@ from pathlib import Path
 from octopus.errors import DataError, MeasureError
 from octopus.measure.provenance import validate_provenance
 from octopus.measure.rows import read_rows, validate_rows
+from octopus.power.lint import lint_file
 
 
 def promote(results_dir: str | Path, reference_dir: str | Path) -> Path:
@@ -29,7 +30,8 @@ def promote(results_dir: str | Path, reference_dir: str | Path) -> Path:
     ------
     DataError
         There is nothing to promote, or a study may not be a reference: it rests on synthetic objects, comes
-        from uncommitted code, lacks its provenance, or breaks the schema. Nothing is copied then.
+        from uncommitted code, lacks its provenance, breaks the schema, or holds energies that the results
+        linter refuses. Nothing is copied then.
     """
     folder = Path(results_dir)
     files = sorted(folder.glob("*.csv"))
@@ -51,10 +53,13 @@ def refusal(rows_path: Path) -> str:
     try:
         provenance = validate_provenance(rows_path.with_suffix(".json"))
         validate_rows(rows_path)
+        findings = lint_file(rows_path)
     except MeasureError as error:
         return str(error).rstrip(".")
     if provenance["git"]["dirty"] is not False:
         return f"its code was not committed ({provenance['git']['reason'] or 'the git tree was dirty'})"
+    if findings:
+        return f"the results linter refuses it ({'; '.join(map(str, findings))})"
     stand_ins = sorted(
         name for name in read_rows(rows_path)["dataset"].unique() if name.startswith("synthetic-")
     )

@@ -78,6 +78,13 @@ def test_without_a_sensor_nothing_is_worked(tmp_path: Path) -> None:
             pytest.fail("the session was opened")
 
 
+def test_a_reason_names_the_check_also_where_no_test_was_made(tmp_path: Path) -> None:
+    JetsonTree(tmp_path).write("in1_enable", 0)
+    trial = try_sensors("cpu", [SourceSpec("ina3221", str(tmp_path))])
+    assert "INA3221: enabled: " in trial.reason
+    assert trial.selftest is None
+
+
 def run_command(monkeypatch: pytest.MonkeyPatch, out: Path, root: Path, load: Callable[[], None]):
     spec = SourceSpec("ina3221", str(root))
     monkeypatch.setattr(sessions, "candidates", lambda device: (spec,))

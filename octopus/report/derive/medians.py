@@ -1,23 +1,28 @@
-"""The median of every group of rows, with its interval; single values as they are; unavailable rows as
-such."""
+"""The median of every group of rows, with its interval, and of windows the mean; single values as they are; unavailable
+rows as such."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from octopus.measure.statistics import median_interval
+from octopus.power.decomposition import t_quantile
 from octopus.report.derive.samples import Group, groups, origin
 from octopus.report.numbers import Number, make_number
 from octopus.report.runs import Run
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 # Rows whose block is an index and not a repetition: a median over them would mean nothing.
 _INDEXED = ("width_quantile", "height_quantile", "discarded_blocks", "window_start")
 _INDEXED_LAYERS = ("trace",)
 _PER_OBJECT = ("end_to_end", "build_metadata", "crop_resize_normalize")
+# Studies with a few long windows, each a mean over many frames: too few for a bootstrap.
+_WINDOWS = ("power",)
 
 
 def medians(run: Run) -> Iterator[Number]:
@@ -39,11 +44,20 @@ def _median(run: Run, group: Group, method: str, rows: pd.DataFrame) -> Iterator
     if not values.size:
         yield make_number(*where, first["unit"], float("nan"), text=note, note=note)
         return
-    middle = median_interval(values)
+    middle = (_mean_interval if run.study in _WINDOWS else median_interval)(values)
     yield make_number(*where, first["unit"], *middle[:3], note=note)
     if first["unit"] == "ms" and group.n > 0 and group.quantity in _PER_OBJECT:
         per_object = [1000 * end / group.n for end in middle[:3]]
         yield make_number(f"{where[0]}.per_object", *where[1:], "us", *per_object, note="median / n")
+
+
+def _mean_interval(values: np.ndarray) -> tuple[float, float, float]:
+    """Return the mean and its 95 % interval by Student's t; NaN for a single window."""
+    mean = float(values.mean())
+    if values.size < 2:
+        return mean, math.nan, math.nan
+    reach = t_quantile(0.95, values.size - 1) * float(values.std(ddof=1)) / math.sqrt(values.size)
+    return mean, mean - reach, mean + reach
 
 
 def _discarded(run: Run) -> Iterator[Number]:

@@ -89,10 +89,13 @@ def _panel(axis: Axes, rows: list[Row]) -> None:
     for row in rows:
         if row.group != group:
             # The text starts at the axis, above the bars of its group.
-            place = (0.0, position + 0.12)
-            axis.annotate(
-                row.group, place, xycoords=("axes fraction", "data"), fontsize=7, style="italic", va="center"
-            )
+            look = {
+                "fontsize": 7,
+                "style": "italic",
+                "va": "center",
+                "bbox": {"facecolor": "white", "lw": 0, "pad": 1},
+            }
+            axis.annotate(row.group, (0.0, position + 0.1), xycoords=("axes fraction", "data"), **look)
             position, group = position + 0.75, row.group
         ticks.append((position, f"n = {row.n}"))
         for index, (part, number) in enumerate(row.parts.items()):

@@ -94,7 +94,7 @@ def _round(axis: Axes, numbers: Numbers, scope: str) -> None:
 
 
 def _mean(axis: Axes, numbers: Numbers, scope: str, match: object, ends: tuple[float, float]) -> None:
-    """Name the method and its mean power, the median of its windows, above its window."""
+    """Name the method and its mean power, over all its windows, above its window."""
     mean = numbers.get(power.key(numbers, scope, int(match[1]), match[2], "power_mean"))
     if mean is None:
         return

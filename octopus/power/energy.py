@@ -4,10 +4,17 @@ Two ways that share nothing but the board: the energy counter, interpolated betw
 ends, and the trapezoid rule over the readings of power. Where there are both they must agree within 5 %, and the
 counter is reported, since it misses nothing between two readings.
 
-Random uncertainty (95 %) of a window's energy E = P T. An update is seen at the first reading behind it, so each end of
-the window is known within one interval d of the readings, uniformly: a standard deviation of P d / sqrt(12), twice. An
-integral adds the scatter s of n independent readings: s T / sqrt(n). The systematic accuracy that the maker states is a
-common factor of all windows of one sensor, is in the provenance, and cancels in ratios.
+Random uncertainty (95 %) of a window's energy E = P T, from three independent causes:
+
+* An update is seen at the first reading behind it, so each end of the window is known within one interval d of the
+  readings, uniformly: a standard deviation of P d / sqrt(12), twice.
+* A counter is taken to rise evenly from one update to the next, u later, while the power scatters by s about its mean:
+  at most s u / sqrt(12) at each end, twice. Whole frames lie in a window, but not whole updates.
+* An integral adds the scatter of its n independent readings instead, which is what a trapezoid can miss between two of
+  them: s T / sqrt(n).
+
+Rounding (1 mJ of a counter, 1 mW of a power) is nothing beside these. The systematic accuracy that the maker states is
+a common factor of all windows of one sensor; it is in the provenance, and cancels in ratios.
 """
 
 from __future__ import annotations
@@ -101,7 +108,10 @@ def window_energy(window: Window, trace: Trace, proof: PassedTest) -> WindowEner
         raise SensorError(str(error), error.check) from None
     if by_counter is not None and by_integral is not None:
         _require_agreement(by_counter, by_integral)
-    uncertainty = _uncertainty(window, inside.samples, by_counter is None)
+    for energy in (by_counter, by_integral):
+        if energy is not None and not energy.joules > 0:
+            raise SensorError(f"no board draws {energy} in {window.seconds:.1f} s", "plausible-range")
+    uncertainty = _uncertainty(window, inside, by_counter is not None)
     return WindowEnergy(window, by_counter, by_integral, uncertainty)
 
 
@@ -174,17 +184,24 @@ def _require_agreement(counter: Joule, integral: Joule) -> None:
         raise SensorError(f"counter {counter} and integral {integral} disagree", "counter-agrees")
 
 
-def _uncertainty(window: Window, samples: Sequence[Sample], integrated: bool) -> float:
+def _uncertainty(window: Window, inside: Trace, counted: bool) -> float:
     """Return the random 95 % uncertainty of the window's energy, as a fraction; see the module's text."""
-    gaps = [later.at_ns - earlier.at_ns for earlier, later in pairwise(samples)]
-    interval = statistics.median(gaps) * 1e-9 if gaps else window.seconds
-    variance = 2 * (interval / window.seconds) ** 2 / 12
-    if integrated:
-        levels = [sample.power.watts for sample in samples if sample.power is not None]
-        if len(levels) > 1:
-            scatter = statistics.stdev(levels) / statistics.fmean(levels)
-            variance += scatter**2 / _independent(levels)
+    jitter = _median_gap([sample.at_ns for sample in inside.samples], window) / window.seconds
+    variance = 2 * jitter**2 / 12
+    levels = [sample.power.watts for sample in inside.samples if sample.power is not None]
+    scatter = statistics.stdev(levels) / statistics.fmean(levels) if len(levels) > 1 else 0.0
+    if counted:
+        step = _median_gap([at for at, _ in inside.counter_updates()], window) / window.seconds
+        variance += 2 * (scatter * step) ** 2 / 12
+    else:
+        variance += scatter**2 / _independent(levels)
     return _TWO_SIDED_95 * math.sqrt(variance)
+
+
+def _median_gap(times_ns: Sequence[int], window: Window) -> float:
+    """Return the median seconds from one time to the next; the window's own where there are not two."""
+    gaps = [later - earlier for earlier, later in pairwise(times_ns)]
+    return statistics.median(gaps) * 1e-9 if gaps else window.seconds
 
 
 def _independent(levels: Sequence[float]) -> int:

@@ -11,34 +11,38 @@ No sensor, or one that fails the power-on test: no energy. Then every row says w
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 
 import numpy as np
 
-from octopus.measure import Case, Row
+from octopus.measure import Case, Row, unavailable
 from octopus.measure.rows import describe
-from octopus.power.energy import WindowEnergy, idle_power, window_energy
-from octopus.power.quantities import Watt
+from octopus.power.energy import WindowEnergy, window_energy
 from octopus.power.selftest import SystemClock, TimeSource
 from octopus.power.session import NoUsableSensor, PowerSession, open_session
 from octopus.power.source import SensorError
 from octopus.power.windows import Window, back_to_back, idle, paced, stretch
-from octopus.studies.contest import ReferenceCrops
+from octopus.studies.contest import BASE, ReferenceCrops
 from octopus.studies.context import Context
 from octopus.studies.power_arms import AGAIN, METHODS, Arm, make_arms, names
 from octopus.studies.power_rounds import Round, Rounds
 from octopus.studies.power_rows import (
     BACK_TO_BACK,
+    HOST,
     IDLE,
     PACED,
+    Level,
     Place,
     Span,
+    Taken,
+    arm_rows,
+    idle_level,
+    idle_rows,
     missing_rows,
+    reason,
     trace_rows,
-    window_rows,
 )
 from octopus.studies.power_sampling import sampling_rows
 from octopus.studies.power_watch import Watch
@@ -103,14 +107,17 @@ class _Sweep:
         self.work = stretch(self.settings.window_seconds, self.settings.settle_seconds, update, averaged)
         self.rest = stretch(self.settings.idle_seconds, IDLE_SETTLE_SECONDS, update, averaged)
         self.watch = Watch(context.throttle)
+        self.lost = ""  # why the sampler ended; nothing is measured from then on
 
     def rows(self) -> list[Row]:
         """Measure every number of objects; whatever fails is a row, and what was measured before is kept."""
-        log.info("power: about %.0f minutes, sensor %s", self._minutes(), self.scope)
+        counts = self.settings.counts
+        log.info("power: about %.0f minutes, sensor %s", sum(map(self._minutes, counts)), self.scope)
         crop = self.context.config.crop
         expected = ReferenceCrops(self.context.workload.frame, crop.size, crop.mean, crop.std)
         found: list[Row] = []
-        for count in self.settings.counts:
+        for number, count in enumerate(counts, 1):
+            log.info("%d objects, %d of %d: %.1f minutes", count, number, len(counts), self._minutes(count))
             try:
                 found += self._count_rows(count, expected)
             except Exception as error:  # a number of objects that fails is a row, never the end of the study
@@ -121,42 +128,41 @@ class _Sweep:
         return [*found, *trace_rows(case, self.trace, self.spans, self.zero_ns, period)]
 
     def _count_rows(self, count: int, expected: ReferenceCrops) -> list[Row]:
-        short = self.context.shortage(count)
-        if short:
-            return list(_nothing(self.context, count, short))
+        why = self.lost or self.context.shortage(count)
+        if why:
+            return list(_nothing(self.context, count, why))
         arms = make_arms(self.context, count, expected)
-        log.info("%d objects: %s", count, ", ".join(arm.name for arm in arms))
-        self._collect()
-        before = self._idle(count)
-        groups = [(BACK_TO_BACK, self._rounds(count, BACK_TO_BACK, arms, {}))]
-        if PACED in layers(self.context, count):
-            slow = _too_slow(arms, groups[0][1], self.settings.frame_rate)
-            groups.append(
-                (PACED, self._rounds(count, PACED, [arm for arm in arms if arm.name != AGAIN], slow))
-            )
-        after = self._idle(count)
-        self._collect()
-        found = self._idle_rows(count, (before, after))
-        level = self._idle_power(before, after)
-        for layer, rounds in groups:
-            found += self._layer_rows(count, layer, arms, rounds, level)
-        if count == min(self.settings.counts):
-            found += sampling_rows(_case(self.context, count), self.session, arms[0].frame, self.clock)
-            self._collect()
+        around, groups = [self._idle(count)], {}
+        for layer in layers(self.context, count):
+            failed = {}
+            if layer == PACED:
+                arms = [arm for arm in arms if arm.name != AGAIN]
+                failed = _too_slow(arms, groups[BACK_TO_BACK][1], self.settings.frame_rate)
+            groups[layer] = arms, self._rounds(count, layer, arms, failed)
+        around.append(self._idle(count))
+        level, found = idle_level(around), self._idle_rows(count, around)
+        if isinstance(level.net, str):
+            log.warning("%d objects: no net energies: %s", count, level.net)
+        for layer, (chosen, rounds) in groups.items():
+            found += self._layer_rows(count, layer, chosen, rounds, level)
+        if count == min(self.settings.counts) and not self.lost:
+            found += self._sampling_rows(count, arms[0])
         return found
 
     def _rounds(self, count: int, layer: str, arms: Sequence[Arm], failed: dict[str, str]) -> Rounds:
         """Give every arm but those that failed before a window in each round."""
-        rounds = Rounds(self.settings.windows, failed=failed)
-        while rounds.wanted and len(rounds.failed) < len(arms):
+        rounds = Rounds(self.settings.windows, failed=failed, lost=self.lost)
+        while rounds.wanted and any(arm.name not in failed for arm in arms):
             number = rounds.tried
             seed = [self.context.seed, count, len(layer), number]
-            found, slowed = Round(number, {}, {}), ""
+            found, slowed = Round(number), ""
             for index in np.random.default_rng(seed).permutation(len(arms)):
-                if arms[index].name not in rounds.failed:
-                    self._window(count, layer, arms[index], found, rounds.failed)
+                arm = arms[index]
+                if arm.name not in failed and not self.lost:
+                    self._window(count, layer, arm, found, failed)
                     slowed = slowed or self.watch.slowed()
             rounds.add(found, slowed)
+            rounds.lost = self.lost
         return rounds
 
     def _window(self, count: int, layer: str, arm: Arm, found: Round, failed: dict[str, str]) -> None:
@@ -168,20 +174,34 @@ class _Sweep:
         try:
             window = make(lasting=self.work, clock=self.clock)
         except Exception as error:  # any failure of a method is a row, never the end of the study
+            log.warning("%s, %d objects: %s", arm.name, count, error)
             failed[arm.name] = describe(error)
             return
-        found.windows[arm.name] = self._mark(window, count, arm.name)
-        found.capped[arm.name] = self.watch.capped()
+        found.windows[arm.name] = self._taken(window, count, arm.name, self.watch.capped())
 
-    def _idle(self, count: int) -> Window:
-        return self._mark(idle(self.rest, self.clock), count, IDLE)
+    def _idle(self, count: int) -> Taken:
+        """Let the device do nothing, unless nobody would see it."""
+        if self.lost:
+            now = self.clock.monotonic_ns()
+            return Taken(Window(now, now, 0, 0), None, self.lost)
+        return self._taken(idle(self.rest, self.clock), count, IDLE, None)
 
-    def _mark(self, window: Window, count: int, method: str) -> Window:
+    def _taken(self, window: Window, count: int, method: str, capped: float | None) -> Taken:
+        """Fetch what was sampled meanwhile, and cut the window out of it."""
         self.spans.append(Span(window.start_ns, window.end_ns, count, method))
-        return window
+        try:
+            self._collect()
+            return Taken(window, self._energy(window), "", capped)
+        except SensorError as error:
+            log.warning("%s, %d objects: %s", method, count, error)
+            return Taken(window, None, reason(error), capped)
 
     def _collect(self) -> None:
-        self.trace = self.trace.joined(self.session.sampler.collect())
+        try:
+            self.trace = self.trace.joined(self.session.sampler.collect())
+        except SensorError as error:
+            self.lost = str(error)
+            raise
 
     def _energy(self, window: Window) -> WindowEnergy:
         """The energy of a window; the trace is cut first, so that a long study stays quick."""
@@ -189,46 +209,47 @@ class _Sweep:
         part = self.trace.between(window.start_ns - margin, window.end_ns + margin)
         return window_energy(window, part, self.session.proof)
 
-    def _idle_power(self, before: Window, after: Window) -> Watt | str:
-        """The idle power around the windows, or why it isn't known."""
-        try:
-            return idle_power(self._energy(before), self._energy(after))
-        except SensorError as error:
-            log.warning("no net energies: %s", error)
-            return str(error)
-
-    def _idle_rows(self, count: int, windows: Sequence[Window]) -> list[Row]:
+    def _idle_rows(self, count: int, around: Sequence[Taken]) -> list[Row]:
         found = []
-        for block, window in enumerate(windows):
-            place = Place(_case(self.context, count), IDLE, IDLE, block, "n/a", self.zero_ns)
-            found += window_rows(place, window, self._energy, self.scope, None)[0]
+        for block, taken in enumerate(around):
+            if taken.window.seconds:
+                place = Place(_case(self.context, count), IDLE, IDLE, block, "n/a", self.zero_ns)
+                found += idle_rows(place, taken, self.scope)
         return found
 
     def _layer_rows(
-        self, count: int, layer: str, arms: Sequence[Arm], rounds: Rounds, level: Watt | str
+        self, count: int, layer: str, arms: Sequence[Arm], rounds: Rounds, level: Level
     ) -> list[Row]:
         """Rows of a layer: each arm's windows, or one row that says why there are none."""
         case, found = _case(self.context, count), []
         for arm in arms:
-            if layer == PACED and arm.name == AGAIN:
+            if why := rounds.why_none(arm.name):
+                found += missing_rows(case, [arm.name], [layer], why)
                 continue
-            if arm.name in rounds.failed:
-                found += missing_rows(case, [arm.name], [layer], rounds.failed[arm.name])
-            elif rounds.too_few:
-                found += missing_rows(case, [arm.name], [layer], rounds.too_few)
-            else:
-                for each in rounds.kept:
-                    place = Place(case, arm.name, layer, each.number, arm.answer, self.zero_ns)
-                    window = each.windows[arm.name]
-                    found += window_rows(place, window, self._energy, self.scope, level)[0]
-                    found += each.capped_rows(place)
+            place = Place(case, arm.name, layer, 0, arm.answer, self.zero_ns)
+            found += arm_rows(place, rounds.of(arm.name), rounds.least, self.scope, level)
         return [*found, rounds.discarded_row(case, layer, self.watch.readable)]
+
+    def _sampling_rows(self, count: int, arm: Arm) -> list[Row]:
+        """Rows of what sampling costs, as far as it goes."""
+        case, found = _case(self.context, count), []
+        try:
+            found.extend(sampling_rows(case, self.session, arm.frame, self.clock))
+            self._collect()
+        except (
+            Exception
+        ) as error:  # what sampling costs is worth knowing, but not worth the windows before it
+            log.warning("what sampling costs: %s", error)
+            where = f"{BASE}-sampled", HOST, "sampling_cost", "fraction"
+            found.append(unavailable(case, *where, describe(error)))
+        return found
 
     def _notes(self) -> dict[str, object]:
         session = self.session
         return {
             "sensor": session.spec.kind,
             "scope": self.scope,
+            "accuracy": session.source.accuracy,
             "source": session.source.facts(),
             "sampler": session.sampler.facts(),
             "selftest": session.selftest.record(),
@@ -236,26 +257,29 @@ class _Sweep:
             "window_seconds": self.work.seconds,
             "settle_seconds": self.work.settle_seconds,
             "tail_seconds": self.work.tail_seconds,
+            "idle_seconds": self.rest.seconds,
+            "idle_settle_seconds": self.rest.settle_seconds,
             "failed_readings": len(self.trace.failures),
+            "sampler_ended": self.lost or None,
         }
 
-    def _minutes(self) -> float:
-        """What the sweep will take, frames longer than a window aside."""
-        one = self.work.seconds + self.work.settle_seconds + self.work.tail_seconds
-        resting = self.rest.seconds + self.rest.settle_seconds + self.rest.tail_seconds
-        arms = [len(names(self.context, n)) * len(layers(self.context, n)) for n in self.settings.counts]
-        return (sum(arms) * self.settings.windows * one + 2 * len(arms) * resting) / 60
+    def _minutes(self, count: int) -> float:
+        """What a number of objects will take; windows of methods that can't keep the frame rate are left out later."""
+        arms = len(names(self.context, count))
+        windows = arms + (len(METHODS) if PACED in layers(self.context, count) else 0)
+        one, resting = (
+            each.seconds + each.settle_seconds + each.tail_seconds for each in (self.work, self.rest)
+        )
+        return (windows * self.settings.windows * one + 2 * resting) / 60
 
 
 def _too_slow(arms: Sequence[Arm], rounds: Rounds, rate: float) -> dict[str, str]:
     """Why arms can't keep a rate, by their windows back to back."""
-    limit, found = 1e3 / rate, dict(rounds.failed)
+    limit, found = 1e3 / rate, {}
     for arm in arms:
         took = rounds.frame_ms(arm.name)
-        if arm.name != AGAIN and arm.name not in found and not took < limit:
-            found[arm.name] = (
-                f"one frame takes {took:.3g} ms; at {rate:g} frames/s there are {limit:.1f} ms"
-                if math.isfinite(took)
-                else rounds.too_few
-            )
+        if why := rounds.why_none(arm.name):
+            found[arm.name] = why
+        elif not took < limit:
+            found[arm.name] = f"one frame takes {took:.3g} ms; at {rate:g} frames/s there are {limit:.1f} ms"
     return found

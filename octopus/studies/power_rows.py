@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from octopus.measure import Case, Row, unavailable
-from octopus.power.energy import WindowEnergy
+from octopus.power.energy import WindowEnergy, idle_power
 from octopus.power.judges import levels
+from octopus.power.lint import PACED_TOLERANCE
 from octopus.power.quantities import Watt
 from octopus.power.source import SensorError
 from octopus.power.trace import Trace
 from octopus.power.windows import Window
 
-BACK_TO_BACK, PACED, IDLE, TRACE = "back_to_back", "paced", "idle", "trace"
+BACK_TO_BACK, PACED, IDLE, TRACE, HOST = "back_to_back", "paced", "idle", "trace", "host"
 ENERGY = "energy_per_frame"
 # A sensor that is quicker than this is stored as means, so that a trace stays readable; a slower one update by update.
 STORED_SECONDS = 0.05
@@ -39,7 +40,115 @@ class Place(NamedTuple):
     zero_ns: int
 
 
-def time_rows(place: Place, window: Window) -> list[Row]:
+class Taken(NamedTuple):
+    """A window and what is known of it.
+
+    Attributes
+    ----------
+    window : Window
+    energy : WindowEnergy or None
+    why : str
+        Why there is no energy; empty where there is one.
+    capped : float or None
+        Share of the window, and the work around it, in which the power cap held; None where the device doesn't tell.
+    """
+
+    window: Window
+    energy: WindowEnergy | None
+    why: str
+    capped: float | None = None
+
+
+class Level(NamedTuple):
+    """The idle power around the windows of a number of objects.
+
+    Attributes
+    ----------
+    net : Watt or str
+        What is taken off for net energies, or why that isn't known.
+    seen : tuple of Watt
+        Mean power of the idle windows, before and behind.
+    """
+
+    net: Watt | str
+    seen: tuple[Watt, ...]
+
+    def least(self, layer: str) -> Watt | None:
+        """Return what a load draws at least; at a fixed rate of frames the device is idle nearly all the time."""
+        if not self.seen:
+            return None
+        return min(self.seen).scaled(1 - PACED_TOLERANCE) if layer == PACED else max(self.seen)
+
+
+def idle_level(windows: Sequence[Taken]) -> Level:
+    """Return the idle power of the windows before and behind; the latter may not have come about."""
+    known = [taken.energy for taken in windows if taken.energy is not None]
+    seen = tuple(energy.power for energy in known)
+    if len(known) == 2:
+        try:
+            return Level(idle_power(*known), seen)
+        except SensorError as error:
+            return Level(reason(error), seen)
+    return Level(next(taken.why for taken in windows if taken.energy is None), seen)
+
+
+def reason(error: SensorError) -> str:
+    """Return why a sensor gave no energy; that it can't be read needs no name of a check before it."""
+    return str(error) if error.check == "readable" else f"{error.check}: {error}"
+
+
+def arm_rows(
+    place: Place, windows: Sequence[tuple[int, Taken]], least: int, scope: str, level: Level
+) -> list[Row]:
+    """Rows of an arm's windows, each with the number of its round.
+
+    A window under load that drew less than the idle device has no energy: it is the plainest sign of a sensor that is
+    misread, or of another program that ended meanwhile. With fewer than `least` energies the arm has none per frame;
+    what its windows gave is kept.
+    """
+    judged = [(number, _judged(taken, level.least(place.layer))) for number, taken in windows]
+    gaps = [taken.why for _, taken in judged if taken.energy is None]
+    known, few = len(judged) - len(gaps), ""
+    if known < least:
+        few = f"{known} of {least} windows have an energy{': ' if gaps else ''}{''.join(gaps[:1])}"
+    found = []
+    for number, taken in judged:
+        found += _window_rows(place._replace(block=number), taken, scope, level.net, few)
+    return found
+
+
+def idle_rows(place: Place, taken: Taken, scope: str) -> list[Row]:
+    """Rows of an idle window."""
+    rows = _time_rows(place, taken.window)
+    if taken.energy is None:
+        return [*rows, _missing(place, f"power_mean_{scope}", "W", taken.why)]
+    return [*rows, *_energy_rows(place, taken.energy, scope)]
+
+
+def _judged(taken: Taken, least: Watt | None) -> Taken:
+    if taken.energy is None or least is None or not taken.energy.power < least:
+        return taken
+    why = f"load-above-idle: the load drew {taken.energy.power}, the idle device {least}"
+    return taken._replace(energy=None, why=why)
+
+
+def _window_rows(place: Place, taken: Taken, scope: str, idle: Watt | str, few: str) -> list[Row]:
+    rows = _time_rows(place, taken.window)
+    if taken.capped is not None:
+        rows.append(_row(place, "power_capped", "fraction", taken.capped))
+    gross, net = f"{ENERGY}_{scope}", f"{ENERGY}_net_{scope}"
+    if taken.energy is None:
+        return [*rows, _missing(place, gross, "mJ", taken.why)]
+    rows += _energy_rows(place, taken.energy, scope)
+    if few:
+        return [*rows, _missing(place, gross, "mJ", few)]
+    rows.append(_row(place, gross, "mJ", taken.energy.per_frame().joules * 1e3))
+    if isinstance(idle, str):
+        return [*rows, _missing(place, net, "mJ", idle)]
+    return [*rows, _row(place, net, "mJ", taken.energy.per_frame_net(idle).joules * 1e3)]
+
+
+def _time_rows(place: Place, window: Window) -> list[Row]:
     """Rows of what the clock saw."""
     start = (window.start_ns - place.zero_ns) * 1e-9
     rows = [_row(place, "window", "s", window.seconds), _row(place, "window_start", "s", start)]
@@ -53,17 +162,8 @@ def time_rows(place: Place, window: Window) -> list[Row]:
     return rows
 
 
-def energy_rows(place: Place, found: WindowEnergy, scope: str, idle: Watt | str | None) -> list[Row]:
-    """Rows of what the sensor saw.
-
-    Parameters
-    ----------
-    place : Place
-    found : WindowEnergy
-    scope : str
-    idle : Watt, str or None
-        Idle power, or why it isn't known; None for a window that is idle itself.
-    """
+def _energy_rows(place: Place, found: WindowEnergy, scope: str) -> list[Row]:
+    """Rows of what the sensor saw."""
     rows = [
         _row(place, f"power_mean_{scope}", "W", found.power.watts),
         _row(place, f"energy_uncertainty_{scope}", "fraction", found.uncertainty),
@@ -71,37 +171,7 @@ def energy_rows(place: Place, found: WindowEnergy, scope: str, idle: Watt | str 
     for way, energy in (("counter", found.by_counter), ("integral", found.by_integral)):
         if energy is not None:
             rows.append(_row(place, f"window_energy_{way}_{scope}", "J", energy.joules))
-    if idle is None:
-        return rows
-    gross, net = f"{ENERGY}_{scope}", f"{ENERGY}_net_{scope}"
-    rows.append(_row(place, gross, "mJ", found.per_frame().joules * 1e3))
-    if isinstance(idle, str):
-        return [*rows, _missing(place, net, "mJ", idle)]
-    return [*rows, _row(place, net, "mJ", found.per_frame_net(idle).joules * 1e3)]
-
-
-def window_rows(
-    place: Place,
-    window: Window,
-    energy: Callable[[Window], WindowEnergy],
-    scope: str,
-    idle: Watt | str | None,
-) -> tuple[list[Row], WindowEnergy | None]:
-    """Rows of a window; without an energy they say why, and the time stays.
-
-    A window under load that drew less than the idle device has no energy either: it is the plainest sign of a sensor
-    that is misread, or of another program that ended meanwhile.
-    """
-    rows = time_rows(place, window)
-    try:
-        found = energy(window)
-        if isinstance(idle, Watt) and found.power < idle:
-            raise SensorError(f"the load drew {found.power}, the idle device {idle}", "load-above-idle")
-    except SensorError as error:
-        quantity = f"power_mean_{scope}" if idle is None else f"{ENERGY}_{scope}"
-        unit = "W" if idle is None else "mJ"
-        return [*rows, _missing(place, quantity, unit, f"{error.check}: {error}")], None
-    return [*rows, *energy_rows(place, found, scope, idle)], found
+    return rows
 
 
 def trace_rows(

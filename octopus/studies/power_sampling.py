@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from octopus.measure import Case, Row
 from octopus.power.quantities import Watt
@@ -10,7 +10,8 @@ from octopus.power.selftest import SystemClock, TimeSource
 from octopus.power.session import PowerSession
 from octopus.power.source import Sample, SensorError
 from octopus.power.windows import Stretch, back_to_back
-from octopus.studies.power_rows import IDLE
+from octopus.studies.contest import BASE
+from octopus.studies.power_rows import HOST, IDLE
 
 REPETITIONS = 5
 _BUSY = Stretch(seconds=1.0, settle_seconds=0.3, tail_seconds=0.0)
@@ -19,26 +20,27 @@ _SETTLE_SECONDS, _LOOK_SECONDS, _PATIENCE_SECONDS = 2.0, 0.002, 2.0
 
 
 def sampling_rows(
-    case: Case, session: PowerSession, frame: Callable[[], None], clock: TimeSource | None = None
-) -> list[Row]:
-    """Rows of a frame's time, and of the idle power where a counter gives it, with and without the sampler.
+    case: Case, session: PowerSession, frame: Callable[[], object], clock: TimeSource | None = None
+) -> Iterator[Row]:
+    """Yield a frame's time, and the idle power where a counter gives it, with and without the sampler.
 
-    The two take turns, and the one that begins changes.
+    The two take turns, and the one that begins changes. Whatever ends it, the sampler reads again.
     """
     clock = clock or SystemClock()
-    rows = []
-    for block in range(REPETITIONS):
-        for sampled in (bool(block % 2), not block % 2):
-            with_or_without(session, sampled)
-            window = back_to_back(frame, _BUSY, clock)
-            name = "octopus-sampled" if sampled else "octopus-unsampled"
-            rows.append(case.row(name, "host", "time_per_frame", "ms", window.frame_ms, block=block))
-    rows += _idle_rows(case, session, clock)
-    with_or_without(session, True)
-    return rows
+    try:
+        for block in range(REPETITIONS):
+            for sampled in (bool(block % 2), not block % 2):
+                _with_or_without(session, sampled)
+                window = back_to_back(frame, _BUSY, clock)
+                name = f"{BASE}-sampled" if sampled else f"{BASE}-unsampled"
+                yield case.row(name, HOST, "time_per_frame", "ms", window.frame_ms, block=block)
+        if session.source.read().counter is not None:  # else nobody knows what is drawn while nobody reads
+            yield from _idle_rows(case, session, clock)
+    finally:
+        session.sampler.resume()
 
 
-def with_or_without(session: PowerSession, sampled: bool) -> None:
+def _with_or_without(session: PowerSession, sampled: bool) -> None:
     """Let the sampler read, or wait."""
     if sampled:
         session.sampler.resume()
@@ -46,19 +48,15 @@ def with_or_without(session: PowerSession, sampled: bool) -> None:
         session.sampler.pause()
 
 
-def _idle_rows(case: Case, session: PowerSession, clock: TimeSource) -> list[Row]:
-    if session.source.read().counter is None:
-        return []  # without a counter nobody knows what is drawn while nobody reads
-    rows = []
+def _idle_rows(case: Case, session: PowerSession, clock: TimeSource) -> Iterator[Row]:
     clock.sleep(_SETTLE_SECONDS)
     for block in range(_IDLE_REPETITIONS):
         for sampled in (bool(block % 2), not block % 2):
-            with_or_without(session, sampled)
+            _with_or_without(session, sampled)
             power = _counted_power(session, clock)
             name = "idle-sampled" if sampled else "idle-unsampled"
             quantity = f"power_mean_{session.source.scope}"
-            rows.append(case.row(name, IDLE, quantity, "W", power.watts, block=block))
-    return rows
+            yield case.row(name, IDLE, quantity, "W", power.watts, block=block)
 
 
 def _counted_power(session: PowerSession, clock: TimeSource) -> Watt:

@@ -23,14 +23,14 @@ class Watch:
     """
 
     def __init__(self, throttle: GpuThrottle | CpuThrottle) -> None:
-        self._throttle = throttle
+        self._throttle, self._is_gpu = throttle, isinstance(throttle, GpuThrottle)
         self.readable = throttle.readable
         self.restart()
 
     def restart(self) -> None:
         """Forget what was until now."""
         self._throttle()
-        self._capped_ns, self._at_ns = _capped_ns(), time.monotonic_ns()
+        self._capped_ns, self._at_ns = self._lost_to_cap(), time.monotonic_ns()
 
     def slowed(self) -> str:
         """Say what but the power cap slowed the device down since the last call; empty when nothing did."""
@@ -40,13 +40,14 @@ class Watch:
     def capped(self) -> float | None:
         """Return the share of the time since the last call in which the power cap held; None where it isn't told."""
         before, since = self._capped_ns, self._at_ns
-        self._capped_ns, self._at_ns = _capped_ns(), time.monotonic_ns()
+        self._capped_ns, self._at_ns = self._lost_to_cap(), time.monotonic_ns()
         if before is None or self._capped_ns is None:
             return None
         return min(1.0, (self._capped_ns - before) / max(self._at_ns - since, 1))
 
-
-def _capped_ns() -> int | None:
-    """Return for how long the power policy has held the clocks down, in nanoseconds since the driver was loaded."""
-    found = _nvml.read("nvmlDeviceGetViolationStatus", "NVML_PERF_POLICY_POWER")
-    return None if found is None else int(found.violationTime)
+    def _lost_to_cap(self) -> int | None:
+        """Return for how long the power policy has held the clocks down, in nanoseconds since the driver was loaded."""
+        if not self._is_gpu:
+            return None
+        found = _nvml.read("nvmlDeviceGetViolationStatus", "NVML_PERF_POLICY_POWER")
+        return None if found is None else int(found.violationTime)

@@ -74,21 +74,67 @@ def test_the_drivers_own_mean_is_integrated_where_there_is_one(proof):
     assert found.energy.joules == pytest.approx(1000)
 
 
-def test_the_uncertainty_is_that_of_the_ends_and_of_scatter(proof):
-    steady_one = window_energy(WINDOW, steady(), proof)
-    assert steady_one.uncertainty == pytest.approx(1.96 * 0.020 / 5 * (2 / 12) ** 0.5, rel=1e-6)
+ENDS = 1.96 * 0.020 / 5 * (2 / 12) ** 0.5
+
+
+def noisy(trace: Trace, *, counted: bool) -> Trace:
+    """The power alternates by 10 % about its mean from reading to reading."""
     samples = [
         Sample(
             s.at_ns,
             s.took_ns,
             Watt.from_power(MilliWatt(200_000 + (20_000 if i % 2 else -20_000), BOARD)),
-            None,
+            s.counter if counted else None,
         )
-        for i, s in enumerate(steady().samples)
+        for i, s in enumerate(trace.samples)
     ]
-    noisy = window_energy(WINDOW, Trace("gpu_board", tuple(samples)), proof)
-    scatter = 1.96 * 0.1 / 250**0.5
-    assert noisy.uncertainty == pytest.approx(math.hypot(scatter, steady_one.uncertainty), rel=0.01)
+    return Trace("gpu_board", tuple(samples))
+
+
+def test_the_uncertainty_of_a_steady_power_is_that_of_the_ends(proof):
+    assert window_energy(WINDOW, steady(), proof).uncertainty == pytest.approx(ENDS, rel=1e-6)
+    slower = window_energy(WINDOW, steady(step_ms=50), proof)
+    assert slower.uncertainty == pytest.approx(2.5 * ENDS, rel=1e-6)
+
+
+def test_an_integral_adds_the_scatter_of_its_readings(proof):
+    found = window_energy(WINDOW, noisy(steady(), counted=False), proof)
+    assert found.uncertainty == pytest.approx(math.hypot(1.96 * 0.1 / 250**0.5, ENDS), rel=0.01)
+
+
+def test_a_counter_adds_the_scatter_within_an_update_at_each_end(proof):
+    found = window_energy(WINDOW, noisy(steady(), counted=True), proof)
+    within = 1.96 * 0.1 * 0.1 / 5 * (2 / 12) ** 0.5
+    assert found.uncertainty == pytest.approx(math.hypot(within, ENDS), rel=0.01)
+
+
+@pytest.mark.parametrize("busy_ms", [3, 20, 31])
+@pytest.mark.parametrize("phase_ms", range(0, 100, 7))
+def test_a_load_in_bursts_is_known_within_the_uncertainty_wherever_the_updates_lie(proof, busy_ms, phase_ms):
+    """30 frames per second, 400 W for a part of each, 120 W between them; updates each 100 ms."""
+
+    def spent(at_ms: int) -> float:
+        whole, rest = divmod(at_ms * 3, 100)
+        return whole * (busy_ms * 400 + (100 / 3 - busy_ms) * 120) + sum(
+            part * watts for part, watts in ((min(rest / 3, busy_ms), 400), (max(rest / 3 - busy_ms, 0), 120))
+        )
+
+    samples = []
+    for at_ms in range(9_000, 16_000, 7):
+        power = 400_000 if at_ms * 3 % 100 / 3 < busy_ms else 120_000
+        counted = MilliJoule(round(spent((at_ms - phase_ms) // 100 * 100 + phase_ms)), BOARD)
+        samples.append(
+            Sample(at_ms * 1_000_000, 1_000_000, Watt.from_power(MilliWatt(power, BOARD)), counted)
+        )
+    found = window_energy(WINDOW, Trace("gpu_board", tuple(samples)), proof)
+    truth = (spent(15_000) - spent(10_000)) * 1e-3
+    assert abs(found.by_counter.joules / truth - 1) < found.uncertainty
+
+
+def test_a_board_that_draws_nothing_is_no_board(proof):
+    with pytest.raises(SensorError, match="no board draws 0 J in 5.0 s") as caught:
+        window_energy(WINDOW, steady(watts=0.0, counter=None), proof)
+    assert caught.value.check == "plausible-range"
 
 
 def test_there_is_no_energy_without_a_proof_of_the_same_sensor(proof):

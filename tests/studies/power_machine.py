@@ -32,6 +32,8 @@ class Machine:
         1 for a counter that counts what the board draws.
     dies_at_s : float
         When the sampler ends.
+    silent_s : tuple of float
+        From when to when it reads nothing.
     """
 
     idle_watts: float = 100.0
@@ -39,6 +41,7 @@ class Machine:
     has_counter: bool = True
     counter_factor: float = 1.0
     dies_at_s: float = 1e9
+    silent_s: tuple[float, float] = (0.0, 0.0)
     scope: str = "gpu_board"
     name: str = "simulated"
     averaged_seconds: float = 0.0
@@ -53,6 +56,11 @@ class Machine:
     def monotonic_ns(self) -> int:
         return self.now_ns
 
+    @property
+    def seconds(self) -> float:
+        """Since the machine was switched on."""
+        return (self.now_ns - START_NS) * 1e-9
+
     def sleep(self, seconds: float) -> None:
         self.spend(round(seconds * 1e9), self.idle_watts)
 
@@ -65,7 +73,7 @@ class Machine:
         end, self.watts = self.now_ns + nanoseconds, watts
         while self._next_ns <= end:
             self._count(self._next_ns)
-            if not self.paused:
+            if not self.paused and not self.silent_s[0] <= self.seconds < self.silent_s[1]:
                 self.samples.append(self.read())
             self._next_ns += STEP_NS
         self._count(end)
@@ -96,7 +104,7 @@ class Machine:
 
     def collect(self) -> Trace:
         """The sampler's part: what was read since the last call."""
-        if (self.now_ns - START_NS) * 1e-9 > self.dies_at_s:
+        if self.seconds > self.dies_at_s:
             raise SensorError("the sampler ended with code -9")
         found, self.samples = tuple(self.samples), []
         return Trace(self.scope, found)

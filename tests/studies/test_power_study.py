@@ -12,9 +12,11 @@ import pytest
 from power_machine import Machine
 
 from octopus.config import load_config
-from octopus.measure import read_rows, validate_rows
+from octopus.measure import Row, read_rows, validate_rows, write_rows
 from octopus.power.choose import SourceSpec
+from octopus.power.lint import lint_file
 from octopus.power.session import Attempt, NoUsableSensor
+from octopus.power.source import SensorError
 from octopus.studies import power, run_study
 from octopus.studies.context import make_context
 from octopus.studies.power_arms import Arm
@@ -170,17 +172,151 @@ def test_a_method_that_fails_is_a_row_and_the_others_go_on(measure):
     assert len(values(rows, n=20, method="octopus", layer="back_to_back", quantity="time_per_frame")) == 5
 
 
-def test_a_sampler_that_dies_ends_in_rows_and_what_was_measured_stays(measure):
-    rows = measure(Machine(dies_at_s=200.0))
-    assert (
-        len(values(rows, n=10, method="octopus", layer="back_to_back", quantity="energy_per_frame_gpu_board"))
-        == 5
+@pytest.fixture
+def findings(context, tmp_path):
+    """What the linter says of a run."""
+
+    def lint(rows: pd.DataFrame) -> list[str]:
+        file = tmp_path / "power.csv"
+        found = [Row(*row)._replace(value=None if np.isnan(row[9]) else row[9]) for row in rows.to_numpy()]
+        write_rows(file, found)
+        file.with_suffix(".json").write_text(json.dumps({"extra": context.notes}))
+        return [str(each) for each in lint_file(file)]
+
+    return lint
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"has_counter": False, "scope": "module_vdd_in", "name": "ina3221", "idle_watts": 60.0}],
+    ids=["board with counter", "module without"],
+)
+def test_the_linter_accepts_what_the_study_writes(measure, findings, settings):
+    rows = measure(Machine(**settings))
+    assert rows.quantity.str.startswith("energy_per_frame_net").any()
+    assert findings(rows) == []
+
+
+def started(rows, method, layer="back_to_back", n=20):
+    return values(rows, n=n, method=method, layer=layer, quantity="window_start")
+
+
+@pytest.mark.parametrize(
+    ("phase", "rounds"),
+    [(0.1, 0), (0.5, 3), (0.95, 5)],
+    ids=["at once", "amid the rounds", "at a fixed rate"],
+)
+def test_a_sampler_that_dies_ends_in_rows_and_nothing_before_it_is_lost(measure, findings, phase, rounds):
+    healthy = measure(Machine())
+    whole = healthy[(healthy.n == 20) & (healthy.quantity == "window_start")].value
+    rows = measure(Machine(dies_at_s=whole.min() + phase * (whole.max() - whole.min())))
+    assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame_net_gpu_board").dropna()) == 5
+    powers = values(rows, n=20, method="octopus", layer="back_to_back", quantity="power_mean_gpu_board")
+    assert len(powers) >= rounds
+    gross = rows[(rows.n == 20) & rows.quantity.str.startswith("energy_per_frame")]
+    missing = gross[gross.value.isna()]
+    assert missing.answer.str.contains("ended with code -9").all()
+    assert set(missing.layer) >= {"paced"}
+    assert not gross[gross.quantity.str.contains("net")].value.notna().any()
+    assert set(rows[rows.layer == "trace"].method) >= {"self-test", "idle", "octopus"}
+    assert findings(rows) == []
+
+
+def test_nothing_is_run_once_nobody_samples(measure):
+    machine = Machine(dies_at_s=60.0)
+    rows = measure(machine)
+    assert machine.seconds < 75
+    assert answers(rows, n=20, method="published", layer="back_to_back") == [
+        "unavailable: the sampler ended with code -9"
+    ]
+
+
+def test_a_sensor_that_fails_for_a_moment_costs_a_row_and_one_more_round(measure, findings):
+    start = started(measure(Machine()), "published").loc[2]
+    rows = measure(Machine(silent_s=(start + 1.0, start + 3.0)))
+    gross = values(
+        rows, n=20, method="published", layer="back_to_back", quantity="energy_per_frame_gpu_board"
     )
-    assert all(
-        "ended with code -9" in answer
-        for answer in answers(rows, n=20, method="octopus", layer="back_to_back")
-    )
-    assert set(rows[rows.layer == "trace"].method) >= {"self-test", "octopus"}
+    assert list(gross.index) == list(range(6))
+    assert list(gross.index[gross.isna()]) == [2]
+    assert any("silent for 2.0 s" in each for each in answers(rows, method="published", n=20, block=2))
+    assert findings(rows) == []
+
+
+def test_an_arm_with_too_few_energies_has_none_and_keeps_its_powers(measure, findings):
+    machine, calls = Machine(), []
+
+    def often_silent(name, count, frame):
+        if (name, count) != ("published", 20):
+            return frame
+
+        def run():
+            if not calls or machine.seconds - calls[-1] > 5:
+                calls.append(machine.seconds)
+                if len(calls) % 2:
+                    machine.silent_s = (machine.seconds + 2, machine.seconds + 4)
+            frame()
+
+        return run
+
+    rows = measure(machine, often_silent)
+    where = {"n": 20, "method": "published", "layer": "back_to_back"}
+    gross = answers(rows, quantity="energy_per_frame_gpu_board", **where)
+    assert len(gross) == 8
+    assert sum(f"{len(gross) // 2} of 5 windows have an energy" in each for each in gross) == 4
+    assert values(rows, quantity="power_mean_gpu_board", **where).notna().sum() == 4
+    assert findings(rows) == []
+
+
+def test_idle_that_drifts_costs_the_net_energies_alone(measure, findings):
+    machine = Machine()
+
+    def warming(name, count, frame):
+        def run():
+            machine.idle_watts = 100.0 if machine.seconds < 100 else 107.0
+            frame()
+
+        return run
+
+    rows = measure(machine, warming)
+    found = answers(rows, n=10, method="octopus", quantity="energy_per_frame_net_gpu_board")
+    assert found == ["unavailable: idle-drift: idle drifted by 7.0%, from 100 W to 107 W"] * 5 or found[
+        0
+    ].startswith("unavailable: idle-drift: idle drifted by")
+    assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame_gpu_board").dropna()) == 5
+    assert findings(rows) == []
+
+
+def test_what_sampling_costs_never_costs_the_windows(measure, findings, monkeypatch):
+    def broken(*_):
+        yield from ()
+        raise SensorError("the energy counter stood still for 2 s", "counter-agrees")
+
+    monkeypatch.setattr(power, "sampling_rows", broken)
+    rows = measure(Machine())
+    assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame_gpu_board")) == 5
+    assert answers(rows, layer="host") == ["unavailable: SensorError: the energy counter stood still for 2 s"]
+    assert findings(rows) == []
+
+
+def test_a_quick_method_at_a_fixed_rate_may_draw_no_more_than_idle(measure, findings):
+    machine = Machine()
+
+    def faint(name, count, frame):
+        return machine.frame(0.05, 100.0) if name == "octopus" and count == 20 else frame
+
+    rows = measure(machine, faint)
+    paced = values(rows, n=20, method="octopus", layer="paced", quantity="energy_per_frame_gpu_board")
+    assert paced.notna().sum() == 5
+
+
+def test_the_log_says_how_long_each_part_takes(measure, caplog):
+    with caplog.at_level("INFO"):
+        measure(Machine())
+    lines = [record.getMessage() for record in caplog.records if record.name == "octopus.studies.power"]
+    assert lines[0].startswith("power: about 6 minutes, sensor gpu_board")
+    assert lines[1].startswith("10 objects, 1 of 2: ")
+    assert lines[1].endswith(" minutes")
 
 
 def test_a_counter_that_disagrees_gives_no_energy_but_a_time(measure):

@@ -95,7 +95,7 @@ def _panel(axis: Axes, rows: list[Row]) -> None:
                 "va": "center",
                 "bbox": {"facecolor": "white", "lw": 0, "pad": 1},
             }
-            axis.annotate(row.group, (0.0, position + 0.1), xycoords=("axes fraction", "data"), **look)
+            axis.annotate(row.group, (0.015, position + 0.1), xycoords=("axes fraction", "data"), **look)
             position, group = position + 0.75, row.group
         ticks.append((position, f"n = {row.n}"))
         for index, (part, number) in enumerate(row.parts.items()):

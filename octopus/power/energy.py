@@ -4,17 +4,18 @@ Two ways that share nothing but the board: the energy counter, interpolated betw
 ends, and the trapezoid rule over the readings of power. Where there are both they must agree within 5 %, and the
 counter is reported, since it misses nothing between two readings.
 
-Random uncertainty (95 %) of a window's energy E = P T, from three independent causes:
+Random uncertainty (95 %) of a window's energy E = P T, from two independent causes:
 
 * An update is seen at the first reading behind it, so each end of the window is known within one interval d of the
   readings, uniformly: a standard deviation of P d / sqrt(12), twice.
-* A counter is taken to rise evenly from one update to the next, u later, while the power scatters by s about its mean:
-  at most s u / sqrt(12) at each end, twice. Whole frames lie in a window, but not whole updates.
-* An integral adds the scatter of its n independent readings instead, which is what a trapezoid can miss between two of
-  them: s T / sqrt(n).
+* An integral adds the scatter s of its n independent readings, which is what a trapezoid can miss between two of them:
+  s T / sqrt(n).
 
-Rounding (1 mJ of a counter, 1 mW of a power) is nothing beside these. The systematic accuracy that the maker states is
-a common factor of all windows of one sensor; it is in the provenance, and cancels in ratios.
+What it leaves out: a counter is taken to rise evenly from one update to the next, u later. Frames with pauses between
+them, whose power scatters by s, are off by up to s u / sqrt(12) at each end. The intervals over several windows, which
+tables and figures show, contain that. Rounding (1 mJ of a counter, 1 mW of a power) is nothing beside these. The
+systematic accuracy that the maker states is a common factor of all windows of one sensor; it is in the provenance, and
+cancels in ratios.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ from octopus.power.windows import Window
 
 MOST_DRIFT = 0.05
 MOST_FAILURES = 0.10
+# Above this share of its time a window's work is taken to be without a pause.
+MOST_BUSY = 0.98
+# 150 readings at random times leave a gap of this size in a frame's time once in two million windows.
+MOST_UNSEEN = 0.12
 _SILENT_SECONDS = 1.0
 _TWO_SIDED_95 = 1.96
 
@@ -103,7 +108,10 @@ def window_energy(window: Window, trace: Trace, proof: PassedTest) -> WindowEner
     inside = require_samples(_covered(window, trace))
     try:
         by_counter = _by_counter(window, trace)
-        by_integral = _by_integral(window, inside.samples)
+        in_step = _in_step(window, inside.samples)
+        if in_step and by_counter is None:
+            raise SensorError(in_step)
+        by_integral = None if in_step else _by_integral(window, inside.samples)
     except UnitError as error:
         raise SensorError(str(error), error.check) from None
     if by_counter is not None and by_integral is not None:
@@ -178,6 +186,24 @@ def _by_integral(window: Window, samples: Sequence[Sample]) -> Joule | None:
     return Joule.integral(times, powers)
 
 
+def _in_step(window: Window, samples: Sequence[Sample]) -> str:
+    """Say why readings of the moment don't know the mean of frames at a fixed rate; empty where they do.
+
+    Readings each 20 ms meet frames each 33.3 ms in five phases alone, and their mean is that of these phases. A mean
+    over a second that the driver makes, or work without a pause, has no such phases.
+    """
+    rests = window.frames > 0 and window.busy_ns < MOST_BUSY * (window.end_ns - window.start_ns)
+    momentary = [each.at_ns for each in samples if each.power is not None and each.averaged is None]
+    if not rests or not momentary:
+        return ""
+    period = (window.end_ns - window.start_ns) / window.frames
+    phases = sorted((at - window.start_ns) % period for at in momentary)
+    gap = max(later - earlier for earlier, later in pairwise([*phases, phases[0] + period]))
+    if gap <= MOST_UNSEEN * period:
+        return ""
+    return f"the readings are in step with the frames: {gap / period:.0%} of each frame's time was never seen"
+
+
 def _require_agreement(counter: Joule, integral: Joule) -> None:
     ratio = counter.over(integral)
     if not abs(ratio - 1) <= AGREEMENT:
@@ -189,11 +215,8 @@ def _uncertainty(window: Window, inside: Trace, counted: bool) -> float:
     jitter = _median_gap([sample.at_ns for sample in inside.samples], window) / window.seconds
     variance = 2 * jitter**2 / 12
     levels = [sample.power.watts for sample in inside.samples if sample.power is not None]
-    scatter = statistics.stdev(levels) / statistics.fmean(levels) if len(levels) > 1 else 0.0
-    if counted:
-        step = _median_gap([at for at, _ in inside.counter_updates()], window) / window.seconds
-        variance += 2 * (scatter * step) ** 2 / 12
-    else:
+    if not counted and len(levels) > 1:
+        scatter = statistics.stdev(levels) / statistics.fmean(levels)
         variance += scatter**2 / _independent(levels)
     return _TWO_SIDED_95 * math.sqrt(variance)
 

@@ -6,6 +6,7 @@ counter that advances ten times a second shows the last tenth only at its next a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -150,8 +151,8 @@ def _repeat(frame: Callable[[], object], seconds: float, clock: TimeSource) -> i
 def _beat(
     frame: Callable[[], object], rate: float, seconds: float, clock: TimeSource
 ) -> tuple[int, int, int]:
-    """Call at a rate for whole periods; return calls, time within them, and late ones."""
-    start, frames = clock.monotonic_ns(), max(1, round(seconds * rate))
+    """Call at a rate for as many whole periods as the time needs; return calls, time within them, and late ones."""
+    start, frames = clock.monotonic_ns(), max(1, math.ceil(seconds * rate))
     busy = late = 0
     for number in range(1, frames + 1):
         begun = clock.monotonic_ns()

@@ -124,8 +124,7 @@ class _Sweep:
                 log.warning("%d objects: %s", count, error)
                 found += _nothing(self.context, count, describe(error))
         self.context.notes["power"] = self._notes()
-        case, period = _case(self.context, 0), self.session.selftest.update_seconds
-        return [*found, *trace_rows(case, self.trace, self.spans, self.zero_ns, period)]
+        return [*found, *trace_rows(_case(self.context, 0), self.trace, self.spans, self.zero_ns)]
 
     def _count_rows(self, count: int, expected: ReferenceCrops) -> list[Row]:
         why = self.lost or self.context.shortage(count)
@@ -227,7 +226,7 @@ class _Sweep:
                 found += missing_rows(case, [arm.name], [layer], why)
                 continue
             place = Place(case, arm.name, layer, 0, arm.answer, self.zero_ns)
-            found += arm_rows(place, rounds.of(arm.name), rounds.least, self.scope, level)
+            found += arm_rows(place, rounds.of(arm.name), rounds.least, self.scope, level, rounds.lost)
         return [*found, rounds.discarded_row(case, layer, self.watch.readable)]
 
     def _sampling_rows(self, count: int, arm: Arm) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from octopus.measure import Case, Row, unavailable
 from octopus.power.energy import WindowEnergy, idle_power
 from octopus.power.judges import levels
 from octopus.power.lint import PACED_TOLERANCE
-from octopus.power.quantities import Watt
+from octopus.power.quantities import Joule, Watt
 from octopus.power.source import SensorError
 from octopus.power.trace import Trace
 from octopus.power.windows import Window
@@ -18,6 +19,7 @@ BACK_TO_BACK, PACED, IDLE, TRACE, HOST = "back_to_back", "paced", "idle", "trace
 ENERGY = "energy_per_frame"
 # A sensor that is quicker than this is stored as means, so that a trace stays readable; a slower one update by update.
 STORED_SECONDS = 0.05
+_HOLE_NS = 500_000_000
 
 
 class Span(NamedTuple):
@@ -98,19 +100,19 @@ def reason(error: SensorError) -> str:
 
 
 def arm_rows(
-    place: Place, windows: Sequence[tuple[int, Taken]], least: int, scope: str, level: Level
+    place: Place, windows: Sequence[tuple[int, Taken]], least: int, scope: str, level: Level, lost: str
 ) -> list[Row]:
     """Rows of an arm's windows, each with the number of its round.
 
     A window under load that drew less than the idle device has no energy: it is the plainest sign of a sensor that is
-    misread, or of another program that ended meanwhile. With fewer than `least` energies the arm has none per frame;
-    what its windows gave is kept.
+    misread, or of another program that ended meanwhile. With fewer than `least` energies the arm has none per frame,
+    and its rows say why: a window's own reason, or that of `lost`, the sampler's end. What its windows gave is kept.
     """
     judged = [(number, _judged(taken, level.least(place.layer))) for number, taken in windows]
     gaps = [taken.why for _, taken in judged if taken.energy is None]
     known, few = len(judged) - len(gaps), ""
     if known < least:
-        few = f"{known} of {least} windows have an energy{': ' if gaps else ''}{''.join(gaps[:1])}"
+        few = f"{known} of {least} windows have an energy: {lost or gaps[0]}"
     found = []
     for number, taken in judged:
         found += _window_rows(place._replace(block=number), taken, scope, level.net, few)
@@ -174,16 +176,14 @@ def _energy_rows(place: Place, found: WindowEnergy, scope: str) -> list[Row]:
     return rows
 
 
-def trace_rows(
-    case: Case, trace: Trace, spans: Sequence[Span], zero_ns: int, period_s: float | None
-) -> list[Row]:
+def trace_rows(case: Case, trace: Trace, spans: Sequence[Span], zero_ns: int) -> list[Row]:
     """Rows of the trace: each update of the sensor, or means of 50 ms where it is quicker than that.
 
     `block` is the number of milliseconds since `zero_ns`.
     """
     rows: dict[int, Row] = {}
     quantity, spans = f"power_{trace.scope}", sorted(spans)
-    for at_ns, power in _points(trace, period_s):
+    for at_ns, power in _points(trace):
         span = next((each for each in spans if each.start_ns <= at_ns <= each.end_ns), None)
         where = case._replace(n=span.n if span else case.n)
         block = (at_ns - zero_ns) // 1_000_000
@@ -200,10 +200,40 @@ def missing_rows(case: Case, methods: Sequence[str], layers: Sequence[str], why:
             yield unavailable(case, method, layer, ENERGY, "mJ", why)
 
 
-def _points(trace: Trace, period_s: float | None) -> list[tuple[int, Watt]]:
-    if period_s is not None and period_s >= STORED_SECONDS:
-        return list(zip(*trace.power_updates(), strict=True))
-    return list(levels(trace))
+def _points(trace: Trace) -> list[tuple[int, Watt]]:
+    """Return times and powers as they are stored: updates, or means where there are more updates than that."""
+    read = [(sample.at_ns, sample.power) for sample in trace.samples if sample.power is not None]
+    if not read:
+        return list(levels(trace))
+    updates = list(zip(*trace.power_updates(), strict=True))
+    seconds = (read[-1][0] - read[0][0]) * 1e-9
+    return updates if len(updates) * STORED_SECONDS <= seconds + STORED_SECONDS else list(_means(read))
+
+
+def _means(read: Sequence[tuple[int, Watt]]) -> Iterator[tuple[int, Watt]]:
+    """Yield the middles of stretches of 50 ms and the mean powers there.
+
+    The mean is the integral over the stretch, and not the mean of its readings, of which it holds now two, now three:
+    so the stored trace has the energy of the readings.
+    """
+    length = round(STORED_SECONDS * 1e9)
+    times = [at for at, _ in read]
+    first, last = -(-times[0] // length), times[-1] // length
+    for start in range(first * length, last * length, length):
+        end = start + length
+        inside = slice(bisect_right(times, start), bisect_left(times, end))
+        if times[inside.stop] - times[inside.start - 1] > _HOLE_NS:
+            continue  # nothing was read there
+        ends = _between(read, inside.start, start), _between(read, inside.stop, end)
+        powers = [ends[0], *(power for _, power in read[inside]), ends[1]]
+        yield start + length // 2, Joule.integral([start, *times[inside], end], powers).over_time(length)
+
+
+def _between(read: Sequence[tuple[int, Watt]], later: int, at_ns: int) -> Watt:
+    """Return the power at a moment, linear between the reading `later` and the one before it."""
+    (start, before), (end, after) = read[later - 1], read[later]
+    share = (at_ns - start) / (end - start)
+    return before.scaled(1 - share) + after.scaled(share)
 
 
 def _row(place: Place, quantity: str, unit: str, value: float) -> Row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pytest
 from power_bench_proof import proof_of
@@ -77,14 +78,14 @@ def test_the_drivers_own_mean_is_integrated_where_there_is_one(proof):
 ENDS = 1.96 * 0.020 / 5 * (2 / 12) ** 0.5
 
 
-def noisy(trace: Trace, *, counted: bool) -> Trace:
-    """The power alternates by 10 % about its mean from reading to reading."""
+def noisy(trace: Trace) -> Trace:
+    """The power alternates by 10 % about its mean from reading to reading, and no counter counts it."""
     samples = [
         Sample(
             s.at_ns,
             s.took_ns,
             Watt.from_power(MilliWatt(200_000 + (20_000 if i % 2 else -20_000), BOARD)),
-            s.counter if counted else None,
+            None,
         )
         for i, s in enumerate(trace.samples)
     ]
@@ -98,19 +99,13 @@ def test_the_uncertainty_of_a_steady_power_is_that_of_the_ends(proof):
 
 
 def test_an_integral_adds_the_scatter_of_its_readings(proof):
-    found = window_energy(WINDOW, noisy(steady(), counted=False), proof)
+    found = window_energy(WINDOW, noisy(steady()), proof)
     assert found.uncertainty == pytest.approx(math.hypot(1.96 * 0.1 / 250**0.5, ENDS), rel=0.01)
-
-
-def test_a_counter_adds_the_scatter_within_an_update_at_each_end(proof):
-    found = window_energy(WINDOW, noisy(steady(), counted=True), proof)
-    within = 1.96 * 0.1 * 0.1 / 5 * (2 / 12) ** 0.5
-    assert found.uncertainty == pytest.approx(math.hypot(within, ENDS), rel=0.01)
 
 
 @pytest.mark.parametrize("busy_ms", [3, 20, 31])
 @pytest.mark.parametrize("phase_ms", range(0, 100, 7))
-def test_a_load_in_bursts_is_known_within_the_uncertainty_wherever_the_updates_lie(proof, busy_ms, phase_ms):
+def test_a_load_in_bursts_is_counted_within_a_percent_wherever_the_updates_lie(proof, busy_ms, phase_ms):
     """30 frames per second, 400 W for a part of each, 120 W between them; updates each 100 ms."""
 
     def spent(at_ms: int) -> float:
@@ -128,11 +123,11 @@ def test_a_load_in_bursts_is_known_within_the_uncertainty_wherever_the_updates_l
         )
     found = window_energy(WINDOW, Trace("gpu_board", tuple(samples)), proof)
     truth = (spent(15_000) - spent(10_000)) * 1e-3
-    assert abs(found.by_counter.joules / truth - 1) < found.uncertainty
+    assert abs(found.by_counter.joules / truth - 1) < 0.01
 
 
 def test_a_board_that_draws_nothing_is_no_board(proof):
-    with pytest.raises(SensorError, match="no board draws 0 J in 5.0 s") as caught:
+    with pytest.raises(SensorError, match=r"no board draws 0 J in 5\.0 s") as caught:
         window_energy(WINDOW, steady(watts=0.0, counter=None), proof)
     assert caught.value.check == "plausible-range"
 
@@ -192,3 +187,48 @@ def test_idle_that_drifts_is_no_idle(proof):
     one, other = (window_energy(WINDOW, steady(watts), proof) for watts in (100.0, 106.0))
     with pytest.raises(SensorError, match=r"idle drifted by 6.0%"):
         idle_power(one, other)
+
+
+FRAME_NS = 5 * SECOND // 150
+RESTING = Window(10 * SECOND, 15 * SECOND, 150, 5 * SECOND // 10)
+
+
+def in_bursts(times_ns: list[int], averaged: bool = False) -> Trace:
+    """30 frames per second: 400 W for a tenth of each, then 100 W."""
+    mean = Watt.from_power(MilliWatt(130_000, BOARD)) if averaged else None
+    samples = []
+    for at in times_ns:
+        watts = 400 if (at - RESTING.start_ns) % FRAME_NS < FRAME_NS // 10 else 100
+        samples.append(Sample(at, 1, Watt.from_power(MilliWatt(watts * 1000, BOARD)), None, mean))
+    return Trace("gpu_board", tuple(samples))
+
+
+def on_a_beat() -> list[int]:
+    return list(range(9 * SECOND, 16 * SECOND, SECOND // 50))
+
+
+def at_random() -> list[int]:
+    rng = random.Random(7)
+    return [at + rng.randrange(SECOND // 50) for at in on_a_beat()]
+
+
+def test_readings_in_step_with_the_frames_know_no_mean(proof):
+    with pytest.raises(SensorError, match=r"in step with the frames: 20% of each frame's time"):
+        window_energy(RESTING, in_bursts(on_a_beat()), proof)
+
+
+def test_readings_at_random_times_know_it_within_the_uncertainty(proof):
+    found = window_energy(RESTING, in_bursts(at_random()), proof)
+    assert abs(found.power.watts / 130 - 1) < found.uncertainty < 0.25
+
+
+def test_the_drivers_mean_and_work_without_a_pause_have_no_step(proof):
+    averaged = window_energy(RESTING, in_bursts(on_a_beat(), averaged=True), proof)
+    assert averaged.power.watts == pytest.approx(130)
+    assert window_energy(WINDOW, steady(counter=None), proof).power.watts == pytest.approx(200)
+
+
+def test_a_counter_needs_no_readings_between_its_updates(proof):
+    found = window_energy(RESTING, steady(), proof)
+    assert found.by_integral is None
+    assert found.energy.joules == pytest.approx(1000)

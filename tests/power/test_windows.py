@@ -65,6 +65,14 @@ def test_a_paced_device_rests_until_the_next_frame_is_due():
     assert window.frame_ms == pytest.approx(10.0)
 
 
+@pytest.mark.parametrize("seconds", [5.0, 5.001, 5.016, 5.08])
+def test_whole_periods_are_never_shorter_than_the_window(seconds):
+    clock = Clock()
+    window = paced(clock.frame(1.0), 30.0, Stretch(seconds, 1.0, 0.25), clock)
+    assert seconds <= window.seconds + 1e-8
+    assert window.seconds < seconds + 1 / 30
+
+
 def test_frames_that_take_too_long_are_late():
     clock = Clock()
     window = paced(clock.frame(40.0), 30.0, LASTING, clock)

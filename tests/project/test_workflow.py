@@ -137,6 +137,14 @@ def test_a_part_of_a_study_reruns_that_study(finished: Workflow) -> None:
     assert planned.isdisjoint(set(STUDIES) - {"arena"})
 
 
+def test_code_that_reads_sensors_reruns_no_other_study(finished: Workflow) -> None:
+    for file in ("octopus/power/windows.py", "octopus/studies/power_rounds.py"):
+        with finished.appended(file, "\nCHANGED = True\n"):
+            planned = finished.planned()
+        assert "power" in planned
+        assert planned.isdisjoint(set(STUDIES) - {"power"})
+
+
 def test_code_of_the_library_reruns_all_studies(finished: Workflow) -> None:
     with finished.appended("octopus/kernels/geometry.py", "\nCHANGED = True\n"):
         assert {*STUDIES, "paper"} <= finished.planned() - {"fetch_visdrone"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from synthetic_runs import PAPER
 
-from octopus.errors import InputError
+from octopus.errors import DataError, InputError
 from octopus.report.figures import NAMES, draw
 from octopus.report.literals import check_paper, literal_numbers, load_constants, referenced_ids, unknown_ids
 from octopus.report.numbers import Numbers
@@ -96,3 +96,24 @@ def test_a_literal_number_stops_the_build(full: Path, figures: Path, tmp_path: P
     section.write_text(section.read_text("utf-8") + "\nIt takes 0.19 ms.\n", "utf-8")
     with pytest.raises(InputError, match=r"sections/method.typ:\d+: literal number '0.19'"):
         build_paper(paper, full, figures, tmp_path / "octopus.pdf")
+
+
+@pytest.mark.parametrize(("failures", "compiles"), [(0, True), (2, True), (6, False)])
+def test_a_layout_whose_tags_typst_cannot_close_is_nudged(
+    failures: int, compiles: bool, full: Path, figures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def compile(source: str, *, output: str, sys_inputs: dict[str, str], **_: object) -> None:
+        tried.append(sys_inputs["nudge"])
+        if len(tried) <= failures:
+            raise RuntimeError("internal error: tags weren't properly closed (occurred somewhere)")
+        Path(output).write_bytes(b"%PDF")
+
+    monkeypatch.setattr("typst.compile", compile)
+    if compiles:
+        assert build_paper(PAPER, full, figures, tmp_path / "octopus.pdf").is_file()
+        assert tried == [str(nudge) for nudge in range(failures + 1)]
+    else:
+        with pytest.raises(DataError, match="tags"):
+            build_paper(PAPER, full, figures, tmp_path / "octopus.pdf")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ from octopus.power.source import Sample, SensorError
 from octopus.power.trace import Trace
 
 BOARD = Channel("simulated", 0)
-STEP_NS = 20_000_000
+STEP_NS, SECOND_NS = 20_000_000, 1_000_000_000
 START_NS = 5_000_000_000
 
 
@@ -27,7 +29,10 @@ class Machine:
     ----------
     idle_watts, noise : float
     has_counter : bool
-        Without one the board shows its power alone, as an INA3221 does.
+        With one the board also tells its mean over a second, as an H200 does; without one its power of the moment
+        alone, as an INA3221 does.
+    dither_ns : int
+        By how much the sampler's readings leave its beat, at most.
     counter_factor : float
         1 for a counter that counts what the board draws.
     dies_at_s : float
@@ -39,6 +44,7 @@ class Machine:
     idle_watts: float = 100.0
     noise: float = 0.2
     has_counter: bool = True
+    dither_ns: int = 0
     counter_factor: float = 1.0
     dies_at_s: float = 1e9
     silent_s: tuple[float, float] = (0.0, 0.0)
@@ -52,6 +58,9 @@ class Machine:
     paused: bool = False
     samples: list[Sample] = field(default_factory=list)
     _next_ns: int = START_NS
+    _beats: int = 0
+    _random: random.Random = field(default_factory=lambda: random.Random(1))
+    _past: deque[tuple[int, float]] = field(default_factory=deque)
 
     def monotonic_ns(self) -> int:
         return self.now_ns
@@ -75,12 +84,16 @@ class Machine:
             self._count(self._next_ns)
             if not self.paused and not self.silent_s[0] <= self.seconds < self.silent_s[1]:
                 self.samples.append(self.read())
-            self._next_ns += STEP_NS
+            self._beats += 1
+            self._next_ns = START_NS + self._beats * STEP_NS + self._random.randint(0, self.dither_ns)
         self._count(end)
 
     def _count(self, at_ns: int) -> None:
         self.joules += self._wobble() * (at_ns - self.now_ns) * 1e-9
         self.now_ns = at_ns
+        self._past.append((at_ns, self.joules))
+        while self._past[0][0] < at_ns - SECOND_NS:
+            self._past.popleft()
 
     def _wobble(self) -> float:
         return self.watts + self.noise * ((self.now_ns // STEP_NS * 7) % 11 - 5) / 5
@@ -88,7 +101,11 @@ class Machine:
     def read(self) -> Sample:
         power = Watt.from_power(MilliWatt(round(1e3 * self._wobble()), BOARD))
         counted = MilliJoule(round(1e3 * self.joules * self.counter_factor), BOARD)
-        return Sample(self.now_ns, 1_000_000, power, counted if self.has_counter else None)
+        if not self.has_counter:
+            return Sample(self.now_ns, 1_000_000, power, None)
+        since, joules = self._past[0] if self._past else (self.now_ns, 0.0)
+        mean = (self.joules - joules) * 1e12 / max(self.now_ns - since, 1) or 1e3 * self._wobble()
+        return Sample(self.now_ns, 1_000_000, power, counted, Watt.from_power(MilliWatt(round(mean), BOARD)))
 
     def limit(self) -> Watt:
         return Watt.from_power(MilliWatt(700_000, BOARD))
@@ -100,7 +117,8 @@ class Machine:
         return {}
 
     def facts(self) -> dict[str, Any]:
-        return {"name": self.name, "scope": self.scope}
+        means = {"power": "of the moment", "integrated": "mean of a second"} if self.has_counter else {}
+        return {"name": self.name, "scope": self.scope, **means}
 
     def collect(self) -> Trace:
         """The sampler's part: what was read since the last call."""

@@ -13,7 +13,7 @@ from octopus.studies import STUDIES
 REFERENCE = Path(__file__).parents[2] / "data" / "reference"
 MACHINES = sorted(path for path in REFERENCE.iterdir() if path.is_dir())
 FILES = [machine / f"{study}.csv" for machine in MACHINES for study in STUDIES]
-TIMED = [path for path in FILES if path.stem != "parity"]
+TIMED = [path for path in FILES if path.stem not in ("parity", "power")]
 LEAST_BLOCKS = 20
 ARENA = {
     "octopus", "octopus-fp16", "octopus-again", "published", "n-launches", "opencv", "roi-align", "grid-sample",

@@ -12,7 +12,16 @@ from octopus.report import figures, tables
 from octopus.studies import STUDIES
 
 # Everything in the package that a measurement may run, so that a new module is never forgotten.
-ABOVE_STUDIES = {"cli.py", "doctor.py", "config.py", "report", "studies", "power", "__init__.py", "__pycache__"}
+ABOVE_STUDIES = {
+    "cli.py",
+    "doctor.py",
+    "config.py",
+    "report",
+    "studies",
+    "power",
+    "__init__.py",
+    "__pycache__",
+}
 FLOORS = {
     "data": ["errors.py", "data"],
     "study": sorted({path.name for path in Path("octopus").iterdir()} - ABOVE_STUDIES),

@@ -49,7 +49,8 @@ def _panel(
     points = [(arm.time.value, watt) for arms in methods.values() for arm, watt in arms]
     axis.set(xscale="log", yscale="log", xlabel="Time per frame (ms)")
     times, watts = [time for time, _ in points], [watt for _, watt in points]
-    axis.set_xlim(min(times) / 2.2, max(times) * 1.6)
+    margin = (max(times) / min(times)) ** 0.13  # on the left for the name of the first point
+    axis.set_xlim(min(times) / margin, max(times) * 1.6)
     low, high = min([*watts, idle] if idle == idle else watts), max(watts)
     room = (high / low) ** 0.15
     axis.set_ylim(low / room, high * room)
@@ -90,8 +91,9 @@ def _same_count(axis: Axes, methods: dict[str, list[tuple[Arm, float]]]) -> None
         points.sort()
         axis.plot(*zip(*points, strict=True), color=style.LIGHT, linewidth=0.8, zorder=1)
         if n in (min(by_count), 1000, max(by_count)):
-            options = {"ha": "center", "va": "bottom", "fontsize": 5.8}
-            axis.annotate(f"n = {n}", points[0], (0, 4), textcoords="offset points", **options)
+            # The next point may lie close by on the right, or above where power still rises.
+            options = {"ha": "right", "va": "bottom", "fontsize": 5.8}
+            axis.annotate(f"n = {n}", points[0], (-3, 3), textcoords="offset points", **options)
 
 
 def _equal_energy(axis: Axes) -> None:

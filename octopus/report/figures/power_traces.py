@@ -84,7 +84,8 @@ def _round(axis: Axes, numbers: Numbers, scope: str) -> None:
         end = numbers.value(start.id.removesuffix(".start") + ".end") - zero
         color = style.METHOD_COLORS.get(match[2].removesuffix("-again"), style.GREY)
         axis.axvspan(start.value - zero, end, color=color, alpha=_SHADE, linewidth=0)
-        _mean(axis, numbers, scope, match, (start.value - zero, end))
+        inside = [number.value for at, number in points if start.value <= at <= end + zero]
+        _mean(axis, numbers, scope, match, ((start.value - zero + end) / 2, max(inside, default=0.0)))
     n = found[0][0][1] if found else ""
     idle = numbers.get(power.key(numbers, scope, int(n or 0), "idle", "power_mean", "idle"))
     if idle:
@@ -93,8 +94,8 @@ def _round(axis: Axes, numbers: Numbers, scope: str) -> None:
     axis.set_title(f"One round of windows, n = {n}")
 
 
-def _mean(axis: Axes, numbers: Numbers, scope: str, match: object, ends: tuple[float, float]) -> None:
-    """Name the method and its mean power, over all its windows, above its window."""
+def _mean(axis: Axes, numbers: Numbers, scope: str, match: object, place: tuple[float, float]) -> None:
+    """Name the method and its mean power, over all its windows, above what was read in its window."""
     mean = numbers.get(power.key(numbers, scope, int(match[1]), match[2], "power_mean"))
     if mean is None:
         return
@@ -102,9 +103,7 @@ def _mean(axis: Axes, numbers: Numbers, scope: str, match: object, ends: tuple[f
         " (again)" if match[2].endswith("-again") else ""
     )
     options = {"ha": "center", "va": "bottom", "fontsize": 5.8}
-    axis.annotate(
-        f"{name}\n{mean.text}", (sum(ends) / 2, mean.value), (0, 4), textcoords="offset points", **options
-    )
+    axis.annotate(f"{name}\n{mean.text}", place, (0, 3), textcoords="offset points", **options)
 
 
 def _points(numbers: Numbers, scope: str, part: str) -> list[tuple[float, Number]]:

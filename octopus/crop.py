@@ -148,5 +148,7 @@ def _on_gpu(
         target = interop.view(out, "out")
         plan.check_out(target, count)
     transform = result_memory(frame, (count, 4), "float32", queue) if spec.letterbox else None
+    if stream is None:
+        placement.wait_for_other_families(queue, frame, boxes, target, *([] if index is None else [index]))
     plan.execute(frame, boxes, index, target, transform, queue)
     return out if transform is None else (out, transform)

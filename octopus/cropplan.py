@@ -145,19 +145,22 @@ class CropPlan:
         if stream is None:
             queue.sync()
 
-    def _enter(self, queue: Any, shares: bool) -> None:
-        """Prepare for work on `queue`.
+    def _enter(self, queue: Any) -> None:
+        """Go on on another stream, behind the plan's work on the one before, with which it shares its memory.
 
-        The plan's memory is to be given back behind it, should the plan go while it is under way; and if this run
-        writes to memory that a run on another stream may be reading (`shares`), it waits for that one.
+        That memory is to be given back behind the new stream, should the plan go while work is under way. A graph can't
+        wait for what is not in it, and its work is done elsewhere: capturing one changes nothing here.
         """
         from octopus.backends.cuda.device import is_capturing
 
-        if shares and not is_capturing(queue):  # a graph can't wait for what is not in it
-            queue.wait(self._queue)
+        if is_capturing(queue):
+            return
+        queue.wait(self._queue)
         self._queue = queue
         for array in self._owned:
             array.release_on(queue)
+        for array in (self._out, self._transform):
+            interop.used_on(array, queue)
 
     def _check_free(self, allocate: bool) -> None:
         """Refuse what can't fit. Torch and CuPy know best what they can give, and are asked by allocating."""
@@ -314,8 +317,10 @@ class CropPlan:
         placement.check_ordinals(*arrays)
         queue = placement.stream_for(frame, boxes, stream)
         if queue is not self._queue:
-            self._enter(queue, shares=host_boxes is not None or self._host_to_gpu or transform is not None)
+            self._enter(queue)
         placement.wait_for_producers(queue, *arrays)
+        if stream is None:
+            placement.wait_for_other_families(queue, *arrays)
         if self._host_to_gpu:
             self._execute_from_host(frame, boxes, host_boxes, index, host_index, out, written, queue)
             return

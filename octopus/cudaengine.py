@@ -10,12 +10,14 @@ import numpy as np
 
 from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
 from octopus.cropspec import CropSpec, Kernel
+from octopus.errors import InputError
 from octopus.interop import ArrayView, dtype_name
 from octopus.kernels.cuda.tiles import MAX_COLUMNS, MAX_ITEMS, ROWS, SHAPES, tiling
 
 UPLOAD_BYTES = 1 << 16  # the driver copies this much out of pageable memory without waiting for the stream
 BOX_BYTES, INDEX_BYTES, TRANSFORM_BYTES = 16, 4, 16
 LINE_BYTES = 128  # of the cache; one prefetch each
+MAX_ROW_VALUES = 1 << 21  # of a result's row; the strips of longer ones could exceed the grid's third side
 KNOWN_LAUNCHES = 256  # kinds of batches whose launch an engine remembers
 
 
@@ -56,9 +58,10 @@ class CudaEngine:
         self, spec: CropSpec, max_boxes: int, model: ArrayView, box_dtype: str, index_dtype: str, stream: Any
     ) -> None:
         from octopus.backends.cuda import memory
-        from octopus.backends.cuda.device import current
+        from octopus.backends.cuda.device import current, is_capturing
 
         self.spec = spec
+        self._is_capturing = is_capturing
         self._copy = memory.copy
         self.capacity = upload_capacity(max_boxes, spec.indexed)
         self.device_boxes = memory.DeviceArray((self.capacity, 4), np.float32, stream=stream)
@@ -78,15 +81,16 @@ class CudaEngine:
     def upload_boxes(self, boxes: np.ndarray, stream: Any) -> int:
         """Queue the copy of at most `capacity` checked float32 boxes to the device; returns their address there.
 
-        The driver has read the boxes when this returns.
+        The driver has read the boxes when this returns: of page-locked ones, which it would read later, a copy.
         """
-        source = boxes.__array_interface__["data"][0]
-        self._copy(self.device_boxes.pointer, source, boxes.nbytes, stream)
+        pageable = np.array(boxes)
+        self._copy(self.device_boxes.pointer, pageable.__array_interface__["data"][0], boxes.nbytes, stream)
         return self.device_boxes.pointer
 
     def upload_index(self, index: np.ndarray, stream: Any) -> int:
         """Queue the copy of a checked int32 frame index to the device; returns its address there."""
-        self._copy(self.device_index.pointer, index.ctypes.data, index.nbytes, stream)
+        pageable = np.array(index)
+        self._copy(self.device_index.pointer, pageable.ctypes.data, index.nbytes, stream)
         return self.device_index.pointer
 
     def run_uploading(
@@ -101,7 +105,14 @@ class CudaEngine:
         """Queue checked float32 boxes, an int32 frame index, or both from the host, and the kernel for them.
 
         The copy of a part waits, in the order of the stream, for the kernel that reads the part before it.
+
+        Raises
+        ------
+        InputError
+            While a graph is captured: it would copy from where the boxes were at the time.
         """
+        if self._is_capturing(stream):
+            raise InputError("boxes and frame_index must be on the GPU while a graph is captured")
         from_host = isinstance(boxes, np.ndarray)
         box_dtype = "float32" if from_host else dtype_name(boxes.dtype)
         box_bytes = 4 * np.dtype(box_dtype).itemsize
@@ -195,7 +206,7 @@ class StreamLauncher:
 
     def preload(self, model: ArrayView, box_dtype: str, index_dtype: str) -> None:
         """Load the kernel for frames like `model`."""
-        _stream_kernel(self.spec.kernel, self.spec.saturates, self._variant(model, 0, box_dtype, index_dtype))
+        self._kernel(self._variant(model, 0, box_dtype, index_dtype))
 
     def launch(
         self, frame: ArrayView, boxes: int, box_dtype: str, count: int, out: int, stream: Any, frame_index: int,
@@ -205,7 +216,8 @@ class StreamLauncher:
         key = (frame.shape, frame.strides, frame.pointer & 3, out & 15, count, box_dtype, index_dtype)
         ready = self._ready.get(key)
         if ready is None:
-            if frame.shape[-2] < 2:  # the streaming kernel always reads two pixels side by side
+            # The streaming kernel always reads two pixels side by side, and a grid has a limit.
+            if frame.shape[-2] < 2 or self._row_values > MAX_ROW_VALUES:
                 self._plain_launcher().launch(
                     frame, boxes, box_dtype, count, out, stream, frame_index, index_dtype, transform
                 )
@@ -230,7 +242,7 @@ class StreamLauncher:
 
     def _prepare(self, frame: ArrayView, box_dtype: str, count: int, out: int, index_dtype: str) -> _Ready:
         variant = self._variant(frame, out, box_dtype, index_dtype)
-        kernel = _stream_kernel(self.spec.kernel, self.spec.saturates, variant)
+        kernel = self._kernel(variant)
         shape = self._shape._replace(values=variant.values)
         tiles = tiling(shape, count, self.spec.height, self._row_values, self._processors)
         item = frame.dtype.itemsize
@@ -251,6 +263,9 @@ class StreamLauncher:
         step = frame.strides[0] if self.spec.indexed else 0
         words = self._words and not (frame.pointer | frame.strides[-3] | step) & 3
         return Variant(box_dtype, index_dtype, values if good else 1, words)
+
+    def _kernel(self, variant: Variant) -> Any:
+        return _stream_kernel(self.spec.kernel, self.spec.saturates, variant, _capability())
 
     def _plain_launcher(self) -> PlainLauncher:
         if self._plain is None:
@@ -278,7 +293,10 @@ class PlainLauncher:
 
     def preload(self, model: ArrayView, box_dtype: str, index_dtype: str) -> None:
         """Load the kernel."""
-        _plain_kernel(self.spec.kernel, box_dtype, index_dtype)
+        self._kernel(box_dtype, index_dtype)
+
+    def _kernel(self, box_dtype: str, index_dtype: str) -> Any:
+        return _plain_kernel(self.spec.kernel, box_dtype, index_dtype, _capability())
 
     def launch(
         self, frame: ArrayView, boxes: int, box_dtype: str, count: int, out: int, stream: Any, frame_index: int,
@@ -291,15 +309,14 @@ class PlainLauncher:
         if self._write_options is not None:
             frames, step = (frame.shape[0], frame.strides[0] // item) if self.spec.indexed else (1, 0)
             self._write_options(frames, step, frame_index, transform)
-        kernel = _plain_kernel(self.spec.kernel, box_dtype, index_dtype)
+        kernel = self._kernel(box_dtype, index_dtype)
         grid = (count * self._tiles[0] * self._tiles[1], 1, 1)
         submit(function_of(kernel), (*grid, self._threads, 1, 1), stream, self._arguments)
 
 
 @cache
-def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant) -> Any:
+def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant, capability: tuple[int, int]) -> Any:
     from octopus.backends.cuda import compile
-    from octopus.backends.cuda.device import compute_capability
 
     def build() -> tuple:
         from octopus.kernels.cuda import ptx, stream
@@ -310,7 +327,7 @@ def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant) -> Any:
         )
         kernel = stream.build(
             kind.channels, kind.dtype, kind.layout, frame_dtype=kind.frame_dtype, values=variant.values,
-            words=variant.words, saturate=saturate, pairs=compute_capability() >= ptx.HALF_PAIR_CAPABILITY,
+            words=variant.words, saturate=saturate, pairs=capability >= ptx.HALF_PAIR_CAPABILITY,
             edge=kind.edge, letterbox=kind.letterbox, indexed=kind.indexed,
         )  # fmt: skip
         return kernel, types
@@ -321,7 +338,7 @@ def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant) -> Any:
 
 
 @cache
-def _plain_kernel(kind: Kernel, box_dtype: str, index_dtype: str) -> Any:
+def _plain_kernel(kind: Kernel, box_dtype: str, index_dtype: str, capability: tuple[int, int]) -> Any:
     from octopus.backends.cuda import compile
 
     def build() -> tuple:
@@ -336,6 +353,13 @@ def _plain_kernel(kind: Kernel, box_dtype: str, index_dtype: str) -> Any:
 
     index = f"-{index_dtype}" if kind.indexed else ""
     return compile.load(f"crop-{kind.name}-{box_dtype}{index}", build)
+
+
+def _capability() -> tuple[int, int]:
+    """Of the GPU in use: a kernel that was loaded for one may not run on another."""
+    from octopus.backends.cuda.device import compute_capability
+
+    return compute_capability()
 
 
 def _four(values: np.ndarray) -> list[float]:

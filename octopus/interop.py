@@ -298,3 +298,14 @@ def _torch_stream() -> Callable[[int], Any]:
     import torch
 
     return getattr(torch._C, "_cuda_getCurrentRawStream", torch.cuda.current_stream)
+
+
+def used_on(array: Any, stream: Any) -> None:
+    """Tell the library of an array in device memory that work on `stream` (of cuda.core) uses it.
+
+    Torch then gives the memory to others behind that work. CuPy has no such notion: its arrays must outlive the work.
+    """
+    if array is not None and family(array) == "torch" and array.is_cuda:
+        import torch
+
+        array.record_stream(torch.cuda.ExternalStream(int(stream.handle), array.device))

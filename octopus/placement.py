@@ -20,14 +20,27 @@ def stream_for(frame: ArrayView, boxes: ArrayView | None, stream: Any) -> Any:
 
 
 def check_ordinals(*arrays: ArrayView) -> None:
-    """All arrays must lie on the GPU that is current."""
+    """All arrays must lie on the GPU in use, and it must be current."""
     here = cuda_device.current().device_id
+    _check_current(here)
     for array in arrays:
         if array.ordinal is not None and array.ordinal != here and array.device == "cuda":
             raise InputError(
                 f"an array lies on GPU {array.ordinal} but GPU {here} is in use; keep all on one GPU and make it "
                 "current before the first call in this thread, or choose it with CUDA_VISIBLE_DEVICES"
             )
+
+
+def _check_current(here: int) -> None:
+    """The GPU of the first call in this thread must still be current: a launch goes to the current one."""
+    from cuda.bindings import driver
+
+    status, now = driver.cuCtxGetDevice()
+    if not status and int(now) != here:
+        raise InputError(
+            f"GPU {int(now)} is current but this thread works with GPU {here} since its first call; make GPU {here} "
+            "current, or use another thread for another GPU"
+        )
 
 
 def device_for(frame: ArrayView, device: str) -> str:
@@ -48,3 +61,12 @@ def wait_for_producers(queue: Any, *arrays: ArrayView) -> None:
             producer = backends.cuda.stream_of(array.after)
             if producer is not queue:
                 queue.wait(producer)
+
+
+def wait_for_other_families(queue: Any, first: ArrayView, *others: ArrayView) -> None:
+    """Order `queue` behind the current streams of libraries other than that of the first array, whose stream it is."""
+    for array in others:
+        if array.family != first.family and array.device == "cuda":
+            producer = interop.current_stream(array)
+            if producer is not None and not cuda_device.is_capturing(queue):
+                queue.wait(backends.cuda.stream_of(producer))

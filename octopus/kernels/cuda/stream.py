@@ -166,7 +166,7 @@ def _prefetch_frame(frame, lines, per_line):
     block = np.int32(np.int32(cuda.blockIdx.y * cuda.gridDim.x) + cuda.blockIdx.x)
     thread = np.int32(np.int32(cuda.threadIdx.y * cuda.blockDim.x) + cuda.threadIdx.x)
     line = np.int32(np.int32(block * np.int32(cuda.blockDim.x * cuda.blockDim.y)) + thread)
-    if line < lines:
+    if np.uint32(line) < np.uint32(lines):  # a grid may hold more threads than int32 counts
         _prefetch(frame, np.int64(line) * per_line)
 
 

@@ -39,7 +39,8 @@ PEERS = {
 }
 SENSORS: dict[Kind, str] = {
     "nvml": "an NVIDIA GPU with its driver, and an extra (cuda12 or cuda13)",
-    "ina3221": "a Jetson module, read permission on its files in /sys/class/hwmon",
+    "ina3221": "a Jetson module with the rail VDD_IN (no AGX Orin, no AGX Xavier), read permission on its files in "
+    "/sys/class/hwmon",
     "rapl": "a bare-metal x86 CPU, read permission on /sys/class/powercap/*/energy_uj",
 }
 

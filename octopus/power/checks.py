@@ -115,6 +115,7 @@ CHECKS: tuple[Check, ...] = (
         "Windows last 5 s and 50 updates",
         "energies between two updates of the sensor",
     ),
+    Check("frame-rate", TABLE, "Paced frames come at their rate", "energies at a rate that wasn't kept"),
     Check("window-count", TABLE, "Each arm has five windows", "a single lucky window"),
     Check("net-of-idle", TABLE, "Net is gross less the measured idle", "an idle power from elsewhere"),
 )

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from octopus.power.judges import AGREEMENT
+from octopus.power.judges import AGREEMENT, LEAST_VALUES
 from octopus.power.quantities import Counter, Joule, UnitError, Watt
 from octopus.power.selftest import PassedTest
 from octopus.power.source import Sample, SensorError
@@ -98,16 +98,18 @@ def window_energy(window: Window, trace: Trace, proof: PassedTest) -> WindowEner
     Raises
     ------
     SensorError
-        The proof is of another sensor; the trace doesn't cover the window; too many readings failed; the counter went
-        back; or counter and integral disagree.
+        The proof is of another sensor; the trace doesn't cover the window; too many readings failed; one is 0 or less;
+        the sensor stands still; the counter went back; or counter and integral disagree.
     """
     if proof.scope != trace.scope:
         raise SensorError(
             f"the power-on test was of {proof.scope}, the trace is of {trace.scope}", "power-on-test"
         )
     inside = require_samples(_covered(window, trace))
+    _require_power(inside.samples)
     try:
         by_counter = _by_counter(window, trace)
+        _require_changes(window, inside, by_counter is not None)
         in_step = _in_step(window, inside.samples)
         if in_step and by_counter is None:
             raise SensorError(in_step)
@@ -151,6 +153,32 @@ def _covered(window: Window, trace: Trace) -> Trace:
     return inside
 
 
+def _require_power(samples: Sequence[Sample]) -> None:
+    """Refuse readings of nothing: no board draws 0 W, and a failed reading that is given as 0 pulls the mean down."""
+    powers = [power for each in samples for power in (each.power, each.averaged) if power is not None]
+    if zeros := sum(1 for power in powers if not power.watts > 0):
+        raise SensorError(f"{zeros} of {len(powers)} readings in the window are 0 or less", "plausible-range")
+
+
+def _require_changes(window: Window, inside: Trace, counted: bool) -> None:
+    """Refuse a sensor that stands still: the power-on test saw it follow the load, and that was before this window.
+
+    What is asked is what the energy is made of: the counter, or else the powers that are integrated.
+    """
+    if counted:
+        states = [each.counter.value for each in inside.samples if each.counter is not None]
+    else:
+        states = [power.watts for _, power in _integrated(inside.samples)]
+    changes = sum(1 for earlier, later in pairwise(states) if later != earlier)
+    if changes < LEAST_VALUES:
+        what = "counter" if counted else "power"
+        raise SensorError(
+            f"the {what} changed {changes} times in {len(states)} readings of {window.seconds:.1f} s; of a sensor that "
+            f"follows a board {LEAST_VALUES} changes are expected at least",
+            "distinct-values",
+        )
+
+
 def _by_counter(window: Window, trace: Trace) -> Joule | None:
     updates = trace.counter_updates()
     if not updates:
@@ -176,7 +204,7 @@ def _by_integral(window: Window, samples: Sequence[Sample]) -> Joule | None:
     Where the driver averages beside its readings of the moment, the average is integrated: the work before the window
     is as long as its second, and a reading of the moment misses the mean of a load that repeats itself.
     """
-    points = [(each.at_ns, power) for each in samples if (power := each.averaged or each.power) is not None]
+    points = _integrated(samples)
     if not points:
         return None
     times, powers = [at for at, _ in points], [power for _, power in points]
@@ -184,6 +212,11 @@ def _by_integral(window: Window, samples: Sequence[Sample]) -> Joule | None:
     times = [window.start_ns, *times[first:last], window.end_ns]
     powers = [powers[0], *powers[first:last], powers[-1]]
     return Joule.integral(times, powers)
+
+
+def _integrated(samples: Sequence[Sample]) -> list[tuple[int, Watt]]:
+    """Return times and powers that an integral is made of."""
+    return [(each.at_ns, power) for each in samples if (power := each.averaged or each.power) is not None]
 
 
 def _in_step(window: Window, samples: Sequence[Sample]) -> str:

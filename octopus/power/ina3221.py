@@ -97,8 +97,15 @@ class Ina3221Source:
         """Return the powers of the rails behind this one, where the board measures them."""
         if self.rail != MODULE_RAIL:
             return {}
-        places = ((label, _channels(self._chips, label)) for label in INNER_RAILS)
-        return {label: _power(*found[0]) for label, found in places if len(found) == 1}
+        found = {}
+        for label in INNER_RAILS:
+            places = _channels(self._chips, label)
+            try:
+                if len(places) == 1:
+                    found[label] = _power(*places[0])
+            except SensorError:
+                continue  # one that is off or can't be read leaves the others to compare with
+        return found
 
     def facts(self) -> dict[str, Any]:
         """Return chip, channel and label."""

@@ -57,11 +57,14 @@ class Table:
         Result rows of this artifact, with provenance; otherwise a published table.
     record : mapping
         What the provenance says of power; empty where there is none.
+    frame_rate : float or None
+        Frames per second that the provenance says were asked of paced windows.
     """
 
     rows: pd.DataFrame
     measured: bool
     record: Mapping[str, Any]
+    frame_rate: float | None = None
 
     @cached_property
     def scopes(self) -> list[str]:
@@ -178,7 +181,9 @@ def read_table(path: str | Path) -> Table | None:
         rows = read_rows(path)
         if rows.duplicated(["n", "method", "layer", "quantity", "block", "workload", "dataset"]).any():
             raise MeasureError(f"{path} repeats rows; `octopus validate` says which.")
-        table = Table(rows, True, _record(path.with_suffix(".json")))
+        found = _provenance(path.with_suffix(".json"))
+        rate = _within(found, "config", "values", "power", "frame_rate")
+        table = Table(rows, True, _within(found, "extra", "power") or {}, rate)
     elif set(header) >= _PUBLISHED:
         rows = pd.read_csv(path)
         numbers = {name: pd.to_numeric(rows.get(name), errors="coerce") for name in ("value", "low", "high")}
@@ -218,10 +223,16 @@ def _scope(quantity: str) -> str:
     return next((scope for scope in SCOPES if quantity.endswith(f"_{scope}")), "")
 
 
-def _record(path: Path) -> Mapping[str, Any]:
-    """Read what the provenance says of power; whatever can't be read says nothing."""
+def _provenance(path: Path) -> Any:
+    """Read the provenance; one that can't be read says nothing."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return (content.get("extra") or {}).get("power") or {}
-    except (OSError, ValueError, AttributeError):
-        return {}
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _within(content: Any, *names: str) -> Any:
+    """Return what stands under these names; None where one of them isn't there."""
+    for name in names:
+        content = content.get(name) if isinstance(content, Mapping) else None
+    return content

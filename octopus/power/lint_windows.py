@@ -12,7 +12,7 @@ import pandas as pd
 from octopus.power.energy import MOST_DRIFT
 from octopus.power.judges import AGREEMENT
 from octopus.power.lint_tables import IDLE, LAYERS, WINDOW_KEY, Table
-from octopus.power.windows import LEAST_SECONDS, LEAST_UPDATES
+from octopus.power.windows import LEAST_RATE, LEAST_SECONDS, LEAST_UPDATES
 
 LEAST_WINDOWS = 5
 # Two roads to one energy, both from stored rows: they differ by rounding and by what lies between two updates.
@@ -58,6 +58,22 @@ def _length(table: Table) -> str:
     return f"{len(short)} windows are shorter than {least:.3g} s, the first {first['window']:.3g} s ({row_name(first)})"
 
 
+def _rate(table: Table) -> str:
+    """At a fixed rate of frames, so many were made."""
+    if table.frame_rate is None:
+        return ""
+    rows = table.windows[table.windows["layer"] == LAYERS[1]]
+    rates = rows["frames"] / rows["window"]
+    slow = rows[rates < LEAST_RATE * table.frame_rate]
+    if slow.empty:
+        return ""
+    first = slow.iloc[0]
+    return (
+        f"{len(slow)} of {len(rows)} windows at {table.frame_rate:g} frames/s have fewer frames, the first "
+        f"{rates[slow.index[0]]:.3g} frames/s ({row_name(first)})"
+    )
+
+
 def _count(table: Table) -> str:
     sizes = table.windows.groupby(WINDOW_KEY[:3]).size()
     few = sizes[sizes < LEAST_WINDOWS]
@@ -74,11 +90,12 @@ def _trace(table: Table) -> str:
     """Integrate the stored trace again over each window.
 
     Readings of the moment meet frames at a fixed rate always in the same phases, so they can't check the mean of those
-    windows; of others they know it as well as another sensor of the same board.
+    windows, for which there is no integral either; of others they know it as well as another sensor of the same board.
     """
     rows = _all_windows(table).dropna(subset=["window", "window_start"])
-    if table.momentary:
-        rows = rows[rows["layer"] != LAYERS[1]]
+    counted = rows["window_energy_integral"].isna() & rows["window_energy_counter"].notna()
+    apart = not counted.all()  # else the trace is the counter's own
+    rows = rows[~((rows["layer"] == LAYERS[1]) & (counted & apart | table.momentary))]
     if rows.empty:
         return ""
     at, watts = table.trace
@@ -90,7 +107,8 @@ def _trace(table: Table) -> str:
     stored = rows["window_energy_integral"].fillna(rows["window_energy_counter"])
     again = pd.Series([_integral(at, watts, start, end) for start, end in spans], index=rows.index)
     said = "energies are not those of the stored trace"
-    return differs(rows, stored, again, said, AGREEMENT if table.momentary else SAME)
+    other = counted[rows.index] & apart | table.momentary  # one sensor's energy, another one's trace
+    return differs(rows, stored, again, said, other.map({True: AGREEMENT, False: SAME}))
 
 
 def _points(at: np.ndarray, start: float, end: float) -> int:
@@ -137,7 +155,9 @@ def _all_windows(table: Table) -> pd.DataFrame:
     return pd.concat([table.windows, table.idle_windows], ignore_index=True)
 
 
-def differs(rows: pd.DataFrame, found: pd.Series, expected: pd.Series, said: str, most: float = SAME) -> str:
+def differs(
+    rows: pd.DataFrame, found: pd.Series, expected: pd.Series, said: str, most: float | pd.Series = SAME
+) -> str:
     """Say how many values are farther than `most` from what is expected; empty when none is."""
     apart = found / expected - 1
     wrong = apart[apart.abs() > most]
@@ -162,6 +182,7 @@ WINDOW_CHECKS: dict[str, Callable[[Table], str]] = {
     "counter-agrees": _counters,
     "trace-agrees": _trace,
     "window-length": _length,
+    "frame-rate": _rate,
     "window-count": _count,
     "idle-drift": _drift,
     "net-of-idle": _net,

@@ -95,6 +95,9 @@ MISREADINGS: tuple[Misreading, ...] = (
         "package-frozen", RAPL, "the counter stands still, as in some virtual machines", "plausible-range"
     ),
     Misreading("no-test", WINDOW, "an energy is asked for without a power-on test", "power-on-test"),
+    Misreading(
+        "freezes-later", WINDOW, "the power stands still from the power-on test's end on", "distinct-values"
+    ),
     Misreading("test-of-another", WINDOW, "the module's energies by the test of its GPU", "power-on-test"),
     Misreading("moving-idle", WINDOW, "net of an idle power that drifted by 10 % meanwhile", "idle-drift"),
     Misreading("voltage-table", TABLE, "the published table of millivolts", "load-above-idle"),
@@ -103,6 +106,7 @@ MISREADINGS: tuple[Misreading, ...] = (
     Misreading("volts-in-the-column", TABLE, "millivolts in a column of powers", "typed-units"),
     Misreading("two-scopes", TABLE, "idle of the module beside loads of its GPU", "scope"),
     Misreading("no-record", TABLE, "energies without the record of a power-on test", "power-on-test"),
+    Misreading("late-frames", TABLE, "25 frames/s, published as energies at 30", "frame-rate"),
     Misreading("silent-gap", TABLE, "a value is missing and nothing says why", "missing-not-zero"),
     Misreading("power-of-another-run", TABLE, "powers that were measured on another day", "power-times-time"),
     Misreading("time-of-another-run", TABLE, "times that were measured without the sampler", "same-window"),

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from octopus.measure import _nvml
@@ -24,6 +25,9 @@ from octopus.power.quantities import Channel, MilliJoule, MilliVolt, MilliWatt, 
 from octopus.power.source import Sample, SensorError
 
 ACCURACY = 0.05
+# Watts that a board can't exceed where none of the limits can be read, as on those of laptops and small ones without a
+# power management: what the largest connector of a board carries by its standard (12VHPWR, PCI Express CEM 5.0).
+BOARD_CEILING_MW = 600_000
 AVERAGED_SECONDS = (
     1.0  # taken for every board without an instantaneous power: waiting too long costs only time
 )
@@ -41,7 +45,7 @@ class NvmlSource:
     Raises
     ------
     SensorError
-        NVML doesn't answer, or a first reading of power, energy or the limit fails.
+        NVML doesn't answer, a first reading of power or energy fails, or a limit is 0.
     """
 
     name = "nvml"
@@ -73,11 +77,20 @@ class NvmlSource:
         return Sample((start + end) // 2, end - start, power, counter, averaged)
 
     def limit(self) -> Watt:
-        """Return the enforced power limit."""
-        found = self._milliwatts(self._call("nvmlDeviceGetEnforcedPowerLimit"))
+        """Return the enforced power limit, else the default one, the highest that may be set, or a board's ceiling."""
+        found = self._milliwatts(self._limit())
         if found.value <= 0:
             raise SensorError(f"NVML reports a power limit of {found}", "plausible-range")
         return Watt.from_power(found)
+
+    def _limit(self) -> int:
+        """Return the first limit that the board tells, in mW."""
+        for function in ("nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementDefaultLimit"):
+            with suppress(SensorError):
+                return int(self._call(function))
+        with suppress(SensorError):
+            return int(self._call("nvmlDeviceGetPowerManagementLimitConstraints")[1])  # lowest, highest
+        return BOARD_CEILING_MW
 
     def voltages(self) -> Mapping[str, MilliVolt]:
         """NVML shows no voltages."""

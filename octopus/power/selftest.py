@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -94,7 +95,7 @@ class SelfTest:
     trace : Trace
         All that was read, between the phases too.
     update_seconds : float or None
-        Median time between two values of the sensor under load.
+        Median time between two values of the sensor, of the slower one where it gives power and counter.
     read_seconds : float or None
         Median duration of a reading.
     """
@@ -238,17 +239,15 @@ class _Watch:
         if now < self._next_ns:
             return
         self._next_ns = now + _LOOK_NS
-        try:
-            voltages, parts = self._source.voltages(), self._source.parts()
-            whole = self._source.read() if parts else None
-        except SensorError:
-            return
-        self._keep(voltages, parts, whole)
+        with suppress(SensorError):
+            for name, voltage in self._source.voltages().items():
+                self._voltages.setdefault(name, []).append(voltage.value)
+        with suppress(SensorError):  # apart from the voltages, which are evidence without the parts too
+            if parts := self._source.parts():
+                self._keep(parts, self._source.read())
 
-    def _keep(self, voltages: Mapping[str, Any], parts: Mapping[str, Watt], whole: Sample | None) -> None:
-        for name, voltage in voltages.items():
-            self._voltages.setdefault(name, []).append(voltage.value)
-        if whole is not None and whole.power is not None:
+    def _keep(self, parts: Mapping[str, Watt], whole: Sample) -> None:
+        if whole.power is not None:
             self._wholes.append(whole.power)
             for label, power in parts.items():
                 self._parts.setdefault(label, []).append(power)
@@ -263,15 +262,22 @@ class _Watch:
 
 
 def _update_seconds(trace: Trace, phases: tuple[Phase, ...]) -> float | None:
-    """Return the median time between two values under load, where two equal ones in a row are rare."""
-    gaps: list[int] = []
+    """Return the median time between two values of the slower one of power and counter, which windows wait for.
+
+    Of the power under load alone, where two equal values in a row are rare; a counter never repeats itself.
+    """
+    powers: list[int] = []
     for phase in phases:
         part = trace.between(phase.start_ns, phase.end_ns)
-        if phase.name == LOAD:
-            powered = any(sample.power is not None for sample in part.samples)
-            times = part.power_updates()[0] if powered else [at for at, _ in part.counter_updates()]
-            gaps += [later - earlier for earlier, later in pairwise(times)]
-    return statistics.median(gaps) * 1e-9 if gaps else None
+        if phase.name == LOAD and any(sample.power is not None for sample in part.samples):
+            powers += _gaps(part.power_updates()[0])
+    counts = _gaps([at for at, _ in trace.counter_updates()[1:]])  # the first state is no advance
+    medians = [statistics.median(gaps) for gaps in (powers, counts) if gaps]
+    return max(medians) * 1e-9 if medians else None
+
+
+def _gaps(times_ns: Sequence[int]) -> list[int]:
+    return [later - earlier for earlier, later in pairwise(times_ns)]
 
 
 def _read_seconds(trace: Trace) -> float | None:

@@ -14,6 +14,9 @@ from octopus.power.selftest import SystemClock, TimeSource
 
 LEAST_SECONDS = 5.0
 LEAST_UPDATES = 50
+# Of the frames that a rate asks for. A frame that ends late is caught up with as long as the next ones are quicker, and
+# the energy is that of the rate all the same; so the frames that were made decide, and not how many of them were late.
+LEAST_RATE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,16 @@ def paced(
     end = clock.monotonic_ns()
     _beat(frame, rate, lasting.tail_seconds, clock)
     return Window(start, end, frames, busy, late)
+
+
+def rate_missed(window: Window, rate: float) -> str:
+    """Say that a paced window has fewer frames per second than it should; empty where it has as many."""
+    made = window.frames / window.seconds
+    if made >= LEAST_RATE * rate:
+        return ""
+    return (
+        f"{made:.3g} frames/s were made in the place of {rate:g}; {window.late} of {window.frames} were late"
+    )
 
 
 def idle(lasting: Stretch, clock: TimeSource | None = None) -> Window:

@@ -23,10 +23,10 @@ from octopus.power.energy import WindowEnergy, window_energy
 from octopus.power.selftest import SystemClock, TimeSource
 from octopus.power.session import NoUsableSensor, PowerSession, open_session
 from octopus.power.source import SensorError
-from octopus.power.windows import Window, back_to_back, idle, paced, stretch
+from octopus.power.windows import Window, back_to_back, idle, paced, rate_missed, stretch
 from octopus.studies.contest import BASE, ReferenceCrops
 from octopus.studies.context import Context
-from octopus.studies.power_arms import AGAIN, METHODS, Arm, make_arms, names
+from octopus.studies.power_arms import AGAIN, METHODS, Arm, make_arms, names, shortage
 from octopus.studies.power_rounds import Round, Rounds
 from octopus.studies.power_rows import (
     BACK_TO_BACK,
@@ -127,7 +127,7 @@ class _Sweep:
         return [*found, *trace_rows(_case(self.context, 0), self.trace, self.spans, self.zero_ns)]
 
     def _count_rows(self, count: int, expected: ReferenceCrops) -> list[Row]:
-        why = self.lost or self.context.shortage(count)
+        why = self.lost or shortage(self.context, count)
         if why:
             return list(_nothing(self.context, count, why))
         arms = make_arms(self.context, count, expected)
@@ -176,7 +176,10 @@ class _Sweep:
             log.warning("%s, %d objects: %s", arm.name, count, error)
             failed[arm.name] = describe(error)
             return
-        found.windows[arm.name] = self._taken(window, count, arm.name, self.watch.capped())
+        taken = self._taken(window, count, arm.name, self.watch.capped())
+        if layer == PACED and (why := rate_missed(window, self.settings.frame_rate)):
+            taken = taken._replace(energy=None, why=f"frame-rate: {why}")
+        found.windows[arm.name] = taken
 
     def _idle(self, count: int) -> Taken:
         """Let the device do nothing, unless nobody would see it."""

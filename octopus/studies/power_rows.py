@@ -9,7 +9,7 @@ from typing import NamedTuple
 from octopus.measure import Case, Row, unavailable
 from octopus.power.energy import WindowEnergy, idle_power
 from octopus.power.judges import levels
-from octopus.power.lint import PACED_TOLERANCE
+from octopus.power.lint import PACED_TOLERANCE, SAME_POWER
 from octopus.power.quantities import Joule, Watt
 from octopus.power.source import SensorError
 from octopus.power.trace import Trace
@@ -76,10 +76,12 @@ class Level(NamedTuple):
     seen: tuple[Watt, ...]
 
     def least(self, layer: str) -> Watt | None:
-        """Return what a load draws at least; at a fixed rate of frames the device is idle nearly all the time."""
+        """Return what a load must exceed; at a fixed rate of frames the device is idle nearly all the time."""
         if not self.seen:
             return None
-        return min(self.seen).scaled(1 - PACED_TOLERANCE) if layer == PACED else max(self.seen)
+        if layer == PACED:
+            return min(self.seen).scaled(1 - PACED_TOLERANCE)
+        return max(self.seen).scaled(1 + SAME_POWER)
 
 
 def idle_level(windows: Sequence[Taken]) -> Level:
@@ -128,7 +130,7 @@ def idle_rows(place: Place, taken: Taken, scope: str) -> list[Row]:
 
 
 def _judged(taken: Taken, least: Watt | None) -> Taken:
-    if taken.energy is None or least is None or not taken.energy.power < least:
+    if taken.energy is None or least is None or not taken.energy.power <= least:
         return taken
     why = f"load-above-idle: the load drew {taken.energy.power}, the idle device {least}"
     return taken._replace(energy=None, why=why)

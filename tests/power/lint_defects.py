@@ -236,6 +236,13 @@ def windows_of_few_updates() -> PowerRun:
     return run
 
 
+@defect("frame-rate")
+def frames_that_come_late() -> PowerRun:
+    run = power_run(frame_rate=29.0)
+    run.frame_rate = 30.0
+    return run
+
+
 @defect("window-count")
 def four_windows() -> PowerRun:
     return power_run(windows=4)

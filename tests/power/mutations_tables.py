@@ -68,6 +68,13 @@ def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
     return stored(folder, run)
 
 
+@planted("late-frames")
+def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    run = power_run(frame_rate=25.0)
+    run.frame_rate = 30.0
+    return stored(folder, run)
+
+
 @planted("silent-gap")
 def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
     run = power_run()

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from bench import Bench, Device
+from fake_sensors import FakeBoard
 from planting import Plant, board, planted_in
 
 from octopus.power.energy import WindowEnergy, idle_power, window_energy
 from octopus.power.selftest import PassedTest
-from octopus.power.windows import Stretch, Window, idle
+from octopus.power.windows import Stretch, Window, back_to_back, idle
 
 PLANTS: dict[str, Plant] = {}
 planted = planted_in(PLANTS)
@@ -33,6 +34,23 @@ def _(folder: Path, patch: pytest.MonkeyPatch) -> object:
 def _(folder: Path, patch: pytest.MonkeyPatch) -> object:
     bench = board()
     return idle_window(bench, bench.test().proof(), "module_vdd_in")
+
+
+@planted("freezes-later")
+def _(folder: Path, patch: pytest.MonkeyPatch) -> object:
+    still: list[float] = []
+
+    def spoil(fake: FakeBoard, seconds: float) -> None:
+        fake.broken["nvmlDeviceGetTotalEnergyConsumption"] = "Not Supported"
+        fake.watts = still[0] if still else fake.watts
+
+    bench = board(spoil=spoil)
+    proof = bench.test().proof()
+    still.append(250.0)
+    bench.sleep(0.2)
+    bench.collect()
+    window = back_to_back(bench.load, Stretch(5.0, 1.0, 0.5), bench)
+    return window_energy(window, bench.collect(), proof)
 
 
 @planted("moving-idle")

@@ -41,6 +41,7 @@ class PowerRun:
     extra: dict[str, Any]
     device: str = "cuda"
     machine: str = "pretended"
+    frame_rate: float = 30.0
 
     @property
     def power(self) -> dict[str, Any]:
@@ -90,7 +91,7 @@ class PowerRun:
             "ended": "2026-11-21T00:00:00+00:00",
             "git": {"commit": "0123456789abcdef0123456789abcdef01234567", "dirty": False, "reason": None},
             "octopus": {"version": "0.1.0", "sha256": "0" * 64},
-            "config": {"sha256": "0" * 64, "values": {}},
+            "config": {"sha256": "0" * 64, "values": {"power": {"frame_rate": self.frame_rate}}},
             "datasets": [
                 {"dataset": dataset, "synthetic": dataset.startswith("synthetic"), "sha256": "0" * 64}
             ],
@@ -173,7 +174,8 @@ def power_run(
     builder.observe()
     rows = [*builder.rows(), *sampling_cost(builder, min(counts))]
     power = builder.record()
-    return PowerRun(pd.DataFrame(rows, columns=Row._fields), {"power": power}, profile.device, machine)
+    table = pd.DataFrame(rows, columns=Row._fields)
+    return PowerRun(table, {"power": power}, profile.device, machine, frame_rate)
 
 
 def no_sensor_run(

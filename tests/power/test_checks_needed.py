@@ -101,6 +101,7 @@ SWITCHES: dict[str, tuple[Callable[[Patch], None], str]] = {
     "same-window": (without_lint("same-window"), "time-of-another-run"),
     "trace-agrees": (without_lint("trace-agrees"), "trace-of-another-run"),
     "window-length": (without_lint("window-length"), "short-windows"),
+    "frame-rate": (without_lint("frame-rate"), "late-frames"),
     "window-count": (without_lint("window-count"), "few-windows"),
     "net-of-idle": (without_lint("net-of-idle"), "idle-from-elsewhere"),
 }
@@ -115,6 +116,15 @@ def test_without_the_check_a_misreading_gets_through(check: str, tmp_path: Path,
     refused = refusal(PLANTS[misreading], tmp_path / "with", monkeypatch)
     assert refused is not None
     assert refused[0] == check
+
+
+def test_without_the_look_at_its_changes_a_sensor_that_freezes_gets_through(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(energy, "LEAST_VALUES", 0)
+        assert refusal(PLANTS["freezes-later"], tmp_path / "without", patch) is None
+    assert refusal(PLANTS["freezes-later"], tmp_path / "with", monkeypatch)[0] == "distinct-values"
 
 
 def test_every_check_is_switched_off_once() -> None:

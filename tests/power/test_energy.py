@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from power_bench_proof import proof_of
@@ -29,14 +30,15 @@ def steady(
     counter: float | None = 1.0,
     averaged: float | None = None,
 ) -> Trace:
-    """A constant power, and a counter that advances each 100 ms by `counter` times what it should."""
+    """A power that is steady within 1 mW, and a counter that advances each 100 ms by `counter` times what it should."""
     samples = []
     for at_ms in range(round(start_s * 1e3), round(end_s * 1e3), step_ms):
         counted = None
         if counter is not None:
             counted = MilliJoule(round(watts * counter * (at_ms // 100 * 100)), BOARD)
-        power = Watt.from_power(MilliWatt(round(watts * 1e3), BOARD))
-        mean = None if averaged is None else Watt.from_power(MilliWatt(round(averaged * 1e3), BOARD))
+        wobble = (at_ms // step_ms % 2 * 2 - 1) * (watts > 0)
+        power = Watt.from_power(MilliWatt(round(watts * 1e3) + wobble, BOARD))
+        mean = None if averaged is None else Watt.from_power(MilliWatt(round(averaged * 1e3) + wobble, BOARD))
         samples.append(Sample(at_ms * 1_000_000, 1_000_000, power, counted, mean))
     return Trace("gpu_board", tuple(samples))
 
@@ -52,7 +54,7 @@ def test_both_ways_give_power_times_time_wherever_the_window_lies(proof, offset_
     window = Window(WINDOW.start_ns + shift, WINDOW.end_ns + shift, 100, 5 * SECOND)
     found = window_energy(window, steady(), proof)
     assert found.by_counter.joules == pytest.approx(1000, rel=1e-9)
-    assert found.by_integral.joules == pytest.approx(1000, rel=1e-9)
+    assert found.by_integral.joules == pytest.approx(1000, rel=1e-6)
     assert found.power.watts == pytest.approx(200)
     assert found.per_frame().joules == pytest.approx(10)
 
@@ -127,9 +129,48 @@ def test_a_load_in_bursts_is_counted_within_a_percent_wherever_the_updates_lie(p
 
 
 def test_a_board_that_draws_nothing_is_no_board(proof):
-    with pytest.raises(SensorError, match=r"no board draws 0 J in 5\.0 s") as caught:
+    with pytest.raises(SensorError, match=r"251 of 251 readings in the window are 0 or less") as caught:
         window_energy(WINDOW, steady(watts=0.0, counter=None), proof)
     assert caught.value.check == "plausible-range"
+
+
+@pytest.mark.parametrize("which", ["power", "averaged"])
+@pytest.mark.parametrize("counter", [None, 1.0])
+@pytest.mark.parametrize("every", [2, 11, 250])
+def test_a_reading_of_nothing_is_no_power_that_may_be_averaged(proof, which, counter, every):
+    nothing, trace = Watt.from_power(MilliWatt(0, BOARD)), steady(counter=counter, averaged=200.0)
+    samples = [
+        replace(s, **{which: nothing}) if i % every == 60 % every else s for i, s in enumerate(trace.samples)
+    ]
+    with pytest.raises(SensorError, match="readings in the window are 0 or less") as caught:
+        window_energy(WINDOW, replace(trace, samples=tuple(samples)), proof)
+    assert caught.value.check == "plausible-range"
+
+
+def frozen(trace: Trace, after_s: float) -> Trace:
+    """From a moment on, every reading repeats the last one."""
+    last = [s for s in trace.samples if s.at_ns <= after_s * SECOND][-1]
+    samples = [s if s.at_ns <= last.at_ns else replace(last, at_ns=s.at_ns) for s in trace.samples]
+    return Trace(trace.scope, tuple(samples))
+
+
+@pytest.mark.parametrize("frames", [0, 100], ids=["idle", "under load"])
+@pytest.mark.parametrize("averaged", [None, 200.0])
+@pytest.mark.parametrize("after_s", [9.5, 10.15])
+def test_a_power_that_stands_still_is_no_power(proof, frames, averaged, after_s):
+    trace = frozen(steady(counter=None, averaged=averaged), after_s)
+    with pytest.raises(SensorError, match=r"the power changed \d times in 251 readings of 5\.0 s") as caught:
+        window_energy(replace(WINDOW, frames=frames), trace, proof)
+    assert caught.value.check == "distinct-values"
+
+
+def test_a_counter_that_hardly_moves_is_none(proof):
+    samples = tuple(
+        replace(s, counter=MilliJoule(s.at_ns // SECOND * 200_000, BOARD)) for s in steady().samples
+    )
+    with pytest.raises(SensorError, match=r"the counter changed [45] times in 251 readings") as caught:
+        window_energy(WINDOW, Trace("gpu_board", samples), proof)
+    assert caught.value.check == "distinct-values"
 
 
 def test_there_is_no_energy_without_a_proof_of_the_same_sensor(proof):
@@ -195,9 +236,9 @@ RESTING = Window(10 * SECOND, 15 * SECOND, 150, 5 * SECOND // 10)
 
 def in_bursts(times_ns: list[int], averaged: bool = False) -> Trace:
     """30 frames per second: 400 W for a tenth of each, then 100 W."""
-    mean = Watt.from_power(MilliWatt(130_000, BOARD)) if averaged else None
     samples = []
-    for at in times_ns:
+    for number, at in enumerate(times_ns):
+        mean = Watt.from_power(MilliWatt(130_000 + number % 2 * 2 - 1, BOARD)) if averaged else None
         watts = 400 if (at - RESTING.start_ns) % FRAME_NS < FRAME_NS // 10 else 100
         samples.append(Sample(at, 1, Watt.from_power(MilliWatt(watts * 1000, BOARD)), None, mean))
     return Trace("gpu_board", tuple(samples))

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import math
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from bench import Device, PlainSource, plain_bench
+from bench import Bench, Device, PlainSource, plain_bench
+from fake_sensors import JetsonTree
+from planting import jetson
 
 from octopus.power.checks import CHECKS, IDS, POWER_ON, STAGES, TABLE, by_id
 from octopus.power.judges import FAILED, JUDGES, NOT_APPLICABLE, PASSED
@@ -15,7 +19,7 @@ from octopus.power.lint import LINT_CHECKS
 from octopus.power.loads import known_load
 from octopus.power.quantities import UnitError
 from octopus.power.selftest import PassedTest, SelfTest, Timing, power_on_test
-from octopus.power.source import SensorError
+from octopus.power.source import Sample, SensorError
 
 
 def board(idle: float, load: float, noise: float, **settings: object) -> SelfTest:
@@ -152,6 +156,58 @@ def test_a_failed_look_beside_the_power_is_missing() -> None:
 
     bench.source.voltages = voltages
     assert bench.test().verdicts["sibling-voltage"].outcome == PASSED
+
+
+@pytest.mark.parametrize("off", [(), ("in3_enable",)], ids=["all on", "an inner rail off"])
+def test_swapped_labels_are_seen_whatever_else_is_off(off: tuple[str, ...], tmp_path: Path) -> None:
+    def swap(tree: JetsonTree, watts: float) -> None:
+        tree.write("in1_label", "VDD_CPU_GPU_CV")
+        tree.write("in2_label", "VDD_IN")
+        for name in off:
+            tree.write(name, 0)
+
+    test = jetson(tmp_path, swap).test()
+    assert test.failed[0] == "hierarchy"
+    assert test.verdicts["sibling-voltage"].outcome == PASSED
+
+
+def test_an_inner_rail_that_is_off_costs_itself_alone(tmp_path: Path) -> None:
+    test = jetson(tmp_path, lambda tree, watts: tree.write("in3_enable", 0)).test()
+    assert test.passed
+    assert [list(phase.beside.parts) for phase in test.phases] == [["VDD_CPU_GPU_CV"]] * 4
+    assert test.verdicts["hierarchy"].outcome == PASSED
+
+
+def test_parts_that_fail_leave_the_voltages() -> None:
+    bench = plain_bench(voltages_mv={"in1_input": 4990})
+    bench.source.parts = _refuse
+    test = bench.test()
+    assert test.verdicts["sibling-voltage"].outcome == PASSED
+    assert test.verdicts["hierarchy"].outcome == NOT_APPLICABLE
+
+
+@pytest.mark.parametrize("step_s", [0.1, 0.5, 1.0])
+def test_a_counter_that_is_slower_than_the_power_sets_the_length_of_windows(step_s: float) -> None:
+    bench = plain_bench(counter_mj=0)
+    bench.source = _Stepped(bench, step_s)
+    assert bench.test().update_seconds == pytest.approx(step_s)
+
+
+class _Stepped:
+    """A source whose counter advances so many seconds apart."""
+
+    def __init__(self, bench: Bench, step_s: float) -> None:
+        self._bench, self._source, self._step_ns = bench, bench.source, round(step_s * 1e9)
+        self._step, self._counter = -1, None
+
+    def __getattr__(self, name: str):
+        return getattr(self._source, name)
+
+    def read(self) -> Sample:
+        sample, step = self._source.read(), self._bench.monotonic_ns() // self._step_ns
+        if step != self._step:
+            self._step, self._counter = step, sample.counter
+        return replace(sample, counter=self._counter)
 
 
 def test_an_averaging_sensor_gets_more_time_to_settle() -> None:

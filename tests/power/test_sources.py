@@ -66,12 +66,38 @@ def test_a_counter_that_fails_later_is_a_failed_reading() -> None:
         source.read()
 
 
-@pytest.mark.parametrize("function", ["nvmlDeviceGetPowerUsage", "nvmlDeviceGetEnforcedPowerLimit"])
-def test_initialising_is_not_enough(function: str) -> None:
+def test_initialising_is_not_enough() -> None:
     board = FakeBoard(instant=False)
-    board.broken[function] = "Not Supported"
-    with pytest.raises(SensorError, match=f"{function}: Not Supported"):
+    board.broken["nvmlDeviceGetPowerUsage"] = "Not Supported"
+    with pytest.raises(SensorError, match="nvmlDeviceGetPowerUsage: Not Supported"):
         NvmlSource(board, "board")
+
+
+@pytest.mark.parametrize(
+    ("broken", "watts"),
+    [
+        (["EnforcedPowerLimit"], 350.0),
+        (["EnforcedPowerLimit", "PowerManagementDefaultLimit"], 400.0),
+        (["EnforcedPowerLimit", "PowerManagementDefaultLimit", "PowerManagementLimitConstraints"], 600.0),
+    ],
+)
+def test_a_board_without_an_enforced_limit_has_the_next_best(broken: list[str], watts: float) -> None:
+    board = FakeBoard()
+    board.nvmlDeviceGetPowerManagementDefaultLimit = _answer(board, "PowerManagementDefaultLimit", 350_000)
+    limits = [100_000, 400_000]
+    board.nvmlDeviceGetPowerManagementLimitConstraints = _answer(
+        board, "PowerManagementLimitConstraints", limits
+    )
+    board.broken |= {f"nvmlDeviceGet{name}": "Not Supported" for name in broken}
+    assert NvmlSource(board, "board").limit().watts == watts
+
+
+def _answer(board: FakeBoard, name: str, value: object):
+    def answer(device: object) -> object:
+        board._fail(f"nvmlDeviceGet{name}")
+        return value
+
+    return answer
 
 
 def test_a_power_limit_of_nothing_is_refused() -> None:

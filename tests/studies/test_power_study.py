@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from power_machine import STEP_NS, Machine
+from power_machine import BOARD, STEP_NS, Machine
 
 from octopus.config import load_config
 from octopus.measure import Row, read_rows, validate_rows, write_rows
 from octopus.power.choose import SourceSpec
 from octopus.power.lint import lint_file
+from octopus.power.quantities import MilliWatt, Watt
 from octopus.power.session import Attempt, NoUsableSensor
 from octopus.power.source import SensorError
+from octopus.power.windows import paced as real_paced
 from octopus.studies import power, run_study
 from octopus.studies.context import make_context
 from octopus.studies.power_arms import Arm
@@ -198,7 +202,8 @@ def findings(context, tmp_path):
         file = tmp_path / "power.csv"
         found = [Row(*row)._replace(value=None if np.isnan(row[9]) else row[9]) for row in rows.to_numpy()]
         write_rows(file, found)
-        file.with_suffix(".json").write_text(json.dumps({"extra": context.notes}))
+        config = {"values": context.config.model_dump(mode="json")}
+        file.with_suffix(".json").write_text(json.dumps({"extra": context.notes, "config": config}))
         return [str(each) for each in lint_file(file)]
 
     return lint
@@ -361,6 +366,69 @@ def test_a_load_below_idle_has_no_energy(measure):
     found = answers(rows, n=20, method="octopus", layer="back_to_back", quantity="energy_per_frame_gpu_board")
     assert len(found) == 5
     assert all(answer.startswith("unavailable: load-above-idle: the load drew") for answer in found)
+
+
+class Freezing(Machine):
+    """A board without a counter whose power stands still from a moment on."""
+
+    def read(self):
+        sample = super().read()
+        still = Watt.from_power(MilliWatt(250_000, BOARD))
+        return replace(sample, power=still) if self.seconds > 25 else sample
+
+
+def test_a_sensor_that_freezes_after_its_test_gives_no_energy(measure):
+    rows = measure(Freezing(has_counter=False, dither_ns=5_000_000))
+    gross = rows[rows.quantity.str.startswith("energy_per_frame")]
+    assert len(gross)
+    assert gross.value.isna().all()
+    assert gross.answer.str.contains("distinct-values: the power changed 0 times").any()
+
+
+def test_frames_that_come_late_at_a_fixed_rate_have_no_energy(measure, findings, monkeypatch):
+    machine = Machine()
+    slower = partial(real_paced, machine.frame(40, 150.0))
+    monkeypatch.setattr(power, "paced", lambda frame, *rest, **named: slower(*rest, **named))
+    rows = measure(machine)
+    where = {"n": 20, "layer": "paced", "method": "octopus"}
+    found = answers(rows, quantity="energy_per_frame_gpu_board", **where)
+    expected = "unavailable: frame-rate: 25 frames/s were made in the place of 30; 150 of 150 were late"
+    assert found == [expected] * 5
+    assert (values(rows, quantity="late_frames", **where) == 150).all()
+    assert findings(rows) == []
+
+
+def test_a_late_frame_that_is_caught_up_with_costs_nothing(measure, findings):
+    machine, calls = Machine(), iter(range(10**9))
+
+    def sometimes_late(name, count, frame):
+        late = machine.frame(40, 300.0)
+        return (lambda: late() if next(calls) % 20 == 0 else frame()) if name == "octopus" else frame
+
+    rows = measure(machine, sometimes_late)
+    where = {"n": 20, "layer": "paced", "method": "octopus"}
+    assert (values(rows, quantity="late_frames", **where) > 0.02 * 150).all()
+    assert len(values(rows, quantity="energy_per_frame_gpu_board", **where).dropna()) == 5
+    assert findings(rows) == []
+
+
+class OfTheMoment(Machine):
+    """A board with a counter and a power of the moment, and no mean of the driver's own."""
+
+    def read(self):
+        return replace(super().read(), averaged=None)
+
+    def facts(self):
+        return {"name": "nvml", "power": "nvmlDeviceGetPowerUsage", "integrated": "nvmlDeviceGetPowerUsage"}
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.03])
+def test_the_linter_accepts_a_board_without_an_averaged_power(measure, findings, factor):
+    rows = measure(OfTheMoment(counter_factor=factor))
+    paced = rows[(rows.layer == "paced") & (rows.method == "octopus")]
+    assert len(paced[paced.quantity == "energy_per_frame_gpu_board"].value.dropna()) == 5
+    assert not paced.quantity.str.contains("integral").any()
+    assert findings(rows) == []
 
 
 def test_a_slowdown_costs_the_round_and_the_power_cap_does_not(measure, context, monkeypatch):

@@ -17,7 +17,7 @@ from octopus.report.runs import Run
 if TYPE_CHECKING:
     import pandas as pd
 
-# From this share of a window's samples on, the power limit is said to hold the clock down.
+# From this share of a window's time on, the power limit is said to hold the clock down.
 CAPPED_FROM = 0.05
 
 
@@ -89,7 +89,10 @@ def _above_idle(run: Run, rows: pd.DataFrame, scope: str) -> Iterator[Number]:
 
 
 def _capped(run: Run, rows: pd.DataFrame) -> Iterator[Number]:
-    """Yield in which share of its windows each arm is held at the power limit, and which arms clearly are."""
+    """Yield for which share of the time each arm is held at the power limit, and which arms clearly are.
+
+    The share is of the time of a window with the settling before it and the tail behind it, by the violation counter.
+    """
     chosen = rows[(rows["quantity"] == "power_capped") & (rows["layer"] == "back_to_back")]
     if chosen.empty:
         return
@@ -100,7 +103,7 @@ def _capped(run: Run, rows: pd.DataFrame) -> Iterator[Number]:
             origin(run, str(chosen["dataset"].iloc[0])),
             f"n={n}, method={method}, quantity=power_capped",
         )
-        note = "share of a window's samples at the power limit, median of the windows"
+        note = "share of the time at the power limit, window with settling and tail, median of the windows"
         yield make_number(key, *where, "fraction", float(share), note=note)
     held: dict[str, list[str]] = {}
     for (method, n), share in shares.items():

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from octopus.measure import Case, CpuThrottle, GpuThrottle
+from octopus.power.energy import WindowEnergy
 from octopus.power.quantities import Channel, Joule, MilliWatt, Watt
 from octopus.power.source import Sample
 from octopus.power.trace import Trace
+from octopus.power.windows import Window
 from octopus.studies import power_watch
-from octopus.studies.power_rows import Span, trace_rows
+from octopus.studies.power_rows import BACK_TO_BACK, PACED, Level, Place, Span, Taken, arm_rows, trace_rows
 from octopus.studies.power_watch import Watch
 
 BOARD = Channel("simulated", 0)
@@ -57,6 +59,37 @@ def test_a_slow_sensor_is_stored_update_by_update():
     assert {row.n for row in rows if row.method == "octopus"} == {50}
     assert [row.block for row in rows if row.method == "octopus"] == [500, 600, 700, 800, 900]
     assert {row.method for row in rows} == {"octopus", "between"}
+
+
+@pytest.mark.parametrize(
+    ("layer", "watts", "known"),
+    [
+        (BACK_TO_BACK, 99.0, False),
+        (BACK_TO_BACK, 100.0, False),
+        (BACK_TO_BACK, 100.001, True),
+        (PACED, 98.9, False),
+        (PACED, 99.5, True),
+    ],
+)
+def test_a_load_that_draws_no_more_than_the_idle_device_has_no_energy(layer, watts, known):
+    window = Window(0, 5000 * MS, 100, 5000 * MS)
+    level = Level("unknown", (power_of(100.0), power_of(99.999_999_99)))
+    energy = WindowEnergy(window, None, power_of(watts).times(5000 * MS), 0.01)
+    rows = arm_rows(
+        Place(CASE, "octopus", layer, 0, "same", 0),
+        [(0, Taken(window, energy, ""))],
+        1,
+        BOARD.chip,
+        level,
+        "",
+    )
+    gross = next(row for row in rows if row.quantity.startswith("energy_per_frame"))
+    assert (gross.value is not None) is known
+    assert known or gross.answer.startswith("unavailable: load-above-idle: the load drew")
+
+
+def power_of(watts: float) -> Watt:
+    return Watt.from_power(MilliWatt(1000, BOARD)).scaled(watts)
 
 
 class Status:

@@ -17,6 +17,7 @@ from octopus.errors import (
     DeviceError,
     InputError,
     MeasureError,
+    MissingPackageError,
     OctopusError,
     OutOfMemoryError,
 )
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from octopus.crop import CropPlan, crop_resize
     from octopus.ragged import RaggedBatch
     from octopus.transforms import map_back
+    from octopus.tuner import tune
 
 __version__ = "0.1.0"
 __all__ = [
@@ -33,11 +35,14 @@ __all__ = [
     "DeviceError",
     "InputError",
     "MeasureError",
+    "MissingPackageError",
     "OctopusError",
     "OutOfMemoryError",
     "RaggedBatch",
     "crop_resize",
     "map_back",
+    "ops",
+    "tune",
 ]
 
 _LAZY = {
@@ -45,11 +50,14 @@ _LAZY = {
     "RaggedBatch": "octopus.ragged",
     "crop_resize": "octopus.crop",
     "map_back": "octopus.transforms",
+    "tune": "octopus.tuner",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import the library's parts when they are first used, so that `import octopus` stays quick."""
+    if name == "ops":
+        return import_module("octopus.ops")
     if name not in _LAZY:
         raise AttributeError(f"module 'octopus' has no attribute {name!r}")
     return getattr(import_module(_LAZY[name]), name)

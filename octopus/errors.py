@@ -15,6 +15,10 @@ class DeviceError(OctopusError, RuntimeError):
     """The device or backend that was asked for is not usable here."""
 
 
+class MissingPackageError(OctopusError, ImportError):
+    """An optional package is needed that can't be imported; the message says how to get it."""
+
+
 class OutOfMemoryError(OctopusError, MemoryError):
     """There is less free memory than the call needs; the message gives both amounts in bytes."""
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from octopus import raggedinterop
 from octopus.errors import InputError
+from octopus.interop import ArrayView, empty_like_family, view
+from octopus.raggedinterop import Jagged
+
+OFFSET_DTYPES = ("int32", "int64")  # of offsets in GPU memory, which are taken as they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,17 +24,29 @@ class RaggedBatch:
 
     Attributes
     ----------
-    values : ndarray, (T,)
-        All elements of all items, each item in C order.
-    offsets : ndarray, (N + 1,), int64
-        Item `i` is `values[offsets[i]:offsets[i + 1]]` (`indptr`, `cu_seqlens`).
-    shapes : ndarray, (N, D), int64
-        Shape of each item; all have the same number of dimensions.
+    values : array, (T,)
+        All elements of all items, each item in C order: a NumPy array, a torch tensor, or any other C-contiguous array
+        that Octopus takes, in host or GPU memory. Kept as given, never copied.
+    offsets : array, (N + 1,)
+        Item `i` is `values[offsets[i]:offsets[i + 1]]` (`indptr`, `cu_seqlens`). On the host they become int64 of NumPy.
+        In GPU memory (int32 or int64) they are kept as given; nothing waits for the GPU, so that what only their values
+        can tell is not checked.
+    shapes : ndarray, (N, D), int64, or None
+        Shape of each item, on the host; all have the same number of dimensions. None: the items are sequences, as
+        long as the offsets say.
+    jagged : Jagged or None
+        What `to_torch` needs of the nested tensor that the batch was made from; set by `from_torch`.
+    dtype : numpy.dtype
+        Type of the elements.
+    device : {"cpu", "cuda"}
+        Where the values are.
+    size : int
+        T, the number of elements.
 
     Raises
     ------
     InputError
-        If the three don't fit each other; the message names the first item that is wrong.
+        If the parts don't fit each other; the message names the first item that is wrong.
 
     Examples
     --------
@@ -36,66 +56,247 @@ class RaggedBatch:
     (2, (4, 1), [0, 6, 10])
     """
 
-    values: np.ndarray
-    offsets: np.ndarray
-    shapes: np.ndarray
+    values: Any
+    offsets: Any
+    shapes: np.ndarray | None = None
+    jagged: Jagged | None = field(default=None, repr=False, kw_only=True)
+    dtype: np.dtype = field(init=False, repr=False)
+    device: str = field(init=False, repr=False)
+    size: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "offsets", _integers(self.offsets, "offsets", 1))
-        object.__setattr__(self, "shapes", _integers(self.shapes, "shapes", 2))
-        _check(self.values, self.offsets, self.shapes)
+        values = _flat(self.values)
+        offsets = _offsets(self.offsets, values)
+        shapes = None if self.shapes is None else _integers(self.shapes, "shapes", 2)
+        _set(self, offsets=offsets, shapes=shapes, **_facts(values))
+        if shapes is not None:
+            _check_shapes(len(self), shapes)
+        if self.offsets_on_host:
+            _check_offsets(self.size, offsets, shapes)
 
     @classmethod
-    def from_list(cls, items: Sequence[np.ndarray]) -> RaggedBatch:
-        """Copy arrays of one dtype and one number of dimensions into a batch.
+    def from_list(cls, items: Sequence[Any]) -> RaggedBatch:
+        """Copy NumPy arrays, or torch tensors of one device, into a batch.
 
         Raises
         ------
         InputError
-            For no items (the dtype would be unknown: use `from_arrays`), or items of different dtype or dimensions.
+            For no items (the dtype would be unknown: use `from_arrays`), or items of different dtype, dimensions,
+            library or device.
         """
-        arrays = [np.asarray(item) for item in items]
-        if not arrays:
-            raise InputError("an empty list has no dtype; use RaggedBatch.from_arrays(values, shapes)")
-        kinds = {(array.dtype.name, array.ndim) for array in arrays}
-        if len(kinds) > 1:
-            raise InputError(f"items must share dtype and dimensions, found {sorted(kinds)}")
-        shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), -1)
-        return cls.from_arrays(np.concatenate([array.ravel() for array in arrays]), shapes)
+        values, shapes = raggedinterop.joined(items)
+        return cls.from_arrays(values, shapes)
 
     @classmethod
-    def from_arrays(cls, values: np.ndarray, shapes: np.ndarray) -> RaggedBatch:
-        """Wrap a flat array, without a copy; the offsets follow from the shapes."""
+    def from_arrays(cls, values: Any, shapes: Any) -> RaggedBatch:
+        """Wrap a flat array, without a copy; the offsets follow from the shapes (N, D)."""
         shapes = _integers(shapes, "shapes", 2)
         offsets = np.zeros(len(shapes) + 1, np.int64)
         np.cumsum(shapes.prod(axis=1), out=offsets[1:])
         return cls(values, offsets, shapes)
 
-    def __len__(self) -> int:
-        return len(self.shapes)
+    @classmethod
+    def from_offsets(cls, values: Any, offsets: Any) -> RaggedBatch:
+        """Wrap sequences that lie one after the other, without a copy; offsets (N + 1,) on the host or the GPU."""
+        return cls(values, offsets)
 
-    def __getitem__(self, index: int) -> np.ndarray:
-        """A view of one item; writing to it writes to the batch."""
+    @classmethod
+    def from_torch(cls, nested: Any) -> RaggedBatch:
+        """Wrap a nested tensor of torch with the jagged layout, (N, j) or (N, j, ...), on the CPU or a GPU.
+
+        The values are shared where they are contiguous. The offsets stay on their device, and nothing waits for it.
+        Items have the shape (j, ...). No gradient passes through a batch.
+
+        Raises
+        ------
+        InputError
+            For anything else: the strided layout, holes between the items, another ragged side than the first.
+        MissingPackageError
+            If torch is not installed.
+        """
+        values, offsets, jagged = raggedinterop.from_torch(nested)
+        return cls(values, offsets, jagged=jagged)
+
+    @classmethod
+    def from_arrow(cls, array: Any) -> RaggedBatch:
+        """Wrap a list array of Arrow: list, large list or fixed-size list of integers or floats, without nulls.
+
+        The values are shared; several chunks are joined, which copies them. Also takes what offers Arrow's C
+        interface (`__arrow_c_array__`, `__arrow_c_stream__`).
+
+        Raises
+        ------
+        InputError
+            For another type, or nulls.
+        MissingPackageError
+            If pyarrow is not installed.
+        """
+        return cls(*raggedinterop.from_arrow(array))
+
+    def like(self, values: Any) -> RaggedBatch:
+        """A batch of items of the same shapes with other values (T,), of any dtype.
+
+        Raises
+        ------
+        InputError
+            If their number differs, they are not flat, or they are on the host where the offsets are not.
+        """
+        found = _flat(values)
+        if found.shape[0] != self.size:
+            raise InputError(f"values must be {self.size} like those of the batch, found {found.shape[0]}")
+        if not self.offsets_on_host:
+            _check_sides(found, view(self.offsets, "offsets"))
+        other = copy(self)
+        _set(other, values=values, **_facts(found))
+        return other
+
+    def __len__(self) -> int:
+        return self.offsets.shape[0] - 1
+
+    def __getitem__(self, index: int) -> Any:
+        """A view of one item, of the same library as the values; writing to it writes to the batch.
+
+        Raises
+        ------
+        IndexError
+            If there is no such item.
+        InputError
+            If the offsets are in GPU memory; see `offsets_to_host`.
+        """
         if not -len(self) <= index < len(self):
             raise IndexError(f"item {index} of a batch of {len(self)}")
+        offsets = self._host_offsets("an item")
         index = range(len(self))[index]
-        start, stop = self.offsets[index], self.offsets[index + 1]
-        return self.values[start:stop].reshape(tuple(self.shapes[index]))
+        start, stop = int(offsets[index]), int(offsets[index + 1])
+        if self.shapes is None:
+            shape = ((stop - start) // math.prod(self.inner), *self.inner)
+        else:
+            shape = tuple(self.shapes[index].tolist())
+        return raggedinterop.part(self.values, start, stop, shape)
 
-    def __iter__(self) -> Iterator[np.ndarray]:
+    def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
 
     @property
-    def dtype(self) -> np.dtype:
-        """Type of the elements."""
-        return self.values.dtype
+    def offsets_on_host(self) -> bool:
+        """Whether the offsets are a NumPy array; else they are in GPU memory."""
+        return isinstance(self.offsets, np.ndarray)
 
-    def to_list(self) -> list[np.ndarray]:
+    @property
+    def inner(self) -> tuple[int, ...]:
+        """Sides of every item after its first, of a batch without `shapes`: () but for some from torch."""
+        return () if self.jagged is None else self.jagged.shape[1:]
+
+    def offsets_to_host(self) -> RaggedBatch:
+        """The same batch with offsets in host memory, checked: copied from the GPU, which is waited for."""
+        if self.offsets_on_host:
+            return self
+        return RaggedBatch(
+            self.values, raggedinterop.host_copy(self.offsets), self.shapes, jagged=self.jagged
+        )
+
+    def to_list(self) -> list[Any]:
         """Views of all items."""
         return list(self)
 
+    def to_padded(self, fill: float = 0) -> Any:
+        """A copy of a batch on the host as one array, (N, longest side, ...), `fill` where an item has no element.
 
-def _integers(array: np.ndarray, name: str, dimensions: int) -> np.ndarray:
+        Raises
+        ------
+        InputError
+            If the values are in GPU memory, or the dtype can't hold `fill`.
+        """
+        if self.device != "cpu":
+            raise InputError(
+                "to_padded needs values in host memory; on a GPU use to_torch().to_padded_tensor(fill)"
+            )
+        own = view(self.values, "values")
+        sides = self._sides()
+        longest = sides.max(axis=0, initial=0).tolist()
+        result = empty_like_family(own, (len(self), *longest), self.dtype)
+        array = view(result, "result").numpy()
+        array[...] = _held(fill, self.dtype)
+        inside = np.ones((len(self), *[1] * len(longest)), bool)
+        for axis, longest_side in enumerate(longest, start=1):
+            places = np.arange(longest_side).reshape([-1 if a == axis else 1 for a in range(array.ndim)])
+            inside = inside & (places < sides[:, axis - 1].reshape([-1] + [1] * len(longest)))
+        array[inside] = own.numpy()  # both in C order, item by item
+        return result
+
+    def to_torch(self) -> Any:
+        """A nested tensor of torch with the jagged layout that shares the values, (N, j) or (N, j, ...).
+
+        Of a batch from `from_torch` it has the very offsets of that tensor, so that torch can combine the two. Other
+        offsets on the host are copied to the values' GPU.
+
+        Raises
+        ------
+        InputError
+            If items differ in another side than their first.
+        MissingPackageError
+            If torch is not installed.
+        """
+        return raggedinterop.to_torch(self.values, self.offsets, self.shapes, self.jagged)
+
+    def to_arrow(self, large: bool = False) -> Any:
+        """A list array of Arrow that shares the values of a batch of sequences on the host.
+
+        Parameters
+        ----------
+        large : bool
+            Make a large list, with 64-bit offsets, which more than 2^31 - 1 elements need.
+
+        Raises
+        ------
+        InputError
+            If the values are in GPU memory or neither integers nor floats, items have more than one dimension, or
+            there are too many elements.
+        MissingPackageError
+            If pyarrow is not installed.
+        """
+        sequences = self.inner == () if self.shapes is None else self.shapes.shape[1] == 1
+        if not sequences:
+            raise InputError("to_arrow needs items of one dimension: a list in Arrow has no shape")
+        return raggedinterop.to_arrow(self.values, self._host_offsets("to_arrow"), large)
+
+    def _host_offsets(self, what: str) -> np.ndarray:
+        if not self.offsets_on_host:
+            raise InputError(
+                f"{what} needs the offsets on the host, they are in GPU memory; use offsets_to_host()"
+            )
+        return self.offsets
+
+    def _sides(self) -> np.ndarray:
+        """Shapes of the items (N, D), also where the batch has only offsets."""
+        if self.shapes is not None:
+            return self.shapes
+        lengths = np.diff(self._host_offsets("to_padded")) // math.prod(self.inner)
+        return np.column_stack([lengths, *[np.full(len(self), side) for side in self.inner]])
+
+
+def _set(batch: RaggedBatch, **attributes: Any) -> None:
+    """Set attributes of a batch that is still being made."""
+    for name, value in attributes.items():
+        object.__setattr__(batch, name, value)
+
+
+def _facts(values: ArrayView) -> dict[str, Any]:
+    return {"dtype": values.dtype, "device": values.device, "size": values.shape[0]}
+
+
+def _flat(values: Any) -> ArrayView:
+    found = view(values, "values")
+    if len(found.shape) != 1 or not found.contiguous:
+        raise InputError(
+            f"values must be a flat, contiguous array, found {found.shape} by {found.strides} bytes"
+        )
+    if found.dtype.kind not in "biufc" or not found.dtype.isnative:
+        raise InputError(f"values must be numbers in the machine's byte order, found {found.dtype}")
+    return found
+
+
+def _integers(array: Any, name: str, dimensions: int) -> np.ndarray:
     array = np.asarray(array)
     if array.ndim != dimensions or (array.size and not np.issubdtype(array.dtype, np.integer)):
         raise InputError(
@@ -104,20 +305,65 @@ def _integers(array: np.ndarray, name: str, dimensions: int) -> np.ndarray:
     return array.astype(np.int64, copy=False)
 
 
-def _check(values: np.ndarray, offsets: np.ndarray, shapes: np.ndarray) -> None:
-    if not isinstance(values, np.ndarray) or values.ndim != 1:
-        raise InputError(f"values must be a flat NumPy array, found {getattr(values, 'shape', type(values))}")
-    if len(offsets) != len(shapes) + 1:
-        raise InputError(f"{len(shapes)} shapes need {len(shapes) + 1} offsets, found {len(offsets)}")
+def _offsets(offsets: Any, values: ArrayView) -> Any:
+    """Offsets as NumPy's int64, or as given if they are in GPU memory."""
+    if isinstance(offsets, (list, tuple)):
+        offsets = np.asarray(offsets)
+    found = view(offsets, "offsets")
+    if found.device == "cpu":
+        array = _integers(found.numpy(), "offsets", 1)
+        if not array.size:
+            raise InputError("no offsets; a batch without items has the offsets [0]")
+        return array
+    if len(found.shape) != 1 or not found.contiguous or found.dtype.name not in OFFSET_DTYPES:
+        raise InputError(
+            "offsets in GPU memory must be a contiguous array of one dimension, int32 or int64, found "
+            f"{found.dtype} of shape {found.shape}"
+        )
+    if not found.shape[0]:
+        raise InputError("no offsets; a batch without items has the offsets [0]")
+    _check_sides(values, found)
+    return offsets
+
+
+def _check_sides(values: ArrayView, offsets: ArrayView) -> None:
+    if values.device == "cpu":
+        raise InputError("offsets in GPU memory need values in GPU memory, found values on the host")
+    if None not in (values.ordinal, offsets.ordinal) and values.ordinal != offsets.ordinal:
+        raise InputError(f"values are on GPU {values.ordinal}, offsets on GPU {offsets.ordinal}")
+
+
+def _check_shapes(count: int, shapes: np.ndarray) -> None:
+    if count != len(shapes):
+        raise InputError(f"{len(shapes)} shapes need {len(shapes) + 1} offsets, found {count + 1}")
     if (shapes < 0).any():
         raise InputError(f"item {int(np.argmax((shapes < 0).any(axis=1)))} has a negative side")
-    if offsets[0] != 0 or offsets[-1] != values.size:
+
+
+def _check_offsets(size: int, offsets: np.ndarray, shapes: np.ndarray | None) -> None:
+    if offsets[0] != 0 or offsets[-1] != size:
         raise InputError(
-            f"offsets run from {offsets[0]} to {offsets[-1]}; they must run from 0 to the {values.size} values"
+            f"offsets run from {offsets[0]} to {offsets[-1]}; they must run from 0 to the {size} values"
         )
-    wrong = np.diff(offsets) != shapes.prod(axis=1)
-    if wrong.any():
-        item = int(np.argmax(wrong))
+    lengths = np.diff(offsets)
+    wrong = lengths < 0 if shapes is None else lengths != shapes.prod(axis=1)
+    if not wrong.any():
+        return
+    item = int(np.argmax(wrong))
+    if shapes is None:
         raise InputError(
-            f"item {item} has shape {tuple(shapes[item].tolist())} but {offsets[item + 1] - offsets[item]} values"
+            f"offsets must not fall: item {item} runs from {offsets[item]} to {offsets[item + 1]}"
         )
+    raise InputError(f"item {item} has shape {tuple(shapes[item].tolist())} but {lengths[item]} values")
+
+
+def _held(fill: float, dtype: np.dtype) -> np.ndarray:
+    """The fill value in the batch's dtype."""
+    try:
+        held = np.asarray(fill).astype(dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{dtype} can't hold the fill value {fill!r}") from error
+    exact = dtype.kind in "fc" or held == np.asarray(fill)
+    if not exact:
+        raise InputError(f"{dtype} can't hold the fill value {fill!r}")
+    return held

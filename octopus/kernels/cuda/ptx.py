@@ -53,6 +53,26 @@ def _reader(suffix: str) -> Callable:
     return load
 
 
+def _quad_reader(suffix: str, letter: str, kind, element) -> Callable:
+    """`load(source, index)`: four neighbouring 32-bit elements at once; the address is a multiple of 16."""
+
+    @intrinsic
+    def load(typing_context, source, index):
+        def generate(context, builder, signature, args):
+            address = _element(context, builder, signature, args)
+            text = f"ld.global.nc.L1::no_allocate.v4.{suffix} {{$0, $1, $2, $3}}, [$4];"
+            constraints = ",".join([f"={letter}"] * 4 + ["l"])
+            found = builder.call(
+                _assembly(ir.LiteralStructType([kind] * 4), [address], text, constraints), [address]
+            )
+            parts = [builder.extract_value(found, i) for i in range(4)]
+            return context.make_tuple(builder, signature.return_type, parts)
+
+        return types.UniTuple(element, 4)(source, index), generate
+
+    return load
+
+
 @intrinsic
 def _prefetch(typing_context, frame, index):
     def generate(context, builder, signature, args):
@@ -143,15 +163,17 @@ def _float16_text(count: int, pairs: bool) -> str:
 
 def _uint8_text(count: int, saturate: bool) -> str:
     """Rounded to integers by one addition each; `prmt` puts the four low bytes into one word."""
-    lines = [".reg .f32 v; .reg .b32 a, b, c, d;"]
-    for register, name in zip(_registers(count), "abcd", strict=False):
-        clamp = f"max.f32 v, {register}, 0f00000000; min.f32 v, v, 0f437F0000;" if saturate else ""
-        lines.append(f"{clamp} add.f32 v, {'v' if saturate else register}, {ROUND}; mov.b32 {name}, v;")
-    if count == 1:
-        lines.append("st.global.cs.u8 [$0], a;")
-    else:
-        lines.append("prmt.b32 a, a, b, 0x0040; prmt.b32 c, c, d, 0x0040; prmt.b32 a, a, c, 0x5410;")
-        lines.append("st.global.cs.b32 [$0], a;")
+    lines = [".reg .f32 v; .reg .b32 a, b, c, d, w0, w1, w2, w3;"]
+    for word in range(-(-count // 4)):
+        for register, name in zip(_registers(min(count, 4), 4 * word + 1), "abcd", strict=False):
+            clamp = f"max.f32 v, {register}, 0f00000000; min.f32 v, v, 0f437F0000;" if saturate else ""
+            lines.append(f"{clamp} add.f32 v, {'v' if saturate else register}, {ROUND}; mov.b32 {name}, v;")
+        if count > 1:
+            lines.append(
+                f"prmt.b32 a, a, b, 0x0040; prmt.b32 c, c, d, 0x0040; prmt.b32 w{word}, a, c, 0x5410;"
+            )
+    stores = {1: "u8 [$0], a", 4: "b32 [$0], w0", 16: "v4.b32 [$0], {w0, w1, w2, w3}"}
+    lines.append(f"st.global.cs.{stores[count]};")
     return "{" + " ".join(lines) + "}"
 
 
@@ -162,8 +184,8 @@ def streaming_store(dtype: str, count: int, saturate: bool, pairs: bool) -> Call
     ----------
     dtype : {"float32", "float16", "uint8"}
         Of `out`.
-    count : {1, 2, 4}
-        1 or 4 for uint8. The address must be a multiple of the size of all of them.
+    count : {1, 2, 4, 16}
+        1, 4 or 16 for uint8, up to 4 for the others. The address must be a multiple of the size of all of them.
     saturate : bool
         uint8: whether values may lie outside 0 to 255.
     pairs : bool
@@ -189,6 +211,14 @@ def _simulated_store(dtype: str, count: int) -> Callable:
 
 
 if SIMULATED:
+
+    def load_floats(source, index):
+        """Four float32 from `index` on, whose address is a multiple of 16, past the L1."""
+        return tuple(source[index : index + 4])
+
+    def load_words(source, index):
+        """Sixteen bytes from `index` on, which is a multiple of 16, as four uint32, past the L1."""
+        return tuple(source[index : index + 16].view(np.uint32))
 
     def load_pixel(frame, index):
         """Element `index` of the frame, as uint32."""
@@ -217,6 +247,8 @@ if SIMULATED:
 else:
     PIXEL_LOADS = {"uint8": _reader("u8"), "uint16": _reader("u16")}
     load_word = _reader("u32")
+    load_floats = _quad_reader("f32", "f", ir.FloatType(), types.float32)
+    load_words = _quad_reader("u32", "r", ir.IntType(32), types.uint32)
     prefetch, funnel = _prefetch, _funnel
     byte0, byte1, byte2, byte3 = (_byte_reader(position) for position in range(4))
 

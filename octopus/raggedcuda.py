@@ -1,0 +1,97 @@
+"""Operations on ragged batches on a CUDA device: what is uploaded, which kernel, and its launch."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
+from octopus.kernels.cuda.raggedtiles import Shape, shape_for
+
+ALIGNMENT = 16
+GRID_LIMIT = 2**31 - 1
+ARGUMENTS = "QQqQiQQQQQQq"
+POINTERS = ("offsets", "first", "second", "widths", "heights", "owner", "starts")
+
+
+class CudaRagged:
+    """Launches one operation on batches of one layout.
+
+    Parameters
+    ----------
+    operation, strategy : str
+    dtype, out_dtype, offset_dtype : str
+    total, items : int
+        Elements and items.
+    aligned : bool
+        Whether source and result lie at multiples of 16 bytes.
+    blocks, threshold : int
+        Of `block_metadata`.
+    shape : Shape, optional
+        Instead of the one that `raggedtiles.shape_for` chooses.
+    """
+
+    def __init__(
+        self, operation: str, strategy: str, dtype: str, out_dtype: str, offset_dtype: str, total: int, items: int,
+        *, aligned: bool = True, blocks: int = 0, threshold: int = 0, shape: Shape | None = None,
+    ) -> None:  # fmt: skip
+        from octopus.backends.cuda.device import compute_capability, current
+
+        processors = current().properties.multiprocessor_count
+        self.shape = shape or shape_for(operation, strategy, dtype, total, items, processors, aligned)
+        self._blocks = blocks if strategy == "block_metadata" else self.shape.blocks(total)
+        self._numbers = total, items, threshold
+        kernel = _kernel(
+            operation, strategy, dtype, out_dtype, offset_dtype, self.shape, compute_capability()
+        )
+        self._function = function_of(kernel)
+        self._arguments = ArgumentBlock(ARGUMENTS)
+        self._write = self._arguments.writer(0, len(ARGUMENTS))
+
+    def launch(self, source: int, out: int, pointers: dict[str, int], stream: Any) -> None:
+        """Queue the kernel; addresses are in device memory, those that its kind doesn't read may be missing."""
+        total, items, threshold = self._numbers
+        offsets, *others = (pointers.get(name, 0) for name in POINTERS)
+        self._write(source, out, total, offsets, items, *others, threshold)
+        submit(self._function, (self._blocks, 1, 1, self.shape.threads, 1, 1), stream, self._arguments)
+
+
+class Upload:
+    """Host arrays in one block of device memory, brought there by one copy."""
+
+    def __init__(self, arrays: dict[str, np.ndarray], stream: Any) -> None:
+        from octopus.backends.cuda.memory import DeviceArray
+
+        starts, end = {}, 0
+        for name, array in arrays.items():
+            starts[name] = end
+            end += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+        staged = np.empty(end, np.uint8)
+        for name, array in arrays.items():
+            staged[starts[name] : starts[name] + array.nbytes] = np.ascontiguousarray(array).view(np.uint8)
+        self.memory = DeviceArray((end,), np.uint8, stream=stream).copy_from_host(staged, stream)
+        self.pointers = {name: self.memory.pointer + start for name, start in starts.items()}
+
+
+@cache
+def _kernel(
+    operation: str,
+    strategy: str,
+    dtype: str,
+    out_dtype: str,
+    offset_dtype: str,
+    shape: Shape,
+    capability: tuple,
+) -> Any:
+    from octopus.backends.cuda import compile
+
+    def build() -> tuple:
+        from octopus.kernels.cuda import ragged
+
+        kind = ragged.Kind(operation, strategy, dtype, out_dtype, offset_dtype, *shape)
+        return ragged.build(kind), ragged.argument_types(kind)
+
+    parts = (operation, strategy, dtype, out_dtype, offset_dtype, *map(str, shape))
+    return compile.load("ragged-" + "-".join(parts), build)

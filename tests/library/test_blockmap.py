@@ -1,0 +1,80 @@
+"""Block maps: what each strategy stores."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from octopus import InputError, blockmap
+
+LENGTHS = st.lists(st.integers(0, 50), max_size=30)
+
+
+def offsets_of(lengths):
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+@given(LENGTHS, st.integers(1, 20))
+def test_the_blocks_cover_every_element_once_and_none_spans_two_items(lengths, threshold):
+    offsets = offsets_of(lengths)
+    owner, starts = blockmap.block_records(offsets, threshold)
+    stops = np.minimum(starts + threshold, offsets[owner + 1])
+    covered = np.concatenate([np.arange(a, b) for a, b in zip(starts, stops, strict=True)] or [[]])
+    assert np.array_equal(covered, np.arange(offsets[-1]))
+    assert (starts >= offsets[owner]).all() and (stops > starts).all()
+
+
+@given(LENGTHS)
+def test_the_table_names_the_owner_of_every_element(lengths):
+    expected = [item for item, length in enumerate(lengths) for _ in range(length)]
+    assert blockmap.lookup_table(offsets_of(lengths)).tolist() == expected
+
+
+def test_small_items_take_one_block_each_and_large_ones_are_split():
+    found = blockmap.build("block_metadata", offsets_of([3, 65_536, 65_537, 0, 1]), threshold=65_536)
+    assert found.owner.tolist() == [0, 1, 2, 2, 4]
+    assert found.blocks == 5 and found.nbytes == 6 * 4 + 5 * 12
+
+
+def test_searches_store_the_offsets_alone():
+    offsets = offsets_of([3, 4])
+    for strategy in ("thread_search", "block_search"):
+        found = blockmap.build(strategy, offsets)
+        assert found.arrays.keys() == {"offsets"} and found.offsets.dtype == np.int32
+
+
+def test_offsets_beyond_int32_stay_int64():
+    offsets = np.array([0, 2**31, 2**31 + 5])
+    found = blockmap.build("block_search", offsets)
+    assert found.offsets.dtype == np.int64 and found.offsets[-1] == 2**31 + 5
+    assert blockmap.build("block_metadata", offsets, threshold=2**30).starts.tolist() == [0, 2**30, 2**31]
+
+
+def test_a_million_items_take_less_than_50_ms():
+    offsets = offsets_of(np.random.default_rng(1).integers(1, 400, 1_000_000))
+    blockmap.build("block_metadata", offsets[:10])  # compiles
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        blockmap.build("block_metadata", offsets)
+        times.append(time.perf_counter() - started)
+    assert min(times) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: blockmap.build("magic", np.array([0, 1])), "no strategy 'magic'"),
+        (lambda: blockmap.build("block_metadata", np.array([0, 1]), threshold=0), "at least 1"),
+        (lambda: blockmap.build("lookup", np.array([0.0, 1.0])), "flat integer array"),
+        (lambda: blockmap.build("lookup", np.array([], int)), "N \\+ 1"),
+        (lambda: blockmap.block_records(np.array([0, 2**33]), 1), "raise threshold"),
+    ],
+)
+def test_bad_input_is_told(call, message):
+    with pytest.raises(InputError, match=message):
+        call()

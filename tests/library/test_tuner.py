@@ -1,0 +1,78 @@
+"""The tuner: its probes' lookups are live, its choice follows from its evidence and is kept per device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from octopus import InputError, RaggedBatch, ops, tuned, tuner
+from octopus.blockmap import DEFAULT_THRESHOLD, STRATEGIES
+from octopus.raggedplan import RaggedPlan
+from octopus.tuner import Evidence
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("OCTOPUS_CACHE_DIR", str(tmp_path))
+    tuned._stored.cache_clear()
+    yield
+    tuned._stored.cache_clear()
+
+
+def evidence(times, setup=0.0):
+    return tuple(Evidence("multiply", name, 0, setup, time) for name, time in times.items())
+
+
+def test_every_strategy_is_probed_and_the_choice_follows_from_the_evidence():
+    found = tuner.tune("cpu")
+    assert {row.strategy for row in found.evidence} == set(STRATEGIES)
+    for group, operation in tuner.PROBES.items():
+        rows = [row for row in found.evidence if row.operation == operation]
+        chosen = min(row.cost(1) for row in rows if row.strategy == found.choice[group])
+        assert chosen <= tuner.AS_GOOD * min(row.cost(1) for row in rows)
+    assert any("<- chosen" in line for line in found.lines())
+
+
+def test_the_fastest_wins_and_of_equals_the_one_that_needs_least():
+    times = {"lookup": 1.0, "thread_search": 3.0, "block_metadata": 1.5, "block_search": 2.0}
+    assert tuner._best(evidence(times), "multiply", 1).strategy == "lookup"
+    equal = dict.fromkeys(STRATEGIES, 1.0) | {"lookup": 0.99}
+    assert tuner._best(evidence(equal), "multiply", 1).strategy == "block_search"
+
+
+def test_what_must_be_built_counts_less_the_more_often_a_batch_is_used():
+    rows = (Evidence("multiply", "lookup", 0, 10.0, 1.0), Evidence("multiply", "block_search", 0, 0.0, 1.5))
+    assert tuner._best(rows, "multiply", 1).strategy == "block_search"
+    assert tuner._best(rows, "multiply", 100).strategy == "lookup"
+
+
+def test_a_probe_uses_the_item_of_every_element():
+    batch = tuner.probe_batch(20_000)
+    gains = np.linspace(0.5, 1.5, len(batch), dtype=np.float32)
+    right = batch.values * np.repeat(gains, np.diff(batch.offsets))
+    assert np.array_equal(ops.multiply(batch, gains, device="cpu").values, right)
+    assert len(set(map(tuple, batch.shapes.tolist()))) > len(batch) / 2
+
+
+def test_the_choice_is_kept_and_used_by_auto():
+    batch = RaggedBatch.from_offsets(np.ones(4, np.float32), [0, 4])
+    assert RaggedPlan("multiply", batch, device="cpu").strategy == "block_search"
+    tuned.keep("cpu", {"pointwise": "lookup", "stencil": "thread_search"}, 4096)
+    assert RaggedPlan("multiply", batch, device="cpu").strategy == "lookup"
+    assert tuned.strategy_for("cpu", "blur3x3") == "thread_search" and tuned.threshold_for("cpu") == 4096
+    tuned.forget("cpu")
+    assert RaggedPlan("multiply", batch, device="cpu").strategy == "block_search"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"pointwise": "magic", "threshold": -1}'])
+def test_a_damaged_file_is_no_choice(text):
+    tuned.keep("cpu", {}, 1)
+    next(tuned.cache.cache_dir().glob("tuned-*")).write_text(text)
+    tuned._stored.cache_clear()
+    assert tuned.strategy_for("cpu", "multiply") == "block_search"
+    assert tuned.threshold_for("cpu") == DEFAULT_THRESHOLD
+
+
+def test_a_batch_is_used_at_least_once():
+    with pytest.raises(InputError, match="at least once"):
+        tuner.tune("cpu", uses=0)

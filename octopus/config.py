@@ -142,6 +142,69 @@ class Power(_Section):
     )
 
 
+Operation = Literal["multiply", "normalize", "threshold", "gamma", "blur3x3", "blur5x5_sobel"]
+
+
+class ItemMapping(_Section):
+    """How a thread finds the item of its element: strategies, operations, items and sizes."""
+
+    distributions: list[Literal["tiny", "visdrone", "large"]] = Field(
+        ["tiny", "visdrone", "large"],
+        min_length=1,
+        description="spreads of image sizes: sides of 4 to 16, of the data set's boxes, of 100 to 512 pixels",
+    )
+    operations: list[Operation] = Field(
+        ["multiply", "normalize", "threshold", "gamma", "blur3x3", "blur5x5_sobel"],
+        min_length=1,
+        description="what is done to float32 elements",
+    )
+    items: Counts = Field([10_000, 50_000, 100_000, 500_000], min_length=1, description="items on a GPU")
+    items_cpu: Counts = Field([1_000, 10_000], min_length=1, description="items on a CPU")
+    uint8_items: Count = Field(10_000, description="items of the batches that are also measured with bytes")
+    uint8_operations: list[Operation] = Field(
+        ["multiply", "normalize", "blur3x3"], description="what is done to bytes"
+    )
+    elements_cpu: Count = Field(60_000_000, description="elements of the largest batch on a CPU")
+    operations_large_cpu: list[Operation] = Field(
+        ["multiply", "blur3x3"], description="what is done to a CPU's largest batches"
+    )
+    elements_cpu_all: Count = Field(6_000_000, description="elements up to which a CPU does every operation")
+    max_seconds: Seconds = Field(
+        2.0, description="seconds after which a comparison with its least number of blocks ends"
+    )
+
+
+class TotalCost(_Section):
+    """Setup, upload, kernel and download of one batch, and its reuse."""
+
+    mixes: list[Literal["flickr-500", "flickr-500-4k", "flickr-500-8k", "flickr-1000", "flickr-1000-8k"]] = (
+        Field(
+            ["flickr-500", "flickr-500-4k", "flickr-500-8k", "flickr-1000", "flickr-1000-8k"],
+            min_length=1,
+            description="published mixes of images",
+        )
+    )
+    kernels: list[Literal["light", "heavy"]] = Field(
+        ["light", "heavy"], min_length=1, description="3x3 mean, or 5x5 mean with Sobel's gradient"
+    )
+    ladder: bool = Field(True, description="whether the naive baselines are measured too")
+    max_seconds: Seconds = Field(
+        4.0, description="seconds after which a comparison with its least number of blocks ends"
+    )
+
+
+class Sequences(_Section):
+    """Ragged sequences and patches against padding, a lookup table and nested tensors."""
+
+    mixes: list[
+        Literal["nlp-1k", "nlp-10k", "nlp-extreme-1k", "vision-patches-500", "vision-extreme-500"]
+    ] = Field(
+        ["nlp-1k", "nlp-10k", "nlp-extreme-1k", "vision-patches-500", "vision-extreme-500"],
+        min_length=1,
+        description="published mixes of lengths",
+    )
+
+
 class Sentinel2(_Section):
     """Which part of the Sentinel-2 band is read."""
 
@@ -177,6 +240,9 @@ class Config(_Section):
     arena: Arena = Arena()
     parity: Parity = Parity()
     power: Power = Power()
+    mapping: ItemMapping = ItemMapping()
+    total_cost: TotalCost = TotalCost()
+    sequences: Sequences = Sequences()
     sentinel2: Sentinel2 = Sentinel2()
 
 

@@ -14,7 +14,7 @@ from octopus.errors import InputError
 if TYPE_CHECKING:
     from octopus.config import Config
 
-STUDIES = ("stage_timing", "distribution", "arena", "parity", "power")
+STUDIES = ("stage_timing", "distribution", "arena", "parity", "power", "mapping", "total_cost", "sequences")
 
 
 def run_study(study: str, *, config: Config, receipt: Path, out: Path) -> Path:

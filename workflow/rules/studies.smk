@@ -91,6 +91,60 @@ rule power:
         "octopus measure power {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
 
 
+rule mapping:
+    input:
+        rules.fetch_visdrone.output,
+    output:
+        multiext(f"{RESULTS}/mapping", rows=".csv", provenance=".json"),
+    log:
+        "logs/mapping.log",
+    conda:
+        "../envs/octopus.yaml"
+    threads: ALL_CORES
+    params:
+        **study("mapping"),
+    message:
+        "Study: how a thread finds the item of its element, on {MACHINE}"
+    shell:
+        "octopus measure mapping {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
+
+
+rule total_cost:
+    input:
+        rules.fetch_visdrone.output,
+    output:
+        multiext(f"{RESULTS}/total_cost", rows=".csv", provenance=".json"),
+    log:
+        "logs/total_cost.log",
+    conda:
+        "../envs/octopus.yaml"
+    threads: ALL_CORES
+    params:
+        **study("total_cost"),
+    message:
+        "Study: what a batch costs from setup to download, on {MACHINE}"
+    shell:
+        "octopus measure total_cost {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
+
+
+rule sequences:
+    input:
+        rules.fetch_visdrone.output,
+    output:
+        multiext(f"{RESULTS}/sequences", rows=".csv", provenance=".json"),
+    log:
+        "logs/sequences.log",
+    conda:
+        "../envs/octopus.yaml"
+    threads: ALL_CORES
+    params:
+        **study("sequences"),
+    message:
+        "Study: ragged sequences against padding, on {MACHINE}"
+    shell:
+        "octopus measure sequences {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
+
+
 rule measured:
     input:
         expand(f"{RESULTS}/{{study}}.{{part}}", study=STUDIES, part=["csv", "json"]),

@@ -1,0 +1,295 @@
+"""The strategies as contenders: one batch, one operation, and for each strategy its kernel on data that are in place.
+
+The batch may be too large to be drawn at random: its values repeat a random block, and answers are compared with the
+reference for a sample of items; all elements of the strategies' results are compared bit for bit with one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus import blockmap
+from octopus.backends.cuda import memory
+from octopus.kernels import ragged_reference
+from octopus.kernels.cuda.raggedtiles import Shape
+from octopus.measure import Method, check_answers
+from octopus.ragged import RaggedBatch
+from octopus.raggedplan import PARAMETERS, RaggedPlan
+
+BLOCK = 1 << 24  # elements of the random block that a large batch repeats
+SAMPLE = 40  # items whose answer is compared with the reference, beside the first and the last ones
+ENDS = 4
+LARGEST_COMPARED = 1 << 22  # elements of an item that is compared with the reference
+SCALAR = Shape(1, 1, 256)  # one element per thread, as published
+CHANGING = {"gamma": (0.5, 2.5), "threshold": (0.3, 0.7)}
+BYTES = 255.0
+
+
+class Arena:
+    """A batch on the side where it is processed, an operation, and room for the result.
+
+    Parameters
+    ----------
+    operation : str
+    shapes : ndarray, (N, 2) or (N, 1)
+        Of images, or of sequences.
+    dtype : {"float32", "uint8"}
+    device : {"cpu", "cuda"}
+    seed : int
+    """
+
+    def __init__(self, operation: str, shapes: NDArray[np.int64], dtype: str, device: str, seed: int) -> None:
+        self.operation, self.shapes, self.dtype, self.device = operation, shapes, np.dtype(dtype), device
+        self.offsets = np.zeros(len(shapes) + 1, np.int64)
+        np.cumsum(shapes.prod(axis=1), out=self.offsets[1:])
+        self.total, self.items = int(self.offsets[-1]), len(shapes)
+        random = np.random.default_rng(seed)
+        self._block = self._draw(random, min(self.total, BLOCK))
+        self.parameters = self._parameters(random)
+        self.out_dtype = np.dtype(np.float32 if operation == "normalize" else dtype)
+        self.values, self.out = self._place(), self._room()
+        self.batch = RaggedBatch(self.values, self.offsets, shapes)
+        self.given = [self._on_device(array) for array in self.parameters]
+
+    def _draw(self, random: np.random.Generator, count: int) -> NDArray:
+        if self.dtype == np.uint8:
+            return random.integers(0, 256, count, dtype=np.uint8)
+        return random.random(count, dtype=np.float32)
+
+    def _parameters(self, random: np.random.Generator) -> list[NDArray[np.float32]]:
+        low, high = CHANGING.get(self.operation, (0.5, 1.5))
+        scale = BYTES if self.operation == "threshold" and self.dtype == np.uint8 else 1.0
+        count = PARAMETERS[self.operation]
+        return [np.float32(scale * (low + (high - low) * random.random(self.items))) for _ in range(count)]
+
+    def _place(self) -> Any:
+        if self.device == "cpu":
+            return np.resize(self._block, self.total)
+        values = memory.DeviceArray((self.total,), self.dtype)
+        step = self._block.nbytes
+        if self.total:
+            first = values.head(len(self._block)).copy_from_host(self._block)
+        for start in range(step, values.nbytes, step):
+            memory.copy(values.pointer + start, first.pointer, min(step, values.nbytes - start))
+        return values
+
+    def _room(self) -> Any:
+        if self.device == "cpu":
+            return np.empty(self.total, self.out_dtype)
+        return memory.DeviceArray((self.total,), self.out_dtype)
+
+    def _on_device(self, array: NDArray) -> Any:
+        return array if self.device == "cpu" else memory.upload(array)
+
+    def poison(self) -> None:
+        """Overwrite the result, so that a method that writes nothing can't pass with an old one."""
+        if self.device == "cpu":
+            self.out.view(np.uint8).fill(0xA5)
+        else:
+            self.out.fill_bytes(0xA5)
+
+    def kernel(
+        self, strategy: str, threshold: int | None = None, scalar: bool = False
+    ) -> Callable[[], object]:
+        """The strategy's kernel alone; its map is built and in place."""
+        plan = RaggedPlan(
+            self.operation, self.batch, strategy=strategy, threshold=threshold, device=self.device
+        )
+        if self.device == "cpu":
+            return self._cpu_kernel(plan, scalar)
+        return self._cuda_kernel(plan, scalar)
+
+    def _cuda_kernel(self, plan: RaggedPlan, scalar: bool) -> Callable[[], object]:
+        from octopus.backends.cuda import stream_of
+        from octopus.raggedcuda import CudaRagged
+
+        assert plan.map is not None
+        engine = CudaRagged(
+            self.operation, plan.strategy, self.dtype.name, self.out_dtype.name, plan.map.offsets.dtype.name,
+            self.total, self.items, blocks=plan.map.blocks or 0, threshold=plan.map.threshold,
+            shape=SCALAR if scalar else None,
+        )  # fmt: skip
+        names = ("first", "second")
+        pointers = plan.pointers | {n: v.pointer for n, v in zip(names, self.given, strict=False)}
+        source, out, stream = self.values.pointer, self.out.pointer, stream_of(None)
+        # `plan` owns the memory that the pointers name.
+        return lambda plan=plan: engine.launch(source, out, pointers, stream)
+
+    def _cpu_kernel(self, plan: RaggedPlan, scalar: bool) -> Callable[[], object]:
+        if not scalar:
+            return lambda: plan.run(self.batch, *self.given, out=self.out)
+        from octopus.kernels.cpu import ragged
+
+        zeros = np.zeros(self.items, np.float32)
+        first, second = [*self.given, zeros, zeros][:2]
+        heights, widths = np.ascontiguousarray(np.resize(self.shapes, (self.items, 2)).T.astype(np.int32))
+        assert plan.map is not None
+        code = ragged.OPERATIONS.index(self.operation)
+        arguments = code, self.values, self.out, plan.map.offsets, first, second, widths, heights, 1
+        return lambda: ragged.thread_search(*arguments)
+
+    def copy_bound(self) -> Callable[[], object]:
+        """Read and write as many bytes as the operation does, by the fastest copy of this machine."""
+        if self.device == "cuda":
+            from octopus.backends.cuda import stream_of
+
+            half = (self.values.nbytes + self.out.nbytes) // 2
+            source, out, stream = self.values.pointer, self.out.pointer, stream_of(None)
+            return lambda: memory.copy(out, source, min(half, self.out.nbytes), stream)
+        from octopus.kernels.cpu import probes
+
+        words = min(self.values.nbytes, self.out.nbytes) // 4
+        source = self.values.view(np.uint8)[: 4 * words].view(np.float32)
+        out = self.out.view(np.uint8)[: 4 * words].view(np.float32)
+        return lambda: probes.copy(source, out)
+
+    # Answers
+
+    @cached_property
+    def _sampled(self) -> NDArray[np.int64]:
+        """Items whose answers are compared with the reference."""
+        random = np.random.RandomState(1)
+        some = random.randint(0, self.items, SAMPLE)
+        chosen = np.unique(
+            [*range(min(ENDS, self.items)), *range(max(self.items - ENDS, 0), self.items), *some]
+        )
+        lengths = np.diff(self.offsets)
+        return chosen[lengths[chosen] <= LARGEST_COMPARED]
+
+    @cached_property
+    def expected(self) -> NDArray:
+        """What the sampled items should be, one after the other, in the result's dtype."""
+        return np.concatenate([self._expected_item(int(item)) for item in self._sampled])
+
+    def _expected_item(self, item: int) -> NDArray:
+        start, stop = self.offsets[item : item + 2]
+        values = self._block[np.arange(start, stop) % len(self._block)].reshape(self.shapes[item])
+        given = [float(array[item]) for array in self.parameters]
+        result = ragged_reference.apply(self.operation, values, *given).ravel()
+        if self.out_dtype == np.uint8:
+            return np.rint(result).clip(0, BYTES).astype(np.uint8)
+        return result.astype(np.float32)
+
+    def result(self) -> NDArray:
+        """The sampled items of the last result, on the host."""
+        return np.concatenate([self._found_item(int(item)) for item in self._sampled])
+
+    def _found_item(self, item: int) -> NDArray:
+        start, stop = (int(edge) for edge in self.offsets[item : item + 2])
+        if self.device == "cpu":
+            return self.out[start:stop].copy()
+        found = np.empty(stop - start, self.out_dtype)
+        pointer = self.out.pointer + start * self.out_dtype.itemsize
+        return memory.DeviceArray(found.shape, found.dtype, buffer=self.out, pointer=pointer).copy_to_host(
+            found
+        )
+
+    def check(self, run: Callable[[], object], kept: Any) -> tuple[str, Any]:
+        """The answer of a method, compared with the reference and with the whole result of the one before.
+
+        Parameters
+        ----------
+        run : callable
+        kept : array or None
+            Another method's result; None for the first.
+
+        Returns
+        -------
+        str
+            As in the column `answer`.
+        array or None
+            A right result, to compare the next method's with.
+        """
+        self.poison()
+        method = Method("method", run, self.result, self.tolerance)
+        answer = check_answers([method], self.expected)["method"]
+        if answer != "same":
+            return answer, kept
+        if kept is None:
+            return answer, self.keep()
+        return (answer if self.same_as(kept) else "different: not the bits of the other strategies"), kept
+
+    @property
+    def tolerance(self) -> float:
+        """Largest accepted difference: that of single precision.
+
+        Bytes are rounded once more behind a product or a power in float32, where a tie may fall to the other level.
+        """
+        if self.out_dtype == np.uint8:
+            return 1.0 if self.operation in ("gamma", "multiply") else 0.0
+        return 1e-3 if self.dtype == np.uint8 else 1e-5
+
+    def keep(self) -> Any:
+        """A copy of the whole result."""
+        if self.device == "cpu":
+            return self.out.copy()
+        held = memory.DeviceArray((self.total,), self.out_dtype)
+        memory.copy(held.pointer, self.out.pointer, self.out.nbytes)
+        return held
+
+    def same_as(self, kept: Any) -> bool:
+        """Whether the whole result has the bits of an earlier one."""
+        if self.device == "cpu":
+            return bool(np.array_equal(self.out.view(np.uint8), kept.view(np.uint8)))
+        return same_bits(self.out, kept)
+
+
+def same_bits(left: Any, right: Any) -> bool:
+    """Whether two device arrays have the same bytes."""
+    from cuda.core import LaunchConfig, launch
+
+    from octopus.backends.cuda import compile, stream_of
+    from octopus.kernels.cuda.ragged_probes import signature
+
+    words, flag = left.nbytes // 4, memory.upload(np.zeros(1, np.int32))
+    kernel = compile.load("ragged-probe-differ", lambda: signature("differ"))
+    config = LaunchConfig(grid=4096, block=256)
+    launch(stream_of(None), config, kernel, left.pointer, right.pointer, np.int64(words), flag.pointer)
+    rest = left.nbytes - 4 * words
+    tails = [
+        memory.DeviceArray((rest,), np.uint8, buffer=array, pointer=array.pointer + 4 * words).copy_to_host()
+        for array in (left, right)
+    ]
+    return not flag.copy_to_host()[0] and bool(np.array_equal(*tails))
+
+
+def table_on_device(offsets: Any, items: int, total: int, owner: Any) -> Callable[[], object]:
+    """A launch that fills the lookup table from offsets in device memory."""
+    from cuda.core import LaunchConfig, launch
+
+    from octopus.backends.cuda import compile, stream_of
+    from octopus.kernels.cuda.ragged_probes import TABLE_PART, THREADS, signature
+
+    dtype = offsets.dtype.name
+    kernel = compile.load(f"ragged-probe-table-{dtype}", lambda: signature("table", dtype))
+    config, stream = LaunchConfig(grid=max(-(-total // TABLE_PART), 1), block=THREADS), stream_of(None)
+    return lambda: launch(
+        stream, config, kernel, offsets.pointer, np.int32(items), np.int64(total), owner.pointer
+    )
+
+
+def published_table(offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The lookup table as published: filled item by item on the host."""
+    owner = np.empty(int(offsets[-1]), np.int32)
+    for item in range(len(offsets) - 1):
+        owner[offsets[item] : offsets[item + 1]] = item
+    return owner
+
+
+def build_of(method: str, offsets: NDArray[np.int64]) -> Callable[[], Any]:
+    """How a method's map is made on the host, by the method's name in the rows."""
+    thresholds = {
+        "block-metadata": blockmap.PUBLISHED_THRESHOLD,
+        "block-metadata-tuned": blockmap.DEFAULT_THRESHOLD,
+    }
+    if method == "lookup-published":
+        return lambda: blockmap.BlockMap("lookup", blockmap.narrowed(offsets), published_table(offsets))
+    if method in thresholds:
+        return lambda: blockmap.build("block_metadata", offsets, threshold=thresholds[method])
+    strategy = {"octopus": "block_search", "thread-search": "thread_search"}.get(method, "lookup")
+    return lambda: blockmap.build(strategy, offsets)

@@ -1,0 +1,153 @@
+"""Study `mapping`: how does a thread find the item of its element, and what does each way cost?
+
+Strategies against each other on images of three spreads of size, for operations that wait for memory and operations
+that compute, with the kernels alone (cold L2 on a GPU), what must be built and uploaded for them, and their memory. All
+elements of all strategies' results are compared bit for bit, a sample of items with the float64 reference.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus import blockmap
+from octopus.backends import cpu
+from octopus.backends.cuda import memory
+from octopus.data.ragged import mapping_shapes
+from octopus.kernels.cuda.raggedtiles import BOUND_BY_MEMORY
+from octopus.measure import Budget, Case, Method, Row, again, run_paired, unavailable
+from octopus.peers.mapping import Arena
+from octopus.studies.context import Context
+from octopus.studies.machine_limits import bandwidth
+from octopus.studies.mapping_maps import map_rows
+from octopus.studies.mapping_tuner import tuner_rows
+
+log = logging.getLogger(__name__)
+
+STUDY = "mapping"
+REAL = "visdrone"
+POINTWISE = (*BOUND_BY_MEMORY, "gamma")
+# method -> strategy, threshold, one element per thread
+METHODS: dict[str, tuple[str, int | None, bool]] = {
+    "octopus": ("block_search", None, False),
+    "thread-search": ("thread_search", None, False),
+    "thread-search-scalar": ("thread_search", None, True),
+    "lookup": ("lookup", None, False),
+    "lookup-scalar": ("lookup", None, True),
+    "block-metadata": ("block_metadata", blockmap.PUBLISHED_THRESHOLD, False),
+    "block-metadata-tuned": ("block_metadata", blockmap.DEFAULT_THRESHOLD, False),
+}
+GPU_ONLY = ("lookup-scalar",)  # on a CPU every way reads its owners one by one
+COPY = "copy-bound"
+SHARE_OF_FREE = 0.6  # of the free memory that one case may take
+
+
+def rows(context: Context) -> list[Row]:
+    """All rows of the study; progress goes to the log."""
+    found = bandwidth(context)
+    settings = context.config.mapping
+    for distribution in settings.distributions:
+        for count in _counts(context):
+            found += _batch(context, distribution, count)
+    found += tuner_rows(context, found)
+    return found
+
+
+def _counts(context: Context) -> list[int]:
+    settings = context.config.mapping
+    return settings.items if context.device == "cuda" else settings.items_cpu
+
+
+def _batch(context: Context, distribution: str, count: int) -> list[Row]:
+    shapes = mapping_shapes(distribution, count, context.workload.pool, context.seed)
+    dataset = context.workload.dataset if distribution == REAL else "synthetic"
+    offsets = np.zeros(count + 1, np.int64)
+    np.cumsum(shapes.prod(axis=1), out=offsets[1:])
+    case = Case(STUDY, dataset, distribution, count)
+    log.info("%s: %d items, %.1f million elements", distribution, count, offsets[-1] / 1e6)
+    found = [case.row("batch", "deterministic", "elements", "count", int(offsets[-1]))]
+    found += map_rows(context, case, offsets)
+    for operation in context.config.mapping.operations:
+        found += _operation(context, case, operation, shapes, "float32")
+    if count == context.config.mapping.uint8_items:
+        for operation in context.config.mapping.uint8_operations:
+            found += _operation(context, case, operation, shapes, "uint8")
+    return found
+
+
+def _operation(
+    context: Context, case: Case, operation: str, shapes: NDArray[np.int64], dtype: str
+) -> list[Row]:
+    suffix = "" if dtype == "float32" else f"-{dtype}"
+    case = case._replace(workload=f"{case.workload}-{operation.replace('_', '-')}{suffix}")
+    names = [name for name in METHODS if context.device == "cuda" or name not in GPU_ONLY]
+    if operation in POINTWISE:
+        names.append(COPY)
+    clock = context.kernel_clocks()[0]
+    missing = _shortage(context, operation, shapes, dtype)
+    if missing:
+        return [unavailable(case, name, clock.layer, "kernel", "ms", missing) for name in names]
+    arena = Arena(operation, shapes, dtype, context.device, context.seed)
+    methods, answers = _methods(arena, names)
+    rows = run_paired(
+        case, "kernel", "ms", methods, clock, _budget(context), answers, context.seed, "octopus"
+    )
+    return [*rows, *_unanswered(case, clock.layer, methods, answers)]
+
+
+def _budget(context: Context) -> Budget:
+    limits = context.config.measure.model_dump()
+    return Budget(**limits | {"max_seconds": min(limits["max_seconds"], context.config.mapping.max_seconds)})
+
+
+def _methods(arena: Arena, names: list[str]) -> tuple[list[Method], dict[str, str]]:
+    """The contenders that gave an answer, Octopus twice, and all answers."""
+    answers: dict[str, str] = {}
+    methods: list[Method] = []
+    kept = None
+    for name in names:
+        if name == COPY:
+            methods.append(Method(COPY, arena.copy_bound()))
+            answers[COPY] = "n/a"
+            continue
+        try:
+            run = arena.kernel(*METHODS[name])
+        except Exception as error:  # a strategy that has no room is a row, never the end of the study
+            answers[name] = f"unavailable: {type(error).__name__}: {error}"
+            continue
+        answers[name], kept = arena.check(run, kept)
+        methods.append(Method(name, run))
+    methods.append(again(methods[0]))
+    answers[methods[-1].name] = answers[methods[0].name]
+    return methods, answers
+
+
+def _unanswered(case: Case, layer: str, methods: list[Method], answers: dict[str, str]) -> list[Row]:
+    """A row for each method that could not even be made."""
+    made = {method.name for method in methods}
+    return [
+        unavailable(case, name, layer, "kernel", "ms", answer.removeprefix("unavailable: "))
+        for name, answer in answers.items()
+        if name not in made
+    ]
+
+
+def _shortage(context: Context, operation: str, shapes: NDArray[np.int64], dtype: str) -> str:
+    """Why a case is left out, or an empty text."""
+    total = int(shapes.prod(axis=1).sum())
+    size = 1 if dtype == "uint8" else 4
+    # Values, result and a copy of it for the comparison, the lookup table.
+    needed = total * (size + 2 * (4 if operation == "normalize" else size) + 4)
+    on_gpu = context.device == "cuda"
+    free = memory.free_bytes() if on_gpu else cpu.free_bytes()
+    if needed > SHARE_OF_FREE * free:
+        allowed = int(SHARE_OF_FREE * free)
+        return f"{total:,} elements need {needed:,} bytes, {allowed:,} of the free memory may be taken"
+    limits = context.config.mapping
+    main = operation in limits.operations_large_cpu
+    limit = limits.elements_cpu if main else limits.elements_cpu_all
+    if not on_gpu and total > limit:
+        return f"{total:,} elements of {operation} would take a CPU too long, the limit is {limit:,}"
+    return ""

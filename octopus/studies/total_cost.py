@@ -1,0 +1,83 @@
+"""Study `total_cost`: setup, upload, kernel and download of one batch of images, and what reuse changes.
+
+The published comparison leaves the table's setup to a loop on the host. Here the table is also made as a good engineer
+would make it, by one vectorised call and by a kernel on the device, so that the answer doesn't hang on a slow baseline.
+The whole way is timed end to end, beside its stages. The images lie where they are processed.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from octopus.data.ragged import flickr_shapes
+from octopus.measure import Budget, Case, Method, Row, again, run_paired, unavailable
+from octopus.peers.mapping import Arena
+from octopus.peers.mapping_cost import CostedMethod, methods_for
+from octopus.studies.context import Context
+from octopus.studies.total_cost_ladder import ladder_rows
+
+log = logging.getLogger(__name__)
+
+STUDY = "total_cost"
+KERNELS = {"light": "blur3x3", "heavy": "blur5x5_sobel"}
+STAGES = ("setup", "upload", "kernel", "download")
+LADDER_MIX = "flickr-500"
+
+
+def rows(context: Context) -> list[Row]:
+    """All rows of the study; progress goes to the log."""
+    found: list[Row] = []
+    for mix in context.config.total_cost.mixes:
+        for kernel in context.config.total_cost.kernels:
+            log.info("%s, %s kernel", mix, kernel)
+            found += _case(context, mix, kernel)
+    return found
+
+
+def _case(context: Context, mix: str, kernel: str) -> list[Row]:
+    shapes = flickr_shapes(mix, context.seed)
+    case = Case(STUDY, "synthetic", f"{mix}-{kernel}", len(shapes))
+    arena = Arena(KERNELS[kernel], shapes, "uint8", context.device, context.seed)
+    found = [case.row("batch", "deterministic", "elements", "count", arena.total)]
+    methods = methods_for(arena)
+    answers, kept = {}, None
+    for method in methods:
+        answers[method.name], kept = arena.check(method.total, kept)
+        found.append(case.row(method.name, "deterministic", "map_bytes", "bytes", method.map_bytes))
+    del kept
+    for stage in (*STAGES, "total"):
+        found += _stage(context, case, stage, methods, answers)
+    if context.device == "cuda":
+        clock = context.kernel_clocks()[0]
+        found += _timed(context, case, "kernel", {m.name: m.kernel for m in methods}, clock, answers)
+    if mix == LADDER_MIX and kernel == "light" and context.config.total_cost.ladder:
+        found += ladder_rows(context, case, arena)
+    return found
+
+
+def _stage(
+    context: Context, case: Case, stage: str, methods: list[CostedMethod], answers: dict[str, str]
+) -> list[Row]:
+    runs = {method.name: getattr(method, stage) for method in methods}
+    runs = {name: run for name, run in runs.items() if run is not None}
+    if not runs:  # on a CPU nothing is copied
+        return []
+    verdicts = answers if stage == "total" else dict.fromkeys(answers, "n/a")
+    return _timed(context, case, stage, runs, context.host_clock(), verdicts)
+
+
+def _timed(
+    context: Context, case: Case, quantity: str, runs: dict, clock: object, answers: dict[str, str]
+) -> list[Row]:
+    failed = {name: answers[name] for name in runs if answers[name].startswith("unavailable")}
+    methods = [Method(name, run) for name, run in runs.items() if name not in failed]
+    methods.append(again(methods[0]))
+    verdicts = {method.name: answers[method.name.removesuffix("-again")] for method in methods}
+    limits = context.config.measure.model_dump()
+    seconds = min(limits["max_seconds"], context.config.total_cost.max_seconds)
+    budget = Budget(**limits | {"max_seconds": seconds})
+    found = run_paired(case, quantity, "ms", methods, clock, budget, verdicts, context.seed, "octopus")
+    return found + [
+        unavailable(case, name, clock.layer, quantity, "ms", answer.removeprefix("unavailable: "))
+        for name, answer in failed.items()
+    ]

@@ -174,7 +174,7 @@ def _window(text: str) -> Any:
 
 @command(app)
 def measure(
-    study: Annotated[str, typer.Argument(help="stage_timing, distribution, arena or parity.")],
+    study: Annotated[str, typer.Argument(help="A name in octopus.studies.STUDIES.")],
     receipt: Annotated[Path, typer.Option(help="Receipt of the data set, as `octopus fetch` writes it.")],
     out: Annotated[Path, typer.Option(help="CSV to write; its provenance goes beside it as .json.")],
     config: ConfigFile = DEFAULT_CONFIG,
@@ -203,6 +203,21 @@ def power_selftest(
     typer.echo(f"passed: {trial.scope}" if trial.passed else f"unavailable: {trial.reason}")
     if not trial.passed:
         raise typer.Exit(1)
+
+
+@command(app)
+def tune(
+    device: Annotated[Device, typer.Option(help="What shall be probed.")] = Device.auto,
+    uses: Annotated[int, typer.Option(help="How often a batch of the same sizes is used.")] = 1,
+    keep: Annotated[bool, typer.Option(help='Keep the choice for strategy="auto".')] = True,
+) -> None:
+    """Find this machine's fastest way to know each element's item, and show the evidence."""
+    from octopus.tuner import tune as probe
+
+    found = probe(device.value, uses=uses, keep=keep)
+    typer.echo("\n".join(found.lines()))
+    typer.echo(f"{found.device}: {found.choice}, block_metadata with {found.threshold} elements per block")
+    typer.echo(f"probes took {found.probe_ms:.1f} ms" + ("; kept" if keep else ""))
 
 
 @command(app, "lint-results")

@@ -159,12 +159,11 @@ class ItemMapping(_Section):
         description="what is done to float32 elements",
     )
     items: Counts = Field([10_000, 50_000, 100_000, 500_000], min_length=1, description="items on a GPU")
-    items_cpu: Counts = Field([1_000, 10_000], min_length=1, description="items on a CPU")
-    uint8_items: Count = Field(10_000, description="items of the batches that are also measured with bytes")
+    items_cpu: Counts = Field([1_000, 5_000], min_length=1, description="items on a CPU")
     uint8_operations: list[Operation] = Field(
-        ["multiply", "normalize", "blur3x3"], description="what is done to bytes"
+        ["multiply", "normalize", "blur3x3"], description="what is done to bytes, with the fewest items"
     )
-    elements_cpu: Count = Field(60_000_000, description="elements of the largest batch on a CPU")
+    elements_cpu: Count = Field(30_000_000, description="elements of the largest batch on a CPU")
     operations_large_cpu: list[Operation] = Field(
         ["multiply", "blur3x3"], description="what is done to a CPU's largest batches"
     )
@@ -183,6 +182,9 @@ class TotalCost(_Section):
             min_length=1,
             description="published mixes of images",
         )
+    )
+    mixes_cpu: list[Literal["flickr-500", "flickr-1000"]] = Field(
+        ["flickr-500"], description="those of a CPU"
     )
     kernels: list[Literal["light", "heavy"]] = Field(
         ["light", "heavy"], min_length=1, description="3x3 mean, or 5x5 mean with Sobel's gradient"

@@ -11,7 +11,7 @@ from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
 from octopus.kernels.cuda.raggedtiles import Shape, shape_for
 
 ALIGNMENT = 16
-GRID_LIMIT = 2**31 - 1
+STAGED_BYTES = 1 << 20  # up to here a copy on the host costs less than a second transfer
 ARGUMENTS = "QQqQiQQQQQQq"
 POINTERS = ("offsets", "first", "second", "widths", "heights", "owner", "starts")
 
@@ -59,20 +59,26 @@ class CudaRagged:
 
 
 class Upload:
-    """Host arrays in one block of device memory, brought there by one copy."""
+    """Host arrays in one block of device memory: small ones are brought there by one copy, large ones as they are."""
 
     def __init__(self, arrays: dict[str, np.ndarray], stream: Any) -> None:
-        from octopus.backends.cuda.memory import DeviceArray
+        from octopus.backends.cuda.memory import DeviceArray, copy
 
-        starts, end = {}, 0
-        for name, array in arrays.items():
+        flat = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        starts, end, staged_end = {}, 0, 0
+        for name in sorted(flat, key=lambda name: flat[name].nbytes > STAGED_BYTES):  # the small ones first
             starts[name] = end
-            end += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
-        staged = np.empty(end, np.uint8)
-        for name, array in arrays.items():
-            staged[starts[name] : starts[name] + array.nbytes] = np.ascontiguousarray(array).view(np.uint8)
-        self.memory = DeviceArray((end,), np.uint8, stream=stream).copy_from_host(staged, stream)
+            end += -(-flat[name].nbytes // ALIGNMENT) * ALIGNMENT
+            staged_end = end if flat[name].nbytes <= STAGED_BYTES else staged_end
+        self.memory = DeviceArray((end,), np.uint8, stream=stream)
         self.pointers = {name: self.memory.pointer + start for name, start in starts.items()}
+        staged = np.empty(staged_end, np.uint8)
+        for name, array in flat.items():
+            if array.nbytes <= STAGED_BYTES:
+                staged[starts[name] : starts[name] + array.nbytes] = array.view(np.uint8)
+            else:
+                copy(self.pointers[name], array.ctypes.data, array.nbytes, stream)
+        copy(self.memory.pointer, staged.ctypes.data, staged_end, stream)
 
 
 @cache

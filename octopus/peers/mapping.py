@@ -19,7 +19,7 @@ from octopus.kernels import ragged_reference
 from octopus.kernels.cuda.raggedtiles import Shape
 from octopus.measure import Method, check_answers
 from octopus.ragged import RaggedBatch
-from octopus.raggedplan import PARAMETERS, RaggedPlan
+from octopus.raggedplan import PARAMETERS, POINTWISE, RaggedPlan
 
 BLOCK = 1 << 24  # elements of the random block that a large batch repeats
 SAMPLE = 40  # items whose answer is compared with the reference, beside the first and the last ones
@@ -97,28 +97,47 @@ class Arena:
         self, strategy: str, threshold: int | None = None, scalar: bool = False
     ) -> Callable[[], object]:
         """The strategy's kernel alone; its map is built and in place."""
+        on_device = (
+            self.device == "cuda" and strategy == "lookup"
+        )  # a table of gigabytes is quicker made there
+        planned = "block_search" if on_device else strategy
         plan = RaggedPlan(
-            self.operation, self.batch, strategy=strategy, threshold=threshold, device=self.device
+            self.operation, self.batch, strategy=planned, threshold=threshold, device=self.device
         )
         if self.device == "cpu":
             return self._cpu_kernel(plan, scalar)
-        return self._cuda_kernel(plan, scalar)
+        return self._cuda_kernel(plan, strategy, scalar)
 
-    def _cuda_kernel(self, plan: RaggedPlan, scalar: bool) -> Callable[[], object]:
+    def _table(self, plan: RaggedPlan) -> Any:
+        """The lookup table in device memory."""
+        assert plan.map is not None
+        owner = memory.DeviceArray((self.total,), np.int32)
+        offsets = plan.map.offsets
+        there = memory.DeviceArray(
+            offsets.shape, offsets.dtype, buffer=plan, pointer=plan.pointers["offsets"]
+        )
+        if self.total:
+            table_on_device(there, self.items, self.total, owner)()
+        return owner
+
+    def _cuda_kernel(self, plan: RaggedPlan, strategy: str, scalar: bool) -> Callable[[], object]:
         from octopus.backends.cuda import stream_of
         from octopus.raggedcuda import CudaRagged
 
         assert plan.map is not None
         engine = CudaRagged(
-            self.operation, plan.strategy, self.dtype.name, self.out_dtype.name, plan.map.offsets.dtype.name,
+            self.operation, strategy, self.dtype.name, self.out_dtype.name, plan.map.offsets.dtype.name,
             self.total, self.items, blocks=plan.map.blocks or 0, threshold=plan.map.threshold,
             shape=SCALAR if scalar else None,
         )  # fmt: skip
         names = ("first", "second")
         pointers = plan.pointers | {n: v.pointer for n, v in zip(names, self.given, strict=False)}
         source, out, stream = self.values.pointer, self.out.pointer, stream_of(None)
-        # `plan` owns the memory that the pointers name.
-        return lambda plan=plan: engine.launch(source, out, pointers, stream)
+        held: Any = plan  # owns the memory that the pointers name
+        if strategy == "lookup":
+            held = plan, (table := self._table(plan))
+            pointers["owner"] = table.pointer
+        return lambda held=held: engine.launch(source, out, pointers, stream)
 
     def _cpu_kernel(self, plan: RaggedPlan, scalar: bool) -> Callable[[], object]:
         if not scalar:
@@ -133,14 +152,18 @@ class Arena:
         arguments = code, self.values, self.out, plan.map.offsets, first, second, widths, heights, 1
         return lambda: ragged.thread_search(*arguments)
 
+    @property
+    def has_copy_bound(self) -> bool:
+        """Whether the operation reads as many bytes as it writes, and nothing else."""
+        return self.operation in POINTWISE and self.dtype == self.out_dtype
+
     def copy_bound(self) -> Callable[[], object]:
         """Read and write as many bytes as the operation does, by the fastest copy of this machine."""
         if self.device == "cuda":
             from octopus.backends.cuda import stream_of
 
-            half = (self.values.nbytes + self.out.nbytes) // 2
             source, out, stream = self.values.pointer, self.out.pointer, stream_of(None)
-            return lambda: memory.copy(out, source, min(half, self.out.nbytes), stream)
+            return lambda: memory.copy(out, source, self.out.nbytes, stream)
         from octopus.kernels.cpu import probes
 
         words = min(self.values.nbytes, self.out.nbytes) // 4

@@ -16,7 +16,6 @@ from octopus import blockmap
 from octopus.backends import cpu
 from octopus.backends.cuda import memory
 from octopus.data.ragged import mapping_shapes
-from octopus.kernels.cuda.raggedtiles import BOUND_BY_MEMORY
 from octopus.measure import Budget, Case, Method, Row, again, run_paired, unavailable
 from octopus.peers.mapping import Arena
 from octopus.studies.context import Context
@@ -28,7 +27,6 @@ log = logging.getLogger(__name__)
 
 STUDY = "mapping"
 REAL = "visdrone"
-POINTWISE = (*BOUND_BY_MEMORY, "gamma")
 # method -> strategy, threshold, one element per thread
 METHODS: dict[str, tuple[str, int | None, bool]] = {
     "octopus": ("block_search", None, False),
@@ -71,7 +69,7 @@ def _batch(context: Context, distribution: str, count: int) -> list[Row]:
     found += map_rows(context, case, offsets)
     for operation in context.config.mapping.operations:
         found += _operation(context, case, operation, shapes, "float32")
-    if count == context.config.mapping.uint8_items:
+    if count == _counts(context)[0]:
         for operation in context.config.mapping.uint8_operations:
             found += _operation(context, case, operation, shapes, "uint8")
     return found
@@ -83,13 +81,12 @@ def _operation(
     suffix = "" if dtype == "float32" else f"-{dtype}"
     case = case._replace(workload=f"{case.workload}-{operation.replace('_', '-')}{suffix}")
     names = [name for name in METHODS if context.device == "cuda" or name not in GPU_ONLY]
-    if operation in POINTWISE:
-        names.append(COPY)
     clock = context.kernel_clocks()[0]
     missing = _shortage(context, operation, shapes, dtype)
     if missing:
         return [unavailable(case, name, clock.layer, "kernel", "ms", missing) for name in names]
     arena = Arena(operation, shapes, dtype, context.device, context.seed)
+    names += [COPY] * arena.has_copy_bound
     methods, answers = _methods(arena, names)
     rows = run_paired(
         case, "kernel", "ms", methods, clock, _budget(context), answers, context.seed, "octopus"

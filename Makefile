@@ -41,7 +41,7 @@ paper: $(RUN_STAMP) ## install, measure this machine and build figures, tables a
 	$(BIN)/snakemake --cores $(CORES)
 
 test: $(TEST_STAMP) ## install and run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 lint: $(TEST_STAMP) ## check style, import floors and workflow
 	$(BIN)/ruff check .

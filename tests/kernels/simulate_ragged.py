@@ -18,6 +18,7 @@ from numba import cuda
 from octopus import blockmap
 from octopus.kernels import ragged_reference
 from octopus.kernels.cuda import ragged
+from octopus.kernels.cuda.raggedtiles import shape_for
 
 SHAPES = np.array([(1, 1), (3, 5), (0, 0), (7, 4), (1, 9), (0, 0), (9, 1), (2, 2), (6, 11), (1, 1), (0, 0)])
 OFFSETS = np.concatenate([[0], np.cumsum(SHAPES.prod(axis=1))])
@@ -62,7 +63,7 @@ def main():
     worst, unlike = {}, []
     for operation, dtype in product((*ragged.POINTWISE, "blur3x3", "blur5x5_sobel"), ("float32", "uint8")):
         source = values_of(dtype)
-        wide = 16 if dtype == "uint8" and operation in ragged.BOUND_BY_MEMORY else 4
+        wide = shape_for(operation, "block_search", dtype, 10**9, 1, 132).values
         first = None
         for strategy, (values, packs) in product(blockmap.STRATEGIES, ((1, 1), (wide, 1), (wide, 4))):
             found = run(operation, strategy, dtype, values, packs, source)

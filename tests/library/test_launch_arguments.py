@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from itertools import product
 from types import SimpleNamespace
 
@@ -42,7 +43,14 @@ def submitted(monkeypatch):
     monkeypatch.setattr(cudaengine, "submit", submit)
     monkeypatch.setattr(cudaengine, "function_of", lambda kernel: kernel)
     monkeypatch.setattr(memory, "DeviceArray", lambda shape, dtype, stream: SimpleNamespace(pointer=4096))
-    monkeypatch.setattr(memory, "copy", lambda *arguments: calls.append(arguments))
+    monkeypatch.setattr(
+        memory,
+        "copy",
+        lambda to, source, nbytes, stream: calls.append(
+            (to, source, nbytes, ctypes.string_at(source, nbytes))
+        ),
+    )
+    monkeypatch.setattr(device, "is_capturing", lambda stream: False)
     monkeypatch.setattr(device, "current", lambda: SimpleNamespace(properties=H200))
     monkeypatch.setattr(device, "compute_capability", lambda: (9, 0))
     for kernels in (cudaengine._stream_kernel, cudaengine._plain_kernel):
@@ -123,13 +131,14 @@ def test_a_frame_is_prefetched_if_it_is_small_beside_the_result(submitted):
 
 
 def test_boxes_from_the_host_travel_in_parts_of_64_kib(submitted):
-    boxes = np.zeros((9000, 4), np.float32)
+    boxes = np.arange(36_000, dtype=np.float32).reshape(9000, 4)
     pixels, engine = make_engine(FRAME, boxes=9000)
     assert engine.capacity == 4096
     engine.run_uploading(pixels, boxes, None, 16, 0, None)
     copies, launches = submitted[::2], submitted[1::2]
     assert [nbytes for _, _, nbytes, _ in copies] == [65536, 65536, 808 * 16]
-    assert [source - boxes.ctypes.data for _, source, _, _ in copies] == [0, 65536, 131072]
+    assert b"".join(content for *_, content in copies) == boxes.tobytes()
+    assert not {source for _, source, _, _ in copies} & {boxes.ctypes.data + at for at in (0, 65536, 131072)}
     item = 24 * 36 * 3 * 2
     assert [values[5] for _, _, _, values in launches] == [16, 16 + 4096 * item, 16 + 8192 * item]
     assert [grid[1] for _, grid, _, _ in launches] == [4096, 4096, 808]

@@ -65,7 +65,7 @@ def test_a_sensor_that_does_not_follow_is_never_given(tmp_path: Path) -> None:
     spec = SourceSpec("ina3221", str(tmp_path))
     with (
         pytest.raises(NoUsableSensor, match=r"no power sensor \(looked at INA3221: .*rises") as caught,
-        open_session("cpu", following(tree, rise=0.1), [spec], timing=QUICK),
+        open_session("cpu", following(tree, rise=-0.4), [spec], timing=QUICK),
     ):
         pytest.fail("the session was opened")
     assert caught.value.attempts[0].selftest is not None

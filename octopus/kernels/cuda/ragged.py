@@ -30,9 +30,9 @@ from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.crop import NUMBA_TYPES
 from octopus.kernels.cuda.ragged_search import search, search_by_warp
 from octopus.kernels.cuda.ragged_stencil import STENCILS
+from octopus.kernels.cuda.raggedtiles import BOUND_BY_MEMORY
 
 POINTWISE = ("multiply", "normalize", "threshold", "gamma")
-BOUND_BY_MEMORY = ("multiply", "normalize", "threshold")
 QUAD = 4  # elements
 
 
@@ -67,7 +67,7 @@ class Kind(NamedTuple):
     dtype, out_dtype : {"float32", "uint8"}
     offset_dtype : {"int32", "int64"}
     values : {1, 4, 16}
-        Elements per load and store, a pack; 16 for bytes.
+        Elements per load and store, a pack; 16 for bytes that become bytes.
     packs : int
         Loads of a thread before it uses any.
     threads : int
@@ -173,10 +173,12 @@ def _pointwise_work(kind: Kind) -> Work:
 
 
 def _wide_work(kind: Kind, apply: Callable, quad: Callable, one: Callable) -> Work:
-    """Sixteen bytes per load: the same for four quads, whose bytes are taken apart only when they are needed."""
-    store = ptx.streaming_store(kind.out_dtype, QUAD, True, False)
-    store_all = ptx.streaming_store(kind.out_dtype, 16, True, False) if kind.out_dtype == "uint8" else store
-    narrow, load_words, load_quad = kind.out_dtype == "uint8", ptx.load_words, _quad_access(kind.dtype)
+    """Sixteen bytes per load and store: the same for four quads, taken apart only when they are needed."""
+    store, load_words, load_quad = (
+        ptx.streaming_store("uint8", 16, True, False),
+        ptx.load_words,
+        _quad_access(kind.dtype),
+    )
     byte0, byte1, byte2, byte3, magic = ptx.byte0, ptx.byte1, ptx.byte2, ptx.byte3, ptx.MAGIC_VALUE
 
     @cuda.jit(device=True)
@@ -193,16 +195,9 @@ def _wide_work(kind: Kind, apply: Callable, quad: Callable, one: Callable) -> Wo
     @cuda.jit(device=True)
     def pack(source, out, at, held, item, offsets, first, second, widths, heights):
         a, b = first[item], second[item]
-        p, q, r, s = (
-            apply_word(held[0], a, b), apply_word(held[1], a, b), apply_word(held[2], a, b), apply_word(held[3], a, b)
-        )  # fmt: skip
-        if narrow:
-            store_all(out, at, p + q + r + s)
-        else:
-            store(out, at, p)
-            store(out, at + 4, q)
-            store(out, at + 8, r)
-            store(out, at + 12, s)
+        p, q = apply_word(held[0], a, b), apply_word(held[1], a, b)
+        r, s = apply_word(held[2], a, b), apply_word(held[3], a, b)
+        store(out, at, p + q + r + s)
 
     @cuda.jit(device=True)
     def quad_at(source, out, at, item, offsets, first, second, widths, heights):
@@ -302,11 +297,14 @@ def _in_turn(kind: Kind, work: Work) -> Callable:
         stop = min(begin + tile, total)
         item, high = among(offsets, items, begin, stop)
         at = begin + np.int64(cuda.threadIdx.x) * values
+        end = np.int64(offsets[item + 1])
         while at + values <= stop:
-            item = search(offsets, item, high, at)
+            if at >= end:
+                item = search(offsets, item, high, at)
+                end = np.int64(offsets[item + 1])
             if values == 1:
                 one(source, out, at, item, offsets, first, second, widths, heights)
-            elif at + values <= offsets[item + 1]:
+            elif at + values <= end:
                 pack(source, out, at, fetch(source, at), item, offsets, first, second, widths, heights)
             else:
                 cross(source, out, at, item, offsets, first, second, widths, heights)

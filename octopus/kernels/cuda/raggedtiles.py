@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 BOUND_BY_MEMORY = ("multiply", "normalize", "threshold")
+KEEPS_DTYPE = ("multiply", "threshold")  # of those
 STENCILS = ("blur3x3", "blur5x5_sobel")
 SMALL_ITEM = (
     512  # elements on average; below, most packs of a stencil would cross a row's end and be done singly
@@ -56,7 +57,8 @@ def shape_for(
         Whether source and result lie at multiples of 16 bytes.
     """
     bound_by_memory = operation in BOUND_BY_MEMORY
-    values = 16 if dtype == "uint8" and bound_by_memory else 4
+    # Sixteen floats per thread would lie too far apart to be written together.
+    values = 16 if dtype == "uint8" and operation in KEEPS_DTYPE else 4
     if not aligned or (operation in STENCILS and total < SMALL_ITEM * items):
         values = 1
     if strategy == "block_metadata":

@@ -20,7 +20,13 @@ from octopus.report.numbers import Numbers
 from octopus.report.text import with_unit
 
 Verdict = Literal["reproduced", "not reproduced", "not measurable here"]
-NEEDS = ("any", "real-data", "gpu", "jetson")
+# Published machines: what a machine's name must match for one of them, and how it is called.
+BOARDS = {
+    "jetson": (re.compile(r"orin", re.I), "a Jetson Orin Nano"),
+    "t4": (re.compile(r"\bT4\b"), "a T4"),
+    "rtx-4090": (re.compile(r"\b4090\b"), "an RTX 4090"),
+}
+NEEDS = ("any", "real-data", "gpu", *BOARDS)
 _FIELDS = {
     "id",
     "claim",
@@ -52,6 +58,7 @@ class Judgement(NamedTuple):
     verdict: Verdict
     reason: str
     dataset: str
+    study: str
 
 
 class Measured(NamedTuple):
@@ -133,7 +140,17 @@ def judge(claim: dict[str, Any], numbers: Numbers) -> Iterator[Judgement]:
         dataset = measured.dataset if measured else ""
         rule = rule_text(claim)
         yield Judgement(
-            claim["id"], claim["claim"], claim["source"], scope, machine, rule, text, verdict, reason, dataset
+            claim["id"],
+            claim["claim"],
+            claim["source"],
+            scope,
+            machine,
+            rule,
+            text,
+            verdict,
+            reason,
+            dataset,
+            claim["study"],
         )
 
 
@@ -204,8 +221,10 @@ def _verdict(
     claim: dict[str, Any], scope: str, numbers: Numbers, measured: Measured | None
 ) -> tuple[Verdict, str]:
     is_gpu = numbers.text(f"{scope}.machine.kind") == "gpu"
-    if claim["needs"] == "jetson" and "orin" not in numbers.text(f"{scope}.machine.name").lower():
-        return "not measurable here", "needs a Jetson Orin Nano"
+    if claim["needs"] in BOARDS:
+        pattern, name = BOARDS[claim["needs"]]
+        if not pattern.search(numbers.text(f"{scope}.machine.name")):
+            return "not measurable here", f"needs {name}"
     if claim["needs"] == "gpu" and not is_gpu:
         return "not measurable here", "needs a GPU"
     if measured is None:

@@ -141,6 +141,50 @@ PEER_PACKAGES = {
     "nvidia-dali-cuda130": "DALI",
     "tensorrt": "TensorRT",
 }
+# How a thread finds its item, in the order of the ladder; the forms of the lookup table are those of the total cost.
+STRATEGIES = {
+    "lookup-published": "A: table, as published",
+    "lookup-vectorised": "A: table, one call",
+    "lookup-scalar": "A: lookup table, one element",
+    "lookup": "A: lookup table",
+    "lookup-device": "A: table, built on the device",
+    "thread-search-scalar": "B: thread search, one element",
+    "thread-search": "B: thread search",
+    "block-metadata": "C: block metadata",
+    "block-metadata-tuned": "C: block metadata, tuned",
+    "octopus": "D: block search (Octopus)",
+    "copy-bound": "Copy bound",
+    "one-thread-per-image": "One thread per image",
+    "linear-search": "Linear search by every thread",
+    "padded": "Padded to the longest",
+    "nested-jagged": "PyTorch (nested, jagged)",
+}
+DISTRIBUTIONS = {"tiny": "Tiny", "visdrone": "VisDrone", "large": "Large"}
+OPERATIONS = {
+    "multiply": "Multiply",
+    "normalize": "Normalise",
+    "threshold": "Threshold",
+    "gamma": "Gamma",
+    "blur3x3": "Blur 3\u00d73",
+    "blur5x5-sobel": "Blur 5\u00d75 and Sobel",
+}
+# Mixes of images, each with a light and a heavy kernel.
+IMAGE_MIXES = {
+    "flickr-500": "500 images",
+    "flickr-500-4k": "500 and a 4K image",
+    "flickr-500-8k": "500 and an 8K image",
+    "flickr-1000": "1000 images",
+    "flickr-1000-8k": "1000 and an 8K image",
+}
+IMAGE_KERNELS = {"light": "light kernel", "heavy": "heavy kernel"}
+COST_PARTS = {"setup": "Setup", "upload": "Upload", "kernel": "Kernel", "download": "Download"}
+SEQUENCE_WORKLOADS = {
+    "nlp-1k": "NLP, 1 K",
+    "nlp-10k": "NLP, 10 K",
+    "nlp-extreme-1k": "NLP, extreme, 1 K",
+    "vision-patches-500": "Patches, 500",
+    "vision-extreme-500": "Patches, extreme, 500",
+}
 LAYERS = {"device": "Device", "host": "Host", "pipeline": "Pipeline"}
 # Conventions under which answers are compared.
 SETTINGS = {
@@ -156,6 +200,8 @@ DATASETS = {
     "synthetic-visdrone": "synthetic VisDrone sample",
     "synthetic": "synthetic boxes",
 }
+# What is generated where a study has no real data.
+GENERATED = {"total_cost": "synthetic images", "sequences": "synthetic sequences"}
 # What a power is the power of: it is part of a column's name.
 POWER_SCOPES = {
     "gpu_board": "GPU board",

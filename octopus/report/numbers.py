@@ -201,12 +201,14 @@ def build_numbers(
         There is nothing to report, or two numbers got the same id.
     """
     from octopus.report.derive import derive_all
+    from octopus.report.derive.against_published import compared_numbers
     from octopus.report.derive.published import derived_numbers, published_numbers
     from octopus.report.runs import load_runs
 
-    measured = derive_all(load_runs(results_dir, reference_dir))
+    measured = list(derive_all(load_runs(results_dir, reference_dir)))
     published = list(published_numbers(published_dir))
-    return Numbers([*measured, *published, *derived_numbers(published)]).write(out)
+    known = [*measured, *published, *derived_numbers(published)]
+    return Numbers([*known, *compared_numbers(Numbers(known))]).write(out)
 
 
 def _from_record(record: dict[str, str]) -> Number:

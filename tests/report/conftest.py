@@ -56,9 +56,11 @@ def tensorrt(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def old(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report over references that are older than the arena, the parity study and the power study."""
+    """A report over references that are older than all studies but the first two."""
     root = tmp_path_factory.mktemp("old")
-    later = shutil.ignore_patterns("arena.*", "parity.*", "power.*")
+    later = shutil.ignore_patterns(
+        "arena.*", "parity.*", "power.*", "mapping.*", "total_cost.*", "sequences.*"
+    )
     shutil.copytree(runs / "reference", root / "reference", ignore=later)
     return build_report(root / "report", None, root / "reference")
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from synthetic_arena import arena, parity
+from synthetic_mapping import mapping, sequences, total_cost
 
 from octopus.measure.rows import Case, Row, unavailable, write_rows
 
@@ -71,6 +72,9 @@ def write_run(
         "distribution": list(distribution(kind, dataset)),
         "arena": list(arena(kind, dataset, timed, tensorrt)),
         "parity": list(parity(kind, dataset)),
+        "mapping": list(mapping(kind, dataset, timed)),
+        "total_cost": list(total_cost(kind, timed)),
+        "sequences": list(sequences(kind, timed, tensorrt)),
     }
     for study, rows in studies.items():
         table = write_rows(folder / f"{study}.csv", rows)

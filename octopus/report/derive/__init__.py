@@ -12,11 +12,14 @@ from octopus.report.derive.arena import arena_numbers
 from octopus.report.derive.comparisons import comparisons
 from octopus.report.derive.distribution import distribution_numbers
 from octopus.report.derive.machines import aliases, cached_bounds, machine_facts, shown_runs
+from octopus.report.derive.mapping import mapping_numbers
 from octopus.report.derive.medians import medians
 from octopus.report.derive.parity import parity_numbers
 from octopus.report.derive.power import power_numbers, power_shown
 from octopus.report.derive.power_vetting import vetted
+from octopus.report.derive.sequences import sequences_numbers
 from octopus.report.derive.stage_timing import stage_timing_numbers
+from octopus.report.derive.total_cost import total_cost_numbers
 from octopus.report.numbers import Number
 from octopus.report.runs import Run
 
@@ -26,6 +29,9 @@ EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
     "arena": arena_numbers,
     "parity": parity_numbers,
     "power": power_numbers,
+    "mapping": mapping_numbers,
+    "total_cost": total_cost_numbers,
+    "sequences": sequences_numbers,
 }
 # Few long windows instead of many blocks: these studies have ratios of their own.
 OWN_RATIOS = ("power",)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from octopus.report.labels import DATASETS, PEER_PACKAGES, human, machine_name
+from octopus.report.labels import DATASETS, GENERATED, PEER_PACKAGES, human, machine_name
 from octopus.report.numbers import Number, make_number
 from octopus.report.runs import HERE, Run
 
@@ -141,6 +141,8 @@ def aliases(runs: list[Run]) -> Iterator[Number]:
 
 def dataset_names(run: Run) -> str:
     """Name the data sets of objects; the four generators and rows without data are not worth a caption."""
+    if run.study in GENERATED:
+        return GENERATED[run.study]
     drawn = [name for name in run.datasets if name not in ("n/a", "none", "synthetic")]
     return " and ".join(human(DATASETS, name) for name in drawn or run.datasets)
 

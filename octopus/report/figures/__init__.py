@@ -33,6 +33,12 @@ NAMES = (
     "energy_per_frame",
     "power_pareto",
     "power_decomposition",
+    "mapping_heatmap",
+    "mapping_scaling",
+    "mapping_memory",
+    "total_cost_stack",
+    "amortisation",
+    "sequences",
 )
 
 

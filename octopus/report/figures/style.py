@@ -48,6 +48,17 @@ METHOD_COLORS = {
     "tensorrt-padded": "#7FA650",
     "tensorrt-padded-fp16": "#7FA650",
     "write-bound-fp16": "#A8A8A8",
+    "lookup": ORANGE,
+    "lookup-scalar": "#F4C95D",
+    "lookup-published": VERMILION,
+    "lookup-vectorised": ORANGE,
+    "lookup-device": "#B08968",
+    "thread-search": GREEN,
+    "thread-search-scalar": "#66C2A4",
+    "block-metadata": PURPLE,
+    "block-metadata-tuned": "#8C4B8C",
+    "padded": "#A08A00",
+    "nested-jagged": "#7FA650",
 }
 METHOD_MARKERS = {
     "octopus": "o",
@@ -72,6 +83,14 @@ METHOD_MARKERS = {
     "padded-onnxruntime": "2",
     "tensorrt-padded": "3",
     "tensorrt-padded-fp16": "4",
+    "lookup": "s",
+    "lookup-published": "^",
+    "lookup-vectorised": "s",
+    "lookup-device": "v",
+    "thread-search": "D",
+    "thread-search-scalar": "d",
+    "block-metadata": "P",
+    "block-metadata-tuned": "X",
 }
 MEMORY_COLORS = {
     "memory_payload": LIGHT,
@@ -79,6 +98,7 @@ MEMORY_COLORS = {
     "memory_device_delta": BLUE,
     "memory_fixed": ORANGE,
 }
+COST_COLORS = {"setup": PURPLE, "upload": YELLOW, "kernel": BLUE, "download": LIGHT}
 STAGE_COLORS = {
     "build_metadata": PURPLE,
     "upload_metadata": YELLOW,

@@ -12,7 +12,19 @@ from pathlib import Path
 from octopus.measure._files import atomic_text
 from octopus.report.claims import read_claims
 from octopus.report.numbers import Numbers
-from octopus.report.tables import arena, arena_kernel, distribution, overview, parity, power, stage_timing
+from octopus.report.tables import (
+    arena,
+    arena_kernel,
+    distribution,
+    mapping,
+    mapping_model,
+    overview,
+    parity,
+    power,
+    sequences,
+    stage_timing,
+    total_cost,
+)
 from octopus.report.tables.writers import WRITERS, Table
 
 _TABLES: dict[str, Callable[[Numbers], Table]] = {
@@ -38,8 +50,18 @@ _TABLES: dict[str, Callable[[Numbers], Table]] = {
     "power_decomposition": power.decomposition,
     "power_checks": power.checks,
     "power_paced": power.paced,
+    "mapping": mapping.kernels,
+    "mapping_maps": mapping.maps,
+    "mapping_model": mapping_model.model,
+    "mapping_targets": mapping.targets,
+    "tuner": mapping.tuner,
+    "total_cost": total_cost.times,
+    "total_gains": total_cost.gains,
+    "amortisation": total_cost.reuse,
+    "ladder": total_cost.ladder,
+    "sequences": sequences.table,
 }
-NAMES = (*_TABLES, "claims")
+NAMES = (*_TABLES, "claims", "claims_mapping")
 
 
 def build_tables(numbers: str | Path, claims: str | Path, out_dir: str | Path) -> list[Path]:
@@ -56,7 +78,8 @@ def build_tables(numbers: str | Path, claims: str | Path, out_dir: str | Path) -
     """
     known = Numbers.read(numbers)
     tables = [make(known) for make in _TABLES.values()]
-    tables.append(overview.claims(known, read_claims(claims)))
+    judgements = read_claims(claims)
+    tables += [overview.claims(known, judgements), overview.claims_mapping(known, judgements)]
     return [_write(table, suffix, Path(out_dir)) for table in tables for suffix in WRITERS]
 
 

@@ -189,6 +189,7 @@ class TotalCost(_Section):
     kernels: list[Literal["light", "heavy"]] = Field(
         ["light", "heavy"], min_length=1, description="3x3 mean, or 5x5 mean with Sobel's gradient"
     )
+    kernels_cpu: list[Literal["light", "heavy"]] = Field(["light"], description="those of a CPU")
     ladder: bool = Field(True, description="whether the naive baselines are measured too")
     max_seconds: Seconds = Field(
         4.0, description="seconds after which a comparison with its least number of blocks ends"

@@ -30,8 +30,9 @@ def rows(context: Context) -> list[Row]:
     """All rows of the study; progress goes to the log."""
     found: list[Row] = []
     settings = context.config.total_cost
-    for mix in settings.mixes if context.device == "cuda" else settings.mixes_cpu:
-        for kernel in context.config.total_cost.kernels:
+    on_gpu = context.device == "cuda"
+    for mix in settings.mixes if on_gpu else settings.mixes_cpu:
+        for kernel in settings.kernels if on_gpu else settings.kernels_cpu:
             log.info("%s, %s kernel", mix, kernel)
             found += _case(context, mix, kernel)
     return found
@@ -55,7 +56,7 @@ def _case(context: Context, mix: str, kernel: str) -> list[Row]:
         clock = context.kernel_clocks()[0]
         found += _timed(context, case, "kernel", {m.name: m.kernel for m in methods}, clock, answers)
     if mix == LADDER_MIX and kernel == "light" and context.config.total_cost.ladder:
-        found += ladder_rows(context, case, arena)
+        found += ladder_rows(context, case, shapes)
     return found
 
 

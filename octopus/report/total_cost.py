@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octopus.report.derive.total_cost import LADDER, Cost
+from octopus.report.derive.total_cost import LADDER, Cost, shared_case
 from octopus.report.labels import IMAGE_KERNELS, IMAGE_MIXES
 from octopus.report.numbers import Numbers
 
@@ -42,8 +42,18 @@ def measured(numbers: Numbers) -> list[str]:
 
 
 def parts(numbers: Numbers, start: str, method: str) -> dict[str, float]:
-    """Return the milliseconds of each step that a method has."""
-    found = {part: numbers.value(f"{start}.{method}.{part}.host") for part in PARTS}
+    """Return the milliseconds of each step that a method has.
+
+    Setup and copies are those of the mix, whatever the kernel, and the result's way back is the same for all methods.
+    """
+    mix = shared_case(start)
+    back = [numbers.value(f"{mix}.{name}.download.host") for name in (method, "octopus")]
+    found = {
+        "setup": numbers.value(f"{mix}.{method}.setup.host"),
+        "upload": numbers.value(f"{mix}.{method}.upload.host"),
+        "kernel": numbers.value(f"{start}.{method}.kernel.host"),
+        "download": next((value for value in back if value == value), back[0]),
+    }
     return {part: value for part, value in found.items() if value == value}
 
 

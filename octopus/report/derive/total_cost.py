@@ -38,6 +38,11 @@ class Cost(NamedTuple):
         return self.once + self.each * uses
 
 
+def shared_case(name: str) -> str:
+    """Return the workload, or start of ids, with which setup and copies of a mix were measured: the light one."""
+    return name.replace("-heavy", "-light")
+
+
 def crossover(saved: float, dearer: float) -> float:
     """Return the uses from which on a lookup table is the cheaper way; NaN for never.
 
@@ -111,6 +116,10 @@ def _costs(run: Run) -> dict[tuple[str, str, int], dict[str, Cost]]:
     )
     for (dataset, workload, n, method, quantity), value in medians.items():
         found.setdefault((dataset, workload, n), {}).setdefault(method, {})[quantity] = float(value)
+    for (dataset, workload, n), methods in found.items():
+        shared = found.get((dataset, shared_case(workload), n), {})
+        for method in methods:
+            methods[method] = shared.get(method, {}) | methods[method]
     return {
         case: {
             method: Cost(parts.get("setup", 0.0) + parts.get("upload", 0.0), parts["kernel"])

@@ -13,9 +13,16 @@ import numpy as np
 from octopus import raggedinterop
 from octopus.errors import InputError
 from octopus.interop import ArrayView, empty_like_family, view
+from octopus.raggedcheck import (
+    check_offsets,
+    check_shapes,
+    check_sides,
+    flat_view,
+    held_fill,
+    integers,
+    kept_offsets,
+)
 from octopus.raggedinterop import Jagged
-
-OFFSET_DTYPES = ("int32", "int64")  # of offsets in GPU memory, which are taken as they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +35,7 @@ class RaggedBatch:
         All elements of all items, each item in C order: a NumPy array, a torch tensor, or any other C-contiguous array
         that Octopus takes, in host or GPU memory. Kept as given, never copied.
     offsets : array, (N + 1,)
-        Item `i` is `values[offsets[i]:offsets[i + 1]]` (`indptr`, `cu_seqlens`). On the host they become int64 of NumPy.
+        Item `i` is `values[offsets[i]:offsets[i + 1]]` (`indptr`, `cu_seqlens`). On the host they become NumPy's int64.
         In GPU memory (int32 or int64) they are kept as given; nothing waits for the GPU, so that what only their values
         can tell is not checked.
     shapes : ndarray, (N, D), int64, or None
@@ -65,14 +72,14 @@ class RaggedBatch:
     size: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        values = _flat(self.values)
-        offsets = _offsets(self.offsets, values)
-        shapes = None if self.shapes is None else _integers(self.shapes, "shapes", 2)
+        values = flat_view(self.values)
+        offsets = kept_offsets(self.offsets, values)
+        shapes = None if self.shapes is None else integers(self.shapes, "shapes", 2)
         _set(self, offsets=offsets, shapes=shapes, **_facts(values))
         if shapes is not None:
-            _check_shapes(len(self), shapes)
+            check_shapes(len(self), shapes)
         if self.offsets_on_host:
-            _check_offsets(self.size, offsets, shapes)
+            check_offsets(self.size, offsets, shapes)
 
     @classmethod
     def from_list(cls, items: Sequence[Any]) -> RaggedBatch:
@@ -90,7 +97,7 @@ class RaggedBatch:
     @classmethod
     def from_arrays(cls, values: Any, shapes: Any) -> RaggedBatch:
         """Wrap a flat array, without a copy; the offsets follow from the shapes (N, D)."""
-        shapes = _integers(shapes, "shapes", 2)
+        shapes = integers(shapes, "shapes", 2)
         offsets = np.zeros(len(shapes) + 1, np.int64)
         np.cumsum(shapes.prod(axis=1), out=offsets[1:])
         return cls(values, offsets, shapes)
@@ -141,11 +148,11 @@ class RaggedBatch:
         InputError
             If their number differs, they are not flat, or they are on the host where the offsets are not.
         """
-        found = _flat(values)
+        found = flat_view(values)
         if found.shape[0] != self.size:
             raise InputError(f"values must be {self.size} like those of the batch, found {found.shape[0]}")
         if not self.offsets_on_host:
-            _check_sides(found, view(self.offsets, "offsets"))
+            check_sides(found, view(self.offsets, "offsets"))
         other = copy(self)
         _set(other, values=values, **_facts(found))
         return other
@@ -216,7 +223,7 @@ class RaggedBatch:
         longest = sides.max(axis=0, initial=0).tolist()
         result = empty_like_family(own, (len(self), *longest), self.dtype)
         array = view(result, "result").numpy()
-        array[...] = _held(fill, self.dtype)
+        array[...] = held_fill(fill, self.dtype)
         inside = np.ones((len(self), *[1] * len(longest)), bool)
         for axis, longest_side in enumerate(longest, start=1):
             places = np.arange(longest_side).reshape([-1 if a == axis else 1 for a in range(array.ndim)])
@@ -268,10 +275,10 @@ class RaggedBatch:
         return self.offsets
 
     def _sides(self) -> np.ndarray:
-        """Shapes of the items (N, D), also where the batch has only offsets."""
+        """Shapes of the items (N, D), also of a batch that has only offsets, on the host."""
         if self.shapes is not None:
             return self.shapes
-        lengths = np.diff(self._host_offsets("to_padded")) // math.prod(self.inner)
+        lengths = np.diff(self.offsets) // math.prod(self.inner)
         return np.column_stack([lengths, *[np.full(len(self), side) for side in self.inner]])
 
 
@@ -283,87 +290,3 @@ def _set(batch: RaggedBatch, **attributes: Any) -> None:
 
 def _facts(values: ArrayView) -> dict[str, Any]:
     return {"dtype": values.dtype, "device": values.device, "size": values.shape[0]}
-
-
-def _flat(values: Any) -> ArrayView:
-    found = view(values, "values")
-    if len(found.shape) != 1 or not found.contiguous:
-        raise InputError(
-            f"values must be a flat, contiguous array, found {found.shape} by {found.strides} bytes"
-        )
-    if found.dtype.kind not in "biufc" or not found.dtype.isnative:
-        raise InputError(f"values must be numbers in the machine's byte order, found {found.dtype}")
-    return found
-
-
-def _integers(array: Any, name: str, dimensions: int) -> np.ndarray:
-    array = np.asarray(array)
-    if array.ndim != dimensions or (array.size and not np.issubdtype(array.dtype, np.integer)):
-        raise InputError(
-            f"{name} must be an integer array of {dimensions} dimension(s), found {array.dtype} of shape {array.shape}"
-        )
-    return array.astype(np.int64, copy=False)
-
-
-def _offsets(offsets: Any, values: ArrayView) -> Any:
-    """Offsets as NumPy's int64, or as given if they are in GPU memory."""
-    if isinstance(offsets, (list, tuple)):
-        offsets = np.asarray(offsets)
-    found = view(offsets, "offsets")
-    if found.device == "cpu":
-        array = _integers(found.numpy(), "offsets", 1)
-        if not array.size:
-            raise InputError("no offsets; a batch without items has the offsets [0]")
-        return array
-    if len(found.shape) != 1 or not found.contiguous or found.dtype.name not in OFFSET_DTYPES:
-        raise InputError(
-            "offsets in GPU memory must be a contiguous array of one dimension, int32 or int64, found "
-            f"{found.dtype} of shape {found.shape}"
-        )
-    if not found.shape[0]:
-        raise InputError("no offsets; a batch without items has the offsets [0]")
-    _check_sides(values, found)
-    return offsets
-
-
-def _check_sides(values: ArrayView, offsets: ArrayView) -> None:
-    if values.device == "cpu":
-        raise InputError("offsets in GPU memory need values in GPU memory, found values on the host")
-    if None not in (values.ordinal, offsets.ordinal) and values.ordinal != offsets.ordinal:
-        raise InputError(f"values are on GPU {values.ordinal}, offsets on GPU {offsets.ordinal}")
-
-
-def _check_shapes(count: int, shapes: np.ndarray) -> None:
-    if count != len(shapes):
-        raise InputError(f"{len(shapes)} shapes need {len(shapes) + 1} offsets, found {count + 1}")
-    if (shapes < 0).any():
-        raise InputError(f"item {int(np.argmax((shapes < 0).any(axis=1)))} has a negative side")
-
-
-def _check_offsets(size: int, offsets: np.ndarray, shapes: np.ndarray | None) -> None:
-    if offsets[0] != 0 or offsets[-1] != size:
-        raise InputError(
-            f"offsets run from {offsets[0]} to {offsets[-1]}; they must run from 0 to the {size} values"
-        )
-    lengths = np.diff(offsets)
-    wrong = lengths < 0 if shapes is None else lengths != shapes.prod(axis=1)
-    if not wrong.any():
-        return
-    item = int(np.argmax(wrong))
-    if shapes is None:
-        raise InputError(
-            f"offsets must not fall: item {item} runs from {offsets[item]} to {offsets[item + 1]}"
-        )
-    raise InputError(f"item {item} has shape {tuple(shapes[item].tolist())} but {lengths[item]} values")
-
-
-def _held(fill: float, dtype: np.dtype) -> np.ndarray:
-    """The fill value in the batch's dtype."""
-    try:
-        held = np.asarray(fill).astype(dtype)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{dtype} can't hold the fill value {fill!r}") from error
-    exact = dtype.kind in "fc" or held == np.asarray(fill)
-    if not exact:
-        raise InputError(f"{dtype} can't hold the fill value {fill!r}")
-    return held

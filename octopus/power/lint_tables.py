@@ -159,7 +159,7 @@ class Table:
         rows, factors = self.rows[self.rows["quantity"] == kind], _UNITS[kind]
         if not {"n", "method"} <= set(rows.columns):
             rows = rows[:0].assign(n=0, method="")
-        scale = rows["unit"].map(factors)
+        scale = rows["unit"].map(factors).astype(np.float64)  # no rows: pandas on pyarrow would keep strings
         low, high = (rows["value"].fillna(rows[end]) * scale for end in ("low", "high"))
         found = rows[["n", "method"]].assign(layer="", block=0, low=low.fillna(high), high=high.fillna(low))
         return found.dropna(subset="low")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
 import numpy as np
@@ -69,8 +71,77 @@ def test_items_beyond_the_batch(index):
         (lambda: RaggedBatch.from_arrays(np.zeros(2), [2]), "2 dimension"),
         (lambda: RaggedBatch(np.zeros(4), [0, 3, 4], [[2], [2]]), r"item 0 has shape \(2,\) but 3"),
         (lambda: RaggedBatch(np.zeros(4), [0, 4], [[2], [2]]), "need 3 offsets"),
+        (lambda: RaggedBatch([1.0, 2.0], [0, 2]), "values is a list"),
+        (lambda: RaggedBatch(np.zeros(8)[::2], [0, 4]), "contiguous"),
+        (lambda: RaggedBatch(np.zeros(2, ">f4"), [0, 2]), "byte order"),
+        (lambda: RaggedBatch(np.array([None]), [0, 1]), "numbers"),
+        (lambda: RaggedBatch(np.zeros(4), [0, 3, 2, 4]), "item 1 runs from 3 to 2"),
+        (lambda: RaggedBatch(np.zeros(4), [1, 4]), "from 1 to 4; they must run from 0"),
+        (lambda: RaggedBatch(np.zeros(0), []), r"offsets \[0\]"),
+        (lambda: RaggedBatch(np.zeros(4), [[0, 4]]), "1 dimension"),
+        (lambda: RaggedBatch(np.zeros(4), [0.0, 4.0]), "integer array"),
+        (lambda: RaggedBatch.from_arrays(np.zeros(0), [[1, 1], [2**32, 2**32]]), "item 1 has more elements"),
+        (lambda: RaggedBatch.from_offsets(np.zeros(4), [0, 4]).like(np.zeros(5)), "must be 4"),
+        (lambda: RaggedBatch.from_offsets(np.zeros(4), [0, 4]).like(np.zeros((2, 2))), "flat"),
     ],
 )
 def test_parts_that_do_not_fit(make, words):
     with pytest.raises(InputError, match=words):
         make()
+
+
+@given(items=ITEMS)
+def test_padding_puts_every_item_into_its_corner(items):
+    batch = RaggedBatch.from_list(items)
+    padded = batch.to_padded(fill=-3)
+    assert padded.shape == (len(items), *np.max([item.shape for item in items], axis=0))
+    assert padded.dtype == batch.dtype
+    for found, item in zip(padded, items, strict=True):
+        height, width = item.shape
+        assert np.array_equal(found[:height, :width], item)
+        assert (found == -3).sum() == found.size - item.size
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fill"), [("uint8", -1), ("uint8", 256), ("int32", 0.5), ("bool", 2), ("int8", "x")]
+)
+def test_padding_with_what_the_dtype_cannot_hold(dtype, fill):
+    with pytest.raises(InputError, match="can't hold the fill value"):
+        RaggedBatch.from_offsets(np.zeros(3, dtype), [0, 3]).to_padded(fill)
+
+
+def test_padding_an_empty_batch():
+    assert RaggedBatch.from_offsets(np.zeros(0), [0]).to_padded().shape == (0, 0)
+    assert RaggedBatch.from_arrays(np.zeros(0), np.zeros((0, 2), int)).to_padded().shape == (0, 0, 0)
+
+
+def test_sequences_have_offsets_alone():
+    values, offsets = np.arange(5.0), np.array([0, 2, 2, 5])
+    batch = RaggedBatch.from_offsets(values, offsets)
+    assert batch.values is values
+    assert batch.offsets is offsets
+    assert (batch.shapes, batch.inner, batch.device, batch.size, len(batch)) == (None, (), "cpu", 5, 3)
+    assert [item.tolist() for item in batch] == [[0, 1], [], [2, 3, 4]]
+    assert batch.offsets_to_host() is batch
+
+
+def test_other_values_of_the_same_items():
+    batch = RaggedBatch.from_list([np.zeros((2, 2)), np.ones((1, 3))])
+    values = np.arange(7, dtype=np.uint8)
+    other = batch.like(values)
+    assert other.values is values
+    assert other.offsets is batch.offsets
+    assert (other.dtype, batch.dtype) == (np.uint8, np.float64)
+    assert other[1].tolist() == [[4, 5, 6]]
+
+
+def test_items_without_dimensions():
+    batch = RaggedBatch.from_list([np.float32(2), np.float32(3)])
+    assert batch.shapes.shape == (2, 0)
+    assert [item.item() for item in batch] == [2, 3]
+
+
+def test_a_batch_can_be_sent_to_another_process():
+    batch = pickle.loads(pickle.dumps(RaggedBatch.from_list([np.arange(3), np.arange(2)])))
+    assert [item.tolist() for item in batch] == [[0, 1, 2], [0, 1]]
+    assert batch.size == 5

@@ -71,6 +71,11 @@ class DeviceArray:
         """The first `count` items along the first axis, without a copy."""
         return DeviceArray((count, *self.shape[1:]), self.dtype, buffer=self._buffer, pointer=self.pointer)
 
+    def part(self, start: int, shape: tuple[int, ...]) -> DeviceArray:
+        """The elements from the one numbered `start` on as an array of a shape, without a copy."""
+        pointer = self.pointer + start * self.dtype.itemsize
+        return DeviceArray(shape, self.dtype, buffer=self._buffer, pointer=pointer)
+
     def fill_bytes(self, value: int) -> DeviceArray:
         """Queue setting every byte of the allocation, also beyond `head`, to `value` (0xFF makes floats NaN)."""
         self._buffer.fill(value, stream=current().default_stream)

@@ -63,10 +63,11 @@ class RaggedPlan:
         self.strategy = _resolve(strategy, operation, batch, self.device)
         self.out_dtype = np.dtype(np.float32 if operation == "normalize" else batch.dtype)
         self.map: BlockMap | None = None
-        if batch.offsets_on_host:
+        offsets = _host_offsets(operation, batch)
+        if offsets is not None:
             threshold = tuned.threshold_for(self.device) if threshold is None else threshold
-            self.map = made or blockmap.build(self.strategy, batch.offsets, threshold=threshold)
-            _check_map(self.map, self.strategy, batch.offsets)
+            self.map = made or blockmap.build(self.strategy, offsets, threshold=threshold)
+            _check_map(self.map, self.strategy, offsets)
         self._sides = _sides(operation, batch)
         if self.device == "cuda":
             self._plan_cuda(batch, stream)
@@ -236,6 +237,22 @@ def _resolve(strategy: str, operation: str, batch: RaggedBatch, device: str) -> 
             f"{strategy} is built on the host but the offsets are in GPU memory; use block_search, or offsets_to_host()"
         )
     return strategy
+
+
+def _host_offsets(operation: str, batch: RaggedBatch) -> NDArray[np.integer] | None:
+    """Offsets that are known to fit the values; None if they are in GPU memory and may stay there.
+
+    An operation that reads neighbours must not trust what nobody has checked: its offsets are made from the shapes.
+    """
+    if batch.offsets_on_host:
+        return batch.offsets
+    if operation not in STENCILS or batch.shapes is None:
+        return None
+    offsets = np.zeros(len(batch) + 1, np.int64)
+    np.cumsum(batch.shapes.prod(axis=1), out=offsets[1:])
+    if offsets[-1] != batch.size:
+        raise InputError(f"the shapes have {offsets[-1]} elements in all, the values {batch.size}")
+    return offsets
 
 
 def _check_map(found: BlockMap, strategy: str, offsets: NDArray[np.integer]) -> None:

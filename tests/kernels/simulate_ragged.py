@@ -59,6 +59,18 @@ def run(operation, strategy, dtype, values, packs, source):
     return out
 
 
+def beyond():
+    """The largest difference where values go on behind the last offset; the simulator stops at wrong indices."""
+    rest = np.full(23, 2, np.float32)
+    worst = 0.0
+    for strategy, (values, packs) in product(("thread_search", "block_search"), ((1, 2), (4, 1), (4, 4))):
+        source = np.concatenate([values_of("float32"), rest])
+        found = run("multiply", strategy, "float32", values, packs, source)
+        right = np.concatenate([expected("multiply", source[: -len(rest)], "float32"), rest * FIRST[-1]])
+        worst = max(worst, float(np.abs(found - right).max()))
+    return worst
+
+
 def main():
     worst, unlike = {}, []
     for operation, dtype in product((*ragged.POINTWISE, "blur3x3", "blur5x5_sobel"), ("float32", "uint8")):
@@ -73,7 +85,7 @@ def main():
             first = found if first is None else first
             if not np.array_equal(found, first):
                 unlike.append(name)
-    print(json.dumps({"worst": worst, "unlike": unlike}))
+    print(json.dumps({"worst": worst, "unlike": unlike, "beyond": beyond()}))
 
 
 if __name__ == "__main__":

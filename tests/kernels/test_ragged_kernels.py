@@ -45,6 +45,10 @@ def test_all_strategies_give_the_same_bits(found):
     assert found["unlike"] == []
 
 
+def test_values_behind_the_last_offset_belong_to_the_last_item(found):
+    assert found["beyond"] < 1e-6
+
+
 @pytest.fixture(params=CAPABILITIES.values(), ids=CAPABILITIES)
 def capability(request, monkeypatch):
     device = SimpleNamespace(compute_capability=request.param)

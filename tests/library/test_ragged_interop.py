@@ -1,4 +1,7 @@
-"""Ragged batches from and to Arrow; packages that are missing."""
+"""Ragged batches from and to Arrow; packages that are missing.
+
+pyarrow is imported by the tests alone, so that where it is missing those of the GPU can be collected.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,8 @@ import sys
 
 import hypothesis.strategies as st
 import numpy as np
-import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 
 from octopus import InputError, MissingPackageError, RaggedBatch, ops
 
@@ -18,10 +20,21 @@ NUMBERS = {
     "uint8": st.integers(0, 255),
     "int64": st.integers(-(2**63), 2**63 - 1),
 }
-SIGNALS = pa.array([[1, 2], [], [3, 4, 5], [6]], pa.list_(pa.float32()))
 
 
-def address(array: pa.Array) -> int:
+@pytest.fixture
+def pa():
+    import pyarrow
+
+    return pyarrow
+
+
+@pytest.fixture
+def signals(pa):
+    return pa.array([[1, 2], [], [3, 4, 5], [6]], pa.list_(pa.float32()))
+
+
+def address(array) -> int:
     """Where the elements of all lists lie."""
     return array.values.buffers()[1].address
 
@@ -29,6 +42,8 @@ def address(array: pa.Array) -> int:
 @st.composite
 def list_arrays(draw):
     """Arrays of each type of list, whole and cut, in one or several chunks."""
+    import pyarrow as pa
+
     dtype = draw(st.sampled_from(sorted(NUMBERS)))
     element = pa.from_numpy_dtype(np.dtype(dtype))
     kind = draw(st.sampled_from([pa.list_(element), pa.large_list(element), pa.list_(element, 3)]))
@@ -40,8 +55,9 @@ def list_arrays(draw):
     return pa.chunked_array([array, array]) if draw(st.booleans()) else array
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(array=list_arrays())
-def test_lists_of_arrow_come_back(array):
+def test_lists_of_arrow_come_back(pa, array):
     batch = RaggedBatch.from_arrow(array)
     assert batch.dtype == array.type.value_type.to_pandas_dtype()
     assert [item.tolist() for item in batch] == array.to_pylist()
@@ -52,59 +68,59 @@ def test_lists_of_arrow_come_back(array):
         assert pa.types.is_large_list(back.type) == large
 
 
-def test_values_are_shared_with_arrow():
-    batch = RaggedBatch.from_arrow(SIGNALS)
-    assert batch.values.ctypes.data == address(SIGNALS)
-    assert address(batch.to_arrow()) == address(SIGNALS)
-    assert RaggedBatch.from_arrow(SIGNALS[2:]).values.ctypes.data == address(SIGNALS) + 2 * 4
-    column = pa.table({"signal": SIGNALS})["signal"]
-    assert RaggedBatch.from_arrow(column).values.ctypes.data == address(SIGNALS)
+def test_values_are_shared_with_arrow(pa, signals):
+    batch = RaggedBatch.from_arrow(signals)
+    assert batch.values.ctypes.data == address(signals)
+    assert address(batch.to_arrow()) == address(signals)
+    assert RaggedBatch.from_arrow(signals[2:]).values.ctypes.data == address(signals) + 2 * 4
+    column = pa.table({"signal": signals})["signal"]
+    assert RaggedBatch.from_arrow(column).values.ctypes.data == address(signals)
     with pytest.raises(ValueError, match="read-only"):
         batch[0][0] = 1
 
 
-def test_arrays_of_other_makers_come_by_the_c_interface():
+def test_arrays_of_other_makers_come_by_the_c_interface(pa, signals):
     class Array:
         def __arrow_c_array__(self, schema=None):
-            return SIGNALS.__arrow_c_array__(schema)
+            return signals.__arrow_c_array__(schema)
 
     class Stream:
         def __arrow_c_stream__(self, schema=None):
-            return pa.chunked_array([SIGNALS]).__arrow_c_stream__(schema)
+            return pa.chunked_array([signals]).__arrow_c_stream__(schema)
 
     for maker in (Array(), Stream()):
         batch = RaggedBatch.from_arrow(maker)
-        assert batch.values.ctypes.data == address(SIGNALS)
-        assert batch.to_arrow().equals(SIGNALS)
+        assert batch.values.ctypes.data == address(signals)
+        assert batch.to_arrow().equals(signals)
 
 
-def test_operations_read_the_memory_of_arrow():
-    scaled = ops.multiply(RaggedBatch.from_arrow(SIGNALS[1:]), [1, 10, 0.5], device="cpu")
+def test_operations_read_the_memory_of_arrow(signals):
+    scaled = ops.multiply(RaggedBatch.from_arrow(signals[1:]), [1, 10, 0.5], device="cpu")
     assert scaled.to_arrow().to_pylist() == [[], [30, 40, 50], [3]]
 
 
-def test_nulls_outside_a_slice_do_not_matter():
+def test_nulls_outside_a_slice_do_not_matter(pa):
     array = pa.array([None, [1.0, None], [2.0, 3.0]])
     assert RaggedBatch.from_arrow(array[2:])[0].tolist() == [2, 3]
 
 
 @pytest.mark.parametrize(
-    ("array", "words"),
+    ("make", "words"),
     [
-        (pa.array([[1.0], None, None]), "2 lists are null; drop them"),
-        (pa.array([[1.0, None], [2.0]]), "1 elements are null; fill them"),
-        (pa.array([[[1.0]]]), "found list<.*flatten the inner lists"),
-        (pa.array([[True]]), "found bool; cast"),
-        (pa.array([["a"]]), "found string"),
-        (pa.array([1.0]), "found double; cast the array"),
-        (pa.array([[1]], pa.list_view(pa.int32())), "found list_view"),
-        (pa.table({"x": [[1.0]]}), "found struct"),
-        ([[1.0]], "found a list"),
+        (lambda pa: pa.array([[1.0], None, None]), "2 lists are null; drop them"),
+        (lambda pa: pa.array([[1.0, None], [2.0]]), "1 elements are null; fill them"),
+        (lambda pa: pa.array([[[1.0]]]), "found list<.*flatten the inner lists"),
+        (lambda pa: pa.array([[True]]), "found bool; cast"),
+        (lambda pa: pa.array([["a"]]), "found string"),
+        (lambda pa: pa.array([1.0]), "found double; cast the array"),
+        (lambda pa: pa.array([[1]], pa.list_view(pa.int32())), "found list_view"),
+        (lambda pa: pa.table({"x": [[1.0]]}), "found struct"),
+        (lambda pa: [[1.0]], "found a list"),
     ],
 )
-def test_what_is_no_list_of_numbers(array, words):
+def test_what_is_no_list_of_numbers(pa, make, words):
     with pytest.raises(InputError, match=words):
-        RaggedBatch.from_arrow(array)
+        RaggedBatch.from_arrow(make(pa))
 
 
 @pytest.mark.parametrize(

@@ -252,10 +252,11 @@ def _boundary(kind: Kind, work: Work) -> Callable:
         quad = one  # never called
 
     @cuda.jit(device=True)
-    def cross(source, out, at, item, offsets, first, second, widths, heights):
+    def cross(source, out, at, item, items, offsets, first, second, widths, heights):
         stop = at + values
         while at < stop:
-            while at >= offsets[item + 1]:
+            # Offsets in GPU memory may end before the values do; the last item then owns the rest.
+            while item + 1 < items and at >= offsets[item + 1]:
                 item += np.int32(1)
             if wide and at + QUAD <= min(np.int64(offsets[item + 1]), stop) and at % QUAD == 0:
                 quad(source, out, at, item, offsets, first, second, widths, heights)
@@ -307,7 +308,7 @@ def _in_turn(kind: Kind, work: Work) -> Callable:
             elif at + values <= end:
                 pack(source, out, at, fetch(source, at), item, offsets, first, second, widths, heights)
             else:
-                cross(source, out, at, item, offsets, first, second, widths, heights)
+                cross(source, out, at, item, items, offsets, first, second, widths, heights)
             at += step
         while at < stop:
             item = search(offsets, item, high, at)
@@ -326,12 +327,12 @@ def _at_once(kind: Kind, work: Work) -> Callable:
     last_block = _in_turn(kind, work)
 
     @cuda.jit(device=True)
-    def mixed(source, out, at, held, low, high, offsets, first, second, widths, heights):
+    def mixed(source, out, at, held, low, high, items, offsets, first, second, widths, heights):
         item = search(offsets, low, high, at)
         if at + values <= offsets[item + 1]:
             pack(source, out, at, held, item, offsets, first, second, widths, heights)
         else:
-            cross(source, out, at, item, offsets, first, second, widths, heights)
+            cross(source, out, at, item, items, offsets, first, second, widths, heights)
 
     @cuda.jit(device=True)
     def run(source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold):
@@ -348,12 +349,12 @@ def _at_once(kind: Kind, work: Work) -> Callable:
         if packs > 2:
             more, most = fetch(source, at + step), fetch(source, at + 2 * step)
         low, high = among(offsets, items, begin, begin + tile)
-        mixed(source, out, at, held, low, high, offsets, first, second, widths, heights)
+        mixed(source, out, at, held, low, high, items, offsets, first, second, widths, heights)
         if packs > 2:
-            mixed(source, out, at + step, more, low, high, offsets, first, second, widths, heights)
-            mixed(source, out, at + 2 * step, most, low, high, offsets, first, second, widths, heights)
+            mixed(source, out, at + step, more, low, high, items, offsets, first, second, widths, heights)
+            mixed(source, out, at + 2 * step, most, low, high, items, offsets, first, second, widths, heights)
         if packs > 1:
-            mixed(source, out, end, ended, low, high, offsets, first, second, widths, heights)
+            mixed(source, out, end, ended, low, high, items, offsets, first, second, widths, heights)
 
     return run
 
@@ -377,7 +378,7 @@ def _by_owner(kind: Kind, work: Work) -> Callable:
             elif item == owner[at + values - 1]:
                 pack(source, out, at, fetch(source, at), item, offsets, first, second, widths, heights)
             else:
-                cross(source, out, at, item, offsets, first, second, widths, heights)
+                cross(source, out, at, item, items, offsets, first, second, widths, heights)
             at += step
         while at < stop:
             one(source, out, at, owner[at], offsets, first, second, widths, heights)

@@ -59,11 +59,11 @@ def _unstretch(place: Any) -> Any:
 
 def _panel(axis: Axes, numbers: Numbers, start: str, kernel: str) -> None:
     ours = total_cost.cost(numbers, start, "octopus") if start else None
-    axis.set(xscale="log", xlabel="Uses of one batch")
     if ours is None:
-        axis.set_xticks([])
+        axis.set_axis_off()
         axis.annotate("Not measured", (0.5, 0.5), xycoords="axes fraction", ha="center", color=style.GREY)
         return
+    axis.set(xscale="log", xlabel="Uses of one batch")
     axis.set_yscale("function", functions=(_stretch, _unstretch))
     uses = np.geomspace(1, MOST_USES, 200)
     for method in total_cost.METHODS:
@@ -91,7 +91,7 @@ def _panel(axis: Axes, numbers: Numbers, start: str, kernel: str) -> None:
         value for line in axis.get_lines() for value in line.get_ydata() if len(line.get_ydata()) == 200
     ]
     low, high = min(ratios), max(*ratios, 1.2)
-    axis.set_ylim(_unstretch(_stretch(low) - 0.8), _unstretch(_stretch(high) * 1.08))
+    axis.set_ylim(_unstretch(_stretch(low) - 0.8), _unstretch(_stretch(high) * 1.15))
     ticks = [tick for tick in _TICKS if low <= tick <= high]
     axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks], fontsize=6.5)
 

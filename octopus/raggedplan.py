@@ -118,7 +118,9 @@ class RaggedPlan:
             )
         result = out
         if out is None:
-            result = interop.empty_like_family(source, (self.total,), self.out_dtype)
+            given_stream = self.device == "cuda" and stream is not None
+            queue = placement.stream_for(source, None, stream) if given_stream else None
+            result = interop.empty_like_family(source, (self.total,), self.out_dtype, queue)
         target = interop.view(result, "out")
         self._check_out(source, target)
         given = [_parameter(value, self.items, self.operation) for value in parameters]
@@ -162,21 +164,27 @@ class RaggedPlan:
             ragged.block_search(*head, CPU_PART)
 
     def _run_cuda(self, source: ArrayView, out: ArrayView, given: list[Any], stream: Any) -> None:
+        from octopus.backends.cuda.device import is_capturing
         from octopus.raggedcuda import Upload
 
         queue = placement.stream_for(source, None, stream)
-        if queue is not self._queue:
+        captured = is_capturing(queue)
+        if queue is not self._queue and not captured:  # a graph can't wait for what is not in it
             queue.wait(self._queue)
             self._queue = queue
             self._upload.memory.release_on(queue)
         on_gpu = [value for value in given if isinstance(value, ArrayView)]
         placement.check_ordinals(source, out, *on_gpu)
         placement.wait_for_producers(queue, source, out, *on_gpu)
+        if stream is None:
+            placement.wait_for_other_families(queue, source, out, *on_gpu)
         names = ("first", "second")
         from_host = {n: v for n, v in zip(names, given, strict=False) if not isinstance(v, ArrayView)}
         pointers = self.pointers | {
             n: v.pointer for n, v in zip(names, given, strict=False) if isinstance(v, ArrayView)
         }
+        if captured and (from_host or source.device == "cpu"):
+            raise InputError("values and parameters must be on the GPU while a graph is captured")
         if from_host:
             uploaded = Upload(from_host, queue)
             pointers |= uploaded.pointers
@@ -299,7 +307,8 @@ def _parameter(value: Any, items: int, operation: str) -> NDArray[np.float32] | 
     if not np.isfinite(numbers).all():
         where = "" if not numbers.shape else f" of item {int(np.argmin(np.isfinite(numbers)))}"
         raise InputError(f"the parameter of {operation}{where} is not a finite number")
-    return np.ascontiguousarray(np.broadcast_to(numbers, (items,)), np.float32)
+    # A copy: page-locked memory of the caller's would be read after the call has returned.
+    return np.array(np.broadcast_to(numbers, (items,)), np.float32, order="C")
 
 
 def _on_host(value: Any) -> NDArray[np.float32]:

@@ -55,6 +55,17 @@ def test_generated_sizes_are_marked_and_the_pools_carry_their_name(runs):
     assert set(rows.dataset[rows.workload.str.startswith("visdrone")]) == {"synthetic-visdrone"}
 
 
+def test_what_does_not_fit_has_a_row_for_every_method(receipt, tmp_path, monkeypatch, runs):
+    monkeypatch.setattr("octopus.studies.mapping.cpu.free_bytes", lambda: 1_000_000)
+    config = load_config(QUICK, {"device": "cpu", "mapping.distributions": ["visdrone"]})
+    rows = read_rows(run_study("mapping", config=config, receipt=receipt, out=tmp_path / "mapping.csv"))
+    for workload in ("visdrone-multiply", "visdrone-blur3x3"):
+        missing = kernels(rows, workload)
+        assert missing.answer.str.contains("600,000 of the free memory may be taken").all()
+        there = set(kernels(runs["mapping"], workload).method) - {"octopus-again", "copy-bound"}
+        assert set(missing.method) == there
+
+
 def test_bytes_of_the_maps_follow_from_elements_items_and_blocks(runs):
     rows = runs["mapping"]
     rows = rows[(rows.workload == "visdrone") & (rows.layer == "deterministic")]

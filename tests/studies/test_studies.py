@@ -22,6 +22,11 @@ SETTINGS = {
     "crop.size": [20, 24],
     "distribution.count": 7,
 }
+RAGGED = (
+    "mapping",
+    "total_cost",
+    "sequences",
+)  # not on the boxes of the other studies; they have tests of their own
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +140,7 @@ def test_the_frames_of_the_temporal_workload_are_paired(sizes):
     assert len({tuple(blocks) for _, blocks in frames.groupby("method").block}) == 1
 
 
-@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("study", [study for study in STUDIES if study not in RAGGED])
 def test_what_does_not_fit_has_a_row_for_everything_that_is_missing(
     receipt, tmp_path, monkeypatch, study, runs
 ):

@@ -99,6 +99,13 @@ def build(strategy: str, offsets: NDArray[np.integer], *, threshold: int = DEFAU
     return BlockMap(strategy, narrow)
 
 
+def offsets_of(shapes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where items of these shapes (N, D) begin when they lie one after the other, (N + 1,), the end included."""
+    offsets = np.zeros(len(shapes) + 1, np.int64)
+    np.cumsum(shapes.prod(axis=1), out=offsets[1:])
+    return offsets
+
+
 def narrowed(offsets: NDArray[np.integer]) -> NDArray[np.integer]:
     """Offsets in int32 where the last one fits: they are searched, so that half the bytes matter."""
     return offsets.astype(np.int32 if offsets[-1] <= INT32_MAX else np.int64, copy=False)

@@ -208,6 +208,79 @@ class Sequences(_Section):
     )
 
 
+class Satellite(_Section):
+    """Which tiles of a scene are worth the downlink."""
+
+    variants: list[Literal["uint16", "rgb8"]] = Field(
+        ["uint16", "rgb8"],
+        min_length=1,
+        description="digital numbers as they are, or three channels of bytes",
+    )
+    threshold: Fraction = Field(
+        0.535, description="mean brightness above which a tile of a real scene is kept"
+    )
+    threshold_synthetic: Fraction = Field(0.35, description="the same for generated scenes")
+    byte_budget: Fraction = Field(
+        0.45,
+        description="share of the scene's bytes that the best tiles may take, for the rule of the byte budget",
+    )
+    downlink: Annotated[float, Field(gt=0)] = Field(2e6, description="bits per second to the ground")
+    synthetic_side: int = Field(8192, ge=0, description="side of the generated scene in pixels; 0: none")
+    max_seconds: Seconds = Field(
+        4.0, description="seconds after which a comparison with its least number of blocks ends"
+    )
+
+
+class Drone(_Section):
+    """Crops of a video's detections, frame by frame."""
+
+    seconds: Counts = Field([1, 5, 10], min_length=1, description="lengths of the clips")
+    frame_rate: Count = Field(30, description="frames per second")
+    detections: tuple[Count, Count] = Field((5, 50), description="fewest and most detections in a frame")
+    paced: bool = Field(True, description="whether the longest clip is also played at its own rate")
+    max_seconds: Seconds = Field(
+        8.0, description="seconds after which a comparison with its least number of blocks ends"
+    )
+
+
+class Detector(_Section):
+    """Detection end to end, prepared on the CPU or by Octopus."""
+
+    frames: Count = Field(200, description="frames")
+    size: tuple[Count, Count] = Field(
+        (640, 640), description="height and width of the detector's input in pixels"
+    )
+
+
+class Concurrency(_Section):
+    """Two models on one GPU, and crops beside a model."""
+
+    processes: bool = Field(
+        True, description="whether models also run in processes of their own, with and without MPS"
+    )
+    crops: Count = Field(1000, description="crops that are made beside a model")
+    samples: Count = Field(100, description="iterations per arm from which the latencies come")
+    max_seconds: Seconds = Field(
+        60.0, description="seconds after which a comparison with its least number of blocks ends"
+    )
+
+
+class ImageShape(_Section):
+    """Memory and time of image models by the shape of their input."""
+
+    models: list[Literal["drunet", "unet", "dncnn"]] = Field(
+        ["drunet", "unet", "dncnn"], min_length=1, description="denoisers"
+    )
+    height: Count = Field(2048, description="rows of the image")
+    widths: tuple[Count, Count] = Field((1024, 2048), description="least and largest columns of the image")
+    steps: Counts = Field([64, 68], min_length=1, description="columns from one width to the next")
+    patch_sides: Counts = Field([128, 256, 512], description="sides of the patches that cover the image")
+    patch_batches: Counts = Field([1, 2, 4, 8, 16], min_length=1, description="patches per batch")
+    max_seconds: Seconds = Field(
+        30.0, description="seconds after which a comparison with its least number of blocks ends"
+    )
+
+
 class Sentinel2(_Section):
     """Which part of the Sentinel-2 band is read."""
 
@@ -246,6 +319,11 @@ class Config(_Section):
     mapping: ItemMapping = ItemMapping()
     total_cost: TotalCost = TotalCost()
     sequences: Sequences = Sequences()
+    satellite: Satellite = Satellite()
+    drone: Drone = Drone()
+    detector: Detector = Detector()
+    concurrency: Concurrency = Concurrency()
+    image_shape: ImageShape = ImageShape()
     sentinel2: Sentinel2 = Sentinel2()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from octopus import interop
-from octopus.cropspec import INT32_MAX, CropSpec, check_choice
+from octopus.cropspec import INT32_MAX, CropSpec, check_choice, check_frame
 from octopus.errors import InputError, OutOfMemoryError
 from octopus.interop import ArrayView, dtype_name
 
@@ -137,6 +137,32 @@ def check_count(spec: CropSpec, count: int) -> None:
     """The grid of a launch must stay within 32-bit arithmetic."""
     if count > INT32_MAX // max(spec.height, 1):
         raise InputError(f"{count} boxes are more than one launch can address; split the batch")
+
+
+def check_planned_frame(frame: ArrayView, spec: CropSpec, model: ArrayView, staged: bool) -> None:
+    """A frame must be like `model`, for which the plan was made; no larger where a copy goes to the GPU (`staged`)."""
+    check_frame(frame)
+    found = (frame.device, dtype_name(frame.dtype), frame.shape[-1], len(frame.shape))
+    planned = (model.device, spec.frame_dtype, spec.channels, 4 if spec.indexed else 3)
+    if found != planned:
+        raise InputError(
+            f"the plan is for frames of (side, dtype, channels, dimensions) {planned}, found {found}"
+        )
+    if staged and frame.nbytes > model.nbytes:
+        raise InputError(
+            f"the plan holds frames of up to {model.nbytes} bytes, found {frame.nbytes}; make a larger plan"
+        )
+
+
+def check_planned_boxes(boxes: ArrayView, max_boxes: int, device: str) -> None:
+    """Boxes must be such as the plan's `device` reads, and no more than it has room for."""
+    check_box_shape(boxes.shape, boxes.dtype)
+    if boxes.shape[0] > max_boxes:
+        raise InputError(f"the plan is for {max_boxes} boxes, found {boxes.shape[0]}; make a larger plan")
+    if boxes.device == "cuda" and device == "cpu":
+        raise InputError("boxes are on the GPU but the CPU was asked to work; copy them to the host")
+    if boxes.device == "cuda":
+        check_gpu_boxes(boxes)
 
 
 def check_out(spec: CropSpec, out: ArrayView, count: int, device: str) -> None:

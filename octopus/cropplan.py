@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,19 @@ from octopus import interop, placement
 from octopus.cropengine import CpuEngine
 from octopus.cropinput import (
     check_box_dtype,
-    check_box_shape,
     check_count,
     check_frame_index,
-    check_gpu_boxes,
     check_host_boxes,
     check_host_index,
     check_index_dtype,
     check_memory,
     check_out,
+    check_planned_boxes,
+    check_planned_frame,
     view_of,
 )
-from octopus.cropspec import check_frame, make_spec
+from octopus.cropspec import make_spec
+from octopus.cropstage import Stage
 from octopus.cudaengine import BOX_BYTES, INDEX_BYTES, CudaEngine, upload_capacity
 from octopus.errors import InputError, OutOfMemoryError
 from octopus.interop import ArrayView, dtype_name
@@ -135,13 +137,8 @@ class CropPlan:
         self._owned = [*self.engine.owned]
         self._owned += [array for array in (self._out, self._transform) if isinstance(array, DeviceArray)]
         if self._host_to_gpu:
-            shape = self.spec.shape(self.max_boxes)
-            self._frame_on_gpu = DeviceArray((self._model.nbytes,), np.uint8, stream=queue)
-            self._out_on_gpu = DeviceArray(shape, self.spec.dtype, stream=queue)
-            self._transform_on_gpu = DeviceArray(
-                (self.max_boxes if self.spec.letterbox else 0, 4), np.float32, stream=queue
-            )
-            self._owned += [self._frame_on_gpu, self._out_on_gpu, self._transform_on_gpu]
+            self._stage = Stage(self.spec, self._model.nbytes, self.max_boxes, queue)
+            self._owned += [*self._stage.owned]
         if stream is None:
             queue.sync()
 
@@ -248,42 +245,13 @@ class CropPlan:
     def check(self, frame: ArrayView, boxes: ArrayView, index: ArrayView | None) -> None:
         """Refuse what the plan is not for; values of boxes and index from the host are checked by `execute`."""
         if frame.layout != self._good_frame:
-            self._check_run_frame(frame)
+            check_planned_frame(frame, self.spec, self._model, self._host_to_gpu)
             self._good_frame = frame.layout
         if boxes.layout != self._good_boxes:
-            self._check_run_boxes(boxes)
+            check_planned_boxes(boxes, self.max_boxes, self.device)
             self._good_boxes = boxes.layout
         if self.spec.indexed or index is not None:
             check_frame_index(index, frame, boxes.shape[0], boxes.device)
-
-    def _check_run_frame(self, pixels: ArrayView) -> None:
-        check_frame(pixels)
-        found = (pixels.device, dtype_name(pixels.dtype), pixels.shape[-1], len(pixels.shape))
-        planned = (
-            self._model.device,
-            self.spec.frame_dtype,
-            self.spec.channels,
-            4 if self.spec.indexed else 3,
-        )
-        if found != planned:
-            raise InputError(
-                f"the plan is for frames of (side, dtype, channels, dimensions) {planned}, found {found}"
-            )
-        if self._host_to_gpu and pixels.nbytes > self._model.nbytes:
-            raise InputError(
-                f"the plan holds frames of up to {self._model.nbytes} bytes, found {pixels.nbytes}; make a larger plan"
-            )
-
-    def _check_run_boxes(self, boxes: ArrayView) -> None:
-        check_box_shape(boxes.shape, boxes.dtype)
-        if boxes.shape[0] > self.max_boxes:
-            raise InputError(
-                f"the plan is for {self.max_boxes} boxes, found {boxes.shape[0]}; make a larger plan"
-            )
-        if boxes.device == "cuda" and self.device == "cpu":
-            raise InputError("boxes are on the GPU but the CPU was asked to work; copy them to the host")
-        if boxes.device == "cuda":
-            check_gpu_boxes(boxes)
 
     def execute(
         self,
@@ -322,20 +290,21 @@ class CropPlan:
         if stream is None:
             placement.wait_for_other_families(queue, *arrays)
         if self._host_to_gpu:
-            self._execute_from_host(frame, boxes, host_boxes, index, host_index, out, written, queue)
+            given = {"boxes": boxes, "host_boxes": host_boxes, "index": index, "host_index": host_index}
+            self._stage.run(frame, out, written, queue, partial(self._submit, **given, queue=queue))
             return
         address = 0 if written is None else written.pointer
-        self._submit(frame, boxes, host_boxes, index, host_index, out.pointer, address, queue)
+        self._submit(frame, out.pointer, address, boxes, host_boxes, index, host_index, queue)
 
     def _submit(
         self,
         frame: ArrayView,
+        out: int,
+        transform: int,
         boxes: ArrayView,
         host_boxes: np.ndarray | None,
         index: ArrayView | None,
         host_index: np.ndarray | None,
-        out: int,
-        transform: int,
         queue: Any,
     ) -> None:
         """Queue the kernel for a frame on the GPU, and the upload of what comes from the host."""
@@ -348,32 +317,6 @@ class CropPlan:
             frame, boxes.pointer, dtype_name(boxes.dtype), boxes.shape[0], out, queue,
             frame_index=pointer, index_dtype=dtype, transform=transform,
         )  # fmt: skip
-
-    def _execute_from_host(
-        self,
-        frame: ArrayView,
-        boxes: ArrayView,
-        host_boxes: np.ndarray | None,
-        index: ArrayView | None,
-        host_index: np.ndarray | None,
-        out: ArrayView,
-        transform: ArrayView | None,
-        queue: Any,
-    ) -> None:
-        from octopus.backends.cuda.memory import copy
-
-        pixels = np.ascontiguousarray(frame.numpy())
-        copy(self._frame_on_gpu.pointer, pixels.ctypes.data, pixels.nbytes, queue)
-        strides = interop.c_strides(frame.shape, frame.dtype)
-        on_gpu = replace(frame, pointer=self._frame_on_gpu.pointer, strides=strides, device="cuda")
-        self._submit(
-            on_gpu, boxes, host_boxes, index, host_index, self._out_on_gpu.pointer, self._transform_on_gpu.pointer,
-            queue,
-        )  # fmt: skip
-        copy(out.pointer, self._out_on_gpu.pointer, out.nbytes, queue)
-        if transform is not None:
-            copy(transform.pointer, self._transform_on_gpu.pointer, transform.nbytes, queue)
-        queue.sync()
 
 
 def result_memory(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:

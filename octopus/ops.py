@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from octopus.errors import InputError
+from octopus.kernels.operations import OPERATIONS
 from octopus.ragged import RaggedBatch
-from octopus.raggedplan import OPERATIONS, RaggedPlan
+from octopus.raggedplan import RaggedPlan
 
 __all__ = ["OPERATIONS", "blur3x3", "blur5x5_sobel", "gamma", "multiply", "normalize", "threshold"]
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from octopus import raggedinterop
+from octopus.blockmap import offsets_of
 from octopus.errors import InputError
 from octopus.interop import ArrayView, empty_like_family, view
 from octopus.raggedcheck import (
@@ -98,9 +99,7 @@ class RaggedBatch:
     def from_arrays(cls, values: Any, shapes: Any) -> RaggedBatch:
         """Wrap a flat array, without a copy; the offsets follow from the shapes (N, D)."""
         shapes = integers(shapes, "shapes", 2)
-        offsets = np.zeros(len(shapes) + 1, np.int64)
-        np.cumsum(shapes.prod(axis=1), out=offsets[1:])
-        return cls(values, offsets, shapes)
+        return cls(values, offsets_of(shapes), shapes)
 
     @classmethod
     def from_offsets(cls, values: Any, offsets: Any) -> RaggedBatch:

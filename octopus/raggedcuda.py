@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
-from octopus.kernels.cuda.raggedtiles import Shape, shape_for
+from octopus.kernels.cuda.ragged_tiles import Kind, Shape, shape_for
 
 ALIGNMENT = 16
 STAGED_BYTES = 1 << 20  # up to here a copy on the host costs less than a second transfer
@@ -30,7 +30,7 @@ class CudaRagged:
     blocks, threshold : int
         Of `block_metadata`.
     shape : Shape, optional
-        Instead of the one that `raggedtiles.shape_for` chooses.
+        Instead of the one that `ragged_tiles.shape_for` chooses.
     """
 
     def __init__(
@@ -43,10 +43,8 @@ class CudaRagged:
         self.shape = shape or shape_for(operation, strategy, dtype, total, items, processors, aligned)
         self._blocks = blocks if strategy == "block_metadata" else self.shape.blocks(total)
         self._numbers = total, items, threshold
-        kernel = _kernel(
-            operation, strategy, dtype, out_dtype, offset_dtype, self.shape, compute_capability()
-        )
-        self._function = function_of(kernel)
+        kind = Kind(operation, strategy, dtype, out_dtype, offset_dtype, *self.shape)
+        self._function = function_of(_kernel(kind, compute_capability()))
         self._arguments = ArgumentBlock(ARGUMENTS)
         self._write = self._arguments.writer(0, len(ARGUMENTS))
 
@@ -82,22 +80,12 @@ class Upload:
 
 
 @cache
-def _kernel(
-    operation: str,
-    strategy: str,
-    dtype: str,
-    out_dtype: str,
-    offset_dtype: str,
-    shape: Shape,
-    capability: tuple,
-) -> Any:
+def _kernel(kind: Kind, capability: tuple[int, int]) -> Any:
     from octopus.backends.cuda import compile
 
     def build() -> tuple:
         from octopus.kernels.cuda import ragged
 
-        kind = ragged.Kind(operation, strategy, dtype, out_dtype, offset_dtype, *shape)
         return ragged.build(kind), ragged.argument_types(kind)
 
-    parts = (operation, strategy, dtype, out_dtype, offset_dtype, *map(str, shape))
-    return compile.load("ragged-" + "-".join(parts), build)
+    return compile.load(kind.name, build)

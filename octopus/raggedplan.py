@@ -12,12 +12,9 @@ from octopus.blockmap import BlockMap
 from octopus.cropinput import check_memory
 from octopus.errors import InputError
 from octopus.interop import ArrayView, dtype_name
+from octopus.kernels.operations import OPERATIONS, PARAMETERS, POINTWISE, STENCILS, result_dtype
 from octopus.ragged import RaggedBatch
 
-POINTWISE = ("multiply", "normalize", "threshold", "gamma")
-STENCILS = ("blur3x3", "blur5x5_sobel")
-OPERATIONS = (*POINTWISE, *STENCILS)
-PARAMETERS = {"multiply": 1, "normalize": 2, "threshold": 1, "gamma": 1, "blur3x3": 0, "blur5x5_sobel": 0}
 DTYPES = ("float32", "uint8")
 NEEDS_HOST = ("lookup", "block_metadata")
 SEARCH_PACK = 4  # elements for which a CPU thread searches once in `thread_search`
@@ -30,7 +27,7 @@ class RaggedPlan:
     Parameters
     ----------
     operation : str
-        One of `OPERATIONS`.
+        One of `octopus.ops.OPERATIONS`.
     batch : RaggedBatch
         Its sizes, dtype and side (host or GPU) are planned for; its values don't matter.
     strategy : {"auto", "lookup", "thread_search", "block_metadata", "block_search"}
@@ -61,14 +58,14 @@ class RaggedPlan:
         self.operation, self.items, self.total = operation, len(batch), batch.size
         self.device = placement.device_for(self._values, device)
         self.strategy = _resolve(strategy, operation, batch, self.device)
-        self.out_dtype = np.dtype(np.float32 if operation == "normalize" else batch.dtype)
+        self.out_dtype = np.dtype(result_dtype(operation, batch.dtype))
         self.map: BlockMap | None = None
         offsets = _host_offsets(operation, batch)
         if offsets is not None:
             threshold = tuned.threshold_for(self.device) if threshold is None else threshold
             self.map = made or blockmap.build(self.strategy, offsets, threshold=threshold)
             _check_map(self.map, self.strategy, offsets)
-        self._sides = _sides(operation, batch)
+        self._sides = image_sides(operation, batch)
         if self.device == "cuda":
             self._plan_cuda(batch, stream)
 
@@ -152,7 +149,7 @@ class RaggedPlan:
         first, second = [*(_on_host(value) for value in given), *[np.zeros(self.items, np.float32)] * 2][:2]
         width, height = (self._sides.get(name, np.zeros(0, np.int32)) for name in ("widths", "heights"))
         assert self.map is not None
-        code = ragged.OPERATIONS.index(self.operation)
+        code = OPERATIONS.index(self.operation)
         head = code, source.numpy(), out.numpy(), self.map.offsets, first, second, width, height
         if self.strategy == "lookup":
             ragged.lookup(*head, self.map.owner)
@@ -256,8 +253,7 @@ def _host_offsets(operation: str, batch: RaggedBatch) -> NDArray[np.integer] | N
         return batch.offsets
     if operation not in STENCILS or batch.shapes is None:
         return None
-    offsets = np.zeros(len(batch) + 1, np.int64)
-    np.cumsum(batch.shapes.prod(axis=1), out=offsets[1:])
+    offsets = blockmap.offsets_of(batch.shapes)
     if offsets[-1] != batch.size:
         raise InputError(f"the shapes have {offsets[-1]} elements in all, the values {batch.size}")
     return offsets
@@ -272,8 +268,14 @@ def _check_map(found: BlockMap, strategy: str, offsets: NDArray[np.integer]) -> 
         )
 
 
-def _sides(operation: str, batch: RaggedBatch) -> dict[str, NDArray[np.int32]]:
-    """Widths and heights of the images that a stencil reads."""
+def image_sides(operation: str, batch: RaggedBatch) -> dict[str, NDArray[np.int32]]:
+    """Widths and heights of the images that a stencil reads; nothing for other operations.
+
+    Raises
+    ------
+    InputError
+        If a stencil is to read sequences, or images larger than it can number.
+    """
     if operation not in STENCILS:
         return {}
     if batch.shapes is None or batch.shapes.shape[1] != 2:

@@ -8,8 +8,7 @@ from typing import Any
 
 from octopus import backends, blockmap
 from octopus.backends import cache
-
-POINTWISE = ("multiply", "normalize", "threshold", "gamma")
+from octopus.kernels.operations import POINTWISE
 
 
 def group_of(operation: str) -> str:

@@ -14,7 +14,21 @@ from octopus.errors import InputError
 if TYPE_CHECKING:
     from octopus.config import Config
 
-STUDIES = ("stage_timing", "distribution", "arena", "parity", "power", "mapping", "total_cost", "sequences")
+STUDIES = (
+    "stage_timing",
+    "distribution",
+    "arena",
+    "parity",
+    "power",
+    "mapping",
+    "total_cost",
+    "sequences",
+    "satellite",
+    "drone",
+    "detector",
+    "concurrency",
+    "image_shape",
+)
 
 
 def run_study(study: str, *, config: Config, receipt: Path, out: Path) -> Path:

@@ -5,7 +5,6 @@ On GPUs alone, by events with a cold L2, boxes on the device.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -137,5 +136,5 @@ def _timed(
     context: Context, workload: str, entries: list[Entry], answers: dict[str, str], count: int
 ) -> list[Row]:
     case = Case(context.study, context.workload.dataset, workload, count)
-    budget = dataclasses.replace(context.budget, max_seconds=context.config.arena.max_seconds)
+    budget = context.budget_within(context.config.arena.max_seconds)
     return compare(context, case, QUANTITY, entries, context.kernel_clocks()[0], answers, budget)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import logging
 import sys
@@ -71,8 +70,7 @@ class Round:
     @property
     def budget(self) -> Budget:
         """Limits of one comparison."""
-        limit = self.context.config.arena.max_seconds
-        return dataclasses.replace(self.context.budget, max_seconds=limit)
+        return self.context.budget_within(self.context.config.arena.max_seconds)
 
 
 @dataclass(frozen=True)

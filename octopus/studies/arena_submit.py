@@ -5,7 +5,6 @@ In the arena's large comparisons the contenders' threads and caches are alive be
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable
 from typing import Any
@@ -60,7 +59,7 @@ def _count_rows(context: Context, count: int) -> list[Row]:
         gaps.append(unavailable(case, "octopus-torch", "host", QUANTITY, "ms", str(error)))
     host = context.host_clock()
     clock = SubmitClock(host.synchronize, host.throttle)
-    budget = dataclasses.replace(context.budget, max_seconds=context.config.arena.max_seconds)
+    budget = context.budget_within(context.config.arena.max_seconds)
     found = compare(context, case, QUANTITY, entries, clock, "n/a", budget)
     return [*found, *gaps, *compare(context, case, ALONE, _whole(job), host, "n/a", budget)]
 

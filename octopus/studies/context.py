@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from octopus.backends import cpu
 from octopus.backends.cuda import memory as cuda_memory
 from octopus.config import Config
 from octopus.data.receipt import Receipt, read_receipt
+from octopus.data.scene import Scene, load_scene
 from octopus.data.workload import Workload, load_workload
-from octopus.errors import MeasureError
+from octopus.errors import DataError, MeasureError
 from octopus.measure import (
     Budget,
     Clock,
@@ -54,6 +55,8 @@ PEERS = (
     "nvidia-dali-cuda120",
     "nvidia-dali-cuda130",
     "tensorrt",
+    "transformers",
+    "deepinv",
 )
 
 
@@ -67,7 +70,8 @@ class Context:
     config : Config
     device : {"cpu", "cuda"}
     receipt : Receipt
-    workload : Workload
+    data : Workload or Scene
+        What the receipt points to; `workload` and `scene` give it by its kind.
     machine : dict
         Facts at the start of the study.
     started : datetime
@@ -85,13 +89,31 @@ class Context:
     config: Config
     device: str
     receipt: Receipt
-    workload: Workload
+    data: Workload | Scene
     machine: dict[str, Any]
     started: datetime
     throttle: GpuThrottle | CpuThrottle
     thread_count: int
     code: str
     notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def workload(self) -> Workload:
+        """Frame and boxes of the drone's data."""
+        if not isinstance(self.data, Workload):
+            raise DataError(
+                f"{self.study} needs the receipt of visdrone-val, found one of {self.receipt.dataset}"
+            )
+        return self.data
+
+    @property
+    def scene(self) -> Scene:
+        """The satellite's band."""
+        if not isinstance(self.data, Scene):
+            raise DataError(
+                f"{self.study} needs the receipt of sentinel2-b04, found one of {self.receipt.dataset}"
+            )
+        return self.data
 
     @property
     def seed(self) -> int:
@@ -102,6 +124,10 @@ class Context:
     def budget(self) -> Budget:
         """How long one comparison may take."""
         return Budget(**self.config.measure.model_dump())
+
+    def budget_within(self, seconds: float) -> Budget:
+        """The same, ended after `seconds` where that is sooner, once it has its least number of blocks."""
+        return replace(self.budget, max_seconds=min(self.budget.max_seconds, seconds))
 
     def counts(self) -> list[int]:
         """Objects per batch; more of them on GPUs with much memory."""
@@ -192,7 +218,7 @@ def make_context(study: str, config: Config, receipt_path: Path) -> Context:
         config=config,
         device=device,
         receipt=receipt,
-        workload=load_workload(receipt_path),
+        data=load_scene(receipt_path) if "sentinel2" in receipt.dataset else load_workload(receipt_path),
         machine=machine_facts(device, threads),
         started=started,
         throttle=GpuThrottle() if device == "cuda" else CpuThrottle(),
@@ -225,7 +251,7 @@ def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
         extra={
             "threads": context.thread_count,
             "omp_wait_policy": os.environ["OMP_WAIT_POLICY"],
-            "workload_sha256": context.workload.sha256,
+            "workload_sha256": context.data.sha256,
             **context.notes,
         },
     )

@@ -16,8 +16,11 @@ from octopus import blockmap
 from octopus.backends import cpu
 from octopus.backends.cuda import memory
 from octopus.data.ragged import mapping_shapes
-from octopus.measure import Budget, Case, Method, Row, again, run_paired, unavailable
-from octopus.peers.mapping import Arena
+from octopus.kernels.operations import result_dtype
+from octopus.measure import Case, Row, unavailable
+from octopus.measure.rows import describe
+from octopus.peers.ragged_job import RaggedJob
+from octopus.studies.contest import BASE, Entry, compare
 from octopus.studies.context import Context
 from octopus.studies.machine_limits import bandwidth
 from octopus.studies.mapping_maps import map_rows
@@ -29,7 +32,7 @@ STUDY = "mapping"
 REAL = "visdrone"
 # method -> strategy, threshold, one element per thread
 METHODS: dict[str, tuple[str, int | None, bool]] = {
-    "octopus": ("block_search", None, False),
+    BASE: ("block_search", None, False),
     "thread-search": ("thread_search", None, False),
     "thread-search-scalar": ("thread_search", None, True),
     "lookup": ("lookup", None, False),
@@ -61,8 +64,7 @@ def _counts(context: Context) -> list[int]:
 def _batch(context: Context, distribution: str, count: int) -> list[Row]:
     shapes = mapping_shapes(distribution, count, context.workload.pool, context.seed)
     dataset = context.workload.dataset if distribution == REAL else "synthetic"
-    offsets = np.zeros(count + 1, np.int64)
-    np.cumsum(shapes.prod(axis=1), out=offsets[1:])
+    offsets = blockmap.offsets_of(shapes)
     case = Case(STUDY, dataset, distribution, count)
     log.info("%s: %d items, %.1f million elements", distribution, count, offsets[-1] / 1e6)
     found = [case.row("batch", "deterministic", "elements", "count", int(offsets[-1]))]
@@ -85,58 +87,42 @@ def _operation(
     missing = _shortage(context, operation, shapes, dtype)
     if missing:
         return [unavailable(case, name, clock.layer, "kernel", "ms", missing) for name in names]
-    arena = Arena(operation, shapes, dtype, context.device, context.seed)
-    names += [COPY] * arena.has_copy_bound
-    methods, answers = _methods(arena, names)
-    rows = run_paired(
-        case, "kernel", "ms", methods, clock, _budget(context), answers, context.seed, "octopus"
-    )
-    return [*rows, *_unanswered(case, clock.layer, methods, answers)]
+    job = RaggedJob(operation, shapes, dtype, context.device, context.seed)
+    names += [COPY] * job.has_copy_bound
+    entries, answers, failed = _entries(job, names)
+    budget = context.budget_within(context.config.mapping.max_seconds)
+    rows = compare(context, case, "kernel", entries, clock, answers, budget) if entries else []
+    gaps = [unavailable(case, name, clock.layer, "kernel", "ms", why) for name, why in failed.items()]
+    return [*rows, *gaps]
 
 
-def _budget(context: Context) -> Budget:
-    limits = context.config.measure.model_dump()
-    return Budget(**limits | {"max_seconds": min(limits["max_seconds"], context.config.mapping.max_seconds)})
-
-
-def _methods(arena: Arena, names: list[str]) -> tuple[list[Method], dict[str, str]]:
-    """The contenders that gave an answer, Octopus twice, and all answers."""
+def _entries(job: RaggedJob, names: list[str]) -> tuple[list[Entry], dict[str, str], dict[str, str]]:
+    """The contenders that could be made, their answers, and why the others could not."""
+    entries: list[Entry] = []
     answers: dict[str, str] = {}
-    methods: list[Method] = []
+    failed: dict[str, str] = {}
     kept = None
     for name in names:
         if name == COPY:
-            methods.append(Method(COPY, arena.copy_bound()))
+            entries.append(Entry(COPY, job.copy_bound()))
             answers[COPY] = "n/a"
             continue
         try:
-            run = arena.kernel(*METHODS[name])
+            run = job.kernel(*METHODS[name])
         except Exception as error:  # a strategy that has no room is a row, never the end of the study
-            answers[name] = f"unavailable: {type(error).__name__}: {error}"
+            failed[name] = describe(error)
             continue
-        answers[name], kept = arena.check(run, kept)
-        methods.append(Method(name, run))
-    methods.append(again(methods[0]))
-    answers[methods[-1].name] = answers[methods[0].name]
-    return methods, answers
-
-
-def _unanswered(case: Case, layer: str, methods: list[Method], answers: dict[str, str]) -> list[Row]:
-    """A row for each method that could not even be made."""
-    made = {method.name for method in methods}
-    return [
-        unavailable(case, name, layer, "kernel", "ms", answer.removeprefix("unavailable: "))
-        for name, answer in answers.items()
-        if name not in made
-    ]
+        answers[name], kept = job.check(run, kept)
+        entries.append(Entry(name, run))
+    return entries, answers, failed
 
 
 def _shortage(context: Context, operation: str, shapes: NDArray[np.int64], dtype: str) -> str:
     """Why a case is left out, or an empty text."""
     total = int(shapes.prod(axis=1).sum())
-    size = 1 if dtype == "uint8" else 4
+    size = np.dtype(dtype).itemsize
     # Values, result and a copy of it for the comparison, the lookup table.
-    needed = total * (size + 2 * (4 if operation == "normalize" else size) + 4)
+    needed = total * (size + 2 * np.dtype(result_dtype(operation, dtype)).itemsize + 4)
     on_gpu = context.device == "cuda"
     free = memory.free_bytes() if on_gpu else cpu.free_bytes()
     if needed > SHARE_OF_FREE * free:

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from octopus import blockmap
 from octopus.measure import Case, HostClock, Method, Row, run_paired, unavailable
-from octopus.peers.mapping import build_of, table_on_device
+from octopus.peers.ragged_maps import ON_DEVICE, build_of, table_on_device
 from octopus.studies.context import Context
 
 COST_METHODS = ("octopus", "thread-search", "block-metadata", "block-metadata-tuned", "lookup")
-ON_DEVICE = "lookup-device"
 LARGEST_TABLE = 1 << 30  # bytes; building larger ones would take most of the study's time
 
 

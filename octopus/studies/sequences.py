@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 
 from octopus.data.ragged import sequence_lengths
-from octopus.measure import Case, Clock, Method, Row, again, run_paired, unavailable
+from octopus.measure import Case, Clock, Row, unavailable
 from octopus.measure.rows import describe
-from octopus.peers.mapping import Arena
-from octopus.peers.mapping_sequences import NAMES, Way, make
+from octopus.peers.ragged_job import RaggedJob
+from octopus.peers.ragged_sequences import NAMES, Way, make
+from octopus.studies.contest import Entry, compare
 from octopus.studies.context import Context
 
 log = logging.getLogger(__name__)
@@ -35,16 +36,16 @@ def rows(context: Context) -> list[Row]:
 def _mix(context: Context, mix: str) -> list[Row]:
     lengths = sequence_lengths(mix, context.seed)
     case = Case(STUDY, "synthetic", mix, len(lengths))
-    arena = Arena(OPERATION, lengths[:, None], "float32", context.device, context.seed)
+    job = RaggedJob(OPERATION, lengths[:, None], "float32", context.device, context.seed)
     padded = 4 * len(lengths) * int(lengths.max())
     found = [
-        case.row("batch", "deterministic", "elements", "count", arena.total),
-        case.row("padded", "deterministic", "padding_waste", "fraction", 1 - 4 * arena.total / padded),
+        case.row("batch", "deterministic", "elements", "count", job.total),
+        case.row("padded", "deterministic", "padding_waste", "fraction", 1 - 4 * job.total / padded),
     ]
-    ways, missing = _ways(arena)
+    ways, missing = _ways(job)
     answers, kept = {}, None
     for way in ways:
-        answers[way.name], kept = arena.check(way.total, kept)
+        answers[way.name], kept = job.check(way.total, kept)
         found.append(case.row(way.name, "deterministic", "map_bytes", "bytes", way.bytes))
     for part in PARTS:
         clock = context.kernel_clocks()[0] if part == "kernel" else context.host_clock()
@@ -53,12 +54,12 @@ def _mix(context: Context, mix: str) -> list[Row]:
     return found
 
 
-def _ways(arena: Arena) -> tuple[list[Way], dict[str, str]]:
+def _ways(job: RaggedJob) -> tuple[list[Way], dict[str, str]]:
     """Those that can be had here, and why the others can't."""
     ways, missing = [], {}
     for name in NAMES:
         try:
-            ways.append(make(name, arena))
+            ways.append(make(name, job))
         except Exception as error:  # a missing package or operation is a row, never the end of the study
             missing[name] = describe(error)
     return ways, missing
@@ -67,11 +68,5 @@ def _ways(arena: Arena) -> tuple[list[Way], dict[str, str]]:
 def _timed(
     context: Context, case: Case, part: str, ways: list[Way], clock: Clock, answers: dict[str, str]
 ) -> list[Row]:
-    methods = [Method(way.name, getattr(way, part)) for way in ways]
-    methods.append(again(methods[0]))
-    verdicts = {method.name: answers[method.name.removesuffix("-again")] for method in methods}
-    if part == "setup":
-        verdicts = dict.fromkeys(verdicts, "n/a")
-    return run_paired(
-        case, part, "ms", methods, clock, context.budget, verdicts, context.seed, methods[0].name
-    )
+    entries = [Entry(way.name, getattr(way, part)) for way in ways]
+    return compare(context, case, part, entries, clock, "n/a" if part == "setup" else answers)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import logging
 
 from octopus.data.ragged import flickr_shapes
-from octopus.measure import Budget, Case, Method, Row, again, run_paired, unavailable
-from octopus.peers.mapping import Arena
-from octopus.peers.mapping_cost import CostedMethod, methods_for
+from octopus.measure import Case, Clock, Row
+from octopus.peers.ragged_cost import CostedMethod, Run, methods_for
+from octopus.peers.ragged_job import RaggedJob
+from octopus.studies.contest import Entry, compare
 from octopus.studies.context import Context
 from octopus.studies.total_cost_ladder import ladder_rows
 
@@ -41,12 +42,12 @@ def rows(context: Context) -> list[Row]:
 def _case(context: Context, mix: str, kernel: str) -> list[Row]:
     shapes = flickr_shapes(mix, context.seed)
     case = Case(STUDY, "synthetic", f"{mix}-{kernel}", len(shapes))
-    arena = Arena(KERNELS[kernel], shapes, "uint8", context.device, context.seed)
-    found = [case.row("batch", "deterministic", "elements", "count", arena.total)]
-    methods = methods_for(arena)
+    job = RaggedJob(KERNELS[kernel], shapes, "uint8", context.device, context.seed)
+    found = [case.row("batch", "deterministic", "elements", "count", job.total)]
+    methods = methods_for(job)
     answers, kept = {}, None
     for method in methods:
-        answers[method.name], kept = arena.check(method.total, kept)
+        answers[method.name], kept = job.check(method.total, kept)
         found.append(case.row(method.name, "deterministic", "map_bytes", "bytes", method.map_bytes))
     del kept
     # Setup and copies are those of the mix, whatever the kernel: measured once.
@@ -74,17 +75,8 @@ def _stage(
 
 
 def _timed(
-    context: Context, case: Case, quantity: str, runs: dict, clock: object, answers: dict[str, str]
+    context: Context, case: Case, quantity: str, runs: dict[str, Run], clock: Clock, answers: dict[str, str]
 ) -> list[Row]:
-    failed = {name: answers[name] for name in runs if answers[name].startswith("unavailable")}
-    methods = [Method(name, run) for name, run in runs.items() if name not in failed]
-    methods.append(again(methods[0]))
-    verdicts = {method.name: answers[method.name.removesuffix("-again")] for method in methods}
-    limits = context.config.measure.model_dump()
-    seconds = min(limits["max_seconds"], context.config.total_cost.max_seconds)
-    budget = Budget(**limits | {"max_seconds": seconds})
-    found = run_paired(case, quantity, "ms", methods, clock, budget, verdicts, context.seed, "octopus")
-    return found + [
-        unavailable(case, name, clock.layer, quantity, "ms", answer.removeprefix("unavailable: "))
-        for name, answer in failed.items()
-    ]
+    entries = [Entry(name, run) for name, run in runs.items()]
+    budget = context.budget_within(context.config.total_cost.max_seconds)
+    return compare(context, case, quantity, entries, clock, answers, budget)

@@ -18,7 +18,8 @@ from numba import cuda
 from octopus import blockmap
 from octopus.kernels import ragged_reference
 from octopus.kernels.cuda import ragged
-from octopus.kernels.cuda.raggedtiles import shape_for
+from octopus.kernels.cuda.ragged_tiles import Kind, shape_for
+from octopus.kernels.operations import OPERATIONS, result_dtype
 
 SHAPES = np.array([(1, 1), (3, 5), (0, 0), (7, 4), (1, 9), (0, 0), (9, 1), (2, 2), (6, 11), (1, 1), (0, 0)])
 OFFSETS = np.concatenate([[0], np.cumsum(SHAPES.prod(axis=1))])
@@ -46,9 +47,9 @@ def expected(operation, values, out_dtype):
 
 
 def run(operation, strategy, dtype, values, packs, source):
-    out_dtype = "float32" if operation == "normalize" else dtype
+    out_dtype = result_dtype(operation, dtype)
     found = blockmap.build(strategy, OFFSETS, threshold=10)
-    kind = ragged.Kind(operation, strategy, dtype, out_dtype, "int32", values, packs, THREADS)
+    kind = Kind(operation, strategy, dtype, out_dtype, "int32", values, packs, THREADS)
     out = np.full(len(source), 3, out_dtype)
     none = np.zeros(1, np.int32)
     blocks = found.blocks or -(-len(source) // (values * packs * THREADS))
@@ -73,7 +74,7 @@ def beyond():
 
 def main():
     worst, unlike = {}, []
-    for operation, dtype in product((*ragged.POINTWISE, "blur3x3", "blur5x5_sobel"), ("float32", "uint8")):
+    for operation, dtype in product(OPERATIONS, ("float32", "uint8")):
         source = values_of(dtype)
         wide = shape_for(operation, "block_search", dtype, 10**9, 1, 132).values
         first = None

@@ -16,7 +16,7 @@ import pytest
 from octopus.backends.cuda.compile import entry_name, to_ptx
 from octopus.blockmap import STRATEGIES
 from octopus.kernels.cuda import ragged, ragged_probes
-from octopus.kernels.cuda.raggedtiles import BLOCKS_PER_SM, Shape, shape_for
+from octopus.kernels.cuda.ragged_tiles import BLOCKS_PER_SM, Kind, Shape, shape_for
 
 CAPABILITIES = {"T4": (7, 5), "Jetson Orin": (8, 7), "RTX 4090": (8, 9), "H200": (9, 0)}
 
@@ -61,7 +61,7 @@ def capability(request, monkeypatch):
     ("operation", "dtype", "values"), [("multiply", "float32", 4), ("blur3x3", "uint8", 4)]
 )
 def test_kernels_compile_for_every_gpu_without_local_memory(strategy, operation, dtype, values, capability):
-    kind = ragged.Kind(operation, strategy, dtype, dtype, "int64", values, 4, 128)
+    kind = Kind(operation, strategy, dtype, dtype, "int64", values, 4, 128)
     ptx = to_ptx(ragged.build(kind), ragged.argument_types(kind), capability)
     assert "local_depot" not in ptx and "call" not in re.sub(r"//.*", "", ptx)
 
@@ -71,7 +71,7 @@ def test_memory_bound_operations_load_and_store_sixteen_bytes(capability):
         ("float32", 4, r"st\.global\.cs\.v4\.f32"),
         ("uint8", 16, r"st\.global\.cs\.v4\.b32"),
     ):
-        kind = ragged.Kind("multiply", "block_search", dtype, dtype, "int32", values, 4, 128)
+        kind = Kind("multiply", "block_search", dtype, dtype, "int32", values, 4, 128)
         ptx = to_ptx(ragged.build(kind), ragged.argument_types(kind), capability)
         assert len(re.findall(r"ld\.global\.nc\.L1::no_allocate\.v4", ptx)) >= 4
         assert re.search(store, ptx)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numba import types
 
-from octopus import cudaengine
+from octopus import cudaengine, cudalaunch
 from octopus.backends.cuda import compile, device, memory
 from octopus.backends.cuda.launch import ArgumentBlock
 from octopus.cropspec import make_spec
@@ -40,8 +40,8 @@ def submitted(monkeypatch):
         assert letters == arguments.kinds
 
     monkeypatch.setattr(compile, "load", load)
-    monkeypatch.setattr(cudaengine, "submit", submit)
-    monkeypatch.setattr(cudaengine, "function_of", lambda kernel: kernel)
+    monkeypatch.setattr(cudalaunch, "submit", submit)
+    monkeypatch.setattr(cudalaunch, "function_of", lambda kernel: kernel)
     monkeypatch.setattr(memory, "DeviceArray", lambda shape, dtype, stream: SimpleNamespace(pointer=4096))
     monkeypatch.setattr(
         memory,
@@ -53,10 +53,10 @@ def submitted(monkeypatch):
     monkeypatch.setattr(device, "is_capturing", lambda stream: False)
     monkeypatch.setattr(device, "current", lambda: SimpleNamespace(properties=H200))
     monkeypatch.setattr(device, "compute_capability", lambda: (9, 0))
-    for kernels in (cudaengine._stream_kernel, cudaengine._plain_kernel):
+    for kernels in (cudalaunch._stream_kernel, cudalaunch._plain_kernel):
         kernels.cache_clear()
     yield calls
-    for kernels in (cudaengine._stream_kernel, cudaengine._plain_kernel):
+    for kernels in (cudalaunch._stream_kernel, cudalaunch._plain_kernel):
         kernels.cache_clear()
 
 

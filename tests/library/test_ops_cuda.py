@@ -10,7 +10,7 @@ import pytest
 from octopus import InputError, RaggedBatch, ops, tuner
 from octopus.backends.cuda import memory
 from octopus.blockmap import STRATEGIES
-from octopus.peers.mapping import Arena, same_bits
+from octopus.peers.ragged_job import RaggedJob, same_bits
 from octopus.raggedplan import RaggedPlan
 
 pytestmark = pytest.mark.gpu
@@ -30,9 +30,9 @@ BATCHES = {
 @pytest.mark.parametrize("operation", ops.OPERATIONS)
 def test_every_strategy_gives_the_reference_and_the_same_bits(operation, dtype):
     for name, shapes in BATCHES.items():
-        arena, kept = Arena(operation, shapes, dtype, "cuda", 1), None
+        job, kept = RaggedJob(operation, shapes, dtype, "cuda", 1), None
         for strategy, scalar in product(STRATEGIES, (False, True)):
-            answer, kept = arena.check(arena.kernel(strategy, 1000, scalar), kept)
+            answer, kept = job.check(job.kernel(strategy, 1000, scalar), kept)
             assert answer == "same", (name, strategy, scalar)
 
 
@@ -69,12 +69,12 @@ def test_more_elements_than_int32_counts():
     if memory.free_bytes() < 3 * total:
         pytest.fail(f"this test needs {3 * total:,} bytes on the GPU, {memory.free_bytes():,} are free")
     shapes = np.array([[3, 5], *[[30_000, 35_000]] * 2, [1, total - 2 * 1_050_000_000 - 16], [1, 1]])
-    arena, kept = Arena("multiply", shapes, "uint8", "cuda", 1), None
+    job, kept = RaggedJob("multiply", shapes, "uint8", "cuda", 1), None
     for strategy in ("block_search", "thread_search", "block_metadata"):
-        answer, kept = arena.check(arena.kernel(strategy), kept)
+        answer, kept = job.check(job.kernel(strategy), kept)
         assert answer == "same"
-    held = memory.DeviceArray((arena.total,), np.uint8)
-    RaggedPlan("multiply", arena.batch).run(arena.batch, arena.parameters[0], out=held)
+    held = memory.DeviceArray((job.total,), np.uint8)
+    RaggedPlan("multiply", job.batch).run(job.batch, job.parameters[0], out=held)
     assert same_bits(held, kept)
 
 

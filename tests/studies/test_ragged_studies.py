@@ -11,7 +11,7 @@ from octopus import tuner
 from octopus.blockmap import STRATEGIES
 from octopus.config import load_config
 from octopus.measure import Case, read_rows, validate_rows
-from octopus.peers.mapping import Arena
+from octopus.peers.ragged_job import RaggedJob
 from octopus.studies import mapping_tuner, run_study
 from octopus.tuner import Evidence, Tuning
 
@@ -97,24 +97,24 @@ def test_sequences_are_compared_with_padding_and_what_is_missing_says_so(runs):
 
 
 def test_an_answer_with_other_bits_or_none_is_told():
-    arena = Arena("multiply", np.array([[3, 4], [5, 6]]), "float32", "cpu", 1)
-    right = arena.kernel("block_search")
-    answer, kept = arena.check(right, None)
+    job = RaggedJob("multiply", np.array([[3, 4], [5, 6]]), "float32", "cpu", 1)
+    right = job.kernel("block_search")
+    answer, kept = job.check(right, None)
     assert answer == "same"
 
     def nearly():
         right()
-        arena.out[7] = np.nextafter(arena.out[7], np.float32(9))
+        job.out[7] = np.nextafter(job.out[7], np.float32(9))
 
-    assert arena.check(nearly, kept)[0].startswith("different: not the bits")
-    assert arena.check(lambda: None, kept)[0].startswith("different: ")
+    assert job.check(nearly, kept)[0].startswith("different: not the bits")
+    assert job.check(lambda: None, kept)[0].startswith("different: ")
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_an_image_of_33_million_pixels(strategy):
-    arena = Arena("blur3x3", np.array([[2, 3], [4320, 7680], [1, 1]]), "uint8", "cpu", 1)
-    arena.kernel(strategy)()
-    source, out = (array[6:-1].reshape(4320, 7680) for array in (arena.values, arena.out))
+    job = RaggedJob("blur3x3", np.array([[2, 3], [4320, 7680], [1, 1]]), "uint8", "cpu", 1)
+    job.kernel(strategy)()
+    source, out = (array[6:-1].reshape(4320, 7680) for array in (job.values, job.out))
     rows, columns = np.array([0, 1, 2159, 4318, 4319]), slice(0, 7680)
     padded = np.pad(source, 1, mode="edge").astype(np.float64)
     for row in rows:

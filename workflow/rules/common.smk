@@ -13,7 +13,7 @@ from octopus.studies import STUDIES
 
 # Everything in the package that a measurement may run, so that a new module is never forgotten.
 ABOVE_STUDIES = {
-    "cli.py",
+    "cli",
     "doctor.py",
     "config.py",
     "report",

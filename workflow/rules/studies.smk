@@ -145,6 +145,96 @@ rule sequences:
         "octopus measure sequences {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
 
 
+rule satellite:
+    input:
+        rules.fetch_sentinel2.output,
+    output:
+        multiext(f"{RESULTS}/satellite", rows=".csv", provenance=".json"),
+    log:
+        "logs/satellite.log",
+    conda:
+        "../envs/octopus.yaml"
+    threads: ALL_CORES
+    params:
+        **study("satellite"),
+    message:
+        "Study: which tiles of a scene are worth the downlink, on {MACHINE}"
+    shell:
+        "octopus measure satellite {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
+
+
+rule drone:
+    input:
+        rules.fetch_visdrone.output,
+    output:
+        multiext(f"{RESULTS}/drone", rows=".csv", provenance=".json"),
+    log:
+        "logs/drone.log",
+    conda:
+        "../envs/octopus.yaml"
+    threads: ALL_CORES
+    params:
+        **study("drone"),
+    message:
+        "Study: the crops of a video's detections, frame by frame, on {MACHINE}"
+    shell:
+        "octopus measure drone {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
+
+
+rule detector:
+    input:
+        rules.fetch_visdrone.output,
+    output:
+        multiext(f"{RESULTS}/detector", rows=".csv", provenance=".json"),
+    log:
+        "logs/detector.log",
+    conda:
+        "../envs/octopus.yaml"
+    threads: ALL_CORES
+    params:
+        **study("detector"),
+    message:
+        "Study: detection end to end, prepared on the CPU or by Octopus, on {MACHINE}"
+    shell:
+        "octopus measure detector {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
+
+
+rule concurrency:
+    input:
+        rules.fetch_visdrone.output,
+    output:
+        multiext(f"{RESULTS}/concurrency", rows=".csv", provenance=".json"),
+    log:
+        "logs/concurrency.log",
+    conda:
+        "../envs/octopus.yaml"
+    threads: ALL_CORES
+    params:
+        **study("concurrency"),
+    message:
+        "Study: two models on one GPU, and crops beside a model, on {MACHINE}"
+    shell:
+        "octopus measure concurrency {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
+
+
+rule image_shape:
+    input:
+        rules.fetch_visdrone.output,
+    output:
+        multiext(f"{RESULTS}/image_shape", rows=".csv", provenance=".json"),
+    log:
+        "logs/image_shape.log",
+    conda:
+        "../envs/octopus.yaml"
+    threads: ALL_CORES
+    params:
+        **study("image_shape"),
+    message:
+        "Study: memory and time of image models by the shape of their input, on {MACHINE}"
+    shell:
+        "octopus measure image_shape {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
+
+
 rule measured:
     input:
         expand(f"{RESULTS}/{{study}}.{{part}}", study=STUDIES, part=["csv", "json"]),

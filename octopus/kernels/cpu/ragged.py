@@ -13,9 +13,13 @@ from numba.extending import overload
 
 from octopus.kernels import geometry, pixelwise
 from octopus.kernels.cpu import compiled
+from octopus.kernels.operations import OPERATIONS, POINTWISE
 
 PART = 1 << 14  # elements per parallel part of A, B and D
-OPERATIONS = ("multiply", "normalize", "threshold", "gamma", "blur3x3", "blur5x5_sobel")
+_MULTIPLY, _NORMALIZE, _THRESHOLD, _BLUR3X3 = map(
+    OPERATIONS.index, ("multiply", "normalize", "threshold", "blur3x3")
+)
+_FIRST_STENCIL = len(POINTWISE)
 
 _saturate_uint8 = compiled(inline="always")(geometry.saturate_uint8)
 _search = compiled(inline="always")(pixelwise.last_at_or_before)
@@ -66,13 +70,13 @@ def _power_for(source, value, exponent):
 @compiled()
 def _pointwise(operation, source, out, a, b):
     """All of `source`, elements of one item."""
-    if operation == 0:
+    if operation == _MULTIPLY:
         for i in range(source.size):
             _put(out, i, _multiply(np.float32(source[i]), a, b))
-    elif operation == 1:
+    elif operation == _NORMALIZE:
         for i in range(source.size):
             _put(out, i, _normalize(np.float32(source[i]), a, b))
-    elif operation == 2:
+    elif operation == _THRESHOLD:
         for i in range(source.size):
             _put(out, i, _threshold(np.float32(source[i]), a, b))
     else:
@@ -170,7 +174,7 @@ def _stencil(operation, source, out, begin, width, height, low, high):
         target = out[at : at + last - column]
         above, here = _row(source, begin, row - 1, width, height), _row(source, begin, row, width, height)
         below = _row(source, begin, row + 1, width, height)
-        if operation == 4:
+        if operation == _BLUR3X3:
             _blur3_row(above, here, below, target, column, last)
         else:
             top, bottom = (
@@ -186,7 +190,7 @@ def _stencil(operation, source, out, begin, width, height, low, high):
 @compiled()
 def _run(operation, source, out, offsets, first, second, widths, heights, item, low, high):
     """Elements `low` to `high`, all of one item."""
-    if operation < 4:
+    if operation < _FIRST_STENCIL:
         _pointwise(operation, source[low:high], out[low:high], first[item], second[item])
     else:
         _stencil(operation, source, out, offsets[item], widths[item], heights[item], low, high)

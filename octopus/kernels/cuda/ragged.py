@@ -20,73 +20,15 @@ does, so that its first and last pack may be cut. `values=1` is the published fo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numba import cuda, types
 
-from octopus.kernels import pixelwise
-from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.crop import NUMBA_TYPES
 from octopus.kernels.cuda.ragged_search import search, search_by_warp
-from octopus.kernels.cuda.ragged_stencil import STENCILS
-from octopus.kernels.cuda.raggedtiles import BOUND_BY_MEMORY
-
-POINTWISE = ("multiply", "normalize", "threshold", "gamma")
-QUAD = 4  # elements
-
-
-class Work(NamedTuple):
-    """Device functions of an operation.
-
-    Attributes
-    ----------
-    fetch : callable
-        What a pack needs before its owner is known.
-    pack : callable
-        Do a pack of one item.
-    one : callable
-        Do one element.
-    quad : callable or None
-        Of packs of sixteen elements, do four, fetched again.
-    """
-
-    fetch: Callable
-    pack: Callable
-    one: Callable
-    quad: Callable | None = None
-
-
-class Kind(NamedTuple):
-    """What distinguishes the kernels.
-
-    Attributes
-    ----------
-    operation : str
-    strategy : {"lookup", "thread_search", "block_metadata", "block_search"}
-    dtype, out_dtype : {"float32", "uint8"}
-    offset_dtype : {"int32", "int64"}
-    values : {1, 4, 16}
-        Elements per load and store, a pack; 16 for bytes that become bytes.
-    packs : int
-        Loads of a thread before it uses any.
-    threads : int
-        Of a block; `block_metadata` takes any number.
-    """
-
-    operation: str
-    strategy: str
-    dtype: str
-    out_dtype: str
-    offset_dtype: str
-    values: int
-    packs: int
-    threads: int
-
-    @property
-    def name(self) -> str:
-        """Unique among kernels."""
-        return "ragged-" + "-".join(str(part) for part in self)
+from octopus.kernels.cuda.ragged_tiles import Kind
+from octopus.kernels.cuda.ragged_work import QUAD, Work, work_of
+from octopus.kernels.operations import BOUND_BY_MEMORY
 
 
 def argument_types(kind: Kind) -> tuple:
@@ -114,11 +56,10 @@ def build(kind: Kind) -> Callable:
                  | t0 | t1 | t2 | t3 | t0 | t1 | t2 | t3 |   one block: packs * threads * 4 elements
         items    |--- 7 ---|- 8 -|--------- 9 ----------     first = 7; t2 walks from 8 to 9 within its pack
     """
-    work = _stencil_work(kind) if kind.operation in STENCILS else _pointwise_work(kind)
     make = {"block_metadata": _by_metadata, "lookup": _by_owner}.get(kind.strategy)
     if make is None:
         make = _at_once if kind.operation in BOUND_BY_MEMORY and kind.values > 1 else _in_turn
-    run = make(kind, work)
+    run = make(kind, work_of(kind))
 
     def kernel(
         source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold
@@ -126,122 +67,6 @@ def build(kind: Kind) -> Callable:
         run(source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold)
 
     return kernel
-
-
-def _arithmetic(kind: Kind) -> Callable:
-    name = "gamma_of_bytes" if (kind.operation, kind.dtype) == ("gamma", "uint8") else kind.operation
-    return cuda.jit(device=True)(getattr(pixelwise, name))
-
-
-def _quad_access(dtype: str) -> Callable:
-    """`load(source, index)`: four elements as float32, from an index that is a multiple of four."""
-    if dtype == "float32":
-        return ptx.load_floats
-    byte0, byte1, byte2, byte3 = ptx.byte0, ptx.byte1, ptx.byte2, ptx.byte3
-    magic = ptx.MAGIC_VALUE
-    load_word = ptx.load_word
-
-    @cuda.jit(device=True)
-    def load(source, index):
-        word = load_word(source, index)
-        return byte0(word) - magic, byte1(word) - magic, byte2(word) - magic, byte3(word) - magic
-
-    return load
-
-
-def _pointwise_work(kind: Kind) -> Work:
-    apply = _arithmetic(kind)
-    load, store = _quad_access(kind.dtype), ptx.streaming_store(kind.out_dtype, QUAD, True, False)
-    store_one = ptx.streaming_store(kind.out_dtype, 1, True, False)
-
-    @cuda.jit(device=True)
-    def fetch(source, at):
-        return load(source, at)
-
-    @cuda.jit(device=True)
-    def pack(source, out, at, held, item, offsets, first, second, widths, heights):
-        a, b = first[item], second[item]
-        store(
-            out, at, (apply(held[0], a, b), apply(held[1], a, b), apply(held[2], a, b), apply(held[3], a, b))
-        )
-
-    @cuda.jit(device=True)
-    def one(source, out, at, item, offsets, first, second, widths, heights):
-        store_one(out, at, (apply(np.float32(source[at]), first[item], second[item]),))
-
-    return Work(fetch, pack, one) if kind.values <= QUAD else _wide_work(kind, apply, pack, one)
-
-
-def _wide_work(kind: Kind, apply: Callable, quad: Callable, one: Callable) -> Work:
-    """Sixteen bytes per load and store: the same for four quads, taken apart only when they are needed."""
-    store, load_words, load_quad = (
-        ptx.streaming_store("uint8", 16, True, False),
-        ptx.load_words,
-        _quad_access(kind.dtype),
-    )
-    byte0, byte1, byte2, byte3, magic = ptx.byte0, ptx.byte1, ptx.byte2, ptx.byte3, ptx.MAGIC_VALUE
-
-    @cuda.jit(device=True)
-    def fetch(source, at):
-        return load_words(source, at)
-
-    @cuda.jit(device=True)
-    def apply_word(word, a, b):
-        return (
-            apply(byte0(word) - magic, a, b), apply(byte1(word) - magic, a, b),
-            apply(byte2(word) - magic, a, b), apply(byte3(word) - magic, a, b),
-        )  # fmt: skip
-
-    @cuda.jit(device=True)
-    def pack(source, out, at, held, item, offsets, first, second, widths, heights):
-        a, b = first[item], second[item]
-        p, q = apply_word(held[0], a, b), apply_word(held[1], a, b)
-        r, s = apply_word(held[2], a, b), apply_word(held[3], a, b)
-        store(out, at, p + q + r + s)
-
-    @cuda.jit(device=True)
-    def quad_at(source, out, at, item, offsets, first, second, widths, heights):
-        quad(source, out, at, load_quad(source, at), item, offsets, first, second, widths, heights)
-
-    return Work(fetch, pack, one, quad_at)
-
-
-def _stencil_work(kind: Kind) -> Work:
-    """Operations that read an image's neighbouring pixels; there is nothing to fetch before the owner is known."""
-    four, single = STENCILS[kind.operation]
-    store = ptx.streaming_store(kind.out_dtype, QUAD, True, False)
-    store_one = ptx.streaming_store(kind.out_dtype, 1, True, False)
-
-    @cuda.jit(device=True)
-    def fetch(source, at):
-        return at
-
-    @cuda.jit(device=True)
-    def one(source, out, at, item, offsets, first, second, widths, heights):
-        begin, width = np.int64(offsets[item]), widths[item]
-        inside = np.uint32(at - begin)
-        row = np.int32(inside // np.uint32(width))
-        column = np.int32(inside - np.uint32(row) * np.uint32(width))
-        store_one(out, at, (single(source, begin, row, column, width, heights[item]),))
-
-    @cuda.jit(device=True)
-    def pack(source, out, at, held, item, offsets, first, second, widths, heights):
-        begin, width = np.int64(offsets[item]), widths[item]
-        inside = np.uint32(at - begin)
-        row = np.int32(inside // np.uint32(width))
-        column = np.int32(inside - np.uint32(row) * np.uint32(width))
-        height = heights[item]
-        if column + QUAD <= width:
-            store(out, at, four(source, begin, row, column, width, height))
-        else:
-            for j in range(QUAD):
-                store_one(out, at + j, (single(source, begin, row, column, width, height),))
-                column += np.int32(1)
-                if column == width:
-                    column = np.int32(0)
-                    row += np.int32(1)
-
-    return Work(fetch, pack, one)
 
 
 def _boundary(kind: Kind, work: Work) -> Callable:

@@ -12,11 +12,11 @@ from numba import cuda, types
 from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.crop import NUMBA_TYPES
 from octopus.kernels.cuda.ragged_search import search, search_by_warp
-from octopus.kernels.cuda.ragged_stencil import STENCILS
+from octopus.kernels.cuda.ragged_stencil import FUNCTIONS
 
 TABLE_PART = 4096  # elements per block of `table`
 THREADS = 256
-_blur3_one = STENCILS["blur3x3"][1]
+_blur3_one = FUNCTIONS["blur3x3"][1]
 _store = ptx.streaming_store("uint8", 1, True, False)
 
 

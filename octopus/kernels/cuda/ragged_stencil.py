@@ -111,7 +111,7 @@ def _blur5_sobel_one(source, begin, row, column, width, height):
     return _combine(a, b, c, d, e)
 
 
-STENCILS = {
+FUNCTIONS = {
     "blur3x3": (_blur3_four, _blur3_one),
     "blur5x5_sobel": (_blur5_sobel_four, _blur5_sobel_one),
 }

@@ -52,11 +52,11 @@ from octopus.kernels import geometry
 from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.crop import NUMBA_TYPES, placer, store_transform
 from octopus.kernels.cuda.rows import source_rows
+from octopus.kernels.cuda.stream_rows import emitter, spreader, streamer
 
 _box_is_usable = cuda.jit(device=True)(geometry.box_is_usable)
 _prefetch = ptx.prefetch
 _LINE = 128  # bytes that one prefetch brings
-_NEVER = np.float32(np.inf)
 
 
 def argument_types(frame_dtype: str, box_dtype: str, out_dtype: str, index_dtype: str | None = None) -> tuple:
@@ -170,35 +170,6 @@ def _prefetch_frame(frame, lines, per_line):
         _prefetch(frame, np.int64(line) * per_line)
 
 
-def _emitter(values: int, planes: int, store: Callable) -> Callable:
-    """A device function that stores one output row's values, `start + weight * change`, of all planes."""
-
-    def emit_one(out, at, plane, start, change, weight):
-        for c in range(planes):
-            store(out, at + np.int64(c) * plane, (start[c] + weight * change[c],))
-
-    def emit_two(out, at, plane, start, change, weight):
-        for c in range(planes):
-            j = 2 * c
-            store(
-                out, at + np.int64(c) * plane,
-                (start[j] + weight * change[j], start[j + 1] + weight * change[j + 1]),
-            )  # fmt: skip
-
-    def emit_four(out, at, plane, start, change, weight):
-        for c in range(planes):
-            j = 4 * c
-            store(
-                out, at + np.int64(c) * plane,
-                (
-                    start[j] + weight * change[j], start[j + 1] + weight * change[j + 1],
-                    start[j + 2] + weight * change[j + 2], start[j + 3] + weight * change[j + 3],
-                ),
-            )  # fmt: skip
-
-    return cuda.jit(device=True)({1: emit_one, 2: emit_two, 4: emit_four}[values])
-
-
 def _tile(
     channels: int,
     out_dtype: str,
@@ -215,40 +186,16 @@ def _tile(
     """The work of one thread as a device function; `build` says what its arguments are."""
     planes = channels if planar else 1
     every = values * planes
-    locate, load, interpolate = source_rows(channels, frame_dtype, planar, values, words)
-    emit = _emitter(values, planes, ptx.streaming_store(out_dtype, values, saturate, pairs))
+    emit = emitter(values, planes, ptx.streaming_store(out_dtype, values, saturate, pairs))
+    spread = spreader(channels, planar, values)
+    rows_of = source_rows(channels, frame_dtype, planar, values, words)
+    stream = streamer(
+        rows_of, emit, spread, channels, planar, values, letterbox, summed=out_dtype != "float32"
+    )
     place = placer(edge, letterbox, antialias=False)
     per_row = 1 if planar else channels
-    # A source row as the sum of the one before and the change is good to a few last bits, and holds no registers while
-    # rows are stored.
-    summed = out_dtype != "float32"
     per_line = _LINE // np.dtype(frame_dtype).itemsize
     empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
-
-    @cuda.jit(device=True)
-    def spread(first, of_channel, into):
-        """One number per channel as one per value."""
-        for v in range(values):
-            if planar:
-                for c in range(planes):
-                    into[c * values + v] = of_channel[c]
-            else:
-                value = np.uint32(first + np.int32(v))
-                channel = np.uint32(value - np.uint32(value // np.uint32(channels)) * np.uint32(channels))
-                into[v] = of_channel[0]
-                for c in range(1, channels):
-                    if channel == np.uint32(c):
-                        into[v] = of_channel[c]
-
-    @cuda.jit(device=True)
-    def cover(first, before, columns, pad, into):
-        """Put the padding where a thread's columns lie beside the image."""
-        for v in range(values):
-            value = np.int32(first + np.int32(v))
-            column = value if planar else np.int32(np.uint32(value) // np.uint32(channels))
-            if column < before or column >= np.int32(before + columns):
-                for c in range(planes):
-                    into[c * values + v] = pad[c * values + v]
 
     def tile(
         frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows, lines,
@@ -346,90 +293,5 @@ def _tile(
                 emit(out, at, plane, start, change, np.float32(0.0))
                 at += np.int64(row_values)
                 after = np.int32(after - np.int32(1))
-
-    @cuda.jit(device=True)
-    def stream(
-        frame, pitch, width, out, at, plane, row_values, row, count, first, source, left, last_x, origin_x,
-        scale_x, top, last_y, origin_y, scale_y, gain, bias, before, columns, padding, start, change,
-    ):  # fmt: skip
-        """Make `count` rows from `row` on, at least one; returns where the next one goes."""
-        offset = cuda.local.array(values, np.int32)
-        third = cuda.local.array(values, np.int32)
-        shift = cuda.local.array(values, np.uint32)
-        weight_x = cuda.local.array(values, np.float32)
-        gains = cuda.local.array(every, np.float32)
-        biases = cuda.local.array(every, np.float32)
-        following = cuda.local.array(every, np.float32)
-        low = cuda.local.array(every, np.uint32)
-        high = cuda.local.array(every, np.uint32)
-        extra = cuda.local.array(every, np.uint32)
-
-        limit_x = max(np.int32(last_x - np.int32(1)), np.int32(0))
-        limit_x = min(limit_x, np.int32(np.int32(width - np.int32(2)) - left))
-        image_first = np.int32(first - np.int32(before * np.int32(per_row))) if letterbox else first
-        locate(image_first, left, limit_x, last_x, origin_x, scale_x, offset, third, shift, weight_x)
-        spread(first, gain, gains)
-        spread(first, bias, biases)
-
-        limit_y = max(np.int32(last_y - np.int32(1)), np.int32(0))
-        last_row = np.float32(last_y)
-        last_start = np.float32(limit_y)
-        step = np.int64(pitch) if last_y > np.int32(0) else np.int64(0)
-        number = np.float32(row) + np.float32(0.5)
-        position = min(max(number * scale_y + origin_y, np.float32(0.0)), last_row)
-        current = min(np.int32(position), limit_y)
-        current_row = np.float32(current)
-        source = source + np.int64(np.int32(top + current)) * np.int64(pitch)
-        load(frame, source, offset, third, low, high, extra)
-        interpolate(low, high, extra, shift, weight_x, gains, biases, following)
-        if letterbox:
-            cover(first, before, columns, padding, following)
-        source = source + step
-        load(frame, source, offset, third, low, high, extra)
-        if summed:
-            for j in range(every):
-                start[j] = following[j]
-                change[j] = np.float32(0.0)
-        while True:
-            # `following` is row `current_row`; the one after it has been asked for.
-            for j in range(every):
-                start[j] = start[j] + change[j] if summed else following[j]
-            interpolate(low, high, extra, shift, weight_x, gains, biases, following)
-            if letterbox:
-                cover(first, before, columns, padding, following)
-            for j in range(every):
-                change[j] = following[j] - start[j]
-            until = current_row + np.float32(1.0)
-            if current_row >= last_start:
-                until = _NEVER
-            else:
-                source = source + step
-            load(frame, source, offset, third, low, high, extra)
-            while position < until:
-                emit(out, at, plane, start, change, position - current_row)
-                at = at + np.int64(row_values)
-                count = np.int32(count - np.int32(1))
-                if count == np.int32(0):
-                    return at
-                number = number + np.float32(1.0)
-                position = min(max(number * scale_y + origin_y, np.float32(0.0)), last_row)
-            current_row = until
-            if position >= current_row + np.float32(2.0):
-                # Shrinking by more than two: the rows between are of no use.
-                current = min(np.int32(position), limit_y)
-                source = source + np.int64(
-                    np.int32(current - np.int32(current_row) - np.int32(1))
-                ) * np.int64(pitch)
-                current_row = np.float32(current)
-                load(frame, source, offset, third, low, high, extra)
-                interpolate(low, high, extra, shift, weight_x, gains, biases, following)
-                if letterbox:
-                    cover(first, before, columns, padding, following)
-                source = source + step
-                load(frame, source, offset, third, low, high, extra)
-                if summed:
-                    for j in range(every):
-                        start[j] = following[j]
-                        change[j] = np.float32(0.0)
 
     return cuda.jit(device=True)(tile)

@@ -8,18 +8,14 @@ from typing import Any
 import numpy as np
 
 from octopus.peers.availability import need
-from octopus.peers.mapping import Arena, build_of
-from octopus.peers.mapping_cost import Run
+from octopus.peers.ragged_cost import Run
+from octopus.peers.ragged_job import RaggedJob
+from octopus.peers.ragged_maps import STRATEGIES, build_of
 from octopus.raggedplan import RaggedPlan
 
-STRATEGIES = {
-    "octopus": "block_search",
-    "block-metadata": "block_metadata",
-    "lookup-vectorised": "lookup",
-    "lookup-published": "lookup",
-}
+OWN = ("octopus", "block-metadata", "lookup-vectorised", "lookup-published")
 OTHERS = ("padded", "nested-jagged")
-NAMES = (*STRATEGIES, *OTHERS)
+NAMES = (*OWN, *OTHERS)
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,7 @@ class Way:
     bytes: int
 
 
-def make(name: str, arena: Arena) -> Way:
+def make(name: str, job: RaggedJob) -> Way:
     """One way for a batch of sequences.
 
     Raises
@@ -53,37 +49,37 @@ def make(name: str, arena: Arena) -> Way:
     MissingPackageError
         If torch is needed and not installed.
     """
-    if name in STRATEGIES:
-        return _strategy(name, arena)
-    return (_padded if name == "padded" else _nested)(arena)
+    if name in OWN:
+        return _strategy(name, job)
+    return (_padded if name == "padded" else _nested)(job)
 
 
-def _strategy(name: str, arena: Arena) -> Way:
-    build, strategy = build_of(name, arena.offsets), STRATEGIES[name]
+def _strategy(name: str, job: RaggedJob) -> Way:
+    build, strategy = build_of(name, job.offsets), STRATEGIES[name]
     made = build()
-    kernel = arena.kernel(strategy, made.threshold or None)
+    kernel = job.kernel(strategy, made.threshold or None)
 
     def total() -> None:
-        plan = RaggedPlan(arena.operation, arena.batch, strategy=strategy, device=arena.device, made=build())
-        plan.run(arena.batch, *arena.given, out=arena.out)
+        plan = RaggedPlan(job.operation, job.batch, strategy=strategy, device=job.device, made=build())
+        plan.run(job.batch, *job.given, out=job.out)
 
     return Way(name, build, kernel, total, made.nbytes)
 
 
-def _padded(arena: Arena) -> Way:
-    return _padded_numpy(arena) if arena.device == "cpu" else _padded_torch(arena)
+def _padded(job: RaggedJob) -> Way:
+    return _padded_numpy(job) if job.device == "cpu" else _padded_torch(job)
 
 
-def _padded_numpy(arena: Arena) -> Way:
+def _padded_numpy(job: RaggedJob) -> Way:
     """Pad, operate on all of it, and take the values back, with whole-array operations of NumPy."""
-    lengths = np.diff(arena.offsets)
+    lengths = np.diff(job.offsets)
     longest = int(lengths.max())
-    mean, inverse = (array[:, None] for array in arena.parameters)
+    mean, inverse = (array[:, None] for array in job.parameters)
 
     def setup() -> tuple[np.ndarray, np.ndarray]:
         mask = np.arange(longest) < lengths[:, None]
         padded = np.zeros(mask.shape, np.float32)
-        padded[mask] = arena.values
+        padded[mask] = job.values
         return padded, mask
 
     def work(padded: np.ndarray) -> np.ndarray:
@@ -91,19 +87,19 @@ def _padded_numpy(arena: Arena) -> Way:
 
     def total() -> None:
         padded, mask = setup()
-        arena.out[:] = work(padded)[mask]
+        job.out[:] = work(padded)[mask]
 
     made = setup()[0]
-    return Way("padded", setup, lambda: work(made), total, made.nbytes - 4 * arena.total)
+    return Way("padded", setup, lambda: work(made), total, made.nbytes - 4 * job.total)
 
 
-def _padded_torch(arena: Arena) -> Way:
+def _padded_torch(job: RaggedJob) -> Way:
     """As users do: `pad_sequence` over the items, the operation, and a mask to take the values back."""
     torch = need("torch", "PyTorch")
-    values, out = (torch.as_tensor(array, device="cuda") for array in (arena.values, arena.out))
-    lengths = np.diff(arena.offsets)
+    values, out = (torch.as_tensor(array, device="cuda") for array in (job.values, job.out))
+    lengths = np.diff(job.offsets)
     sizes, on_gpu = lengths.tolist(), torch.as_tensor(lengths, device="cuda")
-    mean, inverse = (torch.as_tensor(array, device="cuda")[:, None] for array in arena.parameters)
+    mean, inverse = (torch.as_tensor(array, device="cuda")[:, None] for array in job.parameters)
 
     def setup() -> Any:
         return torch.nn.utils.rnn.pad_sequence(values.split(sizes), batch_first=True)
@@ -117,16 +113,16 @@ def _padded_torch(arena: Arena) -> Way:
         out.copy_(result[mask])
 
     made = setup()
-    return Way("padded", setup, lambda: work(made), total, 4 * (made.numel() - arena.total))
+    return Way("padded", setup, lambda: work(made), total, 4 * (made.numel() - job.total))
 
 
-def _nested(arena: Arena) -> Way:
+def _nested(job: RaggedJob) -> Way:
     """A nested tensor of the jagged layout shares the flat values; its operations broadcast over the items."""
     torch = need("torch", "PyTorch")
-    device = "cuda" if arena.device == "cuda" else "cpu"
-    values, out = (torch.as_tensor(array, device=device) for array in (arena.values, arena.out))
-    offsets = torch.as_tensor(arena.offsets)
-    mean, inverse = (torch.as_tensor(array, device=device)[:, None] for array in arena.parameters)
+    device = "cuda" if job.device == "cuda" else "cpu"
+    values, out = (torch.as_tensor(array, device=device) for array in (job.values, job.out))
+    offsets = torch.as_tensor(job.offsets)
+    mean, inverse = (torch.as_tensor(array, device=device)[:, None] for array in job.parameters)
 
     def setup() -> Any:
         return torch.nested.nested_tensor_from_jagged(values, offsets.to(device))

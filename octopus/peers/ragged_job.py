@@ -1,4 +1,4 @@
-"""The strategies as contenders: one batch, one operation, and for each strategy its kernel on data that are in place.
+"""One operation on one ragged batch whose data are in place: each strategy's kernel, and whether its answer is right.
 
 The batch may be too large to be drawn at random: its values repeat a random block, and answers are compared with the
 reference for a sample of items; all elements of the strategies' results are compared bit for bit with one another.
@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus import blockmap
 from octopus.backends.cuda import memory
+from octopus.blockmap import BlockMap, offsets_of
 from octopus.kernels import ragged_reference
-from octopus.kernels.cuda.raggedtiles import Shape
+from octopus.kernels.cuda.ragged_tiles import Shape
+from octopus.kernels.operations import OPERATIONS, PARAMETERS, POINTWISE, result_dtype
 from octopus.measure import Method, check_answers
+from octopus.peers.ragged_maps import table_on_device
 from octopus.ragged import RaggedBatch
-from octopus.raggedplan import PARAMETERS, POINTWISE, RaggedPlan
+from octopus.raggedplan import RaggedPlan, image_sides
 
 BLOCK = 1 << 24  # elements of the random block that a large batch repeats
 SAMPLE = 40  # items whose answer is compared with the reference, beside the first and the last ones
@@ -30,7 +32,7 @@ CHANGING = {"gamma": (0.5, 2.5), "threshold": (0.3, 0.7)}
 BYTES = 255.0
 
 
-class Arena:
+class RaggedJob:
     """A batch on the side where it is processed, an operation, and room for the result.
 
     Parameters
@@ -45,13 +47,12 @@ class Arena:
 
     def __init__(self, operation: str, shapes: NDArray[np.int64], dtype: str, device: str, seed: int) -> None:
         self.operation, self.shapes, self.dtype, self.device = operation, shapes, np.dtype(dtype), device
-        self.offsets = np.zeros(len(shapes) + 1, np.int64)
-        np.cumsum(shapes.prod(axis=1), out=self.offsets[1:])
+        self.offsets = offsets_of(shapes)
         self.total, self.items = int(self.offsets[-1]), len(shapes)
         random = np.random.default_rng(seed)
         self._block = self._draw(random, min(self.total, BLOCK))
         self.parameters = self._parameters(random)
-        self.out_dtype = np.dtype(np.float32 if operation == "normalize" else dtype)
+        self.out_dtype = np.dtype(result_dtype(operation, dtype))
         self.values, self.out = self._place(), self._room()
         self.batch = RaggedBatch(self.values, self.offsets, shapes)
         self.given = [self._on_device(array) for array in self.parameters]
@@ -97,10 +98,9 @@ class Arena:
         self, strategy: str, threshold: int | None = None, scalar: bool = False
     ) -> Callable[[], object]:
         """The strategy's kernel alone; its map is built and in place."""
-        on_device = (
-            self.device == "cuda" and strategy == "lookup"
-        )  # a table of gigabytes is quicker made there
-        planned = "block_search" if on_device else strategy
+        # A lookup table of gigabytes is made faster on the device, from the offsets that every strategy has there.
+        table_there = strategy == "lookup" and self.device == "cuda"
+        planned = "block_search" if table_there else strategy
         plan = RaggedPlan(
             self.operation, self.batch, strategy=planned, threshold=threshold, device=self.device
         )
@@ -122,14 +122,9 @@ class Arena:
 
     def _cuda_kernel(self, plan: RaggedPlan, strategy: str, scalar: bool) -> Callable[[], object]:
         from octopus.backends.cuda import stream_of
-        from octopus.raggedcuda import CudaRagged
 
         assert plan.map is not None
-        engine = CudaRagged(
-            self.operation, strategy, self.dtype.name, self.out_dtype.name, plan.map.offsets.dtype.name,
-            self.total, self.items, blocks=plan.map.blocks or 0, threshold=plan.map.threshold,
-            shape=SCALAR if scalar else None,
-        )  # fmt: skip
+        engine = self.engine(strategy, plan.map, SCALAR if scalar else None)
         names = ("first", "second")
         pointers = plan.pointers | {n: v.pointer for n, v in zip(names, self.given, strict=False)}
         source, out, stream = self.values.pointer, self.out.pointer, stream_of(None)
@@ -139,6 +134,15 @@ class Arena:
             pointers["owner"] = table.pointer
         return lambda held=held: engine.launch(source, out, pointers, stream)
 
+    def engine(self, strategy: str, found: BlockMap, shape: Shape | None = None) -> Any:
+        """The launcher of a strategy's kernel; of the map `found` only the dtype and the numbers count."""
+        from octopus.raggedcuda import CudaRagged
+
+        return CudaRagged(
+            self.operation, strategy, self.dtype.name, self.out_dtype.name, found.offsets.dtype.name,
+            self.total, self.items, blocks=found.blocks or 0, threshold=found.threshold, shape=shape,
+        )  # fmt: skip
+
     def _cpu_kernel(self, plan: RaggedPlan, scalar: bool) -> Callable[[], object]:
         if not scalar:
             return lambda: plan.run(self.batch, *self.given, out=self.out)
@@ -146,9 +150,10 @@ class Arena:
 
         zeros = np.zeros(self.items, np.float32)
         first, second = [*self.given, zeros, zeros][:2]
-        heights, widths = np.ascontiguousarray(np.resize(self.shapes, (self.items, 2)).T.astype(np.int32))
+        sides, none = image_sides(self.operation, self.batch), np.zeros(0, np.int32)
+        widths, heights = (sides.get(name, none) for name in ("widths", "heights"))
         assert plan.map is not None
-        code = ragged.OPERATIONS.index(self.operation)
+        code = OPERATIONS.index(self.operation)
         arguments = code, self.values, self.out, plan.map.offsets, first, second, widths, heights, 1
         return lambda: ragged.thread_search(*arguments)
 
@@ -207,11 +212,7 @@ class Arena:
         start, stop = (int(edge) for edge in self.offsets[item : item + 2])
         if self.device == "cpu":
             return self.out[start:stop].copy()
-        found = np.empty(stop - start, self.out_dtype)
-        pointer = self.out.pointer + start * self.out_dtype.itemsize
-        return memory.DeviceArray(found.shape, found.dtype, buffer=self.out, pointer=pointer).copy_to_host(
-            found
-        )
+        return self.out.part(start, (stop - start,)).copy_to_host()
 
     def check(self, run: Callable[[], object], kept: Any) -> tuple[str, Any]:
         """The answer of a method, compared with the reference and with the whole result of the one before.
@@ -252,7 +253,7 @@ class Arena:
         """A copy of the whole result."""
         if self.device == "cpu":
             return self.out.copy()
-        held = memory.DeviceArray((self.total,), self.out_dtype)
+        held = self._room()
         memory.copy(held.pointer, self.out.pointer, self.out.nbytes)
         return held
 
@@ -274,46 +275,6 @@ def same_bits(left: Any, right: Any) -> bool:
     kernel = compile.load("ragged-probe-differ", lambda: signature("differ"))
     config = LaunchConfig(grid=4096, block=256)
     launch(stream_of(None), config, kernel, left.pointer, right.pointer, np.int64(words), flag.pointer)
-    rest = left.nbytes - 4 * words
-    tails = [
-        memory.DeviceArray((rest,), np.uint8, buffer=array, pointer=array.pointer + 4 * words).copy_to_host()
-        for array in (left, right)
-    ]
+    compared = 4 * words // left.dtype.itemsize
+    tails = [array.part(compared, (len(array) - compared,)).copy_to_host() for array in (left, right)]
     return not flag.copy_to_host()[0] and bool(np.array_equal(*tails))
-
-
-def table_on_device(offsets: Any, items: int, total: int, owner: Any) -> Callable[[], object]:
-    """A launch that fills the lookup table from offsets in device memory."""
-    from cuda.core import LaunchConfig, launch
-
-    from octopus.backends.cuda import compile, stream_of
-    from octopus.kernels.cuda.ragged_probes import TABLE_PART, THREADS, signature
-
-    dtype = offsets.dtype.name
-    kernel = compile.load(f"ragged-probe-table-{dtype}", lambda: signature("table", dtype))
-    config, stream = LaunchConfig(grid=max(-(-total // TABLE_PART), 1), block=THREADS), stream_of(None)
-    return lambda: launch(
-        stream, config, kernel, offsets.pointer, np.int32(items), np.int64(total), owner.pointer
-    )
-
-
-def published_table(offsets: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The lookup table as published: filled item by item on the host."""
-    owner = np.empty(int(offsets[-1]), np.int32)
-    for item in range(len(offsets) - 1):
-        owner[offsets[item] : offsets[item + 1]] = item
-    return owner
-
-
-def build_of(method: str, offsets: NDArray[np.int64]) -> Callable[[], Any]:
-    """How a method's map is made on the host, by the method's name in the rows."""
-    thresholds = {
-        "block-metadata": blockmap.PUBLISHED_THRESHOLD,
-        "block-metadata-tuned": blockmap.DEFAULT_THRESHOLD,
-    }
-    if method == "lookup-published":
-        return lambda: blockmap.BlockMap("lookup", blockmap.narrowed(offsets), published_table(offsets))
-    if method in thresholds:
-        return lambda: blockmap.build("block_metadata", offsets, threshold=thresholds[method])
-    strategy = {"octopus": "block_search", "thread-search": "thread_search"}.get(method, "lookup")
-    return lambda: blockmap.build(strategy, offsets)

@@ -7,30 +7,31 @@ from collections.abc import Callable
 import numpy as np
 
 from octopus import blockmap
-from octopus.peers.mapping import Arena
+from octopus.peers.ragged_job import RaggedJob
+from octopus.raggedplan import image_sides
 
 THREADS = 256
 BLOCKS_PER_SM = 8
 
 
-def baselines(arena: Arena) -> dict[str, Callable[[], object]]:
+def baselines(job: RaggedJob) -> dict[str, Callable[[], object]]:
     """The naive kernels for a batch of uint8 images and 3x3 means, by the names of their rows."""
-    make = _on_cpu if arena.device == "cpu" else _on_gpu
+    make = _on_cpu if job.device == "cpu" else _on_gpu
     return {
-        "one-thread-per-image": make(arena, "image_per_thread"),
-        "linear-search": make(arena, "linear_search"),
+        "one-thread-per-image": make(job, "image_per_thread"),
+        "linear-search": make(job, "linear_search"),
     }
 
 
-def _on_cpu(arena: Arena, name: str) -> Callable[[], object]:
+def _on_cpu(job: RaggedJob, name: str) -> Callable[[], object]:
     from octopus.kernels.cpu import ragged_ladder
 
-    heights, widths = np.ascontiguousarray(arena.shapes.T)
+    heights, widths = np.ascontiguousarray(job.shapes.T)
     kernel = getattr(ragged_ladder, name)
-    return lambda: kernel(arena.values, arena.out, arena.offsets, widths, heights)
+    return lambda: kernel(job.values, job.out, job.offsets, widths, heights)
 
 
-def _on_gpu(arena: Arena, name: str) -> Callable[[], object]:
+def _on_gpu(job: RaggedJob, name: str) -> Callable[[], object]:
     from cuda.core import LaunchConfig, launch
 
     from octopus.backends.cuda import compile, stream_of
@@ -38,17 +39,17 @@ def _on_gpu(arena: Arena, name: str) -> Callable[[], object]:
     from octopus.backends.cuda.memory import upload
     from octopus.kernels.cuda.ragged_probes import signature
 
-    narrow = blockmap.narrowed(arena.offsets)
+    narrow = blockmap.narrowed(job.offsets)
     kernel = compile.load(
         f"ragged-probe-{name}-{narrow.dtype.name}", lambda: signature(name, narrow.dtype.name)
     )
-    heights, widths = (upload(np.ascontiguousarray(side.astype(np.int32))) for side in arena.shapes.T)
+    sides = {side: upload(array) for side, array in image_sides(job.operation, job.batch).items()}
     offsets = upload(narrow)
-    grid = -(-arena.items // THREADS)
+    grid = -(-job.items // THREADS)
     if name == "linear_search":
         grid = BLOCKS_PER_SM * current().properties.multiprocessor_count
     config, stream = LaunchConfig(grid=grid, block=THREADS), stream_of(None)
     return lambda: launch(
-        stream, config, kernel, arena.values.pointer, arena.out.pointer, offsets.pointer, np.int32(arena.items),
-        widths.pointer, heights.pointer,
+        stream, config, kernel, job.values.pointer, job.out.pointer, offsets.pointer, np.int32(job.items),
+        sides["widths"].pointer, sides["heights"].pointer,
     )  # fmt: skip

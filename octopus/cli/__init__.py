@@ -6,12 +6,8 @@ stops the command that needs it.
 
 from __future__ import annotations
 
-import functools
 import json
 import logging
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,24 +18,17 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from octopus import __version__
-from octopus.errors import InputError, OctopusError
+from octopus.cli.report_commands import report
+from octopus.cli.shared import OutDir, command, end_if_profiled, errors
+from octopus.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-report = typer.Typer(
-    no_args_is_help=True, help="Numbers, tables, figures, claims and the paper from result rows."
-)
 app.add_typer(report, name="report")
-
-# A pipe has no width of its own; in a log 160 columns read better than rich's 80.
-errors = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
 
 ConfigFile = Annotated[Path, typer.Option("--config", help="Configuration file.")]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key; may be repeated.")
 ]
-Out = Annotated[Path, typer.Option(help="File to write.")]
-OutDir = Annotated[Path, typer.Option("--out-dir", help="Folder to write to.")]
-Numbers = Annotated[Path, typer.Option(help="numbers.csv, as `octopus report numbers` writes it.")]
 DEFAULT_CONFIG = Path("config/config.yaml")
 
 
@@ -57,34 +46,6 @@ class Device(StrEnum):
     auto = "auto"
     cpu = "cpu"
     cuda = "cuda"
-
-
-@contextmanager
-def readable_errors() -> Iterator[None]:
-    """Turn an error that Octopus raises on purpose into one paragraph on stderr and exit code 1."""
-    try:
-        yield
-    except OctopusError as error:
-        errors.print("[bold red]error:[/]", end=" ")
-        errors.print(str(error), markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(1) from error
-
-
-def command(
-    group: typer.Typer, name: str | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function as a command whose errors are readable."""
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            with readable_errors():
-                return function(*args, **kwargs)
-
-        group.command(name)(run)
-        return run
-
-    return register
 
 
 def _version(wanted: bool) -> None:
@@ -186,6 +147,7 @@ def measure(
 
     run_study(study, config=load_config(config, parse_overrides(settings or [])), receipt=receipt, out=out)
     typer.echo(f"wrote {out}")
+    end_if_profiled()
 
 
 @command(app, "power-selftest")
@@ -252,122 +214,3 @@ def validate(
             raise InputError(f"{file} is neither rows (.csv) nor provenance (.json)")
         checks[file.suffix](file)
         typer.echo(f"{file}: valid")
-
-
-@command(report)
-def numbers(
-    results: Annotated[Path, typer.Option(help="This machine's run, data/results/<machine>; may be absent.")],
-    reference: Annotated[Path, typer.Option(help="Folder with one folder per reference machine.")],
-    published: Annotated[Path, typer.Option(help="Folder of the published tables.")],
-    out: Out,
-) -> None:
-    """Derive every number that a figure, a table or the paper shows."""
-    from octopus.report.numbers import build_numbers
-
-    build_numbers(results, reference, published, out)
-
-
-@command(report)
-def macros(numbers: Numbers, out_dir: OutDir) -> None:
-    """Write the numbers as macros for Typst and LaTeX."""
-    from octopus.report.macros import export_macros
-
-    export_macros(numbers, out_dir)
-
-
-@command(report)
-def claims(
-    numbers: Numbers,
-    claims: Annotated[Path, typer.Option(help="The claims and the rules that decide them.")],
-    out: Out,
-) -> None:
-    """Decide each published claim: reproduced, not reproduced, or not measurable here."""
-    from octopus.report.claims import build_claims
-
-    build_claims(numbers, claims, out)
-
-
-@command(report)
-def tables(
-    numbers: Numbers,
-    claims: Annotated[Path, typer.Option(help="claims.csv, as `octopus report claims` writes it.")],
-    out_dir: OutDir,
-) -> None:
-    """Write every table as .typ, .tex and .md."""
-    from octopus.report.tables import build_tables
-
-    build_tables(numbers, claims, out_dir)
-
-
-@command(report)
-def figure(
-    name: Annotated[str, typer.Argument(help="A name in octopus.report.figures.NAMES.")],
-    numbers: Numbers,
-    out: Annotated[Path, typer.Option(help="PDF to write; the PNG goes beside it.")],
-) -> None:
-    """Draw one figure as PDF and PNG."""
-    from octopus.report.figures import draw
-
-    draw(name, numbers, out.with_suffix(""))
-
-
-@command(report)
-def paper(
-    source: Annotated[Path, typer.Option(help="Folder of the paper's sources.")],
-    build: Annotated[Path, typer.Option(help="Folder with numbers.typ and tables/.")],
-    figures: Annotated[Path, typer.Option(help="Folder of the figures.")],
-    out: Out,
-) -> None:
-    """Set the paper as PDF."""
-    from octopus.report.paper import build_paper
-
-    build_paper(source, build, figures, out)
-
-
-@command(report)
-def parity(
-    out: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/parity.md"),
-    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
-        "data/reference"
-    ),
-) -> None:
-    """Write the page on how near the answers are to those of other libraries."""
-    from octopus.report.parity_doc import build_parity_doc
-
-    build_parity_doc(reference, out)
-
-
-@command(report, "power-checks")
-def power_checks(
-    out: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/power_checks.md"),
-) -> None:
-    """Write the page on the ways to misread a power sensor and the checks that stop them."""
-    from octopus.report.power_checks_doc import build_power_checks_doc
-
-    build_power_checks_doc(out)
-
-
-@command(report)
-def promote(
-    results: Annotated[Path, typer.Argument(help="A vetted run, data/results/<machine>.")],
-    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
-        "data/reference"
-    ),
-) -> None:
-    """Copy a run to the committed reference; refuses synthetic, invalid or uncommitted work."""
-    from octopus.report.promote import promote as promote_run
-
-    typer.echo(f"promoted to {promote_run(results, reference)}")
-
-
-@command(report)
-def compare(
-    results: Annotated[Path, typer.Argument(help="A run, data/results/<machine>.")],
-    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
-        "data/reference"
-    ),
-) -> None:
-    """Print this run beside the reference."""
-    from octopus.report.compare import compare_runs
-
-    typer.echo(compare_runs(results, reference).to_string(index=False))

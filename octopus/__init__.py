@@ -24,7 +24,9 @@ from octopus.errors import (
 
 if TYPE_CHECKING:
     from octopus.crop import CropPlan, crop_resize
+    from octopus.framestream import FrameStream
     from octopus.ragged import RaggedBatch
+    from octopus.tiles import TilePlan, best_within, keep_tiles, otsu_threshold, tile_means
     from octopus.transforms import map_back
     from octopus.tuner import tune
 
@@ -33,23 +35,35 @@ __all__ = [
     "CropPlan",
     "DataError",
     "DeviceError",
+    "FrameStream",
     "InputError",
     "MeasureError",
     "MissingPackageError",
     "OctopusError",
     "OutOfMemoryError",
     "RaggedBatch",
+    "TilePlan",
+    "best_within",
     "crop_resize",
+    "keep_tiles",
     "map_back",
     "ops",
+    "otsu_threshold",
+    "tile_means",
     "tune",
 ]
 
 _LAZY = {
     "CropPlan": "octopus.crop",
+    "FrameStream": "octopus.framestream",
     "RaggedBatch": "octopus.ragged",
+    "TilePlan": "octopus.tiles",
+    "best_within": "octopus.tiles",
     "crop_resize": "octopus.crop",
+    "keep_tiles": "octopus.tiles",
     "map_back": "octopus.transforms",
+    "otsu_threshold": "octopus.tiles",
+    "tile_means": "octopus.tiles",
     "tune": "octopus.tuner",
 }
 

@@ -43,13 +43,15 @@ def _check_current(here: int) -> None:
         )
 
 
-def device_for(frame: ArrayView, device: str) -> str:
-    """Where to work on this frame."""
+def device_for(frame: ArrayView, device: str, name: str = "frame") -> str:
+    """Where to work on this frame, or what else the caller calls it."""
     if device not in backends.DEVICES:
         backends.resolve(device)
     if frame.device == "cuda":
         if device == "cpu":
-            raise InputError("frame is on the GPU but device='cpu' was asked for; copy it to the host first")
+            raise InputError(
+                f"{name} is on the GPU but device='cpu' was asked for; copy it to the host first"
+            )
         return backends.resolve("cuda")
     return backends.resolve(device)
 

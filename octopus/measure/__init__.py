@@ -1,10 +1,10 @@
 """Everything that turns a runnable method into numbers which can be trusted.
 
 The way of a number: a study makes one :class:`Method` per contender, :func:`check_answers` compares what
-they compute with the CPU reference, :func:`run_paired` times them in blocks, :func:`write_rows` stores one
-row per method and block, and :func:`write_provenance` binds the stored rows to the code, data and machine
-they came from. Summaries (:func:`ratio_interval`, :func:`compare`, :func:`slope`) are made from the stored
-rows and from nothing else.
+they compute with the CPU reference, :func:`run_paired` times them in blocks (:func:`run_series` on the steps
+of a series, such as the frames of a video), :func:`write_rows` stores one row per method and block, and
+:func:`write_provenance` binds the stored rows to the code, data and machine they came from. Summaries
+(:func:`ratio_interval`, :func:`compare`, :func:`slope`) are made from the stored rows and from nothing else.
 
 Names are imported on first use, so that ``octopus.measure.machine`` or ``.digest`` can be had without
 pandas. The function ``provenance`` has its module's name and is imported from there.
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from octopus.measure.provenance import adopt_commit, validate_provenance, write_provenance
     from octopus.measure.rows import Case, Row, read_rows, unavailable, validate_rows, write_rows
     from octopus.measure.runner import Budget, run_paired
+    from octopus.measure.series import PacedClock, run_series
     from octopus.measure.statistics import compare, median_interval, noise_floor, ratio_interval, slope
-    from octopus.measure.throttle import CpuThrottle, GpuThrottle, throttle_reasons
+    from octopus.measure.throttle import CpuThrottle, GpuThrottle, PowerCapKept, throttle_reasons
 
 _HOME = {
     "clocks": ("Clock", "HostClock"),
@@ -36,8 +37,9 @@ _HOME = {
     "provenance": ("adopt_commit", "validate_provenance", "write_provenance"),
     "rows": ("Case", "Row", "read_rows", "unavailable", "validate_rows", "write_rows"),
     "runner": ("Budget", "run_paired"),
+    "series": ("PacedClock", "run_series"),
     "statistics": ("compare", "median_interval", "noise_floor", "ratio_interval", "slope"),
-    "throttle": ("CpuThrottle", "GpuThrottle", "throttle_reasons"),
+    "throttle": ("CpuThrottle", "GpuThrottle", "PowerCapKept", "throttle_reasons"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -50,6 +52,8 @@ __all__ = [
     "HostClock",
     "MemoryProbe",
     "Method",
+    "PacedClock",
+    "PowerCapKept",
     "Row",
     "adopt_commit",
     "again",
@@ -68,6 +72,7 @@ __all__ = [
     "ratio_interval",
     "read_rows",
     "run_paired",
+    "run_series",
     "slope",
     "source_digest",
     "throttle_reasons",

@@ -17,6 +17,9 @@ from octopus.measure.rows import Case, Row
 from octopus.measure.runner import Budget, run_paired
 
 MIB = 1 << 20
+# How `drain` reads: bytes of a load, loads of a thread at once and how often, and threads of a block.
+LOAD, LOADS_AT_ONCE, READ_TURNS, READ_THREADS = 16, 4, 2, 256
+MANY_LOADS = 1 << 20
 # Bytes that cross the memory interface per byte of the buffer.
 TRAFFIC = {"write": 1, "read": 1, "copy": 2}
 
@@ -101,4 +104,21 @@ def _gpu_read(source: Any) -> Callable[[], None]:
     whole = np.int64(count - count % (grid * block * UNROLL))
     sink, kernel, stream = DeviceArray((1,), np.float32), probe_kernel("read"), stream_of(None)
     config = LaunchConfig(grid=grid, block=block)
+    return lambda: launch(stream, config, kernel, source.pointer, whole, sink.pointer)
+
+
+def drain(source: Any) -> Callable[[], None]:
+    """A function that reads a `DeviceArray` of any content as fast as the GPU can, but for a rest of some kilobytes."""
+    from cuda.core import LaunchConfig, launch
+
+    from octopus.backends.cuda import stream_of
+    from octopus.backends.cuda.memory import DeviceArray
+    from octopus.measure.cuda import probe_kernel
+
+    loads = source.nbytes // LOAD
+    turns = READ_TURNS if loads >= MANY_LOADS else 1  # few bytes need all the threads that there are
+    grid = max(loads // (READ_THREADS * LOADS_AT_ONCE * turns), 1)
+    whole = np.int64(loads - loads % (grid * READ_THREADS * LOADS_AT_ONCE))
+    sink, kernel, stream = DeviceArray((1,), np.uint32), probe_kernel("read_words"), stream_of(None)
+    config = LaunchConfig(grid=grid, block=READ_THREADS)
     return lambda: launch(stream, config, kernel, source.pointer, whole, sink.pointer)

@@ -22,7 +22,7 @@ from octopus.measure.statistics import median_interval, ratio_interval
 
 log = logging.getLogger(__name__)
 
-_WARM_UP_RUNS = 2
+WARM_UP_RUNS = 2
 _CHECK_GROWTH = 1.1  # the stop rule is looked at each time that there are 10 % more blocks
 _STOP_RESAMPLES = 400
 
@@ -118,8 +118,8 @@ def run_paired(
         An unknown unit or base, methods with one name, or a method without an answer.
     """
     question = Question(case, quantity, unit, clock.layer)
-    verdicts = _checked(question, methods, answers, base)
-    samples = Samples(failed=_unavailable_answers(verdicts))
+    verdicts = checked_verdicts(question, methods, answers, base)
+    samples = Samples(failed=unavailable_answers(verdicts))
     alive = [method for method in methods if method.name not in samples.failed]
     _Comparison(question, alive, clock, budget, seed, base, wall, samples).measure()
     level = logging.WARNING if samples.throttled else logging.INFO
@@ -136,7 +136,7 @@ def block_order(question: Question, seed: int, number: int, count: int) -> np.nd
     return np.random.default_rng([seed, group, number]).permutation(count)
 
 
-def _checked(
+def checked_verdicts(
     question: Question, methods: Sequence[Method], answers: Mapping[str, str] | str, base: str | None
 ) -> dict[str, str]:
     """Refuse what would give rows that mean nothing, and return the answer of each method."""
@@ -156,7 +156,8 @@ def _checked(
     return verdicts
 
 
-def _unavailable_answers(verdicts: Mapping[str, str]) -> dict[str, str]:
+def unavailable_answers(verdicts: Mapping[str, str]) -> dict[str, str]:
+    """Return why methods can't run, of those that can't."""
     prefix = "unavailable: "
     return {name: said.removeprefix(prefix) for name, said in verdicts.items() if said.startswith(prefix)}
 
@@ -191,7 +192,7 @@ class _Comparison:
         self.clock.settle()
         for method in list(self.alive):
             self.samples.times[method.name] = {}
-            for _ in range(_WARM_UP_RUNS):
+            for _ in range(WARM_UP_RUNS):
                 if self._time(method) is None:
                     break
         # What was throttled during the warm-up is no block's fault.
@@ -216,7 +217,7 @@ class _Comparison:
         self.samples.tried += 1
         self.clock.settle()
         order = block_order(self.question, self.seed, number, len(self.alive))
-        with _no_garbage_collection():
+        with no_garbage_collection():
             times = self._times([self.alive[index] for index in order])
         reason = self.clock.throttled()
         if reason and times:
@@ -263,7 +264,7 @@ class _Comparison:
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
     """Keep Python's cyclic garbage collector from running within a block."""
     enabled = gc.isenabled()
     gc.disable()

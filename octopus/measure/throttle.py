@@ -21,6 +21,7 @@ REASONS = {
     0x40: "hardware thermal slowdown",
     0x80: "hardware power brake",
 }
+_POWER = ("power cap", "power limit")
 _POLICIES = {"NVML_PERF_POLICY_POWER": "power limit", "NVML_PERF_POLICY_THERMAL": "thermal limit"}
 # GPU Boost touches its limits for moments under any load (NVIDIA/DCGM issue 285), which slows nothing down.
 _LEAST_SHARE = 0.05
@@ -60,7 +61,10 @@ class GpuThrottle:
             if name in lost and (lost[name] - before) / elapsed > _LEAST_SHARE
         ]
         self._lost_ns, self._at_ns = lost, now
-        return ", ".join([*(throttle_reasons() or ()), *reasons]) or None
+        return self._judged([*(throttle_reasons() or ()), *reasons])
+
+    def _judged(self, reasons: list[str]) -> str | None:
+        return ", ".join(reasons) or None
 
     @staticmethod
     def _counters() -> dict[str, int]:
@@ -69,6 +73,30 @@ class GpuThrottle:
             name: _nvml.read("nvmlDeviceGetViolationStatus", policy) for policy, name in _POLICIES.items()
         }
         return {name: int(status.violationTime) for name, status in found.items() if status is not None}
+
+
+class PowerCapKept(GpuThrottle):
+    """Watches the GPU under loads that reach the board's power limit by themselves, such as large convolutions.
+
+    The limit belongs to what is measured then: without it there would be no block left. It throws no block away, but is
+    counted; every other reason still does.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked = self._capped = 0
+
+    def capped_share(self) -> float:
+        """Share of the calls since the last call of this method at which the power limit had slowed the GPU down."""
+        share = self._capped / self._asked if self._asked else 0.0
+        self._asked = self._capped = 0
+        return share
+
+    def _judged(self, reasons: list[str]) -> str | None:
+        others = [reason for reason in reasons if not reason.startswith(_POWER)]
+        self._asked += 1
+        self._capped += len(others) < len(reasons)
+        return super()._judged(others)
 
 
 class CpuThrottle:

@@ -9,7 +9,18 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "name", ["octopus", "octopus.crop", "octopus.cropplan", "octopus.ragged", "octopus.transforms"]
+    "name",
+    [
+        "octopus",
+        "octopus.crop",
+        "octopus.cropplan",
+        "octopus.framestream",
+        "octopus.ragged",
+        "octopus.tileplan",
+        "octopus.tilerules",
+        "octopus.tiles",
+        "octopus.transforms",
+    ],
 )
 def test_examples(name):
     found = doctest.testmod(import_module(name))

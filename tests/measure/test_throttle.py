@@ -8,7 +8,15 @@ from types import SimpleNamespace
 import pytest
 from fake_nvml import FakeNvml, h200
 
-from octopus.measure import CpuThrottle, GpuThrottle, HostClock, _nvml, throttle, throttle_reasons
+from octopus.measure import (
+    CpuThrottle,
+    GpuThrottle,
+    HostClock,
+    PowerCapKept,
+    _nvml,
+    throttle,
+    throttle_reasons,
+)
 
 
 @pytest.fixture
@@ -106,3 +114,20 @@ def test_a_machine_that_counts_nothing_is_unreadable(monkeypatch, tmp_path):
     assert not CpuThrottle().readable
     (tmp_path / "absent").write_text("usage_usec 2\n")
     assert not CpuThrottle().readable
+
+
+def test_the_power_limit_is_kept_and_counted_where_it_belongs_to_the_load(nvml):
+    nvml(h200(nvmlDeviceGetCurrentClocksEventReasons=0x4))
+    watcher = PowerCapKept()
+    assert watcher() is None
+    nvml(h200(nvmlDeviceGetCurrentClocksEventReasons=0x0))
+    assert watcher() is None
+    assert watcher.capped_share() == 0.5
+    assert watcher.capped_share() == 0
+
+
+def test_heat_still_throws_a_block_away_where_the_power_limit_is_kept(nvml):
+    nvml(h200(nvmlDeviceGetCurrentClocksEventReasons=0x4 | 0x20))
+    watcher = PowerCapKept()
+    assert watcher() == "software thermal slowdown"
+    assert watcher.capped_share() == 1

@@ -1,4 +1,4 @@
-"""What the tests of the studies share: the embedded sample."""
+"""What the tests of the studies share: the embedded samples."""
 
 from __future__ import annotations
 
@@ -12,3 +12,11 @@ def receipt(tmp_path_factory):
     raw = tmp_path_factory.mktemp("raw")
     fetch("visdrone-val", raw_dir=raw, mode="sample", progress=False)
     return raw / "visdrone-val.json"
+
+
+@pytest.fixture(scope="package")
+def scene_receipt(tmp_path_factory):
+    """Of the generated band, for the study of satellite tiles."""
+    raw = tmp_path_factory.mktemp("scene")
+    fetch("sentinel2-b04", raw_dir=raw, mode="sample", progress=False)
+    return raw / "sentinel2-b04.json"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numba import cuda, types
 
+from octopus.kernels.cuda import ptx_sums
 from octopus.kernels.cuda.crop import argument_types
 
 UNROLL = 8
@@ -45,8 +46,28 @@ def read(source, count, sink):
         sink[0] = total
 
 
+def read_words(source, loads, sink):
+    """Combine `loads` loads of 16 bytes, whatever they mean; `loads` is a multiple of four times the number of threads.
+
+    Each thread has four independent loads on their way. The result is stored only if it has one value of 2^32, so that
+    the compiler leaves out none of them.
+    """
+    threads = np.int64(cuda.gridDim.x) * cuda.blockDim.x
+    at = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    found, one = np.uint32(0), np.uint32(1)
+    while at < loads:
+        places = (at * 16, (at + threads) * 16, (at + 2 * threads) * 16, (at + 3 * threads) * 16)
+        a, b, c, d = ptx_sums.load_four_if(source, places, (one, one, one, one))
+        found ^= a[0] ^ a[1] ^ a[2] ^ a[3] ^ b[0] ^ b[1] ^ b[2] ^ b[3]
+        found ^= c[0] ^ c[1] ^ c[2] ^ c[3] ^ d[0] ^ d[1] ^ d[2] ^ d[3]
+        at += 4 * threads
+    if found == np.uint32(0x9E3779B9):
+        sink[0] = found
+
+
 SIGNATURES: dict[str, tuple[Callable, tuple]] = {
     "empty": (empty, argument_types("uint8", "float32", "float32")),
     "wait": (wait, (types.int32,)),
+    "read_words": (read_words, (types.CPointer(types.uint8), types.int64, types.CPointer(types.uint32))),
     "read": (read, (types.CPointer(types.float32), types.int64, types.CPointer(types.float32))),
 }

@@ -8,5 +8,6 @@
 ``sentinel2``       a band or a window of it, reflectance, pixel digest
 ``synthetic``       the sample: a drone-like frame (``drone_scene``), a pool of boxes (``size_table``), a band
 ``distributions``   the published box generators, padding waste, satellite tiles
+``video``           clips of the drone: detections per frame by the published rule, frames that pan
 ``workload``        the frame and the boxes that a study measures
 """

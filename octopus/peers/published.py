@@ -59,6 +59,10 @@ class Published:
         self.crop_resize()
         self.normalize()
 
+    def take(self, job: CropJob) -> None:
+        """Go on with another job: a frame of the same size in the same device memory, no more boxes than at first."""
+        self.job = self.passes.job = job
+
     def run(self) -> None:
         """From the boxes on the host to the result."""
         self.passes.upload(self.build())
@@ -91,7 +95,7 @@ class _CpuPasses:
         from octopus.kernels.cpu import published
 
         self._kernels = published
-        self._job = job
+        self.job = job
         self._crops = np.empty(job.crops_shape, np.uint8)
         self._metadata: NDArray[np.int32] = np.empty((0, FIELDS), np.int32)
 
@@ -100,11 +104,11 @@ class _CpuPasses:
 
     def crop_resize(self, first: int, count: int, blocks: int) -> None:
         part = slice(first, first + count)
-        self._kernels.crop_resize(self._job.frame, self._metadata[part], self._crops[part])
+        self._kernels.crop_resize(self.job.frame, self._metadata[part], self._crops[part])
 
     def normalize(self, first: int, count: int) -> None:
         part = slice(first, first + count)
-        self._kernels.normalize(self._crops[part], *self._job.affine, self._job.out[part])
+        self._kernels.normalize(self._crops[part], *self.job.affine, self.job.out[part])
 
 
 class _GpuPasses:
@@ -115,14 +119,16 @@ class _GpuPasses:
     def __init__(self, job: CropJob) -> None:
         from numba import config, cuda
 
-        from octopus.backends.cuda.memory import DeviceArray, upload
+        from octopus.backends.cuda.memory import DeviceArray, copy, upload
         from octopus.kernels.cuda import published
 
         # One block per crop is the published launch, and Numba would warn of it at every size.
         config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
         self._kernels = published
+        self.job = job
         pixels = job.size[0] * job.size[1]
         self.blocks_alone = -(-pixels // published.THREADS)
+        self._copy = copy
         self._metadata = DeviceArray((job.count, FIELDS), np.int32)
         arrays = (
             job.device_frame, self._metadata, DeviceArray(job.crops_shape, np.uint8), job.out,
@@ -132,7 +138,7 @@ class _GpuPasses:
         self._frame, self._rows, self._crops, self._out, self._mean, self._inverse_std = views
 
     def upload(self, metadata: NDArray[np.int32]) -> None:
-        self._metadata.copy_from_host(metadata)
+        self._copy(self._metadata.pointer, metadata.ctypes.data, metadata.nbytes)
 
     def crop_resize(self, first: int, count: int, blocks: int) -> None:
         grid = (blocks, count)

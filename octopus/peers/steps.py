@@ -8,7 +8,7 @@ from octopus.backends.cuda import stream_of
 from octopus.backends.cuda.device import current
 from octopus.backends.cuda.memory import upload
 from octopus.cropspec import CropSpec, make_spec
-from octopus.cudaengine import PlainLauncher, StreamLauncher, Variant
+from octopus.cudalaunch import PlainLauncher, StreamLauncher, Variant
 from octopus.interop import ArrayView, view
 from octopus.kernels.cuda.tiles import Shape
 from octopus.peers.fused import Octopus

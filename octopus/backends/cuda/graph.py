@@ -1,0 +1,50 @@
+"""Capture queued work as a CUDA graph, and launch it again as one piece."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from octopus.backends.cuda.memory import check
+
+
+class Graph:
+    """Work that is queued by one call of the driver; what it reads and writes stays where it was when it was captured.
+
+    Parameters
+    ----------
+    stream : cuda.core.Stream
+        On which the work is captured; not the default stream, which can't be.
+    work : callable
+        Queues all of the work on that stream, once; nothing is done yet. The memory that it names must outlive the
+        graph.
+    """
+
+    def __init__(self, stream: Any, work: Callable[[], object]) -> None:
+        from cuda.bindings import driver
+
+        # The stricter modes end a capture with an error when Python frees memory of the GPU at that moment.
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        check(driver.cuStreamBeginCapture(stream.handle, mode))
+        try:
+            work()
+        except BaseException:
+            status, graph = driver.cuStreamEndCapture(stream.handle)
+            if not status:
+                driver.cuGraphDestroy(graph)
+            raise
+        graph = check(driver.cuStreamEndCapture(stream.handle))[0]
+        try:
+            self._executable = check(driver.cuGraphInstantiate(graph, 0))[0]
+        finally:
+            driver.cuGraphDestroy(graph)
+        # At the end of the process the driver frees it; by then its library may be gone.
+        weakref.finalize(self, driver.cuGraphExecDestroy, self._executable).atexit = False
+        self._launch = driver.cuGraphLaunch
+
+    def launch(self, stream: Any) -> None:
+        """Queue the work on a stream (of cuda.core), which may be the default one."""
+        result = self._launch(self._executable, stream.handle)
+        if result[0]:
+            check(result)

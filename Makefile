@@ -52,7 +52,7 @@ lint: $(TEST_STAMP) ## check style, import floors and workflow
 	$(BIN)/snakemake --lint
 
 lock: ## renew requirements.lock and requirements-cuda12.lock (needs uv)
-	$(COMPILE) --extra cuda13 --extra peers --extra arena-cuda13 --upgrade -o requirements.lock
+	$(COMPILE) --extra cuda13 --extra peers --extra models --extra arena-cuda13 --upgrade -o requirements.lock
 	cp requirements.lock requirements-cuda12.lock # what both have in common keeps its version
 	$(COMPILE) --extra cuda12 -o requirements-cuda12.lock
 

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 LOCKS = ("requirements.lock", "requirements-cuda12.lock")
 LEFT_OUT = {
     "requirements.lock": {"cuda12"},
-    "requirements-cuda12.lock": {"cuda13", "peers", "arena-cuda13"},
+    "requirements-cuda12.lock": {"cuda13", "peers", "models", "arena-cuda13"},
 }
 CONDA_NAMES = {"matplotlib-base": "matplotlib"}
 Ranges = dict[str, SpecifierSet]

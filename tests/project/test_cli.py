@@ -11,7 +11,8 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from octopus import __version__, cli, doctor
-from octopus.cli import app
+from octopus.cli import app, shared
+from octopus.peers import two_models_trace
 
 
 def octopus(*arguments: str) -> Result:
@@ -121,3 +122,15 @@ def test_doctor_sees_the_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     found = {item.name: item for item in doctor.diagnose() if item.part == "data"}
     assert found["visdrone-val"].state == doctor.OK
     assert "OCTOPUS_MIRROR" in found["sentinel2-b04"].remedy
+
+
+def test_a_profiled_process_ends_at_once_and_another_goes_on(monkeypatch):
+    ended = []
+    monkeypatch.setattr(shared.os, "_exit", ended.append)
+    monkeypatch.setattr(shared.logging, "shutdown", lambda: None)
+    monkeypatch.setattr(two_models_trace, "profiled", set())
+    shared.end_if_profiled()
+    assert not ended
+    two_models_trace.profiled.add("PyTorch")
+    shared.end_if_profiled()
+    assert ended == [0]

@@ -25,6 +25,7 @@ BOARDS = {
     "jetson": (re.compile(r"orin", re.I), "a Jetson Orin Nano"),
     "t4": (re.compile(r"\bT4\b"), "a T4"),
     "rtx-4090": (re.compile(r"\b4090\b"), "an RTX 4090"),
+    "rtx-2060": (re.compile(r"\b2060\b"), "an RTX 2060"),
 }
 NEEDS = ("any", "real-data", "gpu", *BOARDS)
 _FIELDS = {

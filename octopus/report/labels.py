@@ -1,4 +1,5 @@
-"""Human names for the identifiers that rows carry: the one place that figures and tables take them from."""
+"""Human names for the identifiers that rows carry, which figures and tables take from here; those of the edge scenarios
+are in ``labels_edge``."""
 
 from __future__ import annotations
 
@@ -185,6 +186,52 @@ SEQUENCE_WORKLOADS = {
     "vision-patches-500": "Patches, 500",
     "vision-extreme-500": "Patches, extreme, 500",
 }
+# Two models on one GPU: ways to run both, in the order of tables and figures.
+CONCURRENCY_MODELS = {"visual-odometry": "Visual odometry", "satellite-matching": "Satellite matching"}
+CONCURRENCY_ARMS = {
+    "visual-odometry-alone": "Visual odometry alone",
+    "satellite-matching-alone": "Satellite matching alone",
+    "sequential": "One after the other",
+    "two-streams": "Two streams",
+    "two-threads": "Two threads, two streams",
+    "cuda-graphs": "CUDA graphs",
+    "pipeline": "Asynchronous pipeline",
+    "no-prefetch": "Pageable copies",
+    "prefetch": "Page-locked, copied ahead",
+    "two-processes": "Two processes",
+    "two-processes-mps": "Two processes with MPS",
+}
+CROPS_BESIDE = {
+    "model-alone": "Model alone",
+    "crops-alone": "Crops alone",
+    "crops-first": "Crops first, same stream",
+    "crops-beside": "Crops beside, own stream",
+}
+# Counts that prove that a way was what its name says, singular and plural, and the models as stages.
+CONCURRENCY_PROOFS = {
+    "streams": ("stream", "streams"),
+    "threads": ("thread", "threads"),
+    "processes": ("process", "processes"),
+    "mps_clients": ("MPS client", "MPS clients"),
+    "graphs": ("graph", "graphs"),
+}
+CONCURRENCY_STAGES = {
+    "superpoint": "SuperPoint",
+    "lightglue": "LightGlue",
+    "dinov2": "DINOv2",
+    "efficientloftr": "EfficientLoFTR",
+}
+# Shapes of images: denoisers, and ways to run one.
+DENOISERS = {"drunet": "DRUNet", "unet": "UNet", "dncnn": "DnCNN"}
+SHAPE_WAYS = {
+    "as-published": "As published",
+    "padded-whole": "Padded, run whole",
+    "forced-split": "Split by force",
+    "cudnn-benchmark": "cuDNN benchmark on",
+    "cudnn-no-benchmark": "cuDNN benchmark off",
+    "no-cudnn": "Without cuDNN",
+}
+PATCH_TEXT = "{batch} \u00d7 {side}\u00b2"
 LAYERS = {"device": "Device", "host": "Host", "pipeline": "Pipeline"}
 # Conventions under which answers are compared.
 SETTINGS = {
@@ -199,6 +246,8 @@ DATASETS = {
     "visdrone-val": "VisDrone val",
     "synthetic-visdrone": "synthetic VisDrone sample",
     "synthetic": "synthetic boxes",
+    "sentinel2-b04": "Sentinel-2 B04",
+    "synthetic-sentinel2": "synthetic Sentinel-2 sample",
 }
 # What is generated where a study has no real data.
 GENERATED = {"total_cost": "synthetic images", "sequences": "synthetic sequences"}

@@ -1,8 +1,8 @@
 """The numbers as macros for authors: ``numbers.typ`` for Typst, ``numbers.tex`` for LaTeX.
 
 Both offer the same: the text of a number by id, its interval, and whether it exists. An unknown id stops the
-build. Percentiles of the box sizes and points of power traces stay out: they are there for figures, and there are
-hundreds of them.
+build. Percentiles of the box sizes, points of power traces, parts of pictures and series of frames stay out: they are
+there for figures, and there are hundreds of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from octopus.measure._files import atomic_text
 from octopus.report.numbers import Number, Numbers
 from octopus.report.text import TIMES
 
-_FOR_FIGURES = re.compile(r".*\.boxes\.(width|height)\.p(?!50$|95$|100$)\d+|[^.]+\.power\.trace\..*")
+_FOR_FIGURES = re.compile(
+    r".*\.boxes\.(width|height)\.p(?!50$|95$|100$)\d+|[^.]+\.power\.trace\..*"
+    r"|[^.]+\.satellite\.picture\..*|[^.]+\.drone\.frames\..*\.series"
+)
 _TYPST = """\
 // Written by octopus.report.macros from numbers.csv. Do not edit.
 //   #num("id")       the value with its unit        #ci("id")        its 95 % interval

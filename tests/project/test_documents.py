@@ -38,7 +38,7 @@ def tracked(root: Path) -> list[Path]:
 
 def test_library_example_runs(root: Path) -> None:
     examples = blocks(root, "README.md", "python")
-    assert len(examples) == 3
+    assert len(examples) == 4
     subprocess.run([sys.executable, "-c", "\n".join(examples)], cwd=root, check=True, timeout=120)
 
 

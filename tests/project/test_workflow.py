@@ -94,7 +94,7 @@ def test_rows_and_provenance_fit_their_schemas_and_say_synthetic(finished: Workf
     rows = finished.folder / f"data/results/here/{study}.csv"
     validate_rows(rows)
     validate_provenance(rows.with_suffix(".json"))
-    assert set(pd.read_csv(rows)["dataset"]) <= {"synthetic-visdrone", "synthetic"}
+    assert set(pd.read_csv(rows)["dataset"]) <= {"synthetic-visdrone", "synthetic-sentinel2", "synthetic"}
 
 
 def test_figures_tables_and_claims_are_there(finished: Workflow) -> None:

@@ -59,7 +59,17 @@ def old(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report over references that are older than all studies but the first two."""
     root = tmp_path_factory.mktemp("old")
     later = shutil.ignore_patterns(
-        "arena.*", "parity.*", "power.*", "mapping.*", "total_cost.*", "sequences.*"
+        "arena.*",
+        "parity.*",
+        "power.*",
+        "mapping.*",
+        "total_cost.*",
+        "sequences.*",
+        "concurrency.*",
+        "image_shape.*",
+        "satellite.*",
+        "drone.*",
+        "detector.*",
     )
     shutil.copytree(runs / "reference", root / "reference", ignore=later)
     return build_report(root / "report", None, root / "reference")

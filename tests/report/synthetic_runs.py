@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 from synthetic_arena import arena, parity
+from synthetic_companions import concurrency, image_shape
+from synthetic_edge import detector, drone, satellite
 from synthetic_mapping import mapping, sequences, total_cost
 
 from octopus.measure.rows import Case, Row, unavailable, write_rows
@@ -53,6 +55,8 @@ PADDING = {
     "temporal": (19_000_000, 480_000_000),
     "visdrone": (14_900_000, 292_968_000),
 }
+# The scene that goes with each data set of boxes.
+SCENES = {"visdrone-val": "sentinel2-b04", "synthetic-visdrone": "synthetic-sentinel2"}
 SIZE_SCALE = {"uniform": 260, "long-tail": 40, "bimodal": 150, "temporal": 40, "visdrone": 50}
 
 
@@ -75,6 +79,11 @@ def write_run(
         "mapping": list(mapping(kind, dataset, timed)),
         "total_cost": list(total_cost(kind, timed)),
         "sequences": list(sequences(kind, timed, tensorrt)),
+        "concurrency": list(concurrency(kind, dataset, timed)),
+        "image_shape": list(image_shape(kind, dataset, timed)),
+        "satellite": list(satellite(kind, SCENES[dataset], timed, full=tensorrt)),
+        "drone": list(drone(kind, dataset)),
+        "detector": list(detector(kind, dataset, torch=kind == "gpu")),
     }
     for study, rows in studies.items():
         table = write_rows(folder / f"{study}.csv", rows)

@@ -44,7 +44,7 @@ def test_equal_numbers_give_equal_files(full: Path, tmp_path: Path) -> None:
 def test_a_stamp_says_synthetic(full: Path, reference_only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stamped = []
     monkeypatch.setattr(
-        style, "finish", lambda figure, footer, synthetic: stamped.append((synthetic, footer))
+        style, "finish", lambda figure, footer, synthetic, real: stamped.append((synthetic, footer))
     )
     monkeypatch.setattr(style, "save", lambda *_: None)
     for folder in (full, reference_only):

@@ -9,14 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from octopus.report.derive.arena import arena_numbers
+from octopus.report.derive.companions import companions_shown
 from octopus.report.derive.comparisons import comparisons
+from octopus.report.derive.concurrency import concurrency_numbers
+from octopus.report.derive.detector import detector_numbers
 from octopus.report.derive.distribution import distribution_numbers
+from octopus.report.derive.drone import drone_numbers
+from octopus.report.derive.image_shape import image_shape_numbers
 from octopus.report.derive.machines import aliases, cached_bounds, machine_facts, shown_runs
 from octopus.report.derive.mapping import mapping_numbers
 from octopus.report.derive.medians import medians
 from octopus.report.derive.parity import parity_numbers
 from octopus.report.derive.power import power_numbers, power_shown
 from octopus.report.derive.power_vetting import vetted
+from octopus.report.derive.satellite import satellite_numbers
 from octopus.report.derive.sequences import sequences_numbers
 from octopus.report.derive.stage_timing import stage_timing_numbers
 from octopus.report.derive.total_cost import total_cost_numbers
@@ -32,6 +38,11 @@ EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
     "mapping": mapping_numbers,
     "total_cost": total_cost_numbers,
     "sequences": sequences_numbers,
+    "satellite": satellite_numbers,
+    "drone": drone_numbers,
+    "detector": detector_numbers,
+    "concurrency": concurrency_numbers,
+    "image_shape": image_shape_numbers,
 }
 # Few long windows instead of many blocks: these studies have ratios of their own.
 OWN_RATIOS = ("power",)
@@ -51,5 +62,6 @@ def derive_all(runs: list[Run]) -> Iterator[Number]:
     yield from machine_facts(runs)
     yield from shown_runs(runs)
     yield from power_shown(runs)
+    yield from companions_shown(runs)
     yield from cached_bounds(runs, derived)
     yield from aliases(runs)

@@ -1,15 +1,16 @@
-"""What takes measured and published numbers together: whether published gains survive a fair lookup table, and
-where a reused table stands after the published numbers of uses."""
+"""What takes all measured and published numbers together: whether published gains survive a fair lookup table, where a
+reused table stands after the published numbers of uses, and which scene the picture shows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 
-from octopus.report import total_cost
+from octopus.report import satellite, total_cost
 from octopus.report.derive.mapping_model import predictions
 from octopus.report.derive.total_cost import PUBLISHED_TABLE
 from octopus.report.labels import IMAGE_KERNELS
+from octopus.report.labels_edge import SCENES
 from octopus.report.numbers import Number, Numbers, make_number
 
 # A gain of the study of total cost -> the stage of the published one.
@@ -25,6 +26,7 @@ def compared_numbers(numbers: Numbers) -> Iterator[Number]:
     """Yield what the cost model predicts for the published machines; ``<scope>.total_cost.gain.<stage>.survives``: by
     rule, a published gain survives a table where every workload reaches it, in part where some do; and ratios after
     the published numbers of uses."""
+    yield from _picture(numbers)
     for scope in numbers.scopes("mapping"):
         yield from predictions(numbers, scope)
     for scope in numbers.scopes("total_cost"):
@@ -33,6 +35,18 @@ def compared_numbers(numbers: Numbers) -> Iterator[Number]:
             if published is not None:
                 yield from _survives(numbers, scope, name, published)
         yield from _reuse(numbers, scope)
+
+
+def _picture(numbers: Numbers) -> Iterator[Number]:
+    """Yield ``shown.satellite.picture``: what the picture shows, with what must stand under it."""
+    picture = satellite.picture(numbers)
+    if picture is not None:
+        width, height = picture.size
+        tiles = numbers[f"{picture.scope}.{satellite.STUDY}.picture.{picture.scene}.tiles"]
+        where = (tiles.role, tiles.machine, tiles.dataset, tiles.source)
+        name = SCENES.get(picture.scene, picture.scene)
+        text = f"{name}, {width} \u00d7 {height} px, {len(picture.tiles)} tiles. {picture.attribution}."
+        yield make_number("shown.satellite.picture", where, tiles.selector, "text", math.nan, text=text)
 
 
 def _survives(numbers: Numbers, scope: str, name: str, published: Number) -> Iterator[Number]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from octopus.measure.statistics import median_interval
 from octopus.power.decomposition import t_quantile
 from octopus.report.derive.samples import Group, groups, origin
+from octopus.report.derive.satellite_picture import INDEXED
 from octopus.report.numbers import Number, make_number
 from octopus.report.runs import Run
 
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Rows whose block is an index and not a repetition: a median over them would mean nothing.
-_INDEXED = ("width_quantile", "height_quantile", "discarded_blocks", "window_start")
+_INDEXED = ("width_quantile", "height_quantile", "discarded_blocks", "window_start", *INDEXED)
 _INDEXED_LAYERS = ("trace",)
 _PER_OBJECT = ("end_to_end", "build_metadata", "crop_resize_normalize")
 # Studies with a few long windows, each a mean over many frames: too few for a bootstrap.
 _WINDOWS = ("power",)
+# Studies in which a row's time is that of one frame, and n counts the frames.
+_BY_FRAME = ("detector",)
 
 
 def medians(run: Run) -> Iterator[Number]:
@@ -46,7 +49,8 @@ def _median(run: Run, group: Group, method: str, rows: pd.DataFrame) -> Iterator
         return
     middle = (_mean_interval if run.study in _WINDOWS else median_interval)(values)
     yield make_number(*where, first["unit"], *middle[:3], note=note)
-    if first["unit"] == "ms" and group.n > 0 and group.quantity in _PER_OBJECT:
+    by_object = group.quantity in _PER_OBJECT and run.study not in _BY_FRAME
+    if first["unit"] == "ms" and group.n > 0 and by_object:
         per_object = [1000 * end / group.n for end in middle[:3]]
         yield make_number(f"{where[0]}.per_object", *where[1:], "us", *per_object, note="median / n")
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from octopus.errors import InputError
+from octopus.report.derive.edge_published import published_edge_numbers
 from octopus.report.derive.power_published import published_power_numbers
 from octopus.report.numbers import Number, make_number
 from octopus.report.text import with_unit
@@ -49,6 +50,7 @@ def derived_numbers(numbers: Iterable[Number]) -> Iterator[Number]:
     """
     known = {number.id: number for number in numbers}
     yield from published_power_numbers(known.values())
+    yield from published_edge_numbers(known)
     bandwidth = known.get("published.machines.jetson-orin-nano.memory_bandwidth")
     for identifier, crop in known.items():
         match = re.fullmatch(r"published\.stage_timing\.n(\d+)\.published\.crop_resize", identifier)

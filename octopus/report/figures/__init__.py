@@ -2,8 +2,9 @@
 
 A figure is a module with ``STUDY`` (whose runs it shows) and ``figure(numbers) -> Figure``. One whose study older
 results lack says so in words: it has ``NO_RUN``, a sentence; or it has ``WITHOUT_RUN`` and draws published values
-alone. With ``footer(numbers) -> str`` a figure says itself what it rests on. To add one, write the module and add its
-name here.
+alone. With ``footer(numbers) -> str`` a figure says itself what it rests on, with ``synthetic(numbers) -> bool``
+whether it is stamped, and with ``REAL_DATA`` what the generated data stand in for. To add one, write the module and add
+its name here.
 """
 
 from __future__ import annotations
@@ -39,6 +40,14 @@ NAMES = (
     "total_cost_stack",
     "amortisation",
     "sequences",
+    "satellite_tiles",
+    "satellite_pipeline",
+    "drone_frames",
+    "detector_stages",
+    "concurrency_makespan",
+    "concurrency_latency",
+    "image_shape_memory",
+    "image_shape_throughput",
 )
 
 
@@ -76,7 +85,8 @@ def draw(name: str, numbers: str | Path, out_stem: str | Path) -> tuple[Path, Pa
     with mpl.rc_context(style.RC):
         figure = style.words(style.new_figure(1.2)[0], absent) if absent else module.figure(known)
         footer = getattr(module, "footer", lambda numbers: _footer(numbers, module.STUDY))(known)
-        area = style.finish(figure, footer, is_synthetic(known, module.STUDY))
+        synthetic = getattr(module, "synthetic", lambda numbers: is_synthetic(numbers, module.STUDY))(known)
+        area = style.finish(figure, footer, synthetic, getattr(module, "REAL_DATA", "VisDrone"))
     return style.save(figure, Path(out_stem), area)
 
 

@@ -15,12 +15,17 @@ from octopus.report.numbers import Numbers
 from octopus.report.tables import (
     arena,
     arena_kernel,
+    concurrency,
+    detector,
     distribution,
+    drone,
+    image_shape,
     mapping,
     mapping_model,
     overview,
     parity,
     power,
+    satellite,
     sequences,
     stage_timing,
     total_cost,
@@ -60,8 +65,21 @@ _TABLES: dict[str, Callable[[Numbers], Table]] = {
     "amortisation": total_cost.reuse,
     "ladder": total_cost.ladder,
     "sequences": sequences.table,
+    "satellite": satellite.rules,
+    "satellite_methods": satellite.methods,
+    "drone": drone.frames,
+    "drone_stream": drone.streams,
+    "detector": detector.stages,
+    "concurrency": concurrency.arms,
+    "concurrency_proof": concurrency.proof,
+    "concurrency_rule": concurrency.rule,
+    "concurrency_crops": concurrency.crops,
+    "shape_cause": image_shape.cause,
+    "shape_widths": image_shape.widths,
+    "shape_lines": image_shape.lines,
+    "shape_patches": image_shape.patches,
 }
-NAMES = (*_TABLES, "claims", "claims_mapping")
+NAMES = (*_TABLES, "claims", "claims_mapping", "claims_edge", "claims_companions")
 
 
 def build_tables(numbers: str | Path, claims: str | Path, out_dir: str | Path) -> list[Path]:
@@ -79,7 +97,8 @@ def build_tables(numbers: str | Path, claims: str | Path, out_dir: str | Path) -
     known = Numbers.read(numbers)
     tables = [make(known) for make in _TABLES.values()]
     judgements = read_claims(claims)
-    tables += [overview.claims(known, judgements), overview.claims_mapping(known, judgements)]
+    judged = (overview.claims, overview.claims_mapping, overview.claims_edge, overview.claims_companions)
+    tables += [make(known, judgements) for make in judged]
     return [_write(table, suffix, Path(out_dir)) for table in tables for suffix in WRITERS]
 
 

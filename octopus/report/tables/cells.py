@@ -87,6 +87,24 @@ def ratio_cell(numbers: Numbers, key: str) -> str:
     return f"{number.text}, {verdict} ({digits})"
 
 
+def versus_cell(numbers: Numbers, key: str, other: str, reasons: Reasons) -> str:
+    """Return the speed-up of the method of `key` over another one, with the verdict where it isn't ``faster``; or a
+    dash with the letter of the reason why the other has no time."""
+    number = numbers.get(f"{key}.speedup_over_{other}")
+    if number is not None:
+        verdict = numbers.text(f"{key}.verdict_over_{other}")
+        return number.text if verdict in ("faster", "") else f"{number.text}, {verdict}"
+    parts = key.split(".")
+    note = numbers.text(".".join([*parts[:4], other, *parts[5:]]))
+    return f"{MISSING} ({reasons.letter(note)})" if note.startswith("unavailable") else MISSING
+
+
+def floor_cell(numbers: Numbers, key: str) -> str:
+    """Return the noise floor of a comparison, a dash where there is none."""
+    floor = numbers.get(f"{key}.noise_floor")
+    return with_unit(significant(100 * floor.value, 2), "percent") if floor else MISSING
+
+
 def noise_floor_key(key: str) -> str:
     """Return the id of the noise floor that a ratio is judged by: that of Octopus in the same blocks."""
     scope, study, workload, count, _, quantity, layer = key.split(".")[:7]

@@ -8,8 +8,13 @@ from octopus.report.labels import machine_name
 from octopus.report.mapping import NO_RUN
 from octopus.report.numbers import Numbers
 from octopus.report.tables.writers import MISSING, Table
+from octopus.report.text import reason
 
 MAPPING_STUDIES = ("mapping", "total_cost", "sequences")
+EDGE_STUDIES = ("satellite", "drone", "detector")
+COMPANION_STUDIES = ("concurrency", "image_shape")
+NO_EDGE_RUN = "No run of the studies satellite, drone and detector is at hand: older results lack them."
+NO_COMPANION_RUN = "No run of the studies concurrency and image_shape is at hand: older results lack them."
 _RULE_NOTE = (
     f"The whole 95 % interval must satisfy the rule. {MISSING}: not measurable on this machine, with what it would "
     "need."
@@ -63,7 +68,8 @@ def claims(numbers: Numbers, judgements: list[Judgement]) -> Table:
         "Published claims that the studies touch and the verdict of a fixed rule; the sample is that of 1000 VisDrone "
         f"boxes. {_RULE_NOTE} {numbers.text('shown.stage_timing')}."
     )
-    chosen = [judgement for judgement in judgements if judgement.study not in MAPPING_STUDIES]
+    elsewhere = (*MAPPING_STUDIES, *EDGE_STUDIES, *COMPANION_STUDIES)
+    chosen = [judgement for judgement in judgements if judgement.study not in elsewhere]
     return _claims(numbers, "claims", caption, chosen)
 
 
@@ -78,6 +84,30 @@ def claims_mapping(numbers: Numbers, judgements: list[Judgement]) -> Table:
     chosen = [judgement for judgement in judgements if judgement.study in MAPPING_STUDIES]
     absent = f"Published claims on block metadata and the lookup table. {NO_RUN}"
     return _claims(numbers, "claims_mapping", caption if chosen else absent, chosen)
+
+
+def claims_edge(numbers: Numbers, judgements: list[Judgement]) -> Table:
+    """The claims on the edge scenarios."""
+    shown = numbers.text("shown.drone") or numbers.text("shown.satellite")
+    caption = (
+        "Published claims on the satellite's tiles, the drone's video and the detector, and the verdict of a fixed "
+        f"rule. {_RULE_NOTE} {shown}."
+    )
+    chosen = [judgement for judgement in judgements if judgement.study in EDGE_STUDIES]
+    absent = f"Published claims on the edge scenarios. {NO_EDGE_RUN}"
+    return _claims(numbers, "claims_edge", caption if chosen else absent, chosen)
+
+
+def claims_companions(numbers: Numbers, judgements: list[Judgement]) -> Table:
+    """The claims on two models on one GPU and on the shape of images."""
+    shown = numbers.text("shown.concurrency.measured") or numbers.text("shown.image_shape.measured")
+    caption = (
+        "Published claims on two models on one GPU and on image shape and memory, and the verdict of a fixed rule. "
+        f"{_RULE_NOTE}{f' Measured on {shown}.' if shown else ''}"
+    )
+    chosen = [judgement for judgement in judgements if judgement.study in COMPANION_STUDIES]
+    absent = f"Published claims on two models on one GPU and on image shape. {NO_COMPANION_RUN}"
+    return _claims(numbers, "claims_companions", caption if chosen else absent, chosen)
 
 
 def _claims(numbers: Numbers, name: str, caption: str, judgements: list[Judgement]) -> Table:
@@ -98,11 +128,13 @@ def _claims(numbers: Numbers, name: str, caption: str, judgements: list[Judgemen
 
 def _cell(judgement: Judgement) -> str:
     if judgement.verdict == "not measurable here":
-        return f"{MISSING} ({judgement.reason.removeprefix('unavailable: ').removesuffix(' Orin Nano')})"
+        why = judgement.reason.removesuffix(" Orin Nano")
+        return f"{MISSING} ({reason(why) if why.startswith('unavailable: ') else why})"
     mark = f"{judgement.verdict}, {judgement.measured}"
     return f"{mark} (synthetic)" if "synthetic-" in judgement.dataset else mark
 
 
 def _all_scopes(numbers: Numbers) -> list[str]:
-    studies = ("stage_timing", "distribution", "arena", "power", *MAPPING_STUDIES)
+    first = ("stage_timing", "distribution", "arena", "power")
+    studies = (*first, *MAPPING_STUDIES, *EDGE_STUDIES, *COMPANION_STUDIES)
     return list(dict.fromkeys(scope for study in studies for scope in numbers.scopes(study)))

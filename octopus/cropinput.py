@@ -179,12 +179,12 @@ def check_out(spec: CropSpec, out: ArrayView, count: int, device: str) -> None:
         raise InputError("out is read-only; pass an array that may be written")
 
 
-def check_memory(needed: int, free: int, where: str) -> None:
+def check_memory(
+    needed: int, free: int, where: str, advice: str = "use fewer boxes, a smaller size or float16"
+) -> None:
     """Refuse what can't be allocated before anything is."""
     if needed > free:
-        raise OutOfMemoryError(
-            f"{needed:,} bytes are needed on {where}, {free:,} are free; use fewer boxes, a smaller size or float16"
-        )
+        raise OutOfMemoryError(f"{needed:,} bytes are needed on {where}, {free:,} are free; {advice}")
 
 
 def view_of(array: Any, name: str) -> ArrayView:

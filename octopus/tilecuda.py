@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
+from octopus.errors import OutOfMemoryError
 from octopus.interop import ArrayView, dtype_name
 from octopus.kernels.cuda.tile_grid import CHUNK, THREADS, Grid, Kind, grid_for, grid_of, passes_for
 from octopus.tilecheck import ImageSpec
 
 ARGUMENTS = "QqqqiiiQQiQQiddQQ"
+WORD = 8  # bytes in which the blocks of a tile meet
 
 
 class CudaTiles:
@@ -48,6 +50,7 @@ class CudaTiles:
             self.grid = grid_for(self._count, spec.width, spec.height, spec.pixel, passes)
         else:
             self.grid = grid_of(host, spec.pixel, passes)
+        self._check_free(host)
         self.tile_dtype = "int32" if host is not None else dtype_name(tiles.dtype)
         self._words = DeviceArray((2 if nodata is not None else 1, self._count), np.int64, stream=stream)
         self._tiles = self._work = None
@@ -60,6 +63,19 @@ class CudaTiles:
         self._tile_pointer = tiles.pointer if self._tiles is None else self._tiles.pointer
         self._arguments = ArgumentBlock(ARGUMENTS)
         self._write = self._arguments.writer(0, len(ARGUMENTS))
+
+    def _check_free(self, host: NDArray[np.int32] | None) -> None:
+        """Refuse tiles whose sums, sides and blocks don't fit on the GPU, before memory is taken for them."""
+        from octopus.backends.cuda.memory import free_bytes
+
+        work = self.grid.work
+        needed = WORD * (1 if self._nodata is None else 2) * self._count
+        needed += sum(array.nbytes for array in (host, work) if array is not None)
+        free = free_bytes()
+        if needed > free:
+            raise OutOfMemoryError(
+                f"{self._count:,} tiles need {needed:,} bytes on the GPU, {free:,} are free; use fewer tiles at once"
+            )
 
     def _words_cleared(self, stream: Any) -> None:
         from octopus.backends.cuda.memory import copy
@@ -88,10 +104,10 @@ class CudaTiles:
         head = image % CHUNK
         item = np.dtype(self.tile_dtype).itemsize
         work = 0 if self._work is None or grid.work is None else self._work.pointer
-        words = self._words.pointer + 8 * first
+        words = self._words.pointer + WORD * first
         self._write(
             image - head, head, head + spec.extent, spec.pitch, spec.width, spec.height, spec.pixel,
-            self._tile_pointer + 4 * item * first, work, grid.passes, words, words + 8 * self._count,
+            self._tile_pointer + 4 * item * first, work, grid.passes, words, words + WORD * self._count,
             self._nodata or 0, scale, threshold, means + 8 * first, flags + first,
         )  # fmt: skip
         function = self._function(spec.pitch % CHUNK == 0, grid.work is not None)

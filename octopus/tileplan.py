@@ -24,13 +24,17 @@ from octopus.tilecheck import (
     image_spec,
 )
 
+RESULT_BYTES = 9  # of a tile: its mean and its flag
+
 
 class TilePlan:
     """Memory and a compiled kernel for the tiles of images that are cut alike, made once and run many times.
 
     `run` allocates no device memory and launches once. With image and tiles on the GPU it neither copies nor waits and
     can be captured in a CUDA graph. The result of a run is overwritten by the next. A plan may be used on several
-    streams, not by several threads at once.
+    streams, not by several threads at once. Runs share the memory in which sums are made, and wait for each other; of
+    a graph's launches the plan knows nothing, so that order them behind its other work, and that behind them: sums
+    that are mixed up stay wrong.
 
     Parameters
     ----------
@@ -94,7 +98,8 @@ class TilePlan:
         queue = self._queue = placement.stream_for(self._model, tiles if host is None else None, stream)
         from_host = self._model.device == "cpu"
         image_bytes = self.spec.height * self.spec.width * self.spec.pixel if from_host else 0
-        check_memory(image_bytes + 40 * self.count, free_bytes(), "the GPU")
+        results = RESULT_BYTES * self.count  # `CudaTiles` looks after the rest
+        check_memory(image_bytes + results, free_bytes(), "the GPU", "use a smaller image or fewer tiles")
         ordered = None if stream is None else queue
         self._flags = result_memory(self._model, (self.count,), "bool", ordered)
         self._means = result_memory(self._model, (self.count,), "float64", ordered)

@@ -62,7 +62,7 @@ def keep_tiles(
     DeviceError
         If `device="cuda"` and no GPU is usable.
     OutOfMemoryError
-        If an image from the host does not fit on the GPU.
+        If an image from the host, or what the tiles need, does not fit on the GPU.
 
     Examples
     --------

@@ -15,7 +15,9 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -52,6 +54,7 @@ class Mps:
         self._folder: Path | None = None
         self._own: dict[str, str] = {}
         self.environment: dict[str, str] = {}
+        self._replaced = False
 
     def __enter__(self) -> Mps:
         if shutil.which(self._control) is None:
@@ -61,6 +64,7 @@ class Mps:
         self._folder = Path(tempfile.mkdtemp(prefix="mps-", dir=short))
         self._own = _folders(self._folder)
         self.environment = self._own | _first_device()
+        self._heed_termination()
         try:
             self._start()
         except BaseException:
@@ -132,6 +136,14 @@ class Mps:
                 "the MPS daemon has servers before it has a client: it is not the one just started"
             )
 
+    def _heed_termination(self) -> None:
+        """Let SIGTERM, which ends Python at once, end it as an exception does: a daemon outlives whoever started it."""
+        if threading.current_thread() is not threading.main_thread():
+            return  # Python lets no other thread say what a signal does
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, _terminated)
+            self._replaced = True
+
     def _say(self, command: str) -> str:
         """Give the control program a command, and return its answer."""
         try:
@@ -153,7 +165,15 @@ class Mps:
         return done.stdout
 
     def _stop(self) -> None:
-        """Have the daemon quit, and see that it does."""
+        """Have the daemon quit, and see that it does; then SIGTERM is again what it was."""
+        try:
+            self._quit()
+        finally:
+            if self._replaced:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                self._replaced = False
+
+    def _quit(self) -> None:
         folder, self._folder = self._folder, None
         if folder is None:
             return
@@ -167,6 +187,10 @@ class Mps:
             with suppress(OSError):
                 os.kill(daemon, signal.SIGTERM)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _terminated(number: int, frame: object) -> None:
+    sys.exit(128 + number)  # as a shell says that a signal ended a process
 
 
 def _first_device() -> dict[str, str]:

@@ -144,7 +144,7 @@ class NLaunches:
         self._device_means = memory.DeviceArray((len(job.tiles),), np.float64)
         width, height = (job.tiles[:, 2:] - job.tiles[:, :2]).astype(np.int64).T
         passes = self.plan.engine.grid.passes
-        strips, bands, _ = parts_of(width, height, self.plan.spec.pixel, passes)
+        strips, bands, _ = parts_of(width, height, self.plan.spec.pixel, passes, listed=False)
         parts = np.clip(strips * bands, 1, MOST_PARTS)
         self._grids = [Grid((1, blocks), passes, None) for blocks in parts.tolist()]
 
@@ -193,11 +193,11 @@ class Padded:
         number = np.arange(len(job.tiles), dtype=np.int32)[:, None]
         items = number * np.array([0, height, 0, height]) + np.array([0, 0, width, height])
         self.plan = TilePlan(self._source, items, scale=1.0)
+        self.batch.fill(0)  # once: the tiles stay the same, as they do for a plan, and so does the padding
         self.fill()
 
     def fill(self) -> None:
-        """Clear the batch, since other tiles were in it, copy tile by tile, and bring it to the device."""
-        self.batch.fill(0)
+        """Copy tile by tile, and bring the batch to the device."""
         image, height = self.job.image, self._height
         for item, (x1, y1, x2, y2) in enumerate(self.job.tiles.tolist()):
             first = item * height

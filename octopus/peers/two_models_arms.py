@@ -6,8 +6,9 @@ second pipeline's latency holds the first one's time, and the order is a decisio
 
 * `visual-odometry-alone`, `satellite-matching-alone`: one pipeline and nothing else; their times bound all others.
 * `sequential`: one stream, visual odometry first.
-* `two-streams`: one thread issues the stages of both in turn, each pipeline on a stream of its own. It begins with the
+* `two-streams`: one thread issues the stages of both, each pipeline on a stream of its own. It begins with the
   satellite's first stage, for which the host never waits, where SuperPoint asks the GPU how many keypoints there are.
+  For both second stages it waits; so LightGlue, the latency-critical one, comes before EfficientLoFTR.
 * `two-threads`: a thread and a stream for each.
 * `cuda-graphs`: as `sequential`, with those stages replayed from CUDA graphs that can be captured.
 * `no-prefetch`, `prefetch`: as `sequential`, with the images in pageable memory; or with those of the next run copied
@@ -121,14 +122,16 @@ class TwoStreams(Arm):
         return self.device.stream()
 
     def run(self) -> Latencies:
-        """Queue the stages in turn, then take the results as they come."""
+        """Queue the stages there and back, then take the results as they come."""
         self.start()
         for flow in self.flows.values():
             flow.upload()
             flow.begin()
-        turns = [[(flow, stage) for stage in flow.pipeline.stages] for flow in reversed(self.flows.values())]
-        for stages in zip(*turns, strict=True):
-            for flow, stage in stages:
+        critical, other = self.flows.values()
+        first, second = critical.pipeline.stages, other.pipeline.stages
+        for number, (mine, theirs) in enumerate(zip(first, second, strict=True)):
+            turn = [(other, theirs), (critical, mine)]
+            for flow, stage in turn[::-1] if number % 2 else turn:
                 flow.step(stage)
         waiting, found = dict(self.flows), {}
         for flow in waiting.values():

@@ -85,6 +85,14 @@ class Team:
         self._base = 0
 
     def __enter__(self) -> Team:
+        try:
+            self._begin()
+        except BaseException:  # nobody calls `__exit__` then, and the daemon would stay
+            self._stack.close()
+            raise
+        return self
+
+    def _begin(self) -> None:
         self._base = self._free()
         self._probes = {stage: self._process(ARM_OF[pipeline]) for stage, pipeline in STAGES.items()}
         self._own = {arm: self._process(arm) for arm in OWN_MEMORY}
@@ -93,7 +101,6 @@ class Team:
             self._pairs[PROCESSES] = self._pair({})
             self._start_mps()
         self._start_ahead()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -129,9 +136,9 @@ class Team:
         """The daemon must be there before its clients, and stay until they have ended."""
         try:
             self._mps = self._stack.enter_context(self._mps_of())
-        except Unavailable as error:
-            log.warning("MPS: %s", error)
-            self.missing[PROCESSES_MPS] = str(error)
+        except (Unavailable, OSError) as error:
+            self.missing[PROCESSES_MPS] = _why(error)
+            log.warning("MPS: %s", self.missing[PROCESSES_MPS])
             return
         self._pairs[PROCESSES_MPS] = self._pair(self._mps.environment)
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from octopus.config import ImageShape
 from octopus.measure import Budget, Row, unavailable
+from octopus.measure.rows import describe
 from octopus.peers import denoisers
 from octopus.peers.availability import Unavailable
 from octopus.studies import image_shape_patches as patches
@@ -52,8 +53,16 @@ def rows(context: Context) -> list[Row]:
     why = why or (NO_GPU_TIME if context.device == "cpu" else "")
     image = _image(context, square=True)
     for model in context.config.image_shape.models:
-        found += patches.gaps(context, model, why) if why else patches.rows(context, model, image)
+        found += patches.gaps(context, model, why) if why else _patches(context, model, image)
     return found
+
+
+def _patches(context: Context, model: str, image: NDArray[np.uint8]) -> list[Row]:
+    try:
+        return patches.rows(context, model, image)
+    except Exception as error:  # too little memory for the patches must not cost all that was measured before
+        log.warning("patches, %s: %s", model, describe(error))
+        return patches.gaps(context, model, describe(error))
 
 
 def widths(settings: ImageShape, step: int) -> list[int]:

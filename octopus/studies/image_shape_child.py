@@ -16,12 +16,14 @@ Then the forward alone is timed, with the image on the GPU and without emptying 
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -41,6 +43,7 @@ IMPORT_ONCE = ("torch", "torchvision", "octopus.measure.runner", "octopus.measur
 MEMORY = ("first_allocated_peak", "allocated_peak", "reserved_peak", "device_delta")
 SPLITS = ("deterministic", "split_calls", "count")
 TIME = ("device", "forward", "ms")
+PR_SET_PDEATHSIG = 1  # of prctl(2)
 QUANTITIES = (
     SPLITS,
     *(("memory", name, "bytes") for name in MEMORY),
@@ -192,6 +195,7 @@ def carry_out(task: Callable[[], object], answer: Path, seconds: int) -> None:
         return
     status = 1
     try:
+        _end_with_parent()
         signal.alarm(seconds)  # whose default is to end the process
         try:
             said: Any = task()
@@ -205,8 +209,15 @@ def carry_out(task: Callable[[], object], answer: Path, seconds: int) -> None:
         os._exit(status)  # nothing that belongs to the parent is cleaned up here
 
 
+def _end_with_parent() -> None:
+    """Have Linux kill this process when its parent ends, so that nobody keeps the GPU busy for a study that is over."""
+    with suppress(OSError, AttributeError):  # elsewhere only `signal.alarm` ends it
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+
+
 def main() -> None:
     """Read the orders and measure them one after the other; answers go to the files that they name."""
+    _end_with_parent()
     given = json.load(sys.stdin)
     for module in IMPORT_ONCE:
         import_module(module)

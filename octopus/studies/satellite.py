@@ -150,7 +150,7 @@ def _kept(context: Context, job: TileJob, means: NDArray[np.float64]) -> dict[st
         found[rule] = (level, flags, expected)
     budget = int(context.config.satellite.byte_budget * job.image.nbytes)
     best = best_within(means, job.sizes, budget)
-    darkest = float(means[best].min(initial=1.0))
+    darkest = float(means[best].min()) if best.any() else 1.0  # digital numbers may be above full scale
     found["byte-budget"] = (darkest, best, best_within(right, job.sizes, budget))
     return found
 

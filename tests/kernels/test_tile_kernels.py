@@ -18,6 +18,7 @@ from octopus.data.distributions import satellite_tiles
 from octopus.kernels.cuda import tile_sums
 from octopus.kernels.cuda.tile_grid import (
     BATCH,
+    MOST_LISTED,
     MOST_PARTS,
     THREADS,
     Kind,
@@ -113,3 +114,21 @@ def test_small_images_get_short_parts_and_tiles_never_more_parts_than_are_counte
     assert grid_of(whole, 2, BATCH).shape == (MOST_PARTS, 1)
     assert grid_for(1, 1 << 16, 1 << 16, 2, BATCH).shape == (1, MOST_PARTS)
     assert grid_for(1 << 20, 8, 8, 1, BATCH).shape == (1 << 20, 1)
+
+
+def test_the_table_of_tiles_that_overlap_over_and_over_stays_small():
+    tiles = np.vstack([np.tile([0, 0, 8192, 8192], (3000, 1)), [0, 0, 1, 1]]).astype(np.int32)
+    grid = grid_of(tiles, 2, 16)
+    assert MOST_LISTED / 2 < len(grid.work) <= MOST_LISTED + len(tiles)
+    blocks = np.bincount(grid.work[:, 0])
+    assert (blocks[:-1] > 300).all() and blocks[-1] == 1
+    tile, number, of, _ = grid.work.T
+    assert (of == blocks[tile]).all() and (number < of).all()
+
+
+def test_without_a_table_rows_are_cut_into_as_few_strips_as_can_be():
+    width, height = np.array([300, 3000]), np.array([300, 300])
+    strips, bands, rows = parts_of(width, height, 2, 16, listed=False)
+    columns = (width * 2 + 30) // 16
+    assert strips.tolist() == [1, 2] == (-(-columns // THREADS)).tolist()
+    assert (rows == THREADS // -(-columns // strips) * 16).all() and (bands * rows >= height).all()

@@ -11,6 +11,7 @@ from numba import types
 
 from octopus import TilePlan, backends, keep_tiles, placement, tilecuda
 from octopus.backends.cuda import compile, device, memory
+from octopus.errors import OutOfMemoryError
 from octopus.interop import ArrayView
 from octopus.kernels.cuda.tile_grid import Grid
 
@@ -157,3 +158,12 @@ def test_tiles_of_different_size_have_a_table_of_their_blocks(launches):
     tiles = np.vstack([[0, 0, 1000, 900], np.tile([5, 5, 6, 6], (3000, 1))])
     assert np.array_equal(keep_tiles(image, tiles, 0.1)[1], keep_tiles(image, tiles, 0.1, device="cpu")[1])
     assert launches[0][1] == 1 and 3001 < launches[0][0] < 3200
+
+
+def test_too_many_tiles_for_the_gpu_are_refused_with_a_way_out(launches, monkeypatch):
+    image = image_of("uint8", 1, False)
+    on_gpu = ArrayView(image.ctypes.data, image.shape, image.strides, image.dtype, "cuda", "other", image)
+    monkeypatch.setattr(memory, "free_bytes", lambda: 100)
+    with pytest.raises(OutOfMemoryError, match="fewer tiles"):  # 4 words, 4 tiles, 4 blocks
+        keep_tiles(on_gpu, TILES, 0.5)
+    assert not launches

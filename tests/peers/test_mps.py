@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -139,3 +140,13 @@ def test_a_command_that_is_refused_is_no_answer(pretended):
     pretended()
     with Mps() as daemon, pytest.raises(Unavailable, match="did not take 'nonsense'"):
         daemon._say("nonsense")
+
+
+def test_a_study_that_is_terminated_leaves_no_daemon(pretended):
+    pretended()
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit, match="143"), Mps() as daemon:
+        process = int((Path(daemon.environment["CUDA_MPS_PIPE_DIRECTORY"]) / mps.PID_FILE).read_text())
+        signal.raise_signal(signal.SIGTERM)
+    assert not alive(process)
+    assert signal.getsignal(signal.SIGTERM) is before

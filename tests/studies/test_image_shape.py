@@ -238,3 +238,15 @@ def test_the_frame_is_mirrored_to_the_largest_width(receipt):
     assert image.shape == (3000, 136, 3)
     height = len(frame)
     np.testing.assert_array_equal(image[height : height + 10], frame[height - 10 :, :136][::-1])
+
+
+def test_patches_that_fail_cost_no_other_row(receipt, tmp_path, torch, on_gpu, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(patches, "rows", fail)
+    context = make_context("image_shape", load_config(QUICK, {"device": "cpu"}), receipt)
+    found = image_shape._patches(context, "drunet", image_shape._image(context, square=True))
+    validate_rows(found)
+    assert {row.method for row in found} == {"32x1", "32x2"}
+    assert {row.answer for row in found} == {"unavailable: RuntimeError: out of memory"}

@@ -13,7 +13,7 @@ BATCH = 4  # loads of a thread that are under way at once
 MOST_BATCHES = 4  # of a thread for one part of a tile
 BLOCKS_PER_SM = 8  # with fewer, smaller parts spread the work better than they cost
 MOST_PARTS = 65535  # of a tile: they are counted in 16 bits
-MOST_BLOCKS = 1 << 30  # of a launch
+MOST_LISTED = 1 << 20  # blocks of a table, beside one per tile: more would only take memory
 SPARE = 4  # times the blocks that an image needs, where only the GPU knows its tiles
 STRIPS_TRIED = 4  # ways to cut rows that are compared
 SCORE = 64  # of a thread at work, so that the comparison of ways can do with integers
@@ -86,9 +86,14 @@ def strips_of(columns: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def parts_of(
-    width: NDArray[np.int64], height: NDArray[np.int64], pixel: int, passes: int
+    width: NDArray[np.int64], height: NDArray[np.int64], pixel: int, passes: int, *, listed: bool = True
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """How the kernel cuts tiles of so many pixels of `pixel` bytes, give or take a load per row.
+
+    Parameters
+    ----------
+    listed : bool
+        Whether a table tells the blocks into how many strips to cut rows; without one they take as few as can be.
 
     Returns
     -------
@@ -96,7 +101,7 @@ def parts_of(
         A tile has `strips * bands` parts, each of at most `rows` rows.
     """
     columns = np.maximum((width * pixel + 2 * (CHUNK - 1)) // CHUNK, 1)
-    strips = strips_of(columns)
+    strips = strips_of(columns) if listed else -(-columns // THREADS)
     rows = THREADS // -(-columns // strips) * passes
     return strips, -(-height // rows), rows
 
@@ -105,8 +110,10 @@ def grid_of(tiles: NDArray[np.int32], pixel: int, passes: int) -> Grid:
     """The launch for tiles (N, 4), N > 0, that the host knows."""
     width, height = (tiles[:, 2:] - tiles[:, :2]).astype(np.int64).T
     strips, bands, rows = parts_of(width, height, pixel, passes)
-    most = min(MOST_PARTS, max(MOST_BLOCKS // len(tiles), 1))
-    parts = np.clip(strips * bands, 1, most)
+    parts = np.clip(strips * bands, 1, MOST_PARTS)
+    total = int(parts.sum())
+    if total > MOST_LISTED:  # tiles overlap over and over: blocks then do several parts each
+        parts = np.maximum(parts * MOST_LISTED // total, 1)
     return Grid((int(parts.sum()), 1), passes, _work(tiles, parts, strips, bands, rows))
 
 
@@ -131,7 +138,7 @@ def grid_for(count: int, width: int, height: int, pixel: int, passes: int) -> Gr
 
     Together they get several times the blocks that the image needs, all of them the same number.
     """
-    strips, in_column, _ = parts_of(np.array([width]), np.array([height]), pixel, passes)
+    strips, in_column, _ = parts_of(np.array([width]), np.array([height]), pixel, passes, listed=False)
     whole = int(strips[0] * in_column[0])
     bands = min(max(-(-SPARE * whole // count), 1), whole, MOST_PARTS)
     return Grid((count, bands), passes, None)

@@ -85,6 +85,8 @@ def main() -> None:
     for name, value in {"frames": 300, "most": 50, "width": 1920, "height": 1080}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     options = vars(parser.parse_args())
+    if min(options.values()) < 1:
+        parser.error(f"all numbers must be at least 1, found {options}")
     frame, video = make_video(**options)
     stream = make_stream(frame, options["most"])
     log.info("%d frames with %d boxes, on the %s", len(video), sum(map(len, video)), stream.device.upper())

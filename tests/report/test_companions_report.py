@@ -31,6 +31,7 @@ from octopus.report.image_shape import Patch
 from octopus.report.labels import CONCURRENCY_ARMS, SHAPE_WAYS
 from octopus.report.literals import check_paper
 from octopus.report.numbers import Numbers
+from octopus.report.tables.concurrency import _first_words
 
 PAIR = "gpu.concurrency"
 SHAPE = "gpu.image_shape"
@@ -155,7 +156,7 @@ def test_proofs_contexts_and_crops_are_shown(numbers: Numbers, full: Path) -> No
     assert rows["Two processes with MPS"][1] == "2 processes, 2 MPS clients"
     assert rows["Two streams"][2:6] == ["2100", "86.0 %", "3.00 %", "10.0 %"]
     assert rows["Two threads, two streams"][3].startswith("unavailable (")
-    assert "SuperPoint (RuntimeError: the host asks" in caption(full, "concurrency_proof")
+    assert "SuperPoint (the host asks" in caption(full, "concurrency_proof")
     assert numbers.text(f"{PAIR}.context.process") == "512 MB"
     assert numbers.value(f"{PAIR}.crops.crops-first.model_delay") == pytest.approx(0.21, abs=0.05)
     crops = {row[0]: row for row in lines(full, "concurrency_crops")}
@@ -331,3 +332,10 @@ def test_the_sections_use_known_numbers(report: str, request: pytest.FixtureRequ
 
     problems = check_paper(PAPER, Numbers.read(request.getfixturevalue(report) / "numbers.csv"))
     assert [one for one in problems if "concurrency" in one or "image_shape" in one] == []
+
+
+def test_an_error_of_cuda_is_told_without_its_type_and_advice():
+    advice = "unless it is pinned. Please use tensor.pin_memory() or allocate it so."
+    assert _first_words(f"RuntimeError: Cannot copy {advice}") == "Cannot copy unless it is pinned"
+    found = _first_words("AcceleratorError: CUDA error: operation failed Search for `x' in https://y")
+    assert found == "operation failed"

@@ -33,7 +33,7 @@ def figure(numbers: Numbers) -> Figure:
     handles = [
         Patch(color=style.DETECTOR_COLORS[name], label=label) for name, label in DETECTOR_STAGES.items()
     ]
-    whole = Patch(facecolor="white", edgecolor=style.GREY, label="Published: the whole alone")
+    whole = Patch(facecolor="white", edgecolor=style.GREY, label="The whole, timed on its own")
     legend.legend(handles=[*handles, whole] if scopes else [whole], loc="center", ncols=4)
     return result
 
@@ -77,6 +77,7 @@ def _machine(axis: Axes, numbers: Numbers, scope: str) -> None:
                 axis.barh(position, number.value, left=passed, height=0.6, color=color)
                 passed += number.value
         whole = detector.time_of(numbers, scope, method, "end_to_end")
+        axis.barh(position, whole.value, height=0.6, facecolor="none", edgecolor=style.GREY)
         longest = max(longest, passed, whole.value)
         _total(axis, position, whole.value, max(passed, whole.value))
     _finish(axis, longest, [DETECTOR_METHODS[name] for name in known])

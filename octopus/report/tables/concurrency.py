@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from octopus.report import concurrency
@@ -146,9 +147,15 @@ def _stages(numbers: Numbers) -> str:
         for stage, name in CONCURRENCY_STAGES.items():
             text = numbers.text(f"{concurrency.start(scope)}.cuda-graphs.captured_{stage}.deterministic")
             if text.startswith("unavailable"):
-                found[name] = reason(text)
+                found[name] = _first_words(reason(text))
     parts = "; ".join(f"{name} ({why})" for name, why in found.items())
     return f" Not held in a graph: {parts}." if parts else ""
+
+
+def _first_words(why: str) -> str:
+    """Return what an error of CUDA or PyTorch says, without its type and the advice behind it; rows keep both."""
+    said = re.sub(r"^\w+Error: (CUDA error: )?", "", why)
+    return re.split(r" Search for |(?<=\w)[.] (?=[A-Z])", said)[0].rstrip(".")
 
 
 def rule(numbers: Numbers) -> Table:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -105,8 +106,8 @@ def median_interval(
     value = float(np.median(samples))
     if samples.size < 2:
         return Interval(value, math.nan, math.nan, int(samples.size))
-    low, high = _percentiles(_bootstrap_medians(samples, np.random.default_rng(seed), resamples), confidence)
-    return Interval(value, low, high, int(samples.size))
+    draws = _medians_at(samples, *_seeded_ranks(int(samples.size), seed, resamples))
+    return Interval(value, *_percentiles(draws, confidence), int(samples.size))
 
 
 def ratio_interval(
@@ -246,17 +247,32 @@ def _samples(x: Sequence[float] | np.ndarray, name: str) -> np.ndarray:
 
 
 def _bootstrap_medians(samples: np.ndarray, rng: np.random.Generator, resamples: int) -> np.ndarray:
-    """Return the medians, shape (resamples,), of samples drawn with replacement.
+    """Return the medians, shape (resamples,), of samples drawn with replacement."""
+    return _medians_at(samples, *_median_ranks(int(samples.size), rng, resamples))
 
-    Ranks are drawn and partitioned instead of values: small integers, several times faster than floats.
+
+@lru_cache(maxsize=512)
+def _seeded_ranks(size: int, seed: int, resamples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ranks that a fresh generator draws: a report has thousands of intervals, but few sizes of samples."""
+    return _median_ranks(size, np.random.default_rng(seed), resamples)
+
+
+def _median_ranks(size: int, rng: np.random.Generator, resamples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return between which two ranks, shape (resamples,) each, the medians of drawn samples lie.
+
+    Ranks are drawn and partitioned instead of values: small integers, several times faster than floats, and the same
+    whatever the values are.
     """
-    size = samples.size
     kind = np.uint16 if size <= 1 << 16 else np.uint32
     ranks = rng.integers(0, size, (resamples, size), dtype=kind)
     below, above = (size - 1) // 2, size // 2
     ranks.partition((below, above), axis=1)
+    return ranks[:, below].copy(), ranks[:, above].copy()
+
+
+def _medians_at(samples: np.ndarray, below: np.ndarray, above: np.ndarray) -> np.ndarray:
     ordered = np.sort(samples)
-    return (ordered[ranks[:, below]] + ordered[ranks[:, above]]) / 2
+    return (ordered[below] + ordered[above]) / 2
 
 
 def _percentiles(draws: np.ndarray, confidence: float) -> tuple[float, float]:

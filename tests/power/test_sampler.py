@@ -29,8 +29,13 @@ def tree(tmp_path: Path) -> JetsonTree:
 
 @pytest.fixture
 def running(tree: JetsonTree) -> Iterator[Sampler]:
-    with Sampler(SourceSpec("ina3221", str(tree.root)), 0.005) as sampler:
-        yield sampler
+    # What a shell runs in the background ignores SIGINT, and so would the child.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with Sampler(SourceSpec("ina3221", str(tree.root)), 0.005) as sampler:
+            yield sampler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def wait_for(sampler: Sampler, enough, seconds: float = 10.0):

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import math
 import time
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from octopus.errors import InputError, MeasureError
+from octopus.errors import InputError
 from octopus.measure._samples import PER_MS, Question, Samples, discarded_row, method_rows
+from octopus.measure.blocks import Blocks
 from octopus.measure.clocks import Clock
 from octopus.measure.methods import Method
-from octopus.measure.rows import Case, Row, describe
+from octopus.measure.rows import Case, Row
 from octopus.measure.statistics import median_interval, ratio_interval
 
 log = logging.getLogger(__name__)
 
-WARM_UP_RUNS = 2
 _CHECK_GROWTH = 1.1  # the stop rule is looked at each time that there are 10 % more blocks
 _STOP_RESAMPLES = 400
 
@@ -121,19 +116,13 @@ def run_paired(
     verdicts = checked_verdicts(question, methods, answers, base)
     samples = Samples(failed=unavailable_answers(verdicts))
     alive = [method for method in methods if method.name not in samples.failed]
-    _Comparison(question, alive, clock, budget, seed, base, wall, samples).measure()
+    _Comparison(question, alive, clock, seed, samples, budget, base, wall).measure()
     level = logging.WARNING if samples.throttled else logging.INFO
     log.log(level, "%s: %s", question, samples.summary())
     return [
         *method_rows(question, methods, verdicts, budget.min_blocks, samples),
         discarded_row(question, clock, samples),
     ]
-
-
-def block_order(question: Question, seed: int, number: int, count: int) -> np.ndarray:
-    """Return the order, shape (count,), of the methods in block `number`; the same for the same arguments."""
-    group = zlib.crc32(repr(tuple(question)).encode())
-    return np.random.default_rng([seed, group, number]).permutation(count)
 
 
 def checked_verdicts(
@@ -163,40 +152,25 @@ def unavailable_answers(verdicts: Mapping[str, str]) -> dict[str, str]:
 
 
 @dataclass
-class _Comparison:
-    """One comparison under way; `alive` holds the methods that have not failed."""
+class _Comparison(Blocks):
+    """One comparison under way."""
 
-    question: Question
-    alive: list[Method]
-    clock: Clock
     budget: Budget
-    seed: int
     base: str | None
     wall: Callable[[], float]
-    samples: Samples
 
     def measure(self) -> None:
         """Fill the samples block by block until the stop rule or a limit ends it."""
-        self._warm_up()
+        self.warm_up()
         started, check_at = self.wall(), self.budget.min_blocks
         while not self._ended(started):
-            self._block()
+            self.samples.tried += 1
+            self.block(self.samples.tried - 1)
             if self.samples.kept >= check_at:
                 if self._known():
                     self.samples.ended = f"known within {self.budget.target_halfwidth:.1%}"
                     return
                 check_at = math.ceil(self.samples.kept * _CHECK_GROWTH)
-
-    def _warm_up(self) -> None:
-        """Run each method until compilation, first touches and clocks are out of the way."""
-        self.clock.settle()
-        for method in list(self.alive):
-            self.samples.times[method.name] = {}
-            for _ in range(WARM_UP_RUNS):
-                if self._time(method) is None:
-                    break
-        # What was throttled during the warm-up is no block's fault.
-        self.clock.throttled()
 
     def _ended(self, started: float) -> bool:
         """Tell whether a limit is reached, and note which."""
@@ -211,44 +185,6 @@ class _Comparison:
                 self.samples.ended = f"stopped at the limit of {limit:g} s"
         return bool(self.samples.ended)
 
-    def _block(self) -> None:
-        """Run every living method once, and keep the block only if all of it can be trusted."""
-        number = self.samples.tried
-        self.samples.tried += 1
-        self.clock.settle()
-        order = block_order(self.question, self.seed, number, len(self.alive))
-        with no_garbage_collection():
-            times = self._times([self.alive[index] for index in order])
-        reason = self.clock.throttled()
-        if reason and times:
-            self.samples.throttled.append(reason)
-            log.debug("%s: block %d discarded, throttled (%s)", self.question, number, reason)
-            return
-        for name, elapsed in times.items():
-            self.samples.times[name][number] = elapsed
-
-    def _times(self, methods: Sequence[Method]) -> dict[str, float]:
-        """Return the milliseconds of each method, or nothing when one of them fails."""
-        times: dict[str, float] = {}
-        for method in methods:
-            elapsed = self._time(method)
-            if elapsed is None:
-                return {}
-            times[method.name] = elapsed
-        return times
-
-    def _time(self, method: Method) -> float | None:
-        """Return the milliseconds of one run; None when it fails, and the method is then taken out."""
-        try:
-            elapsed = self.clock.time(method.run)
-            if not (math.isfinite(elapsed) and elapsed > 0):
-                raise MeasureError(f"the clock gave {elapsed} ms: below its resolution, or no time at all")
-        except Exception as error:  # any failure of a contender is a row, never the end of the study
-            self.samples.drop(method.name, describe(error))
-            self.alive.remove(method)
-            return None
-        return elapsed
-
     def _known(self) -> bool:
         """Apply the stop rule: enough measured time, and intervals that are narrow enough."""
         series = {name: self.samples.series(name) for name in self.samples.times}
@@ -261,15 +197,3 @@ class _Comparison:
         else:
             intervals = [median_interval(values, resamples=_STOP_RESAMPLES) for values in series.values()]
         return all(found.relative_halfwidth <= self.budget.target_halfwidth for found in intervals)
-
-
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """Keep Python's cyclic garbage collector from running within a block."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -7,24 +7,17 @@ steps that all differ, and how the times are spread over them is the result.
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from octopus.errors import InputError, MeasureError
+from octopus.errors import InputError
 from octopus.measure._samples import Question, Samples, discarded_row, method_rows
+from octopus.measure.blocks import Blocks
 from octopus.measure.clocks import Clock, HostClock
 from octopus.measure.methods import Method
-from octopus.measure.rows import Case, Row, describe
-from octopus.measure.runner import (
-    WARM_UP_RUNS,
-    Budget,
-    block_order,
-    checked_verdicts,
-    no_garbage_collection,
-    unavailable_answers,
-)
+from octopus.measure.rows import Case, Row
+from octopus.measure.runner import Budget, checked_verdicts, unavailable_answers
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +82,7 @@ def run_series(
         )
         alive = [method for method in group if method.name not in samples.failed]
         limit = wall() + budget.give_up_seconds
-        _Series(question, alive, steps, turn, clock, seed, samples).measure(lambda end=limit: wall() >= end)
+        _Series(question, alive, clock, seed, samples, steps, turn).measure(lambda end=limit: wall() >= end)
         rows += method_rows(question, group, verdicts, budget.min_blocks, samples)
         all_throttled.throttled += samples.throttled
         level = logging.WARNING if samples.throttled else logging.INFO
@@ -98,77 +91,29 @@ def run_series(
 
 
 @dataclass
-class _Series:
-    """One series under way; `alive` holds the methods that have not failed."""
+class _Series(Blocks):
+    """One series under way."""
 
-    question: Question
-    alive: list[Method]
     steps: int
     turn: Callable[[int], object]
-    clock: Clock
-    seed: int
-    samples: Samples
 
     def measure(self, given_up: Callable[[], bool]) -> None:
         """Fill the samples, and try again what could not be trusted."""
-        self._warm_up()
+        self.turn(0)
+        self.warm_up()
         waiting = list(range(self.steps))
         for _ in range(TRIES):
             again = []
             for step in waiting:
                 if not self.alive or given_up():
                     break
-                if not self._block(step):
+                self.turn(step)
+                if not self.block(step):
                     again.append(step)
             waiting = again
         for name, times in self.samples.times.items():
             self.samples.times[name] = dict(sorted(times.items()))
         self.samples.ended = f"the series has {self.steps} steps"
-
-    def _warm_up(self) -> None:
-        """Run each method on the first step until compilation and first touches are out of the way."""
-        self.turn(0)
-        self.clock.settle()
-        for method in list(self.alive):
-            self.samples.times[method.name] = {}
-            for _ in range(WARM_UP_RUNS):
-                if self._time(method) is None:
-                    break
-        self.clock.throttled()
-
-    def _block(self, step: int) -> bool:
-        """Run every living method on a step; tell whether it counts."""
-        self.turn(step)
-        self.clock.settle()
-        order = block_order(self.question, self.seed, step, len(self.alive))
-        times: dict[str, float] = {}
-        with no_garbage_collection():
-            for method in [self.alive[index] for index in order]:
-                elapsed = self._time(method)
-                if elapsed is None:
-                    break
-                times[method.name] = elapsed
-        reason = self.clock.throttled()
-        if len(times) < len(order):
-            return False
-        if reason:
-            self.samples.throttled.append(reason)
-            return False
-        for name, elapsed in times.items():
-            self.samples.times[name][step] = elapsed
-        return True
-
-    def _time(self, method: Method) -> float | None:
-        """Return the milliseconds of one run; None when it fails, and the method is then taken out."""
-        try:
-            elapsed = self.clock.time(method.run)
-            if not (math.isfinite(elapsed) and elapsed > 0):
-                raise MeasureError(f"the clock gave {elapsed} ms: below its resolution, or no time at all")
-        except Exception as error:  # any failure of a contender is a row, never the end of the study
-            self.samples.drop(method.name, describe(error))
-            self.alive.remove(method)
-            return None
-        return elapsed
 
 
 class PacedClock(HostClock):

@@ -18,6 +18,7 @@ from octopus.backends.cuda import memory as cuda_memory
 from octopus.interop import view
 from octopus.measure import Budget, Case, Clock, HostClock, Method, Row, check_answers, unavailable
 from octopus.measure.bandwidth import fill
+from octopus.measure.blocks import WARM_UP_RUNS
 from octopus.measure.rows import describe
 from octopus.peers import registry
 from octopus.peers.availability import Unavailable
@@ -35,7 +36,6 @@ WRITE_BOUNDS = {
     "write-bound": FusedPlan.name,
     "write-bound-fp16": HalfPrecision.name,
 }  # whose result is filled
-WARM_UP_RUNS = 2  # as `run_paired` makes before its blocks
 KEPT = (BASE, OpenCvCrops.name)  # never left out for being slow: the base, and what most programs do
 RESULTS_PER_METHOD = 2  # a method's own result, and about as much beside it
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.config import ImageShape
+from octopus.config_sections import ImageShape
 from octopus.measure import Budget, Row, unavailable
 from octopus.measure.rows import describe
 from octopus.peers import denoisers

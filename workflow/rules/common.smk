@@ -16,6 +16,7 @@ ABOVE_STUDIES = {
     "cli",
     "doctor.py",
     "config.py",
+    "config_sections.py",
     "report",
     "studies",
     "power",

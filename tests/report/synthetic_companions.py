@@ -116,7 +116,7 @@ def waits(rng: np.random.Generator, case: Case, spans: dict[str, float]) -> Iter
 
 
 HEIGHT = 2048
-MODELS = {"drunet": 1500.0, "unet": 1150.0, "dncnn": 560.0}  # bytes per pixel that runs at once
+MODELS = {"drunet": 1500.0, "unet": 1575.0, "dncnn": 560.0}  # bytes per pixel that runs at once
 WEIGHTS = 130e6
 WORKSPACE = {"cudnn-benchmark": 1.06, "cudnn-no-benchmark": 1.0, "no-cudnn": 1.03}
 SIDES, BATCHES, COVERED = (128, 256, 512), (1, 2, 4, 8, 16), 2048

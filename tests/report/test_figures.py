@@ -7,6 +7,8 @@ from pathlib import Path
 import matplotlib.image
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from synthetic_runs import PUBLISHED, write_run
 
 from octopus.errors import InputError
@@ -24,8 +26,12 @@ def reference_only(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("report", ["full", "alone", "reference_only", "old"])
-def test_a_figure_is_drawn(name: str, report: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_a_figure_is_drawn(
+    name: str, report: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder: Path = request.getfixturevalue(report)
+    drawn, save = [], style.save
+    monkeypatch.setattr(style, "save", lambda figure, *rest: drawn.append(figure) or save(figure, *rest))
     pdf, png = draw(name, folder / "numbers.csv", tmp_path / name)
     assert pdf.read_bytes().startswith(b"%PDF")
     pixels = matplotlib.image.imread(png)[..., :3]
@@ -34,6 +40,17 @@ def test_a_figure_is_drawn(name: str, report: str, request: pytest.FixtureReques
     # Text that is cut off reaches the picture's edge.
     edge = np.concatenate([pixels[:, :2].reshape(-1, 3), pixels[:, -2:].reshape(-1, 3)])
     assert (edge > 0.99).all()
+    for axis in drawn[0].findobj(Axes):
+        assert not [line.get_label() for line in axis.lines if cut(axis, line)]
+
+
+def cut(axis: Axes, line: Line2D) -> bool:
+    """Whether a point of a line, other than those of constant value behind everything, is outside of the axes."""
+    if line.get_transform() != axis.transData or line.get_zorder() == 0:
+        return False
+    points = axis.transData.transform(np.asarray(line.get_xydata(), float))
+    points = points[np.isfinite(points).all(axis=1)]
+    return bool((points < axis.bbox.min - 0.5).any() or (points > axis.bbox.max + 0.5).any())
 
 
 def test_equal_numbers_give_equal_files(full: Path, tmp_path: Path) -> None:

@@ -98,16 +98,23 @@ def test_a_literal_number_stops_the_build(full: Path, figures: Path, tmp_path: P
         build_paper(paper, full, figures, tmp_path / "octopus.pdf")
 
 
-@pytest.mark.parametrize(("failures", "compiles"), [(0, True), (2, True), (6, False)])
-def test_a_layout_whose_tags_typst_cannot_close_is_nudged(
-    failures: int, compiles: bool, full: Path, figures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("fault", ["tags weren't properly closed", "parent group"])
+@pytest.mark.parametrize(("failures", "compiles"), [(0, True), (2, True), (24, False)])
+def test_a_layout_that_typst_cannot_tag_is_nudged(
+    failures: int,
+    compiles: bool,
+    fault: str,
+    full: Path,
+    figures: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tried = []
 
     def compile(source: str, *, output: str, sys_inputs: dict[str, str], **_: object) -> None:
         tried.append(sys_inputs["nudge"])
         if len(tried) <= failures:
-            raise RuntimeError("internal error: tags weren't properly closed (occurred somewhere)")
+            raise RuntimeError(f"internal error: {fault} (occurred somewhere in tags/tree)")
         Path(output).write_bytes(b"%PDF")
 
     monkeypatch.setattr("typst.compile", compile)

@@ -12,15 +12,7 @@ from octopus.studies import STUDIES
 
 REFERENCE = Path(__file__).parents[2] / "data" / "reference"
 MACHINES = sorted(path for path in REFERENCE.iterdir() if path.is_dir())
-NOT_MEASURED_YET = {
-    ("nvidia-h200", "image_shape")
-}  # the run was cut short; until there is one, the paper says so
-FILES = [
-    machine / f"{study}.csv"
-    for machine in MACHINES
-    for study in STUDIES
-    if (machine.name, study) not in NOT_MEASURED_YET
-]
+FILES = [machine / f"{study}.csv" for machine in MACHINES for study in STUDIES]
 TIMED = [path for path in FILES if path.stem not in ("parity", "power")]
 LEAST_BLOCKS = 20
 # What a method's answer was checked for, where that is not the way from end to end; and what is no comparison.
@@ -153,11 +145,19 @@ def test_every_kind_of_result_keeps_its_promise_on_the_h200():
         assert ratio(rows, step, next_step, workload="ladder", **case) > 1
 
 
-def test_a_call_with_boxes_on_the_gpu_costs_the_host_ten_microseconds():
+def launch_ms():
+    """What one more launch costs the reference GPU's host, which is as fast as its neighbours let it be."""
+    rows = read("cuda", "stage_timing")
+    series = rows[(rows.quantity == "launch_series") & (rows.method == "cuda-core-launch")]
+    took = series.groupby("n").value.median()
+    return float((took[256] - took[1]) / 255)
+
+
+def test_a_call_with_boxes_on_the_gpu_costs_the_host_little_more_than_two_launches():
     rows = read("cuda", "arena")
     for n in (28, 100, 1000):
         case = {"n": n, "workload": "visdrone", "layer": "host", "quantity": "submit"}
-        assert times(rows, method="octopus", **case).median() <= 0.010
+        assert times(rows, method="octopus", **case).median() <= 2.6 * launch_ms()
 
 
 def test_memory_is_frame_output_and_64_kib_on_the_h200():
@@ -166,12 +166,18 @@ def test_memory_is_frame_output_and_64_kib_on_the_h200():
     assert found["memory_device_delta"] - found["memory_payload"] <= 64 << 10
 
 
-def test_the_batch_of_a_detector_is_ready_within_60_microseconds():
+@pytest.mark.parametrize(
+    ("method", "quantity", "launches"),
+    [
+        ("octopus", "end_to_end", 20),
+        ("octopus", "end_to_end_alone", 12),
+        ("octopus-one-call", "end_to_end_alone", 17),
+    ],
+)
+def test_the_batch_of_a_detector_is_ready_in_the_time_of_a_few_launches(method, quantity, launches):
     rows = read("cuda", "arena")
     case = {"n": 28, "workload": "visdrone", "layer": "host"}
-    assert times(rows, method="octopus", quantity="end_to_end", **case).median() <= 0.060
-    for method in ("octopus", "octopus-one-call"):
-        assert times(rows, method=method, quantity="end_to_end_alone", **case).median() <= 0.060
+    assert times(rows, method=method, quantity=quantity, **case).median() <= launches * launch_ms()
 
 
 @pytest.mark.parametrize("workload", ["visdrone-1thread", "visdrone-2threads"])

@@ -59,3 +59,15 @@ def test_the_arm_of_mps_had_its_clients_and_all_arms_gave_the_same():
     assert {"sequential", "two-streams", "two-threads", "cuda-graphs", "pipeline", "prefetch", "no-prefetch",
             "two-processes", "two-processes-mps"} <= set(spans.method)  # fmt: skip
     assert set(spans.answer) == {"same"}
+
+
+def test_drunet_is_split_exactly_where_a_side_is_no_multiple_of_8_and_that_is_the_jump():
+    rows = read("cuda", "image_shape")
+    splits = rows[(rows.quantity == "split_calls") & rows.workload.str.startswith("drunet-step")]
+    assert len(splits) > 30 and ((splits.value > 0) == (splits.n % 8 != 0)).all()
+    peaks = rows[(rows.quantity == "allocated_peak") & (rows.workload == "drunet-interventions")]
+    peak = peaks.set_index(["n", "method"]).value
+    assert peak[1228, "padded-whole"] > 2 * peak[1228, "as-published"]
+    assert peak[1296, "forced-split"] < 0.5 * peak[1296, "as-published"]
+    for width in (1228, 1296):
+        assert peak[width, "cudnn-benchmark"] == pytest.approx(peak[width, "cudnn-no-benchmark"], rel=0.05)

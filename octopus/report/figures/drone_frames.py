@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -41,6 +43,7 @@ def figure(numbers: Numbers) -> Figure:
             axis.set_yticks(range(len(methods[scope])))
             axis.set_yticklabels(names, fontsize=6.8)
             axis.set_title(drone.LAYERS[layer], fontsize=7.5, fontweight="normal")
+        _limits(axes, numbers, scope, clip)
         style.plain_log(axes[0].xaxis, narrow=True)
         name = f"{scope_name(numbers, scope)}: {clip_seconds(clip)} s of video"
         part.suptitle(name, fontsize=8.5, fontweight="bold", x=0.005, ha="left")
@@ -69,14 +72,19 @@ def _panel(axis: Axes, numbers: Numbers, where: tuple[str, str, str], methods: l
             options = {"va": "bottom", "ha": "left", "fontsize": 5.8, "textcoords": "offset points"}
             options["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
             axis.annotate(text, (values.min(), position), (0, 5), **options)
-    budget = numbers.get(f"{scope}.{STUDY}.clips.{clip}.frame_budget")
     axis.set(xscale="log")
-    if budget:
-        axis.axvline(budget.value, color=style.BLACK, linewidth=1, linestyle="--")
-        axis.set_xlim(right=max(axis.get_xlim()[1], 1.3 * budget.value))
     axis.set_ylim(len(methods) - 0.5, -0.7)
     axis.grid(axis="y", visible=False)
     axis.tick_params(axis="y", length=0)
+
+
+def _limits(axes: Sequence[Axes], numbers: Numbers, scope: str, clip: str) -> None:
+    """Mark the time that a frame may take in all panels, which share their limits, once they are drawn."""
+    budget = numbers.get(f"{scope}.{STUDY}.clips.{clip}.frame_budget")
+    if budget:
+        for axis in axes:
+            axis.axvline(budget.value, color=style.BLACK, linewidth=1, linestyle="--")
+        axes[0].set_xlim(right=max(axes[0].get_xlim()[1], 1.3 * budget.value))
 
 
 def _row(axis: Axes, position: float, values: np.ndarray, color: str) -> None:

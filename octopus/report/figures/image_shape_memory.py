@@ -38,6 +38,7 @@ def figure(numbers: Numbers) -> Figure:
         for axis, model in zip(axes, models, strict=True):
             _panel(axis, numbers, scope, model)
         axes[0].set_ylabel("Peak of a forward (GiB)")
+        axes[0].set_ylim(bottom=0)  # of all panels, once all are drawn: a limit ends the scaling
         shown += list(axes)
         for model in image_shape.interventions(numbers, scope):
             _interventions(rest.pop(0), numbers, scope, model)
@@ -66,7 +67,6 @@ def _panel(axis: Axes, numbers: Numbers, scope: str, model: str) -> None:
         _published(axis, numbers)
     axis.set_title(DENOISERS[model], fontsize=8, fontweight="normal")
     axis.set_xlabel("Width (px)")
-    axis.set_ylim(bottom=0)
 
 
 def _peak(numbers: Numbers, scope: str, workload: str, width: int) -> float:

@@ -49,16 +49,16 @@ def _ratio(numbers: Numbers, start: str, method: str) -> Number | None:
 
 def _panel(axis: Axes, numbers: Numbers, scope: str) -> None:
     found = sequences.prefixes(numbers, scope)
-    highest = 1.0
+    least = highest = 1.0
     for place, start in enumerate(found.values()):
         for index, method in enumerate(OTHERS):
             number = _ratio(numbers, start, method)
             if number is not None:
                 _bar(axis, place + _BAR * (index - (len(OTHERS) - 1) / 2), method, number)
-                highest = max(highest, number.value)
+                ends = [end for end in (number.value, number.low, number.high) if end == end]
+                least, highest = min(least, *ends), max(highest, *ends)
     axis.axvline(1, color=style.METHOD_COLORS["octopus"], linewidth=1.2, label="D: block search (Octopus)")
     axis.set(xscale="log", xlabel="Time / time of Octopus")
-    least = min(1.0, *(bar.get_x() + min(0.0, bar.get_width()) for bar in axis.patches))
     axis.set_xlim(0.93 * least**1.15, highest**1.25 * 1.15)
     axis.set_yticks(range(len(found)), [SEQUENCE_WORKLOADS[name] for name in found], fontsize=7)
     axis.set_ylim(len(found) - 0.45, -0.55)

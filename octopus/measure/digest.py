@@ -9,6 +9,7 @@ import ast
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,7 @@ def source_digest(paths: Iterable[str | Path] = ("octopus",), root: str | Path |
     files = {file for path in paths for file in _files(base, Path(path))}
     total = hashlib.sha256()
     for file in sorted(files, key=lambda found: found.relative_to(base).as_posix()):
-        content = hashlib.sha256(_content(file)).hexdigest()
-        total.update(f"{file.relative_to(base).as_posix()} {content}\n".encode())
+        total.update(f"{file.relative_to(base).as_posix()} {_content(file)}\n".encode())
     return total.hexdigest()
 
 
@@ -85,14 +85,21 @@ def _ignored(path: Path) -> bool:
     return hidden or path.suffix in _GENERATED or path.name.endswith("~")
 
 
-def _content(file: Path) -> bytes:
+def _content(file: Path) -> str:
+    """Return the digest of one file."""
+    content = file.read_bytes()
     if file.suffix != ".py":
-        return file.read_bytes()
+        return hashlib.sha256(content).hexdigest()
     try:
-        tree = ast.parse(file.read_bytes(), filename=str(file))
+        return _meaning(content)
     except SyntaxError as error:
         raise InputError(f"Can't digest {file}: {error}.") from error
-    return _canonical(tree).encode()
+
+
+@cache
+def _meaning(source: bytes) -> str:
+    """Return the digest of a Python file; kept, since a workflow asks for the same files once per rule."""
+    return hashlib.sha256(_canonical(ast.parse(source)).encode()).hexdigest()
 
 
 def _canonical(node: Any) -> str:

@@ -16,8 +16,8 @@ from typing import Any, Literal, NamedTuple
 
 from octopus.errors import InputError
 from octopus.measure._files import atomic_text
-from octopus.report.numbers import Numbers
-from octopus.report.text import with_unit
+from octopus.report.numbers import Number, Numbers
+from octopus.report.text import interval_text, quantity_text, with_unit
 
 Verdict = Literal["reproduced", "not reproduced", "not measurable here"]
 # Published machines: what a machine's name must match for one of them, and how it is called.
@@ -177,7 +177,21 @@ def _printed(value: float, unit: str) -> str:
 def _measured_text(claim: dict[str, Any], scope: str, numbers: Numbers, measured: Measured | None) -> str:
     if measured is None:
         return "\u2013"
-    return " and ".join(numbers.text(identifier) for identifier in _ids(claim, scope))
+    return " and ".join(_shown(claim, numbers, identifier) for identifier in _ids(claim, scope))
+
+
+def _shown(claim: dict[str, Any], numbers: Numbers, identifier: str) -> str:
+    """Return a number's text, with what the verdict rests on where that can't be seen: its interval where the value
+    alone would satisfy the rule, a digit more where it looks like the limit."""
+    number, limit = numbers[identifier], claim["value"]
+    holds = OPERATORS[claim["operator"]]
+    alone = Measured(number.value, number.value, number.value, number.dataset)
+    if holds(alone, claim) and not holds(_with_ends([number]), claim):
+        ends = interval_text(number.value, number.low, number.high, number.unit, 4)
+        return f"{quantity_text(number.value, number.unit, 4)} [{ends}]"
+    if not isinstance(limit, list) and number.value != limit and number.text == _printed(limit, number.unit):
+        return quantity_text(number.value, number.unit, 4)
+    return number.text
 
 
 def _ids(claim: dict[str, Any], scope: str) -> list[str]:
@@ -213,6 +227,10 @@ def _measure(claim: dict[str, Any], scope: str, numbers: Numbers) -> Measured | 
     found = [number for number in known if number is not None]
     if len(found) < len(known):
         return None
+    return _with_ends(found)
+
+
+def _with_ends(found: list[Number]) -> Measured:
     low = min(number.low if math.isfinite(number.low) else number.value for number in found)
     high = max(number.high if math.isfinite(number.high) else number.value for number in found)
     return Measured(found[0].value, low, high, found[0].dataset)

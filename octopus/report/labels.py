@@ -141,6 +141,8 @@ PEER_PACKAGES = {
     "nvidia-dali-cuda120": "DALI",
     "nvidia-dali-cuda130": "DALI",
     "tensorrt": "TensorRT",
+    "transformers": "transformers",
+    "deepinv": "deepinv",
 }
 # How a thread finds its item, in the order of the ladder; the forms of the lookup table are those of the total cost.
 STRATEGIES = {
@@ -224,7 +226,7 @@ CONCURRENCY_STAGES = {
 # Shapes of images: denoisers, and ways to run one.
 DENOISERS = {"drunet": "DRUNet", "unet": "UNet", "dncnn": "DnCNN"}
 SHAPE_WAYS = {
-    "as-published": "As published",
+    "as-published": "Unchanged",
     "padded-whole": "Padded, run whole",
     "forced-split": "Split by force",
     "cudnn-benchmark": "cuDNN benchmark on",

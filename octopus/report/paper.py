@@ -14,7 +14,7 @@ MAIN = "octopus.typ"
 # Typst 0.15 can't nest the tags of a PDF for some layouts with floats over both columns (its issues 8487 and 8776, both
 # open); about one layout in ten has that fault. The same text with a little more space around them has another layout.
 _TAG_FAULTS = ("tags weren't properly closed", "internal error: parent group")
-_NUDGES = 24
+_NUDGES = 24  # all that `paper/lib.typ` makes of a number
 
 
 def build_paper(

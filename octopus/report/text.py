@@ -61,22 +61,22 @@ def with_unit(digits: str, unit: str) -> str:
     return f"{digits}{symbol}" if symbol in ("", TIMES) else f"{digits} {symbol}"
 
 
-def quantity_text(value: float, unit: str) -> str:
-    """Format a value with its unit, as ``0.192 ms``; counts and pixels are exact."""
+def quantity_text(value: float, unit: str, digits: int = 3) -> str:
+    """Format a value with its unit, as ``0.192 ms``, with significant digits; counts and pixels are exact."""
     if unit in ("count", "px") and float(value).is_integer():
-        digits = f"{int(value):,}".replace(",", THIN_SPACE) if abs(value) >= 10_000 else str(int(value))
-        return with_unit(digits, unit)
+        exact = f"{int(value):,}".replace(",", THIN_SPACE) if abs(value) >= 10_000 else str(int(value))
+        return with_unit(exact, unit)
     name, factor = shown_unit(value, unit)
-    return with_unit(significant(value * factor), name)
+    return with_unit(significant(value * factor, digits), name)
 
 
-def interval_text(value: float, low: float, high: float, unit: str) -> str:
-    """Format an interval in the unit that suits its value, with digits enough to tell its ends apart."""
+def interval_text(value: float, low: float, high: float, unit: str, least: int = 3) -> str:
+    """Format an interval in the unit that suits its value, with `least` digits or enough to tell its ends apart."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
     name, factor = shown_unit(value, unit)
     ends = [end * factor for end in (low, high)]
-    digits = next((d for d in (3, 4, 5) if significant(ends[0], d) != significant(ends[1], d)), 5)
+    digits = next((d for d in range(least, 5) if significant(ends[0], d) != significant(ends[1], d)), 5)
     return with_unit("\u2013".join(significant(end, digits) for end in ends), name)
 
 

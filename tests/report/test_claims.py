@@ -81,8 +81,20 @@ def test_all_of_several_numbers_must_satisfy_the_rule() -> None:
     both = CLAIM | {"number": ["{run}.x", "{run}.y"], "operator": "at_most"}
     assert [verdict(both | {"value": most}, numbers) for most in (11, 22)] == ["not reproduced", "reproduced"]
     (judgement,) = judge(both, numbers)
-    assert judgement.measured == "10.0 ms and 20.0 ms"
+    assert judgement.measured == "10.00 ms [9.500\u201310.50 ms] and 20.0 ms"
     assert verdict(both | {"number": ["{run}.x", "{run}.z"]}, numbers) == "not measurable here"
+
+
+def test_what_a_verdict_rests_on_can_be_seen() -> None:
+    most = CLAIM | {"operator": "at_most", "value": 10.2}
+    for value, low, high, shown in (
+        (10.2, 10.1, 10.2, "10.2 ms"),
+        (10.21, 10.1, 10.3, "10.21 ms"),
+        (10.1, 10.0, 10.3, "10.10 ms [10.00\u201310.30 ms]"),
+        (11, 10.3, 12, "11.0 ms"),
+    ):
+        (judgement,) = judge(most, one_number(value, low, high))
+        assert judgement.measured == shown
 
 
 def test_rules_read_as_a_reader_would_say_them() -> None:

@@ -166,18 +166,17 @@ def test_memory_is_frame_output_and_64_kib_on_the_h200():
     assert found["memory_device_delta"] - found["memory_payload"] <= 64 << 10
 
 
-@pytest.mark.parametrize(
-    ("method", "quantity", "launches"),
-    [
-        ("octopus", "end_to_end", 20),
-        ("octopus", "end_to_end_alone", 12),
-        ("octopus-one-call", "end_to_end_alone", 17),
-    ],
-)
-def test_the_batch_of_a_detector_is_ready_in_the_time_of_a_few_launches(method, quantity, launches):
+@pytest.mark.parametrize(("method", "launches"), [("octopus", 12), ("octopus-one-call", 17)])
+def test_the_batch_of_a_detector_alone_is_ready_in_the_time_of_some_launches(method, launches):
     rows = read("cuda", "arena")
-    case = {"n": 28, "workload": "visdrone", "layer": "host"}
-    assert times(rows, method=method, quantity=quantity, **case).median() <= launches * launch_ms()
+    case = {"n": 28, "workload": "visdrone", "layer": "host", "quantity": "end_to_end_alone"}
+    assert times(rows, method=method, **case).median() <= launches * launch_ms()
+
+
+@pytest.mark.parametrize("workload", ["uniform", "visdrone"])
+def test_the_batch_of_a_detector_is_ready_thrice_as_soon_as_by_a_launch_per_box(workload):
+    case = {"n": 28, "workload": workload, "layer": "host", "quantity": "end_to_end"}
+    assert ratio(read("cuda", "arena"), "n-launches-fused", "octopus", **case) >= 3
 
 
 @pytest.mark.parametrize("workload", ["visdrone-1thread", "visdrone-2threads"])

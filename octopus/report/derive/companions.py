@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from octopus.report.derive.machines import dataset_names, device_name
+from octopus.report.derive.samples import origin
 from octopus.report.numbers import Number, make_number
 from octopus.report.runs import HERE, Run
 from octopus.report.text import reason
@@ -32,6 +33,20 @@ def companions_shown(runs: list[Run]) -> Iterator[Number]:
                 where = (chosen[0].role, chosen[0].machine, "", chosen[0].source)
                 key = f"shown.{study}.{name}"
                 yield make_number(key, where, "all runs of the study", "text", math.nan, text=text)
+
+
+def power_capped(run: Run) -> Iterator[Number]:
+    """Yield ``<scope>.<study>.power_capped.<what>``: how many blocks were at the power limit, which these studies keep,
+    since large convolutions reach it by themselves."""
+    rows = run.rows[(run.rows["quantity"] == "power_capped") & run.rows["value"].notna()]
+    for what, some in rows.groupby("method", sort=False):
+        key, selector = (
+            f"{run.scope}.{run.study}.power_capped.{what}",
+            f"quantity=power_capped, method={what}",
+        )
+        where = (origin(run, some["dataset"].iloc[0]), selector)
+        note = f"mean share of blocks over {len(some)} comparisons, their warm-up as one"
+        yield make_number(key, *where, "fraction", float(some["value"].mean()), note=note)
 
 
 def measured_something(run: Run) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from octopus.measure.statistics import median_interval, noise_floor, ratio_interval
+from octopus.report.derive.companions import power_capped
 from octopus.report.derive.comparisons import speedup
 from octopus.report.derive.concurrency_rule import recommendations
 from octopus.report.derive.edge import absent, first_reason, resampled
@@ -61,6 +62,7 @@ def concurrency_numbers(run: Run) -> Iterator[Number]:
     derived += _crops(run)
     derived += _traced(run)
     derived += _onnx(run)
+    derived += power_capped(run)
     yield from derived
     known = {number.id for number in derived}
     for name, (unit, method) in _CLAIMED.items():

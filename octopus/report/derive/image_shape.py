@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from octopus.measure.statistics import Interval, noise_floor, ratio_interval, slope
+from octopus.peers.denoisers import MULTIPLE, PUBLISHED
+from octopus.report.derive.companions import power_capped
 from octopus.report.derive.edge import absent, first_reason
-from octopus.report.derive.image_shape_cause import Where, causes
+from octopus.report.derive.image_shape_cause import INTERVENTIONS, PEAK, SPLITS, WITHOUT, Where, causes
 from octopus.report.derive.samples import AGAIN, groups, origin, pivot
 from octopus.report.labels import PATCH_TEXT
 from octopus.report.numbers import Number, make_number
@@ -22,9 +24,6 @@ from octopus.report.runs import Run
 if TYPE_CHECKING:
     import pandas as pd
 
-PEAK, SPLITS = "allocated_peak", "split_calls"
-PUBLISHED = "as-published"
-MULTIPLE = 8  # of which both sides are a multiple where an image runs whole
 SUBSETS = ("all", "whole", "split")
 # The published jump: a width that is split, and the next one, which runs whole.
 JUMP = (1228, 1296)
@@ -40,7 +39,8 @@ _CLAIMED = {
     "cause.drunet.padded": "ratio",
     **{f"patches.drunet.side{side}.gain": "ratio" for side in (128, 256, 512)},
     **{f"patches.drunet.side{side}.last_doubling": "ratio" for side in (256, 512)},
-    "patches.drunet.larger_slower": "ratio",
+    "patches.drunet.least_gain": "ratio",
+    "jump.drunet": "ratio",
     "patches.drunet.published_best": "ratio",
 }
 
@@ -72,12 +72,24 @@ def image_shape_numbers(run: Run) -> Iterator[Number]:
     for group, rows in groups(run, quantity="cover"):
         model = group.workload.rpartition("-")[0]
         derived += _patches(run, model, pivot(rows), (origin(run, group.dataset), group.selector()))
+    derived += without_cudnn(run)
+    derived += power_capped(run)
     yield from derived
     known = {number.id for number in derived}
     why = first_reason(run.rows, "no row of this run has it")
     for name, unit in _CLAIMED.items():
         if (key := f"{run.scope}.{run.study}.{name}") not in known:
             yield absent((key, origin(run, "n/a"), "all rows"), why, unit)
+
+
+def without_cudnn(run: Run) -> Iterator[Number]:
+    """Yield ``jump_without_cudnn.<model>``: by how much the peak grows where nothing of cuDNN can be the cause."""
+    for workload, rows in run.rows.groupby("workload", sort=False):
+        model, found, _ = str(workload).partition(INTERVENTIONS)
+        if found:
+            where = (origin(run, rows["dataset"].iloc[0]), f"workload={workload}, method={WITHOUT}")
+            key = f"{run.scope}.{run.study}.jump_without_cudnn.{model}"
+            yield from _jump(key, where, by_width(rows, PEAK, WITHOUT))
 
 
 def by_width(rows: pd.DataFrame, quantity: str, method: str = PUBLISHED) -> dict[int, float]:
@@ -102,9 +114,14 @@ def _step(run: Run, model: str, step: int, rows: pd.DataFrame) -> Iterator[Numbe
         if width in peaks:
             key, value = f"{prefix}.peak.{model}.w{width}", peaks[width] / _GIGABYTE
             yield make_number(key, *where, "GB", value, note=f"{PEAK} at this width")
+    yield from _jump(f"{prefix}.jump.{model}", where, peaks)
+
+
+def _jump(key: str, where: Where, peaks: dict[int, float]) -> Iterator[Number]:
+    """Yield by how much the peak grows from the one published width to the other."""
     if set(JUMP) <= set(peaks):
         jump, note = peaks[JUMP[1]] / peaks[JUMP[0]], f"{PEAK} at {JUMP[1]} / at {JUMP[0]}"
-        yield make_number(f"{prefix}.jump.{model}", *where, "ratio", jump, note=note)
+        yield make_number(key, *where, "ratio", jump, note=note)
 
 
 def _split_words(key: str, where: Where, splits: dict[int, float]) -> Iterator[Number]:
@@ -118,10 +135,6 @@ def _split_words(key: str, where: Where, splits: dict[int, float]) -> Iterator[N
         parts.append(f"{sum(even)} of {len(even)} that are" if odd else f"{sum(even)} of {len(even)} widths")
     note = f"{SPLITS} > 0 by width"
     yield make_number(key, *where, "text", math.nan, text=" and ".join(parts), note=note)
-    expected = all(odd) and not any(even)
-    yield make_number(
-        f"{key}.only_where_expected", *where, "text", math.nan, text="yes" if expected else "no"
-    )
 
 
 def _line(key: str, where: Where, widths: list[int], peaks: list[float]) -> Iterator[Number]:
@@ -147,20 +160,21 @@ def _patches(run: Run, model: str, table: pd.DataFrame, where: Where) -> Iterato
         pairs = list(pairwise(batches))
         if not pairs:
             continue
-        growth = {pair: _ratio(table, Patch(side, pair[1]), Patch(side, pair[0])) for pair in pairs}
+        growth = {pair: _ratio(table, Patch(side, pair[0]), Patch(side, pair[1])) for pair in pairs}
         steps += [(ratio, Patch(side, pair[1])) for pair, ratio in growth.items() if ratio]
         largest = Patch(side, batches[-1])
         note = f"time of batch {batches[0]} / of batch {batches[-1]}"
         yield from _entered(
             f"{prefix}.side{side}.gain", where, _ratio(table, Patch(side, batches[0]), largest), note
         )
+        note = f"time of batch {batches[0]} / of batch {batches[1]}"
+        yield from _entered(f"{prefix}.side{side}.first_doubling", where, growth[pairs[0]], note)
         note = f"time of batch {batches[-2]} / of batch {batches[-1]}"
-        last = _ratio(table, Patch(side, batches[-2]), largest)
-        yield from _entered(f"{prefix}.side{side}.last_doubling", where, last, note)
+        yield from _entered(f"{prefix}.side{side}.last_doubling", where, growth[pairs[-1]], note)
     if steps:
-        worst, patch = max(steps, key=lambda step: step[0].value)
-        note = f"greatest time / time with the next smaller batch: {patch.text}"
-        yield from _entered(f"{prefix}.larger_slower", where, worst, note)
+        least, patch = min(steps, key=lambda step: step[0].value)
+        note = f"least time with the next smaller batch / time: {patch.text}"
+        yield from _entered(f"{prefix}.least_gain", where, least, note)
     if ranked:
         note = "least median time to cover the image"
         yield make_number(f"{prefix}.best", *where, "text", math.nan, text=ranked[0].text, note=note)

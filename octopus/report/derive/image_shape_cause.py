@@ -12,17 +12,19 @@ import math
 from collections.abc import Iterator
 
 from octopus.measure.statistics import EQUAL_WITHIN
+from octopus.peers.denoisers import MULTIPLE, PUBLISHED
 from octopus.report.derive.samples import groups, origin
 from octopus.report.numbers import Number, make_number
 from octopus.report.runs import Run
 
-PEAK, SPLITS, PUBLISHED = "allocated_peak", "split_calls", "as-published"
-MULTIPLE = 8
-MEMORY = (PEAK, "reserved_peak", "device_delta", "first_allocated_peak")
+PEAK, SPLITS = "allocated_peak", "split_calls"
+FIRST = "first_allocated_peak"
+MEMORY = (PEAK, "reserved_peak", "device_delta", FIRST)
 CUDNN = ("cudnn-benchmark", "cudnn-no-benchmark")
-WAYS = ("padded-whole", "forced-split", *CUDNN, "no-cudnn")
+WITHOUT = "no-cudnn"
+WAYS = ("padded-whole", "forced-split", *CUDNN, WITHOUT)
 QUADRANTS, HEURISTICS, UNDECIDED = "four quadrants", "cuDNN heuristics", "undecided"
-_INTERVENTIONS = "-interventions"
+INTERVENTIONS = "-interventions"
 _LEAST = math.log1p(EQUAL_WITHIN)  # what a split changes at least, so that nothing is divided by nothing
 
 Where = tuple[tuple[str, str, str, str], str]
@@ -32,8 +34,9 @@ def causes(run: Run) -> Iterator[Number]:
     """Yield ``<scope>.image_shape.interventions.<model>.w<width>.<way>.<quantity>``, peaks over those as published, and
     ``<scope>.image_shape.cause.<model>.<name>``."""
     peaks: dict[str, dict[tuple[str, int], float]] = {}
+    first: dict[str, list[float]] = {}
     for group, rows in groups(run, layer="memory"):
-        model, _, _ = group.workload.partition(_INTERVENTIONS)
+        model, _, _ = group.workload.partition(INTERVENTIONS)
         if model == group.workload or group.quantity not in MEMORY:
             continue
         known = rows.dropna(subset="value").groupby("method")["value"].median()
@@ -48,10 +51,19 @@ def causes(run: Run) -> Iterator[Number]:
                 yield make_number(key, *where, "ratio", float(known[way] / base), note=note)
                 if group.quantity == PEAK:
                     peaks.setdefault(model, {})[way, group.n] = float(known[way] / base)
+                if group.quantity == FIRST and way in CUDNN:
+                    first.setdefault(model, []).append(float(known[way] / base))
     for model, ratios in peaks.items():
-        rows = run.rows[run.rows["workload"] == f"{model}{_INTERVENTIONS}"]
-        where = (origin(run, rows["dataset"].iloc[0]), f"workload={model}{_INTERVENTIONS}, quantity={PEAK}")
+        rows = run.rows[run.rows["workload"] == f"{model}{INTERVENTIONS}"]
+        where = (origin(run, rows["dataset"].iloc[0]), f"workload={model}{INTERVENTIONS}, quantity={PEAK}")
         yield from _cause(run, model, ratios, where)
+        if model in first:
+            key, note = (
+                f"{run.scope}.{run.study}.cause.{model}.first_forward",
+                f"{FIRST} / {FIRST} {PUBLISHED}",
+            )
+            note = f"greatest {note}: {', '.join(CUDNN)}"
+            yield make_number(key, *where, "ratio", max(first[model]), note=note)
 
 
 def _cause(run: Run, model: str, ratios: dict[tuple[str, int], float], where: Where) -> Iterator[Number]:
@@ -72,6 +84,10 @@ def _cause(run: Run, model: str, ratios: dict[tuple[str, int], float], where: Wh
     if padded and forced and cudnn:
         text = verdict(_splits_as_expected(run, model), padded, forced, over)
         yield make_number(f"{prefix}.verdict", *where, "text", math.nan, text=text, note="by rule")
+    without = [ratio for (way, _), ratio in ratios.items() if way == WITHOUT]
+    if without:
+        note = f"{WITHOUT}: greatest peak / peak {PUBLISHED}"
+        yield make_number(f"{prefix}.without_cudnn", *where, "ratio", max(without), note=note)
 
 
 def verdict(as_expected: bool, padded: float, forced: float, over: float) -> str:

@@ -19,9 +19,11 @@ _MEMORY = {
     "device_delta": "Device",
 }
 _MEMORY_NOTE = (
-    "Peaks of a forward, weights and image included: held by tensors (allocated; of the first forward apart), by "
-    "PyTorch's allocator (reserved), and taken from the device's free memory (device)"
+    "Peaks of a forward, weights and image included: held by tensors (allocated; of the first forward apart) and by "
+    "PyTorch's allocator (reserved); and what the forward takes of the device's free memory, where the weights lie "
+    "already (device)"
 )
+_FOLLOWED = " Where there is no GPU, the calls are counted by following the shapes."
 _SUBSETS = {"all": "all", "whole": "run whole", "split": "split"}
 MODEL = "drunet"  # the only one that splits
 
@@ -39,8 +41,8 @@ def cause(numbers: Numbers) -> Table:
                 )
                 rows += [_way(numbers, scope, model, width, way, reasons) for way in SHAPE_WAYS]
     caption = (
-        f"What changes DRUNet's memory. {_MEMORY_NOTE}. Ratio: allocated peak / that as published. The verdict is by "
-        "rule: four quadrants, if images are split exactly at widths that are no multiple of "
+        f"What changes DRUNet's memory. {_MEMORY_NOTE}. Ratio: allocated peak / that of the unchanged model. The "
+        "verdict is by rule: four quadrants, if images are split exactly at widths that are no multiple of "
         f"{MULTIPLE}, running one whole raises the peak, splitting one lowers it, and cuDNN's benchmark mode changes "
         f"it by less; cuDNN heuristics in the opposite case; else undecided. {cells.DIFFERENT_NOTE}.{reasons.note}"
     )
@@ -83,8 +85,8 @@ def widths(numbers: Numbers) -> Table:
             rows.append(f"{scope_title(numbers, scope, STUDY)}: {DENOISERS[MODEL]}, step {step}")
             rows += [_width(numbers, scope, workload, width) for width in found]
     caption = (
-        f"Calls that split an image in quadrants, per width of DRUNet's image. {_MEMORY_NOTE}. Where there is no GPU, "
-        "the calls are counted by following the shapes."
+        f"Calls that split an image in quadrants, per width of DRUNet's image. {_MEMORY_NOTE}."
+        f"{'' if image_shape.counted(numbers) == image_shape.measured(numbers) else _FOLLOWED}"
     )
     header = ["Width", f"Modulo {MULTIPLE}", "Splits", *_MEMORY.values(), "Forward"]
     return Table("shape_widths", caption if rows else _none(numbers), header, rows, text_columns=())

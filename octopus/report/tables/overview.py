@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from octopus.report.captions import scope_name
 from octopus.report.claims import Judgement
-from octopus.report.labels import machine_name
+from octopus.report.labels import human, machine_name
 from octopus.report.mapping import NO_RUN
 from octopus.report.numbers import Numbers
 from octopus.report.tables.writers import MISSING, Table
@@ -32,12 +32,6 @@ _FACTS = {
     "Power sensor": ("power.sensor.title",),
     "Data set": ("stage_timing.dataset",),
     "Measured on, commit": ("stage_timing.measured_on", "stage_timing.commit"),
-    "Discarded blocks": (
-        "stage_timing.discarded_blocks",
-        "distribution.discarded_blocks",
-        "arena.discarded_blocks",
-        "power.discarded_blocks",
-    ),
 }
 
 
@@ -45,11 +39,12 @@ def machines(numbers: Numbers) -> Table:
     """One column per machine, one row per fact."""
     scopes = _all_scopes(numbers)
     rows = [[name, *(_facts(numbers, scope, keys) for scope in scopes)] for name, keys in _FACTS.items()]
+    rows.append(["Discarded blocks", *(_discarded(numbers, scope) for scope in scopes)])
     known = [row for row in rows if any(cell != MISSING for cell in row[1:])]
     header = ["", *(scope_name(numbers, scope) for scope in scopes)]
     caption = (
-        "Machines, data and commits of the runs shown. Discarded blocks: those of all studies during which the "
-        "device reported throttling."
+        "Machines, data and commits of the runs shown. Discarded blocks: those during which the device reported "
+        "throttling, over all studies."
     )
     columns = tuple(range(len(header)))
     widths = ("auto", *("1fr" for _ in scopes))
@@ -58,8 +53,19 @@ def machines(numbers: Numbers) -> Table:
 
 def _facts(numbers: Numbers, scope: str, keys: tuple[str, ...]) -> str:
     found = (numbers.text(f"{scope}.{key}") for key in keys)
-    shown = [machine_name(text).replace("unavailable: ", "") for text in found if text]
-    return ", ".join(dict.fromkeys(shown) if "discarded_blocks" in keys[0] else shown) or MISSING
+    return ", ".join(machine_name(text).replace("unavailable: ", "") for text in found if text) or MISSING
+
+
+def _discarded(numbers: Numbers, scope: str) -> str:
+    """Return how many blocks each study discarded, those with none together; or why that can't be known."""
+    found = {match[1]: number for match, number in numbers.matching(rf"{scope}\.(\w+)\.discarded_blocks")}
+    counts = {study: int(number.value) for study, number in found.items() if number.value == number.value}
+    if not counts:
+        return ", ".join(dict.fromkeys(reason(number.text) for number in found.values())) or MISSING
+    some = [f"{count} ({human({}, study)})" for study, count in counts.items() if count]
+    if len(some) < len(counts):
+        some.append("0 in the other studies" if some else "0 in all studies")
+    return ", ".join(some)
 
 
 def claims(numbers: Numbers, judgements: list[Judgement]) -> Table:

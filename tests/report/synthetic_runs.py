@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ PUBLISHED = ROOT / "data" / "published"
 CLAIMS = ROOT / "config" / "claims.yaml"
 PAPER = ROOT / "paper"
 
+BASIS = ("stage_timing", "distribution")  # studies that every report has
 BLOCKS = 24
 GPU_LAUNCH_US = 6.0
 CPU_LAUNCH_US = 0.2
@@ -67,32 +68,35 @@ def write_run(
     dataset: str = "visdrone-val",
     quick: bool = False,
     tensorrt: bool = False,
+    only: Collection[str] = (),
 ) -> Path:
-    """Write all studies of one pretended machine under ``root/<machine>`` and return that folder."""
+    """Write all studies of one pretended machine, or those of `BASIS` and `only`, under ``root/<machine>`` and return
+    that folder."""
     folder = root / machine
     counts = (100, 1000) if quick else (100, 500, 1000, 2000)
-    studies = {
-        "stage_timing": list(stage_timing(kind, dataset, counts)),
-        "distribution": list(distribution(kind, dataset)),
-        "arena": list(arena(kind, dataset, timed, tensorrt)),
-        "parity": list(parity(kind, dataset)),
-        "mapping": list(mapping(kind, dataset, timed)),
-        "total_cost": list(total_cost(kind, timed)),
-        "sequences": list(sequences(kind, timed, tensorrt)),
-        "concurrency": list(concurrency(kind, dataset, timed)),
-        "image_shape": list(image_shape(kind, dataset, timed)),
-        "satellite": list(satellite(kind, SCENES[dataset], timed, full=tensorrt)),
-        "drone": list(drone(kind, dataset)),
-        "detector": list(detector(kind, dataset, torch=kind == "gpu")),
+    studies: dict[str, Callable[[], Iterator[Row]]] = {
+        "stage_timing": lambda: stage_timing(kind, dataset, counts),
+        "distribution": lambda: distribution(kind, dataset),
+        "arena": lambda: arena(kind, dataset, timed, tensorrt),
+        "parity": lambda: parity(kind, dataset),
+        "mapping": lambda: mapping(kind, dataset, timed),
+        "total_cost": lambda: total_cost(kind, timed),
+        "sequences": lambda: sequences(kind, timed, tensorrt),
+        "concurrency": lambda: concurrency(kind, dataset, timed),
+        "image_shape": lambda: image_shape(kind, dataset, timed),
+        "satellite": lambda: satellite(kind, SCENES[dataset], timed, full=tensorrt),
+        "drone": lambda: drone(kind, dataset),
+        "detector": lambda: detector(kind, dataset, torch=kind == "gpu"),
     }
     for study, rows in studies.items():
-        table = write_rows(folder / f"{study}.csv", rows)
-        record = pretended_provenance(study, machine, kind, dataset, table)
-        table.with_suffix(".json").write_text(json.dumps(record))
-    energies = kind == "gpu"
-    options = {"dataset": dataset, "machine": machine}
-    power = power_run(again_counts=(1000,), **options) if energies else no_sensor_run(**options)
-    power.write(folder)
+        if not only or study in (*BASIS, *only):
+            table = write_rows(folder / f"{study}.csv", list(rows()))
+            record = pretended_provenance(study, machine, kind, dataset, table)
+            table.with_suffix(".json").write_text(json.dumps(record))
+    if not only or "power" in only:
+        options = {"dataset": dataset, "machine": machine}
+        power = power_run(again_counts=(1000,), **options) if kind == "gpu" else no_sensor_run(**options)
+        power.write(folder)
     return folder
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import matplotlib.image
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from synthetic_runs import PUBLISHED, write_run
 
@@ -30,10 +33,13 @@ def test_a_figure_is_drawn(
     name: str, report: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder: Path = request.getfixturevalue(report)
+    savefig = Figure.savefig
+    if report != "full":  # one writer of PDFs embeds the same fonts for all
+        monkeypatch.setattr(Figure, "savefig", lambda *given, **options: only_png(savefig, *given, **options))
     drawn, save = [], style.save
     monkeypatch.setattr(style, "save", lambda figure, *rest: drawn.append(figure) or save(figure, *rest))
     pdf, png = draw(name, folder / "numbers.csv", tmp_path / name)
-    assert pdf.read_bytes().startswith(b"%PDF")
+    assert report != "full" or pdf.read_bytes().startswith(b"%PDF")
     pixels = matplotlib.image.imread(png)[..., :3]
     width = style.COLUMN if name == "temporal_jitter" else style.WIDTH
     assert pixels.shape[1] == round(width * 200)
@@ -42,6 +48,11 @@ def test_a_figure_is_drawn(
     assert (edge > 0.99).all()
     for axis in drawn[0].findobj(Axes):
         assert not [line.get_label() for line in axis.lines if cut(axis, line)]
+
+
+def only_png(savefig: Callable[..., None], figure: Figure, path: Path, **options: Any) -> None:
+    if path.suffix == ".png":
+        savefig(figure, path, **options)
 
 
 def cut(axis: Axes, line: Line2D) -> bool:

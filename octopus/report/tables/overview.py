@@ -43,8 +43,8 @@ def machines(numbers: Numbers) -> Table:
     known = [row for row in rows if any(cell != MISSING for cell in row[1:])]
     header = ["", *(scope_name(numbers, scope) for scope in scopes)]
     caption = (
-        "Machines, data and commits of the runs shown. Peers: those that any of the runs found. Discarded blocks: those during which the device reported "
-        "throttling, over all studies."
+        "Machines, data and commits of the runs shown. Peers: those that any of the runs found. Discarded blocks: "
+        "those during which the device reported throttling, over all studies."
     )
     columns = tuple(range(len(header)))
     widths = ("auto", *("1fr" for _ in scopes))

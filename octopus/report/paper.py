@@ -12,7 +12,8 @@ from octopus.report.numbers import Numbers
 
 MAIN = "octopus.typ"
 # Typst 0.15 can't nest the tags of a PDF for some layouts with floats over both columns (its issues 8487 and 8776, both
-# open); about one layout in ten has that fault. The same text with a little more space around them has another layout.
+# open): about one in ten where floats pile up, none seen since each study is flushed. Should one come, the same text
+# with a little more space around its floats has another layout.
 _TAG_FAULTS = ("tags weren't properly closed", "internal error: parent group")
 _NUDGES = 24  # all that `paper/lib.typ` makes of a number
 

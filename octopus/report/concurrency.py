@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from octopus.report import companions
 from octopus.report.derive.concurrency import ALONE, BASE
 from octopus.report.labels import CONCURRENCY_ARMS, CONCURRENCY_MODELS, CROPS_BESIDE
 from octopus.report.numbers import Number, Numbers
@@ -72,11 +73,9 @@ def beside(numbers: Numbers, scope: str, quantity: str) -> list[str]:
 
 def no_times(numbers: Numbers) -> str:
     """Say that nothing was timed, and why."""
-    missing = numbers.text(f"shown.{STUDY}.missing")
-    return f"{NO_TIMES} {missing}." if missing else NO_TIMES
+    return companions.nothing(numbers, STUDY, NO_TIMES)
 
 
 def footer(numbers: Numbers) -> str:
-    """Say what a figure rests on: machines that only said what they lack don't count."""
-    shown = numbers.text(f"shown.{STUDY}.measured")
-    return f"Measured on: {shown}." if shown else "Nothing was measured."
+    """Say what a figure rests on."""
+    return companions.footer(numbers, STUDY)

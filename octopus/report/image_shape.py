@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from octopus.report import companions
 from octopus.report.derive.image_shape import JUMP, MULTIPLE, PEAK, PUBLISHED, SPLITS, Patch
 from octopus.report.labels import DENOISERS
 from octopus.report.numbers import Number, Numbers
@@ -12,7 +11,6 @@ __all__ = ["JUMP", "MULTIPLE", "PEAK", "PUBLISHED", "SPLITS", "Patch"]
 STUDY = "image_shape"
 NO_RUN = "No run of the study image_shape is at hand: older results lack it."
 NO_MEMORY = "No run of the study image_shape that is shown ran a model on a GPU."
-_PATCH = re.compile(r"(\d+)x(\d+)")
 
 
 def key(scope: str, workload: str, width: int, method: str, quantity: str, layer: str) -> str:
@@ -61,9 +59,9 @@ def patches(numbers: Numbers, scope: str, model: str) -> dict[Patch, Number]:
     pattern = rf"{scope}\.{STUDY}\.{model}-patches\.n\d+\.(\d+x\d+)\.cover\.\w+"
     found: dict[Patch, Number] = {}
     for match, number in numbers.matching(pattern):
-        parts = _PATCH.fullmatch(match[1])
-        if parts and number.value == number.value:
-            found[Patch(int(parts[1]), int(parts[2]))] = number
+        patch = Patch.of(match[1])
+        if patch and number.value == number.value:
+            found[patch] = number
     return dict(sorted(found.items()))
 
 
@@ -81,11 +79,9 @@ def interventions(numbers: Numbers, scope: str) -> list[str]:
 
 def no_memory(numbers: Numbers) -> str:
     """Say that nothing was measured, and why."""
-    missing = numbers.text(f"shown.{STUDY}.missing")
-    return f"{NO_MEMORY} {missing}." if missing else NO_MEMORY
+    return companions.nothing(numbers, STUDY, NO_MEMORY)
 
 
 def footer(numbers: Numbers) -> str:
-    """Say what a figure rests on: machines that only said what they lack don't count."""
-    shown = numbers.text(f"shown.{STUDY}.measured")
-    return f"Measured on: {shown}." if shown else "Nothing was measured."
+    """Say what a figure rests on."""
+    return companions.footer(numbers, STUDY)

@@ -100,6 +100,19 @@ def write_run(
     return folder
 
 
+def without_values(folder: Path, studies: Collection[str]) -> None:
+    """Let every row of some written studies say that nothing works."""
+    for study in studies:
+        path = folder / f"{study}.csv"
+        header, *rows = path.read_text().splitlines()
+        kept = {}
+        for row in rows:
+            parts = row.split(",")
+            parts[8:] = ["0", "", "unavailable: nothing works here"]
+            kept[tuple(parts[:8])] = ",".join(parts)
+        path.write_text("\n".join([header, *kept.values()]) + "\n")
+
+
 def stage_timing(kind: str, dataset: str, counts: tuple[int, ...]) -> Iterator[Row]:
     """Yield the rows of the stage timing study."""
     rng = np.random.default_rng(1)

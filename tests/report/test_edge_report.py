@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from conftest import build_report
 from synthetic_edge import FRAME_LAWS, FRAMES, PREPARING, RULES, SIDE, TILE_LAWS, detections
-from synthetic_runs import write_run
+from synthetic_runs import without_values, write_run
 
 from octopus.data.distributions import satellite_tiles
 from octopus.data.sentinel2 import ATTRIBUTION
@@ -293,15 +293,7 @@ def test_tables_without_a_run_say_so(old: Path) -> None:
 
 def test_all_runs_unavailable_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=STUDIES)
-    for study in STUDIES:
-        path = folder / f"{study}.csv"
-        header, *rows = path.read_text().splitlines()
-        kept = {}
-        for row in rows:
-            parts = row.split(",")
-            parts[8:] = ["0", "", "unavailable: nothing works here"]
-            kept[tuple(parts[:8])] = ",".join(parts)
-        path.write_text("\n".join([header, *kept.values()]) + "\n")
+    without_values(folder, STUDIES)
     report = build_report(tmp_path / "report", None, tmp_path / "reference")
     stamps, finish = [], style.finish
     monkeypatch.setattr(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import build_report
 from synthetic_mapping import ITEMS, MEAN_ELEMENTS, OPERATIONS
-from synthetic_runs import write_run
+from synthetic_runs import without_values, write_run
 
 from octopus.report import mapping, sequences, total_cost
 from octopus.report.claims import read_claims
@@ -291,15 +291,7 @@ def test_no_identifier_is_shown(full: Path) -> None:
 
 def test_all_runs_unavailable_is_said(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=STUDIES)
-    for study in STUDIES:
-        path = folder / f"{study}.csv"
-        header, *rows = path.read_text().splitlines()
-        kept = {}
-        for row in rows:
-            parts = row.split(",")
-            parts[8:] = ["0", "", "unavailable: nothing works here"]
-            kept[tuple(parts[:8])] = ",".join(parts)
-        path.write_text("\n".join([header, *kept.values()]) + "\n")
+    without_values(folder, STUDIES)
     report = build_report(tmp_path / "report", None, tmp_path / "reference")
     for name in FIGURES:
         draw(name, report / "numbers.csv", tmp_path / name)

@@ -51,6 +51,12 @@ class Patch(NamedTuple):
     side: int
     batch: int
 
+    @classmethod
+    def of(cls, method: str) -> Patch | None:
+        """Return what a method's name in rows says; None where it names no patches."""
+        match = _PATCH.fullmatch(method)
+        return cls(int(match[1]), int(match[2])) if match else None
+
     @property
     def method(self) -> str:
         """Its name in rows."""
@@ -150,7 +156,7 @@ def _line(key: str, where: Where, widths: list[int], peaks: list[float]) -> Iter
 
 def _patches(run: Run, model: str, table: pd.DataFrame, where: Where) -> Iterator[Number]:
     """Yield ``<scope>.image_shape.patches.<model>.<name>``: gains of batches, side by side, and the best of all."""
-    found = [Patch(int(match[1]), int(match[2])) for name in table if (match := _PATCH.fullmatch(str(name)))]
+    found = [patch for name in table if (patch := Patch.of(str(name)))]
     ranked = sorted(found, key=lambda patch: table[patch.method].median())
     prefix = f"{run.scope}.{run.study}.patches.{model}"
     yield from _floor(prefix, where, table)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 
 from octopus.measure.statistics import EQUAL_WITHIN
-from octopus.peers.denoisers import MULTIPLE, PUBLISHED
+from octopus.peers.denoisers import MULTIPLE, PUBLISHED, WAYS
 from octopus.report.derive.samples import groups, origin
 from octopus.report.numbers import Number, make_number
 from octopus.report.runs import Run
@@ -22,7 +22,6 @@ FIRST = "first_allocated_peak"
 MEMORY = (PEAK, "reserved_peak", "device_delta", FIRST)
 CUDNN = ("cudnn-benchmark", "cudnn-no-benchmark")
 WITHOUT = "no-cudnn"
-WAYS = ("padded-whole", "forced-split", *CUDNN, WITHOUT)
 QUADRANTS, HEURISTICS, UNDECIDED = "four quadrants", "cuDNN heuristics", "undecided"
 INTERVENTIONS = "-interventions"
 _LEAST = math.log1p(EQUAL_WITHIN)  # what a split changes at least, so that nothing is divided by nothing
@@ -45,7 +44,7 @@ def causes(run: Run) -> Iterator[Number]:
             continue
         where = (origin(run, group.dataset), group.selector())
         for way in WAYS:
-            if way in known:
+            if way in known and way != PUBLISHED:
                 key = f"{run.scope}.{run.study}.interventions.{model}.w{group.n}.{way}.{group.quantity}"
                 note = f"{way} / {PUBLISHED}"
                 yield make_number(key, *where, "ratio", float(known[way] / base), note=note)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from octopus.report.captions import scope_name
 from octopus.report.claims import Judgement
 from octopus.report.labels import human, machine_name
@@ -81,39 +83,41 @@ def claims(numbers: Numbers, judgements: list[Judgement]) -> Table:
 
 def claims_mapping(numbers: Numbers, judgements: list[Judgement]) -> Table:
     """The claims on who owns which element, likewise: a page has no room for both."""
+    what = "block metadata, a search by every thread and the lookup table"
+    note = "Without more said, a gain is that of block metadata over the table as published. "
     shown = numbers.text("shown.mapping") or numbers.text("shown.total_cost")
-    caption = (
-        "Published claims on block metadata, a search by every thread and the lookup table, and the verdict of a fixed "
-        f"rule. Without more said, a gain is that of block metadata over the table as published. {_RULE_NOTE} "
-        f"{shown}."
-    )
-    chosen = [judgement for judgement in judgements if judgement.study in MAPPING_STUDIES]
-    absent = f"Published claims on block metadata and the lookup table. {NO_RUN}"
-    return _claims(numbers, "claims_mapping", caption if chosen else absent, chosen)
+    return _claims_on("mapping", MAPPING_STUDIES, what, f"{shown}.", NO_RUN, numbers, judgements, note)
 
 
 def claims_edge(numbers: Numbers, judgements: list[Judgement]) -> Table:
     """The claims on the edge scenarios."""
+    what = "the satellite's tiles, the drone's video and the detector"
     shown = numbers.text("shown.drone") or numbers.text("shown.satellite")
-    caption = (
-        "Published claims on the satellite's tiles, the drone's video and the detector, and the verdict of a fixed "
-        f"rule. {_RULE_NOTE} {shown}."
-    )
-    chosen = [judgement for judgement in judgements if judgement.study in EDGE_STUDIES]
-    absent = f"Published claims on the edge scenarios. {NO_EDGE_RUN}"
-    return _claims(numbers, "claims_edge", caption if chosen else absent, chosen)
+    return _claims_on("edge", EDGE_STUDIES, what, f"{shown}.", NO_EDGE_RUN, numbers, judgements)
 
 
 def claims_companions(numbers: Numbers, judgements: list[Judgement]) -> Table:
     """The claims on two models on one GPU and on the shape of images."""
+    what = "two models on one GPU and on image shape and memory"
     shown = numbers.text("shown.concurrency.measured") or numbers.text("shown.image_shape.measured")
-    caption = (
-        "Published claims on two models on one GPU and on image shape and memory, and the verdict of a fixed rule. "
-        f"{_RULE_NOTE}{f' Measured on {shown}.' if shown else ''}"
-    )
-    chosen = [judgement for judgement in judgements if judgement.study in COMPANION_STUDIES]
-    absent = f"Published claims on two models on one GPU and on image shape. {NO_COMPANION_RUN}"
-    return _claims(numbers, "claims_companions", caption if chosen else absent, chosen)
+    measured = f"Measured on {shown}." if shown else ""
+    return _claims_on("companions", COMPANION_STUDIES, what, measured, NO_COMPANION_RUN, numbers, judgements)
+
+
+def _claims_on(
+    name: str,
+    studies: Collection[str],
+    what: str,
+    shown: str,
+    absent: str,
+    numbers: Numbers,
+    judgements: list[Judgement],
+    note: str = "",
+) -> Table:
+    """The claims that some studies judge; `absent` is said where there is none."""
+    chosen = [judgement for judgement in judgements if judgement.study in studies]
+    rest = f", and the verdict of a fixed rule. {note}{_RULE_NOTE} {shown}" if chosen else f". {absent}"
+    return _claims(numbers, f"claims_{name}", f"Published claims on {what}{rest}".rstrip(), chosen)
 
 
 def _claims(numbers: Numbers, name: str, caption: str, judgements: list[Judgement]) -> Table:

@@ -25,7 +25,7 @@ STUBS := $(VENV)/stubs
 RUN_STAMP := $(VENV)/.installed-run-$(GPU)
 TEST_STAMP := $(VENV)/.installed-test-$(GPU)
 COMPILE := uv pip compile --universal --python-version 3.11 --no-emit-index-url --quiet \
-	--custom-compile-command "make lock" pyproject.toml --extra dev
+	--custom-compile-command "make lock" pyproject.toml workflow/pyproject.toml --extra dev
 
 export OCTOPUS_MIRROR := $(MIRROR)
 export PATH := $(abspath $(BIN)):$(PATH)
@@ -65,11 +65,11 @@ $(BIN)/python:
 		"your distribution, conda) or name it: make PYTHON=/path/to/python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(RUN_STAMP): $(BIN)/python pyproject.toml $(LOCK)
-	$(BIN)/python -m pip install -c $(LOCK) -e ".$(if $(GPU_EXTRA),[$(GPU_EXTRA)])"
+$(RUN_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK)
+	$(BIN)/python -m pip install -c $(LOCK) -e ".$(if $(GPU_EXTRA),[$(GPU_EXTRA)])" -e ./workflow
 	@touch $@
 
-$(TEST_STAMP): $(BIN)/python pyproject.toml $(LOCK)
-	$(BIN)/python -m pip install -c $(LOCK) -e ".[test,$(TOOLKIT)]"
+$(TEST_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK)
+	$(BIN)/python -m pip install -c $(LOCK) -e ".[$(TOOLKIT)]" -e "./workflow[test]"
 	./workflow/scripts/tensorrt_stubs.sh $(BIN)/python $(STUBS)
 	@touch $@

@@ -12,32 +12,22 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from octopus.errors import (
-    DataError,
-    DeviceError,
-    InputError,
-    MeasureError,
-    MissingPackageError,
-    OctopusError,
-    OutOfMemoryError,
-)
+from octopus.errors import DeviceError, InputError, MissingPackageError, OctopusError, OutOfMemoryError
 
 if TYPE_CHECKING:
-    from octopus.crop import CropPlan, crop_resize
-    from octopus.framestream import FrameStream
-    from octopus.ragged import RaggedBatch
-    from octopus.tiles import TilePlan, best_within, keep_tiles, otsu_threshold, tile_means
-    from octopus.transforms import map_back
-    from octopus.tuner import tune
+    from octopus.crop.api import CropPlan, crop_resize
+    from octopus.crop.framestream import FrameStream
+    from octopus.crop.transforms import map_back
+    from octopus.ragged.batch import RaggedBatch
+    from octopus.ragged.tuner import tune
+    from octopus.tiles.api import TilePlan, best_within, keep_tiles, otsu_threshold, tile_means
 
 __version__ = "0.1.0"
 __all__ = [
     "CropPlan",
-    "DataError",
     "DeviceError",
     "FrameStream",
     "InputError",
-    "MeasureError",
     "MissingPackageError",
     "OctopusError",
     "OutOfMemoryError",
@@ -54,24 +44,24 @@ __all__ = [
 ]
 
 _LAZY = {
-    "CropPlan": "octopus.crop",
-    "FrameStream": "octopus.framestream",
-    "RaggedBatch": "octopus.ragged",
-    "TilePlan": "octopus.tiles",
-    "best_within": "octopus.tiles",
-    "crop_resize": "octopus.crop",
-    "keep_tiles": "octopus.tiles",
-    "map_back": "octopus.transforms",
-    "otsu_threshold": "octopus.tiles",
-    "tile_means": "octopus.tiles",
-    "tune": "octopus.tuner",
+    "CropPlan": "octopus.crop.api",
+    "FrameStream": "octopus.crop.framestream",
+    "RaggedBatch": "octopus.ragged.batch",
+    "TilePlan": "octopus.tiles.api",
+    "best_within": "octopus.tiles.api",
+    "crop_resize": "octopus.crop.api",
+    "keep_tiles": "octopus.tiles.api",
+    "map_back": "octopus.crop.transforms",
+    "otsu_threshold": "octopus.tiles.api",
+    "tile_means": "octopus.tiles.api",
+    "tune": "octopus.ragged.tuner",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import the library's parts when they are first used, so that `import octopus` stays quick."""
     if name == "ops":
-        return import_module("octopus.ops")
+        return import_module("octopus.ragged.ops")
     if name not in _LAZY:
         raise AttributeError(f"module 'octopus' has no attribute {name!r}")
     return getattr(import_module(_LAZY[name]), name)

@@ -21,11 +21,3 @@ class MissingPackageError(OctopusError, ImportError):
 
 class OutOfMemoryError(OctopusError, MemoryError):
     """There is less free memory than the call needs; the message gives both amounts in bytes."""
-
-
-class DataError(OctopusError, RuntimeError):
-    """A data set is missing, damaged, or not what its checksum says."""
-
-
-class MeasureError(OctopusError, RuntimeError):
-    """A measurement can't be trusted or can't be made, so no number is given."""

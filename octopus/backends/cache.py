@@ -9,8 +9,6 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-import platformdirs
-
 log = logging.getLogger(__name__)
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -18,18 +16,21 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 def cache_dir() -> Path:
     """Folder of compiled kernels: `OCTOPUS_CACHE_DIR`, else `octopus` in the user's cache folder."""
-    return Path(os.environ.get("OCTOPUS_CACHE_DIR") or platformdirs.user_cache_path("octopus"))
+    own = os.environ.get("OCTOPUS_CACHE_DIR")
+    users = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
+    return Path(own) if own else Path(users).expanduser() / "octopus"
 
 
 @cache
-def kernel_digest(folder: str) -> str:
+def kernel_digest(folder: str, *more: Path) -> str:
     """Digest of all that compiled kernels depend on: the kernels' sources and the compiler's version.
 
     Numba's own cache looks at the file of the outermost function alone, so that a change in `geometry.py`
-    would go unnoticed; here every source file below `kernels/` of this kind counts.
+    would go unnoticed; here every source file below `kernels/` of this kind counts, and each in the folders `more`.
     """
     digest = hashlib.sha256()
-    for path in sorted([*(PACKAGE / "kernels").glob("*.py"), *(PACKAGE / "kernels" / folder).glob("*.py")]):
+    folders = (PACKAGE / "kernels", PACKAGE / "kernels" / folder, *more)
+    for path in sorted(path for folder in folders for path in folder.glob("*.py")):
         digest.update(path.name.encode() + path.read_bytes())
     for package in ("numba", "llvmlite", "numba-cuda", "nvidia-nvvm"):
         digest.update(f"{package}={_version(package)}".encode())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import psutil
+import os
+import sys
 
 from octopus.errors import InputError
 
@@ -35,5 +36,14 @@ def set_threads(count: int) -> int:
 
 
 def free_bytes() -> int:
-    """Host memory that can be had without swapping, in bytes."""
-    return int(psutil.virtual_memory().available)
+    """Host memory that can be had without swapping, in bytes; where the system doesn't say, all that it has."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):  # not Linux
+        known = getattr(os, "sysconf_names", {})
+        return (
+            os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+            if "SC_PHYS_PAGES" in known
+            else sys.maxsize
+        )

@@ -14,7 +14,7 @@ def apply(operation: str, item: NDArray, first: float = 0.0, second: float = 0.0
     Parameters
     ----------
     operation : str
-        Of `octopus.ops.OPERATIONS`.
+        Of `octopus.ragged.ops.OPERATIONS`.
     item : ndarray
         Any shape for pointwise operations, (height, width) for the others; float32 or uint8.
     first, second : float

@@ -12,7 +12,7 @@ jagged, strided = "torch.jagged", "torch.strided"
 
 
 class Dtype:
-    """Of a tensor; its text is what `octopus.interop` reads."""
+    """Of a tensor; its text is what `octopus.arrays.views` reads."""
 
     def __init__(self, name: str) -> None:
         self.name = name

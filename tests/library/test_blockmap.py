@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octopus import InputError, blockmap
+from octopus import InputError
+from octopus.ragged import blockmap
 
 LENGTHS = st.lists(st.integers(0, 50), max_size=30)
 

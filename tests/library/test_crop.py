@@ -7,9 +7,9 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from octopus_study.data.synthetic import drone_frame, drone_pool
 
 from octopus import CropPlan, crop_resize
-from octopus.data.synthetic import drone_frame, drone_pool
 from octopus.kernels import reference
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from octopus_study.measure.cuda import probe_kernel, synchronize
 
 from octopus import CropPlan, InputError, crop_resize
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import current
 from octopus.kernels import reference
-from octopus.measure.cuda import probe_kernel, synchronize
 
 pytestmark = pytest.mark.gpu
 
@@ -54,7 +54,7 @@ def test_every_combination_equals_the_cpu(channels, frame_dtype, layout, dtype):
 
 
 def test_the_whole_pool_equals_the_reference():
-    from octopus.data.synthetic import drone_frame, drone_pool
+    from octopus_study.data.synthetic import drone_frame, drone_pool
 
     pool = drone_pool()[:256]
     frame = drone_frame(pool)

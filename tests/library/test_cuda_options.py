@@ -6,15 +6,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from octopus_study.measure.cuda import probe_kernel, synchronize
 from option_peers import random_frame
 
 from octopus import CropPlan, InputError, crop_resize, map_back
+from octopus.arrays.views import view
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import current
-from octopus.cropspec import make_spec
-from octopus.interop import view
+from octopus.crop.spec import make_spec
 from octopus.kernels import reference
-from octopus.measure.cuda import probe_kernel, synchronize
 
 pytestmark = pytest.mark.gpu
 
@@ -188,7 +188,7 @@ def test_an_index_from_the_host_is_not_overwritten_by_the_next(frames):
 @pytest.mark.parametrize("options", SETS, ids=name_of)
 def test_a_part_of_a_batch_is_a_launch_with_later_addresses(frames, options):
     """The engine takes any slice of a batch, so that boxes from the host can travel in pieces."""
-    from octopus.cudaengine import CudaEngine
+    from octopus.crop.cuda import CudaEngine
 
     on_gpu, boxes, index = memory.upload(frames), memory.upload(BOXES), memory.upload(INDEX)
     pixels = view(on_gpu, "frame")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from octopus_study.measure.cuda import probe_kernel, synchronize
 
 from octopus import CropPlan, InputError, crop_resize
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import current
-from octopus.measure.cuda import probe_kernel, synchronize
 
 pytestmark = pytest.mark.gpu
 

@@ -12,14 +12,14 @@ import pytest
     "name",
     [
         "octopus",
-        "octopus.crop",
-        "octopus.cropplan",
-        "octopus.framestream",
-        "octopus.ragged",
-        "octopus.tileplan",
-        "octopus.tilerules",
-        "octopus.tiles",
-        "octopus.transforms",
+        "octopus.crop.api",
+        "octopus.crop.plan",
+        "octopus.crop.framestream",
+        "octopus.ragged.batch",
+        "octopus.tiles.plan",
+        "octopus.tiles.rules",
+        "octopus.tiles.api",
+        "octopus.crop.transforms",
     ],
 )
 def test_examples(name):

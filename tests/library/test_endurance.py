@@ -8,10 +8,10 @@ import gc
 import numpy as np
 import psutil
 import pytest
+from octopus_study.measure.cuda import free_memory, synchronize
 
 from octopus import CropPlan, crop_resize
 from octopus.backends.cuda import memory
-from octopus.measure.cuda import free_memory, synchronize
 
 pytestmark = pytest.mark.gpu
 

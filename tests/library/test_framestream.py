@@ -9,7 +9,7 @@ import pytest
 
 import octopus
 from octopus import FrameStream, InputError, crop_resize
-from octopus.framestream import _Slot
+from octopus.crop.framestream import _Slot
 
 SIZE = (16, 24)
 RNG = np.random.default_rng(3)

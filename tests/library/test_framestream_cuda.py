@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from octopus_study.measure.cuda import probe_kernel, synchronize
 
 from octopus import CropPlan, FrameStream, InputError, crop_resize
 from octopus.backends.cuda import memory, stream_of
 from octopus.backends.cuda.device import current
 from octopus.backends.cuda.graph import Graph
-from octopus.measure.cuda import probe_kernel, synchronize
 
 pytestmark = pytest.mark.gpu
 

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from numba import types
 
-from octopus import cudaengine, cudalaunch
+from octopus.arrays.views import view
 from octopus.backends.cuda import compile, device, memory
 from octopus.backends.cuda.launch import ArgumentBlock
-from octopus.cropspec import make_spec
-from octopus.interop import view
+from octopus.crop import cuda as cudaengine
+from octopus.crop import launch as cudalaunch
+from octopus.crop.spec import make_spec
 
 FRAME = np.zeros((40, 60, 3), np.uint8)
 FRAMES = np.zeros((3, 50, 72, 3), np.uint8)[:, 5:45, 4:64]

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octopus import InputError, RaggedBatch, ops
-from octopus.blockmap import STRATEGIES
+from octopus import InputError, RaggedBatch
 from octopus.kernels import ragged_reference
-from octopus.raggedplan import PARAMETERS, RaggedPlan
+from octopus.ragged import ops
+from octopus.ragged.blockmap import STRATEGIES
+from octopus.ragged.plan import PARAMETERS, RaggedPlan
 
 SHAPES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=12)
 PARAMETERS_OF = {"normalize": lambda random, n: (random.random(n), random.random(n) + 0.5)}

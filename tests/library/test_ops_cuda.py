@@ -6,12 +6,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from octopus_study.peers.ragged_job import RaggedJob, same_bits
 
-from octopus import InputError, RaggedBatch, ops, tuner
+from octopus import InputError, RaggedBatch
 from octopus.backends.cuda import memory
-from octopus.blockmap import STRATEGIES
-from octopus.peers.ragged_job import RaggedJob, same_bits
-from octopus.raggedplan import RaggedPlan
+from octopus.ragged import ops, tuner
+from octopus.ragged.blockmap import STRATEGIES
+from octopus.ragged.plan import RaggedPlan
 
 pytestmark = pytest.mark.gpu
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octopus import InputError, RaggedBatch, ops
+from octopus import InputError, RaggedBatch
 from octopus.backends.cuda import memory
+from octopus.ragged import ops
 
 pytestmark = pytest.mark.gpu
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from octopus import InputError, MissingPackageError, RaggedBatch, ops
+from octopus import InputError, MissingPackageError, RaggedBatch
+from octopus.ragged import ops
 
 NUMBERS = {
     "float32": st.floats(width=32, allow_nan=False),

@@ -12,7 +12,8 @@ import pytest
 from fake_torch import Nested, Tensor
 from hypothesis import HealthCheck, given, settings
 
-from octopus import InputError, RaggedBatch, raggedinterop
+from octopus import InputError, RaggedBatch
+from octopus.ragged import convert as raggedinterop
 
 ON_GPU = "cuda:0"
 

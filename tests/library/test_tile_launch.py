@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from numba import types
 
-from octopus import TilePlan, backends, keep_tiles, placement, tilecuda
+from octopus import TilePlan, backends, keep_tiles
+from octopus.arrays import placement
+from octopus.arrays.views import ArrayView
 from octopus.backends.cuda import compile, device, memory
 from octopus.errors import OutOfMemoryError
-from octopus.interop import ArrayView
 from octopus.kernels.cuda.tile_grid import Grid
+from octopus.tiles import cuda as tilecuda
 
 LETTERS = {"int32": "i", "uint32": "i", "int64": "q", "float64": "d"}
 H200 = SimpleNamespace(multiprocessor_count=132)

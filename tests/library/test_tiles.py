@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from octopus_study.data.distributions import satellite_tiles
 
 import octopus
 from octopus import InputError, best_within, keep_tiles, otsu_threshold, tile_means
-from octopus.data.distributions import satellite_tiles
 from octopus.kernels.cpu import tile_sums
 
 

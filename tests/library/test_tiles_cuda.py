@@ -9,13 +9,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from octopus_study.data.distributions import satellite_tiles
+from octopus_study.measure.cuda import probe_kernel, synchronize
 
 from octopus import InputError, TilePlan, best_within, keep_tiles, otsu_threshold, tile_means
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import current
 from octopus.backends.cuda.memory import DeviceArray
-from octopus.data.distributions import satellite_tiles
-from octopus.measure.cuda import probe_kernel, synchronize
 
 pytestmark = pytest.mark.gpu
 

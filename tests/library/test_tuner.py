@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octopus import InputError, RaggedBatch, ops, tuned, tuner
-from octopus.blockmap import DEFAULT_THRESHOLD, STRATEGIES
-from octopus.raggedplan import RaggedPlan
-from octopus.tuner import Evidence
+from octopus import InputError, RaggedBatch
+from octopus.ragged import ops, tuned, tuner
+from octopus.ragged.blockmap import DEFAULT_THRESHOLD, STRATEGIES
+from octopus.ragged.plan import RaggedPlan
+from octopus.ragged.tuner import Evidence
 
 
 @pytest.fixture(autouse=True)

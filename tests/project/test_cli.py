@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from octopus_study import cli, doctor
+from octopus_study.cli import app, shared
+from octopus_study.studies.concurrency import trace as two_models_trace
 from typer.testing import CliRunner, Result
 
-from octopus import __version__, cli, doctor
-from octopus.cli import app, shared
-from octopus.peers import two_models_trace
+from octopus import __version__
 
 
 def octopus(*arguments: str) -> Result:

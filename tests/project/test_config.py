@@ -7,8 +7,15 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from octopus_study.config import (
+    MIRROR_VARIABLE,
+    Config,
+    check_config,
+    config_schema,
+    load_config,
+    parse_overrides,
+)
 
-from octopus.config import MIRROR_VARIABLE, Config, check_config, config_schema, load_config, parse_overrides
 from octopus.errors import InputError
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import typer
 import yaml
+from octopus_study.cli import app
 
 from octopus import __version__
-from octopus.cli import app
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md")
 # Written in two parts, so that this file doesn't hold them.

@@ -32,5 +32,5 @@ def test_importing_octopus_loads_nothing_heavy(root: Path) -> None:
 
 
 def test_help_of_the_command_line_loads_nothing_heavy(root: Path) -> None:
-    code = "import sys, octopus.cli; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    code = "import sys, octopus_study.cli; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     assert set(python(code, root).split()).isdisjoint(HEAVY)

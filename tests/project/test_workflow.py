@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-
-from octopus.measure import validate_provenance, validate_rows
-from octopus.studies import STUDIES
+from octopus_study.measure import validate_provenance, validate_rows
+from octopus_study.studies import STUDIES
 
 COPIED = (
     "Snakefile",
@@ -98,7 +97,7 @@ def test_rows_and_provenance_fit_their_schemas_and_say_synthetic(finished: Workf
 
 
 def test_figures_tables_and_claims_are_there(finished: Workflow) -> None:
-    from octopus.report import figures, tables
+    from octopus_study.report import figures, tables
 
     wanted = [f"figures/{name}.{kind}" for name in figures.NAMES for kind in ("pdf", "png")]
     wanted += [f"paper/build/tables/{name}.{kind}" for name in tables.NAMES for kind in ("typ", "tex", "md")]
@@ -124,21 +123,21 @@ def test_comments_and_docstrings_rerun_nothing(finished: Workflow) -> None:
 
 
 def test_code_of_a_study_reruns_that_study(finished: Workflow) -> None:
-    with finished.appended("octopus/studies/distribution.py", "\nCHANGED = True\n"):
+    with finished.appended("workflow/octopus_study/studies/distribution/study.py", "\nCHANGED = True\n"):
         planned = finished.planned()
     assert {"distribution", "numbers", "paper"} <= planned
     assert planned.isdisjoint({"stage_timing", "fetch_visdrone"})
 
 
 def test_a_part_of_a_study_reruns_that_study(finished: Workflow) -> None:
-    with finished.appended("octopus/studies/arena_layers.py", "\nCHANGED = True\n"):
+    with finished.appended("workflow/octopus_study/studies/arena/layers.py", "\nCHANGED = True\n"):
         planned = finished.planned()
     assert "arena" in planned
     assert planned.isdisjoint(set(STUDIES) - {"arena"})
 
 
 def test_code_that_reads_sensors_reruns_no_other_study(finished: Workflow) -> None:
-    for file in ("octopus/power/windows.py", "octopus/studies/power_rounds.py"):
+    for file in ("workflow/octopus_study/power/windows.py", "workflow/octopus_study/studies/power/rounds.py"):
         with finished.appended(file, "\nCHANGED = True\n"):
             planned = finished.planned()
         assert "power" in planned
@@ -151,7 +150,7 @@ def test_code_of_the_library_reruns_all_studies(finished: Workflow) -> None:
 
 
 def test_code_of_the_report_reruns_no_study(finished: Workflow) -> None:
-    with finished.appended("octopus/report/text.py", "\nCHANGED = True\n"):
+    with finished.appended("workflow/octopus_study/report/text.py", "\nCHANGED = True\n"):
         planned = finished.planned()
     assert {"numbers", "figure", "paper"} <= planned
     assert planned.isdisjoint(STUDIES)

@@ -5,27 +5,18 @@ import os
 import sys
 from pathlib import Path
 
-from octopus.config import check_config
-from octopus.measure.digest import source_digest
-from octopus.measure.machine import machine_id
-from octopus.report import figures, tables
-from octopus.studies import STUDIES
+from octopus_study.config import check_config
+from octopus_study.measure.digest import source_digest
+from octopus_study.measure.machine import machine_id
+from octopus_study.report import figures, tables
+from octopus_study.studies import STUDIES
 
-# Everything in the package that a measurement may run, so that a new module is never forgotten.
-ABOVE_STUDIES = {
-    "cli",
-    "doctor.py",
-    "config.py",
-    "config_sections.py",
-    "report",
-    "studies",
-    "power",
-    "__init__.py",
-    "__pycache__",
-}
-FLOORS = {
+# What a rule's code is, so that a change of it makes the rule's results stale, and no other change does.
+LIBRARY = "octopus"
+ARTIFACT = "workflow/octopus_study"
+CODE = {
     "data": ["errors.py", "data"],
-    "study": sorted({path.name for path in Path("octopus").iterdir()} - ABOVE_STUDIES),
+    "study": ["errors.py", "data", "kernels", "measure", "peers"],
     "report": ["errors.py", "measure", "power", "report"],
 }
 
@@ -51,9 +42,10 @@ wildcard_constraints:
     figure="|".join(figures.NAMES),
 
 
-def code(floor, *more):
+def code(part, *more, library=False):
     """Digest of the code that a rule runs; comments and dates don't change it."""
-    return source_digest([f"octopus/{path}" for path in (*FLOORS[floor], *more)])
+    own = [f"{ARTIFACT}/{path}" for path in (*CODE[part], *more)]
+    return source_digest([*own, LIBRARY] if library else own)
 
 
 def study(name):
@@ -61,10 +53,9 @@ def study(name):
     keys = ["device", "seed", "threads", "measure", "crop", name]
     values = CONFIG.model_dump(mode="json", include=set(keys))
     settings = [f"--set={key}={json.dumps(values[key])}" for key in keys]
-    others = tuple(f"{other}{end}" for other in STUDIES if other != name for end in (".py", "_"))
-    files = [file.name for file in Path("octopus/studies").glob("*.py") if not file.name.startswith(others)]
+    shared = [f"studies/{file.name}" for file in Path(ARTIFACT, "studies").glob("*.py")]
     own = ["power"] if name == "power" else []  # no other study reads a sensor
-    return {"settings": settings, "code": code("study", *own, *(f"studies/{file}" for file in files))}
+    return {"settings": settings, "code": code("study", *own, *shared, f"studies/{name}", library=True)}
 
 
 def source(*more):

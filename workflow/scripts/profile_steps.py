@@ -16,14 +16,14 @@ import logging
 import sys
 from pathlib import Path
 
-from octopus.config import Crop
-from octopus.data.workload import Workload, load_workload, sample_boxes
-from octopus.measure.cuda import synchronize
-from octopus.peers.fused import OctopusOnGpu
-from octopus.peers.job import CropJob, make_job
-from octopus.peers.steps import STEPS, Step
-from octopus.studies.arena_ladder import LARGE_SIDE
-from octopus.studies.arena_workloads import uniform_boxes
+from octopus_study.config import Crop
+from octopus_study.data.workload import Workload, load_workload, sample_boxes
+from octopus_study.measure.cuda import synchronize
+from octopus_study.peers.fused import OctopusOnGpu
+from octopus_study.peers.job import CropJob, make_job
+from octopus_study.studies.arena.ladder import LARGE_SIDE
+from octopus_study.studies.arena.steps import STEPS, Step
+from octopus_study.studies.arena.workloads import uniform_boxes
 
 COUNT = 1000
 log = logging.getLogger("profile_steps")

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from octopus.backends import cache
 from octopus.backends.cuda.device import compute_capability, current
 
 
-def load(name: str, build: Callable[[], tuple[Callable, tuple]]) -> Any:
+def load(name: str, build: Callable[[], tuple[Callable, tuple]], *sources: Path) -> Any:
     """The `cuda.core` kernel of that name for the current device, compiled unless the disk has it.
 
     Parameters
@@ -24,12 +25,14 @@ def load(name: str, build: Callable[[], tuple[Callable, tuple]]) -> Any:
         Says all that distinguishes this kernel from others of the same sources (dtypes, channels, layout).
     build : callable
         Returns the Python function and its Numba argument types; called, and Numba imported, only when needed.
+    *sources : Path
+        Folders of kernels outside this package, for a function that is one of theirs.
     """
     from cuda.core import ObjectCode
 
     current()
     capability = compute_capability()
-    file = f"cuda-{cache.kernel_digest('cuda')}/{name}-sm_{capability[0]}{capability[1]}.ptx"
+    file = f"cuda-{cache.kernel_digest('cuda', *sources)}/{name}-sm_{capability[0]}{capability[1]}.ptx"
     ptx = cache.load(file)
     if ptx is None:
         ptx = to_ptx(*build(), capability)

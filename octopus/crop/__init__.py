@@ -1,0 +1,1 @@
+"""Boxes of frames, cut out, resized and normalised into one batch."""

@@ -1,0 +1,141 @@
+"""The way to run a checked crop-and-resize call on a CUDA device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from octopus.arrays.views import ArrayView, dtype_name
+from octopus.crop.launch import PlainLauncher, StreamLauncher
+from octopus.crop.spec import CropSpec
+from octopus.errors import InputError
+from octopus.kernels.cuda.tiles import MAX_ITEMS
+
+UPLOAD_BYTES = 1 << 16  # the driver copies this much out of pageable memory without waiting for the stream
+BOX_BYTES, INDEX_BYTES, TRANSFORM_BYTES = 16, 4, 16
+
+
+def upload_capacity(max_boxes: int, indexed: bool) -> int:
+    """Boxes from the host, with their frame index, that travel at a time."""
+    return min(max_boxes, UPLOAD_BYTES // (BOX_BYTES + INDEX_BYTES * indexed))
+
+
+class CudaEngine:
+    """Runs a spec with the streaming CUDA kernel: one launch, no device allocation after construction.
+
+    Boxes from the host go through a buffer of at most 64 KiB; larger batches take several turns, each with a launch
+    of its own. So do batches of more than 65535 boxes.
+
+    Parameters
+    ----------
+    spec : CropSpec
+    max_boxes : int
+        Capacity that the buffer for boxes from the host needs at most.
+    model : ArrayView
+        A frame like those to come; the kernel for it is loaded now.
+    box_dtype, index_dtype : str
+        Dtypes of the boxes and of the frame index to come.
+    stream : cuda.core.Stream
+        On which memory is allocated.
+    """
+
+    def __init__(
+        self, spec: CropSpec, max_boxes: int, model: ArrayView, box_dtype: str, index_dtype: str, stream: Any
+    ) -> None:
+        from octopus.backends.cuda import memory
+        from octopus.backends.cuda.device import current, is_capturing
+
+        self.spec = spec
+        self._is_capturing = is_capturing
+        self._copy = memory.copy
+        self.capacity = upload_capacity(max_boxes, spec.indexed)
+        self.device_boxes = memory.DeviceArray((self.capacity, 4), np.float32, stream=stream)
+        self.device_index = memory.DeviceArray(
+            (self.capacity if spec.indexed else 0,), np.int32, stream=stream
+        )
+        self.owned = (self.device_boxes, self.device_index)
+        self._item_bytes = spec.nbytes(1)
+        properties = current().properties
+        self._launcher: PlainLauncher | StreamLauncher = (
+            PlainLauncher(spec)
+            if spec.antialias
+            else StreamLauncher(spec, properties.multiprocessor_count, properties.l2_cache_size)
+        )
+        self._launcher.preload(model, box_dtype, index_dtype)
+
+    def upload_boxes(self, boxes: np.ndarray, stream: Any) -> int:
+        """Queue the copy of at most `capacity` checked float32 boxes to the device; returns their address there.
+
+        The driver has read the boxes when this returns: of page-locked ones, which it would read later, a copy.
+        """
+        pageable = np.array(boxes)
+        self._copy(self.device_boxes.pointer, pageable.__array_interface__["data"][0], boxes.nbytes, stream)
+        return self.device_boxes.pointer
+
+    def upload_index(self, index: np.ndarray, stream: Any) -> int:
+        """Queue the copy of a checked int32 frame index to the device; returns its address there."""
+        pageable = np.array(index)
+        self._copy(self.device_index.pointer, pageable.ctypes.data, index.nbytes, stream)
+        return self.device_index.pointer
+
+    def run_uploading(
+        self,
+        frame: ArrayView,
+        boxes: np.ndarray | ArrayView,
+        frame_index: np.ndarray | None,
+        out: int,
+        transform: int,
+        stream: Any,
+    ) -> None:
+        """Queue checked float32 boxes, an int32 frame index, or both from the host, and the kernel for them.
+
+        The copy of a part waits, in the order of the stream, for the kernel that reads the part before it.
+
+        Raises
+        ------
+        InputError
+            While a graph is captured: it would copy from where the boxes were at the time.
+        """
+        if self._is_capturing(stream):
+            raise InputError("boxes and frame_index must be on the GPU while a graph is captured")
+        from_host = isinstance(boxes, np.ndarray)
+        box_dtype = "float32" if from_host else dtype_name(boxes.dtype)
+        box_bytes = 4 * np.dtype(box_dtype).itemsize
+        count = len(boxes) if from_host else boxes.shape[0]
+        for first in range(0, count, self.capacity):
+            last = min(first + self.capacity, count)
+            index = 0 if frame_index is None else self.upload_index(frame_index[first:last], stream)
+            part = boxes[first:last] if from_host else None
+            pointer = boxes.pointer + first * box_bytes if part is None else self.upload_boxes(part, stream)
+            self.launch(
+                frame, pointer, box_dtype, last - first, out + first * self._item_bytes, stream, frame_index=index,
+                transform=transform and transform + first * TRANSFORM_BYTES,
+            )  # fmt: skip
+
+    def launch(
+        self,
+        frame: ArrayView,
+        boxes: int,
+        box_dtype: str,
+        count: int,
+        out: int,
+        stream: Any,
+        *,
+        frame_index: int = 0,
+        index_dtype: str = "int32",
+        transform: int = 0,
+    ) -> None:
+        """Queue the kernel; `frame`, `boxes`, `out`, `frame_index` and `transform` are in device memory."""
+        submit_part = self._launcher.launch
+        if count <= MAX_ITEMS:
+            submit_part(frame, boxes, box_dtype, count, out, stream, frame_index, index_dtype, transform)
+            return
+        box_bytes = 4 * np.dtype(box_dtype).itemsize
+        index_bytes = np.dtype(index_dtype).itemsize
+        for first in range(0, count, MAX_ITEMS):
+            submit_part(
+                frame, boxes + first * box_bytes, box_dtype, min(MAX_ITEMS, count - first),
+                out + first * self._item_bytes, stream, frame_index + first * index_bytes, index_dtype,
+                transform + first * TRANSFORM_BYTES,
+            )  # fmt: skip

@@ -1,0 +1,172 @@
+"""Frames from the host, one after the other: the next one is uploaded while this one is cropped."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from octopus import backends
+from octopus.arrays import views as interop
+from octopus.crop.plan import CropPlan
+from octopus.errors import InputError
+
+
+class _Slot(NamedTuple):
+    """What one frame under way needs; on the CPU `frame` is `buffer` itself and there are no events."""
+
+    buffer: np.ndarray
+    frame: Any
+    plan: CropPlan
+    uploaded: Any = None
+    done: Any = None
+
+
+class FrameStream:
+    """Crops of frames that come from the host one after the other, such as a camera's.
+
+    A frame is written into page-locked memory (`buffer`) and handed over with its boxes (`submit`). On the GPU its
+    upload goes on a stream of its own, so that it runs beside the crops of the frame before; on the CPU the crops are
+    made at once. After the construction no memory is allocated.
+
+    Parameters
+    ----------
+    frame : ndarray, (H, W, C)
+        A frame like those to come: same shape and dtype; its pixels are not read.
+    max_boxes : int
+        Most boxes in a frame.
+    size : (int, int)
+        Height and width of each crop in pixels.
+    buffers : int
+        Frames that may be under way, at least 1; with 2 one is uploaded while the other is cropped.
+    overlap : bool
+        False uploads in the order of the crops instead, which shows what overlapping gains.
+    stream : optional
+        The CUDA stream on which crops are made, of any library: work that follows on it needs no waiting. Default:
+        the default stream.
+    device : {"auto", "cpu", "cuda"}
+        "auto" works on the GPU if there is one.
+    **options
+        `mean`, `std`, `dtype`, `layout` and the others of `CropPlan`.
+
+    Raises
+    ------
+    InputError, DeviceError, OutOfMemoryError
+        As `crop_resize`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> video = [np.zeros((1080, 1920, 3), np.uint8)] * 3
+    >>> stream = FrameStream(video[0], 100, (32, 32), device="cpu")
+    >>> for frame in video:
+    ...     stream.buffer()[...] = frame
+    ...     crops = stream.submit([[10, 20, 60, 90], [5, 5, 6, 6]])
+    >>> crops.shape
+    (2, 3, 32, 32)
+    """
+
+    def __init__(
+        self,
+        frame: np.ndarray,
+        max_boxes: int,
+        size: tuple[int, int] = (224, 224),
+        *,
+        buffers: int = 2,
+        overlap: bool = True,
+        stream: Any = None,
+        device: str = "auto",
+        **options: Any,
+    ) -> None:
+        model = interop.view(frame, "frame")
+        if model.device != "cpu" or len(model.shape) != 3:
+            raise InputError(
+                "a stream takes frames (H, W, C) from the host, found one of shape "
+                f"{model.shape} on {model.device}; CropPlan takes frames that are on the GPU"
+            )
+        if not isinstance(buffers, (int, np.integer)) or isinstance(buffers, bool) or buffers < 1:
+            raise InputError(f"buffers must be a positive integer, found {buffers!r}")
+        self.device = backends.resolve(device)
+        self._next = 0
+        if self.device == "cpu":
+            self._slots = [self._on_cpu(model, max_boxes, size, options) for _ in range(buffers)]
+            return
+        from octopus.backends.cuda import stream_of
+        from octopus.backends.cuda.device import current
+
+        self._crops = stream_of(stream)
+        self._uploads = current().create_stream() if overlap else self._crops
+        self._slots = [self._on_gpu(model, max_boxes, size, options) for _ in range(buffers)]
+        self.wait()
+
+    @staticmethod
+    def _on_cpu(model: interop.ArrayView, max_boxes: int, size: tuple[int, int], options: dict) -> _Slot:
+        buffer = np.zeros(model.shape, model.dtype)
+        return _Slot(buffer, buffer, CropPlan(buffer, max_boxes, size, device="cpu", **options))
+
+    def _on_gpu(
+        self, model: interop.ArrayView, max_boxes: int, size: tuple[int, int], options: dict
+    ) -> _Slot:
+        from octopus.backends.cuda import memory
+        from octopus.backends.cuda.device import current
+
+        buffer = memory.pinned(model.shape, model.dtype)
+        buffer.fill(0)
+        frame = memory.DeviceArray(model.shape, model.dtype, stream=self._crops)
+        plan = CropPlan(frame, max_boxes, size, device="cuda", stream=self._crops, **options)
+        events = (current().create_event(), current().create_event())
+        return _Slot(buffer, frame, plan, *events)
+
+    def buffer(self) -> np.ndarray:
+        """Where the next frame is to be written, (H, W, C); waits until its last upload is over.
+
+        Returns the same array until `submit`, then that of the next slot, in turn; what was written into it before is
+        still there.
+        """
+        slot = self._slots[self._next]
+        if slot.uploaded is not None:
+            slot.uploaded.sync()
+        return slot.buffer
+
+    def submit(self, boxes: Any) -> Any:
+        """Queue the upload of the frame in `buffer` and its crops.
+
+        Parameters
+        ----------
+        boxes : array, (N, 4)
+            As in `crop_resize`; N may be 0, which uploads the frame alone.
+
+        Returns
+        -------
+        DeviceArray, or on the CPU ndarray, (N, C, height, width) or as `options` say
+            As `CropPlan.run` returns it, to be used on the stream of the crops, or after `wait`. It is overwritten
+            by the frame that comes `buffers` later.
+
+        Raises
+        ------
+        InputError
+            For bad boxes; the frame then stays the next one.
+        """
+        slot = self._slots[self._next]
+        if self.device == "cpu":
+            crops = slot.plan.run(slot.frame, boxes)
+        else:
+            self._upload(slot)
+            crops = slot.plan.run(slot.frame, boxes, stream=self._crops)
+            self._crops.record(slot.done)
+        self._next = (self._next + 1) % len(self._slots)
+        return crops
+
+    def _upload(self, slot: _Slot) -> None:
+        """Queue a frame's upload behind the last crops that read its slot, and the crops to come behind it."""
+        if self._uploads is not self._crops:
+            self._uploads.wait(slot.done)
+        slot.frame.copy_from_host(slot.buffer, self._uploads)
+        self._uploads.record(slot.uploaded)
+        if self._uploads is not self._crops:
+            self._crops.wait(slot.uploaded)
+
+    def wait(self) -> None:
+        """Wait until everything that was submitted is done."""
+        if self.device == "cuda":
+            self._crops.sync()

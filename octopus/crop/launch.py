@@ -1,0 +1,239 @@
+"""Launches of the crop-and-resize kernels: which kernel, how its work is cut, and its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from octopus.arrays.views import ArrayView
+from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
+from octopus.crop.spec import CropSpec, Kernel
+from octopus.kernels.cuda.tiles import MAX_COLUMNS, ROWS, SHAPES, tiling
+
+LINE_BYTES = 128  # of the cache; one prefetch each
+MAX_ROW_VALUES = 1 << 21  # of a result's row; the strips of longer ones could exceed the grid's third side
+KNOWN_LAUNCHES = 256  # kinds of batches whose launch an engine remembers
+
+
+class Variant(NamedTuple):
+    """What distinguishes the compiled kernels of one spec."""
+
+    box_dtype: str
+    index_dtype: str
+    values: int
+    words: bool
+
+
+class _Ready(NamedTuple):
+    """All of a launch but the addresses, worked out once for batches that look alike."""
+
+    function: Any
+    geometry: tuple[int, ...]
+    pitch: int
+    width: int
+    height: int
+    rows: int
+    lines: int
+    frames: int
+    step: int
+
+
+class StreamLauncher:
+    """Launches `kernels.cuda.stream`.
+
+    Parameters
+    ----------
+    spec : CropSpec
+    processors : int
+        Streaming multiprocessors of the GPU.
+    l2_bytes : int
+        Size of its L2 cache; a frame of more than half of it is not prefetched.
+    """
+
+    def __init__(self, spec: CropSpec, processors: int, l2_bytes: int) -> None:
+        self.spec = spec
+        self._processors = processors
+        self._prefetch_limit = l2_bytes // 2
+        planar = spec.layout == "NCHW"
+        self._row_values = spec.width if planar else spec.width * spec.channels
+        self._words = planar and spec.frame_dtype == "uint8" and spec.channels in (3, 4)
+        self._shape = SHAPES[spec.dtype, planar]
+        self._out_size = np.dtype(spec.dtype).itemsize
+        self._item_bytes = spec.nbytes(1)
+        options = spec.kernel.takes_options
+        self._arguments = ArgumentBlock("QiiiQQiiffii" + "f" * 8 + ("iqQQffff" if options else ""))
+        self._write = self._arguments.writer(0, 12)
+        sides = np.array([spec.width, spec.height], np.float32)
+        self._sides = (spec.width, spec.height, *(1 / sides).tolist())
+        self._arguments.writer(12, 8)(*_four(spec.gain), *_four(spec.bias))
+        self._write_options: Callable | None = None
+        if options:
+            self._write_options = self._arguments.writer(20, 4)
+            self._arguments.writer(24, 4)(*_four(spec.pad))
+        self._ready: dict[tuple, _Ready] = {}
+        self._plain: PlainLauncher | None = None
+
+    def preload(self, model: ArrayView, box_dtype: str, index_dtype: str) -> None:
+        """Load the kernel for frames like `model`."""
+        self._kernel(self._variant(model, 0, box_dtype, index_dtype))
+
+    def launch(
+        self, frame: ArrayView, boxes: int, box_dtype: str, count: int, out: int, stream: Any, frame_index: int,
+        index_dtype: str, transform: int,
+    ) -> None:  # fmt: skip
+        """Queue the kernel for at most `MAX_ITEMS` boxes; see `CudaEngine.launch`."""
+        key = (frame.shape, frame.strides, frame.pointer & 3, out & 15, count, box_dtype, index_dtype)
+        ready = self._ready.get(key)
+        if ready is None:
+            # The streaming kernel always reads two pixels side by side, and a grid has a limit.
+            if frame.shape[-2] < 2 or self._row_values > MAX_ROW_VALUES:
+                self._plain_launcher().launch(
+                    frame, boxes, box_dtype, count, out, stream, frame_index, index_dtype, transform
+                )
+                return
+            if len(self._ready) >= KNOWN_LAUNCHES:
+                self._ready.clear()
+            ready = self._ready[key] = self._prepare(frame, box_dtype, count, out, index_dtype)
+        self._write(
+            frame.pointer,
+            ready.pitch,
+            ready.width,
+            ready.height,
+            boxes,
+            out,
+            *self._sides,
+            ready.rows,
+            ready.lines,
+        )
+        if self._write_options is not None:
+            self._write_options(ready.frames, ready.step, frame_index, transform)
+        submit(ready.function, ready.geometry, stream, self._arguments)
+
+    def _prepare(self, frame: ArrayView, box_dtype: str, count: int, out: int, index_dtype: str) -> _Ready:
+        variant = self._variant(frame, out, box_dtype, index_dtype)
+        kernel = self._kernel(variant)
+        shape = self._shape._replace(values=variant.values)
+        tiles = tiling(shape, count, self.spec.height, self._row_values, self._processors)
+        item = frame.dtype.itemsize
+        height, width, channels = frame.shape[-3:]
+        pitch = frame.strides[-3]
+        frames, step = (frame.shape[0], frame.strides[0]) if self.spec.indexed else (1, 0)
+        extent = (frames - 1) * step + (height - 1) * pitch + width * channels * item
+        worthwhile = extent <= min(self._prefetch_limit, count * self._item_bytes)
+        return _Ready(
+            function_of(kernel), (*tiles.grid, *tiles.block), pitch // item, width, height, tiles.rows,
+            extent // LINE_BYTES if worthwhile else 0, frames, step // item,
+        )  # fmt: skip
+
+    def _variant(self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str) -> Variant:
+        """The kernel that the addresses and the result's width allow."""
+        values = self._shape.values
+        good = self._row_values % values == 0 and out % (values * self._out_size) == 0
+        step = frame.strides[0] if self.spec.indexed else 0
+        words = self._words and not (frame.pointer | frame.strides[-3] | step) & 3
+        return Variant(box_dtype, index_dtype, values if good else 1, words)
+
+    def _kernel(self, variant: Variant) -> Any:
+        return _stream_kernel(self.spec.kernel, self.spec.saturates, variant, _capability())
+
+    def _plain_launcher(self) -> PlainLauncher:
+        if self._plain is None:
+            self._plain = PlainLauncher(self.spec)
+        return self._plain
+
+
+class PlainLauncher:
+    """Launches the kernels with one column per thread: `antialias`, and `crop` for frames of a single column."""
+
+    def __init__(self, spec: CropSpec) -> None:
+        self.spec = spec
+        self._threads = min(-(-spec.width // 32) * 32, MAX_COLUMNS)
+        self._tiles = (-(-spec.width // self._threads), -(-spec.height // ROWS))
+        options = spec.kernel.takes_options
+        self._arguments = ArgumentBlock("QiiiQQiiii" + "f" * 8 + ("iqQQffff" if options else ""))
+        self._arguments.writer(6, 12)(
+            spec.width, spec.height, *self._tiles, *_four(spec.gain), *_four(spec.bias)
+        )
+        self._write_addresses = self._arguments.writer(0, 6)
+        self._write_options: Callable | None = None
+        if options:
+            self._write_options = self._arguments.writer(18, 4)
+            self._arguments.writer(22, 4)(*_four(spec.pad))
+
+    def preload(self, model: ArrayView, box_dtype: str, index_dtype: str) -> None:
+        """Load the kernel."""
+        self._kernel(box_dtype, index_dtype)
+
+    def _kernel(self, box_dtype: str, index_dtype: str) -> Any:
+        return _plain_kernel(self.spec.kernel, box_dtype, index_dtype, _capability())
+
+    def launch(
+        self, frame: ArrayView, boxes: int, box_dtype: str, count: int, out: int, stream: Any, frame_index: int,
+        index_dtype: str, transform: int,
+    ) -> None:  # fmt: skip
+        """Queue the kernel; see `CudaEngine.launch`."""
+        item = frame.dtype.itemsize
+        height, width = frame.shape[-3:-1]
+        self._write_addresses(frame.pointer, frame.strides[-3] // item, width, height, boxes, out)
+        if self._write_options is not None:
+            frames, step = (frame.shape[0], frame.strides[0] // item) if self.spec.indexed else (1, 0)
+            self._write_options(frames, step, frame_index, transform)
+        kernel = self._kernel(box_dtype, index_dtype)
+        grid = (count * self._tiles[0] * self._tiles[1], 1, 1)
+        submit(function_of(kernel), (*grid, self._threads, 1, 1), stream, self._arguments)
+
+
+@cache
+def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant, capability: tuple[int, int]) -> Any:
+    from octopus.backends.cuda import compile
+
+    def build() -> tuple:
+        from octopus.kernels.cuda import ptx, stream
+
+        options = kind.takes_options
+        types = stream.argument_types(
+            kind.frame_dtype, variant.box_dtype, kind.dtype, variant.index_dtype if options else None
+        )
+        kernel = stream.build(
+            kind.channels, kind.dtype, kind.layout, frame_dtype=kind.frame_dtype, values=variant.values,
+            words=variant.words, saturate=saturate, pairs=capability >= ptx.HALF_PAIR_CAPABILITY,
+            edge=kind.edge, letterbox=kind.letterbox, indexed=kind.indexed,
+        )  # fmt: skip
+        return kernel, types
+
+    parts = [kind.name, f"by{variant.values}", variant.box_dtype]
+    parts += [variant.index_dtype] * kind.indexed + ["words"] * variant.words + ["saturated"] * saturate
+    return compile.load("stream-" + "-".join(parts), build)
+
+
+@cache
+def _plain_kernel(kind: Kernel, box_dtype: str, index_dtype: str, capability: tuple[int, int]) -> Any:
+    from octopus.backends.cuda import compile
+
+    def build() -> tuple:
+        from octopus.kernels.cuda import antialias, crop
+
+        make = antialias.build if kind.antialias else crop.build
+        options = {"edge": kind.edge, "letterbox": kind.letterbox, "indexed": kind.indexed}
+        types = crop.argument_types(
+            kind.frame_dtype, box_dtype, kind.dtype, index_dtype if kind.takes_options else None
+        )
+        return make(kind.channels, kind.dtype, kind.layout, **options), types
+
+    index = f"-{index_dtype}" if kind.indexed else ""
+    return compile.load(f"crop-{kind.name}-{box_dtype}{index}", build)
+
+
+def _capability() -> tuple[int, int]:
+    """Of the GPU in use: a kernel that was loaded for one may not run on another."""
+    from octopus.backends.cuda.device import compute_capability
+
+    return compute_capability()
+
+
+def _four(values: np.ndarray) -> list[float]:
+    """The values of up to four channels, filled up with zeros: the kernel has a parameter for each."""
+    return [*values.tolist(), *[0.0] * (4 - len(values))]

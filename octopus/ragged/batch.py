@@ -1,0 +1,291 @@
+"""Batches whose items differ in size, stored flat."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from octopus.arrays.views import ArrayView, empty_like_family, view
+from octopus.errors import InputError
+from octopus.ragged import convert as raggedinterop
+from octopus.ragged.blockmap import offsets_of
+from octopus.ragged.check import (
+    check_offsets,
+    check_shapes,
+    check_sides,
+    flat_view,
+    held_fill,
+    integers,
+    kept_offsets,
+)
+from octopus.ragged.convert import Jagged
+
+
+@dataclass(frozen=True, eq=False)
+class RaggedBatch:
+    """Items of different shapes, one after the other in one flat array (also: jagged, varlen).
+
+    Attributes
+    ----------
+    values : array, (T,)
+        All elements of all items, each item in C order: a NumPy array, a torch tensor, or any other C-contiguous array
+        that Octopus takes, in host or GPU memory. Kept as given, never copied.
+    offsets : array, (N + 1,)
+        Item `i` is `values[offsets[i]:offsets[i + 1]]` (`indptr`, `cu_seqlens`). On the host they become NumPy's int64.
+        In GPU memory (int32 or int64) they are kept as given; nothing waits for the GPU, so that what only their values
+        can tell is not checked.
+    shapes : ndarray, (N, D), int64, or None
+        Shape of each item, on the host; all have the same number of dimensions. None: the items are sequences, as
+        long as the offsets say.
+    jagged : Jagged or None
+        What `to_torch` needs of the nested tensor that the batch was made from; set by `from_torch`.
+    dtype : numpy.dtype
+        Type of the elements.
+    device : {"cpu", "cuda"}
+        Where the values are.
+    size : int
+        T, the number of elements.
+
+    Raises
+    ------
+    InputError
+        If the parts don't fit each other; the message names the first item that is wrong.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> batch = RaggedBatch.from_list([np.ones((2, 3)), np.zeros((4, 1))])
+    >>> len(batch), batch[1].shape, batch.offsets.tolist()
+    (2, (4, 1), [0, 6, 10])
+    """
+
+    values: Any
+    offsets: Any
+    shapes: np.ndarray | None = None
+    jagged: Jagged | None = field(default=None, repr=False, kw_only=True)
+    dtype: np.dtype = field(init=False, repr=False)
+    device: str = field(init=False, repr=False)
+    size: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        values = flat_view(self.values)
+        offsets = kept_offsets(self.offsets, values)
+        shapes = None if self.shapes is None else integers(self.shapes, "shapes", 2)
+        _set(self, offsets=offsets, shapes=shapes, **_facts(values))
+        if shapes is not None:
+            check_shapes(len(self), shapes)
+        if self.offsets_on_host:
+            check_offsets(self.size, offsets, shapes)
+
+    @classmethod
+    def from_list(cls, items: Sequence[Any]) -> RaggedBatch:
+        """Copy NumPy arrays, or torch tensors of one device, into a batch.
+
+        Raises
+        ------
+        InputError
+            For no items (the dtype would be unknown: use `from_arrays`), or items of different dtype, dimensions,
+            library or device.
+        """
+        values, shapes = raggedinterop.joined(items)
+        return cls.from_arrays(values, shapes)
+
+    @classmethod
+    def from_arrays(cls, values: Any, shapes: Any) -> RaggedBatch:
+        """Wrap a flat array, without a copy; the offsets follow from the shapes (N, D)."""
+        shapes = integers(shapes, "shapes", 2)
+        return cls(values, offsets_of(shapes), shapes)
+
+    @classmethod
+    def from_offsets(cls, values: Any, offsets: Any) -> RaggedBatch:
+        """Wrap sequences that lie one after the other, without a copy; offsets (N + 1,) on the host or the GPU."""
+        return cls(values, offsets)
+
+    @classmethod
+    def from_torch(cls, nested: Any) -> RaggedBatch:
+        """Wrap a nested tensor of torch with the jagged layout, (N, j) or (N, j, ...), on the CPU or a GPU.
+
+        The values are shared where they are contiguous. The offsets stay on their device, and nothing waits for it.
+        Items have the shape (j, ...). No gradient passes through a batch.
+
+        Raises
+        ------
+        InputError
+            For anything else: the strided layout, holes between the items, another ragged side than the first.
+        MissingPackageError
+            If torch is not installed.
+        """
+        values, offsets, jagged = raggedinterop.from_torch(nested)
+        return cls(values, offsets, jagged=jagged)
+
+    @classmethod
+    def from_arrow(cls, array: Any) -> RaggedBatch:
+        """Wrap a list array of Arrow: list, large list or fixed-size list of integers or floats, without nulls.
+
+        The values are shared; several chunks are joined, which copies them. Also takes what offers Arrow's C
+        interface (`__arrow_c_array__`, `__arrow_c_stream__`).
+
+        Raises
+        ------
+        InputError
+            For another type, or nulls.
+        MissingPackageError
+            If pyarrow is not installed.
+        """
+        return cls(*raggedinterop.from_arrow(array))
+
+    def like(self, values: Any) -> RaggedBatch:
+        """A batch of items of the same shapes with other values (T,), of any dtype.
+
+        Raises
+        ------
+        InputError
+            If their number differs, they are not flat, or they are on the host where the offsets are not.
+        """
+        found = flat_view(values)
+        if found.shape[0] != self.size:
+            raise InputError(f"values must be {self.size} like those of the batch, found {found.shape[0]}")
+        if not self.offsets_on_host:
+            check_sides(found, view(self.offsets, "offsets"))
+        other = copy(self)
+        _set(other, values=values, **_facts(found))
+        return other
+
+    def __len__(self) -> int:
+        return self.offsets.shape[0] - 1
+
+    def __getitem__(self, index: int) -> Any:
+        """A view of one item, of the same library as the values; writing to it writes to the batch.
+
+        Raises
+        ------
+        IndexError
+            If there is no such item.
+        InputError
+            If the offsets are in GPU memory; see `offsets_to_host`.
+        """
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"item {index} of a batch of {len(self)}")
+        offsets = self._host_offsets("an item")
+        index = range(len(self))[index]
+        start, stop = int(offsets[index]), int(offsets[index + 1])
+        if self.shapes is None:
+            shape = ((stop - start) // math.prod(self.inner), *self.inner)
+        else:
+            shape = tuple(self.shapes[index].tolist())
+        return raggedinterop.part(self.values, start, stop, shape)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[index] for index in range(len(self)))
+
+    @property
+    def offsets_on_host(self) -> bool:
+        """Whether the offsets are a NumPy array; else they are in GPU memory."""
+        return isinstance(self.offsets, np.ndarray)
+
+    @property
+    def inner(self) -> tuple[int, ...]:
+        """Sides of every item after its first, of a batch without `shapes`: () but for some from torch."""
+        return () if self.jagged is None else self.jagged.shape[1:]
+
+    def offsets_to_host(self) -> RaggedBatch:
+        """The same batch with offsets in host memory, checked: copied from the GPU, which is waited for."""
+        if self.offsets_on_host:
+            return self
+        return RaggedBatch(
+            self.values, raggedinterop.host_copy(self.offsets), self.shapes, jagged=self.jagged
+        )
+
+    def to_list(self) -> list[Any]:
+        """Views of all items."""
+        return list(self)
+
+    def to_padded(self, fill: float = 0) -> Any:
+        """A copy of a batch on the host as one array, (N, longest side, ...), `fill` where an item has no element.
+
+        Raises
+        ------
+        InputError
+            If the values are in GPU memory, or the dtype can't hold `fill`.
+        """
+        if self.device != "cpu":
+            raise InputError(
+                "to_padded needs values in host memory; on a GPU use to_torch().to_padded_tensor(fill)"
+            )
+        own = view(self.values, "values")
+        sides = self._sides()
+        longest = sides.max(axis=0, initial=0).tolist()
+        result = empty_like_family(own, (len(self), *longest), self.dtype)
+        array = view(result, "result").numpy()
+        array[...] = held_fill(fill, self.dtype)
+        inside = np.ones((len(self), *[1] * len(longest)), bool)
+        for axis, longest_side in enumerate(longest, start=1):
+            places = np.arange(longest_side).reshape([-1 if a == axis else 1 for a in range(array.ndim)])
+            inside = inside & (places < sides[:, axis - 1].reshape([-1] + [1] * len(longest)))
+        array[inside] = own.numpy()  # both in C order, item by item
+        return result
+
+    def to_torch(self) -> Any:
+        """A nested tensor of torch with the jagged layout that shares the values, (N, j) or (N, j, ...).
+
+        Of a batch from `from_torch` it has the very offsets of that tensor, so that torch can combine the two. Other
+        offsets on the host are copied to the values' GPU.
+
+        Raises
+        ------
+        InputError
+            If items differ in another side than their first.
+        MissingPackageError
+            If torch is not installed.
+        """
+        return raggedinterop.to_torch(self.values, self.offsets, self.shapes, self.jagged)
+
+    def to_arrow(self, large: bool = False) -> Any:
+        """A list array of Arrow that shares the values of a batch of sequences on the host.
+
+        Parameters
+        ----------
+        large : bool
+            Make a large list, with 64-bit offsets, which more than 2^31 - 1 elements need.
+
+        Raises
+        ------
+        InputError
+            If the values are in GPU memory or neither integers nor floats, items have more than one dimension, or
+            there are too many elements.
+        MissingPackageError
+            If pyarrow is not installed.
+        """
+        sequences = self.inner == () if self.shapes is None else self.shapes.shape[1] == 1
+        if not sequences:
+            raise InputError("to_arrow needs items of one dimension: a list in Arrow has no shape")
+        return raggedinterop.to_arrow(self.values, self._host_offsets("to_arrow"), large)
+
+    def _host_offsets(self, what: str) -> np.ndarray:
+        if not self.offsets_on_host:
+            raise InputError(
+                f"{what} needs the offsets on the host, they are in GPU memory; use offsets_to_host()"
+            )
+        return self.offsets
+
+    def _sides(self) -> np.ndarray:
+        """Shapes of the items (N, D), also of a batch that has only offsets, on the host."""
+        if self.shapes is not None:
+            return self.shapes
+        lengths = np.diff(self.offsets) // math.prod(self.inner)
+        return np.column_stack([lengths, *[np.full(len(self), side) for side in self.inner]])
+
+
+def _set(batch: RaggedBatch, **attributes: Any) -> None:
+    """Set attributes of a batch that is still being made."""
+    for name, value in attributes.items():
+        object.__setattr__(batch, name, value)
+
+
+def _facts(values: ArrayView) -> dict[str, Any]:
+    return {"dtype": values.dtype, "device": values.device, "size": values.shape[0]}

@@ -1,0 +1,268 @@
+"""Ragged batches from and to other libraries: nested tensors of torch and list arrays of Arrow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from octopus.arrays.views import family, view
+from octopus.errors import InputError, MissingPackageError
+
+INT32_MAX = 2**31 - 1
+
+
+class Jagged(NamedTuple):
+    """What a nested tensor says beside its values.
+
+    Attributes
+    ----------
+    offsets : torch.Tensor, (N + 1,)
+        Counted in rows, on the tensor's device. Torch combines only nested tensors that share this very object.
+    shape : tuple of int
+        Of the values as torch has them: rows, then the sides that all items share.
+    shortest, longest : int or None
+        Rows of the shortest and longest item, where torch knew them already.
+    """
+
+    offsets: Any
+    shape: tuple[int, ...]
+    shortest: int | None
+    longest: int | None
+
+
+def need(module: str, product: str, install: str) -> Any:
+    """Import a package that Octopus doesn't depend on.
+
+    Raises
+    ------
+    MissingPackageError
+        It is not installed, or what it links to is missing.
+    """
+    try:
+        return import_module(module)
+    except (ImportError, OSError) as error:
+        raise MissingPackageError(
+            f"this needs {product}, which can't be imported ({error}): {install}"
+        ) from error
+
+
+def _torch() -> Any:
+    return need("torch", "PyTorch", "pip install torch")
+
+
+def _arrow() -> Any:
+    return need("pyarrow", "Arrow", "pip install pyarrow")
+
+
+def joined(items: Sequence[Any]) -> tuple[Any, np.ndarray]:
+    """Items one after the other in a new flat array, of torch if they are, and their shapes (N, D)."""
+    items = list(items)
+    if not items:
+        raise InputError("an empty list has no dtype; use RaggedBatch.from_arrays(values, shapes)")
+    tensors = {family(item) == "torch" for item in items}
+    if len(tensors) > 1:
+        raise InputError("items must come from one library, found torch tensors and others")
+    if tensors == {True}:
+        return _joined_tensors(items)
+    if any(hasattr(item, "__cuda_array_interface__") for item in items):
+        raise InputError(
+            "from_list takes NumPy arrays and tensors; join what is on the GPU, then use from_arrays"
+        )
+    arrays = [np.asarray(item) for item in items]
+    _check_alike({(array.dtype.name, array.ndim) for array in arrays})
+    return np.concatenate([array.ravel() for array in arrays]), _shapes(arrays)
+
+
+def _joined_tensors(items: list[Any]) -> tuple[Any, np.ndarray]:
+    devices = sorted({str(item.device) for item in items})
+    if len(devices) > 1:
+        raise InputError(f"items must be on one device, found {devices}")
+    _check_alike({(str(item.dtype).removeprefix("torch."), item.ndim) for item in items})
+    # A batch holds no graph; joined as they are, parameters would make one.
+    return _torch().cat([item.detach().reshape(-1) for item in items]), _shapes(items)
+
+
+def _check_alike(kinds: set[tuple[str, int]]) -> None:
+    if len(kinds) > 1:
+        raise InputError(f"items must share dtype and dimensions, found {sorted(kinds)}")
+
+
+def _shapes(items: list[Any]) -> np.ndarray:
+    return np.array([tuple(item.shape) for item in items], np.int64).reshape(len(items), items[0].ndim)
+
+
+def part(values: Any, start: int, stop: int, shape: tuple[int, ...]) -> Any:
+    """Elements of a flat array as an array of a shape, without a copy."""
+    if family(values) == "octopus":
+        return values.part(start, shape)
+    if not hasattr(values, "__getitem__") or not hasattr(values, "reshape"):
+        raise InputError(
+            f"a {type(values).__name__} can't be cut into items; make it a NumPy array or a tensor"
+        )
+    return values[start:stop].reshape(shape)
+
+
+def host_copy(array: Any) -> np.ndarray:
+    """An array in GPU memory as a NumPy array; waits for the GPU."""
+    library = family(array)
+    if library == "torch":
+        return array.detach().cpu().numpy()
+    if library == "cupy":
+        return array.get()
+    if library in ("numba", "octopus"):
+        return array.copy_to_host()
+    from octopus.backends.cuda.device import current
+    from octopus.backends.cuda.memory import DeviceArray
+
+    found = view(array, "offsets")
+    current().sync()  # the array's library may use any stream
+    return DeviceArray(found.shape, found.dtype, buffer=array, pointer=found.pointer).copy_to_host()
+
+
+def from_torch(nested: Any) -> tuple[Any, Any, Jagged]:
+    """Flat values and offsets of a nested tensor, and what takes them back; see `RaggedBatch.from_torch`."""
+    _check_nested(_torch(), nested)
+    source, rows = nested.values(), nested.offsets()
+    width = math.prod(source.shape[1:])
+    if not width:
+        raise InputError(f"items of shape (j, {', '.join(map(str, source.shape[1:]))}) have no elements")
+    offsets = rows
+    if width > 1:
+        fits = source.numel() <= INT32_MAX
+        offsets = (rows if fits else rows.long()) * width  # on its device
+    known = (getattr(nested, name, None) for name in ("_maybe_min_seqlen", "_maybe_max_seqlen"))
+    return source.detach().reshape(-1), offsets, Jagged(rows, tuple(source.shape), *known)
+
+
+def _check_nested(torch: Any, nested: Any) -> None:
+    if not isinstance(nested, torch.Tensor) or not nested.is_nested:
+        raise InputError(
+            f"from_torch takes a nested tensor, found a {type(nested).__name__}; for tensors use RaggedBatch.from_list"
+        )
+    if nested.layout != torch.jagged:
+        raise InputError(
+            "the nested tensor has the strided layout; use RaggedBatch.from_list(nested.unbind()), or make it with "
+            "layout=torch.jagged"
+        )
+    # Of a ragged side torch knows no number.
+    ragged = [axis for axis, side in enumerate(nested.shape) if not isinstance(side, int)]
+    if ragged != [1]:
+        raise InputError(
+            f"the ragged side must be axis 1 of the nested tensor, found {ragged}; transpose it back"
+        )
+    if nested.lengths() is not None:
+        raise InputError("the nested tensor has holes between its items; close them with nested.contiguous()")
+
+
+def to_torch(values: Any, offsets: Any, shapes: np.ndarray | None, jagged: Jagged | None) -> Any:
+    """Nested tensor that shares the values; see `RaggedBatch.to_torch`."""
+    torch = _torch()
+    flat = _tensor(torch, values, "values")
+    parts = jagged or _jagged(torch, flat, offsets, shapes)
+    return torch.nested.nested_tensor_from_jagged(
+        flat.view(parts.shape),
+        parts.offsets.to(flat.device),
+        min_seqlen=parts.shortest,
+        max_seqlen=parts.longest,
+    )
+
+
+def _jagged(torch: Any, flat: Any, offsets: Any, shapes: np.ndarray | None) -> Jagged:
+    """Rows of a batch that doesn't come from a nested tensor."""
+    inner: tuple[int, ...] = ()
+    if shapes is not None:
+        if not shapes.shape[1] or (shapes[:, 1:] != shapes[:1, 1:]).any():
+            raise InputError(
+                "a nested tensor of the jagged layout has items of shape (j, ...) that differ in j alone; give torch "
+                "the items: torch.nested.nested_tensor(batch.to_list())"
+            )
+        inner = tuple(shapes[0, 1:].tolist()) if len(shapes) else (0,) * (shapes.shape[1] - 1)
+        offsets = np.zeros(len(shapes) + 1, np.int64)
+        np.cumsum(shapes[:, 0], out=offsets[1:])
+    if not isinstance(offsets, np.ndarray):
+        return Jagged(_tensor(torch, offsets, "offsets").long(), (flat.numel(),), None, None)
+    lengths = np.diff(offsets)
+    known = (int(lengths.min()), int(lengths.max())) if len(lengths) else (None, None)
+    return Jagged(torch.from_numpy(offsets), (int(offsets[-1]), *inner), *known)
+
+
+def _tensor(torch: Any, array: Any, name: str) -> Any:
+    """Any array as a tensor on the same memory."""
+    found = view(array, name)
+    if found.family == "torch":
+        return array
+    try:
+        if found.device == "cpu":
+            return torch.from_numpy(found.numpy())
+        return (
+            torch.as_tensor(array) if hasattr(array, "__cuda_array_interface__") else torch.from_dlpack(array)
+        )
+    except TypeError as error:
+        raise InputError(f"torch can't take the {name}: {error}") from error
+
+
+def from_arrow(array: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Flat values and offsets of a list array; see `RaggedBatch.from_arrow`."""
+    arrow = _arrow()
+    array = _one_array(arrow, array)
+    _check_lists(arrow.types, array)
+    if arrow.types.is_fixed_size_list(array.type):
+        side = array.type.list_size
+        offsets, first = np.arange(len(array) + 1, dtype=np.int64) * side, array.offset * side
+    else:
+        bounds = array.offsets.to_numpy() if len(array) else np.zeros(1, np.int64)
+        first = int(bounds[0])
+        offsets = bounds.astype(np.int64) - first if first else bounds
+    values = array.values[first : first + int(offsets[-1])]  # of a slice too, `values` has all
+    if values.null_count:
+        raise InputError(f"{values.null_count} elements are null; fill them (pyarrow.compute.fill_null)")
+    return values.to_numpy(zero_copy_only=True), offsets
+
+
+def _one_array(arrow: Any, array: Any) -> Any:
+    """An array of pyarrow, from whatever offers Arrow's C interface."""
+    if not isinstance(array, (arrow.Array, arrow.ChunkedArray)):
+        if hasattr(array, "__arrow_c_array__"):
+            array = arrow.array(array)
+        elif hasattr(array, "__arrow_c_stream__"):
+            array = arrow.chunked_array(array)
+        else:
+            raise InputError(f"from_arrow takes a list array of Arrow, found a {type(array).__name__}")
+    if isinstance(array, arrow.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    return array
+
+
+def _check_lists(types: Any, array: Any) -> None:
+    kind = array.type
+    lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    if not lists:
+        raise InputError(
+            f"from_arrow takes a list, large list or fixed-size list, found {kind}; cast the array to one of them"
+        )
+    element = kind.value_type
+    if not types.is_integer(element) and not types.is_floating(element):
+        nested = "; flatten the inner lists first" if types.is_nested(element) else "; cast them first"
+        raise InputError(f"the elements must be integers or floats, found {element}{nested}")
+    if array.null_count:
+        raise InputError(f"{array.null_count} lists are null; drop them (drop_null) or make them empty")
+
+
+def to_arrow(values: Any, offsets: np.ndarray, large: bool) -> Any:
+    """List array that shares the values; see `RaggedBatch.to_arrow`."""
+    arrow = _arrow()
+    found = view(values, "values")
+    if found.device != "cpu":
+        raise InputError(
+            "to_arrow needs values in host memory, they are on the GPU; copy them to the host first"
+        )
+    if found.dtype.kind not in "iuf" or found.dtype.itemsize > 8:
+        raise InputError(f"to_arrow takes integers and floats of up to 64 bits, found {found.dtype}")
+    if not large and offsets[-1] > INT32_MAX:
+        raise InputError(f"{offsets[-1]} elements are more than a list array holds; use to_arrow(large=True)")
+    kind, bounds = (arrow.LargeListArray, offsets) if large else (arrow.ListArray, offsets.astype(np.int32))
+    return kind.from_arrays(arrow.array(bounds), arrow.array(found.numpy()))

@@ -1,0 +1,1 @@
+"""Tiles of a scene, judged by their brightness."""

@@ -1,0 +1,167 @@
+"""What the means of tiles are asked for, checked before any work: image, tiles, scale, threshold, value for no data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus.arrays.views import ArrayView, dtype_name
+from octopus.crop.spec import INT32_MAX, MAX_SIDE
+from octopus.errors import InputError
+
+IMAGE_DTYPES = ("uint8", "uint16")
+GPU_TILE_DTYPES = ("int32", "int64")
+MAX_VALUES = 1 << 32  # the sum of so many uint16 fits into 48 bits
+MAX_PITCH = 1 << 30  # bytes from row to row, of which the kernels count in 32 bits
+
+
+@dataclass(frozen=True)
+class ImageSpec:
+    """An image's form, whatever its values.
+
+    Attributes
+    ----------
+    height, width, channels : int
+    pitch : int
+        Bytes from row to row.
+    dtype : {"uint8", "uint16"}
+    """
+
+    height: int
+    width: int
+    channels: int
+    pitch: int
+    dtype: str
+
+    @property
+    def pixel(self) -> int:
+        """Bytes of a pixel."""
+        return self.channels * np.dtype(self.dtype).itemsize
+
+    @property
+    def extent(self) -> int:
+        """Bytes from the first pixel to the end of the last."""
+        return (self.height - 1) * self.pitch + self.width * self.pixel
+
+    @property
+    def values(self) -> int:
+        """Of all channels."""
+        return self.height * self.width * self.channels
+
+
+def image_spec(image: ArrayView) -> ImageSpec:
+    """The form of an image (H, W) or (H, W, C) of uint8 or uint16.
+
+    Raises
+    ------
+    InputError
+        For another shape, dtype or order of memory.
+    """
+    if len(image.shape) not in (2, 3):
+        raise InputError(f"image must have shape (H, W) or (H, W, C), found {image.shape}")
+    if dtype_name(image.dtype) not in IMAGE_DTYPES or not image.dtype.isnative:
+        raise InputError(f"image must be uint8 or uint16 in the machine's byte order, found {image.dtype}")
+    height, width, channels = (*image.shape, 1)[:3]
+    if 0 in image.shape or max(image.shape) > MAX_SIDE:
+        raise InputError(f"image sides must lie between 1 and {MAX_SIDE}, found {image.shape}")
+    item = image.dtype.itemsize
+    pitch = image.strides[0] if height > 1 else width * channels * item
+    along = image.strides[1] if width > 1 else channels * item
+    packed = along == channels * item and (channels == 1 or image.strides[2] == item)
+    if not packed or pitch < width * channels * item or pitch % item or image.pointer % item:
+        raise InputError(
+            f"the pixels of an image row must lie next to each other, found strides {image.strides} bytes; make a "
+            "contiguous copy first (numpy.ascontiguousarray, tensor.contiguous)"
+        )
+    spec = ImageSpec(height, width, channels, pitch, dtype_name(image.dtype))
+    if pitch > MAX_PITCH or spec.values > MAX_VALUES:
+        raise InputError(
+            f"an image of {spec.values:,} values with rows {pitch:,} bytes apart is too large (up to {MAX_VALUES:,} "
+            f"and {MAX_PITCH:,}); cut it in parts"
+        )
+    return spec
+
+
+def check_tile_form(tiles: ArrayView) -> None:
+    """Tiles are (N, 4) integers; on the GPU contiguous and of a dtype that the kernel reads."""
+    if len(tiles.shape) != 2 or tiles.shape[1] != 4:
+        raise InputError(
+            f"tiles must have shape (N, 4), found {tiles.shape}; no tiles are numpy.empty((0, 4), int)"
+        )
+    if tiles.dtype.kind not in "iu":
+        raise InputError(
+            f"tiles cover whole pixels and must be integers, found {tiles.dtype}; round them first"
+        )
+    if tiles.shape[0] > INT32_MAX:
+        raise InputError(f"{tiles.shape[0]} tiles are more than one launch can address; split the batch")
+    if tiles.device == "cpu":
+        return
+    if not tiles.contiguous or dtype_name(tiles.dtype) not in GPU_TILE_DTYPES or not tiles.dtype.isnative:
+        raise InputError(
+            f"tiles on the GPU must be contiguous and one of {', '.join(GPU_TILE_DTYPES)}, found {tiles.dtype} with "
+            f"strides {tiles.strides} bytes"
+        )
+
+
+def host_tiles(tiles: NDArray[Any], spec: ImageSpec) -> NDArray[np.int32]:
+    """Tiles on the host as int32, a copy, after checking all of them.
+
+    Raises
+    ------
+    InputError
+        Names the first that is empty or not inside the image.
+    """
+    x1, y1, x2, y2 = tiles.T
+    good = (x1 >= 0) & (y1 >= 0) & (x2 <= spec.width) & (y2 <= spec.height) & (x1 < x2) & (y1 < y2)
+    if not good.all():
+        first = int(np.argmin(good))
+        left, top, right, bottom = tiles[first].tolist()
+        empty = not (left < right and top < bottom)
+        why = (
+            "is empty (x1 < x2 and y1 < y2 are required)"
+            if empty
+            else f"reaches outside the image of {spec.width}x{spec.height} pixels; clip it first"
+        )
+        raise InputError(
+            f"tile {first} = ({left}, {top}, {right}, {bottom}) {why}; {int((~good).sum())} of {len(good)} tiles are "
+            "wrong"
+        )
+    return np.array(tiles, np.int32, order="C")
+
+
+def checked_scale(scale: Any, dtype: str) -> float:
+    """What a mean is divided by; by default the largest value of the dtype."""
+    if scale is None:
+        return float(np.iinfo(dtype).max)
+    found = _number("scale", scale)
+    if not (math.isfinite(found) and found > 0):
+        raise InputError(f"scale must be positive and finite, found {scale!r}")
+    return found
+
+
+def checked_threshold(threshold: Any) -> float:
+    """The brightness above which a tile is kept."""
+    found = _number("threshold", threshold)
+    if math.isnan(found):
+        raise InputError("threshold is not a number")
+    return found
+
+
+def checked_nodata(nodata: Any, dtype: str) -> int | None:
+    """The value that is left out, or None."""
+    if nodata is None:
+        return None
+    whole = isinstance(nodata, (int, np.integer)) and not isinstance(nodata, bool)
+    if not whole or not 0 <= nodata <= np.iinfo(dtype).max:
+        raise InputError(f"nodata must be None or a value of {dtype}, found {nodata!r}")
+    return int(nodata)
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        return float(value)
+    raise InputError(f"{name} must be a number, found {value!r}")

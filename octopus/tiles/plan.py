@@ -1,0 +1,235 @@
+"""Means and flags of the tiles of many images that are cut alike."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus.arrays import placement
+from octopus.arrays import views as interop
+from octopus.arrays.views import ArrayView
+from octopus.crop.check import check_memory, view_of
+from octopus.crop.plan import result_memory
+from octopus.errors import InputError
+from octopus.tiles.check import (
+    ImageSpec,
+    check_tile_form,
+    checked_nodata,
+    checked_scale,
+    checked_threshold,
+    host_tiles,
+    image_spec,
+)
+
+RESULT_BYTES = 9  # of a tile: its mean and its flag
+
+
+class TilePlan:
+    """Memory and a compiled kernel for the tiles of images that are cut alike, made once and run many times.
+
+    `run` allocates no device memory and launches once. With image and tiles on the GPU it neither copies nor waits and
+    can be captured in a CUDA graph. The result of a run is overwritten by the next. A plan may be used on several
+    streams, not by several threads at once. Runs share the memory in which sums are made, and wait for each other; of
+    a graph's launches the plan knows nothing, so that order them behind its other work, and that behind them: sums
+    that are mixed up stay wrong.
+
+    Parameters
+    ----------
+    image : array, (H, W) or (H, W, C), uint8 or uint16
+        An image like those to come: same library, side, dtype and shape; its pixels are not read.
+    tiles : array, (N, 4), integer
+        As in `keep_tiles`. From the host they are read now; on the GPU at each run.
+    scale, nodata, device
+        As in `keep_tiles`.
+    stream : optional
+        A CUDA stream in whose order memory is reserved; the first run must then be on it. Without one the constructor
+        waits until it has the memory, and runs may use any stream.
+
+    Raises
+    ------
+    InputError, DeviceError, OutOfMemoryError
+        As `keep_tiles`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> image = np.full((100, 200), 51, np.uint8)
+    >>> plan = TilePlan(image, [[0, 0, 100, 100], [100, 0, 200, 100]], device="cpu")
+    >>> flags, means = plan.run(image, 0.1)
+    >>> flags.tolist(), means.tolist()
+    ([True, True], [0.2, 0.2])
+    """
+
+    def __init__(
+        self, image: Any, tiles: Any, *, scale: float | None = None, nodata: int | None = None, device: str = "auto",
+        stream: Any = None,
+    ) -> None:  # fmt: skip
+        model = interop.view(image, "image")
+        self.spec = image_spec(model)
+        self.scale = checked_scale(scale, self.spec.dtype)
+        self.nodata = checked_nodata(nodata, self.spec.dtype)
+        described = view_of(tiles, "tiles")
+        check_tile_form(described)
+        self.device = placement.device_for(model, device, "image")
+        self.count = described.shape[0]
+        self._model = replace(model, owner=None)  # the plan must not keep the image alive
+        self._tiles: ArrayView | None = None
+        host = None
+        if described.device == "cpu":
+            host = host_tiles(described.numpy(), self.spec)
+        elif self.device == "cpu" or model.device == "cpu":
+            raise InputError("tiles are on the GPU but the image is on the host; keep both on one side")
+        else:
+            self._tiles = described  # its owner keeps the memory alive
+        if self.device == "cpu":
+            assert host is not None
+            self._flags, self._means = np.empty(self.count, bool), np.empty(self.count)
+            self._parts = _Parts(host, self.spec)
+        else:
+            self._plan_cuda(host, described, stream)
+
+    def _plan_cuda(self, host: NDArray[np.int32] | None, tiles: ArrayView, stream: Any) -> None:
+        from octopus.backends.cuda.memory import DeviceArray, free_bytes
+        from octopus.tiles.cuda import CudaTiles
+
+        queue = self._queue = placement.stream_for(self._model, tiles if host is None else None, stream)
+        from_host = self._model.device == "cpu"
+        image_bytes = self.spec.height * self.spec.width * self.spec.pixel if from_host else 0
+        results = RESULT_BYTES * self.count  # `CudaTiles` looks after the rest
+        check_memory(image_bytes + results, free_bytes(), "the GPU", "use a smaller image or fewer tiles")
+        ordered = None if stream is None else queue
+        self._flags = result_memory(self._model, (self.count,), "bool", ordered)
+        self._means = result_memory(self._model, (self.count,), "float64", ordered)
+        self._targets = [interop.view(array, "result").pointer for array in (self._means, self._flags)]
+        self._owned = [array for array in (self._flags, self._means) if isinstance(array, DeviceArray)]
+        if from_host:
+            self._image_on_gpu = DeviceArray((image_bytes,), np.uint8, stream=queue)
+            self._means_on_gpu = DeviceArray((self.count,), np.float64, stream=queue)
+            self._flags_on_gpu = DeviceArray((self.count,), np.bool_, stream=queue)
+            self._owned += [self._image_on_gpu, self._means_on_gpu, self._flags_on_gpu]
+        if self.count:
+            self.engine = CudaTiles(self.spec, host, tiles, self.nodata, queue)
+            self._owned += self.engine.owned
+        if stream is None:
+            queue.sync()
+
+    def run(self, image: Any, threshold: float = -math.inf, *, stream: Any = None) -> tuple[Any, Any]:
+        """Flags and means of an image's tiles; see `keep_tiles`.
+
+        Returns
+        -------
+        (array (N,) bool, array (N,) float64)
+            In the plan's memory.
+
+        Raises
+        ------
+        InputError
+            If the image is not like the planned one, or the threshold is not a number.
+        """
+        pixels = interop.view(image, "image")
+        spec = self._check(pixels)
+        level = checked_threshold(threshold)
+        if self.count and self.device == "cpu":
+            self._run_cpu(pixels, level)
+        elif self.count:
+            self._run_cuda(pixels, spec, level, stream)
+        return self._flags, self._means
+
+    def _check(self, image: ArrayView) -> ImageSpec:
+        if image.layout == self._model.layout and not image.pointer % image.dtype.itemsize:
+            return self.spec
+        spec = image_spec(image)
+        found = (image.device, image.shape, spec.dtype)
+        planned = (self._model.device, self._model.shape, self.spec.dtype)
+        if found != planned:
+            raise InputError(f"the plan is for images of (side, shape, dtype) {planned}, found {found}")
+        return spec
+
+    def _run_cpu(self, image: ArrayView, threshold: float) -> None:
+        sums, counts = self._parts.sums(image.numpy(), self.nodata)
+        with np.errstate(invalid="ignore"):  # no value but no data: 0 / 0
+            np.divide(sums.astype(np.float64), counts.astype(np.float64), out=self._means)
+        self._means /= self.scale
+        np.greater(self._means, threshold, out=self._flags)
+
+    def _run_cuda(self, image: ArrayView, spec: ImageSpec, threshold: float, stream: Any) -> None:
+        from octopus.backends.cuda.device import is_capturing
+
+        arrays = (image,) if self._tiles is None else (image, self._tiles)
+        placement.check_ordinals(*arrays)
+        queue = placement.stream_for(image, self._tiles, stream)
+        if queue is not self._queue and not is_capturing(queue):
+            self._enter(queue)
+        placement.wait_for_producers(queue, *arrays)
+        if stream is None:
+            placement.wait_for_other_families(queue, *arrays)
+        if self._model.device == "cpu":
+            self._run_from_host(image, threshold, queue)
+            return
+        self.engine.launch(spec, image.pointer, self.scale, threshold, *self._targets, queue)
+
+    def _enter(self, queue: Any) -> None:
+        """Go on on another stream, behind the plan's work on the one before, with which it shares its memory."""
+        queue.wait(self._queue)
+        self._queue = queue
+        for array in self._owned:
+            array.release_on(queue)
+        for array in (self._flags, self._means):
+            interop.used_on(array, queue)
+
+    def _run_from_host(self, image: ArrayView, threshold: float, queue: Any) -> None:
+        from octopus.backends.cuda.device import is_capturing
+        from octopus.backends.cuda.memory import copy
+
+        if is_capturing(queue):
+            raise InputError("the image must be on the GPU while a graph is captured")
+        pixels = np.ascontiguousarray(image.numpy())
+        copy(self._image_on_gpu.pointer, pixels.ctypes.data, pixels.nbytes, queue)
+        packed = replace(self.spec, pitch=self.spec.width * self.spec.pixel)
+        means, flags = self._means_on_gpu, self._flags_on_gpu
+        self.engine.launch(
+            packed, self._image_on_gpu.pointer, self.scale, threshold, means.pointer, flags.pointer, queue
+        )
+        for target, source in zip(self._targets, (means, flags), strict=True):
+            copy(target, source.pointer, source.nbytes, queue)
+        queue.sync()
+
+
+class _Parts:
+    """Tiles cut into parts of rows for the CPU's threads.
+
+    Parameters
+    ----------
+    tiles : ndarray (N, 4) int32
+    spec : ImageSpec
+    """
+
+    def __init__(self, tiles: NDArray[np.int32], spec: ImageSpec) -> None:
+        from octopus.kernels.cpu.tile_sums import PART
+
+        self._spec = spec
+        left, top, right, bottom = tiles.T.astype(np.int64)
+        self._left, self._right = left * spec.channels, right * spec.channels
+        rows = np.maximum(PART // (self._right - self._left), 1)
+        parts = -(-(bottom - top) // rows)
+        self._owner = np.repeat(np.arange(len(tiles)), parts)
+        self._begin = np.concatenate([[0], np.cumsum(parts)]).astype(np.int64)
+        number = np.arange(len(self._owner)) - self._begin[self._owner]
+        self._first = top[self._owner] + number * rows[self._owner]
+        self._last = np.minimum(self._first + rows[self._owner], bottom[self._owner])
+
+    def sums(self, image: NDArray[Any], nodata: int | None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Sum and number of the values of each tile."""
+        from octopus.kernels.cpu import tile_sums
+
+        total, count = (np.empty(len(self._owner), np.uint64) for _ in range(2))
+        rows = image.reshape(self._spec.height, -1)
+        tile_sums.sums(
+            rows, self._owner, self._first, self._last, self._left, self._right, nodata is not None, nodata or 0,
+            total, count,
+        )  # fmt: skip
+        return tuple(np.add.reduceat(array, self._begin[:-1]) for array in (total, count))

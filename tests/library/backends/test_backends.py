@@ -1,0 +1,164 @@
+"""Choosing a device, the kernel cache, and what is said when a GPU is missing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from octopus import DeviceError, InputError, backends
+from octopus.backends import cache, cpu
+from octopus.backends.cuda import device
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    monkeypatch.setattr(backends.cuda, "missing", lambda: "there is none")
+    monkeypatch.setattr(device, "missing", lambda: "there is none")
+
+
+def test_auto_is_the_cpu_without_a_gpu(no_gpu):
+    assert backends.resolve("auto") == "cpu"
+    assert backends.resolve("cpu") == "cpu"
+    with pytest.raises(DeviceError, match="there is none"):
+        backends.resolve("cuda")
+
+
+def test_auto_is_the_gpu_where_there_is_one(monkeypatch):
+    monkeypatch.setattr(backends.cuda, "missing", lambda: None)
+    assert backends.resolve("auto") == "cuda"
+
+
+def test_an_unknown_device_is_refused():
+    with pytest.raises(InputError, match="use one of auto, cpu, cuda"):
+        backends.resolve("gpu")
+
+
+def ask_for_missing(monkeypatch, **changes):
+    for name, value in changes.items():
+        monkeypatch.setattr(device, name, value)
+    return device.missing.__wrapped__()
+
+
+def test_missing_packages_come_with_the_command_that_installs_them(monkeypatch):
+    why = ask_for_missing(monkeypatch, _installed=lambda name: name != "cuda.core")
+    assert "cuda.core" in why and "numba_cuda" not in why
+    assert "pip install" in why
+
+
+def test_a_missing_driver_is_said(monkeypatch):
+    why = ask_for_missing(monkeypatch, _installed=lambda name: True, _driver_problem=lambda: "no driver")
+    assert why == "no driver"
+
+
+def test_hidden_devices_are_said(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert ask_for_missing(monkeypatch) == "CUDA_VISIBLE_DEVICES is empty"
+
+
+def test_streams_of_other_things_are_refused():
+    with pytest.raises(InputError, match="pass a CUDA stream"):
+        device._handle("stream 0")
+
+
+def test_handles_of_other_libraries_streams():
+    class Torch:
+        cuda_stream = 7
+
+    class CuPy:
+        ptr = 8
+
+    class Protocol:
+        def __cuda_stream__(self):
+            return 0, 9
+
+    assert [device._handle(stream) for stream in (None, 5, Torch(), CuPy(), Protocol())] == [0, 5, 7, 8, 9]
+
+
+def test_compiled_text_is_kept_whole_or_not_at_all(tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("OCTOPUS_CACHE_DIR", str(tmp_path))
+    assert cache.load("a/kernel.ptx") is None
+    cache.store("a/kernel.ptx", "text")
+    assert cache.load("a/kernel.ptx") == "text"
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["kernel.ptx"]
+    (tmp_path / "file").write_text("")
+    cache.store("file/kernel.ptx", "text")
+    assert "not kept" in caplog.text
+
+
+def test_the_digest_follows_every_kernel_file(tmp_path, monkeypatch):
+    (tmp_path / "kernels" / "cpu").mkdir(parents=True)
+    (tmp_path / "kernels" / "geometry.py").write_text("a")
+    monkeypatch.setattr(cache, "PACKAGE", tmp_path)
+    before = cache.kernel_digest.__wrapped__("cpu")
+    (tmp_path / "kernels" / "geometry.py").write_text("b")
+    assert cache.kernel_digest.__wrapped__("cpu") != before
+
+
+def test_more_threads_than_the_pool_has_are_refused():
+    with pytest.raises(InputError, match=f"the pool holds 1 to {cpu.pool_size()}"):
+        cpu.set_threads(cpu.pool_size() + 1)
+
+
+def test_kernels_are_not_kept_where_nothing_can_be_written(tmp_path):
+    """Numba would fall back to a folder beside the source, whose key misses the other kernel files."""
+    (tmp_path / "file").write_text("")
+    code = "from octopus.kernels import cpu; print(cpu.compiled()(lambda x: x).stats.cache_path)"
+    environment = os.environ | {"OCTOPUS_CACHE_DIR": str(tmp_path / "file")}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "None"
+
+
+def test_importing_octopus_is_light():
+    heavy = ["numba", "pandas", "matplotlib", "rasterio", "cv2", "cuda"]
+    code = f"import sys, octopus; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+FIRST_CROP = (
+    "import time; t = time.perf_counter(); from octopus_study.studies.first_crop import main; main(t, 'cpu')"
+)
+
+
+def test_a_second_process_makes_its_first_crop_within_two_seconds(tmp_path):
+    environment = os.environ | {"OCTOPUS_CACHE_DIR": str(tmp_path)}
+    times = [
+        float(
+            subprocess.run(
+                [sys.executable, "-c", FIRST_CROP],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
+        for _ in range(3)
+    ]
+    assert min(times[1:]) < 2000
+    assert min(times[1:]) < times[0]
+
+
+@pytest.mark.gpu
+def test_page_locked_memory_is_copied_and_freed_with_its_last_view():
+    from octopus.backends.cuda import memory
+    from octopus.backends.cuda.device import current
+
+    host = memory.pinned((3, 5), np.float32)
+    host[...] = 2.5
+    device = memory.DeviceArray((3, 5), np.float32).copy_from_host(host)
+    back = memory.pinned((3, 5), np.float32)
+    memory.copy(back.ctypes.data, device.pointer, device.nbytes)
+    memory.set_bytes(device.pointer, device.nbytes, 0xFF)
+    current().sync()
+    assert (back == 2.5).all()
+    assert np.isnan(device.copy_to_host()).all()
+    part = back[1:]
+    del back
+    assert (part == 2.5).all()

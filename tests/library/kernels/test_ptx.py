@@ -1,0 +1,83 @@
+"""The CUDA kernels compile for every GPU that the artifact names, and as the design says, without a GPU."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import numba.cuda.dispatcher
+import pytest
+from octopus_study.kernels.cuda import probes
+
+from octopus.backends.cuda.compile import entry_name, to_ptx
+from octopus.kernels.cuda import antialias, crop
+
+CAPABILITIES = {"T4": (7, 5), "Jetson Orin": (8, 7), "RTX 4090": (8, 9), "H200": (9, 0)}
+
+
+@pytest.fixture(params=CAPABILITIES.values(), ids=CAPABILITIES)
+def capability(request, monkeypatch):
+    """Device functions ask the current device for its capability; here there is none to ask."""
+    device = SimpleNamespace(compute_capability=request.param)
+    monkeypatch.setattr(numba.cuda.dispatcher, "get_current_device", lambda: device)
+    return request.param
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8"])
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_the_fused_kernel(capability, dtype, layout):
+    types = crop.argument_types("uint8", "float32", dtype)
+    ptx = to_ptx(crop.build(3, dtype, layout), types, capability)
+    assert f".target sm_{capability[0]}{capability[1]}" in ptx
+    assert "crop_kernel" in entry_name(ptx)
+    # The channel arrays must live in registers: local memory would go through the L1 cache.
+    assert "local_depot" not in ptx
+    assert len(re.findall(r"\bst\.global", ptx)) >= 3
+    assert ("st.global.cs" in ptx) == (dtype == "float32")
+
+
+@pytest.mark.parametrize("channels", [1, 4])
+def test_other_channel_counts_stay_in_registers(capability, channels):
+    types = crop.argument_types("uint16", "int64", "float32")
+    assert "local_depot" not in to_ptx(crop.build(channels, "float32", "NCHW"), types, capability)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"edge": "image"},
+        {"letterbox": True},
+        {"indexed": True},
+        {"edge": "image", "letterbox": True, "indexed": True},
+    ],
+    ids=lambda options: "-".join(options),
+)
+def test_options_stay_in_registers_too(capability, options):
+    index = "int64" if options.keys() - {"edge"} else None
+    types = crop.argument_types("uint8", "float32", "float32", index)
+    ptx = to_ptx(crop.build(3, "float32", "NCHW", **options), types, capability)
+    assert f".target sm_{capability[0]}{capability[1]}" in ptx
+    assert ("with_options" in entry_name(ptx)) == (index is not None)
+    assert "local_depot" not in ptx and "st.global.cs" in ptx
+    assert ("st.global.f32" in ptx) == ("letterbox" in options)  # the transform
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"edge": "image", "letterbox": True, "indexed": True}], ids=["plain", "all"]
+)
+def test_the_filter_stays_in_registers(capability, options):
+    types = crop.argument_types("uint8", "int32", "float16", "int32")
+    ptx = to_ptx(antialias.build(3, "float16", "NHWC", **options), types, capability)
+    assert f".target sm_{capability[0]}{capability[1]}" in ptx
+    assert "antialias_kernel" in entry_name(ptx)
+    assert "local_depot" not in ptx
+
+
+@pytest.mark.parametrize("name", probes.SIGNATURES)
+def test_the_probes(capability, name):
+    assert name in entry_name(to_ptx(*probes.SIGNATURES[name], capability))
+
+
+def test_two_entries_are_refused():
+    with pytest.raises(RuntimeError, match="found 2"):
+        entry_name(".visible .entry a(\n.visible .entry b(\n")

@@ -1,0 +1,145 @@
+"""Fixtures: a mirror with real data where there is one, small stand-ins, and an HTTP server with faults."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import zipfile
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from octopus_study.data import download
+from octopus_study.data.registry import Dataset
+from octopus_study.data.synthetic import write_drone_sample
+from octopus_study.data.visdrone import content_digest
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+MIRROR = Path(os.environ.get("OCTOPUS_MIRROR") or REPOSITORY.parent / "shared" / "data")
+
+# Facts about the real data are checked where the data are; elsewhere there is nothing to collect.
+collect_ignore = [] if (MIRROR / "visdrone_val").is_dir() else ["test_real_data.py"]
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attempts follow each other at once."""
+    monkeypatch.setattr(download, "BACKOFF", 0.0)
+
+
+@pytest.fixture(scope="session")
+def real_mirror() -> Path:
+    return MIRROR
+
+
+@pytest.fixture(scope="session")
+def drone_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small data set in VisDrone's layout."""
+    return write_drone_sample(tmp_path_factory.mktemp("drone") / "visdrone_val")
+
+
+@pytest.fixture(scope="session")
+def drone_archive(drone_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same data set as the archive that its publisher would offer."""
+    archive = tmp_path_factory.mktemp("archive") / "drone.zip"
+    with zipfile.ZipFile(archive, "w") as target:
+        for file in sorted(drone_root.rglob("*.*")):
+            target.write(file, Path("VisDrone-val") / file.relative_to(drone_root))
+    return archive
+
+
+@pytest.fixture
+def drone_dataset(drone_root: Path, drone_archive: Path) -> Dataset:
+    """Description of that archive, at an address where nobody answers."""
+    content = drone_archive.read_bytes()
+    return Dataset(
+        name="visdrone-val",
+        kind="visdrone",
+        url="http://127.0.0.1:9/drone.zip",
+        filename="drone.zip",
+        size=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+        content_sha256=content_digest(drone_root),
+        mirror="visdrone_val",
+        licence="test",
+        citation="test",
+    )
+
+
+@dataclass
+class FileServer:
+    """Serves `files` with range requests; each entry of `faults` spoils one GET, in turn."""
+
+    address: str
+    files: dict[str, bytes] = field(default_factory=dict)
+    faults: list[str | int] = field(default_factory=list)
+    ranges: list[str | None] = field(default_factory=list)
+    """The Range header of every GET."""
+    sent: int = 0
+    """Bytes of content sent."""
+
+    def put(self, name: str, content: bytes) -> str:
+        self.files[f"/{name}"] = content
+        return f"{self.address}/{name}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_HEAD(self) -> None:
+        self._answer(with_body=False)
+
+    def do_GET(self) -> None:
+        self._answer(with_body=True)
+
+    def _answer(self, with_body: bool) -> None:
+        state: FileServer = self.server.state
+        wanted = self.headers.get("Range")
+        fault = state.faults.pop(0) if with_body and state.faults else None
+        if with_body:
+            state.ranges.append(wanted)
+        if isinstance(fault, int):
+            self.send_error(fault)
+            return
+        content = b"<html>sign in</html>" if fault == "html" else state.files.get(self.path)
+        if content is None:
+            self.send_error(404)
+            return
+        part = self._send_head(content, None if fault == "no-range" else wanted, fault)
+        if with_body:
+            part = part[: len(part) // 2] if fault == "cut" else part
+            state.sent += len(part)
+            self.wfile.write(part)
+
+    def _send_head(self, content: bytes, wanted: str | None, fault: str | None) -> bytes:
+        part, total = content, len(content)
+        if wanted:
+            first, _, last = wanted.removeprefix("bytes=").partition("-")
+            start, end = int(first), min(int(last or total - 1), total - 1)
+            part = content[start : end + 1]
+            if start >= total:
+                self.send_response(416)
+            else:
+                self.send_response(206)
+                self.send_header("Content-Range", f"bytes {start}-{end}/{total}")
+        else:
+            self.send_response(200)
+        self.send_header("Content-Type", "text/html" if fault == "html" else "application/octet-stream")
+        self.send_header("Content-Length", str(len(part)))
+        self.send_header("Accept-Ranges", "bytes")
+        self.end_headers()
+        return part
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Keep the test log free of requests."""
+
+
+@pytest.fixture
+def server():
+    http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    http.state = FileServer(f"http://127.0.0.1:{http.server_port}")
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield http.state
+    http.shutdown()
+    http.server_close()

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import stat
+import zipfile
+
+import pytest
+from octopus_study.data.archive import unpack_zip
+from octopus_study.errors import DataError
+
+
+def make_zip(path, members):
+    with zipfile.ZipFile(path, "w") as target:
+        for name, content in members:
+            target.writestr(name, content)
+    return path
+
+
+def files(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def test_shared_top_folder_is_left_out(tmp_path):
+    archive = make_zip(tmp_path / "a.zip", [("top/", ""), ("top/a/x.txt", "x"), ("top/y.txt", "y")])
+    assert files(unpack_zip(archive, tmp_path / "out")) == ["a/x.txt", "y.txt"]
+
+
+def test_without_a_shared_top_folder_names_stay(tmp_path):
+    archive = make_zip(tmp_path / "a.zip", [("a/x.txt", "x"), ("y.txt", "y")])
+    assert files(unpack_zip(archive, tmp_path / "out")) == ["a/x.txt", "y.txt"]
+
+
+@pytest.mark.parametrize(
+    "name", ["../evil.txt", "top/../../evil.txt", "/evil.txt", "..\\evil.txt", "C:\\evil.txt"]
+)
+def test_member_that_leaves_the_folder_is_refused_before_anything_is_written(tmp_path, name):
+    archive = make_zip(tmp_path / "a.zip", [("good.txt", "x"), (name, "x")])
+    with pytest.raises(DataError, match="leaves its folder; nothing was unpacked"):
+        unpack_zip(archive, tmp_path / "out")
+    assert files(tmp_path) == ["a.zip"]
+
+
+def test_symbolic_link_is_refused(tmp_path):
+    link = zipfile.ZipInfo("link")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    archive = make_zip(tmp_path / "a.zip", [(link, "/etc/passwd")])
+    with pytest.raises(DataError, match="link or a special file"):
+        unpack_zip(archive, tmp_path / "out")
+
+
+def test_damaged_archive_is_an_error_of_ours(tmp_path):
+    archive = make_zip(tmp_path / "a.zip", [("x.txt", "x" * 100)])
+    archive.write_bytes(archive.read_bytes().replace(b"x" * 100, b"x" * 99 + b"y"))
+    with pytest.raises(DataError, match="can't unpack"):
+        unpack_zip(archive, tmp_path / "out")
+    archive.write_bytes(b"<html>")
+    with pytest.raises(DataError, match="can't unpack"):
+        unpack_zip(archive, tmp_path / "out2")

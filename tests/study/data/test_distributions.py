@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from octopus_study.data.distributions import (
+    MEBIBYTE,
+    bimodal,
+    long_tail,
+    padding_waste,
+    satellite_tiles,
+    size_quantiles,
+    temporal,
+    uniform,
+)
+
+from octopus.errors import InputError
+
+FRAME = (3840, 2160)
+
+
+@pytest.mark.parametrize(
+    ("generator", "actual_mb", "padded_mb", "per_cent"),
+    [(uniform, 204, 750, 73), (long_tail, 18, 457, 96), (bimodal, 262, 750, 65)],
+)
+def test_published_padding_waste(generator, actual_mb, padded_mb, per_cent):
+    waste = padding_waste(generator(1000, *FRAME))
+    assert round(waste.actual_bytes / MEBIBYTE) == actual_mb
+    assert round(waste.padded_bytes / MEBIBYTE) == padded_mb
+    assert round(100 * waste.fraction) == per_cent
+
+
+def test_published_padded_float32_of_equal_boxes():
+    boxes = np.tile([0, 0, 256, 256], (1000, 1))
+    waste = padding_waste(boxes, channels=3, itemsize=4)
+    assert waste.padded_bytes == 750 * MEBIBYTE
+    assert waste.fraction == 0
+
+
+def test_padding_takes_the_largest_width_and_the_largest_height():
+    waste = padding_waste([[0, 0, 10, 2], [5, 5, 8, 12]], channels=1)
+    assert (waste.actual_bytes, waste.padded_bytes) == (20 + 21, 2 * 10 * 7)
+
+
+def test_padding_waste_of_nothing():
+    assert padding_waste(np.empty((0, 4), np.int32)).fraction == 0
+
+
+@pytest.mark.parametrize("generator", [uniform, long_tail, bimodal])
+def test_boxes_lie_inside_the_frame_and_depend_on_the_seed_alone(generator):
+    boxes = generator(300, *FRAME)
+    assert boxes.dtype == np.int32 and boxes.shape == (300, 4)
+    assert (boxes[:, :2] >= 1).all() and (boxes[:, 2:] < FRAME).all()
+    np.testing.assert_array_equal(boxes, generator(300, *FRAME))
+    np.testing.assert_array_equal(boxes[:100], generator(100, *FRAME))
+    assert (boxes != generator(300, *FRAME, seed=43)).any()
+
+
+def test_side_ranges():
+    for generator, low, high in ((uniform, 16, 512), (long_tail, 16, 400), (bimodal, 96, 512)):
+        sides = size_quantiles(generator(4000, *FRAME), [0, 100])
+        assert sides.min() == low and high - 3 <= sides.max() <= high
+    sides = np.diff(bimodal(4000, *FRAME).reshape(-1, 2, 2), axis=1)
+    assert not ((sides > 160) & (sides < 384)).any()
+
+
+@pytest.mark.parametrize("generator", [uniform, long_tail, bimodal])
+def test_frame_too_small_for_the_boxes_is_refused(generator):
+    with pytest.raises(InputError, match="larger than the distribution's largest box"):
+        generator(1000, 200, 200)
+
+
+def test_temporal_starts_with_the_long_tail_and_drifts_by_its_limits():
+    frames = temporal(500, *FRAME)
+    assert len(frames) == 10
+    np.testing.assert_array_equal(frames[0], long_tail(500, *FRAME))
+    for before, after in pairwise(frames):
+        assert (before != after).any()
+        assert (after[:, :2] >= 0).all() and (after[:, 2:] <= FRAME).all()
+        sides = [boxes[:, 2:] - boxes[:, :2] for boxes in (before, after)]
+        assert np.abs(sides[1] - sides[0]).max() == 3 and sides[1].min() >= 16
+        assert np.abs(after[:, :2] - before[:, :2]).max() == 5
+
+
+def test_published_satellite_tiling():
+    tiles = satellite_tiles(8192, 8192)
+    assert len(tiles) == 727
+    assert len(np.unique(tiles[:, [1, 3]], axis=0)) == len(np.unique(tiles[:, 1]))  # one height per row
+
+
+@settings(max_examples=25, deadline=None)
+@given(width=st.integers(1, 1500), height=st.integers(1, 1500), seed=st.integers(0, 1000))
+def test_satellite_tiles_cover_the_scene_exactly_once(width, height, seed):
+    covered = np.zeros((height, width), dtype=np.uint8)
+    for left, top, right, bottom in satellite_tiles(width, height, seed):
+        covered[top:bottom, left:right] += 1
+    assert (covered == 1).all()
+
+
+def test_size_quantiles_interpolate():
+    boxes = [[0, 0, 10, 100], [0, 0, 20, 300]]
+    np.testing.assert_allclose(size_quantiles(boxes, [0, 50, 100]), [[10, 100], [15, 200], [20, 300]])
+    assert size_quantiles(boxes).shape == (101, 2)
+
+
+def test_bad_arguments():
+    with pytest.raises(InputError, match="shape"):
+        padding_waste([1, 2, 3, 4])
+    with pytest.raises(InputError, match="n must be 0 or more"):
+        uniform(-1, *FRAME)
+    with pytest.raises(InputError, match="at least 1"):
+        satellite_tiles(0, 10)

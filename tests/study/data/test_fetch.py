@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from octopus_study.data import sentinel2
+from octopus_study.data.fetch import fetch, parse_window
+from octopus_study.data.receipt import read_receipt
+from octopus_study.data.registry import Dataset
+from octopus_study.data.sentinel2 import FULL_SCENE, PINNED_WINDOW, Band, Window, pixel_digest, read_band
+from octopus_study.data.visdrone import content_digest, load_frame, load_pool
+from octopus_study.errors import DataError
+
+from octopus.errors import InputError
+
+
+def get(dataset, tmp_path, **options):
+    return fetch(dataset.name, raw_dir=tmp_path / "raw", dataset=dataset, progress=False, **options)
+
+
+def entries(folder):
+    return sorted(path.name for path in folder.glob("*"))
+
+
+class TestVisDrone:
+    def test_mirror_with_the_unpacked_folder(self, drone_dataset, drone_root, tmp_path):
+        receipt = get(drone_dataset, tmp_path, mirror=drone_root.parent, mode="real")
+        assert (receipt.dataset, receipt.synthetic, receipt.source) == ("visdrone-val", False, "mirror")
+        assert receipt.sha256 == drone_dataset.content_sha256
+        assert receipt == read_receipt(tmp_path / "raw" / "visdrone-val.json")
+        assert entries(tmp_path / "raw") == ["visdrone-val", "visdrone-val.json"]
+        np.testing.assert_array_equal(load_pool(tmp_path / "raw" / receipt.path), load_pool(drone_root))
+
+    def test_mirror_with_the_archive_gives_the_same_content(self, drone_dataset, drone_archive, tmp_path):
+        receipt = get(drone_dataset, tmp_path, mirror=drone_archive.parent, mode="real")
+        assert (receipt.source, receipt.sha256) == ("mirror", drone_dataset.content_sha256)
+
+    def test_read_only_mirror(self, drone_dataset, drone_root, tmp_path):
+        mirror = shutil.copytree(drone_root.parent, tmp_path / "mirror")
+        for path in [*mirror.rglob("*"), mirror]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        get(drone_dataset, tmp_path, mirror=mirror)
+        for path in (tmp_path / "raw").rglob("*"):
+            assert os.stat(path).st_mode & 0o200
+        for path in [mirror, *mirror.rglob("*")]:
+            path.chmod(0o755)
+
+    def test_download(self, drone_dataset, drone_archive, tmp_path, server):
+        url = server.put("drone.zip", drone_archive.read_bytes())
+        server.faults[:] = ["cut"]
+        receipt = get(replace(drone_dataset, url=url), tmp_path)
+        assert (receipt.source, receipt.sha256) == ("download", drone_dataset.content_sha256)
+        assert load_frame(tmp_path / "raw" / receipt.path).shape == (1080, 1920, 3)
+
+    def test_data_at_hand_are_not_fetched_again(self, drone_dataset, drone_root, tmp_path):
+        first = get(drone_dataset, tmp_path, mirror=drone_root.parent)
+        assert get(drone_dataset, tmp_path, mode="real") == first
+        (tmp_path / "raw" / "visdrone-val.json").unlink()
+        again = get(drone_dataset, tmp_path, mode="real")
+        assert (again.source, again.sha256) == ("raw folder", first.sha256)
+
+    def test_changed_data_are_replaced(self, drone_dataset, drone_root, tmp_path):
+        receipt = get(drone_dataset, tmp_path, mirror=drone_root.parent)
+        folder = tmp_path / "raw" / receipt.path
+        next((folder / "annotations").iterdir()).write_text("1,1,20,20,1,4,0,0\n")
+        with pytest.raises(DataError, match="has been changed since it was fetched"):
+            get(drone_dataset, tmp_path, mode="real")
+        get(drone_dataset, tmp_path, mirror=drone_root.parent, mode="real")
+        assert content_digest(folder) == drone_dataset.content_sha256
+
+    def test_damaged_mirror_is_refused_and_leaves_nothing(self, drone_dataset, drone_root, tmp_path):
+        mirror = shutil.copytree(drone_root.parent, tmp_path / "mirror")
+        next((mirror / "visdrone_val" / "annotations").iterdir()).unlink()
+        with pytest.raises(DataError, match="not the expected data: its content digest is"):
+            get(drone_dataset, tmp_path, mirror=mirror, mode="real")
+        (mirror / "drone.zip").write_bytes(b"<html>")
+        with pytest.raises(DataError, match=r"drone\.zip is not the expected file: it has 6 bytes"):
+            get(drone_dataset, tmp_path, mirror=mirror, mode="real")
+        assert entries(tmp_path / "raw") == []
+
+    def test_nothing_at_hand_gives_the_sample_loudly(self, drone_dataset, tmp_path, caplog):
+        with caplog.at_level(logging.WARNING):
+            receipt = get(drone_dataset, tmp_path, mirror=tmp_path)
+        assert (receipt.dataset, receipt.synthetic, receipt.source) == (
+            "synthetic-visdrone",
+            True,
+            "generated",
+        )
+        for text in (receipt.reason, caplog.text):
+            assert "neither drone.zip nor visdrone_val/" in text and "can't reach http://127.0.0.1:9" in text
+        assert "SYNTHETIC DATA" in caplog.text
+
+    def test_real_data_take_the_place_of_the_sample(self, drone_dataset, drone_root, tmp_path):
+        assert get(drone_dataset, tmp_path).synthetic
+        assert not get(drone_dataset, tmp_path, mirror=drone_root.parent).synthetic
+
+    def test_sample_on_request_though_real_data_are_at_hand(
+        self, drone_dataset, drone_root, tmp_path, caplog
+    ):
+        get(drone_dataset, tmp_path, mirror=drone_root.parent)
+        receipt = get(drone_dataset, tmp_path, mirror=drone_root.parent, mode="sample")
+        assert receipt.synthetic and "asked for" in receipt.reason
+        assert "SYNTHETIC" not in caplog.text
+        assert get(drone_dataset, tmp_path, mode="sample").sha256 == receipt.sha256
+
+    def test_real_mode_without_data_says_what_to_do(self, drone_dataset, tmp_path):
+        with pytest.raises(DataError, match=r"asked for .* found none: .* internet; or put .* --mirror"):
+            get(drone_dataset, tmp_path, mode="real")
+        assert entries(tmp_path / "raw") == []
+
+    def test_receipt_elsewhere_has_a_path_relative_to_itself(self, drone_dataset, tmp_path):
+        path = tmp_path / "elsewhere" / "r.json"
+        receipt = get(drone_dataset, tmp_path, mode="sample", receipt=path)
+        assert receipt.path == "../raw/synthetic-visdrone"
+        assert (path.parent / receipt.path / "annotations").is_dir()
+
+    def test_raw_folder_that_can_not_be_made(self, drone_dataset, tmp_path):
+        (tmp_path / "raw").write_text("a file")
+        with pytest.raises(DataError, match="can't write data set visdrone-val"):
+            get(drone_dataset, tmp_path, mode="sample")
+
+
+SURROUNDINGS = Window(9700, 6900, 1100, 1050)
+"""A clip of the scene that holds the pinned window and a rim around it."""
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    """A mirror folder with such a clip, its description, and its pixels."""
+    pixels = np.random.RandomState(2).randint(1, 9000, (SURROUNDINGS.height, SURROUNDINGS.width))
+    pixels = pixels.astype(np.uint16)
+    transform = sentinel2.window_transform(SURROUNDINGS)
+    mirror = tmp_path_factory.mktemp("mirror")
+    (mirror / "sentinel2").mkdir()
+    band = Band(pixels, 0, transform, sentinel2.SCENE_CRS, sentinel2.ATTRIBUTION)
+    sentinel2.write_band(mirror / "sentinel2" / "clip.tif", band)
+    dataset = Dataset(
+        name="sentinel2-b04",
+        kind="sentinel2",
+        url="http://127.0.0.1:9/B04.tif",
+        filename="whole.tif",
+        size=None,
+        sha256=None,
+        content_sha256=pixel_digest(pixels[30:1030, 60:1060]),
+        mirror="sentinel2/*.tif",
+        licence="test",
+        citation=sentinel2.ATTRIBUTION,
+    )
+    return mirror, dataset, pixels
+
+
+class TestSentinel2:
+    def test_pinned_window_from_a_mirror(self, scene, tmp_path):
+        mirror, dataset, _ = scene
+        receipt = get(dataset, tmp_path, mirror=mirror, mode="real")
+        assert (receipt.dataset, receipt.source) == ("sentinel2-b04", "mirror")
+        assert receipt.sha256 == dataset.content_sha256
+        assert receipt.citation == sentinel2.ATTRIBUTION
+        assert read_band(tmp_path / "raw" / receipt.path).pixels.shape == (1000, 1000)
+        assert get(dataset, tmp_path, mode="real") == receipt
+
+    def test_other_window_by_http(self, scene, tmp_path, server):
+        mirror, dataset, pixels = scene
+        url = server.put("B04.tif", (mirror / "sentinel2" / "clip.tif").read_bytes())
+        dataset = replace(dataset, url=url)
+        receipt = get(dataset, tmp_path, window=[9700, 6900, 40, 20])
+        assert (receipt.source, receipt.sha256) == ("download", pixel_digest(pixels[:20, :40]))
+        assert get(dataset, tmp_path, window=[9700, 6900, 40, 20], mode="real") == receipt
+
+    def test_another_scene_in_the_mirror_is_refused(self, scene, tmp_path):
+        mirror, dataset, _ = scene
+        with pytest.raises(DataError, match="not the expected scene"):
+            get(replace(dataset, content_sha256="0" * 64), tmp_path, mirror=mirror, mode="real")
+        assert entries(tmp_path / "raw") == []
+
+    def test_window_that_the_mirror_does_not_hold(self, scene, tmp_path):
+        mirror, dataset, _ = scene
+        with pytest.raises(DataError, match=r"clip\.tif holds columns 9700\.\.10800"):
+            get(dataset, tmp_path, mirror=mirror, mode="real", window=[0, 0, 10, 10])
+
+    def test_whole_band_is_downloaded_as_a_file(self, scene, tmp_path, server, monkeypatch):
+        mirror, dataset, pixels = scene
+        monkeypatch.setattr("octopus_study.data.sentinel2_source.FULL_SCENE", SURROUNDINGS)
+        url = server.put("B04.tif", (mirror / "sentinel2" / "clip.tif").read_bytes())
+        server.faults[:] = ["cut", 404]
+        receipt = get(replace(dataset, url=url), tmp_path, window=SURROUNDINGS)
+        assert (receipt.source, receipt.sha256) == ("download", pixel_digest(pixels))
+        assert entries(tmp_path / "raw") == ["sentinel2-b04", "sentinel2-b04.json"]
+
+    def test_damaged_whole_band_is_not_kept(self, scene, tmp_path, server, monkeypatch):
+        mirror, dataset, _ = scene
+        monkeypatch.setattr("octopus_study.data.sentinel2_source.FULL_SCENE", SURROUNDINGS)
+        url = server.put("B04.tif", (mirror / "sentinel2" / "clip.tif").read_bytes())
+        wrong = replace(dataset, url=url, content_sha256="0" * 64)
+        with pytest.raises(DataError, match="not the expected scene"):
+            get(wrong, tmp_path, window=SURROUNDINGS, mode="real")
+        assert entries(tmp_path / "raw") == []
+
+    def test_nothing_at_hand_gives_a_georeferenced_sample(self, scene, tmp_path):
+        receipt = get(scene[1], tmp_path, window=[100, 200, 64, 32])
+        assert receipt.dataset == "synthetic-sentinel2" and receipt.synthetic
+        band = read_band(tmp_path / "raw" / receipt.path, Window(100, 200, 64, 32))
+        assert band.pixels.shape == (32, 64) and "Synthetic" in band.attribution
+
+
+def test_unknown_mode_and_data_set(tmp_path):
+    with pytest.raises(InputError, match="choose one of auto, real, sample"):
+        fetch("visdrone-val", raw_dir=tmp_path, mode="fake")
+    with pytest.raises(DataError, match="no data set 'coco'"):
+        fetch("coco", raw_dir=tmp_path)
+
+
+def test_unknown_kind(drone_dataset, tmp_path):
+    with pytest.raises(DataError, match="unknown kind 'video'"):
+        get(replace(drone_dataset, kind="video"), tmp_path)
+
+
+def test_windows():
+    assert parse_window(None) == PINNED_WINDOW and parse_window("full") == FULL_SCENE
+    assert parse_window([1, 2, 3, 4]) == Window(1, 2, 3, 4)
+    for wrong in ([1, 2, 3], "all", [-1, 0, 5, 5], [0, 0, 0, 5], [10_970, 0, 11, 5]):
+        with pytest.raises(InputError, match="window"):
+            parse_window(wrong)

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+import rasterio
+from octopus_study.data import sentinel2
+from octopus_study.data.sentinel2 import (
+    Band,
+    Window,
+    boa_offset_applied,
+    pixel_digest,
+    read_band,
+    reflectance,
+)
+from octopus_study.errors import DataError
+
+PLACE = Window(9700, 6900, 1100, 1050)
+"""Where the test's clip lies in the scene."""
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory) -> tuple:
+    pixels = np.random.RandomState(1).randint(1, 9000, (PLACE.height, PLACE.width)).astype(np.uint16)
+    transform = sentinel2.window_transform(PLACE)
+    band = Band(pixels, 0, transform, sentinel2.SCENE_CRS, sentinel2.ATTRIBUTION)
+    return sentinel2.write_band(tmp_path_factory.mktemp("clip") / "B04.tif", band), pixels
+
+
+@pytest.fixture(autouse=True)
+def quick_retries(monkeypatch):
+    monkeypatch.setitem(sentinel2.HTTP_OPTIONS, "GDAL_HTTP_RETRY_DELAY", 0.01)
+
+
+def test_whole_file(clip):
+    path, pixels = clip
+    band = read_band(path)
+    np.testing.assert_array_equal(band.pixels, pixels)
+    assert (band.nodata, band.crs, band.attribution) == (0, "EPSG:32622", sentinel2.ATTRIBUTION)
+    assert (band.transform.c, band.transform.f) == (499_980 + 97_000, 7_500_000 - 69_000)
+
+
+def test_window_is_counted_in_the_scene(clip):
+    path, pixels = clip
+    band = read_band(path, Window(9710, 6920, 30, 40))
+    np.testing.assert_array_equal(band.pixels, pixels[20:60, 10:40])
+    assert (band.transform.c, band.transform.f) == (499_980 + 97_100, 7_500_000 - 69_200)
+
+
+@pytest.mark.parametrize(
+    "window", [(9699, 6900, 10, 10), (9700, 6899, 10, 10), (10795, 6900, 6, 10), (9700, 7945, 10, 6)]
+)
+def test_window_outside_the_file_says_what_the_file_holds(clip, window):
+    with pytest.raises(DataError, match=r"holds columns 9700\.\.10800 and rows 6900\.\.7950"):
+        read_band(clip[0], Window(*window))
+
+
+def test_window_over_http_fetches_a_part_of_the_file(clip, server):
+    path, pixels = clip
+    url = server.put("B04.tif", path.read_bytes())
+    band = read_band(url, Window(9700, 6900, 100, 100))
+    np.testing.assert_array_equal(band.pixels, pixels[:100, :100])
+    assert 0 < server.sent < path.stat().st_size / 2
+
+
+def test_object_store_that_answers_404_once_is_asked_again(clip, server):
+    url = server.put("B04.tif", clip[0].read_bytes())
+    server.faults[:] = [404]
+    assert read_band(url, Window(9700, 6900, 5, 5)).pixels.shape == (5, 5)
+
+
+def test_what_is_no_band_is_refused(tmp_path, server):
+    (tmp_path / "page.tif").write_text("<html>")
+    for name in (tmp_path / "page.tif", tmp_path / "missing.tif", server.address + "/missing.tif"):
+        with pytest.raises(DataError, match="can't read a band from"):
+            read_band(name)
+
+
+def test_other_pixel_types_are_refused(tmp_path):
+    path = tmp_path / "rgb.tif"
+    transform = sentinel2.window_transform(PLACE)
+    with rasterio.open(
+        path, "w", driver="GTiff", width=4, height=4, count=3, dtype="uint8", transform=transform
+    ) as target:
+        target.write(np.zeros((3, 4, 4), np.uint8))
+    with pytest.raises(DataError, match="3 bands of uint8; expected one of uint16"):
+        read_band(path)
+
+
+def test_pixel_digest_depends_on_values_only():
+    pixels = np.arange(6, dtype=np.uint16).reshape(2, 3)
+    expected = hashlib.sha256(bytes([0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0])).hexdigest()
+    for same in (
+        pixels,
+        np.asfortranarray(pixels),
+        pixels.astype(">u2"),
+        np.repeat(pixels, 2, axis=1)[:, ::2],
+    ):
+        assert pixel_digest(same) == expected
+    assert pixel_digest(pixels + np.uint16(1)) != expected
+
+
+def a_band(*values):
+    pixels = np.array([values], dtype=np.uint16)
+    return Band(pixels, 0, sentinel2.window_transform(PLACE), sentinel2.SCENE_CRS, sentinel2.ATTRIBUTION)
+
+
+@pytest.mark.parametrize(("applied", "expected"), [(None, 0.8904), (True, 0.8904), (False, 0.7904)])
+def test_reflectance(applied, expected):
+    values = reflectance(a_band(0, 8904), boa_offset_applied=applied)
+    assert values.dtype == np.float32 and np.isnan(values[0, 0])
+    np.testing.assert_allclose(values[0, 1], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({"sentinel2:processing_baseline": "02.13"}, None),
+        ({"s2:processing_baseline": "04.00"}, False),
+        ({"s2:processing_baseline": "05.09", "earthsearch:boa_offset_applied": True}, True),
+        ({"s2:processing_baseline": "05.09", "earthsearch:boa_offset_applied": False}, False),
+        ({"s2:processing_baseline": "02.13", "earthsearch:boa_offset_applied": False}, None),
+    ],
+)
+def test_offset_state_of_an_item(properties, expected):
+    assert boa_offset_applied({"id": "x", "properties": properties}) is expected
+
+
+def test_item_without_a_baseline_is_refused():
+    with pytest.raises(DataError, match="can't tell the offset"):
+        boa_offset_applied({"id": "x", "properties": {}})

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from octopus_study.data import synthetic, visdrone
+from octopus_study.data.size_table import (
+    BINS,
+    LEVELS,
+    draw_sizes,
+    read_size_table,
+    size_table,
+    write_size_table,
+)
+from octopus_study.data.workload import sample_boxes
+
+MEDIAN, P95 = (39, 56), (162, 151)
+"""Width and height of the published pool, in pixels."""
+
+
+def sides(boxes):
+    return boxes[:, 2:] - boxes[:, :2]
+
+
+def test_pool_has_the_published_sizes_within_5_per_cent(drone_root):
+    pool = visdrone.load_pool(drone_root)
+    assert len(pool) == 2045
+    np.testing.assert_allclose(np.median(sides(pool), axis=0), MEDIAN, rtol=0.05)
+    np.testing.assert_allclose(np.percentile(sides(pool), 95, axis=0), P95, rtol=0.05)
+
+
+def test_pool_obeys_the_rule_of_the_real_one(drone_root):
+    pool = synthetic.drone_pool()
+    assert sides(pool).min() >= 16 and sides(pool).max() <= 320
+    assert (pool[:, :2] >= 1).all() and (pool[:, 2:] < visdrone.CANONICAL_FRAME).all()
+    # Reading applies the rule again, so every generated box must survive it, in order.
+    np.testing.assert_array_equal(visdrone.load_pool(drone_root), pool)
+
+
+def test_widths_and_heights_go_together_as_in_the_real_pool():
+    correlation = np.corrcoef(sides(synthetic.drone_pool()).T)[0, 1]
+    assert 0.45 < correlation < 0.60  # 0.525 in the real pool
+
+
+def test_other_seeds_and_small_draws_keep_the_sizes():
+    for seed in range(5):
+        sizes = draw_sizes(read_size_table(), 400, np.random.RandomState(seed))
+        np.testing.assert_allclose(np.median(sizes, axis=0), MEDIAN, rtol=0.10)
+    assert draw_sizes(read_size_table(), 0, np.random.RandomState(0)).shape == (0, 2)
+    assert synthetic.drone_pool(3).shape == (3, 4)
+
+
+def test_size_table_round_trip(tmp_path):
+    table = size_table(synthetic.drone_pool())
+    assert table.shape == (BINS, len(LEVELS), 2)
+    write_size_table(table, tmp_path / "t.csv")
+    np.testing.assert_allclose(read_size_table(tmp_path / "t.csv"), table, atol=0.006)
+    assert (np.diff(table, axis=1) >= 0).all()
+
+
+def test_sample_is_fast_and_always_the_same(drone_root, tmp_path):
+    start = time.perf_counter()
+    again = synthetic.write_drone_sample(tmp_path / "again")
+    assert time.perf_counter() - start < 2
+    assert visdrone.content_digest(again) == visdrone.content_digest(drone_root)
+    assert sorted(p.name for p in again.iterdir()) == ["annotations", "image_sizes.csv", "images"]
+
+
+def test_frame_has_texture_and_objects():
+    boxes = synthetic.drone_pool()[:40]
+    frame = synthetic.drone_frame(boxes).astype(int)
+    assert frame.shape == (1080, 1920, 3)
+    assert np.abs(np.diff(frame, axis=1)).mean() > 2  # neighbours differ everywhere, not only at edges
+    assert (frame.std(axis=(0, 1)) > 30).all()
+    empty = synthetic.drone_frame(boxes[:0]).astype(int)
+    inside = np.zeros(frame.shape[:2], dtype=bool)
+    for left, top, right, bottom in boxes:
+        inside[top:bottom, left:right] = True
+    change = np.abs(frame - empty).mean(axis=2)
+    assert change[inside].mean() > 3 * change[~inside].mean()
+
+
+def test_smallest_objects_can_be_drawn():
+    boxes = np.array([[1, 1, 17, 17], [50, 50, 66, 370], [100, 100, 420, 116]], dtype=np.int32)
+    assert synthetic.drone_frame(boxes).shape == (1080, 1920, 3)
+
+
+def test_annotations_have_categories(drone_root):
+    counts = visdrone.category_counts(drone_root)
+    assert counts.shape == (12,) and counts.sum() == 2045
+    assert set(np.flatnonzero(counts)) == {synthetic.PEDESTRIAN, synthetic.CAR}
+
+
+def test_published_sample_of_1000_wastes_about_as_much():
+    sample = sides(sample_boxes(synthetic.drone_pool(), 1000)).astype(int)
+    waste = 1 - sample.prod(axis=1).sum() / (1000 * sample.max(axis=0).prod())
+    assert 0.93 < waste < 0.96  # 0.949 in the real pool
+
+
+def test_greenland_band():
+    band = synthetic.greenland_band()
+    assert band.shape == (1000, 1000) and band.dtype == np.uint16
+    assert band.min() > 0 and band.max() <= 10_000
+    np.testing.assert_allclose(band.mean(), 4762, rtol=0.05)
+    dark, bright = (band < 1000).mean(), (band > 6500).mean()
+    assert 0.002 < dark < 0.05 and 0.005 < bright < 0.10
+    np.testing.assert_array_equal(band, synthetic.greenland_band())
+    assert synthetic.greenland_band(30, 70).shape == (30, 70)

@@ -1,0 +1,59 @@
+"""A clock whose methods say how long they took, so that the runner can be tested without waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from octopus_study.measure import Method
+
+
+class FakeClock:
+    """Returns what the run returns as milliseconds, and reports throttling in the blocks that it is told."""
+
+    def __init__(
+        self, throttled_blocks: Callable[[int], bool] = lambda block: False, layer: str = "host"
+    ) -> None:
+        self.layer = layer
+        self.throttled_blocks = throttled_blocks
+        self.now = 0.0
+        self.block = -2  # settling for the warm-up makes it -1, for the first block 0
+        self.slowed = False
+
+    def time(self, run: Callable[[], object]) -> float:
+        elapsed = run()
+        self.now += elapsed / 1e3
+        return elapsed
+
+    def settle(self) -> None:
+        self.block += 1
+        self.slowed |= self.throttled_blocks(self.block)
+
+    def throttled(self) -> str | None:
+        slowed, self.slowed = self.slowed, False
+        return "power cap" if slowed else None
+
+    def wall(self) -> float:
+        """Seconds that the runs took so far, as the runner's wall clock."""
+        return self.now
+
+
+def steady(name: str, times: Iterable[float] | float, calls: list[str] | None = None) -> Method:
+    """Make a method that takes the given milliseconds, over and over, and notes its calls."""
+    values = [times] if isinstance(times, int | float) else list(times)
+    count = 0
+
+    def run() -> float:
+        nonlocal count
+        if calls is not None:
+            calls.append(name)
+        count += 1
+        return values[(count - 1) % len(values)]
+
+    return Method(name, run)
+
+
+def noisy(name: str, median: float, spread: float, seed: int) -> Method:
+    """Make a method whose times scatter log-normally around a median."""
+    rng = np.random.default_rng(seed)
+    return Method(name, lambda: median * float(np.exp(spread * rng.standard_normal())))

@@ -1,0 +1,159 @@
+"""Machine facts: complete where the machine answers, None where it doesn't, never an exception."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fake_nvml import FakeNvml, h200
+from octopus_study.measure import _nvml, available_cores, machine, machine_facts, machine_id, machine_state
+
+from octopus.errors import DeviceError
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """Pretend that CUDA has a device, with the readings that the test gives."""
+
+    def pretend(nvml: FakeNvml | None, name: str | None = None) -> None:
+        monkeypatch.setitem(sys.modules, "pynvml", nvml)
+        monkeypatch.setattr(_nvml, "pci_address", lambda: "00000000:01:00.0")
+        monkeypatch.setattr(machine, "resolve", lambda device: "cpu" if device == "cpu" else "cuda")
+        monkeypatch.setattr(machine, "gpu_name", lambda: name or _nvml.text(_nvml.read("nvmlDeviceGetName")))
+        _nvml.session.cache_clear()
+
+    yield pretend
+    _nvml.session.cache_clear()
+
+
+def test_the_facts_of_this_machine_are_json():
+    facts = machine_facts("cpu")
+    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+    assert facts["gpu"] is None
+    assert facts["cpu"]["model"]
+    assert 1 <= facts["cpu"]["cores"] == facts["cpu"]["threads"] == available_cores()
+    assert facts["memory_bytes"] > 1 << 28
+    assert facts["packages"]["numpy"]
+    assert machine_facts("cpu", threads=1)["cpu"]["threads"] == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("Intel(R) Xeon(R) Platinum 8480C CPU @ 2.00GHz", "intel-xeon-platinum-8480c-4c"),
+        ("AMD EPYC 7742 64-Core Processor", "amd-epyc-7742-4c"),
+        ("Neoverse-V2", "neoverse-v2-4c"),
+    ],
+)
+def test_a_cpu_is_named_after_its_model_and_cores(model, expected, monkeypatch):
+    monkeypatch.setattr(machine, "cpu_model", lambda: model)
+    monkeypatch.setattr(machine, "available_cores", lambda: 4)
+    assert machine_id("cpu") == expected
+
+
+def test_a_gpu_is_named_after_its_product(gpu):
+    gpu(h200())
+    assert machine_id("cuda") == machine_id() == "nvidia-h200"
+    assert machine_id("cpu") != "nvidia-h200"
+
+
+def test_a_board_is_named_as_a_whole(gpu, monkeypatch):
+    gpu(None, "Orin")
+    monkeypatch.setattr(machine, "board_model", lambda: "NVIDIA Jetson Orin Nano Developer Kit")
+    assert machine_id() == "nvidia-jetson-orin-nano-developer-kit"
+
+
+def test_the_facts_of_a_gpu_carry_their_units(gpu):
+    gpu(h200())
+    facts = machine_facts("cuda")
+    assert facts["gpu"]["name"] == "NVIDIA H200"
+    assert facts["gpu"]["driver"] == "580.159.03"
+    assert facts["gpu"]["cuda"] == "13.0"
+    assert facts["gpu"]["compute_capability"] == "9.0"
+    assert facts["gpu"]["power_limit_w"] == pytest.approx(700)
+    assert facts["gpu"]["clock_sm_max_mhz"] == 1980
+    state = facts["state"]["gpu"]
+    assert (state["clock_sm_mhz"], state["temperature_c"], state["throttle_reasons"]) == (345, 31, [])
+    json.dumps(facts, allow_nan=False)
+
+
+def test_a_reading_that_fails_is_none_and_spares_the_others(gpu):
+    gpu(h200(nvmlDeviceGetTemperature=RuntimeError("bus"), nvmlDeviceGetEnforcedPowerLimit=OSError()))
+    facts = machine_facts("cuda")
+    assert facts["state"]["gpu"]["temperature_c"] is None
+    assert facts["gpu"]["power_limit_w"] is None
+    assert facts["gpu"]["clock_sm_max_mhz"] == 1980
+
+
+@pytest.mark.parametrize("nvml", [None, FakeNvml(), FakeNvml(nvmlInit="Driver Not Loaded")])
+def test_a_silent_nvml_gives_none_for_all_and_no_zero(gpu, nvml):
+    """Absent; initialises and then supports nothing, as on Jetson; refuses to initialise."""
+    gpu(nvml, "Orin")
+    facts = machine_facts("cuda")
+    assert facts["gpu"].pop("name") == "Orin"
+    assert set(facts["gpu"].values()) == {None}
+    assert set(facts["state"]["gpu"].values()) == {None}
+
+
+def test_old_bindings_give_bytes(gpu):
+    gpu(h200(nvmlDeviceGetName=b"Tesla T4", nvmlSystemGetDriverVersion=b"470.57"))
+    assert machine_id() == "tesla-t4"
+    assert machine_facts()["gpu"]["driver"] == "470.57"
+
+
+def test_a_gpu_that_is_not_there_is_an_error(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    code = "from octopus_study.measure import machine_id; machine_id('cuda')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=_root())
+    assert DeviceError.__name__ in done.stderr
+
+
+def test_cores_heed_affinity_topology_and_quota(monkeypatch, tmp_path):
+    for cpu, core in enumerate([0, 0, 1, 1]):  # two cores with two threads each
+        topology = tmp_path / f"cpu{cpu}" / "topology"
+        topology.mkdir(parents=True)
+        (topology / "core_id").write_text(f"{core}\n")
+        (topology / "physical_package_id").write_text("0\n")
+    monkeypatch.setattr(machine, "CPU_ROOT", tmp_path)
+    monkeypatch.setattr(machine, "CGROUP_QUOTA", tmp_path / "cpu.max")
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    assert available_cores() == 2
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    assert available_cores() == 1
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: {0, 1, 2, 3, 9}, raising=False)
+    assert available_cores() == 5  # without topology every logical CPU counts
+    for quota, cores in [("max 100000", 5), ("150000 100000", 1), ("50000 100000", 1), ("300000 100000", 3)]:
+        (tmp_path / "cpu.max").write_text(quota)
+        assert available_cores() == cores
+
+
+def test_the_state_is_read_anew():
+    state = machine_state("cpu")
+    assert state["gpu"] is None
+    assert state["read_at"].endswith("+00:00")
+
+
+def test_naming_the_machine_imports_nothing_heavy():
+    code = (
+        "import sys; from octopus_study.measure.machine import machine_id; machine_id('cpu')\n"
+        "print([m for m in ('numba', 'pandas', 'matplotlib', 'rasterio', 'cv2') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=_root()
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def _root() -> Path:
+    return Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.gpu
+def test_a_real_gpu_answers():
+    _nvml.session.cache_clear()
+    gpu = machine_facts("cuda")["gpu"]
+    assert gpu["name"] and gpu["driver"] and gpu["cuda"]
+    assert gpu["memory_bytes"] > 1 << 30

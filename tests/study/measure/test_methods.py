@@ -1,0 +1,106 @@
+"""The check of answers before any timing."""
+
+from __future__ import annotations
+
+import logging
+import math
+
+import numpy as np
+import pytest
+from octopus_study.measure import Method, again, check_answers, methods
+
+from octopus.errors import InputError
+
+REFERENCE = np.linspace(0, 255, 60, dtype=np.float32).reshape(5, 12)
+
+
+def answer(result, tolerance=1e-3, why=""):
+    method = Method("m", lambda: None, lambda: result, tolerance, why)
+    return check_answers([method], REFERENCE)["m"]
+
+
+def changed(value, index=(2, 3)):
+    copy = REFERENCE.copy()
+    copy[index] = value
+    return copy
+
+
+def test_the_right_answer_is_the_same():
+    assert answer(REFERENCE.copy()) == "same"
+    assert answer(REFERENCE + np.float32(5e-4)) == "same"
+
+
+def test_one_wrong_value_is_different():
+    assert answer(changed(REFERENCE[2, 3] + 1)) == "different: largest error 1 exceeds 0.001"
+
+
+def test_the_known_reason_is_added():
+    assert answer(REFERENCE + 1, why="rounds to uint8").endswith("; rounds to uint8")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_value_that_is_no_number_never_passes(value):
+    assert answer(changed(value), tolerance=1e9) == "different: 1 of 60 values are NaN or infinite"
+
+
+def test_shape_and_type_must_agree():
+    assert answer(REFERENCE.T) == "different: shape (12, 5), expected (5, 12)"
+    assert answer(REFERENCE.astype(np.float64)) == "different: dtype float64, expected float32"
+    assert answer(REFERENCE[:0]).startswith("different: shape")
+
+
+def test_unsigned_values_do_not_wrap():
+    method = Method("m", lambda: None, lambda: np.zeros(3, np.uint8), 1)
+    assert check_answers([method], np.full(3, 255, np.uint8))["m"] == "different: largest error 255 exceeds 1"
+
+
+def test_the_comparison_goes_over_all_chunks(monkeypatch):
+    monkeypatch.setattr(methods, "_CHUNK", 7)
+    assert answer(REFERENCE.copy()) == "same"
+    assert answer(changed(-9.0, index=(4, 11))).startswith("different: largest error 264")
+    assert answer(changed(math.nan, index=(4, 11))).startswith("different: 1 of 60")
+
+
+def test_the_result_is_that_of_a_run_made_by_the_check():
+    out = np.full_like(REFERENCE, np.nan)
+    writes = Method("writes", lambda: np.copyto(out, REFERENCE), lambda: out)
+    assert check_answers([writes], REFERENCE) == {"writes": "same"}
+
+
+def test_a_method_that_fails_is_unavailable_and_logged(caplog):
+    def broken():
+        raise RuntimeError("no such kernel")
+
+    found = [
+        Method("a", broken, lambda: REFERENCE),
+        Method("b", lambda: None, broken),
+        again(Method("a", broken)),
+    ]
+    with caplog.at_level(logging.WARNING):
+        answers = check_answers(found, REFERENCE)
+    assert answers == dict.fromkeys(["a", "b", "a-again"], "unavailable: RuntimeError: no such kernel")
+    assert "a: unavailable: RuntimeError: no such kernel" in caplog.text
+
+
+def test_methods_without_a_result_have_no_answer():
+    ran = []
+    assert check_answers([Method("write", lambda: ran.append(1))], None) == {"write": "n/a"}
+    assert ran == [1]
+
+
+def test_a_reference_that_lets_everything_pass_is_refused():
+    with pytest.raises(InputError, match="NaN or infinity"):
+        check_answers([Method("m", lambda: None, lambda: REFERENCE)], changed(math.nan))
+    with pytest.raises(InputError, match="no reference"):
+        check_answers([Method("m", lambda: None, lambda: REFERENCE)], None)
+
+
+@pytest.mark.parametrize("tolerance", [-1.0, math.nan, math.inf])
+def test_a_tolerance_must_be_a_bound(tolerance):
+    with pytest.raises(InputError, match="tolerance"):
+        Method("m", lambda: None, tolerance=tolerance)
+
+
+def test_names_must_differ():
+    with pytest.raises(InputError, match="different names"):
+        check_answers([Method("m", lambda: None), Method("m", lambda: None)], None)

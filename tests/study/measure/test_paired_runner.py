@@ -1,0 +1,270 @@
+"""The paired runner with a fake clock: order, stop rule, failures, throttling."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+
+import numpy as np
+import pytest
+from fake_clock import FakeClock, noisy, steady
+from octopus_study.measure import Budget, Case, HostClock, Method, again, run_paired, validate_rows
+from octopus_study.measure._samples import DISCARDED
+from octopus_study.measure.clocks import Clock
+
+from octopus.errors import InputError
+
+CASE = Case("stage_timing", "synthetic-visdrone", "visdrone", 100)
+FOREVER = Budget(min_blocks=30, max_blocks=30, min_seconds=0)
+
+
+def timed(methods, clock=None, budget=FOREVER, answers="n/a", seed=42, base=None):
+    clock = clock or FakeClock()
+    rows = run_paired(CASE, "end_to_end", "ms", methods, clock, budget, answers, seed, base, wall=clock.wall)
+    validate_rows(rows)
+    return rows
+
+
+def of(rows, method):
+    return [row for row in rows if row.method == method and row.quantity == "end_to_end"]
+
+
+def discarded(rows):
+    (row,) = [row for row in rows if row.quantity == DISCARDED]
+    return row
+
+
+def blocks_of(calls, methods, warm_up=2):
+    """Split the calls after the warm-up into blocks."""
+    rest = calls[warm_up * methods :]
+    return [tuple(rest[start : start + methods]) for start in range(0, len(rest), methods)]
+
+
+def test_one_row_per_method_and_block_with_the_clocks_layer():
+    rows = timed([steady("a", 2.0), steady("b", 3.0)], FakeClock(layer="device"))
+    assert [row.block for row in of(rows, "a")] == list(range(30)) == [row.block for row in of(rows, "b")]
+    assert {row.value for row in of(rows, "a")} == {2.0}
+    assert {row.layer for row in rows} == {"device"}
+    assert len(rows) == 2 * 30 + 1
+
+
+def test_every_method_runs_once_per_block_in_orders_that_differ():
+    calls = []
+    timed([steady(name, 1.0, calls) for name in "abc"])
+    blocks = blocks_of(calls, 3)
+    assert all(Counter(block) == Counter("abc") for block in blocks)
+    assert len(set(blocks)) == 6  # all orders of three occur within 30 blocks
+
+
+def test_the_order_is_decided_by_the_seed():
+    orders = []
+    for seed in (1, 1, 2):
+        calls = []
+        timed([steady(name, 1.0, calls) for name in "abcd"], seed=seed)
+        orders.append(calls)
+    assert orders[0] == orders[1] != orders[2]
+
+
+def test_every_method_comes_first_about_as_often():
+    calls = []
+    budget = Budget(min_blocks=600, max_blocks=600, min_seconds=0, max_seconds=1e9)
+    timed([steady(name, 1.0, calls) for name in "abc"], budget=budget)
+    first = Counter(block[0] for block in blocks_of(calls, 3))
+    assert min(first.values()) > 150
+
+
+def test_units_are_converted():
+    clock = FakeClock()
+    rows = run_paired(CASE, "end_to_end", "s", [steady("a", 2.0)], clock, FOREVER, "n/a", 1, wall=clock.wall)
+    assert of(rows, "a")[0].value == pytest.approx(2e-3)
+    assert of(rows, "a")[0].unit == "s"
+
+
+def test_steady_methods_stop_at_the_least_number_of_blocks():
+    rows = timed([steady("a", 100.0), steady("b", 110.0)], budget=Budget(), base="a")
+    assert len(of(rows, "a")) == 20
+
+
+def test_noisy_methods_go_on_until_the_ratio_is_known():
+    methods = [noisy("a", 100, 0.08, 1), noisy("b", 110, 0.08, 2)]
+    rows = timed(methods, budget=Budget(max_blocks=2000, max_seconds=1e9), base="a")
+    ratios = np.array([row.value for row in of(rows, "b")]) / [row.value for row in of(rows, "a")]
+    assert 50 < ratios.size < 2000
+    assert np.median(ratios) == pytest.approx(1.1, rel=0.04)
+
+
+def test_shared_noise_of_a_block_does_not_hold_up_the_stop():
+    drift = np.exp(0.3 * np.random.default_rng(3).standard_normal(3000))
+    methods = [steady("a", 100 * drift), steady("b", 110 * drift)]
+    assert len(of(timed(methods, budget=Budget(), base="a"), "a")) == 20
+
+
+def test_without_a_base_the_medians_must_be_known():
+    budget = Budget(max_blocks=2000, max_seconds=1e9)
+    rows = of(timed([noisy("a", 100, 0.08, 1)], budget=budget), "a")
+    assert 25 < len(rows) < 2000
+
+
+def test_short_runs_go_on_until_enough_time_was_measured():
+    rows = timed([steady("a", 4.0), steady("b", 4.0)], budget=Budget(min_seconds=0.5), base="a")
+    assert 0.5 <= sum(row.value for row in rows if row.quantity == "end_to_end") / 1e3 < 0.6
+
+
+def test_slow_methods_get_their_least_number_of_blocks_beyond_the_time_limit():
+    rows = timed([steady("a", 1000.0)], budget=Budget(max_seconds=7, min_seconds=1e6))
+    assert len(of(rows, "a")) == Budget().min_blocks
+
+
+def test_the_time_limit_ends_a_comparison_that_has_its_blocks():
+    rows = timed([steady("a", 1000.0)], budget=Budget(max_seconds=25, min_seconds=1e6))
+    assert len(of(rows, "a")) == 25
+
+
+def test_a_comparison_is_given_up_before_the_least_number_of_blocks():
+    rows = timed([steady("a", 1000.0)], budget=Budget(give_up_seconds=7))
+    assert len(of(rows, "a")) == 7
+    assert all(row.answer == "n/a" for row in of(rows, "a"))
+
+
+@pytest.mark.parametrize("seed", range(6))  # b is first, second and third in its last block
+def test_a_method_that_raises_gives_one_row_and_the_others_go_on(seed):
+    calls = []
+
+    def fails():
+        calls.append("b")
+        if len(calls) == 10:
+            raise ValueError("boxes\nare empty")
+        return 2.0
+
+    rows = timed([steady("a", 1.0), Method("b", fails), steady("c", 3.0)], seed=seed)
+    (row,) = of(rows, "b")
+    assert (row.value, row.answer) == (None, "unavailable: ValueError: boxes are empty")
+    # The 10th call of b was in block 7, after two for the warm-up; that block is dropped for all.
+    expected = [block for block in range(30) if block != 7]
+    assert [row.block for row in of(rows, "a")] == [row.block for row in of(rows, "c")] == expected
+    assert discarded(rows).value == 0
+
+
+def test_a_method_that_raises_at_once_never_enters_a_block():
+    rows = timed([Method("a", lambda: 1 / 0), steady("b", 1.0)], base="a")
+    assert of(rows, "a")[0].answer == "unavailable: ZeroDivisionError: division by zero"
+    assert len(of(rows, "b")) == 30
+
+
+def test_all_methods_may_fail():
+    rows = timed([Method("a", lambda: 1 / 0)])
+    assert [row.answer[:11] for row in of(rows, "a")] == ["unavailable"]
+
+
+@pytest.mark.parametrize("nonsense", [float("nan"), float("inf"), 0.0, -1.0])
+def test_a_time_that_is_none_is_a_failure(nonsense):
+    (row,) = of(timed([steady("a", nonsense), steady("b", 1.0)]), "a")
+    assert row.answer.startswith("unavailable: MeasureError: the clock gave")
+
+
+def test_an_interrupt_is_not_swallowed():
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        timed([Method("a", interrupted)])
+
+
+def test_throttled_blocks_are_discarded_whole_and_counted():
+    rows = timed(
+        [steady("a", 1.0), steady("b", 2.0)], FakeClock(lambda block: block % 3 == 1), Budget(20, 45, 0)
+    )
+    kept = [block for block in range(45) if block % 3 != 1][:20]
+    assert [row.block for row in of(rows, "a")] == [row.block for row in of(rows, "b")] == kept
+    assert discarded(rows).value == 10
+    assert (discarded(rows).method, discarded(rows).unit) == ("end_to_end", "count")
+
+
+def test_too_few_blocks_left_give_no_number():
+    rows = timed(
+        [steady("a", 1.0), steady("b", 2.0)], FakeClock(lambda block: block >= 12), Budget(20, 50, 0)
+    )
+    for name in "ab":
+        (row,) = of(rows, name)
+        expected = "12 blocks are left of the 20 needed: 38 were discarded, throttled (power cap)"
+        assert (row.value, row.answer) == (None, f"unavailable: {expected}")
+    assert discarded(rows).value == 38
+
+
+def test_throttling_in_the_warm_up_counts_for_no_block():
+    rows = timed([steady("a", 1.0)], FakeClock(lambda block: block < 0))
+    assert discarded(rows).value == 0
+
+
+def test_unreadable_throttling_is_not_zero_discarded_blocks():
+    rows = run_paired(CASE, "end_to_end", "ms", [Method("a", lambda: None)], HostClock(), FOREVER, "n/a", 1)
+    assert discarded(rows).value is None
+    assert discarded(rows).answer == "unavailable: throttling can't be read on this machine"
+
+
+def test_answers_go_into_the_rows_and_unavailable_methods_are_not_run():
+    calls = []
+    answers = {"a": "same", "b": "different: antialias", "c": "unavailable: not installed"}
+    rows = timed([steady(name, 1.0, calls) for name in "abc"], answers=answers)
+    assert {row.answer for row in of(rows, "a")} == {"same"}
+    assert {row.answer for row in of(rows, "b")} == {"different: antialias"}
+    assert [row.answer for row in of(rows, "c")] == ["unavailable: not installed"]
+    assert "c" not in calls
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"answers": {"a": "same"}}, "none was given for ['b']"),
+        ({"base": "octopus"}, "'octopus' is none of the methods"),
+        ({"methods": [steady("a", 1.0), steady("a", 1.0)]}, "different names"),
+        ({"methods": []}, "at least one"),
+    ],
+)
+def test_what_would_give_meaningless_rows_is_refused(change, said):
+    with pytest.raises(InputError, match=said.replace("[", r"\[").replace("]", r"\]")):
+        timed(**{"methods": [steady("a", 1.0), steady("b", 1.0)]} | change)
+
+
+def test_a_clock_measures_no_bytes():
+    with pytest.raises(InputError, match="unit 'bytes'"):
+        run_paired(CASE, "end_to_end", "bytes", [steady("a", 1.0)], FakeClock(), FOREVER, "n/a", 1)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"min_blocks": 0}, {"min_blocks": 30, "max_blocks": 20}, {"max_seconds": -1}]
+)
+def test_impossible_budgets_are_refused(wrong):
+    with pytest.raises(InputError):
+        Budget(**wrong)
+
+
+def test_the_garbage_collector_rests_within_a_block_and_is_restored():
+    states = []
+    method = Method("a", lambda: states.append(gc.isenabled()) or 1.0)
+    timed([method, again(method)])
+    assert gc.isenabled()
+    assert not any(states[4:])  # the first four are the warm-up
+
+
+def test_host_clock_times_the_run_and_the_wait_for_the_device():
+    events = []
+    clock = HostClock(synchronize=lambda: events.append("wait"))
+    elapsed = clock.time(lambda: events.append("run"))
+    assert events == ["wait", "run", "wait"]
+    assert 0 < elapsed < 1000
+    assert isinstance(clock, Clock)
+    assert clock.throttled() is None
+
+
+def test_a_warm_host_clock_times_the_second_of_two_runs():
+    events = []
+    clock = HostClock(synchronize=lambda: events.append("wait"), warm=True)
+    clock.time(lambda: events.append("run"))
+    assert events == ["run", "wait", "run", "wait"]
+
+
+def test_host_clock_asks_its_watcher():
+    clock = HostClock(throttle=lambda: "power cap")
+    assert clock.throttled() == "power cap"
+    assert clock.watches_throttling

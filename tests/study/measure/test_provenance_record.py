@@ -1,0 +1,225 @@
+"""Provenance: complete, valid, and bound to the rows beside it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from octopus_study.errors import MeasureError
+from octopus_study.measure import (
+    Case,
+    machine_facts,
+    source_digest,
+    validate_provenance,
+    write_provenance,
+    write_rows,
+)
+from octopus_study.measure.provenance import adopt_commit, git_state, provenance
+
+from octopus.errors import InputError
+
+START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+END = START + timedelta(minutes=3)
+RECEIPT = {
+    "dataset": "visdrone-val",
+    "synthetic": False,
+    "sha256": "a" * 64,
+    "path": "raw/visdrone",
+    "source": "mirror",
+}
+CONFIG = {"seed": 42, "measure": {"min_blocks": 20}, "mirror": "/home/me/mirror", "raw_dir": "data/raw"}
+ROW = Case("stage_timing", "visdrone-val", "visdrone", 100).row("octopus", "host", "end_to_end", "ms", 1.0)
+
+
+@pytest.fixture(scope="module")
+def record():
+    facts = machine_facts("cpu", threads=2)
+    return provenance("stage_timing", CONFIG, RECEIPT, START, END, machine=facts, extra={"blocks": 20})
+
+
+@pytest.fixture
+def stored(record, tmp_path):
+    write_rows(tmp_path / "stage_timing.csv", [ROW])
+    return write_provenance(tmp_path / "stage_timing.json", record)
+
+
+def test_it_carries_what_every_result_must(record):
+    assert record["started"] == "2026-11-20T12:00:00+00:00"
+    assert record["git"].keys() == {"commit", "dirty", "reason"}
+    assert len(record["octopus"]["sha256"]) == len(record["config"]["sha256"]) == 64
+    assert record["machine"]["cpu"]["threads"] == 2
+    assert record["machine"]["state"]["read_at"] <= record["state_after"]["read_at"]
+    assert record["extra"] == {"blocks": 20}
+
+
+def test_no_path_of_this_machine_is_kept(stored):
+    text = stored.read_text()
+    assert "/home/me" not in text and "raw/visdrone" not in text and "data/raw" not in text
+
+
+def test_a_stored_record_is_valid_and_comes_back(stored, record):
+    found = validate_provenance(stored)
+    assert found["results"].pop("rows") == 1
+    assert found["results"]["file"] == "stage_timing.csv"
+    assert {key: found[key] for key in record} == record
+
+
+def test_rows_that_were_changed_afterwards_are_found_out(stored):
+    table = stored.with_suffix(".csv")
+    table.write_text(table.read_text().replace(",1.0,", ",0.5,"))
+    with pytest.raises(MeasureError, match=r"stage_timing\.csv was changed after it was measured"):
+        validate_provenance(stored)
+
+
+def test_rows_that_are_gone_are_missed(stored):
+    stored.with_suffix(".csv").unlink()
+    with pytest.raises(MeasureError, match="not beside it"):
+        validate_provenance(stored)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"started": "yesterday"}, "started"),
+        ({"octopus": {"version": "1", "sha256": "abc"}}, "octopus/sha256"),
+        ({"git": {"commit": None}}, "git"),
+        ({"datasets": []}, "datasets"),
+        (
+            {"datasets": [{"dataset": "synthetic-visdrone", "synthetic": False, "sha256": "a" * 64}]},
+            "synthetic",
+        ),
+        ({"datasets": [{"dataset": "visdrone-val", "synthetic": True, "sha256": "a" * 64}]}, "synthetic"),
+        ({"hostname": "box"}, "hostname"),
+    ],
+)
+def test_a_record_that_breaks_the_schema_is_not_written(record, change, said, tmp_path):
+    with pytest.raises(MeasureError, match=said):
+        write_provenance(tmp_path / "s.json", {**record, **change})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cuda_machine_has_a_gpu(record, tmp_path):
+    wrong = {**record, "machine": {**record["machine"], "device": "cuda"}}
+    with pytest.raises(MeasureError, match="machine/gpu"):
+        write_provenance(tmp_path / "s.json", wrong)
+
+
+def test_results_must_exist_when_they_are_named(record, tmp_path):
+    with pytest.raises(MeasureError, match="write the rows before"):
+        write_provenance(tmp_path / "s.json", record, tmp_path / "s.csv")
+    path = write_provenance(tmp_path / "s.json", record)
+    assert json.loads(path.read_text())["results"] is None
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]"])
+def test_a_file_that_is_no_record_is_refused(content, tmp_path):
+    path = tmp_path / "s.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(MeasureError, match=r"s\.json"):
+        validate_provenance(path)
+
+
+def test_receipts_may_be_classes_and_several():
+    @dataclass
+    class Receipt:
+        dataset: str
+        synthetic: bool
+        sha256: str
+        path: str
+
+    receipts = [Receipt("visdrone-val", False, "a" * 64, "x"), RECEIPT]
+    datasets = provenance("s", CONFIG, receipts, START, END, machine=machine_facts("cpu"))["datasets"]
+    assert datasets[0] == {"dataset": "visdrone-val", "synthetic": False, "sha256": "a" * 64}
+    assert datasets[1]["source"] == "mirror"
+
+
+def test_times_are_stored_in_utc():
+    east = timezone(timedelta(hours=2))
+    started = START.astimezone(east)
+    assert provenance("s", CONFIG, RECEIPT, started, END)["started"] == "2026-11-20T12:00:00+00:00"
+
+
+@pytest.mark.parametrize(("started", "ended"), [(END, START), (START.replace(tzinfo=None), END)])
+def test_impossible_times_are_refused(started, ended):
+    with pytest.raises(InputError, match="time zone"):
+        provenance("s", CONFIG, RECEIPT, started, ended)
+
+
+@pytest.mark.parametrize("receipt", [{"dataset": "visdrone-val"}, "visdrone-val"])
+def test_a_receipt_must_name_data_and_digest(receipt):
+    with pytest.raises(InputError, match="receipt"):
+        provenance("s", CONFIG, receipt, START, END)
+
+
+def test_versions_of_peers_are_added():
+    packages = provenance("s", CONFIG, RECEIPT, START, END, packages=["pytest", "no-such-peer"])["machine"][
+        "packages"
+    ]
+    assert packages["pytest"] == pytest.__version__
+    assert packages["no-such-peer"] is None
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A clean checkout with a package of one file."""
+    folder = tmp_path / "checkout"
+    (folder / "octopus").mkdir(parents=True)
+    (folder / "octopus" / "crop.py").write_text("answer = 42\n")
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for arguments in (["init", "-q"], ["add", "octopus"], [*identity, "commit", "-q", "-m", "a"]):
+        subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def test_git_tells_commit_and_dirt(checkout):
+    clean = git_state(checkout)
+    assert len(clean["commit"]) == 40 and clean["dirty"] is False and clean["reason"] is None
+    (checkout / "new").write_text("1")
+    assert git_state(checkout) == {**clean, "dirty": True}
+
+
+def measured_without_git(record, checkout, folder):
+    """Store a record as a copy of the checkout without its history would write it."""
+    write_rows(folder / "stage_timing.csv", [ROW])
+    unknown = {"commit": None, "dirty": None, "reason": "not a git repository"}
+    code = {"version": "0", "sha256": source_digest(["octopus"], checkout)}
+    return write_provenance(folder / "stage_timing.json", {**record, "git": unknown, "octopus": code})
+
+
+def test_a_commit_is_adopted_when_the_code_proves_it(record, checkout, tmp_path):
+    path = measured_without_git(record, checkout, tmp_path)
+    adopted = adopt_commit(path, checkout)
+    assert adopted["git"]["commit"] == git_state(checkout)["commit"]
+    assert adopted["git"]["dirty"] is False and "without git" in adopted["git"]["reason"]
+    assert validate_provenance(path) == adopted
+
+
+def test_no_commit_is_adopted_for_other_code_or_a_dirty_checkout(record, checkout, tmp_path):
+    path = measured_without_git(record, checkout, tmp_path)
+    (checkout / "octopus" / "crop.py").write_text("answer = 43\n")
+    with pytest.raises(MeasureError, match="not clean"):
+        adopt_commit(path, checkout)
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", *identity, "commit", "-qam", "b"], cwd=checkout, check=True)
+    with pytest.raises(MeasureError, match="other code was measured"):
+        adopt_commit(path, checkout)
+    assert validate_provenance(path)["git"]["commit"] is None
+
+
+def test_a_record_with_a_commit_keeps_it(record, checkout, tmp_path):
+    kept = {**record, "git": {"commit": "c" * 40, "dirty": True, "reason": None}}
+    path = write_provenance(tmp_path / "s.json", kept)
+    assert adopt_commit(path, checkout)["git"]["dirty"] is True
+
+
+def test_without_git_the_state_is_unknown_and_says_why(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    state = git_state(tmp_path)
+    assert state["commit"] is None and state["dirty"] is None
+    assert "not a git repository" in state["reason"]
+    monkeypatch.setenv("PATH", "")
+    assert git_state(tmp_path)["reason"] == "git is not installed"

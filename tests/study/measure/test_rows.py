@@ -1,0 +1,125 @@
+"""Rows: what is valid, and that a file gives back what was written."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from octopus_study.errors import MeasureError
+from octopus_study.measure import Case, Row, read_rows, unavailable, validate_rows, write_rows
+from octopus_study.measure.rows import COLUMNS, one_line
+
+from octopus.errors import InputError
+
+CASE = Case("stage_timing", "visdrone-val", "visdrone", 100)
+GOOD = CASE.row("octopus", "host", "end_to_end", "ms", 1.25, answer="same")
+
+
+def test_columns_are_those_of_the_design():
+    assert ",".join(COLUMNS) == "study,dataset,workload,n,method,layer,quantity,unit,block,value,answer"
+
+
+def test_rows_come_back_as_they_were_written(tmp_path):
+    rows = [
+        GOOD._replace(value=0.1 + 0.2),
+        GOOD._replace(block=1, value=np.float32(1.5), n=np.int64(100)),
+        CASE.row("write", "limit", "bandwidth", "GB/s", 3, answer="n/a"),
+        unavailable(CASE, "opencv", "host", "end_to_end", "ms", "not installed"),
+        CASE.row("published", "host", "end_to_end", "ms", 7.5, answer='different: rounds, says "uint8"'),
+    ]
+    frame = read_rows(write_rows(tmp_path / "new" / "stage_timing.csv", rows))
+    assert list(frame["value"][:3]) == [0.1 + 0.2, 1.5, 3.0]
+    assert math.isnan(frame["value"][3])
+    assert list(frame["answer"]) == [row.answer for row in rows]
+    assert frame["n"].dtype == frame["block"].dtype == np.int64
+
+
+def test_a_file_is_valid_after_reading(tmp_path):
+    path = write_rows(tmp_path / "s.csv", [GOOD, unavailable(CASE, "b", "host", "end_to_end", "ms", "why")])
+    validate_rows(path)
+    validate_rows(read_rows(path))
+
+
+@pytest.mark.parametrize(
+    ("change", "column"),
+    [
+        ({"layer": "gpu"}, "layer"),
+        ({"unit": "hours"}, "unit"),
+        ({"n": -1}, "n"),
+        ({"n": 1.5}, "n"),
+        ({"block": -1}, "block"),
+        ({"study": "Stage Timing"}, "study"),
+        ({"method": ""}, "method"),
+        ({"answer": "yes"}, "answer"),
+        ({"answer": "different: "}, "answer"),
+        ({"answer": "unavailable"}, "answer"),
+        ({"value": None}, "value"),
+        ({"value": math.nan}, "value"),
+        ({"value": math.inf}, "value"),
+        ({"value": "1"}, "value"),
+        ({"value": 1.0, "answer": "unavailable: no GPU"}, "value"),
+    ],
+)
+def test_a_row_that_breaks_the_schema_is_not_written(change, column, tmp_path):
+    with pytest.raises(MeasureError, match=rf"Row 1 breaks the results schema: {column}:"):
+        write_rows(tmp_path / "s.csv", [GOOD, GOOD._replace(**{"block": 7} | change)])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("change", [{"value": None}, {"value": math.inf}, {"block": -2}, {"block": 0.5}])
+def test_a_late_row_of_a_series_is_checked_too(change):
+    rows = [GOOD._replace(block=block, value=block + 0.5) for block in range(50)]
+    rows[40] = rows[40]._replace(**change)
+    with pytest.raises(MeasureError, match=f"Row 40 breaks the results schema: {next(iter(change))}:"):
+        validate_rows(rows)
+
+
+def test_repeated_keys_are_refused():
+    with pytest.raises(MeasureError, match="2 rows have the same key"):
+        validate_rows([GOOD, GOOD._replace(value=3.0)])
+
+
+def test_no_rows_are_refused():
+    with pytest.raises(MeasureError, match="no result rows"):
+        validate_rows([])
+
+
+def test_only_rows_are_rows():
+    with pytest.raises(InputError, match="found tuple"):
+        validate_rows([tuple(GOOD)])
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path):
+    path = write_rows(tmp_path / "s.csv", [GOOD])
+    before = path.read_bytes()
+    with pytest.raises(MeasureError):
+        write_rows(path, [GOOD._replace(layer="gpu")])
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "content", ["", "a,b\n1,2\n", ",".join(COLUMNS) + "\ns,d,w,many,m,host,q,ms,0,1,same\n"]
+)
+def test_files_that_are_no_results_are_refused(content, tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text(content)
+    with pytest.raises(MeasureError, match=r"s\.csv"):
+        read_rows(path)
+
+
+def test_an_absent_file_says_what_to_do(tmp_path):
+    with pytest.raises(MeasureError, match="run the study"):
+        read_rows(tmp_path / "s.csv")
+
+
+def test_reasons_are_folded_into_one_short_line():
+    row = unavailable(CASE, "a", "host", "end_to_end", "ms", "first\n  second" + "x" * 500)
+    assert row.answer.startswith("unavailable: first second")
+    assert "\n" not in row.answer and len(row.answer) < 320
+    assert one_line("a \t b") == "a b"
+
+
+def test_a_row_is_a_case_and_a_value():
+    assert isinstance(GOOD, Row)
+    assert GOOD[:4] == tuple(CASE)

@@ -1,0 +1,183 @@
+"""Digests: what changes them, and what doesn't."""
+
+from __future__ import annotations
+
+import ast
+import os
+import time
+from pathlib import Path
+
+import pytest
+from octopus_study.measure import config_digest, digest, source_digest
+
+from octopus.errors import InputError
+
+CODE = '''"""Module."""
+import math
+
+
+class Area:
+    """Of a circle."""
+
+    factor: float = math.pi
+
+    def of(self, radius: float) -> float:
+        """Return it."""
+        # squared
+        return self.factor * radius**2
+'''
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    (tmp_path / "octopus" / "kernels").mkdir(parents=True)
+    (tmp_path / "octopus" / "crop.py").write_text(CODE)
+    (tmp_path / "octopus" / "kernels" / "store.cu").write_text("// store\nst.global.cs;")
+    (tmp_path / "octopus" / "kernels" / "fill.py").write_text("def fill(out):\n    out[:] = 1\n")
+    return tmp_path
+
+
+def digest_of(package: Path, code: str) -> str:
+    (package / "octopus" / "crop.py").write_text(code)
+    return source_digest(["octopus"], root=package)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("# squared", "# the radius, squared"),
+        ('"""Return it."""', '"""Return the area."""'),
+        ('        """Return it."""\n', ""),
+        ("self.factor * radius**2", "(self.factor\n                * radius ** 2)"),
+        ("\n\n\nclass", "\n\nclass"),
+        ("factor: float = math.pi", 'factor: float = math.pi\n    """Of proportion."""'),
+        ('"""Module."""', "'Another'"),
+    ],
+)
+def test_comments_docstrings_and_formatting_do_not_count(package, old, new):
+    before = digest_of(package, CODE)
+    assert old in CODE
+    assert digest_of(package, CODE.replace(old, new)) == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("radius**2", "radius**3"),
+        ("radius**2", "radius*2"),
+        ("radius**2", "-radius**2"),
+        ("radius**2", "radius**2.0"),
+        ("math.pi", "math.e"),
+        ("radius: float", "r: float"),
+        ("math.pi", "None"),
+        ("import math", "from math import *"),
+        ("return self", "yield self"),
+        ("import math\n", "import math\nimport os\n"),
+        ("    def of", "    @staticmethod\n    def of"),
+    ],
+)
+def test_code_counts(package, old, new):
+    before = digest_of(package, CODE)
+    assert old in CODE
+    assert digest_of(package, CODE.replace(old, new)) != before
+
+
+def test_a_missing_bound_differs_from_none(package):
+    assert digest_of(package, "x = y[1:]") != digest_of(package, "x = y[:1]")
+    assert digest_of(package, "x = y[1:None]") != digest_of(package, "x = y[1:]")
+    assert digest_of(package, "def f(): return") != digest_of(package, "def f(): return None")
+
+
+def test_empty_fields_leave_no_trace():
+    """Which of them there are depends on the version of Python."""
+    assert digest._canonical(ast.parse("def f(): x = y[1:]")).count("None") == 0
+    assert "[]" not in digest._canonical(ast.parse("class A: x: int"))
+
+
+def test_defaults_keep_their_places(package):
+    """A keyword without a default is not the same as one whose neighbour has it."""
+    assert digest_of(package, "def f(*, a, b=1): 0") != digest_of(package, "def f(*, a=1, b): 0")
+    assert digest_of(package, "x = {**a, 1: 2}") != digest_of(package, "x = {1: 2, **a}")
+
+
+def test_touching_a_file_does_not_count(package):
+    before = source_digest(["octopus"], root=package)
+    os.utime(package / "octopus" / "crop.py", (1, 1))
+    assert source_digest(["octopus"], root=package) == before
+
+
+def test_other_files_count_by_their_bytes(package):
+    before = source_digest(["octopus"], root=package)
+    (package / "octopus" / "kernels" / "store.cu").write_text("// write\nst.global.cs;")
+    assert source_digest(["octopus"], root=package) != before
+
+
+def test_names_of_files_count(package):
+    before = source_digest(["octopus"], root=package)
+    (package / "octopus" / "crop.py").rename(package / "octopus" / "cut.py")
+    assert source_digest(["octopus"], root=package) != before
+
+
+def test_what_is_generated_does_not_count(package):
+    before = source_digest(["octopus"], root=package)
+    for name in (
+        "__pycache__/crop.cpython-311.pyc",
+        ".hidden/x.py",
+        "kernels/__pycache__/fill.1.nbi",
+        "crop.py~",
+    ):
+        (package / "octopus" / name).parent.mkdir(exist_ok=True)
+        (package / "octopus" / name).write_text("x")
+    assert source_digest(["octopus"], root=package) == before
+
+
+def test_a_part_of_the_package_stands_alone(package):
+    part = ["octopus/crop/api.py"]
+    before = source_digest(part, root=package)
+    (package / "octopus" / "kernels" / "fill.py").write_text("def fill(out):\n    out[:] = 2\n")
+    assert source_digest(part, root=package) == before
+    assert source_digest([*part, "octopus/kernels"], root=package) != before
+
+
+def test_order_and_overlap_of_the_paths_do_not_count(package):
+    paths = ["octopus/kernels", "octopus/crop/api.py"]
+    assert source_digest(paths, root=package) == source_digest([*reversed(paths), "octopus"], root=package)
+
+
+def test_absent_and_broken_files_are_named(package):
+    with pytest.raises(InputError, match="octopus/warp"):
+        source_digest(["octopus/warp"], root=package)
+    with pytest.raises(InputError, match=r"crop\.py"):
+        digest_of(package, "def f(:")
+
+
+def test_the_package_itself_has_a_digest_quickly():
+    start = time.perf_counter()
+    assert len(source_digest()) == 64
+    assert time.perf_counter() - start < 5
+    assert source_digest(["workflow/octopus_study/measure"]) != source_digest(["octopus/errors.py"])
+
+
+def test_the_config_digest_knows_science_only():
+    config = {
+        "seed": 42,
+        "measure": {"min_blocks": 20, "max_blocks": 200},
+        "mirror": None,
+        "raw_dir": "data/raw",
+    }
+    turned = {
+        "raw_dir": "/big/disk",
+        "mirror": "/mnt",
+        "measure": {"max_blocks": 200, "min_blocks": 20},
+        "seed": 42,
+    }
+    assert config_digest(config) == config_digest(turned)
+    assert config_digest(config) != config_digest({**config, "seed": 43})
+    assert config_digest(config) != config_digest(
+        {**config, "measure": {"min_blocks": 21, "max_blocks": 200}}
+    )
+
+
+def test_a_config_is_a_mapping():
+    with pytest.raises(InputError, match="found list"):
+        config_digest([1, 2])

@@ -1,0 +1,277 @@
+"""Intervals, verdicts and fits: known answers, coverage by simulation, speed."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+from octopus_study.measure import compare, median_interval, noise_floor, ratio_interval, slope
+from octopus_study.measure.statistics import unpaired_ratio_interval
+
+from octopus.errors import InputError
+
+RNG = np.random.default_rng(7)
+LAUNCHES = np.array([1.0, 2, 4, 8, 16, 32, 64, 128, 256])
+
+
+def scattered(median, count=40, spread=0.01, seed=0):
+    return median * np.exp(spread * np.random.default_rng(seed).standard_normal(count))
+
+
+def test_the_median_lies_in_its_interval():
+    found = median_interval([3.0, 1.0, 2.0, 5.0, 4.0])
+    assert found.value == 3.0
+    assert 1.0 <= found.low < 3.0 < found.high <= 5.0
+    assert found.count == 5
+
+
+def test_equal_samples_have_an_interval_without_width():
+    assert median_interval([2.0] * 30) == (2.0, 2.0, 2.0, 30)
+
+
+def test_one_sample_has_no_interval():
+    found = median_interval([2.0])
+    assert found.value == 2.0
+    assert math.isnan(found.low) and math.isnan(found.high)
+    assert found.relative_halfwidth == math.inf
+
+
+def test_the_same_seed_gives_the_same_interval():
+    one, same, other = (median_interval(scattered(1.0), seed=seed, resamples=50) for seed in (1, 1, 2))
+    assert one == same != other
+
+
+def test_the_bootstrap_of_ranks_is_the_bootstrap_of_values():
+    """The quick way over ranks gives what resampling the values gives, for odd and even counts."""
+    for count in (20, 21):
+        x = np.random.default_rng(count).lognormal(size=count)
+        drawn = np.median(x[np.random.default_rng(5).integers(0, count, (20000, count))], axis=1)
+        low, high = np.quantile(drawn, (0.025, 0.975))
+        found = median_interval(x, resamples=20000)
+        assert found.low == pytest.approx(low, rel=0.03)
+        assert found.high == pytest.approx(high, rel=0.03)
+
+
+@pytest.mark.parametrize("wrong", [[], [1.0, math.nan], [math.inf]])
+def test_samples_that_are_not_finite_are_refused(wrong):
+    with pytest.raises(InputError, match="finite"):
+        median_interval(wrong)
+
+
+def test_a_confidence_must_be_a_share():
+    with pytest.raises(InputError, match="between 0 and 1"):
+        median_interval([1.0, 2.0], confidence=95)
+
+
+@pytest.mark.parametrize("count", [20, 50, 200])
+def test_coverage_of_the_median_interval(count):
+    """Of 95 % intervals, 91 to 99 % hold the true median of a skewed distribution."""
+    rng = np.random.default_rng(count)
+    hits = 0
+    for trial in range(400):
+        found = median_interval(rng.lognormal(sigma=0.5, size=count), seed=trial, resamples=500)
+        hits += found.low <= 1.0 <= found.high
+    assert 0.91 <= hits / 400 <= 0.99
+
+
+def test_coverage_of_the_ratio_interval_under_a_shared_drift():
+    """Pairing removes a drift that is thirty times the noise of one method."""
+    rng = np.random.default_rng(11)
+    hits, widths = 0, []
+    for trial in range(400):
+        drift = np.exp(0.3 * rng.standard_normal(30))
+        a, b = (drift * np.exp(0.01 * rng.standard_normal(30)) for _ in range(2))
+        found = ratio_interval(2 * a, b, seed=trial, resamples=500)
+        hits += found.low <= 2.0 <= found.high
+        widths.append(found.relative_halfwidth)
+    assert 0.91 <= hits / 400 <= 0.99
+    assert np.median(widths) < 0.02
+
+
+def test_coverage_survives_the_stop_rule():
+    """Stopping when the interval is narrow enough costs little of its coverage."""
+    rng = np.random.default_rng(13)
+    hits = 0
+    for trial in range(300):
+        ratios = np.exp(0.08 * rng.standard_normal(200))
+        count = 20
+        while count < 200:
+            found = median_interval(ratios[:count], resamples=400)
+            if found.relative_halfwidth <= 0.02:
+                break
+            count = min(200, math.ceil(count * 1.1))
+        found = median_interval(ratios[:count], seed=trial, resamples=500)
+        hits += found.low <= 1.0 <= found.high
+    assert hits / 300 >= 0.88
+
+
+def test_two_thousand_resamples_of_two_hundred_blocks_are_quick():
+    x = RNG.lognormal(size=200)
+    median_interval(x)
+    taken = []
+    for _ in range(5):
+        start = time.perf_counter()
+        median_interval(x, resamples=2000)
+        taken.append(time.perf_counter() - start)
+    assert min(taken) < 0.05
+
+
+def test_the_ratio_is_paired_by_block():
+    found = ratio_interval([2.0, 20.0, 200.0], [1.0, 10.0, 100.0])
+    assert found == (2.0, 2.0, 2.0, 3)
+
+
+def test_coverage_of_the_unpaired_ratio():
+    rng = np.random.default_rng(31)
+    hits = 0
+    for trial in range(300):
+        a, b = 4 * rng.lognormal(sigma=0.1, size=40), rng.lognormal(sigma=0.1, size=60)
+        found = unpaired_ratio_interval(a, b, seed=trial, resamples=500)
+        hits += found.low <= 4 <= found.high
+    assert 0.91 <= hits / 300 <= 0.99
+    assert math.isnan(unpaired_ratio_interval([2.0], [1.0]).low)
+    with pytest.raises(InputError, match="positive"):
+        unpaired_ratio_interval([1.0], [0.0])
+
+
+def test_unpaired_samples_are_refused():
+    with pytest.raises(InputError, match="a has 3 of them, b has 2"):
+        ratio_interval([1.0, 2.0, 3.0], [1.0, 2.0])
+    with pytest.raises(InputError, match="positive"):
+        ratio_interval([1.0, 0.0], [1.0, 2.0])
+
+
+def test_the_noise_floor_is_the_far_end_of_a_against_itself():
+    a, again = scattered(1.0, seed=1), scattered(1.0, seed=2)
+    interval = ratio_interval(a, again)
+    assert noise_floor(a, again) == pytest.approx(max(interval.high, 1 / interval.low) - 1)
+    assert noise_floor(a, a) == 0
+    assert math.isnan(noise_floor(a[:19], again[:19]))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "noise", "verdict"),
+    [
+        (0.5, 0.01, "faster"),
+        (2.0, 0.01, "slower"),
+        (1.001, 0.005, "equal"),
+        (0.99, 0.005, "equal"),  # clearly less, but by less than what is called equal
+        (0.95, 0.08, "ambiguous"),  # within the noise floor
+        (1.05, 0.08, "ambiguous"),
+        (1.0, 0.03, "ambiguous"),  # the set-up can't tell 2 % apart, so it can't say equal
+        (0.5, math.nan, "ambiguous"),  # there is no noise floor
+    ],
+)
+def test_verdicts(ratio, noise, verdict):
+    found = compare(scattered(ratio, seed=1), scattered(1.0, seed=2), noise)
+    assert found.verdict == verdict
+    assert found.low <= found.ratio <= found.high
+
+
+def test_a_wide_interval_over_one_is_ambiguous():
+    assert (
+        compare(scattered(1.0, spread=0.5, seed=1), scattered(1.0, spread=0.5, seed=2)).verdict == "ambiguous"
+    )
+
+
+def test_too_few_blocks_are_never_a_win():
+    found = compare(scattered(0.1, 19), scattered(1.0, 19))
+    assert found.verdict == "ambiguous"
+    assert "19 blocks are too few" in found.text
+
+
+def test_verdicts_are_symmetrical():
+    a, b = scattered(0.8, seed=1), scattered(1.0, seed=2)
+    assert compare(a, b).verdict == "faster"
+    assert compare(b, a).verdict == "slower"
+
+
+def test_false_verdicts_between_equals_are_rare():
+    """Methods of one distribution are called faster or slower in at most 3 of a hundred cases."""
+    rng = np.random.default_rng(17)
+    wrong = 0
+    for _ in range(200):
+        a, b, again = (np.exp(0.1 * rng.standard_normal(30)) for _ in range(3))
+        wrong += compare(b, a, noise_floor(a, again)).verdict in ("faster", "slower")
+    assert wrong <= 6
+
+
+def test_the_text_names_speedup_interval_blocks_and_noise():
+    text = compare(scattered(0.5, seed=1), scattered(1.0, seed=2), 0.013).text
+    assert text.startswith("2 times as fast, 95 % [")
+    assert "40 blocks, noise floor 1.3%" in text
+    text = compare(scattered(1.0, seed=1), scattered(1.0, seed=2), 0.005).text
+    assert text.startswith("equal within 2%")
+
+
+def test_a_line_is_found_exactly():
+    x = np.repeat([1, 2, 4, 8, 16], 3)
+    found = slope(x, 5.0 + 0.25 * x)
+    assert found.value == pytest.approx(0.25)
+    assert (found.low, found.high) == (pytest.approx(0.25), pytest.approx(0.25))
+    assert found.intercept == pytest.approx(5.0)
+    assert found.r2 == pytest.approx(1.0)
+    assert found.residual == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_bend_shows_in_the_fit_error():
+    x = np.repeat([1.0, 2, 4, 8, 16, 32], 5)
+    straight, bent = slope(x, x), slope(x, x**2)
+    assert bent.r2 < 0.96 < straight.r2
+    assert bent.residual > 10
+
+
+def test_an_outlier_does_not_move_the_slope():
+    x = np.repeat([1.0, 2, 4, 8, 16, 32], 21)
+    y = 3 * x
+    y[::21] = 1e6
+    assert slope(x, y).value == pytest.approx(3)
+
+
+def test_one_place_that_was_disturbed_does_not_bend_the_line():
+    x = np.repeat(LAUNCHES, 20)
+    y = (20 + 6 * x) * np.exp(0.01 * np.random.default_rng(23).standard_normal(x.size))
+    disturbed = np.where(x == 64, 1.7 * y, y)
+    assert slope(x, disturbed).value == pytest.approx(slope(x, y).value, rel=0.02)
+    assert slope(x, disturbed).value == pytest.approx(6, rel=0.02)
+    # That the place doesn't lie on the line shows in the interval.
+    clean, wide = slope(x, y), slope(x, disturbed)
+    assert wide.high - wide.low > 1.5 * (clean.high - clean.low)
+
+
+def test_coverage_where_the_places_lie_off_the_line():
+    """Each place has an error of its own, which no number of samples reduces; nine places give about 89 %."""
+    rng = np.random.default_rng(29)
+    x = np.repeat(LAUNCHES, 20)
+    hits = 0
+    for trial in range(200):
+        off = np.repeat(np.exp(0.05 * rng.standard_normal(LAUNCHES.size)), 20)
+        y = (20 + 6 * x) * off * np.exp(0.005 * rng.standard_normal(x.size))
+        found = slope(x, y, seed=trial, resamples=500)
+        hits += found.low <= 6 <= found.high
+    assert hits / 200 >= 0.85
+
+
+def test_coverage_of_the_slope():
+    """On a straight line the interval, which allows for a misfit, holds the slope at least as often as it says."""
+    rng = np.random.default_rng(19)
+    x = np.repeat(LAUNCHES, 20)
+    hits = 0
+    for trial in range(200):
+        y = (20 + 6 * x) * np.exp(0.02 * rng.standard_normal(x.size))
+        found = slope(x, y, seed=trial, resamples=500)
+        hits += found.low <= 6 <= found.high
+    assert hits / 200 >= 0.95
+
+
+def test_single_samples_have_a_slope_but_no_interval():
+    found = slope([1.0, 2.0], [3.0, 5.0])
+    assert found.value == pytest.approx(2)
+    assert math.isnan(found.low)
+
+
+def test_a_slope_needs_two_places():
+    with pytest.raises(InputError, match="two different x"):
+        slope([1.0, 1.0], [2.0, 3.0])

@@ -1,0 +1,70 @@
+"""A package that is missing or broken is a reason, never a crash."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from octopus_study.peers import padding
+from octopus_study.peers.availability import Unavailable, need, require_room
+from octopus_study.peers.padding import PaddedBatch
+from rivals import BOXES, FRAME, job
+
+from octopus.errors import OctopusError
+
+
+def test_a_missing_package_and_how_to_get_it():
+    with pytest.raises(Unavailable, match=r"^Warp Drive is not installed \(pip install warp\)$"):
+        need("octopus_warp_drive", "Warp Drive", "pip install warp")
+
+
+def test_a_missing_parent_package():
+    with pytest.raises(Unavailable, match=r"^Warp Drive is not installed$"):
+        need("octopus_warp.drive", "Warp Drive")
+
+
+@pytest.mark.parametrize("error", ["ImportError", "OSError"])
+def test_a_package_without_its_libraries(tmp_path, monkeypatch, error):
+    (tmp_path / f"octopus_broken_{error.lower()}.py").write_text(f"raise {error}('libwarp.so: not found')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(Unavailable, match=r"^Warp Drive can't be loaded: libwarp.so: not found$"):
+        need(f"octopus_broken_{error.lower()}", "Warp Drive")
+
+
+def test_a_folder_of_stubs_is_no_package(tmp_path, monkeypatch):
+    (tmp_path / "octopus_stubs").mkdir()
+    (tmp_path / "octopus_stubs" / "__init__.pyi").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(Unavailable, match="is not installed"):
+        need("octopus_stubs", "Warp Drive")
+
+
+def test_an_installed_package():
+    assert need("json.decoder", "JSON").JSONDecoder
+
+
+def test_it_is_an_error_of_octopus():
+    assert issubclass(Unavailable, OctopusError)
+
+
+def test_too_little_memory_says_both_amounts():
+    require_room("it", "GPU", 10, 10)
+    with pytest.raises(Unavailable, match=r"it needs 1,234 bytes on the GPU for this batch, 1,233 are free"):
+        require_room("it", "GPU", 1234, 1233)
+
+
+def test_padding_puts_each_crop_in_a_corner():
+    boxes = BOXES[[0, 3, 4]]
+    batch = PaddedBatch(job("cpu", boxes))
+    batch.values.fill(7)
+    values = batch.fill()
+    assert values.shape == (3, 70, 50, 3)
+    for item, (x1, y1, x2, y2) in zip(values, boxes, strict=True):
+        crop = FRAME[y1:y2, x1:x2]
+        assert np.array_equal(item[: y2 - y1, : x2 - x1], crop)
+        assert item.sum(dtype=int) == crop.sum(dtype=int)
+
+
+def test_padding_needs_room_on_the_host(monkeypatch):
+    monkeypatch.setattr(padding.cpu, "free_bytes", lambda: 1000)
+    with pytest.raises(Unavailable, match=r"needs 900,000 bytes on the host"):
+        PaddedBatch(job("cpu"))

@@ -1,0 +1,151 @@
+"""The MPS daemon against a pretended control program: attached, not attached, failing, and silently without."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from octopus_study.peers.availability import Unavailable
+from octopus_study.studies.concurrency import mps
+from octopus_study.studies.concurrency.mps import CONTROL, Mps
+
+# Clients are the lines of a file that the test writes; the daemon is a process that sleeps.
+PROGRAM = """#!/bin/sh
+state=$CUDA_MPS_PIPE_DIRECTORY
+[ -n "$state" ] || exit 3
+if [ "$1" = "-d" ]; then
+    {start}
+    sleep 60 < /dev/null > /dev/null 2>&1 &
+    echo $! > "$state/nvidia-cuda-mps-control.pid"
+    exit 0
+fi
+[ -d "$state" ] || exit 4
+read -r command argument
+echo "$command" >> "{log}"
+case $command in
+    get_server_list) [ -s "{clients}" ] && echo 4242; exit 0;;
+    get_client_list) [ "$argument" = 4242 ] && cat "{clients}";;
+    ps) echo "PID   ID"; cat "{clients}";;
+    quit) {quit};;
+    *) exit 5;;
+esac
+"""
+
+
+@pytest.fixture
+def pretended(tmp_path, monkeypatch):
+    """Write the control program to the path, and return the file of its clients."""
+    clients, log = tmp_path / "clients", tmp_path / "log"
+    clients.touch()
+
+    def write(start=":", end='kill $(cat "$state/nvidia-cuda-mps-control.pid")'):
+        program = tmp_path / "bin" / CONTROL
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(PROGRAM.format(start=start, quit=end, clients=clients, log=log))
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+        return clients, log
+
+    return write
+
+
+def alive(process):
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True
+
+
+def test_without_the_control_program_there_is_no_mps(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Unavailable, match="is not installed"), Mps():
+        pass
+
+
+def test_clients_that_are_attached_are_proved(pretended):
+    clients, log = pretended()
+    with Mps() as daemon:
+        folder = Path(daemon.environment["CUDA_MPS_PIPE_DIRECTORY"])
+        assert folder.is_dir()
+        assert daemon.clients() == set()
+        clients.write_text("101\n102\n")
+        assert daemon.wait_for([102, 101]) == ""
+        assert daemon.servers() == [4242]
+        assert daemon.listing() == ["PID ID", "101", "102"]
+        process = int((folder / mps.PID_FILE).read_text())
+        assert alive(process)
+    assert log.read_text().splitlines()[-1] == "quit"
+    assert not folder.exists()
+    assert not alive(process)
+    assert not {name for name in os.environ if name.startswith("CUDA_MPS")}
+
+
+@pytest.mark.parametrize(("chosen", "given"), [("3,4", "0"), ("GPU-8a1b", None), ("", None)])
+def test_a_client_counts_the_devices_that_the_daemon_sees(pretended, monkeypatch, chosen, given):
+    pretended()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+    with Mps() as daemon:
+        assert daemon.environment.get("CUDA_VISIBLE_DEVICES") == given
+
+
+@pytest.mark.parametrize(
+    ("listed", "said"),
+    [("", "clients are none"), ("101\n", "are 101,"), ("101\n102\n7\n", "are 7, 101, 102,")],
+)
+def test_others_or_fewer_clients_are_no_proof(pretended, listed, said):
+    clients, _ = pretended()
+    with Mps() as daemon:
+        clients.write_text(listed)
+        why = daemon.wait_for([101, 102], 0.0)
+    assert said in why
+    assert "the processes of this arm 101, 102" in why
+
+
+def test_a_daemon_that_fails_says_why(pretended):
+    pretended(start='echo "an instance of this daemon is already running"; exit 1')
+    with (
+        pytest.raises(Unavailable, match="exit status 1, an instance of this daemon is already running"),
+        Mps(),
+    ):
+        pass
+
+
+def test_a_daemon_that_hangs_is_given_up(pretended):
+    pretended(start="exec sleep 30")
+    with pytest.raises(Unavailable, match=r"did not start within 0\.3 s"), Mps(seconds=0.3):
+        pass
+
+
+def test_a_daemon_that_serves_others_already_is_not_ours(pretended):
+    clients, log = pretended()
+    clients.write_text("7\n")
+    with pytest.raises(Unavailable, match="servers before it has a client"), Mps():
+        pass
+    assert log.read_text().splitlines()[-1] == "quit"
+
+
+def test_a_daemon_that_does_not_quit_is_ended(pretended, monkeypatch):
+    pretended(end=":")
+    monkeypatch.setattr(mps, "QUIT_SECONDS", 0.2)
+    with Mps() as daemon:
+        process = int((Path(daemon.environment["CUDA_MPS_PIPE_DIRECTORY"]) / mps.PID_FILE).read_text())
+    assert mps._gone(process, 5.0)
+
+
+def test_a_command_that_is_refused_is_no_answer(pretended):
+    pretended()
+    with Mps() as daemon, pytest.raises(Unavailable, match="did not take 'nonsense'"):
+        daemon._say("nonsense")
+
+
+def test_a_study_that_is_terminated_leaves_no_daemon(pretended):
+    pretended()
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit, match="143"), Mps() as daemon:
+        process = int((Path(daemon.environment["CUDA_MPS_PIPE_DIRECTORY"]) / mps.PID_FILE).read_text())
+        signal.raise_signal(signal.SIGTERM)
+    assert not alive(process)
+    assert signal.getsignal(signal.SIGTERM) is before

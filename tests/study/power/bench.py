@@ -1,0 +1,140 @@
+"""A bench in simulated time: a device that follows a load, and a sensor that is sampled while the time passes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from octopus_study.power.quantities import Channel, MilliJoule, MilliVolt, MilliWatt, Watt
+from octopus_study.power.selftest import SelfTest, power_on_test
+from octopus_study.power.source import Sample, SensorError
+from octopus_study.power.trace import Failure, Trace
+
+STEP_NS = 20_000_000
+BOARD = Channel("bench", 0)
+
+
+class Bench:
+    """Time, a device that is idle or works, and a sampler of a source.
+
+    Parameters
+    ----------
+    apply : callable
+        Told each 20 ms the seconds since the beginning and whether the device works; moves the sensor.
+    """
+
+    def __init__(self, apply: Callable[[float, bool], None], step_ns: int = STEP_NS) -> None:
+        self._apply, self._step_ns = apply, step_ns
+        self._now_ns = 1_000_000_000
+        self._working = False
+        self._samples: list[Sample] = []
+        self._failures: list[Failure] = []
+        self.source: Any = None
+
+    def monotonic_ns(self) -> int:
+        return self._now_ns
+
+    def sleep(self, seconds: float) -> None:
+        end = self._now_ns + round(seconds * 1e9)
+        while self._now_ns < end:
+            self._now_ns += self._step_ns
+            self._apply((self._now_ns - 1_000_000_000) * 1e-9, self._working)
+            self._sample()
+
+    def load(self) -> None:
+        """Work for 40 ms."""
+        self._working = True
+        self.sleep(0.04)
+        self._working = False
+
+    def _sample(self) -> None:
+        try:
+            sample = self.source.read()
+        except SensorError as error:
+            self._failures.append(Failure(self._now_ns, str(error)))
+            return
+        self._samples.append(replace(sample, at_ns=self._now_ns, took_ns=1_000_000))
+
+    def collect(self) -> Trace:
+        trace = Trace(self.source.scope, tuple(self._samples), tuple(self._failures))
+        self._samples, self._failures = [], []
+        return trace
+
+    def test(self) -> SelfTest:
+        """Run the power-on test on the bench."""
+        return power_on_test(self.source, self.collect, self.load, clock=self)
+
+
+@dataclass
+class PlainSource:
+    """A source whose numbers the bench sets; healthy until a test changes it."""
+
+    power_mw: int = 0
+    counter_mj: int | None = None
+    voltage_mv: int = 4990
+    limit_w: int = 40
+    has_power: bool = True
+    voltages_mv: dict[str, int] = field(default_factory=dict)
+    parts_mw: dict[str, int] = field(default_factory=dict)
+    name: str = "plain"
+    scope: str = "gpu_board"
+    averaged_seconds: float = 0.0
+    accuracy: float = 0.01
+
+    def read(self) -> Sample:
+        power = Watt.from_power(MilliWatt(self.power_mw, BOARD)) if self.has_power else None
+        counter = None if self.counter_mj is None else MilliJoule(self.counter_mj, BOARD)
+        return Sample(0, 0, power, counter)
+
+    def limit(self) -> Watt:
+        return Watt.from_power(MilliWatt(self.limit_w * 1000, BOARD))
+
+    def voltages(self) -> dict[str, MilliVolt]:
+        return {name: MilliVolt(value, BOARD) for name, value in self.voltages_mv.items()}
+
+    def parts(self) -> dict[str, Watt]:
+        return {label: Watt.from_power(MilliWatt(value, BOARD)) for label, value in self.parts_mw.items()}
+
+    def facts(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+
+def ripple(seconds: float, size: float) -> float:
+    """Return a small signal that never repeats within a test, so that no run differs from another."""
+    return size * (math.sin(17.3 * seconds) + math.sin(41.9 * seconds + 1.0)) / 2
+
+
+class Device:
+    """Draws idle or load watts, reached by an exponential within about a second."""
+
+    def __init__(
+        self, idle: float = 10.0, load: float = 30.0, lag_seconds: float = 0.2, noise: float = 0.05
+    ) -> None:
+        self.idle, self.load, self.lag, self.noise = idle, load, lag_seconds, noise
+        self.level, self.joules, self._at = idle, 0.0, 0.0
+
+    def watts(self, seconds: float, working: bool) -> float:
+        """Move to a time and return the power there."""
+        passed, self._at = seconds - self._at, seconds
+        target = self.load if working else self.idle
+        self.level += (target - self.level) * (1 - math.exp(-passed / self.lag))
+        watts = self.level + ripple(seconds, self.noise)
+        self.joules += watts * passed
+        return watts
+
+
+def plain_bench(device: Device | None = None, **settings: Any) -> Bench:
+    """Return a bench with a healthy board of 10 W idle and 30 W under load; its numbers may be set otherwise."""
+    device, source = device or Device(), PlainSource(**settings)
+
+    def apply(seconds: float, working: bool) -> None:
+        source.power_mw = round(1e3 * device.watts(seconds, working))
+        if source.counter_mj is not None:
+            source.counter_mj = round(1e3 * device.joules)
+
+    bench = Bench(apply)
+    bench.source = source
+    apply(0.0, False)
+    return bench

@@ -1,0 +1,245 @@
+"""The sampler: readings on a beat from a process of its own, failures kept as failures, and no silence when it dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from bench import PlainSource
+from fake_sensors import JetsonTree, RaplTree
+from octopus_study.power import sampler as sampler_module
+from octopus_study.power import sampler_process
+from octopus_study.power.choose import SourceSpec
+from octopus_study.power.sampler import Sampler
+from octopus_study.power.sampler_process import Beat, measure_period
+from octopus_study.power.source import Sample, SensorError
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> JetsonTree:
+    return JetsonTree(tmp_path)
+
+
+@pytest.fixture
+def running(tree: JetsonTree) -> Iterator[Sampler]:
+    # What a shell runs in the background ignores SIGINT, and so would the child.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with Sampler(SourceSpec("ina3221", str(tree.root)), 0.005) as sampler:
+            yield sampler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def wait_for(sampler: Sampler, enough, seconds: float = 10.0):
+    """Collect until it is enough; return all that was collected."""
+    trace, end = sampler.collect(), time.monotonic() + seconds
+    while not enough(trace):
+        assert time.monotonic() < end, "the sampler never gave it"
+        time.sleep(0.02)
+        trace = trace.joined(sampler.collect())
+    return trace
+
+
+def test_readings_carry_the_time_at_which_they_were_made(running: Sampler, tree: JetsonTree) -> None:
+    running.collect()
+    before = time.monotonic_ns()
+    trace = wait_for(running, lambda trace: len(trace.samples) >= 5)
+    times = [sample.at_ns for sample in trace.samples]
+    assert trace.scope == running.scope == "module_vdd_in"
+    assert times == sorted(set(times))
+    assert before - 50_000_000 < times[0]
+    assert times[-1] < time.monotonic_ns()
+
+
+def test_a_change_shows_in_the_samples_behind_it(running: Sampler, tree: JetsonTree) -> None:
+    wait_for(running, lambda trace: len(trace.samples) >= 2)
+    changed_ns = time.monotonic_ns()
+    tree.set_watts(11.0)
+    trace = wait_for(running, lambda trace: any(s.power.watts > 10 for s in trace.samples))
+    assert all(s.power.watts < 10 for s in trace.samples if s.at_ns < changed_ns)
+    assert len(running.collect().samples) < len(trace.samples) + 50  # what was collected is gone
+
+
+def test_a_failed_reading_is_a_failure_and_reading_goes_on(running: Sampler, tree: JetsonTree) -> None:
+    (tree.chip / "curr1_input").unlink()
+    failed = wait_for(running, lambda trace: len(trace.failures) >= 3)
+    assert all("curr1_input can't be read" in each.reason for each in failed.failures)
+    tree.set_watts(5.73)
+    healed = wait_for(
+        running, lambda trace: trace.samples and trace.samples[-1].at_ns > failed.failures[-1].at_ns
+    )
+    assert all(sample.power.watts > 5 for sample in (*failed.samples, *healed.samples))
+    facts = running.facts()
+    assert facts["failures"] >= 3
+    assert facts["samples"] == len(failed.samples) + len(healed.samples)
+
+
+def test_pausing_leaves_a_gap_and_no_readings(running: Sampler) -> None:
+    running.pause()
+    running.collect()
+    time.sleep(0.1)
+    assert running.collect().samples == ()
+    running.resume()
+    assert wait_for(running, lambda trace: len(trace.samples) >= 3).failures == ()
+
+
+def test_facts_are_json(running: Sampler) -> None:
+    facts = running.facts()
+    assert json.loads(json.dumps(facts)) == facts
+    assert (facts["interval_s"], facts["scope"], running.period_s) == (0.005, "module_vdd_in", None)
+    assert 0 < facts["read_s"] < 1
+
+
+def test_a_child_that_dies_is_an_error(running: Sampler) -> None:
+    os.kill(running._process.pid, signal.SIGKILL)
+    with pytest.raises(SensorError, match="the sampler of INA3221 ended with code -9"):
+        for _ in range(2):  # the first command may still fit into the pipe of the dying process
+            running.collect()
+
+
+def test_a_child_that_breaks_says_how(running: Sampler) -> None:
+    """Whatever isn't a failed reading ends the process, with its last line as the reason."""
+    os.kill(running._process.pid, signal.SIGINT)
+    with pytest.raises(SensorError, match=r"ended with code .*: KeyboardInterrupt"):
+        for _ in range(2):
+            running.collect()
+
+
+def test_a_child_that_gives_no_answer_is_an_error(running: Sampler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler_module, "_ANSWER_SECONDS", 0.1)
+    os.kill(running._process.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(SensorError, match=r"INA3221 gave no answer for 0.1 s"):
+            running.collect()
+    finally:
+        os.kill(running._process.pid, signal.SIGCONT)
+
+
+def test_a_source_that_cannot_be_opened_there_is_refused_with_its_reason(tmp_path: Path) -> None:
+    RaplTree(tmp_path).write("energy_uj", "")
+    with pytest.raises(SensorError, match="energy_uj is empty"), Sampler(SourceSpec("rapl", str(tmp_path))):
+        raise AssertionError("it was opened")
+
+
+def test_a_sampler_that_is_not_open_says_so(tree: JetsonTree) -> None:
+    sampler = Sampler(SourceSpec("ina3221", str(tree.root)))
+    with pytest.raises(SensorError, match="not running: open it with `with`"):
+        sampler.collect()
+
+
+def test_the_process_ends_with_its_context(tree: JetsonTree) -> None:
+    with Sampler(SourceSpec("ina3221", str(tree.root)), 0.005) as sampler:
+        process = sampler._process
+        assert process.poll() is None
+    assert process.returncode == 0
+
+
+# The parts of the process, in time that the test moves.
+
+
+class Moved:
+    """A clock that readings and sleeps move, and a source whose values change with it."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, read_ns: int = 10_000) -> None:
+        self.now_ns, self.read_ns = 10**9, read_ns
+        self.source = PlainSource(power_mw=5000)
+        self.changes = lambda seconds: None
+        clock = SimpleNamespace(
+            monotonic=lambda: self.now_ns * 1e-9, monotonic_ns=lambda: self.now_ns, sleep=self.sleep
+        )
+        patch.setattr(sampler_process, "time", clock)
+        self.plain, self.source.read = self.source.read, self.read
+
+    def sleep(self, seconds: float) -> None:
+        self.now_ns += round(seconds * 1e9)
+
+    def read(self) -> Sample:
+        self.now_ns += self.read_ns
+        self.changes((self.now_ns - 10**9) * 1e-9)
+        sample = self.plain()
+        return Sample(self.now_ns, self.read_ns, sample.power, sample.counter)
+
+
+def test_the_period_is_the_time_between_new_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = Moved(monkeypatch)
+    moved.changes = lambda seconds: setattr(moved.source, "power_mw", 5000 + int(seconds / 0.1))
+    period, read = measure_period(moved.source)
+    assert period == pytest.approx(0.1, rel=0.03)
+    assert read == pytest.approx(1e-5)
+
+
+def test_a_counter_gives_the_period_where_an_idle_power_repeats_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moved = Moved(monkeypatch)
+
+    def changes(seconds: float) -> None:
+        moved.source.counter_mj = int(seconds / 0.1)
+        moved.source.power_mw = 5000 + int(seconds / 0.45)
+
+    moved.changes = changes
+    assert measure_period(moved.source)[0] == pytest.approx(0.1, rel=0.03)
+
+
+def test_a_value_that_repeats_itself_has_no_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert measure_period(Moved(monkeypatch).source)[0] is None
+
+
+def test_a_reading_that_fails_meanwhile_does_not_end_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved, calls = Moved(monkeypatch), iter(range(10**6))
+    moved.changes = lambda seconds: setattr(moved.source, "power_mw", 5000 + int(seconds / 0.05))
+    healthy = moved.source.read
+
+    def read() -> Sample:
+        if next(calls) % 4 == 3:
+            moved.sleep(0.001)
+            raise SensorError("try again")
+        return healthy()
+
+    moved.source.read = read
+    assert measure_period(moved.source)[0] == pytest.approx(0.05, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("period", "reading", "interval"),
+    [
+        (0.1, 0.003, 0.02),
+        (0.05, 1e-5, 0.01),
+        (0.001, 1e-5, 0.002),
+        (0.001, 0.003, 0.009),
+        (None, 1e-5, 0.02),
+        (0.1, 0.1, 0.02),
+    ],
+    ids=["H200", "slower", "RAPL", "slow to read", "no period", "very slow to read"],
+)
+def test_the_interval_follows_period_and_reading(
+    period: float | None,
+    reading: float,
+    interval: float,
+    monkeypatch: pytest.MonkeyPatch,
+    tree: JetsonTree,
+) -> None:
+    monkeypatch.setattr(sampler_process, "measure_period", lambda source: (period, reading))
+    _, facts = sampler_process._open(SourceSpec("ina3221", str(tree.root)), None)
+    assert facts["interval_s"] == pytest.approx(interval)
+
+
+def test_beats_keep_their_grid_and_leave_out_those_that_were_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = Moved(monkeypatch, read_ns=1_000_000)
+    beat = Beat(moved.source, 0.01)
+    times = []
+    for late in (0.0, 0.0, 0.035, 0.0):
+        moved.sleep(beat.wait_s())
+        moved.sleep(late)
+        beat.read()
+        times.append(round((moved.now_ns - 10**9) * 1e-6))
+    assert times == [1, 11, 56, 61]
+    assert len(beat.take().samples) == 4
+    assert beat.take().samples == ()

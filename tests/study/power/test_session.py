@@ -1,0 +1,136 @@
+"""A session gives a sensor only behind a test that it passed, in real time and with the sampler's own process."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fake_sensors import JetsonTree, RaplTree
+from octopus_study.cli import app
+from octopus_study.power import session as sessions
+from octopus_study.power.choose import SourceSpec
+from octopus_study.power.selftest import Timing
+from octopus_study.power.session import NoUsableSensor, open_session, try_sensors
+from octopus_study.power.source import SensorError
+from octopus_study.report.power_checks_doc import power_checks_doc
+from octopus_study.report.power_selftest import COLUMNS
+from typer.testing import CliRunner
+
+QUICK = Timing(settle_seconds=0.1, phase_seconds=0.3)
+
+
+def following(tree: JetsonTree, rise: float = 3.0) -> Callable[[], None]:
+    """Return a load of 20 ms under which the files show more watts."""
+    wobble = itertools.cycle(0.05 * step for step in range(20))
+
+    def load() -> None:
+        tree.set_watts(5.7 + rise + next(wobble))
+        time.sleep(0.02)
+        tree.set_watts(5.7)
+
+    return load
+
+
+def test_a_sensor_that_follows_is_given_with_its_proof(tmp_path: Path) -> None:
+    tree = JetsonTree(tmp_path)
+    spec = SourceSpec("ina3221", str(tmp_path))
+    with open_session("cpu", following(tree), [spec], timing=QUICK) as session:
+        assert (session.spec, session.proof.scope) == (spec, "module_vdd_in")
+        assert [attempt.reason for attempt in session.attempts] == [""]
+        time.sleep(0.1)
+        assert len(session.sampler.collect().samples) > 2
+    with pytest.raises(SensorError, match="not running"):
+        session.sampler.collect()
+
+
+def test_the_next_candidate_is_tried_and_every_reason_is_kept(tmp_path: Path) -> None:
+    tree, rapl = JetsonTree(tmp_path), RaplTree(tmp_path)
+    rapl.write("energy_uj", "")
+    specs = [SourceSpec("rapl", str(tmp_path)), SourceSpec("ina3221", str(tmp_path))]
+    with open_session("cpu", following(tree), specs, timing=QUICK) as session:
+        assert session.spec.kind == "ina3221"
+        first, second = session.attempts
+        assert (first.selftest, second.selftest) == (None, session.selftest)
+        assert "energy_uj is empty" in first.reason
+
+
+def test_a_sensor_that_does_not_follow_is_never_given(tmp_path: Path) -> None:
+    tree = JetsonTree(tmp_path)
+    spec = SourceSpec("ina3221", str(tmp_path))
+    with (
+        pytest.raises(NoUsableSensor, match=r"no power sensor \(looked at INA3221: .*rises") as caught,
+        open_session("cpu", following(tree, rise=-0.4), [spec], timing=QUICK),
+    ):
+        pytest.fail("the session was opened")
+    assert caught.value.attempts[0].selftest is not None
+
+
+def test_without_a_sensor_nothing_is_worked(tmp_path: Path) -> None:
+    specs = [SourceSpec("rapl", str(tmp_path)), SourceSpec("ina3221", str(tmp_path))]
+    with pytest.raises(NoUsableSensor, match=r"RAPL: no package counters; INA3221: no such chip"):  # noqa: SIM117
+        with open_session("cpu", lambda: pytest.fail("worked"), specs):
+            pytest.fail("the session was opened")
+
+
+def test_a_reason_names_the_check_also_where_no_test_was_made(tmp_path: Path) -> None:
+    JetsonTree(tmp_path).write("in1_enable", 0)
+    trial = try_sensors("cpu", [SourceSpec("ina3221", str(tmp_path))])
+    assert "INA3221: enabled: " in trial.reason
+    assert trial.selftest is None
+
+
+def run_command(monkeypatch: pytest.MonkeyPatch, out: Path, root: Path, load: Callable[[], None]):
+    spec = SourceSpec("ina3221", str(root))
+    monkeypatch.setattr(sessions, "candidates", lambda device: (spec,))
+    monkeypatch.setattr(sessions, "known_load", lambda device: load)
+    monkeypatch.setattr(sessions, "Timing", lambda: QUICK)
+    return CliRunner().invoke(app, ["power-selftest", "--device", "cpu", "--out-dir", str(out)])
+
+
+def test_the_command_leaves_record_trace_and_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = JetsonTree(tmp_path)
+    result = run_command(monkeypatch, tmp_path / "out", tmp_path, following(tree))
+    assert result.exit_code == 0, result.output
+    assert "passed: module_vdd_in" in result.output
+    record = json.loads((tmp_path / "out/power_selftest.json").read_text())
+    assert (record["passed"], record["looked_at"]) == (True, {"ina3221": "passed"})
+    rows = list(csv.DictReader((tmp_path / "out/power_selftest.csv").open()))
+    assert tuple(rows[0]) == COLUMNS
+    assert {row["phase"] for row in rows} == {"", "idle", "load"}
+    assert len(rows) == record["selftest"]["samples"]
+    assert all(
+        (tmp_path / f"out/power_selftest{suffix}").stat().st_size > 5000 for suffix in (".png", ".pdf")
+    )
+
+
+def test_the_command_says_why_and_ends_with_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = JetsonTree(tmp_path)
+    result = run_command(monkeypatch, tmp_path / "out", tmp_path, following(tree, rise=0.0))
+    assert result.exit_code == 1
+    assert "unavailable: no power sensor (looked at INA3221: " in result.output
+    assert (tmp_path / "out/power_selftest.png").exists()
+
+
+def test_the_command_without_a_sensor_leaves_the_record_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = run_command(monkeypatch, tmp_path / "out", tmp_path / "nothing", lambda: None)
+    assert result.exit_code == 1
+    assert "unavailable: no power sensor (looked at INA3221: no such chip)" in result.output
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["power_selftest.json"]
+    assert json.loads((tmp_path / "out/power_selftest.json").read_text())["selftest"] is None
+
+
+def test_the_page_of_the_checks_is_what_the_code_says(root: Path) -> None:
+    assert (root / "docs/power_checks.md").read_text() == power_checks_doc()
+
+
+def test_trying_closes_what_it_opened(tmp_path: Path) -> None:
+    tree = JetsonTree(tmp_path)
+    trial = try_sensors("cpu", [SourceSpec("ina3221", str(tmp_path))], load=following(tree), timing=QUICK)
+    assert (trial.passed, trial.scope, trial.record()["passed"]) == (True, "module_vdd_in", True)

@@ -1,0 +1,248 @@
+"""Made-up rows of the studies `arena` and `parity`. No value here was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from octopus_study.measure.rows import Case, Row, unavailable
+
+COUNTS = {"gpu": (28, 100, 1000, 5000), "cpu": (28, 100, 1000)}
+PIPELINE_MOST = 1000
+MEBIBYTE = 2**20
+OUTPUT_BYTES = 3 * 224 * 224 * 4
+PADDED = "different: resizes the padded image, not the crop"
+ROUNDED = "different: rounds to uint8 between its two passes"
+BLEEDS = "different: reads across the edge of the box"
+NO_EVENTS = "its device work can't be seen by events on the default stream"
+NO_TENSORRT = "TensorRT is not installed"
+GPU_ONLY = (
+    "cvcuda",
+    "cvcuda-views",
+    "cvcuda-scalar",
+    "dali",
+    "dali-slice",
+    "tensorrt-padded",
+    "tensorrt-gridsample",
+)
+# Method -> (device ms per box, device ms fixed, host ms per box, host ms fixed, answer); NaN: no such layer.
+NONE = float("nan")
+GPU = {
+    "octopus": (1.5e-4, 0.004, 1.6e-4, 0.045, "same"),
+    "octopus-one-call": (NONE, NONE, 1.7e-4, 0.09, "same"),
+    "octopus-fp16": (0.9e-4, 0.004, 1.0e-4, 0.045, "same"),
+    "published": (1.57e-3, 0.01, 2.6e-3, 0.1, ROUNDED),
+    "n-launches": (NONE, NONE, 6.4e-2, 0.1, ROUNDED),
+    "n-launches-fused": (NONE, NONE, 9e-3, 0.05, "same"),
+    "opencv": (NONE, NONE, NONE, NONE, "same"),
+    "roi-align": (2.0e-3, 0.01, 2.1e-3, 0.08, BLEEDS),
+    "grid-sample": (4.1e-3, 0.1, 4.3e-3, 0.3, "same"),
+    "padded-torch": (1.7e-3, 0.02, 0.3, 0.5, PADDED),
+    "padded-onnxruntime": (NONE, NONE, 0.31, 0.6, PADDED),
+    "onnxruntime-gridsample": (NONE, NONE, 5e-3, 0.4, "same"),
+    "cvcuda": (3.1e-4, 0.005, 1.85e-2, 0.1, "same"),
+    "cvcuda-views": (3.3e-4, 0.005, 3.1e-3, 0.1, "same"),
+    "cvcuda-scalar": (2.2e-4, 0.004, 1.83e-2, 0.1, "different: one scale and one offset for all channels"),
+    "dali": (NONE, NONE, 2.1e-2, 1.0, BLEEDS),
+    "dali-slice": (NONE, NONE, 2.4e-2, 1.2, "same"),
+    "tensorrt-padded": (3e-4, 0.01, 0.3, 0.4, PADDED),
+    "tensorrt-gridsample": (2e-3, 0.02, 2.2e-3, 0.2, "same"),
+}
+CPU = {
+    "octopus": (0.15, 0.1, "same"),
+    "octopus-one-call": (0.15, 0.3, "same"),
+    "octopus-fp16": (0.16, 0.1, "same"),
+    "published": (0.62, 0.2, ROUNDED),
+    "n-launches": (0.64, 0.2, ROUNDED),
+    "n-launches-fused": (0.16, 0.1, "same"),
+    "opencv": (0.55, 0.1, "same"),
+    "opencv-inplace": (0.5, 0.1, "same"),
+    "padded-onnxruntime": (2.5, 1.0, PADDED),
+}
+BOUNDS = {"write-bound": (1.31e-4, 0.0015), "write-bound-fp16": (0.66e-4, 0.0015)}
+# Milliseconds of each step on the VisDrone boxes and on large ones, and of each kind of result.
+LADDER = {
+    "two-passes": (1.58, 1.9),
+    "one-pass": (0.27, 0.42),
+    "streamed": (0.19, 0.33),
+    "prefetched": (0.175, 0.33),
+    "paired": (0.16, 0.29),
+    "octopus": (0.154, 0.24),
+    "write-bound": (0.1325, 0.1325),
+}
+KINDS = {
+    "octopus": 0.154,
+    "octopus-nhwc": 0.156,
+    "octopus-fp16": 0.094,
+    "octopus-fp16-nhwc": 0.1,
+    "octopus-uint8": 0.08,
+    "octopus-uint8-nhwc": 0.075,
+    "octopus-letterbox": 0.17,
+    "octopus-image": 0.155,
+    "write-bound": 0.1325,
+    "write-bound-fp16": 0.0675,
+    "write-bound-uint8": 0.035,
+}
+SUBMIT = {"octopus": 0.011, "octopus-torch": 0.013}
+SETTINGS = {
+    "float32-box": ("opencv", "torch", "cvcuda", "dali"),
+    "float32-image": ("torchvision", "dali"),
+    "uint8-box": ("opencv", "cvcuda"),
+    "antialias": ("pil", "torch", "torchvision"),
+    "antialias-uint8": ("pil",),
+    "letterbox": ("opencv",),
+}
+
+Timed = Callable[..., Iterator[Row]]
+
+
+def arena(kind: str, dataset: str, timed: Timed, tensorrt: bool = False) -> Iterator[Row]:
+    """Yield the rows of the arena study; without `tensorrt` its methods are unavailable."""
+    rng = np.random.default_rng(3)
+    for workload, side in (("uniform", 256), ("visdrone", 50)):
+        for n in COUNTS[kind]:
+            case = Case("arena", dataset, workload, n)
+            yield from padding(case, side)
+            yield from (gpu(rng, case, timed, tensorrt) if kind == "gpu" else cpu(rng, case, timed))
+    if kind == "cpu":
+        for threads, name in ((1, "1thread"), (2, "2threads")):
+            case = Case("arena", dataset, f"visdrone-{name}", 1000)
+            laws = {method: CPU[method] for method in ("octopus", "opencv", "opencv-inplace")}
+            yield from series(
+                rng, case, "host", {name: (a / threads, b, c) for name, (a, b, c) in laws.items()}, timed
+            )
+    if kind == "gpu":
+        yield from kernel(rng, dataset, timed, tensorrt)
+    yield from memory(Case("arena", dataset, "visdrone", 1000), kind, tensorrt)
+
+
+def kernel(rng: np.random.Generator, dataset: str, timed: Timed, torch: bool) -> Iterator[Row]:
+    """Yield the steps of the kernel, its kinds of results, and what a call costs; without `torch` not in its
+    tensors."""
+    for index, workload in enumerate(("ladder", "ladder-large")):
+        case = Case("arena", dataset, workload, 1000)
+        laws = {step: (0.0, times[index], "same") for step, times in LADDER.items()}
+        laws["two-passes"] = (*laws["two-passes"][:2], ROUNDED)
+        yield from series(rng, case, "device", laws, timed)
+    laws = {kind: (0.0, time, "same") for kind, time in KINDS.items()}
+    yield from series(rng, Case("arena", dataset, "kinds", 1000), "device", laws, timed)
+    for n in COUNTS["gpu"][:3]:
+        case = Case("arena", dataset, "visdrone", n)
+        times = {name: time for name, time in SUBMIT.items() if torch or name != "octopus-torch"}
+        yield from timed(rng, case, "host", "submit", times | {"octopus-again": times["octopus"]}, "n/a")
+        alone = {"octopus": 0.05, "octopus-one-call": 0.06, "octopus-again": 0.05}
+        yield from timed(rng, case, "host", "end_to_end_alone", alone, "n/a")
+        if not torch:
+            yield unavailable(case, "octopus-torch", "host", "submit", "ms", "PyTorch is not installed")
+
+
+def padding(case: Case, side: int) -> Iterator[Row]:
+    """Yield what padding wastes."""
+    actual, padded = case.n * 3 * side * side, case.n * 3 * (side * side if side == 256 else 312 * 313)
+    for quantity, unit, value in (
+        ("actual_bytes", "bytes", actual),
+        ("padded_bytes", "bytes", padded),
+        ("padding_waste", "fraction", 1 - actual / padded),
+    ):
+        yield case.row("padding", "deterministic", quantity, unit, value)
+
+
+def gpu(rng: np.random.Generator, case: Case, timed: Timed, tensorrt: bool) -> Iterator[Row]:
+    """Yield the layers of a pretended GPU."""
+    here = {name: law for name, law in GPU.items() if tensorrt or not name.startswith("tensorrt")}
+    device = {name: (a, b, answer) for name, (a, b, _, _, answer) in here.items() if a == a}
+    bounds = {name: (a, b, "n/a") for name, (a, b) in BOUNDS.items()}
+    yield from series(rng, case, "device", device | bounds, timed)
+    host = {name: (a, b, answer) for name, (_, _, a, b, answer) in here.items() if a == a}
+    yield from series(rng, case, "host", host, timed)
+    pipeline = {name: (a + 0.012, b + 0.3, answer) for name, (a, b, answer) in host.items()}
+    pipeline["opencv"] = (0.55, 0.3, "same")
+    if case.n <= PIPELINE_MOST:
+        yield from series(rng, case, "pipeline", pipeline, timed)
+    gaps = {"device": set(here) - set(device), "host": {"opencv"}, "pipeline": set()}
+    for layer, quantity in (
+        ("device", "crop_resize_normalize"),
+        ("host", "end_to_end"),
+        ("pipeline", "end_to_end"),
+    ):
+        for method in sorted(gaps[layer]):
+            why = "works on the host" if method == "opencv" else NO_EVENTS
+            yield unavailable(case, method, layer, quantity, "ms", why)
+        if case.n > PIPELINE_MOST and layer == "pipeline":
+            for method in here:
+                yield unavailable(
+                    case,
+                    method,
+                    layer,
+                    quantity,
+                    "ms",
+                    "results of more than 1000 boxes are not brought back",
+                )
+        for method in sorted(set(GPU) - set(here)):
+            yield unavailable(case, method, layer, quantity, "ms", NO_TENSORRT)
+
+
+def cpu(rng: np.random.Generator, case: Case, timed: Timed) -> Iterator[Row]:
+    """Yield the one layer of a pretended CPU."""
+    yield from series(rng, case, "host", CPU, timed)
+    for method in ("roi-align", "grid-sample", "padded-torch"):
+        yield unavailable(case, method, "host", "end_to_end", "ms", "torch is not installed")
+    for method in GPU_ONLY:
+        yield unavailable(case, method, "host", "end_to_end", "ms", "works on NVIDIA GPUs alone")
+
+
+def series(
+    rng: np.random.Generator, case: Case, layer: str, laws: dict[str, tuple[float, float, str]], timed: Timed
+) -> Iterator[Row]:
+    """Yield paired blocks of all methods, Octopus twice."""
+    quantity = "crop_resize_normalize" if layer == "device" else "end_to_end"
+    times = {name: a * case.n + b for name, (a, b, _) in laws.items()}
+    times["octopus-again"] = times["octopus"]
+    answers = {name: answer for name, (*_, answer) in laws.items()} | {"octopus-again": "same"}
+    for row in timed(rng, case, layer, quantity, times):
+        answer = answers[row.method].replace(
+            "different: ", f"different: largest error 0.{case.n} exceeds 0.004; "
+        )
+        yield row._replace(answer=answer)
+    yield case.row(quantity, layer, "discarded_blocks", "count", 0)
+
+
+def memory(case: Case, kind: str, tensorrt: bool) -> Iterator[Row]:
+    """Yield the four lines of memory of every method."""
+    output = case.n * OUTPUT_BYTES
+    extra = {
+        "octopus": 0,
+        "octopus-fp16": -output // 2,
+        "published": output // 4,
+        "tensorrt-padded": 4 * output,
+    }
+    for method in GPU if kind == "gpu" else CPU:
+        if method.startswith("tensorrt") and not tensorrt:
+            for line in ("payload", "allocator_peak", "device_delta", "fixed"):
+                yield unavailable(case, method, "memory", f"memory_{line}", "bytes", NO_TENSORRT)
+            continue
+        payload = 1920 * 1080 * 3 + output // (2 if method.endswith("fp16") else 1) + 16 * case.n
+        grown = 1920 * 1080 * 3 + output + extra.get(method, output // 8) + 65536
+        fixed = (500 + 7 * len(method)) * MEBIBYTE
+        for line, value in (("payload", payload), ("device_delta", grown), ("fixed", fixed)):
+            yield case.row(method, "memory", f"memory_{line}", "bytes", value)
+        if method in ("roi-align", "grid-sample", "padded-torch"):
+            yield case.row(method, "memory", "memory_allocator_peak", "bytes", grown + output)
+        else:
+            why = "the method has no allocator of its own"
+            yield unavailable(case, method, "memory", "memory_allocator_peak", "bytes", why)
+
+
+def parity(kind: str, dataset: str) -> Iterator[Row]:
+    """Yield the rows of the parity study; a CPU has no GPU libraries."""
+    rng = np.random.default_rng(4)
+    for setting, peers in SETTINGS.items():
+        case = Case("parity", dataset, setting, 100)
+        for peer in peers:
+            missing = kind == "cpu" and peer in ("cvcuda", "dali")
+            largest = rng.uniform(1e-5, 1e-3) if "float32" in setting else rng.uniform(0.5, 1.0)
+            for quantity, value in (("max_abs_difference", largest), ("mean_abs_difference", largest / 20)):
+                if missing:
+                    yield unavailable(case, peer, "deterministic", quantity, "levels", "not installed")
+                else:
+                    yield case.row(peer, "deterministic", quantity, "levels", value)

@@ -1,0 +1,202 @@
+"""Made-up rows of the studies `concurrency` and `image_shape`. No value here was measured.
+
+Times follow from those of the two models alone and a share that hides, memory from the pixels of what runs whole, so
+that the tests know what the report must find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from octopus_study.measure.rows import Case, Row, unavailable
+
+Timed = Callable[..., Iterator[Row]]
+NO_TORCH = "PyTorch is not installed (pip install 'octopus[models]')"
+ODOMETRY, MATCHING = 22.0, 31.0  # ms alone
+ITERATIONS = 100
+# Share of the shorter model that each way hides, and what the makespan has besides.
+HIDDEN = {
+    "sequential": (0.0, 0.2),
+    "sequential-again": (0.0, 0.2),
+    "two-streams": (-0.12, 0.2),
+    "two-threads": (-0.2, 0.4),
+    "cuda-graphs": (0.35, 0.0),
+    "pipeline": (0.01, 0.1),
+    "no-prefetch": (0.0, 1.4),
+    "prefetch": (0.0, 0.3),
+    "two-processes": (-0.05, 0.8),
+    "two-processes-mps": (0.55, 0.6),
+}
+# Milliseconds until each model's result, as shares of the makespan.
+WAITS = {"two-streams": (0.97, 1.0), "two-threads": (0.98, 1.0), "pipeline": (0.415, 1.0)}
+PROOFS = {
+    "sequential": {"streams": 1},
+    "two-streams": {"streams": 2},
+    "two-threads": {"streams": 2, "threads": 2},
+    "cuda-graphs": {"streams": 1, "graphs": 3, "captured_dinov2": 1},
+    "prefetch": {"streams": 2},
+    "two-processes": {"processes": 2},
+    "two-processes-mps": {"processes": 2, "mps_clients": 2},
+}
+# Kernels per run, share of the time with one, overlap of streams, share of the copies beside a kernel.
+TRACES = {
+    "sequential": (2100, 0.82, None, 0.0),
+    "two-streams": (2100, 0.86, 0.03, 0.1),
+    "cuda-graphs": (2100, 0.97, None, 0.0),
+    "no-prefetch": (2100, 0.8, None, 0.0),
+    "prefetch": (2100, 0.84, None, 0.93),
+}
+NOT_CAPTURED = "RuntimeError: the host asks how many keypoints there are"
+CROPS = {"model-alone": 9.0, "model-alone-again": 9.0, "crops-first": 9.21, "crops-beside": 9.12}
+
+
+def concurrency(kind: str, dataset: str, timed: Timed, mps: bool = True) -> Iterator[Row]:
+    """Yield the rows of two models on one GPU; a CPU has neither PyTorch nor a GPU."""
+    case, beside = (
+        Case("concurrency", dataset, *one) for one in (("two-models", 2), ("crops-beside-model", 1000))
+    )
+    alone = {"visual-odometry-alone": ODOMETRY, "satellite-matching-alone": MATCHING}
+    if kind == "cpu":
+        for arm in (*alone, *HIDDEN):
+            yield unavailable(case, arm, "host", "makespan", "ms", NO_TORCH)
+        for method in ("process", "process-mps"):
+            yield unavailable(case, method, "memory", "process_context", "bytes", NO_TORCH)
+        for method in CROPS:
+            yield unavailable(beside, method, "host", "latency_model", "ms", NO_TORCH)
+        return
+    rng = np.random.default_rng(11)
+    for arm, model in zip(alone, ("visual_odometry", "satellite_matching"), strict=True):
+        yield from timed(rng, case, "host", f"latency_{model}", {arm: alone[arm]})
+    spans = {arm: ODOMETRY + MATCHING - hidden * ODOMETRY + rest for arm, (hidden, rest) in HIDDEN.items()}
+    if not mps:
+        del spans["two-processes-mps"]
+        yield unavailable(
+            case, "two-processes-mps", "host", "makespan", "ms", "no client reached the MPS daemon"
+        )
+    yield from timed(rng, case, "host", "makespan", alone | spans)
+    yield from waits(rng, case, spans)
+    for place, arm in enumerate(spans):
+        if not arm.endswith("-again"):
+            yield case.row(arm, "memory", "device_delta", "bytes", (1400 + 90 * place) << 20)
+        for name, count in PROOFS.get(arm, {}).items():
+            yield case.row(arm, "deterministic", name, "count", count)
+    yield unavailable(case, "cuda-graphs", "deterministic", "captured_superpoint", "count", NOT_CAPTURED)
+    yield from traces(case)
+    for block in range(2):
+        yield case.row("process", "memory", "process_context", "bytes", 512e6 - block, block=block)
+        if mps:
+            yield case.row("process-mps", "memory", "process_context", "bytes", 290e6 - block, block=block)
+    yield from timed(rng, beside, "host", "latency_model", CROPS)
+    crops = {"crops-alone": 0.21, "crops-alone-again": 0.21, "crops-beside": 0.32}
+    yield from timed(rng, beside, "host", "latency_crops", crops)
+    yield beside.row("crops-beside", "device", "beside", "fraction", 1.0)
+
+
+def traces(case: Case) -> Iterator[Row]:
+    """Yield what the profiler saw."""
+    names = ("kernels", "kernel_busy", "kernel_overlap", "copies_hidden")
+    for arm, trace in TRACES.items():
+        for name, value in zip(names, trace, strict=True):
+            if value is not None:
+                yield case.row(arm, "device", name, "count" if name == "kernels" else "fraction", value)
+    yield unavailable(case, "two-threads", "device", "kernel_busy", "fraction", "the profiler saw no kernel")
+
+
+def waits(rng: np.random.Generator, case: Case, spans: dict[str, float]) -> Iterator[Row]:
+    """Yield how long each model's result takes, iteration by iteration, now and then much longer."""
+    for arm, span in spans.items():
+        shares = WAITS.get(arm, (ODOMETRY / (ODOMETRY + MATCHING), 1.0))
+        for model, share in zip(("visual_odometry", "satellite_matching"), shares, strict=True):
+            for block in range(ITERATIONS):
+                late = 1.6 if block % 40 == 7 else 1.0
+                value = span * share * late * rng.normal(1, 0.01)
+                yield case.row(arm, "host", f"latency_{model}", "ms", value, block=block, answer="same")
+
+
+HEIGHT = 2048
+MODELS = {"drunet": 1500.0, "unet": 1575.0, "dncnn": 560.0}  # bytes per pixel that runs at once
+WEIGHTS = 130e6
+WORKSPACE = {"cudnn-benchmark": 1.06, "cudnn-no-benchmark": 1.0, "no-cudnn": 1.03}
+SIDES, BATCHES, COVERED = (128, 256, 512), (1, 2, 4, 8, 16), 2048
+# Milliseconds per patch of a batch of one, and the share of it that a larger batch can save.
+PATCHES = {128: (0.55, 0.72), 256: (1.0, 0.3), 512: (3.4, 0.06)}
+
+
+def peak(model: str, width: int, way: str = "as-published") -> float:
+    """Return bytes: those of the pixels that run at once, a quadrant where the image is split."""
+    odd = width % 8 != 0
+    split = model == "drunet" and way != "padded-whole" and (odd or way == "forced-split")
+    pixels = HEIGHT * width * (0.28 if split else 1.0)
+    return (WEIGHTS + MODELS[model] * pixels) * WORKSPACE.get(way, 1.0)
+
+
+def image_shape(kind: str, dataset: str, timed: Timed, caused_by_cudnn: bool = False) -> Iterator[Row]:
+    """Yield the rows of image shapes; a CPU has no PyTorch."""
+    rng = np.random.default_rng(12)
+    for model in MODELS:
+        for step in (64, 68):
+            widths = range(1024, 2049, step)
+            cases = [Case("image_shape", dataset, f"{model}-step{step}", width) for width in widths]
+            if kind == "cpu":
+                yield from missing(cases[0], "as-published")
+                continue
+            for case in cases:
+                yield from shape(rng, case, model, "as-published", timed)
+        if model == "drunet":
+            yield from interventions(rng, kind, dataset, timed, caused_by_cudnn)
+        case = Case("image_shape", dataset, f"{model}-patches", COVERED)
+        if kind == "cpu":
+            yield unavailable(case, "128x1", "device", "cover", "ms", NO_TORCH)
+            continue
+        times = {}
+        for side, (each, saved) in PATCHES.items():
+            count = (COVERED // side) ** 2
+            for batch in BATCHES:
+                slow = 1.08 if (side, batch) == (512, 16) else 1.0
+                times[f"{side}x{batch}"] = count * each * (1 - saved * (1 - 1 / batch)) * slow
+        yield from timed(rng, case, "device", "cover", times | {"128x16-again": times["128x16"]})
+
+
+def interventions(
+    rng: np.random.Generator, kind: str, dataset: str, timed: Timed, caused_by_cudnn: bool
+) -> Iterator[Row]:
+    """Yield every way at a width that is split and at one that runs whole."""
+    for width in (1228, 1296):
+        case = Case("image_shape", dataset, "drunet-interventions", width)
+        for way in ("as-published", "padded-whole", "forced-split", *WORKSPACE):
+            if kind == "cpu":
+                yield from missing(case, way)
+            else:
+                yield from shape(rng, case, "drunet", way, timed, caused_by_cudnn)
+
+
+def shape(
+    rng: np.random.Generator,
+    case: Case,
+    model: str,
+    way: str,
+    timed: Timed,
+    caused_by_cudnn: bool = False,
+) -> Iterator[Row]:
+    """Yield memory, splits and time of one width."""
+    at_once = peak(model, case.n, way)
+    if caused_by_cudnn:
+        at_once = peak(model, case.n) * (3.1 if way == "cudnn-benchmark" else 1.0)
+    first = at_once * (1.5 if way == "cudnn-benchmark" else 1.0)
+    sizes = {"first_allocated_peak": first, "allocated_peak": at_once}
+    sizes |= {"reserved_peak": 1.12 * at_once, "device_delta": 1.13 * at_once}
+    for name, value in sizes.items():
+        yield case.row(way, "memory", name, "bytes", value, answer="same")
+    split = model == "drunet" and way != "padded-whole" and (case.n % 8 != 0 or way == "forced-split")
+    yield case.row(way, "deterministic", "split_calls", "count", float(split), answer="same")
+    time = HEIGHT * case.n * (2.1e-5 if split else 1.6e-5)
+    yield from timed(rng, case, "device", "forward", {way: time}, "same")
+
+
+def missing(case: Case, way: str) -> Iterator[Row]:
+    """Yield one row per quantity that says why there is none."""
+    yield unavailable(case, way, "deterministic", "split_calls", "count", NO_TORCH)
+    for name in ("first_allocated_peak", "allocated_peak", "reserved_peak", "device_delta"):
+        yield unavailable(case, way, "memory", name, "bytes", NO_TORCH)
+    yield unavailable(case, way, "device", "forward", "ms", NO_TORCH)

@@ -1,0 +1,280 @@
+"""Made-up runs in the form that the studies write, for the tests of the report. No value here was measured.
+
+Times follow simple laws (a cost per launch, a cost per object) with seeded noise, so that the tests know what
+the report must find.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+
+import numpy as np
+from octopus_study.measure.rows import Case, Row, unavailable, write_rows
+from synthetic_arena import arena, parity
+from synthetic_companions import concurrency, image_shape
+from synthetic_edge import detector, drone, satellite
+from synthetic_mapping import mapping, sequences, total_cost
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests" / "power"))
+from synthetic_power import no_sensor_run, power_run  # noqa: E402
+
+PUBLISHED = ROOT / "data" / "published"
+CLAIMS = ROOT / "config" / "claims.yaml"
+PAPER = ROOT / "paper"
+
+BASIS = ("stage_timing", "distribution")  # studies that every report has
+BLOCKS = 24
+GPU_LAUNCH_US = 6.0
+CPU_LAUNCH_US = 0.2
+# Milliseconds per object and fixed milliseconds of each method, on a pretended GPU and CPU.
+LAWS = {
+    "gpu": {
+        "octopus": (1.9e-4, 0.015),
+        "published": (1.6e-3, 0.10),
+        "n-launches": (3.3e-2, 0.05),
+        "n-launches-fused": (6.5e-3, 0.02),
+    },
+    "cpu": {
+        "octopus": (0.15, 0.1),
+        "published": (0.62, 0.2),
+        "n-launches": (0.64, 0.2),
+        "n-launches-fused": (0.16, 0.1),
+        "opencv": (0.55, 0.1),
+        "opencv-inplace": (0.5, 0.1),
+    },
+}
+PADDING = {
+    "uniform": (213_909_504, 786_432_000),
+    "long-tail": (18_874_368, 479_200_000),
+    "bimodal": (274_726_912, 786_432_000),
+    "temporal": (19_000_000, 480_000_000),
+    "visdrone": (14_900_000, 292_968_000),
+}
+# The scene that goes with each data set of boxes.
+SCENES = {"visdrone-val": "sentinel2-b04", "synthetic-visdrone": "synthetic-sentinel2"}
+SIZE_SCALE = {"uniform": 260, "long-tail": 40, "bimodal": 150, "temporal": 40, "visdrone": 50}
+
+
+def write_run(
+    root: Path,
+    machine: str,
+    kind: str,
+    dataset: str = "visdrone-val",
+    quick: bool = False,
+    tensorrt: bool = False,
+    only: Collection[str] = (),
+) -> Path:
+    """Write all studies of one pretended machine, or those of `BASIS` and `only`, under ``root/<machine>`` and return
+    that folder."""
+    folder = root / machine
+    counts = (100, 1000) if quick else (100, 500, 1000, 2000)
+    studies: dict[str, Callable[[], Iterator[Row]]] = {
+        "stage_timing": lambda: stage_timing(kind, dataset, counts),
+        "distribution": lambda: distribution(kind, dataset),
+        "arena": lambda: arena(kind, dataset, timed, tensorrt),
+        "parity": lambda: parity(kind, dataset),
+        "mapping": lambda: mapping(kind, dataset, timed),
+        "total_cost": lambda: total_cost(kind, timed),
+        "sequences": lambda: sequences(kind, timed, tensorrt),
+        "concurrency": lambda: concurrency(kind, dataset, timed),
+        "image_shape": lambda: image_shape(kind, dataset, timed),
+        "satellite": lambda: satellite(kind, SCENES[dataset], timed, full=tensorrt),
+        "drone": lambda: drone(kind, dataset),
+        "detector": lambda: detector(kind, dataset, torch=kind == "gpu"),
+    }
+    for study, rows in studies.items():
+        if not only or study in (*BASIS, *only):
+            table = write_rows(folder / f"{study}.csv", list(rows()))
+            record = pretended_provenance(study, machine, kind, dataset, table)
+            table.with_suffix(".json").write_text(json.dumps(record))
+    if not only or "power" in only:
+        options = {"dataset": dataset, "machine": machine}
+        power = power_run(again_counts=(1000,), **options) if kind == "gpu" else no_sensor_run(**options)
+        power.write(folder)
+    return folder
+
+
+def without_values(folder: Path, studies: Collection[str]) -> None:
+    """Let every row of some written studies say that nothing works."""
+    for study in studies:
+        path = folder / f"{study}.csv"
+        header, *rows = path.read_text().splitlines()
+        kept = {}
+        for row in rows:
+            parts = row.split(",")
+            parts[8:] = ["0", "", "unavailable: nothing works here"]
+            kept[tuple(parts[:8])] = ",".join(parts)
+        path.write_text("\n".join([header, *kept.values()]) + "\n")
+
+
+def stage_timing(kind: str, dataset: str, counts: tuple[int, ...]) -> Iterator[Row]:
+    """Yield the rows of the stage timing study."""
+    rng = np.random.default_rng(1)
+    for n in counts:
+        case = Case("stage_timing", dataset, "visdrone", n)
+        laws = {name: law for name, law in LAWS[kind].items() if not name.startswith("opencv")}
+        yield from timed(rng, case, "host", "end_to_end", with_again(laws, n))
+        yield from stages(rng, case, kind)
+        yield from memory(case, kind)
+        if kind == "cpu" and n == 1000:
+            one = Case("stage_timing", dataset, "visdrone-1thread", n)
+            laws = {name: LAWS["cpu"][name] for name in ("octopus", "opencv", "opencv-inplace")}
+            yield from timed(rng, one, "host", "end_to_end", with_again(laws, n))
+    yield from launch_series(rng, kind)
+    for size in (64, 256):
+        for method, value in (("write", 4600.0), ("read", 4390.0), ("copy", 4230.0)):
+            case = Case("stage_timing", "synthetic", "bandwidth", size)
+            scale = 1 if kind == "gpu" else 1 / 300
+            for block in range(BLOCKS):
+                noisy = value * scale * rng.normal(1, 0.01)
+                yield case.row(method, "limit", "bandwidth", "GB/s", noisy, block=block)
+    case = Case("stage_timing", dataset, "visdrone", 1)
+    for block in range(5):
+        yield case.row("octopus", "cold_start", "first_crop", "ms", 900 + block, block=block)
+
+
+def stages(rng: np.random.Generator, case: Case, kind: str) -> Iterator[Row]:
+    """Yield the single stages of one count."""
+    n = case.n
+    yield from timed(
+        rng, case, "host", "build_metadata", {"octopus": 1e-5 * n + 0.002, "published": 1e-3 * n}, "n/a"
+    )
+    if kind == "gpu":
+        yield from timed(rng, case, "host", "upload_metadata", {"octopus": 0.008, "published": 0.012}, "n/a")
+    else:
+        for method in ("octopus", "published"):
+            why = "the CPU reads the boxes where they are"
+            yield unavailable(case, method, "host", "upload_metadata", "ms", why)
+    for layer in ("device", "device_hot") if kind == "gpu" else ("host",):
+        laws = with_again({name: LAWS[kind][name] for name in ("octopus", "published")}, n)
+        bound = {"write-bound": 1.31e-4 * n if kind == "gpu" else 0.05 * n}
+        yield from timed(rng, case, layer, "crop_resize_normalize", laws | bound)
+        passes = {"crop_resize": 1.2e-3 * n, "normalize": 3.7e-4 * n}
+        for quantity, time in passes.items():
+            if layer != "device_hot":
+                yield from timed(
+                    rng, case, layer, quantity, {"published": time * (1 if kind == "gpu" else 300)}, "n/a"
+                )
+
+
+def memory(case: Case, kind: str) -> Iterator[Row]:
+    """Yield the four lines of memory."""
+    output = case.n * 3 * 224 * 224 * 4
+    for method, extra in (("octopus", 0), ("published", output // 4), ("n-launches", output // 4)):
+        lines = {"memory_payload": output, "memory_device_delta": output + extra, "memory_fixed": 500 << 20}
+        for quantity, value in lines.items():
+            yield case.row(method, "memory", quantity, "bytes", value)
+        yield unavailable(
+            case, method, "memory", "memory_allocator_peak", "bytes", "there is no allocator to ask"
+        )
+
+
+def launch_series(rng: np.random.Generator, kind: str) -> Iterator[Row]:
+    """Yield the series of empty launches."""
+    costs = (
+        {"cuda-core-launch": GPU_LAUNCH_US, "numba-dispatch": 31.0}
+        if kind == "gpu"
+        else {"kernel-call": CPU_LAUNCH_US}
+    )
+    for launches in (1, 2, 4, 8, 16, 32, 64, 128, 256):
+        case = Case("stage_timing", "synthetic", "launch-overhead", launches)
+        laws = {name: 0.004 + launches * cost / 1000 for name, cost in costs.items()}
+        yield from timed(rng, case, "host", "launch_series", laws, "n/a")
+
+
+def distribution(kind: str, dataset: str) -> Iterator[Row]:
+    """Yield the rows of the distribution study."""
+    rng = np.random.default_rng(2)
+    for workload, (actual, padded) in PADDING.items():
+        case = Case("distribution", dataset if workload == "visdrone" else "synthetic", workload, 1000)
+        for quantity, unit, value in (
+            ("actual_bytes", "bytes", actual),
+            ("padded_bytes", "bytes", padded),
+            ("padding_waste", "fraction", 1 - actual / padded),
+        ):
+            yield case.row("padding", "deterministic", quantity, unit, value)
+        yield from quantiles(case, SIZE_SCALE[workload])
+        laws = with_again({name: LAWS[kind][name] for name in ("octopus", "published")}, 1000)
+        slower = 1 + SIZE_SCALE[workload] / 500
+        laws = {name: time * slower for name, time in laws.items()}
+        bound = {"write-bound": 0.131 if kind == "gpu" else 50.0}
+        yield from timed(
+            rng, case, "device" if kind == "gpu" else "host", "crop_resize_normalize", laws | bound
+        )
+        yield from timed(rng, case, "host", "end_to_end", laws)
+    frames = {f"octopus/frame-{k}": laws["octopus"] * (1 + 0.004 * k) for k in range(10)}
+    yield from timed(rng, Case("distribution", "synthetic", "temporal", 1000), "host", "frame_time", frames)
+
+
+def quantiles(case: Case, scale: float) -> Iterator[Row]:
+    """Yield the percentiles of widths and heights."""
+    for percentile in range(101):
+        size = 16 + scale * (percentile / 50) ** 1.5
+        yield case.row("boxes", "deterministic", "width_quantile", "px", size, block=percentile)
+        yield case.row("boxes", "deterministic", "height_quantile", "px", 1.3 * size, block=percentile)
+
+
+def timed(
+    rng: np.random.Generator,
+    case: Case,
+    layer: str,
+    quantity: str,
+    times: dict[str, float],
+    answer: str = "same",
+) -> Iterator[Row]:
+    """Yield paired blocks: noise of the block shared by all methods, and a little of each method's own."""
+    for block in range(BLOCKS):
+        shared = rng.normal(1, 0.02)
+        for method, time in times.items():
+            value = time * shared * rng.normal(1, 0.005)
+            yield case.row(method, layer, quantity, "ms", value, block=block, answer=answer)
+
+
+def with_again(laws: dict[str, tuple[float, float]], n: int) -> dict[str, float]:
+    """Evaluate the laws for n objects and enter octopus a second time."""
+    times = {name: slope * n + fixed for name, (slope, fixed) in laws.items()}
+    return times | {"octopus-again": times["octopus"]}
+
+
+def pretended_provenance(study: str, machine: str, kind: str, dataset: str, rows: Path) -> dict[str, object]:
+    """Return what provenance would say of the pretended machine."""
+    gpu = {
+        "name": "Pretended GPU",
+        "driver": "580.1",
+        "cuda": "13.0",
+        "power_limit_w": 700.0,
+        "clock_sm_max_mhz": 1980,
+    }
+    state = {"read_at": "2026-11-21T00:00:00+00:00", "gpu": None, "cpu": {}}
+    return {
+        "study": study,
+        "started": "2026-11-20T23:50:00+00:00",
+        "ended": "2026-11-21T00:00:00+00:00",
+        "git": {"commit": "0123456789abcdef0123456789abcdef01234567", "dirty": False, "reason": None},
+        "octopus": {"version": "0.1.0", "sha256": "0" * 64},
+        "config": {"sha256": "0" * 64, "values": {}},
+        "datasets": [{"dataset": dataset, "synthetic": dataset.startswith("synthetic"), "sha256": "0" * 64}],
+        "machine": {
+            "id": machine,
+            "device": "cuda" if kind == "gpu" else "cpu",
+            "gpu": gpu if kind == "gpu" else None,
+            "cpu": {"model": "Pretended CPU @ 2.00GHz", "cores": 2, "threads": 2, "governor": None},
+            "memory_bytes": 1 << 34,
+            "os": "Linux",
+            "python": "3.11.0",
+            "packages": {"numpy": "2.4.0", "numba": "0.65.0", "numba-cuda": None, "torch": "2.9.0"},
+            "state": state,
+        },
+        "state_after": state,
+        "extra": {},
+        "results": {
+            "file": rows.name,
+            "sha256": hashlib.sha256(rows.read_bytes()).hexdigest(),
+            "rows": rows.read_text().count("\n") - 1,
+        },
+    }

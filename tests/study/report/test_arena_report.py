@@ -1,0 +1,174 @@
+"""The arena's numbers, tables and notes: paired shares, the best peer, memory, and nobody missing silently."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from octopus_study.measure.rows import read_rows
+from octopus_study.report import arena
+from octopus_study.report.arena import Field
+from octopus_study.report.figures import arena_bars, style
+from octopus_study.report.labels import ARENA_METHODS, SETTINGS
+from octopus_study.report.literals import check_paper
+from octopus_study.report.numbers import Numbers
+from octopus_study.report.parity_doc import build_parity_doc, parity_doc
+from octopus_study.studies.arena.layers import WRITE_BOUNDS, names
+from octopus_study.studies.parity.peers import SETTINGS as STUDIED
+from synthetic_arena import GPU, OUTPUT_BYTES
+from synthetic_runs import ROOT
+
+KEY = "gpu.arena.visdrone.n1000"
+DEVICE, HOST = f"{KEY}.octopus.crop_resize_normalize.device", f"{KEY}.octopus.end_to_end.host"
+
+
+def lines(folder: Path, name: str) -> list[list[str]]:
+    text = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"
+    ]
+
+
+def values(runs: Path, layer: str, method: str) -> np.ndarray:
+    rows = read_rows(runs / "reference" / "pretended-gpu" / "arena.csv")
+    chosen = rows[(rows["workload"] == "visdrone") & (rows["n"] == 1000) & (rows["unit"] == "ms")]
+    return chosen[(chosen["layer"] == layer) & (chosen["method"] == method)]["value"].to_numpy()
+
+
+def test_everyone_in_the_arena_and_every_setting_has_a_name() -> None:
+    assert {*names(), *WRITE_BOUNDS} <= set(ARENA_METHODS)
+    assert set(SETTINGS) == set(STUDIED)
+    assert len(set(ARENA_METHODS.values())) == len(ARENA_METHODS)
+
+
+def test_each_type_is_compared_with_the_bound_of_its_own_output(numbers: Numbers, runs: Path) -> None:
+    share = numbers[f"{KEY}.octopus-fp16.crop_resize_normalize.device.share_of_write-bound-fp16"]
+    ratio = values(runs, "device", "octopus-fp16") / values(runs, "device", "write-bound-fp16")
+    assert share.value == pytest.approx(1 / np.median(ratio)) and share.low < share.value < share.high
+    assert f"{KEY}.octopus-fp16.crop_resize_normalize.device.share_of_write-bound" not in numbers
+    assert f"{DEVICE}.speedup_over_write-bound-fp16" not in numbers
+
+
+def test_the_best_peer_gives_the_same_answer_and_is_no_work_of_ours(numbers: Numbers) -> None:
+    assert numbers.text(f"{DEVICE}.best_peer") == "CV-CUDA"
+    assert numbers.value(f"{DEVICE}.speedup_over_best_peer") == numbers.value(f"{DEVICE}.speedup_over_cvcuda")
+    # RoIAlign is faster from the host, but its answer is another one.
+    assert numbers.text(f"{HOST}.best_peer") == "CV-CUDA (views by hand)"
+    assert (
+        numbers.text("cpu.arena.visdrone-1thread.n1000.octopus.end_to_end.host.best_peer")
+        == "OpenCV (in place)"
+    )
+
+
+def test_memory_beyond_the_payload_and_multiples_of_the_published(numbers: Numbers) -> None:
+    beyond = numbers[f"{KEY}.octopus.memory_beyond_payload.memory"]
+    assert beyond.value == 65536 - 16 * 1000 and beyond.text == "48.4 KiB"
+    ratio = numbers.value(f"{KEY}.cvcuda.memory_device_delta.memory.times_published")
+    frame = 1920 * 1080 * 3 + 65536
+    output = 1000 * OUTPUT_BYTES
+    assert ratio == pytest.approx((frame + output + output // 8) / (frame + output + output // 4))
+
+
+def test_what_host_work_and_transfers_add(numbers: Numbers) -> None:
+    device, _, host, fixed, _ = GPU["cvcuda"]
+    share = numbers.value(f"{KEY}.cvcuda.end_to_end.host.host_share")
+    assert share == pytest.approx(1 - (1000 * device + 0.005) / (1000 * host + fixed), rel=0.01)
+    assert 0.9 < numbers.value(f"{KEY}.octopus.end_to_end.pipeline.transfer_share") < 1
+
+
+def test_answers_are_counted_and_explained(numbers: Numbers) -> None:
+    counted = [numbers.value(f"gpu.arena.methods.{word}") for word in ("same", "different", "unavailable")]
+    assert sum(counted) == len(GPU) and counted[2] == 2
+    why = numbers.text("gpu.arena.methods.unavailable_why")
+    assert why.endswith("TensorRT (grid sample), TensorRT (padded): TensorRT is not installed")
+    assert "PyTorch (padded), ONNX Runtime (padded): resizes the padded image" in numbers.text(
+        "gpu.arena.methods.different_why"
+    )
+
+
+def test_tables_say_answers_times_and_who_is_missing(full: Path, numbers: Numbers) -> None:
+    table = lines(full, "arena")
+    rows = {row[0]: row for row in table}
+    assert rows["CV-CUDA"][1] == "same" and rows["CV-CUDA"][5] == numbers.text(
+        f"{DEVICE}.speedup_over_cvcuda"
+    )
+    assert rows["torchvision (RoIAlign)"][1].startswith("other (")
+    assert rows["Octopus (float16)"][5].endswith("\u00d7, slower")
+    number = numbers[DEVICE]
+    assert rows["Octopus"][2].startswith(f"{number.value:.3f} [")
+    assert any(row[0].startswith("**Unavailable here. TensorRT") for row in table)
+    assert not any("Pretended (this machine)" in row[0] for row in table)
+    assert any("Pretended (this machine)" in row[0] for row in lines(full, "arena_cpu"))
+
+
+def test_padding_table_stands_beside_the_published_values(full: Path) -> None:
+    rows = [row for row in lines(full, "arena_padding") if row[1] == "1000"]
+    assert {(row[0], row[5], row[6]) for row in rows} == {
+        ("Uniform 256 \u00d7 256", "750 MiB", "750 MiB"),
+        ("VisDrone", "1118 MiB", "1118 MiB, 95 %"),
+    }
+
+
+def test_without_tensorrt_a_note_names_it_and_with_it_there_is_none(numbers: Numbers, tensorrt: Path) -> None:
+    field = Field("pretended-gpu", "visdrone", 1000, "host")
+    assert "TensorRT is not installed" in arena.without_time(numbers, [field])
+    assert "TensorRT" not in arena.without_time(Numbers.read(tensorrt / "numbers.csv"), [field])
+
+
+def test_a_different_answer_is_hatched(numbers: Numbers) -> None:
+    field = Field("pretended-gpu", "visdrone", 1000, "device")
+    group = arena_bars.Group("A GPU", [field], ["VisDrone"])
+    figure = arena_bars.draw_groups(numbers, [group], "ms")
+    axis = figure.subfigs[0].axes[0]
+    hatched = {
+        label.get_text()
+        for label, bar in zip(axis.get_yticklabels(), axis.patches, strict=True)
+        if bar.get_hatch()
+    }
+    different = [name for name, number in arena.measured(numbers, field).items() if arena.differs(number)]
+    assert hatched == {ARENA_METHODS[name] for name in different} and len(hatched) == 4
+    assert all(name in style.METHOD_COLORS for name in arena.measured(numbers, field))
+
+
+def test_results_without_the_study_are_told_and_not_refused(old: Path) -> None:
+    known = Numbers.read(old / "numbers.csv")
+    assert known.scopes("arena") == [] and check_paper(ROOT / "paper", known) == []
+    for name in ("arena", "arena_cpu", "arena_counts", "arena_memory", "arena_padding", "parity"):
+        assert "No run" in (old / "tables" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def test_a_parity_run_alone_makes_no_cpu_of_a_gpu(numbers: Numbers) -> None:
+    """Its rows hold no time on a device; provenance says what was measured."""
+    assert numbers.aliases == {"gpu": "pretended-gpu", "cpu": "pretended-cpu"}
+    assert "Pretended GPU" in numbers.text("shown.parity")
+
+
+def test_parity_has_maximum_and_mean_and_names_the_farthest(full: Path, numbers: Numbers) -> None:
+    prefix = "pretended-gpu.parity.float32-box.n100"
+    found = numbers.matching(rf"{prefix}\.(\w+)\.max_abs_difference\.deterministic")
+    assert numbers.value(f"{prefix}.largest_difference") == max(number.value for _, number in found)
+    rows = [row for row in lines(full, "parity") if row[0] == "float32, edge of the box"]
+    assert " / " in rows[1][1] and "unavailable (a)" in rows[0]
+
+
+def test_the_committed_parity_page_is_what_the_report_writes() -> None:
+    assert (ROOT / "docs" / "parity.md").read_text(encoding="utf-8") == parity_doc(
+        ROOT / "data" / "reference"
+    )
+
+
+def test_the_parity_page_says_who_is_missing(runs: Path, tmp_path: Path) -> None:
+    text = build_parity_doc(runs / "reference", tmp_path / "parity.md").read_text(encoding="utf-8")
+    assert "Pretended GPU, VisDrone val" in text and "(a) not installed." in text
+
+
+def test_a_run_of_few_boxes_is_shown_at_its_largest(tmp_path: Path, numbers: Numbers) -> None:
+    few = [
+        number._replace(id=number.id.replace(".n1000.", ".n6."))
+        for number in numbers
+        if number.id.startswith("here.arena.visdrone.n1000.")
+    ]
+    field = arena.shown_field(Numbers(few), "here", "visdrone", "host")
+    assert field is not None and field.n == 6
+    assert arena.shown_field(Numbers(few), "here", "uniform", "host") is None

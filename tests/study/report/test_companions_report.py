@@ -1,0 +1,345 @@
+"""The report of two models on one GPU and of image shapes: shares, verdicts by rule, and gaps said aloud."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import build_report
+from octopus_study.measure.rows import Row, write_rows
+from octopus_study.report.claims import read_claims
+from octopus_study.report.derive.concurrency_rule import _least
+from octopus_study.report.derive.image_shape_cause import HEURISTICS, QUADRANTS, UNDECIDED, verdict
+from octopus_study.report.figures import draw, style
+from octopus_study.report.image_shape import Patch
+from octopus_study.report.labels import CONCURRENCY_ARMS, SHAPE_WAYS
+from octopus_study.report.literals import check_paper
+from octopus_study.report.numbers import Numbers
+from octopus_study.report.tables.concurrency import _first_words
+from synthetic_companions import (
+    BATCHES,
+    CROPS,
+    MATCHING,
+    MODELS,
+    NO_TORCH,
+    ODOMETRY,
+    WORKSPACE,
+    concurrency,
+    image_shape,
+    peak,
+)
+from synthetic_runs import pretended_provenance, timed
+
+PAIR = "gpu.concurrency"
+SHAPE = "gpu.image_shape"
+FIGURES = ("concurrency_makespan", "concurrency_latency", "image_shape_memory", "image_shape_throughput")
+TABLES = (
+    "concurrency",
+    "concurrency_proof",
+    "concurrency_rule",
+    "concurrency_crops",
+    "shape_cause",
+    "shape_widths",
+    "shape_lines",
+    "shape_patches",
+    "claims_companions",
+)
+
+
+def report_of(tmp_path: Path, study: str, rows: list[Row], gpu: str = "Pretended GPU") -> Path:
+    """A report of a GPU that measured one study."""
+    table = write_rows(tmp_path / "reference" / "pretended-gpu" / f"{study}.csv", rows)
+    record = json.dumps(pretended_provenance(study, "pretended-gpu", "gpu", "visdrone-val", table))
+    table.with_suffix(".json").write_text(record.replace("Pretended GPU", gpu))
+    return build_report(tmp_path / "report", None, tmp_path / "reference")
+
+
+def lines(folder: Path, name: str) -> list[list[str]]:
+    text = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"
+    ]
+
+
+def caption(folder: Path, name: str) -> str:
+    return (folder / "tables" / f"{name}.md").read_text(encoding="utf-8").partition("\n")[0]
+
+
+def test_the_makespan_lies_between_the_bounds(numbers: Numbers) -> None:
+    longer, both = (numbers[f"{PAIR}.bounds.{name}"] for name in ("longer", "sum"))
+    assert longer.value == pytest.approx(MATCHING, rel=0.01)
+    assert both.value == pytest.approx(ODOMETRY + MATCHING, rel=0.01)
+    assert longer.low < longer.value < longer.high
+
+
+@pytest.mark.parametrize(
+    ("arm", "hidden"), [("two-streams", -0.13), ("cuda-graphs", 0.35), ("two-processes-mps", 0.52)]
+)
+def test_the_hidden_share_is_paired_within_blocks(arm: str, hidden: float, numbers: Numbers) -> None:
+    overlap = numbers[f"{PAIR}.arms.{arm}.overlap"]
+    assert overlap.value == pytest.approx(hidden, abs=0.02)
+    assert overlap.low < overlap.value < overlap.high
+    # Noise that all share is several times as wide.
+    assert overlap.high - overlap.low < 0.02
+
+
+def test_every_way_is_compared_with_one_after_the_other(numbers: Numbers) -> None:
+    start = f"{PAIR}.two-models.n2"
+    assert numbers.text(f"{start}.two-streams.makespan.host.verdict_over_sequential") == "slower"
+    assert numbers.text(f"{start}.pipeline.makespan.host.verdict_over_sequential") == "equal"
+    assert numbers.text(f"{start}.two-processes-mps.makespan.host.verdict_over_two-processes") == "faster"
+    assert 0 < numbers.value(f"{start}.sequential.makespan.host.noise_floor") < 0.02
+    over, cost = (numbers[f"{PAIR}.arms.two-streams.{name}"] for name in ("over_sequential", "overhead"))
+    assert cost.value == pytest.approx(over.value - 1) and cost.low == pytest.approx(over.low - 1)
+    assert numbers.value(f"{PAIR}.prefetch.gain") == pytest.approx(1.1, abs=0.3)
+
+
+def test_latencies_have_a_tail(numbers: Numbers) -> None:
+    for name, factor in (("p50", 1.0), ("p99", 1.6)):
+        number = numbers[f"{PAIR}.latency.visual-odometry.pipeline.{name}"]
+        assert number.value == pytest.approx(ODOMETRY * factor, rel=0.04)
+        assert number.low <= number.value <= number.high
+    assert f"{PAIR}.latency.visual-odometry.sequential-again.p50" not in numbers
+    # Crops have fewer iterations than a 99th percentile needs.
+    assert f"{PAIR}.latency.model.crops-first.p99" not in numbers
+    assert numbers.value(f"{PAIR}.latency.model.crops-first.max") > CROPS["crops-first"]
+
+
+def test_a_way_is_recommended_by_rule(numbers: Numbers, full: Path) -> None:
+    assert numbers.text(f"{PAIR}.recommended.whole") == "Two processes with MPS"
+    assert numbers.text(f"{PAIR}.recommended.memory") == "One after the other"
+    assert numbers.value(f"{PAIR}.recommended.pipeline.makespan") > 1.2
+    rows = {row[0]: row for row in lines(full, "concurrency_rule")}
+    assert rows["By the rule"][1] == "Two processes with MPS"
+
+
+def test_without_mps_graphs_are_recommended(tmp_path: Path) -> None:
+    rows = list(concurrency("gpu", "visdrone-val", timed, mps=False))
+    folder = report_of(tmp_path, "concurrency", rows)
+    known = Numbers.read(folder / "numbers.csv")
+    assert known.text(f"{PAIR}.recommended.whole") == "CUDA graphs"
+    assert known.text(f"{PAIR}.arms.two-processes-mps.overlap").endswith("no client reached the MPS daemon")
+    assert "no client reached the MPS daemon" in caption(folder, "concurrency")
+    judged = {one.claim_id: one for one in read_claims(folder / "claims.csv")}
+    assert judged["conc-mps"].verdict == "not measurable here"
+    assert "no client reached" in judged["conc-mps"].reason
+
+
+def test_a_way_with_another_answer_is_no_candidate(tmp_path: Path) -> None:
+    wrong = ("two-processes-mps", "cuda-graphs")
+    rows = [
+        row._replace(answer="different: half precision")
+        if row.method in wrong and row.quantity == "makespan"
+        else row
+        for row in concurrency("gpu", "visdrone-val", timed)
+    ]
+    folder = report_of(tmp_path, "concurrency", rows)
+    known = Numbers.read(folder / "numbers.csv")
+    assert known.text(f"{PAIR}.recommended.whole").startswith("Asynchronous pipeline")
+    marked = [row[0] for row in lines(folder, "concurrency") if "†" in row[1]]
+    assert sorted(marked) == sorted(CONCURRENCY_ARMS[name] for name in wrong)
+
+
+def test_ways_whose_intervals_meet_are_not_told_apart() -> None:
+    rng = np.random.default_rng(0)
+    samples = {name: rng.normal(mean, 1.0, 50) for name, mean in (("a", 10.0), ("b", 10.1), ("c", 15.0))}
+    assert sorted(_least(samples)) == ["a", "b"]
+    assert _least({"a": np.array([2.0]), "b": np.array([1.0])}) == ["b"]
+    assert _least({}) == []
+
+
+def test_proofs_contexts_and_crops_are_shown(numbers: Numbers, full: Path) -> None:
+    rows = {row[0]: row for row in lines(full, "concurrency_proof")}
+    assert rows["Two processes with MPS"][1] == "2 processes, 2 MPS clients"
+    assert rows["Two streams"][2:6] == ["2100", "86.0 %", "3.00 %", "10.0 %"]
+    assert rows["Two threads, two streams"][3].startswith("unavailable (")
+    assert "SuperPoint (the host asks" in caption(full, "concurrency_proof")
+    assert numbers.text(f"{PAIR}.context.process") == "512 MB"
+    assert numbers.value(f"{PAIR}.crops.crops-first.model_delay") == pytest.approx(0.21, abs=0.05)
+    crops = {row[0]: row for row in lines(full, "concurrency_crops")}
+    assert crops["Crops first, same stream"][2].endswith("slower")
+    assert crops["Crops beside, own stream"][3].endswith("ms ¶") and crops["Crops beside, own stream"][
+        4
+    ].endswith("slower")
+
+
+@pytest.mark.parametrize(
+    ("measured", "expected"),
+    [
+        ((True, 3.2, 0.3, 0.1), QUADRANTS),
+        ((True, 3.2, 0.3, 1.5), UNDECIDED),
+        ((False, 3.2, 0.3, 0.1), UNDECIDED),
+        ((True, 1.0, 0.3, 0.1), UNDECIDED),
+        ((True, 1.0, 1.0, 40.0), HEURISTICS),
+        ((False, 0.9, 1.1, 8.0), HEURISTICS),
+        ((True, 1.0, 1.0, 0.5), UNDECIDED),
+    ],
+)
+def test_the_verdict_follows_the_rule(measured: tuple[bool, float, float, float], expected: str) -> None:
+    assert verdict(*measured) == expected
+
+
+def test_memory_follows_the_quadrants(numbers: Numbers) -> None:
+    assert numbers.text(f"{SHAPE}.cause.drunet.verdict") == QUADRANTS
+    assert numbers.value(f"{SHAPE}.cause.drunet.padded") == pytest.approx(
+        peak("drunet", 1228, "padded-whole") / peak("drunet", 1228)
+    )
+    assert numbers.text(f"{SHAPE}.splits.drunet.step68").startswith("8 of 8 widths that are no multiple of 8")
+    assert numbers.value(f"{SHAPE}.jump.drunet") == pytest.approx(peak("drunet", 1296) / peak("drunet", 1228))
+    without = peak("drunet", 1296, "no-cudnn") / peak("drunet", 1228, "no-cudnn")
+    assert numbers.value(f"{SHAPE}.jump_without_cudnn.drunet") == pytest.approx(without)
+    assert numbers.value(f"{SHAPE}.cause.drunet.without_cudnn") == pytest.approx(WORKSPACE["no-cudnn"])
+    benchmark = f"{SHAPE}.interventions.drunet.w1296.cudnn-benchmark"
+    assert numbers.value(f"{benchmark}.first_allocated_peak") > numbers.value(f"{benchmark}.allocated_peak")
+    assert numbers.value(f"{SHAPE}.cause.drunet.first_forward") > WORKSPACE["cudnn-benchmark"]
+
+
+def test_memory_that_follows_cudnn_says_so(tmp_path: Path) -> None:
+    rows = list(image_shape("gpu", "visdrone-val", timed, caused_by_cudnn=True))
+    folder = report_of(tmp_path, "image_shape", rows)
+    assert Numbers.read(folder / "numbers.csv").text(f"{SHAPE}.cause.drunet.verdict") == HEURISTICS
+    judged = {one.claim_id: one.verdict for one in read_claims(folder / "claims.csv")}
+    assert judged["shape-cause"] == judged["shape-divisible"] == "reproduced"
+
+
+def test_lines_fit_each_kind_of_width_and_not_both(numbers: Numbers) -> None:
+    for model in MODELS:
+        assert numbers.value(f"{SHAPE}.linearity.{model}.step64.all.r2") == pytest.approx(1)
+    for subset in ("whole", "split"):
+        assert numbers.value(f"{SHAPE}.linearity.drunet.step68.{subset}.r2") == pytest.approx(1)
+        assert f"{SHAPE}.linearity.unet.step68.{subset}.r2" not in numbers
+    assert numbers.value(f"{SHAPE}.linearity.drunet.step68.all.r2") < 0.5
+    assert numbers.value(f"{SHAPE}.linearity.drunet.step68.all.residual") > 0.2
+
+
+def test_every_width_has_its_count_of_splits(full: Path) -> None:
+    rows = [row for row in lines(full, "shape_widths") if row[0].isdigit()]
+    assert [int(row[0]) for row in rows] == list(range(1024, 2049, 68))
+    assert all((row[2] == "1") == (row[1] == "4") for row in rows)
+    ways = [row for row in lines(full, "shape_cause") if row[0] in SHAPE_WAYS.values()]
+    assert len(ways) == 2 * len(SHAPE_WAYS)
+    assert {row[1] for row in ways if row[0] == "Split by force"} == {"1"}
+
+
+def test_patches_and_batches(numbers: Numbers, full: Path) -> None:
+    start = f"{SHAPE}.patches.drunet"
+    assert numbers.text(f"{start}.best") == Patch(128, 16).text == "16 \u00d7 128²"
+    assert 0 < numbers.value(f"{start}.noise_floor") < 0.01
+    gain = numbers[f"{start}.side128.gain"]
+    assert gain.low < gain.value < gain.high and gain.value == pytest.approx(3.08, abs=0.05)
+    assert numbers.value(f"{start}.least_gain") == pytest.approx(1 / 1.08, abs=0.02)
+    assert "16 \u00d7 512²" in numbers[f"{start}.least_gain"].note
+    assert 1 < numbers.value(f"{start}.side128.first_doubling") < gain.value
+    row = next(row for row in lines(full, "shape_patches") if row[0] == "DRUNet, 128 px")
+    assert len(row) == len(BATCHES) + 5 and row[-1] == "16 \u00d7 128²"
+
+
+def test_claims_are_judged_by_direction_on_a_gpu_and_by_size_on_their_board(full: Path) -> None:
+    judged = {(one.claim_id, one.scope): one for one in read_claims(full / "claims.csv")}
+    for name in (
+        "conc-streams-overlap",
+        "conc-mps",
+        "conc-context",
+        "shape-linear",
+        "shape-1228",
+        "shape-best",
+    ):
+        assert judged[name, "pretended-gpu"].verdict == "reproduced"
+    for name in ("conc-pattern-makespan", "shape-cause", "shape-divisible"):
+        assert judged[name, "pretended-gpu"].verdict == "not reproduced"
+    assert judged["conc-time-odometry", "pretended-gpu"].reason == "needs an RTX 2060"
+    assert "ONNX Runtime" in judged["conc-onnx", "pretended-gpu"].reason
+    assert judged["shape-cause", "pretended-cpu"].reason == "needs a GPU"
+
+
+def test_parts_that_no_row_measures_say_so_on_the_published_board(tmp_path: Path) -> None:
+    rows = list(concurrency("gpu", "visdrone-val", timed))
+    folder = report_of(tmp_path, "concurrency", rows, "NVIDIA GeForce RTX 2060")
+    judged = {one.claim_id: one for one in read_claims(folder / "claims.csv")}
+    assert judged["conc-time-odometry"].verdict == judged["conc-time-sequential"].verdict == "not reproduced"
+    assert "in no package" in judged["conc-time-litesam"].reason
+
+
+def test_published_statements_are_numbers(numbers: Numbers) -> None:
+    assert numbers.text("published.two_models.pinned-prefetch.gain") == "a few ms"
+    assert numbers.text("published.image_shape.sides.multiple") == "8, 16 or 32 px"
+
+
+def test_machines_without_the_extras_say_so_and_nothing_else(alone: Path) -> None:
+    known = Numbers.read(alone / "numbers.csv")
+    for study in ("concurrency", "image_shape"):
+        assert known.text(f"shown.{study}.missing").endswith("PyTorch is not installed")
+        assert f"shown.{study}.measured" not in known
+    for name in TABLES[:-1]:
+        assert "PyTorch is not installed" in caption(alone, name) and len(lines(alone, name)) == 2
+    with open(alone / "claims.csv", newline="", encoding="utf-8") as stream:
+        judged = [row for row in csv.DictReader(stream) if row["study"] in ("concurrency", "image_shape")]
+    assert judged and {row["verdict"] for row in judged} == {"not measurable here"}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_without_models_or_without_a_run_say_why(
+    name: str, alone: Path, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, words = [], style.words
+    monkeypatch.setattr(style, "words", lambda figure, text: words(figure, said.append(text) or text))
+    for folder in (alone, old):
+        draw(name, folder / "numbers.csv", tmp_path / name)
+    assert len(said) == 2
+    assert "PyTorch is not installed" in said[0] and NO_TORCH not in said[0]
+    assert said[1].endswith("is at hand: older results lack it.")
+
+
+def test_tables_without_a_run_say_so(old: Path) -> None:
+    for name in TABLES:
+        assert "is at hand: older results lack" in caption(old, name)
+
+
+def test_splits_counted_without_a_gpu_are_shown_without_memory(tmp_path: Path) -> None:
+    rows = [
+        row
+        if row.layer == "deterministic"
+        else row._replace(value=None, block=0, answer="unavailable: needs a GPU")
+        for row in image_shape("gpu", "visdrone-val", timed)
+    ]
+    folder = report_of(tmp_path, "image_shape", list({row[:9]: row for row in rows}.values()))
+    known = Numbers.read(folder / "numbers.csv")
+    assert known.text("shown.image_shape.missing").endswith("needs a GPU")
+    widths = [row for row in lines(folder, "shape_widths") if row[0].isdigit()]
+    assert widths and all(row[3] == "\u2013" for row in widths) and {row[2] for row in widths} == {"0", "1"}
+    assert known.text(f"{SHAPE}.peak.drunet.w1228") == "unavailable: needs a GPU"
+    for name in FIGURES[2:]:
+        draw(name, folder / "numbers.csv", tmp_path / name)
+
+
+def test_no_identifier_is_shown(full: Path) -> None:
+    for name in TABLES:
+        text = (full / "tables" / f"{name}.md").read_text("utf-8")
+        for identifier in (
+            "two-",
+            "cuda-graphs",
+            "no-prefetch",
+            "padded-whole",
+            "-step",
+            "drunet",
+            "mps_clients",
+        ):
+            assert identifier not in text
+
+
+@pytest.mark.parametrize("report", ["full", "alone", "old"])
+def test_the_sections_use_known_numbers(report: str, request: pytest.FixtureRequest) -> None:
+    from synthetic_runs import PAPER
+
+    problems = check_paper(PAPER, Numbers.read(request.getfixturevalue(report) / "numbers.csv"))
+    assert [one for one in problems if "concurrency" in one or "image_shape" in one] == []
+
+
+def test_an_error_of_cuda_is_told_without_its_type_and_advice():
+    advice = "unless it is pinned. Please use tensor.pin_memory() or allocate it so."
+    assert _first_words(f"RuntimeError: Cannot copy {advice}") == "Cannot copy unless it is pinned"
+    found = _first_words("AcceleratorError: CUDA error: operation failed Search for `x' in https://y")
+    assert found == "operation failed"

@@ -1,0 +1,319 @@
+"""The report of the satellite's tiles, the drone's video and the detector: what each rule saves, frames against their
+budget, and gaps said aloud."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import build_report
+from octopus_study.data.distributions import satellite_tiles
+from octopus_study.data.sentinel2 import ATTRIBUTION
+from octopus_study.report import detector, drone, satellite
+from octopus_study.report.claims import read_claims
+from octopus_study.report.derive.edge import ratio_of_sums, resampled
+from octopus_study.report.figures import draw, style
+from octopus_study.report.figures import satellite_tiles as tiles_figure
+from octopus_study.report.macros import typst_macros
+from octopus_study.report.numbers import Numbers
+from synthetic_edge import FRAME_LAWS, FRAMES, PREPARING, RULES, SIDE, TILE_LAWS, detections
+from synthetic_runs import without_values, write_run
+
+FIGURES = ("satellite_tiles", "satellite_pipeline", "drone_frames", "detector_stages")
+TABLES = ("satellite", "satellite_methods", "drone", "drone_stream", "detector", "claims_edge")
+STUDIES = ("satellite", "drone", "detector")
+TILES = len(satellite_tiles(8192, 8192))
+
+
+@pytest.fixture
+def whole(tensorrt: Path) -> Numbers:
+    """The numbers of a GPU whose receipt holds the full scene."""
+    return Numbers.read(tensorrt / "numbers.csv")
+
+
+def lines(folder: Path, name: str) -> list[list[str]]:
+    text = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"
+    ]
+
+
+def caption(folder: Path, name: str) -> str:
+    return (folder / "tables" / f"{name}.md").read_text("utf-8").partition("\n")[0]
+
+
+def test_a_resampled_statistic_lies_in_its_interval() -> None:
+    values = np.random.default_rng(1).normal(10, 1, 200)
+    value, low, high = resampled(values, np.mean)
+    assert low < value < high and value == pytest.approx(values.mean())
+    assert high - low == pytest.approx(2 * 1.96 / 200**0.5, rel=0.15)
+    assert all(math.isnan(end) for end in resampled(values[:1], np.mean)[1:])
+    pairs = np.stack([values, 3 * values], axis=1)
+    assert resampled(pairs, ratio_of_sums) == pytest.approx((3, 3, 3))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_what_a_rule_saves_follows_from_what_it_keeps(rule: str, numbers: Numbers) -> None:
+    start = f"gpu.satellite.scale-rgb8.n{TILES}"
+    sent, everything, size, all_bytes, kept, processing = (
+        numbers.value(f"{start}.{name}")
+        for name in (
+            f"{rule}.kept_downlink_time.deterministic",
+            "scene.scene_downlink_time.deterministic",
+            f"{rule}.kept_bytes.deterministic",
+            "scene.scene_bytes.deterministic",
+            f"{rule}.kept_tiles.deterministic",
+            "octopus.end_to_end.host",
+        )
+    )
+    gain = numbers[f"{start}.{rule}.pipeline_speedup"]
+    assert gain.value == pytest.approx(everything / (sent + processing / 1000))
+    assert gain.low <= gain.value <= gain.high
+    share = numbers.value(f"{start}.{rule}.processing_share")
+    assert share == pytest.approx(processing / 1000 / (sent + processing / 1000))
+    assert numbers.value(f"{start}.{rule}.bandwidth_saved") == pytest.approx(1 - size / all_bytes)
+    assert numbers.value(f"{start}.{rule}.kept_share") == kept / TILES
+
+
+def test_indices_get_no_median(numbers: Numbers) -> None:
+    assert not numbers.matching(r".*\.(tile_\w+|thumbnail)\.deterministic")
+    assert numbers.value(f"gpu.satellite.scale-rgb8.n{TILES}.fixed.kept_tiles.deterministic") > 0
+    # n counts frames here, and the time is that of one.
+    assert not numbers.matching(r".*\.detector\..*\.end_to_end\.host\.per_object")
+
+
+def test_the_kernel_is_compared_with_reading_the_scene(numbers: Numbers) -> None:
+    key = f"gpu.satellite.scale-rgb8.n{TILES}.octopus.keep_tiles.device.share_of_read-bound"
+    assert numbers.value(key) == pytest.approx(0.9, abs=0.02)
+    assert numbers.text("gpu.satellite.flags_equal") == "in all 12 cases"
+
+
+def test_the_picture_comes_back_from_its_texts(numbers: Numbers) -> None:
+    picture = satellite.picture(numbers)
+    boxes = satellite_tiles(1000, 1000)
+    # The real scene of a reference goes before the generated one of this machine.
+    assert picture is not None and (picture.scope, picture.scene) != ("here", "window")
+    assert not picture.synthetic and (picture.tiles == boxes).all() and picture.size == (1000, 1000)
+    assert picture.thumbnail.shape == (SIDE, SIDE)
+    assert (picture.thumbnail.min(), picture.thumbnail.max()) == (0, 255)
+    for rule, threshold in RULES.items():
+        assert (picture.kept[rule] == (picture.brightness > threshold)).all()
+    assert numbers.text("shown.satellite.picture").endswith(f"{ATTRIBUTION}.")
+
+
+def test_the_full_scene_goes_before_its_window(whole: Numbers, tensorrt: Path, tmp_path: Path) -> None:
+    picture = satellite.picture(whole)
+    assert picture is not None and picture.scene == "full" and len(picture.tiles) == TILES
+    draw("satellite_tiles", tensorrt / "numbers.csv", tmp_path / "tiles")
+
+
+def test_a_generated_scene_is_stamped_and_credited_to_nobody(alone: Path, full: Path) -> None:
+    known = Numbers.read(alone / "numbers.csv")
+    assert tiles_figure.synthetic(known) and not tiles_figure.synthetic(Numbers.read(full / "numbers.csv"))
+    assert known.text("shown.satellite.picture").endswith(f"{satellite.GENERATED}.")
+    assert ATTRIBUTION == satellite.ATTRIBUTION not in known.text("shown.satellite.picture")
+
+
+def test_the_attribution_stands_in_the_figure(
+    full: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes, stacked = [], style.stacked
+    monkeypatch.setattr(
+        style, "stacked", lambda charts, legend, note="": stacked(charts, legend, notes.append(note) or note)
+    )
+    draw("satellite_tiles", full / "numbers.csv", tmp_path / "tiles")
+    assert len(notes) == 1 and ATTRIBUTION in notes[0]
+
+
+def test_texts_for_figures_are_no_macros(numbers: Numbers) -> None:
+    macros = typst_macros(numbers)
+    assert ".satellite.picture." not in macros and ".series" not in macros
+    assert "shown.satellite.picture" in macros
+
+
+def test_claims_on_greenland_need_the_full_scene(full: Path, tensorrt: Path) -> None:
+    judged = {(one.claim_id, one.scope): one for one in read_claims(full / "claims.csv")}
+    assert judged["sat-tiles", "pretended-cpu"].verdict == "reproduced"
+    assert judged["sat-downlink", "pretended-cpu"].verdict == "reproduced"
+    for claim in ("sat-kept", "sat-share", "sat-bytes", "sat-kept-downlink", "sat-saved", "sat-pipeline"):
+        window, generated = judged[claim, "pretended-gpu"], judged[claim, "here"]
+        assert window.verdict == generated.verdict == "not measurable here"
+        assert window.reason.endswith("needs the full scene of 8192 \u00d7 8192 px, not a window of it")
+        assert generated.reason.endswith("needs the real scene, not generated data")
+        full_scene = next(one for one in read_claims(tensorrt / "claims.csv") if one.claim_id == claim)
+        assert full_scene.verdict == "not reproduced"  # made-up brightness keeps other tiles
+    assert judged["sat-processing", "pretended-gpu"].reason == "needs a Jetson Orin Nano"
+
+
+def test_frames_are_summed_up_by_their_budget(numbers: Numbers) -> None:
+    key = "cpu.drone.frames.clip-10s.host.opencv"
+    frames = drone.frames(numbers, "pretended-cpu", "clip-10s", "opencv")
+    budget = numbers.value("cpu.drone.clips.clip-10s.frame_budget")
+    assert len(frames) == 300 and budget == pytest.approx(1000 / 30)
+    for name, value in {
+        "mean": frames.mean(),
+        "p99": np.percentile(frames, 99),
+        "max": frames.max(),
+        "sum": frames.sum(),
+        "budget_share": frames.mean() / budget,
+        "misses": (frames > budget).sum(),
+    }.items():
+        assert numbers.value(f"{key}.{name}") == pytest.approx(value, rel=1e-3)
+    mean = numbers[f"{key}.mean"]
+    assert mean.low < mean.value < mean.high
+    assert numbers.value(f"{key}.misses") > 0 == numbers.value(key.replace("opencv", "octopus") + ".misses")
+    assert key.replace("clip-10s", "clip-1s") + ".p99" not in numbers  # thirty frames have no such percentile
+
+
+def test_detections_follow_the_published_rule(numbers: Numbers, full: Path) -> None:
+    counts = {seconds: int(frames.sum()) for seconds, frames in detections().items()}
+    assert (counts[1], counts[10]) == (851, 8347)
+    judged = {(one.claim_id, one.scope): one for one in read_claims(full / "claims.csv")}
+    for claim in ("drone-detections-1s", "drone-detections-10s", "drone-per-frame", "drone-length"):
+        assert judged[claim, "pretended-gpu"].verdict == "reproduced"
+    assert judged["drone-faster-opencv", "pretended-gpu"].verdict == "reproduced"
+    assert judged["drone-faster-opencv", "pretended-cpu"].reason == "needs a GPU"
+    for claim in ("drone-opencv-size", "drone-frame-one", "drone-frame-launches", "drone-frame-opencv"):
+        assert judged[claim, "pretended-gpu"].reason == "needs a Jetson Orin Nano"
+
+
+def test_published_ratios_follow_from_published_times(numbers: Numbers) -> None:
+    over = "published.derived.drone_video.speedup_over_"
+    assert numbers.text(f"{over}opencv") == "1.88\u00d7" and numbers.text(f"{over}n-launches") == "1.42\u00d7"
+    each = numbers.value("published.derived.detector.cpu-preprocessing.frame_time")
+    assert each == pytest.approx(4384 / 200)
+    assert numbers.value("published.derived.satellite.processing_share") == pytest.approx(0.147 / 361.147)
+
+
+def test_overlap_is_a_share_of_what_can_be_hidden(numbers: Numbers) -> None:
+    hidden = numbers["gpu.drone.overlap.fraction"]
+    assert hidden.value == pytest.approx((11.2 - 9.4) / 2.2, abs=0.05) and hidden.low < hidden.high
+    assert numbers.value("gpu.drone.overlap.over_ideal") == pytest.approx(9.4 / 9.0, abs=0.01)
+    assert "cpu.drone.overlap.fraction" not in numbers
+
+
+def test_the_clip_s_length_does_not_matter(numbers: Numbers) -> None:
+    slope, fixed = FRAME_LAWS["gpu"]["octopus"]
+    means = [slope * frames.mean() + fixed for frames in (detections()[10], detections()[1])]
+    assert numbers.value("gpu.drone.length.octopus") == pytest.approx(means[0] / means[1], abs=0.05)
+
+
+def test_all_frames_of_the_detector_are_one_total(numbers: Numbers) -> None:
+    start, model = "gpu.detector", sum((6.0, 0.6))
+    for method, preparing in PREPARING["gpu"].items():
+        total = numbers[f"{start}.total.{method}"]
+        assert total.value == pytest.approx(FRAMES * (preparing + model), rel=0.02)
+        assert total.low < total.value < total.high
+        share = numbers.value(f"{start}.preprocess_share.{method}")
+        assert share == pytest.approx(preparing / (preparing + model), rel=0.02)
+    gain = numbers.value(f"{start}.gain.total.over_opencv")
+    assert gain == pytest.approx((9.0 + model) / (0.35 + model), rel=0.02)
+
+
+def test_identical_detections_are_judged_or_a_reason_is_given(full: Path, numbers: Numbers) -> None:
+    judged = {(one.claim_id, one.scope): one for one in read_claims(full / "claims.csv")}
+    assert judged["detector-identical", "pretended-gpu"].verdict == "reproduced"
+    assert numbers.value("gpu.detector.frames_differing.opencv-uint8") == 0
+    assert numbers.value("gpu.detector.frames_differing_interpolated.opencv-uint8") == 7
+    assert numbers.text("gpu.detector.frames_differing_interpolated.opencv-uint8") == f"7 of {FRAMES // 4}"
+    cpu = judged["detector-identical", "pretended-cpu"]
+    assert cpu.verdict == "not measurable here" and "torch is not installed" in cpu.reason
+    assert detector.measured(numbers) == ["pretended-gpu"]
+    assert "pip" not in "".join(itertools.chain(*lines(full, "claims_edge")))
+
+
+def test_tables_show_published_beside_measured(full: Path, tensorrt: Path, numbers: Numbers) -> None:
+    rules = lines(full, "satellite")
+    assert rules[3][:6] == ["Fixed threshold", "53.5 %", "325 of 727", "86 MiB", "55 %", "361 s"]
+    assert any(row[0].startswith("**Window of the scene (synthetic sample)") for row in rules)
+    assert any(
+        row[0].startswith("**Full scene, 3") and "805 s" in row[0] for row in lines(tensorrt, "satellite")
+    )
+    published = {row[0]: row for row in lines(full, "drone")[3:6]}
+    assert published["One launch"][1:4] == ["4.8 ms"] * 3
+    assert published["OpenCV"][-1] == numbers.text("published.derived.drone_video.speedup_over_opencv")
+    assert [row[-4] for row in lines(full, "detector")[3:5]] == ["\u2013", "2.9\u00d7"]
+
+
+def test_other_answers_are_marked(full: Path, numbers: Numbers) -> None:
+    assert drone.differs(numbers, "pretended-gpu", "clip-10s", "n-launches-published")
+    marked = {row[0] for row in lines(full, "drone") if "\u2020" in row[0]}
+    assert marked == {"N launches, published \u2020"} and "\u2020: the answer differs" in caption(
+        full, "drone"
+    )
+
+
+def test_gaps_are_lettered(full: Path) -> None:
+    for name in ("satellite_methods", "drone", "drone_stream"):
+        assert caption(full, name).endswith("(a) needs a CUDA GPU.")
+        assert any("(a)" in cell for row in lines(full, name) for cell in row)
+    assert caption(full, "detector").endswith("(a) torch is not installed.")
+
+
+def test_a_run_without_some_parts_still_has_its_report(tmp_path: Path) -> None:
+    """Without the byte budget, the pace, the streams and the longest clip, as a quick run."""
+    folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=STUDIES)
+    for study, words in {
+        "satellite": (",byte-budget,",),
+        "drone": (",paced,", ",pipelined,", "clip-10s"),
+    }.items():
+        path = folder / f"{study}.csv"
+        kept = [line for line in path.read_text().splitlines() if not any(word in line for word in words)]
+        path.write_text("\n".join(kept) + "\n")
+    report = build_report(tmp_path / "report", None, tmp_path / "reference")
+    known = Numbers.read(report / "numbers.csv")
+    assert drone.clips(known, "pretended-gpu") == ["clip-1s", "clip-5s"]
+    assert set(satellite.picture(known).kept) == {"fixed", "otsu"}
+    for name in FIGURES:
+        draw(name, report / "numbers.csv", tmp_path / name)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_without_a_run_say_so(
+    name: str, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, words, stacked = [], style.words, style.stacked
+    monkeypatch.setattr(style, "words", lambda figure, text: words(figure, said.append(text) or text))
+    monkeypatch.setattr(
+        style, "stacked", lambda charts, legend, note="": stacked(charts, legend, said.append(note) or note)
+    )
+    draw(name, old / "numbers.csv", tmp_path / name)
+    assert len(said) == 1 and "is at hand: older results lack it." in said[0]
+
+
+def test_tables_without_a_run_say_so(old: Path) -> None:
+    known = Numbers.read(old / "numbers.csv")
+    assert all(known.scopes(study) == [] for study in STUDIES)
+    assert all("is at hand: older results lack" in caption(old, name) for name in TABLES)
+
+
+def test_all_runs_unavailable_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=STUDIES)
+    without_values(folder, STUDIES)
+    report = build_report(tmp_path / "report", None, tmp_path / "reference")
+    stamps, finish = [], style.finish
+    monkeypatch.setattr(
+        style, "finish", lambda *given: finish(*given[:2], stamps.append(given[2]), *given[3:])
+    )
+    for name in FIGURES:
+        draw(name, report / "numbers.csv", tmp_path / name)
+    known = Numbers.read(report / "numbers.csv")
+    assert not any((satellite.measured(known), drone.measured(known), detector.measured(known), *stamps))
+
+
+def test_no_identifier_is_shown(full: Path) -> None:
+    identifiers = {
+        *TILE_LAWS["gpu"],
+        *FRAME_LAWS["gpu"],
+        "opencv-uint8",
+        "clip-",
+        "rgb8",
+        "byte-budget",
+        "end_to_end",
+    }
+    for name in TABLES:
+        cells = " ".join(itertools.chain(*lines(full, name)))
+        assert not [word for word in identifiers - {"octopus", "padded", "opencv"} if word in cells], name

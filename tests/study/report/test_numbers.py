@@ -1,0 +1,179 @@
+"""Numbers follow from the rows: medians, paired ratios, slopes, parts of the saving; each has a source."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from octopus_study.measure.rows import read_rows
+from octopus_study.report.captions import bound_text, is_launch_bound
+from octopus_study.report.derive.machines import fact
+from octopus_study.report.numbers import Numbers, build_numbers, make_number
+from synthetic_runs import CPU_LAUNCH_US, GPU_LAUNCH_US, LAWS, PUBLISHED
+
+from octopus.errors import InputError
+
+GPU = "pretended-gpu.stage_timing.visdrone.n1000"
+
+
+def gpu_values(runs: Path, quantity: str, layer: str, method: str) -> np.ndarray:
+    rows = read_rows(runs / "reference" / "pretended-gpu" / "stage_timing.csv")
+    wanted = (rows["workload"] == "visdrone") & (rows["n"] == 1000) & (rows["quantity"] == quantity)
+    chosen = rows[wanted & (rows["layer"] == layer) & (rows["method"] == method)]
+    return chosen.sort_values("block")["value"].to_numpy()
+
+
+def test_a_median_is_that_of_its_rows_and_names_them(runs: Path, numbers: Numbers) -> None:
+    number = numbers[f"{GPU}.octopus.end_to_end.host"]
+    assert number.value == np.median(gpu_values(runs, "end_to_end", "host", "octopus"))
+    assert number.low < number.value < number.high
+    assert number.source.endswith("pretended-gpu/stage_timing.csv")
+    assert number.selector == "workload=visdrone, n=1000, quantity=end_to_end, layer=host, method=octopus"
+
+
+def test_a_speedup_is_paired_per_block(runs: Path, numbers: Numbers) -> None:
+    ratios = gpu_values(runs, "end_to_end", "host", "published") / gpu_values(
+        runs, "end_to_end", "host", "octopus"
+    )
+    number = numbers[f"{GPU}.octopus.end_to_end.host.speedup_over_published"]
+    assert number.value == pytest.approx(np.median(ratios), rel=1e-12)
+    # The noise that a block shares cancels: the interval is narrower than that of either time.
+    time = numbers[f"{GPU}.octopus.end_to_end.host"]
+    assert (number.high - number.low) / number.value < (time.high - time.low) / time.value
+    assert numbers.text(f"{GPU}.octopus.end_to_end.host.verdict_over_published") == "faster"
+
+
+def test_layers_never_share_a_number(numbers: Numbers) -> None:
+    assert f"{GPU}.octopus.crop_resize_normalize.device" in numbers
+    assert f"{GPU}.octopus.crop_resize_normalize.device_hot" in numbers
+    assert f"{GPU}.octopus.crop_resize_normalize.host" not in numbers
+
+
+@pytest.mark.parametrize(
+    ("identifier", "expected"),
+    [
+        ("pretended-gpu.stage_timing.launch-overhead.cuda-core-launch.slope", GPU_LAUNCH_US),
+        ("pretended-cpu.stage_timing.launch-overhead.kernel-call.slope", CPU_LAUNCH_US),
+    ],
+)
+def test_the_slope_finds_the_cost_of_a_launch(numbers: Numbers, identifier: str, expected: float) -> None:
+    assert numbers.value(identifier) == pytest.approx(expected, rel=0.02)
+
+
+def test_parts_of_the_saving_add_up(numbers: Numbers) -> None:
+    parts = [numbers.value(f"{GPU}.saving.{part}") for part in ("launches", "fusion", "total")]
+    assert parts[0] + parts[1] == pytest.approx(parts[2], rel=0.01)
+    law = LAWS["gpu"]
+    slow, fast = (law[method][0] * 1000 + law[method][1] for method in ("n-launches", "octopus"))
+    assert parts[2] == pytest.approx(slow - fast, rel=0.03)
+
+
+def test_a_slope_explains_only_the_saving_of_its_own_launches(numbers: Numbers) -> None:
+    law = LAWS["gpu"]
+    saving = {
+        "launches": ("n-launches", "published", 2 * 999 * 31.0),
+        "launches-fused": ("n-launches-fused", "octopus", 999 * GPU_LAUNCH_US),
+    }
+    for name, (slower, faster, launching) in saving.items():
+        saved = sum(sign * (law[m][0] * 1000 + law[m][1]) for sign, m in ((1, slower), (-1, faster)))
+        share = numbers[f"{GPU}.saving.{name}.explained"]
+        assert share.value == pytest.approx(launching / 1000 / saved, rel=0.05)
+        assert share.low < share.value < share.high
+    assert f"{GPU}.saving.total.explained" not in numbers and f"{GPU}.saving.fusion.explained" not in numbers
+
+
+def test_launch_shares_tell_what_is_launch_bound(numbers: Numbers) -> None:
+    law = LAWS["gpu"]["n-launches-fused"]
+    share = numbers.value(f"{GPU}.n-launches-fused.end_to_end.host.launch_share")
+    assert share == pytest.approx(GPU_LAUNCH_US / (1000 * law[0] + law[1]), rel=0.05)
+    assert is_launch_bound(numbers, f"{GPU}.n-launches-fused.end_to_end.host")
+    assert not is_launch_bound(numbers, f"{GPU}.octopus.crop_resize_normalize.device")
+
+
+def test_time_over_bound_time_and_the_share_of_the_bound(numbers: Numbers) -> None:
+    key = f"{GPU}.published.crop_resize_normalize.device"
+    times = numbers.value(f"{key}.times_write-bound")
+    assert times == pytest.approx(LAWS["gpu"]["published"][0] * 1000 / 0.131 + 0.1 / 0.131, rel=0.02)
+    assert bound_text(numbers, key).endswith(f"({100 / times:.2f} %)")
+    assert numbers.value(f"{key}.share_of_write-bound") == pytest.approx(1 / times)
+
+
+def test_the_write_rate_tells_what_stays_within_a_cache(
+    make_numbers: Callable, runs: Path, tmp_path: Path
+) -> None:
+    """Filling the output in a third of the time that the write limit allows can't be memory traffic."""
+    folder = shutil.copytree(runs / "reference" / "pretended-cpu", tmp_path / "quick-cpu")
+    rows = read_rows(folder / "stage_timing.csv")
+    rows.loc[(rows["method"] == "write-bound") & (rows["n"] == 100), "value"] *= 0.2
+    rows.to_csv(folder / "stage_timing.csv", index=False)
+    found = make_numbers(folder, None)
+    key = "here.stage_timing.visdrone.n{}.write-bound.crop_resize_normalize.host"
+    assert found.value(f"{key.format(100)}.write_rate") == pytest.approx(
+        3 * 224 * 224 * 4 / 0.05 / 1e6 / 0.2, rel=0.03
+    )
+    assert [found.text(f"{key.format(n)}.within_cache") for n in (100, 1000)] == ["yes", "no"]
+    assert "n = 100." in found.text("shown.stage_timing.within_cache")
+
+
+def test_frames_differ_only_where_their_spread_is_above_the_noise(numbers: Numbers) -> None:
+    """The pretended frames slow down by 0.4 % each: a standard deviation of 1.2 %, above a floor below 0.5 %."""
+    prefix = "gpu.distribution.temporal.n1000.octopus"
+    spread = numbers[f"{prefix}.frame_time.host.spread"]
+    assert spread.value == pytest.approx(0.0119, rel=0.15)
+    assert spread.low <= spread.value <= spread.high
+    floor = numbers.value(f"{prefix}.end_to_end.host.noise_floor")
+    expected = "above the noise" if spread.low > floor else "not distinguishable from noise"
+    assert (
+        floor < 0.005
+        and numbers.text(f"{prefix}.frame_time.host.spread_verdict") == expected == "above the noise"
+    )
+
+
+def test_a_kernel_version_is_major_and_minor() -> None:
+    assert fact({"os": "Debian 12, Linux 6.18.44-fc-v669"}, "os") == "Debian 12, Linux 6.18"
+
+
+def test_an_unavailable_row_stays_visible(numbers: Numbers) -> None:
+    key = "pretended-cpu.stage_timing.visdrone.n1000.published.upload_metadata.host"
+    assert numbers[key].text == "unavailable: the CPU reads the boxes where they are"
+    assert numbers.get(key) is None and math.isnan(numbers.value(key))
+
+
+def test_own_results_stand_beside_the_reference(numbers: Numbers) -> None:
+    assert numbers.scopes("stage_timing") == ["here", "pretended-gpu", "pretended-cpu"]
+    assert numbers["here.stage_timing.visdrone.n1000.octopus.end_to_end.host"].synthetic
+    assert not numbers["cpu.stage_timing.visdrone.n1000.octopus.end_to_end.host"].synthetic
+    assert numbers.text("gpu.machine.name") == "Pretended GPU"
+    assert "synthetic VisDrone sample" in numbers.text("shown.stage_timing")
+
+
+def test_published_values_keep_their_printed_digits(numbers: Numbers) -> None:
+    assert numbers.text("published.stage_timing.n1000.published.build_metadata") == "1.000 ms"
+    assert numbers.text("published.auto_tuner.all.tuner.probe_time") == "≤ 50 ms"
+    bound = numbers["published.derived.jetson-orin-nano.n1000.times_write_bound"]
+    assert bound.value == pytest.approx((172.165 + 26.519) / (3 * 224 * 224 * 4 * 1000 / 102e9 * 1e3))
+
+
+def test_reading_back_gives_the_same_numbers(numbers: Numbers, tmp_path: Path) -> None:
+    again = Numbers.read(numbers.write(tmp_path / "again.csv"))
+    assert [repr(number) for number in again] == [repr(number) for number in numbers]
+
+
+def test_an_unknown_id_names_the_nearest(numbers: Numbers) -> None:
+    with pytest.raises(InputError, match=r"octopus\.end_to_end\.host"):
+        numbers[f"{GPU}.octopus.end_to_ends.host"]
+
+
+def test_two_numbers_of_one_id_are_refused() -> None:
+    number = make_number("a", ("here", "m", "d", "s"), "", "ms", 1.0)
+    with pytest.raises(InputError, match="Two numbers"):
+        Numbers([number, number])
+
+
+def test_nothing_to_report_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No results to report"):
+        build_numbers(tmp_path / "absent", tmp_path / "empty", PUBLISHED, tmp_path / "numbers.csv")

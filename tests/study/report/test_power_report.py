@@ -1,0 +1,302 @@
+"""The report of power: energies taken apart, nothing from a refused or absent sensor, and every gap said aloud."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import build_report
+from octopus_study.power.checks import CHECKS
+from octopus_study.report import power
+from octopus_study.report.captions import is_synthetic
+from octopus_study.report.claims import read_claims
+from octopus_study.report.figures import NAMES, draw, power_traces
+from octopus_study.report.literals import check_paper
+from octopus_study.report.macros import typst_macros
+from octopus_study.report.numbers import Numbers
+from octopus_study.report.paper import build_paper
+from synthetic_power import NO_SENSOR, no_sensor_run, power_run
+from synthetic_runs import BASIS, PAPER, write_run
+
+GPU = "gpu.power"
+ONE = f"{GPU}.visdrone.n1000.published.over_n-launches.back_to_back"
+FIGURES = ("power_traces", "energy_per_frame", "power_pareto", "power_decomposition")
+TABLES = ("power", "power_decomposition", "power_checks", "power_paced")
+
+
+@pytest.fixture(scope="module")
+def spoiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report over a GPU whose power lies below its idle, as in the published episode."""
+    root = tmp_path_factory.mktemp("spoiled")
+    folder = write_run(root / "reference", "pretended-gpu", "gpu")
+    run = power_run(machine="pretended-gpu")
+    run.scale(0.15, layer="back_to_back", quantity="power_mean_gpu_board")
+    run.write(folder)
+    return build_report(root / "report", None, root / "reference")
+
+
+def lines(folder: Path, name: str) -> list[list[str]]:
+    text = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"
+    ]
+
+
+def caption(folder: Path, name: str) -> str:
+    return (folder / "tables" / f"{name}.md").read_text(encoding="utf-8").partition("\n")[0]
+
+
+def test_the_energy_ratio_is_time_times_power(numbers: Numbers) -> None:
+    time, watts, energy = (numbers[f"{ONE}.{part}"] for part in ("time", "power", "energy"))
+    assert energy.value == pytest.approx(time.value * watts.value, rel=1e-6)
+    for ratio in (time, watts, energy):
+        assert ratio.low < ratio.value < ratio.high
+    assert numbers.value(f"{ONE}.energy_saved") == pytest.approx(1 - energy.value)
+    assert numbers.value(f"{ONE}.longer") == pytest.approx(1 / time.value - 1)
+    longer = numbers[f"{ONE}.longer"]
+    assert longer.low < longer.value < longer.high
+    assert len(numbers.text(f"{ONE}.sentence")) > 10
+
+
+def test_five_windows_get_no_verdict_of_blocks(numbers: Numbers) -> None:
+    assert numbers.matching(r".*\.power\..*\.(?:speedup|verdict)_over_.*") == []
+
+
+def test_windows_are_counted_and_compared(numbers: Numbers) -> None:
+    assert numbers.value(f"{GPU}.windows_per_arm") == 5
+    assert numbers.value(f"{GPU}.counter_agreement") == pytest.approx(0.003, abs=1e-4)
+    assert numbers.value(f"{GPU}.least_load_over_idle") > 1
+    assert numbers.value(f"{GPU}.window") >= 5
+    assert 0.9 < numbers.value(f"{GPU}.sampling_cost") < 1.1
+    assert 0 < numbers.value(f"{GPU}.visdrone.n1000.energy_noise_floor") < 0.05
+    assert numbers.text(f"{GPU}.capped") == "none"
+
+
+def test_at_a_fixed_rate_idle_is_most_of_the_energy(numbers: Numbers) -> None:
+    assert numbers.text(f"{GPU}.frame_rate") == "30"
+    paced = numbers[f"{GPU}.visdrone.n100.octopus.over_published.paced.energy"]
+    assert (
+        numbers.value(f"{GPU}.visdrone.n100.octopus.over_published.back_to_back.energy")
+        < 0.5
+        < paced.value
+        <= 1
+    )
+    assert numbers.value(f"{GPU}.visdrone.n100.octopus.paced_idle_share") > 0.9
+
+
+def test_the_trace_is_that_of_the_test_and_one_round(numbers: Numbers) -> None:
+    test = numbers.matching(r"pretended-gpu\.power\.trace\.selftest\..*")
+    rounds = numbers.matching(r"pretended-gpu\.power\.trace\.round\..*")
+    windows = numbers.matching(r"pretended-gpu\.power\.trace\.window\.n1000\.([\w-]+)\.start")
+    assert len(test) > 100 and len(rounds) > 100 and len(test) + len(rounds) < 1000
+    assert {match[1] for match, _ in windows} == {*power.METHODS, "octopus-again"}
+    phases = numbers.matching(r"pretended-gpu\.power\.selftest\.phase\d\.(\w+)\.start")
+    assert [match[1] for match, _ in phases] == ["idle", "load", "idle", "load"]
+    assert ".trace." not in typst_macros(numbers)
+
+
+def test_without_a_sensor_there_is_a_reason_and_no_energy(alone: Path) -> None:
+    known = Numbers.read(alone / "numbers.csv")
+    assert power.measured(known) == [] and "shown.power.measured" not in known
+    assert known.text("here.power.unavailable") == NO_SENSOR
+    assert (
+        known.text("shown.power.energy")
+        == "No energy was measured on Pretended (this machine): no power sensor."
+    )
+    energies = known.matching(r"here\.power\..*energy.*")
+    assert energies and all(math.isnan(number.value) for _, number in energies)
+    # Nothing of it rests on the stand-in for real data.
+    assert is_synthetic(known, "stage_timing") and not is_synthetic(known, "power")
+    judged = {one.claim_id: one for one in read_claims(alone / "claims.csv")}
+    assert judged["power-saves"].verdict == "not measurable here"
+
+
+def test_a_gpu_without_a_sensor_says_so_in_the_claims(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=("power",))
+    no_sensor_run(counts=(1000,), machine="pretended-gpu", device="cuda").write(folder)
+    report = build_report(tmp_path / "report", None, tmp_path / "reference")
+    judged = {one.claim_id: one for one in read_claims(report / "claims.csv")}
+    assert judged["power-saves"].reason == "unavailable: no power sensor"
+    assert judged["power-size"].reason == "needs a Jetson Orin Nano"
+
+
+def test_directions_are_judged_where_energy_was_measured(full: Path) -> None:
+    judged = {(one.claim_id, one.scope): one.verdict for one in read_claims(full / "claims.csv")}
+    for name in ("power-more", "power-sooner", "power-saves"):
+        assert judged[name, "pretended-gpu"] == "reproduced"
+        assert judged[name, "pretended-cpu"] == "not measurable here"
+
+
+def test_sizes_are_judged_on_the_published_board(tmp_path: Path) -> None:
+    """A pretended Jetson whose laws are about the published ones."""
+    folder = write_run(tmp_path / "reference", "jetson", "gpu", only=("power",))
+    for path in folder.glob("*.json"):
+        path.write_text(path.read_text().replace("Pretended GPU", "Orin Nano"))
+    run = power_run("module_vdd_in", counts=(50, 1000, 5000), paced_counts=(), machine="jetson")
+    table = run.write(folder)
+    record = table.with_suffix(".json")
+    record.write_text(record.read_text().replace("Pretended GPU", "Orin Nano"))
+    report = build_report(tmp_path / "report", None, tmp_path / "reference")
+    judged = {one.claim_id: one for one in read_claims(report / "claims.csv")}
+    assert judged["power-idle"].verdict == "reproduced"
+    assert judged["power-saved-1000"].verdict == "reproduced"
+    assert judged["power-sooner-size"].verdict == "reproduced"
+    assert judged["power-saved-100"].reason == "this run has no such number"
+
+
+def test_a_refused_run_keeps_no_number(spoiled: Path) -> None:
+    known = Numbers.read(spoiled / "numbers.csv")
+    assert power.measured(known) == []
+    assert known.text(f"{GPU}.unavailable").startswith("refused by the results linter")
+    finite = [
+        number for _, number in known.matching(r"pretended-gpu\.power\..*") if number.value == number.value
+    ]
+    assert finite == []
+    assert "No energy was measured on Pretended GPU: refused by the results linter" in known.text(
+        "shown.power.energy"
+    )
+    assert {
+        one.verdict for one in read_claims(spoiled / "claims.csv") if one.claim_id.startswith("power-")
+    } == {"not measurable here"}
+
+
+def test_both_glances_tell_the_published_tables_apart(numbers: Numbers) -> None:
+    wrong, right = "published.derived.power_voltage_misread", "published.derived.power"
+    assert (
+        numbers.value(f"{wrong}.highest_load_over_idle")
+        < 1
+        < numbers.value(f"{right}.highest_load_over_idle")
+    )
+    assert float(numbers.text(f"{wrong}.identity")) < 0.01 < float(numbers.text(f"{right}.identity"))
+    assert numbers.value(f"{wrong}.n1000.energy_saved") == pytest.approx(
+        numbers.value(f"{wrong}.n1000.time_saved"), abs=0.002
+    )
+    assert numbers.value(f"{right}.n1000.energy_saved") < 0.7 * numbers.value(f"{right}.n1000.time_saved")
+
+
+def test_the_linter_judges_the_published_tables(numbers: Numbers) -> None:
+    verdicts = {
+        name: numbers.text(f"published.derived.{name}.linter")
+        for name in ("power_voltage_misread", "power_voltage_relabelled", "power")
+    }
+    assert verdicts["power"] == "accepted"
+    assert verdicts["power_voltage_misread"].startswith("refused (")
+    assert verdicts["power_voltage_relabelled"].startswith("refused (")
+
+
+def test_derived_published_ratios_are_those_of_the_table(numbers: Numbers) -> None:
+    for n in power.published_counts(numbers):
+        prefix = f"published.power.n{n}"
+        energies = [numbers.value(f"{prefix}.{method}.energy") for method in ("one-launch", "n-launches")]
+        # The printed energies differ from time x power by rounding of the source.
+        assert numbers.value(f"published.derived.power.n{n}.energy") == pytest.approx(
+            energies[0] / energies[1], rel=0.02
+        )
+
+
+def test_the_table_has_published_and_measured_rows(full: Path, numbers: Numbers) -> None:
+    rows = {row[0]: row[1:] for row in lines(full, "power")}
+    column = next(index for index, cell in enumerate(lines(full, "power")[0][1:]) if cell == "n = 1000")
+    assert rows["One launch, energy"][column] == "1728.896 mJ"
+    key = power.key(numbers, "pretended-gpu", 1000, "octopus", "energy_per_frame")
+    assert rows["Octopus, energy"][column] == numbers.text(key)
+    assert any("GPU board, idle" in name for name in rows)
+    assert "No energy was measured on Pretended (this machine): no power sensor." in caption(full, "power")
+
+
+def test_the_ratios_table_has_sentences_and_the_linters_verdict(full: Path, numbers: Numbers) -> None:
+    table = lines(full, "power_decomposition")
+    said = [row for row in table if row[0].startswith("**Jetson")]
+    assert len(said) == 2 and "refused" in said[0][0] and "accepted" in said[1][0]
+    assert any(row[-1] == numbers.text(f"{ONE}.sentence") for row in table)
+
+
+def test_every_check_is_in_the_table(full: Path, alone: Path) -> None:
+    for folder in (full, alone):
+        titles = {row[0] for row in lines(folder, "power_checks")}
+        assert {check.title for check in CHECKS} <= titles
+    assert any(cell.startswith("passed: ") for row in lines(full, "power_checks") for cell in row)
+
+
+def test_what_is_too_slow_and_what_drifted_is_lettered(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=("power",))
+    run = power_run(counts=(1000,), paced_counts=(1000,), idle_drift=0.06, machine="pretended-gpu")
+    # As the study writes it: an arm without windows has a row of no sensor.
+    slow = run.select(layer="paced", method="n-launches", quantity="energy_per_frame_gpu_board")
+    run.rows.loc[slow, "quantity"] = "energy_per_frame"
+    run.write(folder)
+    report = build_report(tmp_path / "report", None, tmp_path / "reference")
+    assert "idle drifted by" in caption(report, "power") and "one frame takes 54 ms" in caption(
+        report, "power_paced"
+    )
+    known = Numbers.read(report / "numbers.csv")
+    assert known.text(f"{GPU}.paced_gaps").startswith("N launches at n = 1000 (one frame takes 54 ms")
+    assert known.get(power.key(known, "pretended-gpu", 1000, "octopus", "energy_per_frame_net")) is None
+    for name in FIGURES:
+        draw(name, report / "numbers.csv", tmp_path / name)
+
+
+def test_windows_at_the_power_limit_are_marked(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=("power",))
+    run = power_run(machine="pretended-gpu")
+    chosen = run.select(method="octopus", n=1000, quantity="power_capped")
+    run.rows.loc[chosen, "value"] = 0.6
+    run.write(folder)
+    report = build_report(tmp_path / "report", None, tmp_path / "reference")
+    assert Numbers.read(report / "numbers.csv").text(f"{GPU}.capped") == "Octopus at n = 1000"
+    assert "at the power limit" in caption(report, "power")
+    assert [cell for row in lines(report, "power") for cell in row if cell.endswith("\u2021")] != []
+
+
+@pytest.mark.parametrize("report", ["full", "alone", "old", "spoiled"])
+def test_what_is_missing_is_said_in_every_figure_and_table(
+    report: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    folder: Path = request.getfixturevalue(report)
+    known = Numbers.read(folder / "numbers.csv")
+    for name in TABLES:
+        assert report == "full" or "No energy was measured" in caption(folder, name)
+    assert bool(power.figure_note(known)) == (report != "full")
+    for name in FIGURES:
+        draw(name, folder / "numbers.csv", tmp_path / name)
+    if report != "full":
+        figure = power_traces.figure(known)
+        assert "No energy was measured" in " ".join(text.get_text() for text in figure.texts).replace(
+            "\n", " "
+        )
+
+
+def test_the_paper_is_typeset_over_a_refused_run_and_other_sensors(spoiled: Path, tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu")
+    power_run("module_vdd_in", counts=(100,), paced_counts=(), machine="pretended-gpu").write(folder)
+    here = write_run(tmp_path / "results", "laptop", "cpu")
+    power_run("cpu_package", machine="laptop").write(here)
+    other = build_report(tmp_path / "other", here, tmp_path / "reference")
+    for report in (other, spoiled):
+        figures = tmp_path / report.name / "figures"
+        for name in FIGURES:
+            pdf, _ = draw(name, report / "numbers.csv", figures / name)
+        for name in set(NAMES) - set(FIGURES):  # other tests look at these
+            shutil.copy(pdf, figures / f"{name}.pdf")
+        assert check_paper(PAPER, Numbers.read(report / "numbers.csv")) == []
+        assert build_paper(PAPER, report, figures, tmp_path / "octopus.pdf").stat().st_size > 100_000
+
+
+def test_older_references_lack_the_study(
+    old: Path, make_numbers: Callable[..., Numbers], tmp_path: Path
+) -> None:
+    known = Numbers.read(old / "numbers.csv")
+    assert known.scopes("power") == [] and "shown.power" not in known
+    assert power.note(known) == power.NO_RUN
+    # A machine without a sensor beside references without the study.
+    folder = write_run(tmp_path / "results", "laptop", "cpu", only=("power",))
+    reference = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=BASIS)
+    both = make_numbers(folder, reference.parent)
+    assert power.measured(both) == [] and both.text("shown.power.energy").startswith(
+        "No energy was measured on"
+    )
+    assert check_paper(PAPER, both) == []
+    shutil.rmtree(reference)

@@ -1,0 +1,76 @@
+"""The typed tables: complete in form, a source in every row, and the values that later issues rest on."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from octopus_study.report.derive.published import COLUMNS, published_numbers
+from octopus_study.report.numbers import Numbers
+from synthetic_runs import PUBLISHED
+
+from octopus.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def published() -> Numbers:
+    return Numbers(published_numbers(PUBLISHED))
+
+
+@pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.csv")), ids=lambda path: path.stem)
+def test_every_row_has_a_value_a_unit_and_a_source(path: Path) -> None:
+    with open(path, newline="", encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            assert row["value"] or row["low"] or row["high"] or row.get("printed")
+            assert row["source"][:2] in {"P1", "P2", "P3", "P4"} and row["unit"]
+
+
+def test_words_and_lists_are_no_exact_numbers(published: Numbers) -> None:
+    equal = published["published.block_metadata_gain.rtx-4090.memory-bound.speedup_over_thread_search"]
+    assert (equal.text, equal.value == equal.value) == ("about equal", False)
+    streams = published["published.two_models.two-streams.time"]
+    assert (streams.text, streams.low, streams.value == streams.value) == ("≈ 430 ms or worse", 430.0, False)
+    assert published.text("published.image_shape.patches.batch") == "1, 2, 4, 8, 16"
+    assert (
+        published.text("published.stated_limits.per-pixel-independent-on-balanced-batches.gain") == "no gain"
+    )
+
+
+def test_all_four_documents_are_there(published: Numbers) -> None:
+    assert {number.note[:2] for number in published} == {"P1", "P2", "P3", "P4"}
+
+
+def test_energy_is_power_times_time_in_the_power_table(published: Numbers) -> None:
+    found = published.matching(r"published\.power\.(n\d+\.(?:one|n)-launch(?:es)?)\.energy")
+    assert len(found) == 16
+    for match, energy in found:
+        time, power = (published.value(f"published.power.{match[1]}.{name}") for name in ("time", "power"))
+        # One published row is off by 1 %, so a typing error of a digit shows and that does not.
+        assert energy.value == pytest.approx(time * power / 1000, rel=0.015)
+
+
+def test_both_voltage_tables_show_load_below_idle(published: Numbers) -> None:
+    misread = published.matching(r"published\.power_voltage_misread\.n[1-9]\d*\.[\w-]+\.power")
+    assert len(misread) == 12
+    assert all(
+        number.value < published.value("published.power_voltage_misread.n0.idle.power")
+        for _, number in misread
+    )
+    second = published["published.power_voltage_relabelled.n0.all.power"]
+    assert second.high < published.value("published.power_voltage_relabelled.n0.idle.power")
+
+
+def test_speedups_follow_from_the_stage_times(published: Numbers) -> None:
+    for n in (100, 500, 1000, 2000):
+        prefix = f"published.stage_timing.n{n}"
+        ratio = published.value(f"{prefix}.n-launches.end_to_end") / published.value(
+            f"{prefix}.published.end_to_end"
+        )
+        assert round(ratio, 2) == published.value(f"{prefix}.published.speedup_over_n-launches")
+
+
+def test_a_table_without_its_columns_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("n,value\n1,2\n")
+    with pytest.raises(InputError, match=COLUMNS[0]):
+        list(published_numbers(tmp_path))

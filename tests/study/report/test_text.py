@@ -1,0 +1,54 @@
+"""Digits and units as a reader sees them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from octopus_study.report.text import interval_text, quantity_text, reason, significant
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.19234, "ms", "0.192 ms"),
+        (0.0068, "ms", "6.80 µs"),
+        (1234.4, "ms", "1.23 s"),
+        (0.9491, "fraction", "94.9 %"),
+        (5.0, "ratio", "5.00\u00d7"),
+        (204 * 2**20, "bytes", "204 MiB"),
+        (41.0, "px", "41 px"),
+        (10500.0, "count", "10\u2009500"),
+        (-1.5, "ms", "\u22121.50 ms"),
+        (4588.0, "GB/s", "4588 GB/s"),
+        (math.nan, "ms", "\u2013 ms"),
+    ],
+)
+def test_quantity_text(value: float, unit: str, text: str) -> None:
+    assert quantity_text(value, unit) == text
+
+
+def test_rounding_up_to_the_next_power_of_ten_gains_no_digit() -> None:
+    assert significant(99.97) == "100"
+
+
+def test_an_interval_has_digits_enough_to_tell_its_ends_apart() -> None:
+    assert interval_text(1.0002, 1.0001, 1.0004, "ratio") == "1.0001\u20131.0004\u00d7"
+    assert interval_text(1.0, math.nan, math.nan, "ms") == ""
+
+
+@pytest.mark.parametrize(
+    ("note", "why"),
+    [
+        ("different: largest error 0.0088 exceeds 0.0044; rounds to uint8", "rounds to uint8"),
+        ("different: largest error 0.0088 exceeds 0.0044", "largest error 0.0088 exceeds 0.0044"),
+        ("unavailable: DALI is not installed (pip install 'octopus[x]')", "DALI is not installed"),
+        ("unavailable", "no reason given"),
+        (
+            "unavailable: one batch takes 0.77 s: too slow for 20 blocks beside the others (arena.max_seconds = 3)",
+            "too slow for 20 blocks beside the others",
+        ),
+    ],
+)
+def test_a_reason_is_the_cause_alone(note: str, why: str) -> None:
+    assert reason(note) == why

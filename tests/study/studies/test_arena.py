@@ -1,0 +1,353 @@
+"""The arena: who takes part in which layer, what its boxes are, and that nobody is missing without a reason."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from octopus_study.config import load_config
+from octopus_study.data.distributions import padding_waste
+from octopus_study.measure import Case, HostClock, read_rows
+from octopus_study.measure.memory import MemoryLines
+from octopus_study.peers import registry
+from octopus_study.peers.availability import Unavailable
+from octopus_study.peers.job import make_job
+from octopus_study.peers.opencv import OpenCv, OpenCvInPlace
+from octopus_study.studies import run_study
+from octopus_study.studies.arena import layers as arena_layers
+from octopus_study.studies.arena import memory as arena_memory
+from octopus_study.studies.arena.layers import Round, gather, poison, release, too_slow
+from octopus_study.studies.arena.opencv_threads import OpenCvThreads
+from octopus_study.studies.arena.own import OWN
+from octopus_study.studies.arena.workloads import boxes_of, counts, uniform_boxes
+from octopus_study.studies.contest import ReferenceCrops
+from octopus_study.studies.context import make_context
+
+from octopus.errors import InputError
+
+QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
+SETTINGS = {"device": "cpu", "crop.size": [20, 24]}
+REQUIRED = {
+    "octopus", "octopus-fp16", "published", "n-launches", "opencv", "roi-align", "grid-sample", "padded-torch",
+    "padded-onnxruntime", "cvcuda", "dali", "tensorrt-padded", "tensorrt-gridsample",
+}  # fmt: skip
+ROUNDED = "rounds to uint8 between its two passes"
+
+
+class Right:
+    """A peer that copies what Octopus computes into memory of its own."""
+
+    name, device_layer, why_different, tolerance, offset = "right", True, "", None, 0.0
+
+    def __init__(self, job):
+        self._own = OWN[0](job)
+        self._out = np.empty_like(job.out)
+
+    def prepare(self):
+        self._own.prepare()
+
+    def run(self):
+        self._own.run()
+        np.add(self._own.output(), np.float32(self.offset), out=self._out)
+
+    kernels = run
+
+    def result(self):
+        return self._out
+
+    def output(self):
+        return self._out
+
+
+class Wrong(Right):
+    """Its answer is another one."""
+
+    name, why_different, offset, device_layer = "wrong", "adds one", 1.0, False
+
+
+class Broken(Right):
+    """It can be made and prepared, and then fails."""
+
+    name = "broken"
+
+    def run(self):
+        raise RuntimeError("no such engine")
+
+    kernels = run
+
+
+FAKES = {"right": Right, "wrong": Wrong, "broken": Broken}
+
+
+@pytest.fixture
+def fakes(monkeypatch):
+    def make(name, job):
+        if name not in FAKES:
+            raise Unavailable(f"{name} is not installed")
+        return FAKES[name](job)
+
+    monkeypatch.setattr(registry, "ARENA", tuple((name, "") for name in (*FAKES, "absent")))
+    monkeypatch.setattr(registry, "make", make)
+
+
+@pytest.fixture(scope="module")
+def context(receipt):
+    return make_context("arena", load_config(QUICK, SETTINGS), receipt)
+
+
+@pytest.fixture
+def batch(context, fakes):
+    boxes, crop = boxes_of(context, "visdrone", 5), context.config.crop
+    frame = context.workload.frame
+    job = make_job(frame, boxes, crop.size, crop.mean, crop.std, "cpu")
+    expected = ReferenceCrops(frame, crop.size, crop.mean, crop.std).of(boxes)
+    made = Round(context, Case("arena", "synthetic-visdrone", "visdrone", 5), job, expected, 1)
+    gather(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def run(receipt, tmp_path_factory):
+    out = tmp_path_factory.mktemp("arena") / "arena.csv"
+    return read_rows(run_study("arena", config=load_config(QUICK, SETTINGS), receipt=receipt, out=out))
+
+
+def answers(rows):
+    return {row.method: row.answer for row in rows if row.quantity != "discarded_blocks"}
+
+
+def test_every_method_has_rows_or_a_reason_in_every_comparison(run):
+    timed = run[(run.layer == "host") & (run.quantity == "end_to_end")]
+    batches = timed[timed.workload.isin(["uniform", "visdrone"])].groupby(["workload", "n"])
+    assert sorted(batches.groups) == [(name, n) for name in ("uniform", "visdrone") for n in (3, 6)]
+    for _, rows in batches:
+        assert set(rows.method) >= {*REQUIRED, "octopus-again"}
+        assert rows.value.notna().equals(~rows.answer.str.startswith("unavailable: "))
+
+
+def test_octopus_and_opencv_are_right_and_the_published_passes_round(run):
+    timed = run[(run.layer == "host") & run.value.notna()]
+    exact = timed.method.isin(["octopus", "octopus-again", "octopus-fp16", "n-launches-fused", "opencv"])
+    assert set(timed[exact].answer) == {"same"}
+    assert timed[timed.method.isin(["published", "n-launches"])].answer.str.contains(ROUNDED).all()
+
+
+def test_a_comparison_is_paired(run):
+    timed = run[(run.quantity == "end_to_end") & run.value.notna()]
+    for _, rows in timed.groupby(["workload", "n"]):
+        assert len({tuple(blocks) for _, blocks in rows.groupby("method").block}) == 1
+
+
+def test_opencv_stands_beside_octopus_with_one_and_two_threads(run):
+    for workload in ("visdrone-1thread", "visdrone-2threads"):
+        rows = run[(run.workload == workload) & (run.quantity == "end_to_end")]
+        assert set(rows.method) == {"octopus", "octopus-again", "opencv", "opencv-inplace"}
+        assert set(rows.n) == {6}
+        assert set(rows.answer) == {"same"} or rows.answer.str.startswith("unavailable: Numba's pool").all()
+
+
+def test_memory_and_padding_have_rows_for_all(run):
+    memory = run[run.layer == "memory"]
+    assert set(memory.method) >= REQUIRED
+    assert set(memory.groupby("method").size()) == {len(MemoryLines._fields)}
+    assert memory.answer.str.startswith("unavailable: ").all()  # switched off in the quick configuration
+    waste = run[(run.quantity == "padding_waste") & (run.workload == "uniform")]
+    assert waste.value.tolist() == [0.0, 0.0]
+
+
+def test_uniform_boxes_have_one_size_and_lie_within_the_frame():
+    boxes = uniform_boxes(5000, 1920, 1080, 256, 42)
+    assert boxes.dtype == np.int32
+    assert (boxes[:, 2:] - boxes[:, :2] == 256).all()
+    assert (boxes.min(), boxes[:, 2].max(), boxes[:, 3].max()) >= (0, 0, 0)
+    assert boxes[:, 2].max() <= 1920 and boxes[:, 3].max() <= 1080
+    assert boxes[:, 2].max() > 1900 and boxes[:, :2].min() == 0  # the whole frame is used
+    assert padding_waste(boxes).fraction == 0
+
+
+def test_uniform_boxes_are_those_of_the_seed_and_the_first_stay_the_same():
+    boxes = uniform_boxes(100, 1920, 1080, 256, 42)
+    assert np.array_equal(boxes[:28], uniform_boxes(28, 1920, 1080, 256, 42))
+    assert not np.array_equal(boxes, uniform_boxes(100, 1920, 1080, 256, 43))
+    assert uniform_boxes(3, 256, 256, 256, 0).tolist() == [[0, 0, 256, 256]] * 3
+    with pytest.raises(InputError, match=r"set arena\.uniform_side"):
+        uniform_boxes(1, 200, 1080, 256, 42)
+
+
+def test_large_batches_are_for_large_gpus(context, monkeypatch):
+    assert counts(context) == [3, 6]
+    large = context.config.model_copy(
+        update={"arena": context.config.arena.model_copy(update={"counts_large_gpu": [9]})}
+    )
+    monkeypatch.setattr("octopus_study.studies.arena.workloads.cuda_memory.total_bytes", lambda: 40 << 30)
+    assert counts(dataclasses.replace(context, config=large, device="cuda")) == [3, 6, 9]
+
+
+def test_peers_are_judged_by_the_reference(batch):
+    found = answers(arena_layers.host_rows(batch))
+    assert found["right"] == "same"
+    assert found["wrong"].startswith("different: largest error 1") and found["wrong"].endswith("adds one")
+    assert found["broken"] == "unavailable: RuntimeError: no such engine"
+    assert found["absent"] == "unavailable: absent is not installed"
+
+
+def test_the_device_layer_takes_who_can_be_seen_and_the_write_bounds(batch):
+    found = answers(arena_layers.device_rows(batch))
+    assert found["octopus"] == found["octopus-again"] == found["octopus-fp16"] == found["right"] == "same"
+    assert found["write-bound"] == found["write-bound-fp16"] == "n/a"
+    assert found["wrong"] == f"unavailable: {arena_layers.NOT_BY_EVENTS}"
+    assert found["n-launches"].startswith("unavailable: its launches come from the host")
+
+
+class Locked:
+    """Stands for page-locked memory: the result is copied once more."""
+
+    def __init__(self, job):
+        self.result = np.empty_like(job.out)
+
+    def through(self, contender):
+        def run():
+            contender.run()
+            self.result[...] = contender.output()
+
+        return run
+
+    def downloaded(self, contender):
+        return self.result
+
+    def poison(self):
+        self.result.fill(np.nan)
+
+
+def test_the_pipeline_layer_checks_what_comes_back(batch):
+    batch.locked = Locked(batch.job)
+    rows = arena_layers.pipeline_rows(batch)
+    found = answers(rows)
+    assert {row.layer for row in rows} == {"pipeline"}
+    assert found["octopus"] == found["right"] == "same"
+    batch.locked.through = lambda contender: contender.run  # nothing is brought back
+    assert "NaN" in answers(arena_layers.pipeline_rows(batch))["octopus"]
+
+
+def test_a_batch_too_large_for_the_pipeline_says_so(batch):
+    rows = arena_layers.pipeline_rows(batch)
+    assert {row.method for row in rows} == set(arena_layers.names())
+    assert {row.answer for row in rows} == {
+        "unavailable: results of more than 1000 boxes are not brought to page-locked memory"
+    }
+
+
+def test_who_has_no_room_says_so_and_the_rest_goes_on(batch, monkeypatch):
+    release(batch)
+    assert batch.contenders == []
+    monkeypatch.setattr(arena_layers.cpu, "free_bytes", lambda: 10)
+    gather(batch)
+    assert set(batch.missing) == set(arena_layers.names())
+    assert all("10 are free" in why for why in batch.missing.values())
+
+
+def test_poison_reaches_the_memory_of_a_result():
+    values = np.zeros(3, np.float32)
+    poison(values)
+    assert np.isnan(values).all()
+
+
+def test_the_slowest_are_left_out_until_the_rest_fits_and_never_the_base_or_opencv():
+    seconds = {"octopus": 1.0, "opencv": 0.0, "quick": 0.5, "slow": 3.0, "slowest": 9.0}
+    assert too_slow(seconds, 18, 1000) == {}
+    assert set(too_slow(seconds, 18, 120)) == {"slowest"}
+    assert set(too_slow(seconds, 18, 60)) == {"slowest", "slow"}
+    left = too_slow(seconds, 18, 1)
+    assert set(left) == {"slowest", "slow", "quick"}
+    assert "one batch takes 9 s: too slow for 18 blocks" in left["slowest"]
+
+
+def test_opencv_is_kept_however_slow():
+    assert too_slow({"octopus": 1.0, "opencv": 50.0, "quick": 0.1}, 20, 10).keys() == {"quick"}
+
+
+def test_what_is_too_slow_gets_a_row(batch, monkeypatch):
+    settings = batch.context.config.arena.model_copy(update={"least_blocks_seconds": 0.0})
+    config = batch.context.config.model_copy(update={"arena": settings})
+    batch.context = dataclasses.replace(batch.context, config=config)
+    found = answers(arena_layers.host_rows(batch))
+    assert "too slow for 3 blocks beside the others" in found["right"]
+    assert found["octopus"] == found["octopus-again"] == found["opencv"] == "same"
+
+
+@pytest.mark.parametrize("kind", [OpenCv, OpenCvInPlace])
+@pytest.mark.parametrize("count", [1, 19])
+def test_a_pool_of_threads_gives_the_answer_of_one(context, kind, count):
+    boxes = boxes_of(context, "visdrone", count)
+    jobs = [make_job(context.workload.frame, boxes, (9, 8), (1.0,) * 3, (2.0,) * 3, "cpu") for _ in range(2)]
+    kind(jobs[0]).run()
+    pool = OpenCvThreads(jobs[1], 2, kind)
+    pool.run()
+    assert pool.name == kind.name
+    assert np.array_equal(jobs[0].out, jobs[1].out)
+
+
+def test_a_thread_that_fails_is_heard(context):
+    job = make_job(
+        context.workload.frame, np.array([[5, 5, 5, 9]], np.int32), (9, 8), (1.0,) * 3, (2.0,) * 3, "cpu"
+    )
+    with pytest.raises(Exception, match="resize"):
+        OpenCvThreads(job, 2).run()
+
+
+@pytest.mark.parametrize("method", [kind.name for kind in OWN])
+def test_every_method_of_this_package_can_be_asked_for_its_memory(method):
+    boxes = [[0, 0, 9, 9], [4, 5, 30, 40]]
+    probe = arena_memory.probe(method, "cpu", boxes, [6, 7], [50, 60, 3])
+    item = 2 if method == "octopus-fp16" else 4
+    assert probe.payload == 50 * 60 * 3 + 2 * 3 * 6 * 7 * item + 2 * 4 * 4
+    (contender,) = probe.run()
+    assert np.isfinite(contender.result()).all()
+    assert probe.allocator_peak is None
+
+
+def test_memory_is_measured_in_a_process_of_its_own(context, fakes):
+    settings = context.config.arena.model_copy(update={"memory": True})
+    asked = dataclasses.replace(context, config=context.config.model_copy(update={"arena": settings}))
+    missing = dict.fromkeys(set(arena_layers.names()) - {"octopus"}, "not asked for")
+    rows = arena_memory.rows(asked, missing)
+    lines = {row.quantity: row.value for row in rows if row.method == "octopus"}
+    frame = context.workload.frame
+    assert lines["memory_payload"] == frame.nbytes + 6 * (3 * 20 * 24 * 4 + 16)
+    assert lines["memory_device_delta"] >= 6 * 3 * 20 * 24 * 4
+    assert {row.answer for row in rows if row.method == "right"} == {"unavailable: not asked for"}
+
+
+def test_the_host_clock_can_be_that_of_the_pipeline():
+    assert HostClock(layer="pipeline").layer == "pipeline"
+
+
+@pytest.mark.gpu
+def test_all_layers_of_a_gpu_are_there_and_octopus_is_right_in_each(receipt, tmp_path):
+    config = load_config(QUICK, SETTINGS | {"device": "cuda", "arena.pipeline_max_count": 3})
+    rows = read_rows(run_study("arena", config=config, receipt=receipt, out=tmp_path / "arena.csv"))
+    timed = rows[
+        (rows.unit == "ms") & rows.workload.isin(["uniform", "visdrone"]) & (rows.quantity != "submit")
+    ]
+    assert set(timed.layer) == {"device", "host", "pipeline"}
+    for (_, n, layer), group in timed.groupby(["workload", "n", "layer"]):
+        assert set(group.method) >= REQUIRED
+        exact = group[group.method.isin(["octopus", "octopus-again", "octopus-fp16"])]
+        if layer == "pipeline" and n > 3:
+            assert group.value.isna().all()
+        else:
+            assert set(exact.answer) == {"same"} and exact.value.notna().all()
+    host = timed[(timed.method == "opencv") & (timed.layer == "host")]
+    assert host.answer.str.startswith("unavailable: works on the host").all()
+    assert set(timed[timed.layer == "device"].method) >= {"write-bound", "write-bound-fp16"}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("method", [kind.name for kind in OWN if kind.name != "opencv"])
+def test_who_writes_into_memory_of_its_own_does_not_hold_the_job_s_too(method):
+    probe = arena_memory.probe(method, "cuda", [[0, 0, 99, 99]] * 4, [20, 24], [200, 200, 3])
+    (contender,) = probe.run()
+    assert ("_array" in vars(contender.job.out)) == (method not in ("octopus-fp16", "octopus-one-call"))
+    assert np.isfinite(contender.result()).all()

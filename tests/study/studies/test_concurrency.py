@@ -1,0 +1,300 @@
+"""The study of two models without torch or a GPU: gaps, blocks and latencies that belong together, proofs, failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from octopus_study.config import load_config
+from octopus_study.measure import Budget, Case, Method, read_rows, run_paired, validate_rows
+from octopus_study.peers.availability import Unavailable
+from octopus_study.studies import run_study
+from octopus_study.studies.concurrency import team as concurrency_team
+from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
+from octopus_study.studies.concurrency.rows import (
+    ALL,
+    PROCESSES,
+    PROCESSES_MPS,
+    ArmClock,
+    Recorded,
+    ToldClock,
+    same,
+)
+from octopus_study.studies.concurrency.team import TURNED_OFF, Team
+from octopus_study.studies.concurrency.worker import Order
+
+QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
+CASE = Case("concurrency", "synthetic", "two-models", 2)
+ORDER = Order("sequential", "cpu", "frame.npy", "small", 42)
+GIB = 1 << 30
+
+
+def test_without_a_gpu_every_number_says_so(receipt, tmp_path):
+    config = load_config(QUICK, {"device": "cpu"})
+    rows = read_rows(
+        run_study("concurrency", config=config, receipt=receipt, out=tmp_path / "concurrency.csv")
+    )
+    assert set(rows.answer) == {"unavailable: two models on one GPU need a GPU"}
+    for quantity in ("makespan", "device_delta"):
+        assert set(rows.method[rows.quantity == quantity]) == set(ALL)
+    assert set(rows.method[rows.quantity == "process_context"]) == {"process", "process-mps"}
+    assert set(rows.method[rows.quantity == "mps_clients"]) == {PROCESSES_MPS}
+    assert set(rows.method[rows.workload == "crops-beside-model"]) == {
+        "model-alone", "crops-first", "crops-beside", "crops-alone",
+    }  # fmt: skip
+    alone = rows[rows.method == "visual-odometry-alone"]
+    assert set(alone.quantity) == {"makespan", "latency_visual_odometry", "device_delta"}
+
+
+class Arm:
+    """Says the number of its run as both latencies."""
+
+    def __init__(self, fail_at: int = -1) -> None:
+        self.runs, self._fail_at = 0, fail_at
+
+    def run(self):
+        self.runs += 1
+        if self.runs == self._fail_at:
+            raise RuntimeError("lost")
+        return {VISUAL_ODOMETRY: float(self.runs), SATELLITE_MATCHING: 100.0 + self.runs}
+
+    def proofs(self):
+        return {}
+
+    def close(self):
+        pass
+
+
+def timed(arms, throttled=lambda: None):
+    clock = ArmClock(throttle=throttled)
+    recorded = {name: Recorded(arm, clock) for name, arm in arms.items()}
+    methods = [Method(name, each.run) for name, each in recorded.items()]
+    budget = Budget(min_blocks=3, max_blocks=5, min_seconds=0, target_halfwidth=0)
+    return recorded, run_paired(CASE, "makespan", "ms", methods, clock, budget, "same", 1)
+
+
+def test_latencies_are_those_of_the_runs_that_were_timed():
+    recorded, rows = timed({"sequential": Arm()})
+    own = [row for row in rows if row.quantity == "makespan"]
+    found = recorded["sequential"].rows(CASE, own)
+    validate_rows(found)
+    odometry = [row for row in found if row.quantity == "latency_visual_odometry"]
+    assert [(row.block, row.value) for row in odometry] == [(block, 3.0 + block) for block in range(5)]
+    assert {row.answer for row in found} == {"same"}
+
+
+def test_latencies_of_throttled_blocks_are_left_out_and_the_others_stay_in_step():
+    asked = iter(range(100))
+    recorded, rows = timed({"sequential": Arm()}, lambda: "hot" if next(asked) == 3 else None)
+    own = [row for row in rows if row.quantity == "makespan"]
+    blocks = {row.block: row.value for row in recorded["sequential"].rows(CASE, own) if row.value < 100}
+    assert blocks == {0: 3.0, 1: 4.0, 3: 6.0, 4: 7.0}
+
+
+def test_blocks_stay_in_step_when_another_arm_fails():
+    recorded, rows = timed({"two-threads": Arm(), "two-streams": Arm(fail_at=4)})
+    own = [row for row in rows if row.method == "two-threads" and row.quantity == "makespan"]
+    assert len(own) >= 3
+    found = [row for row in recorded["two-threads"].rows(CASE, own) if row.value < 100]
+    assert [row.block for row in found] == [row.block for row in own]
+
+
+def test_a_told_time_is_what_the_run_says():
+    assert ToldClock().time(lambda: 12.5) == 12.5
+
+
+def test_answers_are_compared_array_by_array():
+    expected = {"points": np.array([1.0, 400.0]), "matches": np.array([5, 6])}
+    assert same({"points": np.array([1.0, 400.01])}, expected) == "same"
+    assert same({"points": np.array([1.0, 401.0])}, expected).startswith("different: points: largest error 1")
+    assert same({"matches": np.array([5, 7])}, expected).startswith("different: matches: ")
+    assert same({"points": np.array([1.0, np.nan])}, expected).startswith("different: points: 1 of 2")
+    unclear = {"points": np.array([np.nan])}
+    assert same(unclear, unclear).startswith("different: points: InputError")
+
+
+class Gpu:
+    """Memory that pretended processes take."""
+
+    def __init__(self) -> None:
+        self.free = 80 * GIB
+
+    def __call__(self) -> int:
+        return self.free
+
+
+class Worker:
+    """A pretended process: CUDA takes half a GiB, its arm one."""
+
+    number = 100
+
+    def __init__(self, gpu, order, environment, fails=()) -> None:
+        Worker.number += 1
+        self.gpu, self.order, self.environment, self.fails = gpu, order, environment or {}, fails
+        self.process, self.held, self.said = Worker.number, 0, []
+
+    def start(self):
+        pass
+
+    def ready(self):
+        pass
+
+    def ask(self, command, **arguments):
+        self.tell(command, **arguments)
+        return self.hear()
+
+    def tell(self, command, **arguments):
+        self.said.append((command, arguments))
+
+    def hear(self):
+        command, arguments = self.said[-1]
+        if (command, arguments.get("stage")) in self.fails or (self.order.arm, command) in self.fails:
+            raise Unavailable(f"{command} fails")
+        taken = {"context": GIB // 2, "load": GIB}.get(command, 0)
+        self.gpu.free -= taken
+        self.held += taken
+        return {"ended": {NAMES[0]: 0}} if command == "run" else {"mps": None}
+
+    def close(self, kill=False):
+        self.gpu.free += self.held
+        self.held = 0
+
+
+class Daemon:
+    """A pretended MPS daemon; `clients_of` says which of the processes with its environment are attached."""
+
+    environment = {"CUDA_MPS_PIPE_DIRECTORY": "/pretended"}  # noqa: RUF012 - as in Mps
+
+    def __init__(self, team, clients_of) -> None:
+        self._team, self._clients_of, self.open = team, clients_of, False
+
+    def __enter__(self):
+        self.open = True
+        return self
+
+    def __exit__(self, *_):
+        self.open = False
+
+    def clients(self):
+        return set(self._clients_of([each.process for each in self._team if each.environment]))
+
+    def servers(self):
+        return [9]
+
+    def listing(self):
+        return ["PID ID"]
+
+    def wait_for(self, workers, seconds=5.0):
+        return "" if self.clients() == set(workers) else f"clients are {sorted(self.clients())}"
+
+
+def team_of(clients_of=lambda own: own, fails=(), processes=True):
+    gpu, members = Gpu(), []
+
+    def make(order, environment):
+        members.append(Worker(gpu, order, environment, fails))
+        return members[-1]
+
+    daemon = Daemon(members, clients_of)
+    return Team(ORDER, gpu, processes, make, lambda: daemon), members, daemon, gpu
+
+
+def values(rows, quantity):
+    return {(row.method, row.block): row.value for row in rows if row.quantity == quantity}
+
+
+def test_contexts_and_memory_are_what_the_gpu_loses():
+    team, members, daemon, gpu = team_of()
+    with team:
+        rows = team.work(CASE)
+        assert daemon.open
+        assert set(team.arms) == {PROCESSES, PROCESSES_MPS}
+        assert team.still_attached() == ""
+    validate_rows(rows)
+    half = GIB / 2
+    assert values(rows, "process_context") == {
+        ("process", 0): half, ("process", 1): half, ("process-mps", 0): half, ("process-mps", 1): half,
+    }  # fmt: skip
+    delta = values(rows, "device_delta")
+    assert delta[PROCESSES, 0] == delta[PROCESSES_MPS, 0] == 3 * GIB
+    assert delta["sequential", 0] == 1.5 * GIB
+    assert values(rows, "mps_clients") == {(PROCESSES_MPS, 0): 2}
+    assert team.notes["mps"]["clients"] == team.notes["mps"]["processes"]
+    assert not daemon.open
+    assert gpu.free == 80 * GIB
+    assert sum(bool(each.environment) for each in members) == 2
+
+
+@pytest.mark.parametrize("clients_of", [lambda own: [], lambda own: own[:1], lambda own: [*own, 7]])
+def test_without_the_proof_the_mps_arm_does_not_run(clients_of):
+    team, _, _, _ = team_of(clients_of)
+    with team:
+        rows = team.work(CASE)
+        assert set(team.arms) == {PROCESSES}
+    assert team.missing[PROCESSES_MPS].startswith("clients are ")
+    said = [row for row in rows if PROCESSES_MPS in (row.method,) or row.method == "process-mps"]
+    assert {row.quantity for row in said} == {"device_delta", "process_context", "mps_clients"}
+    assert all(row.answer.startswith("unavailable: clients are ") for row in said)
+
+
+def test_clients_that_leave_while_they_are_timed_are_told():
+    lost = []
+    team, _, _, _ = team_of(lambda own: own[len(lost) :])
+    with team:
+        team.work(CASE)
+        lost.append(1)
+        assert team.still_attached().startswith("clients are ")
+
+
+def test_no_daemon_leaves_two_processes_without_it():
+    team, _, _, _ = team_of()
+
+    def missing():
+        raise Unavailable("it is not installed")
+
+    team._mps_of = missing
+    with team:
+        rows = team.work(CASE)
+        assert set(team.arms) == {PROCESSES}
+    assert [row.answer for row in rows if row.quantity == "mps_clients"] == [
+        "unavailable: it is not installed"
+    ]
+
+
+def test_a_process_that_fails_is_a_gap_and_the_others_go_on():
+    fails = {("two-threads", "load"), ("capture", "lightglue")}
+    team, _, _, _ = team_of(fails=fails)
+    with team:
+        rows = team.work(CASE)
+    assert team.captured == {
+        "superpoint": "",
+        "lightglue": "capture fails",
+        "dinov2": "",
+        "efficientloftr": "",
+    }
+    gaps = {row.method: row.answer for row in rows if row.value is None}
+    assert gaps == {"two-threads": "unavailable: load fails"}
+    assert team._graphs() == ["superpoint", "dinov2", "efficientloftr"]
+
+
+def test_processes_can_be_turned_off():
+    team, members, daemon, _ = team_of(processes=False)
+    with team:
+        rows = team.work(CASE)
+        assert not daemon.open
+    assert set(team.missing.values()) == {TURNED_OFF}
+    assert not any(each.environment for each in members)
+    assert [row.method for row in rows if row.answer.endswith(TURNED_OFF)].count("process") == 1
+
+
+def test_all_processes_start_at_once_where_there_is_room(monkeypatch):
+    started = []
+    monkeypatch.setattr(Worker, "start", lambda self: started.append(self))
+    monkeypatch.setattr(concurrency_team, "available_cores", lambda: 16)
+    monkeypatch.setattr(concurrency_team.cpu, "free_bytes", lambda: 128 * GIB)
+    team, members, _, _ = team_of()
+    with team:
+        assert started == [each for each in members if each in started]
+        assert len(started) == len(members)
+        assert team.work(CASE)

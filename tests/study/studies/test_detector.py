@@ -1,0 +1,221 @@
+"""The study of the detector with a stand-in for torch and the network: who takes part, and what counts as the same."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from octopus_study.config import load_config
+from octopus_study.measure import validate_rows
+from octopus_study.peers.availability import Unavailable
+from octopus_study.studies.context import make_context
+from octopus_study.studies.detector import study as detector
+from octopus_study.studies.detector.answers import Thresholds, difference, overlaps
+from octopus_study.studies.detector.inputs import OctopusWay, OpenCvWay
+from octopus_study.studies.detector.model import Detections
+from octopus_study.studies.detector.study import Camera
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "peers"))
+import fake_tensors
+from fake_tensors import Tensor
+
+QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
+CELL = 16
+THRESHOLDS = Thresholds(0.5, 0.55)
+
+
+class Bright:
+    """Finds the cells of the input that are brighter than the others."""
+
+    def __init__(self, examples, device, seed):
+        assert examples.dtype == np.float32
+        assert len(examples) >= 2
+        self.score_threshold, self.iou_threshold = 0.5, 0.55
+
+    def infer(self, images):
+        planes = images.numpy()
+        _, _, height, width = planes.shape
+        cells = planes.reshape(3, height // CELL, CELL, width // CELL, CELL).mean(axis=(0, 2, 4))
+        return 1 / (1 + np.exp(-cells))
+
+    def finish(self, answer, back):
+        rows, columns = np.nonzero(answer > self.score_threshold)
+        corners = np.stack([columns, rows, columns + 1, rows + 1], axis=1).astype(np.float32) * CELL
+        boxes = back(Tensor(corners)).numpy()
+        return Detections(boxes, answer[rows, columns].astype(np.float32), np.ones(len(boxes), np.int64))
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    monkeypatch.setattr(detector, "Detector", Bright)
+    return fake_tensors.install(monkeypatch)
+
+
+@pytest.fixture
+def context(receipt):
+    return make_context("detector", load_config(QUICK, {"device": "cpu"}), receipt)
+
+
+def chosen(rows, **where):
+    return [row for row in rows if all(getattr(row, name) == value for name, value in where.items())]
+
+
+def test_every_way_is_timed_on_every_frame_and_finds_the_same(context, torch):
+    rows = detector.rows(context)
+    validate_rows(rows)
+    ways = {"octopus", "octopus-again", "opencv", "opencv-uint8"}
+    for stage in detector.STAGES:
+        timed = chosen(rows, quantity=stage, unit="ms", layer="host")
+        assert {row.method for row in timed} == ways
+        for way in ways:
+            assert [row.block for row in timed if row.method == way] == list(range(4))
+        assert {row.answer for row in timed} == {"n/a" if stage == "inference" else "same"}
+    main = [row for row in rows if row.workload == rows[0].workload]
+    (count,) = {row.value for row in chosen(main, quantity="detections")}
+    assert count > 4
+    differing = chosen(main, quantity="frames_differing")
+    assert [(row.method, row.value, row.answer) for row in differing] == [
+        ("opencv", 0, "same"),
+        ("opencv-uint8", 0, "same"),
+    ]
+
+
+def test_an_interpolated_input_is_compared_and_not_timed(context, torch):
+    rows = [row for row in detector.rows(context) if row.workload.endswith("-96x96")]
+    assert {row.layer for row in rows} == {"deterministic"}
+    assert {row.n for row in rows} == {1}
+    assert {row.method for row in rows} == {"octopus", "opencv", "opencv-uint8"}
+
+
+def test_the_provenance_says_what_the_weights_are_and_what_counts_as_the_same(context, torch):
+    detector.rows(context)
+    notes = context.notes["detector"]
+    assert notes["weights"].startswith("random")
+    assert notes["same_within"] == {"box_px": 1.0, "score": 0.005, "iou_at_threshold": 0.01}
+    assert torch.threads == context.thread_count
+    assert torch.backends.cudnn.benchmark, "the settings are put back"
+
+
+def test_a_way_that_finds_something_else_is_told_in_every_row(context, torch, monkeypatch):
+    right = OpenCvWay.prepare
+    monkeypatch.setattr(OpenCvWay, "prepare", lambda way, frame: right(way, 255 - frame))
+    rows = [row for row in detector.rows(context) if row.method == "opencv"]
+    (differing,) = [row for row in rows if row.quantity == "frames_differing" and row.n == 4]
+    assert differing.value == 4
+    assert differing.answer == "different: other detections in 4 of 4 frames"
+    assert chosen(rows, quantity="end_to_end")[0].answer == differing.answer
+    assert chosen(rows, quantity="preprocess")[0].answer.startswith("different: largest error")
+
+
+def test_octopus_is_judged_by_the_float64_reference(context, torch, monkeypatch):
+    right = OctopusWay.prepare
+    monkeypatch.setattr(OctopusWay, "prepare", lambda way, frame: right(way, 255 - frame))
+    rows = chosen(detector.rows(context), method="octopus", quantity="end_to_end")
+    assert {row.answer for row in rows} == {"different: other detections in 4 of 4 frames"}
+
+
+def test_a_way_that_can_not_be_had_is_a_row_and_the_others_go_on(context, torch, monkeypatch):
+    def broken(way, job):
+        raise Unavailable("no such luck")
+
+    monkeypatch.setattr(OpenCvWay, "__init__", broken)
+    rows = detector.rows(context)
+    validate_rows(rows)
+    gaps = [row for row in rows if row.value is None and row.method == "opencv"]
+    assert {row.quantity for row in gaps} == {*detector.STAGES, *detector.COUNTS}
+    assert all("no such luck" in row.answer for row in gaps)
+    assert len(chosen(rows, method="opencv-uint8", quantity="end_to_end")) == 4
+
+
+def test_without_torch_every_method_has_a_row_for_everything(context, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    rows = detector.rows(context)
+    validate_rows(rows)
+    assert {row.answer for row in rows} == {
+        "unavailable: Unavailable: PyTorch is not installed (pip install 'octopus[models]')"
+    }
+    for stage in detector.STAGES:
+        assert {row.method for row in chosen(rows, quantity=stage)} == {"octopus", "opencv", "opencv-uint8"}
+    assert {row.method for row in chosen(rows, quantity="frames_differing")} == {"opencv", "opencv-uint8"}
+
+
+def test_the_camera_pans_to_the_mirrored_edge_and_back():
+    frame = np.random.default_rng(1).integers(0, 256, (4, 40, 3), np.uint8)
+    camera = Camera(frame)
+    assert np.array_equal(camera.frame(0), frame)
+    assert np.array_equal(camera.frame(1)[:, :32], frame[:, 8:])
+    assert np.array_equal(camera.frame(1)[:, 32:], frame[:, :31:-1])
+    assert np.array_equal(camera.frame(5), frame[:, ::-1])
+    assert np.array_equal(camera.frame(6), camera.frame(4))
+    assert np.array_equal(camera.frame(10), frame)
+    one = camera.frame(3)
+    one[:] = 0
+    assert camera.frame(3).any()
+
+
+def result(*found):
+    """Detections of (left, top, right, bottom, score, label)."""
+    table = np.array(found, np.float64).reshape(-1, 6)
+    return Detections(
+        table[:, :4].astype(np.float32), table[:, 4].astype(np.float32), table[:, 5].astype(int)
+    )
+
+
+ONE, TWO = (0, 0, 100, 100, 0.9, 1), (200, 0, 300, 100, 0.8, 2)
+
+
+def test_the_order_of_detections_and_rounding_do_not_matter():
+    moved = (200.5, 0, 300, 99.5, 0.801, 2)
+    found = difference(result(moved, ONE), result(ONE, TWO), THRESHOLDS)
+    assert (found.unmatched, found.on_edge, found.partners) == (0, 0, 2)
+    assert found.box == 0.5
+    assert found.score == pytest.approx(0.001, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "other", [(202, 0, 300, 100, 0.8, 2), (200, 0, 300, 100, 0.79, 2), (200, 0, 300, 100, 0.8, 3)]
+)
+def test_another_box_score_or_label_is_another_detection(other):
+    found = difference(result(ONE, other), result(ONE, TWO), THRESHOLDS)
+    assert (found.unmatched, found.on_edge, found.partners) == (2, 0, 1)
+
+
+def test_a_detection_that_is_missing_counts_from_either_side():
+    for pair in ((result(ONE), result(ONE, TWO)), (result(ONE, TWO), result(ONE)), (result(), result(TWO))):
+        assert difference(*pair, THRESHOLDS).unmatched == 1
+    assert difference(result(), result(), THRESHOLDS) == (0, 0, 0, 0.0, 0.0)
+
+
+def test_no_detection_is_partner_of_two():
+    found = difference(result(ONE, ONE), result(ONE), THRESHOLDS)
+    assert (found.unmatched, found.partners) == (1, 1)
+
+
+def test_a_score_at_the_threshold_lies_on_an_edge():
+    faint = (500, 500, 600, 600, 0.5004, 1)
+    found = difference(result(ONE, faint), result(ONE), THRESHOLDS)
+    assert (found.unmatched, found.on_edge) == (0, 1)
+
+
+def test_an_overlap_at_the_threshold_lies_on_an_edge_within_a_class_alone():
+    # 100 x 71 shared of 100 x 129: 0.5504
+    for label, unmatched in ((1, 0), (2, 1)):
+        near = (0, 29, 100, 129, 0.7, label)
+        found = difference(result(ONE, near), result(ONE), THRESHOLDS)
+        assert (found.unmatched, found.on_edge) == (unmatched, 1 - unmatched)
+
+
+def test_what_a_box_on_an_edge_had_suppressed_lies_on_an_edge_too():
+    near = (0, 29, 100, 129, 0.7, 1)  # suppressed by ONE, or not
+    hidden = (0, 50, 100, 150, 0.6, 1)  # suppressed by `near` where that is there
+    found = difference(result(ONE, near), result(ONE, hidden), THRESHOLDS)
+    assert (found.unmatched, found.on_edge) == (0, 2)
+    alone = difference(result(ONE), result(ONE, hidden), THRESHOLDS)
+    assert (alone.unmatched, alone.on_edge) == (1, 0)
+
+
+def test_overlaps_are_shared_over_common_area():
+    boxes = np.array([[0, 0, 2, 2], [1, 1, 3, 3], [5, 5, 5, 5]], float)
+    assert overlaps(boxes, boxes) == pytest.approx(np.array([[1, 1 / 7, 0], [1 / 7, 1, 0], [0, 0, 0]]))

@@ -1,0 +1,137 @@
+"""The study of the drone's video, run quickly on the CPU: who takes part in what, and what is only counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from octopus_study.config import load_config
+from octopus_study.data.video import Clip, panned
+from octopus_study.measure import read_rows, validate_rows
+from octopus_study.studies import run_study
+from octopus_study.studies.contest import ReferenceCrops
+from octopus_study.studies.context import make_context
+from octopus_study.studies.drone import frames as video_frames
+from octopus_study.studies.drone import stream as drone_stream
+from octopus_study.studies.drone import study as drone
+
+QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
+SMALL = {"device": "cpu", "crop.size": [16, 24], "drone.frame_rate": 6, "drone.detections": [2, 5]}
+ON_CPU = {"octopus", "octopus-again", "n-launches", "n-launches-published", "opencv"}
+
+
+def measured(rows, **columns):
+    for name, value in columns.items():
+        rows = rows[rows[name] == value]
+    return rows[rows.value.notna() & (rows.quantity != "discarded_blocks")]
+
+
+def run(receipt, folder, **changes):
+    out = run_study(
+        "drone", config=load_config(QUICK, SMALL | changes), receipt=receipt, out=folder / "drone.csv"
+    )
+    validate_rows(out)
+    return read_rows(out)
+
+
+@pytest.fixture(scope="module")
+def rows(receipt, tmp_path_factory):
+    changes = {"drone.seconds": [1, 2], "drone.paced": True, "drone.frame_rate": 30}
+    return run(receipt, tmp_path_factory.mktemp("drone"), **changes)
+
+
+def test_clips_are_counted(rows):
+    facts = rows[rows.layer == "deterministic"].set_index(["workload", "quantity"]).value
+    assert facts["clip-1s", "frames"] == 30 and facts["clip-2s", "frames"] == 60
+    assert facts["clip-1s", "frame_budget"] == pytest.approx(33.33, abs=0.01)
+    for name in ("clip-1s", "clip-2s"):
+        assert set(rows.n[rows.workload == name]) == {facts[name, "detections"]}
+    assert set(rows.n[rows.workload == "second"]) == {facts["clip-1s", "detections"]}
+
+
+def test_every_method_does_every_frame_of_every_clip(rows):
+    for clip, frames in (("clip-1s", 30), ("clip-2s", 60)):
+        found = measured(rows, workload=clip, layer="host", quantity="frame_time")
+        assert set(found.method) == ON_CPU
+        for _, series in found.groupby("method"):
+            assert list(series.block) == list(range(frames))
+
+
+def test_the_longest_clip_is_also_played_at_its_rate(rows):
+    found = measured(rows, layer="paced")
+    assert set(found.workload) == {"clip-2s"} and set(found.quantity) == {"frame_time"}
+    assert set(found.method) == {"octopus", "n-launches", "opencv"}
+    assert set(found.groupby("method").size()) == {60}
+
+
+def test_answers_are_those_of_the_reference_and_the_published_rounding_is_told(rows):
+    found = measured(rows, layer="host")
+    published = found.method == "n-launches-published"
+    assert set(found.answer[~published]) == {"same"}
+    assert found.answer[published].str.contains("rounds to uint8").all()
+
+
+def test_a_second_is_cropped_frame_by_frame_and_as_a_batch(rows):
+    found = measured(rows, workload="second")
+    assert set(found.method) == {"octopus", "octopus-again", "octopus-batch"}
+    assert set(found.quantity) == {"clip_time"} and set(found.layer) == {"host"}
+
+
+def test_what_needs_a_gpu_says_so(rows):
+    gaps = rows[rows.value.isna() & (rows.quantity != "discarded_blocks")]
+    found = set(zip(gaps.workload, gaps.layer, gaps.method, strict=True))
+    streams = {("second", "pipelined", name) for name in drone_stream.NAMES}
+    graphs = {(clip, "host", "octopus-graph") for clip in ("clip-1s", "clip-2s")}
+    assert found == streams | graphs | {("clip-2s", "paced", "octopus-graph")}
+    assert set(gaps.answer) == {"unavailable: needs a CUDA GPU"}
+
+
+def test_generated_data_are_marked(rows):
+    assert set(rows.dataset) == {"synthetic-visdrone"}
+
+
+def test_what_does_not_fit_and_what_fails_have_rows(receipt, tmp_path, monkeypatch):
+    class Broken(video_frames.OpenCvFrames):
+        def __init__(self, video):
+            raise RuntimeError("no such library")
+
+    monkeypatch.setattr(drone, "CONTENDERS", (*video_frames.CONTENDERS[:-1], Broken))
+    monkeypatch.setattr("octopus_study.studies.context.cpu.free_bytes", lambda: 1_000)
+    small = run(receipt, tmp_path)
+    assert small[small.layer == "host"].answer.str.contains("1,000 are free").all()
+    assert set(small.method[small.layer == "host"]) == {
+        *(ON_CPU - {"octopus-again"}), "octopus-graph", "octopus-batch",
+    }  # fmt: skip
+    monkeypatch.setattr("octopus_study.studies.context.cpu.free_bytes", lambda: 1 << 40)
+    broken = run(receipt, tmp_path)
+    (row,) = broken[broken.method == "opencv"].itertuples()
+    assert row.answer == "unavailable: RuntimeError: no such library"
+
+
+def test_a_wrong_answer_in_any_checked_frame_is_told(receipt):
+    context = make_context("drone", load_config(QUICK, SMALL), receipt)
+    ring = panned(context.workload.frame, 2)
+    clip = Clip("clip-1s", tuple(context.workload.pool[k : k + 3] for k in range(4)))
+    crop = context.config.crop
+    right = [ReferenceCrops(frame, crop.size, crop.mean, crop.std) for frame in ring]
+    video = drone._video(context, clip, ring)
+    good = video_frames.OctopusFrames(video)
+    assert drone._answer(video, good, right) == "same"
+    run_well = good.run
+    good.run = lambda: (run_well(), video.number == 3 and video.job.out.fill(7))
+    assert drone._answer(video, good, right).startswith("different: largest error")
+
+
+def test_the_loops_of_the_stream_answer_rightly_on_the_cpu_too(receipt):
+    context = make_context("drone", load_config(QUICK, SMALL), receipt)
+    ring = panned(context.workload.frame, 4)
+    clip = Clip("second", tuple(context.workload.pool[k : k + 3] for k in range(5)))
+    crop = context.config.crop
+    right = [ReferenceCrops(frame, crop.size, crop.mean, crop.std) for frame in ring]
+    methods, answers = drone_stream.contenders(context, clip, ring, right)
+    assert [method.name for method in methods] == list(drone_stream.NAMES)
+    assert answers == {
+        "stream-serial": "same", "stream-overlapped": "same", "upload-only": "n/a", "kernels-only": "same",
+    }  # fmt: skip
+    assert np.isfinite(right[0].of(clip.boxes[0])).all()

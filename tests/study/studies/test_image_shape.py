@@ -1,0 +1,249 @@
+"""The study of image shapes, with stand-ins for PyTorch, deepinv and the GPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import fake_denoisers
+import numpy as np
+import pytest
+from octopus_study.config import Config, load_config
+from octopus_study.measure import Budget, HostClock, read_rows, validate_rows
+from octopus_study.peers.availability import Unavailable
+from octopus_study.studies import run_study
+from octopus_study.studies.context import make_context
+from octopus_study.studies.image_shape import child, denoisers, patches, processes
+from octopus_study.studies.image_shape import study as image_shape
+
+QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
+BUDGET = Budget(min_blocks=2, max_blocks=3, min_seconds=0, max_seconds=0.1, give_up_seconds=5)
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """PyTorch's stand-in, which `denoisers.load` gives."""
+    with fake_denoisers.packages() as (fake, zoo):
+        monkeypatch.setattr(denoisers, "load", lambda device="cpu": (fake, zoo))
+        yield fake
+
+
+@pytest.fixture
+def on_gpu(torch, monkeypatch):
+    """Orders are measured in this process, and the device's time is the host's."""
+    monkeypatch.setattr(child, "_clock", lambda watch: HostClock(layer="device"))
+
+    def run(orders, folder):
+        for number, order in enumerate(orders):
+            rows = {"rows": child.measure(order)}
+            (folder / f"{number}.json").write_text(json.dumps(rows), encoding="utf-8")
+        return "nobody answered"
+
+    monkeypatch.setattr(processes, "_run", run)
+
+
+def orders(folder, methods=denoisers.WAYS, results=True, model="drunet"):
+    image = np.random.default_rng(0).integers(0, 256, (64, 136, 3), np.uint8)
+    np.save(folder / "image.npy", image)
+    return [
+        child.Order(
+            "synthetic", f"{model}-interventions", model, method, [68, 128], str(folder / "image.npy"),
+            asdict(BUDGET), 42, 100 * number, str(folder) if results else "",
+        )
+        for number, method in enumerate(methods)
+    ]  # fmt: skip
+
+
+def by_method(rows, quantity, width):
+    return {row.method: row.value for row in rows if row.quantity == quantity and row.n == width}
+
+
+def test_the_published_widths_are_measured_and_alternate_between_split_and_whole():
+    settings = Config().image_shape
+    assert image_shape.widths(settings, 68)[3:5] == [1228, 1296] == image_shape.intervention_widths(settings)
+    assert [width % 8 for width in image_shape.widths(settings, 68)] == [0, 4] * 8
+    assert not any(width % 8 for width in image_shape.widths(settings, 64))
+
+
+def test_quick_runs_take_one_width_of_each_kind():
+    split, whole = image_shape.intervention_widths(load_config(QUICK).image_shape)
+    assert split % 8
+    assert not whole % 8
+
+
+def test_without_the_packages_every_method_and_quantity_says_so(receipt, tmp_path, monkeypatch):
+    def absent(device="cpu"):
+        raise Unavailable("deepinv is not installed")
+
+    monkeypatch.setattr(denoisers, "load", absent)
+    config = load_config(QUICK, {"device": "cpu"})
+    out = run_study("image_shape", config=config, receipt=receipt, out=tmp_path / "image_shape.csv")
+    rows = read_rows(out)
+    assert set(rows.answer) == {"unavailable: deepinv is not installed"}
+    assert set(rows.workload) == {
+        f"drunet-{kind}" for kind in ("step64", "step68", "interventions", "patches")
+    }
+    assert set(rows.method[rows.workload == "drunet-interventions"]) == set(denoisers.WAYS)
+    assert set(rows.method[rows.workload == "drunet-patches"]) == {"32x1", "32x2"}
+    assert set(rows.quantity) == {name for _, name, _ in child.QUANTITIES} | {"cover"}
+
+
+def test_a_cpu_counts_the_splits_and_says_what_needs_a_gpu(receipt, tmp_path, torch):
+    config = load_config(QUICK, {"device": "cpu"})
+    out = run_study("image_shape", config=config, receipt=receipt, out=tmp_path / "image_shape.csv")
+    validate_rows(out)
+    rows = read_rows(out)
+    counts = rows[(rows.workload == "drunet-step68") & (rows.quantity == "split_calls")]
+    assert dict(zip(counts.n, counts.value, strict=True)) == {64: 0, 132: 1}
+    assert set(rows.answer[rows.layer == "memory"]) == {f"unavailable: {image_shape.NO_GPU}"}
+    assert rows.answer[rows.layer == "device"].str.startswith("unavailable: needs a GPU").all()
+
+
+def test_each_way_changes_what_its_name_says(torch, tmp_path, on_gpu):
+    rows = processes.measured(orders(tmp_path), tmp_path)
+    validate_rows(rows)
+    whole = {"as-published": 0, "padded-whole": 0, "forced-split": 1} | dict.fromkeys(denoisers.CUDNN, 0)
+    assert by_method(rows, "split_calls", 128) == whole
+    assert by_method(rows, "split_calls", 68) == {**dict.fromkeys(whole, 1), "padded-whole": 0}
+    split, all_at_once = by_method(rows, "allocated_peak", 68), by_method(rows, "allocated_peak", 128)
+    assert split["padded-whole"] > split["as-published"]
+    assert all_at_once["forced-split"] < all_at_once["as-published"]
+    assert by_method(rows, "reserved_peak", 68) == by_method(rows, "device_delta", 68)
+
+
+def test_results_are_compared_and_times_of_different_processes_share_no_block(torch, tmp_path, on_gpu):
+    rows = processes.measured(orders(tmp_path), tmp_path)
+    assert {row.answer for row in rows if row.quantity == "forward" and row.n == 128} == {"same"}
+    blocks = [row.block for row in rows if row.quantity == "forward" and row.n == 128]
+    assert len(set(blocks)) == len(blocks) > len(denoisers.WAYS)
+
+
+def test_an_answer_that_differs_says_by_how_much_and_why(tmp_path):
+    published, padded = orders(tmp_path, ["as-published", "padded-whole"])
+    for order, value in ((published, 1.0), (padded, 1.5)):
+        np.save(order.result(68), np.full((1, 3, 2, 2), value, np.float32))
+    answers = processes._answers([published, padded])
+    assert answers["drunet-interventions", 68, "as-published"] == "same"
+    assert answers["drunet-interventions", 68, "padded-whole"].startswith("different: largest error 0.5")
+    assert processes.WHY_DIFFERENT["padded-whole"] in answers["drunet-interventions", 68, "padded-whole"]
+    np.save(published.result(68), np.full((1, 3, 2, 2), np.nan, np.float32))
+    assert "NaN" in processes._answers([published])["drunet-interventions", 68, "as-published"]
+
+
+def test_a_width_that_fails_is_a_gap_and_the_others_go_on(torch, tmp_path, on_gpu, monkeypatch):
+    whole = fake_denoisers.Network.forward_unet
+
+    def small(network, images):
+        if images.shape[-1] == 128:
+            raise RuntimeError("CUDA out of memory")
+        return whole(network, images)
+
+    monkeypatch.setattr(fake_denoisers.Network, "forward_unet", small)
+    rows = processes.measured(orders(tmp_path, ["as-published"]), tmp_path)
+    validate_rows(rows)
+    failed = [row for row in rows if row.n == 128]
+    assert [row.answer for row in failed] == ["unavailable: RuntimeError: CUDA out of memory"] * 6
+    assert by_method(rows, "split_calls", 68) == {"as-published": 1}
+
+
+def test_splits_are_counted_where_the_model_looks_and_the_function_is_put_back(torch):
+    denoiser = denoisers.Denoiser("drunet", "cpu")
+    home = sys.modules[fake_denoisers.HOME]
+    run = denoiser.way("as-published")
+    with denoiser.counted_splits() as splits:
+        for width in (64, 68, 72, 76):
+            run(denoiser.empty(64, width))
+    assert splits.calls == 2
+    with pytest.raises(ZeroDivisionError), denoiser.counted_splits():
+        raise ZeroDivisionError
+    assert home.test_onesplit is fake_denoisers.onesplit
+    del home.test_onesplit
+    with pytest.raises(Unavailable, match="test_onesplit"), denoiser.counted_splits():
+        pass
+
+
+def test_models_that_never_split_are_left_as_they_are(torch):
+    with denoisers.Denoiser("dncnn", "cpu").counted_splits() as splits:
+        assert sys.modules[fake_denoisers.HOME].test_onesplit is fake_denoisers.onesplit
+    assert splits.calls == 0
+
+
+def test_the_settings_of_cudnn_hold_for_the_run_alone(torch):
+    denoiser, cudnn, seen = denoisers.Denoiser("drunet", "cpu"), torch.backends.cudnn, []
+    whole = denoiser.network.forward_unet
+    denoiser.network.forward_unet = lambda images: (
+        seen.append((cudnn.enabled, cudnn.benchmark)),
+        whole(images),
+    )[1]
+    for method in denoisers.CUDNN:
+        denoiser.way(method)(denoiser.empty(64, 64))
+    assert seen == [(True, True), (True, False), (False, False)]
+    assert (cudnn.enabled, cudnn.benchmark) == (True, False)
+
+
+def test_a_task_in_a_fork_answers_or_says_why_or_is_ended(tmp_path):
+    child.carry_out(lambda: {"rows": [os.getpid()]}, tmp_path / "fine.json", 30)
+    child.carry_out(lambda: 1 / 0, tmp_path / "raises.json", 30)
+    started = time.monotonic()
+    child.carry_out(lambda: time.sleep(60), tmp_path / "late.json", 1)
+    assert time.monotonic() - started < 30
+    assert json.loads((tmp_path / "fine.json").read_text())["rows"][0] != os.getpid()
+    assert json.loads((tmp_path / "raises.json").read_text()) == {
+        "why": "ZeroDivisionError: division by zero"
+    }
+    assert not (tmp_path / "late.json").exists()
+
+
+def test_a_process_that_says_nothing_leaves_gaps_with_its_last_words(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "CHILD", "octopus.no_such_module")
+    rows = processes.measured(orders(tmp_path, ["as-published"], results=False), tmp_path)
+    validate_rows(rows)
+    assert {row.n for row in rows} == {68}
+    assert all("No module named octopus.no_such_module" in row.answer for row in rows)
+
+
+@pytest.mark.parametrize(("side", "count"), [(32, 4), (48, 4), (64, 1), (100, 1)])
+def test_patches_cover_the_image(side, count):
+    image = np.arange(64 * 64 * 3).reshape(64, 64, 3)
+    found = patches.patches(image, side)
+    assert len(found) == count
+    assert np.unique(np.concatenate([patch.reshape(-1) for patch in found])).size == image.size
+
+
+def test_all_patch_sizes_are_timed_together_against_the_published_best(receipt, torch, on_gpu):
+    context = make_context("image_shape", load_config(QUICK, {"device": "cpu"}), receipt)
+    image = image_shape._image(context, square=True)
+    assert image.shape == (64, 64, 3)
+    rows = patches.rows(context, "dncnn", image)
+    validate_rows(rows)
+    timed = [row for row in rows if row.quantity == "cover" and row.value is not None]
+    assert {row.method for row in timed} == {"32x1", "32x2", "32x2-again"}
+    assert {row.answer for row in timed} == {"same"}
+    assert {row.n for row in timed} == {64}
+    assert torch.cuda.emptied == 1
+
+
+def test_the_frame_is_mirrored_to_the_largest_width(receipt):
+    context = make_context(
+        "image_shape", load_config(QUICK, {"device": "cpu", "image_shape.height": 3000}), receipt
+    )
+    image, frame = image_shape._image(context), context.workload.frame
+    assert image.shape == (3000, 136, 3)
+    height = len(frame)
+    np.testing.assert_array_equal(image[height : height + 10], frame[height - 10 :, :136][::-1])
+
+
+def test_patches_that_fail_cost_no_other_row(receipt, tmp_path, torch, on_gpu, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(patches, "rows", fail)
+    context = make_context("image_shape", load_config(QUICK, {"device": "cpu"}), receipt)
+    found = image_shape._patches(context, "drunet", image_shape._image(context, square=True))
+    validate_rows(found)
+    assert {row.method for row in found} == {"32x1", "32x2"}
+    assert {row.answer for row in found} == {"unavailable: RuntimeError: out of memory"}

@@ -1,0 +1,485 @@
+"""Study `power` in simulated time: every number is known beforehand; and on this machine, which has no sensor."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from octopus_study.config import load_config
+from octopus_study.measure import Row, read_rows, validate_rows, write_rows
+from octopus_study.power.choose import SourceSpec
+from octopus_study.power.lint import lint_file
+from octopus_study.power.quantities import MilliWatt, Watt
+from octopus_study.power.session import Attempt, NoUsableSensor
+from octopus_study.power.source import SensorError
+from octopus_study.power.windows import paced as real_paced
+from octopus_study.studies import run_study
+from octopus_study.studies.context import make_context
+from octopus_study.studies.power import study as power
+from octopus_study.studies.power.arms import Arm
+from power_machine import BOARD, STEP_NS, Machine
+
+CONFIG = Path(__file__).parents[3] / "config" / "config.yaml"
+SETTINGS = {
+    "device": "cpu",
+    "power.counts": [10, 20],
+    "power.again_counts": [20],
+    "power.paced_counts": [20],
+}
+# milliseconds per object and watts
+METHODS = {
+    "octopus": (0.1, 300.0),
+    "published": (0.4, 200.0),
+    "n-launches": (2.0, 130.0),
+    "octopus-again": (0.1, 300.0),
+}
+
+
+@pytest.fixture
+def context(receipt):
+    return make_context("power", load_config(CONFIG, SETTINGS), receipt)
+
+
+@pytest.fixture
+def measure(context, monkeypatch):
+    """Run the study on a machine; `change` may spoil an arm's frame."""
+
+    def run(machine: Machine, change=lambda name, count, frame: frame) -> pd.DataFrame:
+        def make_arms(context, count, expected):
+            return [
+                Arm(name, change(name, count, machine.frame(ms * count, watts)), "same")
+                for name, (ms, watts) in METHODS.items()
+                if name != "octopus-again" or count in context.config.power.again_counts
+            ]
+
+        monkeypatch.setattr(power, "make_arms", make_arms)
+        rows = power.rows(context, machine.open_session, machine)
+        validate_rows(rows)
+        return pd.DataFrame(rows)
+
+    return run
+
+
+def values(rows, **where):
+    chosen = rows
+    for column, value in where.items():
+        chosen = chosen[chosen[column] == value]
+    return chosen.set_index("block").value
+
+
+def answers(rows, **where):
+    chosen = rows
+    for column, value in where.items():
+        chosen = chosen[chosen[column] == value]
+    return list(chosen.answer)
+
+
+def test_time_power_and_energy_are_those_of_the_machine(measure):
+    rows = measure(Machine())
+    for name, (ms, watts) in METHODS.items():
+        where = {"n": 20, "method": name, "layer": "back_to_back"}
+        time, frame = values(rows, quantity="time_per_frame", **where), ms * 20
+        assert len(time) == 5
+        assert time.to_numpy() == pytest.approx(frame, rel=1e-6)
+        assert values(rows, quantity="power_mean_gpu_board", **where).to_numpy() == pytest.approx(
+            watts, rel=0.002
+        )
+        gross = values(rows, quantity="energy_per_frame_gpu_board", **where)
+        assert gross.to_numpy() == pytest.approx(watts * frame, rel=0.002)
+        net = values(rows, quantity="energy_per_frame_net_gpu_board", **where)
+        assert net.to_numpy() == pytest.approx((watts - 100) * frame, rel=0.01)
+        assert (values(rows, quantity="window", **where) >= 5).all()
+
+
+def test_counter_and_integral_agree_and_the_load_is_above_idle(measure):
+    rows = measure(Machine())
+    wide = rows[rows.layer == "back_to_back"].pivot_table(
+        index=["n", "method", "block"], columns="quantity", values="value"
+    )
+    ratio = wide.window_energy_counter_gpu_board / wide.window_energy_integral_gpu_board
+    assert len(ratio) == 35
+    assert np.abs(ratio - 1).max() < 0.01
+    idle = values(rows, n=20, method="idle", layer="idle", quantity="power_mean_gpu_board")
+    assert list(idle.index) == [0, 1]
+    assert wide.power_mean_gpu_board.min() > idle.max()
+
+
+def test_paced_frames_take_the_same_net_energy_and_slow_methods_say_so(measure):
+    rows = measure(Machine())
+    where = {"n": 20, "layer": "paced"}
+    ms, watts = METHODS["octopus"]
+    net = values(rows, method="octopus", quantity="energy_per_frame_net_gpu_board", **where)
+    assert net.to_numpy() == pytest.approx((watts - 100) * ms * 20, rel=0.06)
+    assert (values(rows, method="octopus", quantity="late_frames", **where) == 0).all()
+    assert answers(rows, method="n-launches", **where) == [
+        "unavailable: one frame takes 40 ms; at 30 frames/s there are 33.3 ms"
+    ]
+    assert "octopus-again" not in set(rows[rows.layer == "paced"].method)
+
+
+def test_every_round_has_its_own_order(measure):
+    rows = measure(Machine())
+    starts = rows[(rows.quantity == "window_start") & (rows.layer == "back_to_back") & (rows.n == 20)]
+    orders = {tuple(block.sort_values("value").method) for _, block in starts.groupby("block")}
+    assert len(orders) > 1
+
+
+def test_the_trace_covers_test_idle_and_windows(measure):
+    rows = measure(Machine())
+    trace = rows[rows.layer == "trace"]
+    assert set(trace.method) == {*METHODS, "idle", "self-test", "between"}
+    assert set(trace[trace.method == "self-test"].n) == {0}
+    window = rows[
+        (rows.method == "octopus") & (rows.n == 20) & (rows.layer == "back_to_back") & (rows.block == 0)
+    ]
+    start, length = (
+        float(window[window.quantity == name].value.iloc[0]) for name in ("window_start", "window")
+    )
+    inside = trace[(trace.block >= start * 1e3) & (trace.block <= (start + length) * 1e3)]
+    assert len(inside) > 40
+    assert inside.value.mean() == pytest.approx(300, rel=0.01)
+
+
+def test_a_board_without_counter_is_integrated(measure):
+    rows = measure(Machine(has_counter=False))
+    assert not rows.quantity.str.contains("counter").any()
+    gross = values(rows, n=20, method="octopus", layer="back_to_back", quantity="energy_per_frame_gpu_board")
+    assert gross.to_numpy() == pytest.approx(600, rel=0.002)
+    assert "idle-sampled" not in set(rows.method)
+
+
+def test_a_board_that_is_read_in_step_with_the_frames_says_so(measure):
+    rows = measure(Machine(has_counter=False))
+    found = answers(rows, n=20, method="octopus", layer="paced", quantity="energy_per_frame_gpu_board")
+    assert len(found) == 5
+    assert all(answer.startswith("unavailable: the readings are in step with the frames") for answer in found)
+
+
+def test_a_board_that_is_read_at_random_times_knows_the_energy_at_a_fixed_rate(measure, findings):
+    rows = measure(Machine(has_counter=False, dither_ns=STEP_NS - 1_000_000))
+    where = {"n": 20, "method": "octopus", "layer": "paced"}
+    gross = values(rows, quantity="energy_per_frame_gpu_board", **where)
+    most = values(rows, quantity="energy_uncertainty_gpu_board", **where)
+    truth = 100 * 1e3 / 30 + 200 * 2
+    assert len(gross) == 5
+    assert (np.abs(gross / truth - 1) < 1.5 * most).all()
+    assert findings(rows) == []
+
+
+def test_what_sampling_costs_is_measured_in_turns(measure):
+    rows = measure(Machine())
+    for name in ("octopus-sampled", "octopus-unsampled"):
+        assert len(values(rows, n=10, method=name, layer="host", quantity="time_per_frame")) == 5
+    for name in ("idle-sampled", "idle-unsampled"):
+        assert values(rows, n=10, method=name, layer="idle").to_numpy() == pytest.approx(100, rel=0.01)
+
+
+def test_a_method_that_fails_is_a_row_and_the_others_go_on(measure):
+    def fail(name, count, frame):
+        def broken():
+            raise RuntimeError("out of luck")
+
+        return broken if (name, count) == ("published", 20) else frame
+
+    rows = measure(Machine(), fail)
+    assert answers(rows, n=20, method="published", layer="back_to_back") == [
+        "unavailable: RuntimeError: out of luck"
+    ]
+    assert len(values(rows, n=20, method="octopus", layer="back_to_back", quantity="time_per_frame")) == 5
+
+
+@pytest.fixture
+def findings(context, tmp_path):
+    """What the linter says of a run."""
+
+    def lint(rows: pd.DataFrame) -> list[str]:
+        file = tmp_path / "power.csv"
+        found = [Row(*row)._replace(value=None if np.isnan(row[9]) else row[9]) for row in rows.to_numpy()]
+        write_rows(file, found)
+        config = {"values": context.config.model_dump(mode="json")}
+        file.with_suffix(".json").write_text(json.dumps({"extra": context.notes, "config": config}))
+        return [str(each) for each in lint_file(file)]
+
+    return lint
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"has_counter": False, "scope": "module_vdd_in", "name": "ina3221", "idle_watts": 60.0}],
+    ids=["board with counter", "module without"],
+)
+def test_the_linter_accepts_what_the_study_writes(measure, findings, settings):
+    rows = measure(Machine(**settings))
+    assert rows.quantity.str.startswith("energy_per_frame_net").any()
+    assert findings(rows) == []
+
+
+def started(rows, method, layer="back_to_back", n=20):
+    return values(rows, n=n, method=method, layer=layer, quantity="window_start")
+
+
+@pytest.mark.parametrize(
+    ("phase", "rounds"),
+    [(0.1, 0), (0.5, 3), (0.95, 5)],
+    ids=["at once", "amid the rounds", "at a fixed rate"],
+)
+def test_a_sampler_that_dies_ends_in_rows_and_nothing_before_it_is_lost(measure, findings, phase, rounds):
+    healthy = measure(Machine())
+    whole = healthy[(healthy.n == 20) & (healthy.quantity == "window_start")].value
+    rows = measure(Machine(dies_at_s=whole.min() + phase * (whole.max() - whole.min())))
+    assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame_net_gpu_board").dropna()) == 5
+    powers = values(rows, n=20, method="octopus", layer="back_to_back", quantity="power_mean_gpu_board")
+    assert len(powers) >= rounds
+    gross = rows[(rows.n == 20) & rows.quantity.str.startswith("energy_per_frame")]
+    missing = gross[gross.value.isna() & ~gross.answer.str.contains("one frame takes")]
+    assert missing.answer.str.contains("ended with code -9").all()
+    assert set(missing.layer) >= {"paced"}
+    assert not gross[gross.quantity.str.contains("net")].value.notna().any()
+    assert set(rows[rows.layer == "trace"].method) >= {"self-test", "idle", "octopus"}
+    assert findings(rows) == []
+
+
+def test_nothing_is_run_once_nobody_samples(measure):
+    machine = Machine(dies_at_s=60.0)
+    rows = measure(machine)
+    assert machine.seconds < 75
+    assert answers(rows, n=20, method="published", layer="back_to_back") == [
+        "unavailable: the sampler ended with code -9"
+    ]
+
+
+def test_a_sensor_that_fails_for_a_moment_costs_a_row_and_one_more_round(measure, findings):
+    start = started(measure(Machine()), "published").loc[2]
+    rows = measure(Machine(silent_s=(start + 1.0, start + 3.0)))
+    gross = values(
+        rows, n=20, method="published", layer="back_to_back", quantity="energy_per_frame_gpu_board"
+    )
+    assert list(gross.index) == list(range(6))
+    assert list(gross.index[gross.isna()]) == [2]
+    assert any("silent for 2.0 s" in each for each in answers(rows, method="published", n=20, block=2))
+    assert findings(rows) == []
+
+
+def test_an_arm_with_too_few_energies_has_none_and_keeps_its_powers(measure, findings):
+    machine, begun, last = Machine(), [], [0.0]
+
+    def often_silent(name, count, frame):
+        if (name, count) != ("published", 20):
+            return frame
+
+        def run():
+            if machine.seconds - last[0] > 5:
+                begun.append(machine.seconds)
+                if len(begun) % 2:
+                    machine.silent_s = (machine.seconds + 2, machine.seconds + 4)
+            frame()
+            last[0] = machine.seconds
+
+        return run
+
+    rows = measure(machine, often_silent)
+    where = {"n": 20, "method": "published", "layer": "back_to_back"}
+    gross = answers(rows, quantity="energy_per_frame_gpu_board", **where)
+    assert len(gross) == 8
+    assert sum("4 of 5 windows have an energy: the sensor was silent" in each for each in gross) == 4
+    assert values(rows, quantity="power_mean_gpu_board", **where).notna().sum() == 4
+    assert findings(rows) == []
+
+
+def test_idle_that_drifts_costs_the_net_energies_alone(measure, findings):
+    machine = Machine()
+
+    def warming(name, count, frame):
+        def run():
+            machine.idle_watts = 100.0 if machine.seconds < 100 else 107.0
+            frame()
+
+        return run
+
+    rows = measure(machine, warming)
+    found = answers(rows, n=10, method="octopus", quantity="energy_per_frame_net_gpu_board")
+    assert len(found) == 5
+    assert found[0].startswith("unavailable: idle-drift: idle drifted by 7.0%, from ")
+    assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame_gpu_board").dropna()) == 5
+    assert findings(rows) == []
+
+
+def test_what_sampling_costs_never_costs_the_windows(measure, findings, monkeypatch):
+    def broken(*_):
+        yield from ()
+        raise SensorError("the energy counter stood still for 2 s", "counter-agrees")
+
+    monkeypatch.setattr(power, "sampling_rows", broken)
+    rows = measure(Machine())
+    assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame_gpu_board")) == 5
+    assert answers(rows, layer="host") == ["unavailable: SensorError: the energy counter stood still for 2 s"]
+    assert findings(rows) == []
+
+
+def test_a_quick_method_at_a_fixed_rate_may_draw_no_more_than_idle(measure, findings):
+    machine = Machine()
+
+    def faint(name, count, frame):
+        return machine.frame(0.05, 100.0) if name == "octopus" and count == 20 else frame
+
+    rows = measure(machine, faint)
+    paced = values(rows, n=20, method="octopus", layer="paced", quantity="energy_per_frame_gpu_board")
+    assert paced.notna().sum() == 5
+
+
+def test_the_log_says_how_long_each_part_takes(measure, caplog):
+    with caplog.at_level("INFO"):
+        measure(Machine())
+    lines = [
+        record.getMessage() for record in caplog.records if record.name == "octopus_study.studies.power.study"
+    ]
+    assert lines[0].startswith("power: about 6 minutes, sensor gpu_board")
+    assert lines[1].startswith("10 objects, 1 of 2: ")
+    assert lines[1].endswith(" minutes")
+
+
+def test_a_counter_that_disagrees_gives_no_energy_but_a_time(measure):
+    machine = Machine()
+
+    def wrong_from_now_on(name, count, frame):
+        machine.counter_factor = 2.0
+        return frame
+
+    rows = measure(machine, wrong_from_now_on)
+    assert len(values(rows, n=20, method="octopus", layer="back_to_back", quantity="time_per_frame")) == 5
+    found = rows[rows.quantity.str.startswith("energy_per_frame")]
+    assert found.value.isna().all()
+    assert found.answer.str.contains("counter-agrees").any()
+
+
+def test_a_load_below_idle_has_no_energy(measure):
+    machine = Machine()
+
+    def weak(name, count, frame):
+        return machine.frame(4.0, 90.0) if (name, count) == ("octopus", 20) else frame
+
+    rows = measure(machine, weak)
+    found = answers(rows, n=20, method="octopus", layer="back_to_back", quantity="energy_per_frame_gpu_board")
+    assert len(found) == 5
+    assert all(answer.startswith("unavailable: load-above-idle: the load drew") for answer in found)
+
+
+class Freezing(Machine):
+    """A board without a counter whose power stands still from a moment on."""
+
+    def read(self):
+        sample = super().read()
+        still = Watt.from_power(MilliWatt(250_000, BOARD))
+        return replace(sample, power=still) if self.seconds > 25 else sample
+
+
+def test_a_sensor_that_freezes_after_its_test_gives_no_energy(measure):
+    rows = measure(Freezing(has_counter=False, dither_ns=5_000_000))
+    gross = rows[rows.quantity.str.startswith("energy_per_frame")]
+    assert len(gross)
+    assert gross.value.isna().all()
+    assert gross.answer.str.contains("distinct-values: the power changed 0 times").any()
+
+
+def test_frames_that_come_late_at_a_fixed_rate_have_no_energy(measure, findings, monkeypatch):
+    machine = Machine()
+    slower = partial(real_paced, machine.frame(40, 150.0))
+    monkeypatch.setattr(power, "paced", lambda frame, *rest, **named: slower(*rest, **named))
+    rows = measure(machine)
+    where = {"n": 20, "layer": "paced", "method": "octopus"}
+    found = answers(rows, quantity="energy_per_frame_gpu_board", **where)
+    expected = "unavailable: frame-rate: 25 frames/s were made in the place of 30; 150 of 150 were late"
+    assert found == [expected] * 5
+    assert (values(rows, quantity="late_frames", **where) == 150).all()
+    assert findings(rows) == []
+
+
+def test_a_late_frame_that_is_caught_up_with_costs_nothing(measure, findings):
+    machine, calls = Machine(), iter(range(10**9))
+
+    def sometimes_late(name, count, frame):
+        late = machine.frame(40, 300.0)
+        return (lambda: late() if next(calls) % 20 == 0 else frame()) if name == "octopus" else frame
+
+    rows = measure(machine, sometimes_late)
+    where = {"n": 20, "layer": "paced", "method": "octopus"}
+    assert (values(rows, quantity="late_frames", **where) > 0.02 * 150).all()
+    assert len(values(rows, quantity="energy_per_frame_gpu_board", **where).dropna()) == 5
+    assert findings(rows) == []
+
+
+class OfTheMoment(Machine):
+    """A board with a counter and a power of the moment, and no mean of the driver's own."""
+
+    def read(self):
+        return replace(super().read(), averaged=None)
+
+    def facts(self):
+        return {"name": "nvml", "power": "nvmlDeviceGetPowerUsage", "integrated": "nvmlDeviceGetPowerUsage"}
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.03])
+def test_the_linter_accepts_a_board_without_an_averaged_power(measure, findings, factor):
+    rows = measure(OfTheMoment(counter_factor=factor))
+    paced = rows[(rows.layer == "paced") & (rows.method == "octopus")]
+    assert len(paced[paced.quantity == "energy_per_frame_gpu_board"].value.dropna()) == 5
+    assert not paced.quantity.str.contains("integral").any()
+    assert findings(rows) == []
+
+
+def test_a_slowdown_costs_the_round_and_the_power_cap_does_not(measure, context, monkeypatch):
+    reasons = iter(["", "power cap, power limit for 80% of the time", "hardware thermal slowdown"])
+    monkeypatch.setattr(context.throttle.__class__, "__call__", lambda self: next(reasons, ""), raising=True)
+    monkeypatch.setattr(context.throttle, "readable", True)
+    rows = measure(Machine())
+    time = values(rows, n=10, method="octopus", layer="back_to_back", quantity="time_per_frame")
+    assert list(time.index) == [1, 2, 3, 4, 5]
+    discarded = values(
+        rows, n=10, method="energy_per_frame", layer="back_to_back", quantity="discarded_blocks"
+    )
+    assert list(discarded) == [1]
+
+
+def test_the_notes_carry_the_test_and_the_source(measure, context):
+    measure(Machine())
+    notes = context.notes["power"]
+    assert notes["selftest"]["passed"] is True
+    assert notes["scope"] == notes["selftest"]["scope"] == "gpu_board"
+    assert notes["window_seconds"] >= 5
+    json.dumps(notes)
+
+
+def test_a_failed_test_leaves_reasons_and_no_numbers(context):
+    @contextmanager
+    def refuse(device):
+        raise NoUsableSensor([Attempt(SourceSpec("nvml"), "rises: power changed by 0 %")])
+        yield
+
+    rows = power.rows(context, refuse)
+    assert len(rows) == 3 + 4 + 3
+    assert {row.value for row in rows} == {None}
+    expected = "unavailable: no power sensor (looked at NVML: rises: power changed by 0 %)"
+    assert {row.answer for row in rows} == {expected}
+
+
+def test_this_machine_says_what_it_looked_at(receipt, tmp_path, monkeypatch):
+    monkeypatch.setattr("octopus_study.power.choose.candidates", lambda device: ())
+    monkeypatch.setattr(
+        "octopus_study.power.session.candidates", lambda device: (SourceSpec("rapl", str(tmp_path)),)
+    )
+    out = run_study(
+        "power", config=load_config(CONFIG, SETTINGS), receipt=receipt, out=tmp_path / "power.csv"
+    )
+    rows = read_rows(out)
+    assert rows.value.isna().all()
+    assert rows.answer.str.startswith(
+        "unavailable: no power sensor (looked at RAPL: no package counters"
+    ).all()
+    record = json.loads(out.with_suffix(".json").read_text())
+    assert record["extra"]["power"]["sensor"] is None

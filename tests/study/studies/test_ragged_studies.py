@@ -1,0 +1,134 @@
+"""The studies of ragged batches, run quickly on the CPU: who takes part, what they answer, and what is only counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from octopus_study.config import load_config
+from octopus_study.measure import Case, read_rows, validate_rows
+from octopus_study.peers.ragged_job import RaggedJob
+from octopus_study.studies import run_study
+from octopus_study.studies.mapping import tuner as mapping_tuner
+
+from octopus.ragged import tuner
+from octopus.ragged.blockmap import STRATEGIES
+from octopus.ragged.tuner import Evidence, Tuning
+
+QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
+OWN = {"octopus", "octopus-again", "thread-search", "lookup", "block-metadata"}
+
+
+@pytest.fixture(scope="module")
+def runs(receipt, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ragged")
+    config = load_config(QUICK, {"device": "cpu", "total_cost.ladder": True})
+    found = {}
+    for study in ("mapping", "total_cost", "sequences"):
+        out = run_study(study, config=config, receipt=receipt, out=folder / f"{study}.csv")
+        validate_rows(out)
+        found[study] = read_rows(out)
+    return found
+
+
+def kernels(rows, workload):
+    return rows[(rows.workload == workload) & (rows.quantity == "kernel") & (rows.unit == "ms")]
+
+
+def test_every_strategy_takes_part_and_gives_the_same_answer(runs):
+    for workload in ("tiny-multiply", "tiny-blur3x3", "visdrone-multiply", "tiny-multiply-uint8"):
+        rows = kernels(runs["mapping"], workload)
+        assert set(rows.method) >= OWN | {"thread-search-scalar", "block-metadata-tuned"}
+        assert set(rows.answer[rows.method != "copy-bound"]) == {"same"}
+
+
+def test_the_copy_bound_stands_beside_what_reads_as_much_as_it_writes(runs):
+    rows = runs["mapping"]
+    assert set(rows.workload[rows.method == "copy-bound"]) == {
+        "tiny-multiply", "tiny-multiply-uint8", "visdrone-multiply", "visdrone-multiply-uint8",
+    }  # fmt: skip
+
+
+def test_generated_sizes_are_marked_and_the_pools_carry_their_name(runs):
+    rows = runs["mapping"]
+    assert set(rows.dataset[rows.workload.str.startswith("tiny")]) == {"synthetic"}
+    assert set(rows.dataset[rows.workload.str.startswith("visdrone")]) == {"synthetic-visdrone"}
+
+
+def test_what_does_not_fit_has_a_row_for_every_method(receipt, tmp_path, monkeypatch, runs):
+    monkeypatch.setattr("octopus_study.studies.mapping.study.cpu.free_bytes", lambda: 1_000_000)
+    config = load_config(QUICK, {"device": "cpu", "mapping.distributions": ["visdrone"]})
+    rows = read_rows(run_study("mapping", config=config, receipt=receipt, out=tmp_path / "mapping.csv"))
+    for workload in ("visdrone-multiply", "visdrone-blur3x3"):
+        missing = kernels(rows, workload)
+        assert missing.answer.str.contains("600,000 of the free memory may be taken").all()
+        there = set(kernels(runs["mapping"], workload).method) - {"octopus-again", "copy-bound"}
+        assert set(missing.method) == there
+
+
+def test_bytes_of_the_maps_follow_from_elements_items_and_blocks(runs):
+    rows = runs["mapping"]
+    rows = rows[(rows.workload == "visdrone") & (rows.layer == "deterministic")]
+    value = {(row.method, row.quantity): row.value for row in rows.itertuples()}
+    offsets = 4 * (200 + 1)
+    assert value["octopus", "map_bytes"] == value["thread-search", "map_bytes"] == offsets
+    assert value["lookup", "map_bytes"] == 4 * value["batch", "elements"] + offsets
+    assert value["block-metadata", "map_bytes"] == 12 * value["block-metadata", "blocks"] + offsets
+
+
+def test_the_total_is_timed_and_the_naive_baselines_give_the_answer(runs):
+    rows = runs["total_cost"]
+    whole = rows[(rows.quantity == "total") & (rows.workload == "flickr-500-light")]
+    assert set(whole.method) == OWN - {"lookup"} | {"lookup-published", "lookup-vectorised"}
+    assert set(whole.answer) == {"same"}
+    ladder = kernels(rows, "flickr-500-light-ladder")
+    assert set(ladder.method) >= {"one-thread-per-image", "linear-search"} and set(ladder.answer) == {"same"}
+    assert not set(rows.quantity) & {"upload", "download"}
+
+
+def test_sequences_are_compared_with_padding_and_what_is_missing_says_so(runs):
+    rows = runs["sequences"]
+    total = rows[rows.quantity == "total"]
+    assert {"octopus", "padded", "lookup-vectorised", "nested-jagged"} <= set(total.method)
+    measured = total[total.value.notna()]
+    assert set(measured.answer) == {"same"}
+    waste = rows[rows.quantity == "padding_waste"].value
+    assert ((waste > 0.5) & (waste < 1)).all()
+
+
+def test_an_answer_with_other_bits_or_none_is_told():
+    job = RaggedJob("multiply", np.array([[3, 4], [5, 6]]), "float32", "cpu", 1)
+    right = job.kernel("block_search")
+    answer, kept = job.check(right, None)
+    assert answer == "same"
+
+    def nearly():
+        right()
+        job.out[7] = np.nextafter(job.out[7], np.float32(9))
+
+    assert job.check(nearly, kept)[0].startswith("different: not the bits")
+    assert job.check(lambda: None, kept)[0].startswith("different: ")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_an_image_of_33_million_pixels(strategy):
+    job = RaggedJob("blur3x3", np.array([[2, 3], [4320, 7680], [1, 1]]), "uint8", "cpu", 1)
+    job.kernel(strategy)()
+    source, out = (array[6:-1].reshape(4320, 7680) for array in (job.values, job.out))
+    rows, columns = np.array([0, 1, 2159, 4318, 4319]), slice(0, 7680)
+    padded = np.pad(source, 1, mode="edge").astype(np.float64)
+    for row in rows:
+        sums = sum(padded[row + y, x : x + 7680] for y in range(3) for x in range(3))
+        assert np.array_equal(out[row, columns], np.rint(sums / 9))
+
+
+def test_regret_counts_what_a_fresh_batch_needs():
+    evidence = tuple(Evidence("multiply", name, 0, 0.0, 1.0) for name in STRATEGIES)
+    tuning = Tuning("cpu", {"pointwise": "lookup", "stencil": "block_search"}, 4096, 1, evidence, 1.0)
+    case, rows = Case("mapping", "synthetic", "tiny-multiply", 10), []
+    for method, kernel, setup in (("octopus", 2.0, 0.0), ("lookup", 1.0, 3.0)):
+        rows.append(case.row(method, "host", "kernel", "ms", kernel))
+        rows.append(case._replace(workload="tiny").row(method, "host", "setup", "ms", setup))
+    assert [row.value for row in mapping_tuner._regrets(tuning, rows)] == [1.0]
+    assert tuner.PROBES.keys() == tuning.choice.keys()

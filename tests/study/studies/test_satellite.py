@@ -1,0 +1,149 @@
+"""The study of the satellite's tiles, run quickly on the CPU: what is kept, what it takes to send, who is compared."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from octopus_study.config import load_config
+from octopus_study.data.distributions import satellite_tiles
+from octopus_study.data.scene import Scene, load_scene
+from octopus_study.errors import DataError
+from octopus_study.measure import read_rows, validate_rows
+from octopus_study.studies import run_study
+from octopus_study.studies.context import make_context
+from octopus_study.studies.satellite import study as satellite
+from octopus_study.studies.satellite.host_methods import Integral, NumPy, OpenCv
+from octopus_study.studies.satellite.methods import Octopus, Padded, TileJob
+
+from octopus import otsu_threshold
+
+QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
+SMALL = {"device": "cpu", "satellite.synthetic_side": 600}
+RULES = ("fixed", "otsu", "byte-budget")
+WHOLE = {"octopus", "octopus-again", "padded", "numpy", "opencv", "integral"}
+
+
+@pytest.fixture(scope="module")
+def rows(scene_receipt, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("satellite")
+    out = run_study(
+        "satellite", config=load_config(QUICK, SMALL), receipt=scene_receipt, out=folder / "satellite.csv"
+    )
+    validate_rows(out)
+    return read_rows(out)
+
+
+@pytest.fixture(scope="module")
+def context(scene_receipt):
+    return make_context("satellite", load_config(QUICK, SMALL), scene_receipt)
+
+
+def values(rows, workload):
+    """By method and quantity, of what is only counted."""
+    chosen = rows[(rows.workload == workload) & (rows.layer == "deterministic")]
+    return chosen.drop_duplicates(["method", "quantity"]).set_index(["method", "quantity"]).value
+
+
+def series(rows, method, quantity):
+    return rows[(rows.method == method) & (rows.quantity == quantity)].sort_values("block").value.to_numpy()
+
+
+def test_both_variants_of_the_window_and_of_a_generated_scene_are_judged(rows):
+    assert set(rows.workload) == {"window-uint16", "window-rgb8", "scale-uint16", "scale-rgb8"}
+    assert set(rows.dataset[rows.workload.str.startswith("scale")]) == {"synthetic"}
+    assert set(rows.dataset[rows.workload.str.startswith("window")]) == {"synthetic-sentinel2"}
+
+
+def test_kept_tiles_are_those_of_numpy(rows, scene_receipt):
+    pixels = load_scene(scene_receipt).pixels
+    tiles = satellite_tiles(pixels.shape[1], pixels.shape[0])
+    means = np.array([pixels[y1:y2, x1:x2].mean() / 10_000 for x1, y1, x2, y2 in tiles.tolist()])
+    window = rows[rows.workload == "window-uint16"]
+    assert np.array_equal(series(window, "tiles", "tile_brightness"), means)
+    for name, side in zip(satellite.SIDES, tiles.T, strict=True):
+        assert np.array_equal(series(window, "tiles", name), side)
+    assert np.array_equal(series(window, "fixed", "tile_kept"), means > 0.35)
+    assert np.array_equal(series(window, "otsu", "tile_kept"), means > otsu_threshold(means))
+    assert set(rows.answer[rows.quantity == "kept_tiles"]) == {"same"}
+
+
+def test_bytes_follow_from_pixels_and_times_from_the_downlink(rows):
+    for workload, pixel in (("window-uint16", 2), ("window-rgb8", 3)):
+        found = values(rows, workload)
+        assert found["scene", "scene_bytes"] == 1_000_000 * pixel
+        assert found["scene", "scene_downlink_time"] == 1_000_000 * pixel * 8 / 2e6
+        for rule in RULES:
+            assert found[rule, "kept_downlink_time"] == found[rule, "kept_bytes"] * 8 / 2e6
+        assert found["byte-budget", "kept_bytes"] <= 0.45 * found["scene", "scene_bytes"]
+        assert 0 < found["otsu", "kept_tiles"] < found["scene", "tiles"]
+
+
+def test_only_the_scene_itself_is_pictured(rows):
+    picture = rows[rows.quantity == "thumbnail"]
+    assert set(picture.workload) == {"window-uint16"}
+    assert sorted(picture.block) == list(range(satellite.THUMBNAIL**2))
+    assert picture.value.between(0, 255).all() and picture.value.nunique() > 20
+
+
+def test_all_who_take_part_give_the_right_flags(rows):
+    for workload in set(rows.workload):
+        part = rows[(rows.workload == workload) & (rows.unit == "ms")]
+        whole = part[part.quantity == "end_to_end"]
+        assert set(whole.method) == WHOLE and set(whole.answer) == {"same"}
+        kernels = part[part.quantity == "keep_tiles"]
+        assert set(kernels.method) == {"octopus", "octopus-again", "padded"}
+        assert set(kernels.answer) == {"same"}
+
+
+def test_a_scene_of_the_published_size_is_cut_into_its_727_tiles(context):
+    pixels = np.broadcast_to(np.uint16(5000), (8300, 8400))
+    scene = Scene("sentinel2-b04", False, pixels, "0" * 64)
+    (view,) = satellite._views(dataclasses.replace(context, data=scene))
+    assert (view.name, view.band.shape, view.threshold, view.pictured) == ("full", (8192, 8192), 0.535, True)
+    assert len(satellite_tiles(*view.band.shape)) == 727
+
+
+def test_published_bytes_are_rounded_and_clipped():
+    band = np.array([[0, 19, 20, 5000, 10_000, 65_535]], np.uint16)
+    image, scale = satellite.as_variant(band, "rgb8")
+    assert image.shape == (1, 6, 3) and scale == 255
+    assert image[0, :, 1].tolist() == [0, 0, 1, 128, 255, 255]
+    assert satellite.as_variant(band, "uint16")[0] is band
+
+
+@pytest.mark.parametrize("shape", [(90, 70), (90, 70, 3)])
+@pytest.mark.parametrize("kind", [Octopus, Padded, NumPy, OpenCv, Integral])
+def test_every_way_to_judge_sees_a_changed_scene(kind, shape):
+    random = np.random.default_rng(1)
+    image = random.integers(0, 256, shape, np.uint8 if len(shape) == 3 else np.uint16)
+    tiles = np.array([[0, 0, 5, 90], [5, 0, 70, 3], [5, 3, 70, 90], [69, 89, 70, 90]], np.int32)
+    job = TileJob(image, tiles, 255.0, 0.45, "cpu")
+    way = kind(job)
+    for top in (0, 60):
+        image[:top] //= 2
+        way.run()
+        right = [image[y1:y2, x1:x2].mean() / 255 > 0.45 for x1, y1, x2, y2 in tiles.tolist()]
+        assert way.flags.tolist() == right
+
+
+def test_without_room_a_method_is_a_row(context, monkeypatch):
+    monkeypatch.setattr("octopus_study.studies.satellite.methods.cpu.free_bytes", lambda: 1000)
+    found = satellite.rows(context)
+    missing = {(row.workload, row.quantity, row.method) for row in found if "1,000 are free" in row.answer}
+    assert ("window-uint16", "keep_tiles", "padded") in missing
+    assert ("window-rgb8", "end_to_end", "padded") in missing
+    assert ("window-rgb8", "end_to_end", "integral") in missing
+    validate_rows(found)
+
+
+def test_a_receipt_of_other_data_is_refused(receipt, scene_receipt, tmp_path):
+    config = load_config(QUICK, SMALL)
+    with pytest.raises(DataError, match="satellite needs the receipt of sentinel2-b04"):
+        run_study("satellite", config=config, receipt=receipt, out=tmp_path / "satellite.csv")
+    copied = shutil.copy(scene_receipt, tmp_path / "elsewhere.json")
+    with pytest.raises(DataError):
+        run_study("satellite", config=config, receipt=copied, out=tmp_path / "satellite.csv")

@@ -1,0 +1,136 @@
+"""The commands of `octopus report`: numbers, tables, figures, claims and the paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from octopus_study.cli.shared import OutDir, command
+
+report = typer.Typer(
+    no_args_is_help=True, help="Numbers, tables, figures, claims and the paper from result rows."
+)
+
+Out = Annotated[Path, typer.Option(help="File to write.")]
+Numbers = Annotated[Path, typer.Option(help="numbers.csv, as `octopus report numbers` writes it.")]
+
+
+@command(report)
+def numbers(
+    results: Annotated[Path, typer.Option(help="This machine's run, data/results/<machine>; may be absent.")],
+    reference: Annotated[Path, typer.Option(help="Folder with one folder per reference machine.")],
+    published: Annotated[Path, typer.Option(help="Folder of the published tables.")],
+    out: Out,
+) -> None:
+    """Derive every number that a figure, a table or the paper shows."""
+    from octopus_study.report.numbers import build_numbers
+
+    build_numbers(results, reference, published, out)
+
+
+@command(report)
+def macros(numbers: Numbers, out_dir: OutDir) -> None:
+    """Write the numbers as macros for Typst and LaTeX."""
+    from octopus_study.report.macros import export_macros
+
+    export_macros(numbers, out_dir)
+
+
+@command(report)
+def claims(
+    numbers: Numbers,
+    claims: Annotated[Path, typer.Option(help="The claims and the rules that decide them.")],
+    out: Out,
+) -> None:
+    """Decide each published claim: reproduced, not reproduced, or not measurable here."""
+    from octopus_study.report.claims import build_claims
+
+    build_claims(numbers, claims, out)
+
+
+@command(report)
+def tables(
+    numbers: Numbers,
+    claims: Annotated[Path, typer.Option(help="claims.csv, as `octopus report claims` writes it.")],
+    out_dir: OutDir,
+) -> None:
+    """Write every table as .typ, .tex and .md."""
+    from octopus_study.report.tables import build_tables
+
+    build_tables(numbers, claims, out_dir)
+
+
+@command(report)
+def figure(
+    name: Annotated[str, typer.Argument(help="A name in octopus_study.report.figures.NAMES.")],
+    numbers: Numbers,
+    out: Annotated[Path, typer.Option(help="PDF to write; the PNG goes beside it.")],
+) -> None:
+    """Draw one figure as PDF and PNG."""
+    from octopus_study.report.figures import draw
+
+    draw(name, numbers, out.with_suffix(""))
+
+
+@command(report)
+def paper(
+    source: Annotated[Path, typer.Option(help="Folder of the paper's sources.")],
+    build: Annotated[Path, typer.Option(help="Folder with numbers.typ and tables/.")],
+    figures: Annotated[Path, typer.Option(help="Folder of the figures.")],
+    out: Out,
+) -> None:
+    """Set the paper as PDF."""
+    from octopus_study.report.paper import build_paper
+
+    build_paper(source, build, figures, out)
+
+
+@command(report)
+def parity(
+    out: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/parity.md"),
+    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
+        "data/reference"
+    ),
+) -> None:
+    """Write the page on how near the answers are to those of other libraries."""
+    from octopus_study.report.parity_doc import build_parity_doc
+
+    build_parity_doc(reference, out)
+
+
+@command(report, "power-checks")
+def power_checks(
+    out: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/power_checks.md"),
+) -> None:
+    """Write the page on the ways to misread a power sensor and the checks that stop them."""
+    from octopus_study.report.power_checks_doc import build_power_checks_doc
+
+    build_power_checks_doc(out)
+
+
+@command(report)
+def promote(
+    results: Annotated[Path, typer.Argument(help="A vetted run, data/results/<machine>.")],
+    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
+        "data/reference"
+    ),
+) -> None:
+    """Copy a run to the committed reference; refuses synthetic, invalid or uncommitted work."""
+    from octopus_study.report.promote import promote as promote_run
+
+    typer.echo(f"promoted to {promote_run(results, reference)}")
+
+
+@command(report)
+def compare(
+    results: Annotated[Path, typer.Argument(help="A run, data/results/<machine>.")],
+    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
+        "data/reference"
+    ),
+) -> None:
+    """Print this run beside the reference."""
+    from octopus_study.report.compare import compare_runs
+
+    typer.echo(compare_runs(results, reference).to_string(index=False))

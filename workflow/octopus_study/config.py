@@ -1,0 +1,164 @@
+"""The configuration of a run, typed.
+
+The models here and in `config_sections` are the only definition of the keys: `workflow/schemas/config.schema.yaml`
+is written from them (`octopus config --schema`), and a test fails when the two differ.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError
+
+from octopus.errors import InputError
+from octopus_study.config_sections import (
+    Arena,
+    Concurrency,
+    Count,
+    Crop,
+    Detector,
+    Distribution,
+    Drone,
+    ImageShape,
+    ItemMapping,
+    Measure,
+    Parity,
+    Power,
+    Satellite,
+    Section,
+    Sentinel2,
+    Sequences,
+    StageTiming,
+    TotalCost,
+)
+
+MIRROR_VARIABLE = "OCTOPUS_MIRROR"
+
+
+class Config(Section):
+    """Everything that a run of the Octopus artifact can be told."""
+
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where to measure")
+    data: Literal["auto", "real", "sample"] = Field(
+        "auto", description="real data where it is or can be had, else the embedded sample; or only the one"
+    )
+    mirror: str | None = Field(
+        None, description=f"folder with copies of the data sets; null: what {MIRROR_VARIABLE} names"
+    )
+    machine: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]*$")] = Field(
+        "auto", description="name of this machine's folder of results; auto: made from the device's name"
+    )
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = Field(42, description="of every random choice")
+    threads: Literal["auto"] | Count = Field(
+        "auto", description="of the CPU backend; auto: one per physical core that may be used"
+    )
+    raw_dir: str = Field("data/raw", description="downloads")
+    results_dir: str = Field("data/results", description="what runs on this machine measure")
+    reference_dir: str = Field("data/reference", description="committed measurements that the paper shows")
+    measure: Measure = Measure()
+    crop: Crop = Crop()
+    stage_timing: StageTiming = StageTiming()
+    distribution: Distribution = Distribution()
+    arena: Arena = Arena()
+    parity: Parity = Parity()
+    power: Power = Power()
+    mapping: ItemMapping = ItemMapping()
+    total_cost: TotalCost = TotalCost()
+    sequences: Sequences = Sequences()
+    satellite: Satellite = Satellite()
+    drone: Drone = Drone()
+    detector: Detector = Detector()
+    concurrency: Concurrency = Concurrency()
+    image_shape: ImageShape = ImageShape()
+    sentinel2: Sentinel2 = Sentinel2()
+
+
+def load_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Config:
+    """Read a configuration file, apply overrides and check every key.
+
+    Parameters
+    ----------
+    path
+        A YAML file; keys that it leaves out have the defaults of `Config`.
+    overrides
+        Values by key; a key of a section is written with a dot (`measure.max_seconds`).
+
+    Raises
+    ------
+    InputError
+        If the file can't be read or is no YAML mapping, or a key or value isn't allowed.
+    """
+    try:
+        values = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
+    except (OSError, yaml.YAMLError) as error:
+        raise InputError(f"can't read the configuration {path}: {error}") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path} should map keys to values, but holds a {type(values).__name__}")
+    for key, value in (overrides or {}).items():
+        _set(values, key, value)
+    return check_config(values, source=str(path))
+
+
+def check_config(values: Mapping[str, Any], source: str = "the configuration") -> Config:
+    """Turn a mapping into a `Config`, with the mirror taken from the environment where it names none."""
+    try:
+        config = Config.model_validate(dict(values))
+    except ValidationError as error:
+        lines = [_explain(detail) for detail in error.errors()]
+        raise InputError(f"{source} is not valid:\n  " + "\n  ".join(lines)) from None
+    mirror = config.mirror or os.environ.get(MIRROR_VARIABLE) or None
+    return config.model_copy(update={"mirror": mirror})
+
+
+def parse_overrides(settings: Iterable[str]) -> dict[str, Any]:
+    """Read `key=value` settings; values are YAML (`stage_timing.counts=[10, 20]`)."""
+    overrides = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not (key and equals):
+            raise InputError(f"a setting is written key=value, not {setting!r}")
+        try:
+            overrides[key.strip()] = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise InputError(f"the value of {setting!r} is no YAML: {error}") from error
+    return overrides
+
+
+def config_schema() -> dict[str, Any]:
+    """The JSON Schema of `Config`."""
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return head | Config.model_json_schema()
+
+
+def _set(values: dict[str, Any], key: str, value: Any) -> None:
+    *sections, last = key.split(".")
+    for section in sections:
+        inner = values.setdefault(section, {})
+        if not isinstance(inner, dict):
+            raise InputError(f"{key!r} can't be set: {section!r} is a value, not a section")
+        values = inner
+    values[last] = value
+
+
+def _explain(detail: Mapping[str, Any]) -> str:
+    """One line for one of pydantic's errors: where, what is wrong, what was found."""
+    # pydantic names the tried alternatives of a union too; those are no keys
+    where = ".".join(str(part) for part in detail["loc"] if isinstance(part, int) or part.isidentifier())
+    if detail["type"] != "extra_forbidden":
+        return f"{where}: {detail['msg']}, found {detail['input']!r}"
+    known = _keys_at(detail["loc"][:-1])
+    close = difflib.get_close_matches(str(detail["loc"][-1]), known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(known)}"
+    return f"{where}: there is no such key; {hint}"
+
+
+def _keys_at(location: tuple[Any, ...]) -> list[str]:
+    model: Any = Config
+    for part in location:
+        model = model.model_fields[part].annotation
+    return list(model.model_fields)

@@ -1,0 +1,92 @@
+"""The data sets that the artifact can fetch, read from ``config/datasets.tsv``."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from octopus_study.errors import DataError
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+DATASETS_TSV = REPOSITORY / "config" / "datasets.tsv"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One data set: its address and what proves that a copy is the right one.
+
+    Attributes
+    ----------
+    name, kind
+        ``kind`` says which loader reads it: ``visdrone`` or ``sentinel2``.
+    url, filename
+        Public address, and the file's name in a mirror or in the raw folder.
+    size, sha256
+        Bytes and SHA-256 of the file behind `url`; None where its publisher states none.
+    content_sha256
+        SHA-256 of the *content*, the same for an archive and for a mirror that holds it unpacked:
+        for ``visdrone`` see `octopus_study.data.visdrone.content_digest`, for ``sentinel2`` the pixels of
+        the pinned window, see `octopus_study.data.sentinel2.pixel_digest`.
+    mirror
+        Folder or glob pattern, relative to a mirror, where the unpacked data lie.
+    licence, citation
+        Terms of use, and the line to cite or to print beside the data.
+    """
+
+    name: str
+    kind: str
+    url: str
+    filename: str
+    size: int | None
+    sha256: str | None
+    content_sha256: str
+    mirror: str
+    licence: str
+    citation: str
+
+
+def load_registry(path: str | Path | None = None) -> dict[str, Dataset]:
+    """Read the table of data sets.
+
+    Parameters
+    ----------
+    path
+        A tab-separated table with the columns of `Dataset`; by default the repository's own.
+
+    Raises
+    ------
+    DataError
+        The table is missing, or a row or column of it is malformed.
+    """
+    path = Path(path or DATASETS_TSV)
+    if not path.is_file():
+        raise DataError(
+            f"looked for the table of data sets at {path} and found no file; run from a checkout of the "
+            "repository (pip install -e .), or pass the table's path"
+        )
+    with path.open(encoding="utf-8", newline="") as table:
+        reader = csv.DictReader(table, delimiter="\t")
+        expected = [field.name for field in fields(Dataset)]
+        if reader.fieldnames != expected:
+            raise DataError(f"{path} has the columns {reader.fieldnames}; expected {expected}")
+        datasets = [_parse(row, f"{path}, line {reader.line_num}") for row in reader]
+    return {dataset.name: dataset for dataset in datasets}
+
+
+def find_dataset(name: str, registry: dict[str, Dataset] | None = None) -> Dataset:
+    """Look a data set up by name; raises `DataError` with the known names."""
+    registry = load_registry() if registry is None else registry
+    if name not in registry:
+        raise DataError(f"there is no data set {name!r}; known: {', '.join(sorted(registry))}")
+    return registry[name]
+
+
+def _parse(row: dict[str, str], where: str) -> Dataset:
+    if None in row or None in row.values():
+        raise DataError(f"{where}: expected {len(fields(Dataset))} tab-separated values")
+    try:
+        size = int(row["size"]) if row["size"] else None
+    except ValueError as error:
+        raise DataError(f"{where}: size is {row['size']!r}; expected a number of bytes") from error
+    return Dataset(**{**row, "size": size, "sha256": row["sha256"] or None})

@@ -1,0 +1,51 @@
+"""What the study of satellite tiles measures: one band of a scene, with the data set's name and a digest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus_study.data.receipt import read_receipt
+from octopus_study.data.sentinel2 import pixel_digest, read_band
+from octopus_study.errors import DataError
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One band.
+
+    Attributes
+    ----------
+    dataset
+        ``sentinel2-b04`` or ``synthetic-sentinel2``.
+    synthetic
+        True for the generated sample.
+    pixels
+        (H, W) uint16 digital numbers; 0 is no data.
+    sha256
+        Digest of the pixels, as they are measured.
+    """
+
+    dataset: str
+    synthetic: bool
+    pixels: NDArray[np.uint16]
+    sha256: str
+
+
+def load_scene(receipt_path: str | Path) -> Scene:
+    """Load the band that a receipt of `octopus_study.data.fetch` points to.
+
+    Raises
+    ------
+    DataError
+        The receipt or the data are missing or damaged, or the receipt is of another kind of data.
+    """
+    receipt_path = Path(receipt_path)
+    receipt = read_receipt(receipt_path)
+    if "sentinel2" not in receipt.dataset:
+        raise DataError(f"{receipt_path} is a receipt for {receipt.dataset}; a scene needs sentinel2-b04")
+    pixels = read_band(receipt_path.parent / receipt.path).pixels
+    return Scene(receipt.dataset, receipt.synthetic, pixels, pixel_digest(pixels))

@@ -1,0 +1,202 @@
+"""Sentinel-2 L2A, one band: reading it whole or by window, from a file or over HTTP; reflectance; digest.
+
+The pinned scene is ``S2A_22WEV_20190723_0_L2A`` (Greenland, 2.6 % cloud). A window is given in columns and
+rows of the *scene*; a file that holds only part of the scene is located in it by its georeference, so the
+same window means the same ground in a mirror's clip and in the full band.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import rasterio
+from numpy.typing import NDArray
+from rasterio import Affine
+from rasterio.errors import RasterioError
+from rasterio.io import DatasetReader
+from rasterio.windows import Window as RasterWindow
+
+from octopus_study.errors import DataError
+
+SCENE = "S2A_22WEV_20190723_0_L2A"
+SCENE_SIZE = 10980
+SCENE_LEFT, SCENE_TOP, PIXEL = 499_980.0, 7_500_000.0, 10.0
+"""The scene's upper left corner and the side of its pixels, in metres."""
+SCENE_CRS = "EPSG:32622"
+ATTRIBUTION = "Contains modified Copernicus Sentinel data 2019, processed by ESA"
+NODATA = 0
+QUANTIFICATION = 10_000
+BOA_OFFSET = 1_000
+"""Digital numbers added to L2A products from processing baseline 04.00 on."""
+HTTP_OPTIONS = {
+    "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",  # else GDAL lists the bucket before the first read
+    "GDAL_HTTP_CONNECTTIMEOUT": 5,
+    "GDAL_HTTP_TIMEOUT": 60,
+    "GDAL_HTTP_MAX_RETRY": 3,
+    "GDAL_HTTP_RETRY_DELAY": 1,
+    "GDAL_HTTP_RETRY_CODES": "404,429,500,502,503,504",  # the bucket answers 404 now and then
+}
+
+
+class Window(NamedTuple):
+    """A window in the scene's grid, in pixels: first column, first row, width, height."""
+
+    col: int
+    row: int
+    width: int
+    height: int
+
+
+PINNED_WINDOW = Window(9760, 6930, 1000, 1000)
+"""The window whose pixel digest ``config/datasets.tsv`` holds."""
+FULL_SCENE = Window(0, 0, SCENE_SIZE, SCENE_SIZE)
+
+
+@dataclass(frozen=True)
+class Band:
+    """One band.
+
+    Attributes
+    ----------
+    pixels
+        (H, W) uint16 digital numbers.
+    nodata
+        The number that means 'no data'.
+    transform
+        Affine map from (column, row) of `pixels` to metres in `crs`.
+    crs
+        Coordinate reference system, such as ``EPSG:32622``.
+    attribution
+        The line that must accompany the data.
+    """
+
+    pixels: NDArray[np.uint16]
+    nodata: int
+    transform: Affine
+    crs: str
+    attribution: str
+
+
+def read_band(path_or_url: str | Path, window: Window | None = None) -> Band:
+    """Read a band, or only a window of it; over HTTP only the blocks that the window touches are fetched.
+
+    Parameters
+    ----------
+    path_or_url
+        A GeoTIFF of the scene or of a part of it: a file, or an ``http(s)`` address.
+    window
+        Columns and rows of the scene; None reads all that the file holds.
+
+    Raises
+    ------
+    DataError
+        The file can't be read, is not one band of uint16, or does not hold the window.
+    """
+    try:
+        with rasterio.Env(**HTTP_OPTIONS), rasterio.open(_gdal_name(path_or_url)) as source:
+            _check_band(source, path_or_url)
+            inside = None if window is None else locate(window, source, path_or_url)
+            pixels = source.read(1, window=inside)
+            transform = source.transform if window is None else window_transform(window)
+            nodata = NODATA if source.nodata is None else int(source.nodata)
+            attribution = source.tags().get("TIFFTAG_COPYRIGHT", ATTRIBUTION)
+            return Band(pixels, nodata, transform, str(source.crs), attribution)
+    except RasterioError as error:
+        raise DataError(f"can't read a band from {path_or_url}: {error}") from error
+
+
+def write_band(path: str | Path, band: Band) -> Path:
+    """Write `band` as a tiled, deflated GeoTIFF with its attribution as the copyright tag."""
+    path = Path(path)
+    height, width = band.pixels.shape
+    with rasterio.open(
+        path, "w", driver="GTiff", width=width, height=height, count=1, dtype="uint16", nodata=band.nodata,
+        transform=band.transform, crs=band.crs, tiled=True, blockxsize=512, blockysize=512,
+        compress="deflate", predictor=2,
+    ) as target:  # fmt: skip
+        target.write(band.pixels, 1)
+        target.update_tags(TIFFTAG_COPYRIGHT=band.attribution)
+    return path
+
+
+def locate(window: Window, source: DatasetReader, name: str | Path) -> RasterWindow:
+    """The scene window as a window of `source`; raises `DataError` when the file does not hold all of it."""
+    left = round((source.transform.c - SCENE_LEFT) / PIXEL)
+    top = round((SCENE_TOP - source.transform.f) / PIXEL)
+    col, row = window.col - left, window.row - top
+    if col < 0 or row < 0 or col + window.width > source.width or row + window.height > source.height:
+        raise DataError(
+            f"asked for columns {window.col}..{window.col + window.width} and rows "
+            f"{window.row}..{window.row + window.height} of the scene, but {name} holds columns "
+            f"{left}..{left + source.width} and rows {top}..{top + source.height}"
+        )
+    return RasterWindow(col, row, window.width, window.height)
+
+
+def window_transform(window: Window) -> Affine:
+    """Affine map from a scene window's (column, row) to metres in the scene's reference system."""
+    return Affine(PIXEL, 0.0, SCENE_LEFT + PIXEL * window.col, 0.0, -PIXEL, SCENE_TOP - PIXEL * window.row)
+
+
+def pixel_digest(pixels: NDArray[np.uint16]) -> str:
+    """SHA-256 of the pixels as C-order little-endian uint16."""
+    return hashlib.sha256(np.ascontiguousarray(pixels, dtype="<u2").tobytes()).hexdigest()
+
+
+def boa_offset_applied(item: Mapping[str, Any]) -> bool | None:
+    """What a scene's STAC item says of the +1000 offset: the argument that `reflectance` wants.
+
+    Returns
+    -------
+    bool or None
+        None: processed before baseline 04.00, there never was an offset. True: the bucket's owner has
+        taken it out already (``earthsearch:boa_offset_applied``). False: it is still in the numbers.
+
+    Raises
+    ------
+    DataError
+        The item names no processing baseline.
+    """
+    properties = item.get("properties", {})
+    known = ("s2:processing_baseline", "sentinel2:processing_baseline", "sentinel:processing_baseline")
+    baseline = next((properties[key] for key in known if key in properties), None)
+    if baseline is None:
+        raise DataError(f"the STAC item {item.get('id')!r} has none of {known}; can't tell the offset")
+    if float(baseline) < 4.0:
+        return None
+    return bool(properties.get("earthsearch:boa_offset_applied", False))
+
+
+def reflectance(band: Band, *, boa_offset_applied: bool | None = None) -> NDArray[np.float32]:
+    """Surface reflectance of a band: digital number / 10,000, without the +1000 offset where it is present.
+
+    Parameters
+    ----------
+    boa_offset_applied
+        As `boa_offset_applied` gives it for the scene's item; only False subtracts 1000. Subtracting it from
+        numbers that are free of it already is a known trap. The default suits the pinned scene of 2019.
+
+    Returns
+    -------
+    (H, W) float32
+        Reflectance, 0 to about 1; NaN where there is no data.
+    """
+    offset = BOA_OFFSET if boa_offset_applied is False else 0
+    values = (band.pixels.astype(np.float32) - offset) / QUANTIFICATION
+    values[band.pixels == band.nodata] = np.nan
+    return values
+
+
+def _gdal_name(path_or_url: str | Path) -> str:
+    name = str(path_or_url)
+    return f"/vsicurl/{name}" if name.startswith(("http://", "https://")) else name
+
+
+def _check_band(source: DatasetReader, name: str | Path) -> None:
+    if source.count != 1 or source.dtypes[0] != "uint16":
+        raise DataError(f"{name} has {source.count} bands of {source.dtypes[0]}; expected one of uint16")

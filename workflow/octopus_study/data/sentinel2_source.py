@@ -1,0 +1,108 @@
+"""The ways to get the Sentinel-2 band, a window of it, or its stand-in, into the raw folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from octopus_study.data.download import check_reachable, download
+from octopus_study.data.registry import Dataset
+from octopus_study.data.sentinel2 import (
+    FULL_SCENE,
+    NODATA,
+    PINNED_WINDOW,
+    SCENE,
+    SCENE_CRS,
+    Band,
+    Window,
+    pixel_digest,
+    read_band,
+    window_transform,
+    write_band,
+)
+from octopus_study.data.source import Found, new_path, require
+from octopus_study.data.synthetic import greenland_band
+from octopus_study.errors import DataError
+
+
+class Sentinel2Source:
+    """See `octopus_study.data.source.Source`. Ends up as one GeoTIFF with the wanted window.
+
+    A file checksum can't verify a window, so every origin (mirror, address, downloaded file) is proven by the
+    pixels of the pinned window in it before any other window is taken from it.
+    """
+
+    synthetic_name = "synthetic-sentinel2"
+
+    def __init__(self, dataset: Dataset, raw_dir: Path, progress: bool, window: Window) -> None:
+        self.dataset = dataset
+        self.raw_dir = raw_dir
+        self.progress = progress
+        self.window = window
+        self.file = raw_dir / dataset.name / self._file_name(SCENE)
+
+    def present(self, trusted: frozenset[str]) -> Found:
+        """The GeoTIFF of an earlier fetch of the same window."""
+        require(self.file.is_file(), f"no {self.file.name} there yet")
+        digest = pixel_digest(read_band(self.file, self.window).pixels)
+        known = trusted | ({self.dataset.content_sha256} if self.window == PINNED_WINDOW else frozenset())
+        require(digest in known, f"{self.file} has been changed since it was fetched")
+        return Found(self.file, digest)
+
+    def from_mirror(self, mirror: Path) -> Found:
+        """From the first GeoTIFF of the mirror that holds the window: the whole band or a clip of it."""
+        candidates = [mirror / self.dataset.filename, *sorted(mirror.glob(self.dataset.mirror))]
+        faults = []
+        for candidate in filter(Path.is_file, candidates):
+            try:
+                return self._clip(candidate)
+            except DataError as error:
+                faults.append(str(error))
+        expected = f"neither {self.dataset.filename} nor {self.dataset.mirror}"
+        raise DataError("; ".join(faults) or f"{mirror} has {expected}")
+
+    def from_network(self) -> Found:
+        """The window by HTTP range requests; the whole band as a file, with resume."""
+        if self.window != FULL_SCENE:
+            check_reachable(self.dataset.url)
+            return self._clip(self.dataset.url)
+        whole = self.raw_dir / self.dataset.filename
+        expected = {"size": self.dataset.size, "sha256": self.dataset.sha256}
+        download(self.dataset.url, whole, progress=self.progress, **expected)
+        try:
+            self._prove(whole)
+        except DataError:
+            whole.unlink()  # the publisher states no SHA-256, so nothing else would ever fetch it again
+            raise
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(whole, self.file)
+        return Found(self.file, pixel_digest(read_band(self.file).pixels))
+
+    def generated(self) -> Found:
+        """Generate a band with the window's size and georeference."""
+        pixels = greenland_band(self.window.height, self.window.width)
+        transform = window_transform(self.window)
+        band = Band(pixels, NODATA, transform, SCENE_CRS, "Synthetic: generated, no satellite data")
+        target = self.raw_dir / self.synthetic_name / self._file_name("synthetic")
+        return self._write(target, band)
+
+    def _clip(self, origin: str | Path) -> Found:
+        self._prove(origin)
+        return self._write(self.file, read_band(origin, self.window))
+
+    def _prove(self, origin: str | Path) -> None:
+        digest = pixel_digest(read_band(origin, PINNED_WINDOW).pixels)
+        require(
+            digest == self.dataset.content_sha256,
+            f"{origin} is not the expected scene: the pixels of its window {tuple(PINNED_WINDOW)} have the "
+            f"SHA-256 {digest} instead of {self.dataset.content_sha256}",
+        )
+
+    def _write(self, target: Path, band: Band) -> Found:
+        with new_path(target) as building:
+            write_band(building, band)
+        return Found(target, pixel_digest(band.pixels))
+
+    def _file_name(self, prefix: str) -> str:
+        col, row, width, height = self.window
+        return f"{prefix}_B04_{col}_{row}_{width}x{height}.tif"

@@ -1,0 +1,125 @@
+"""Digests of what a result depends on: the code as it runs, and the configuration.
+
+A change of comments, docstrings or formatting gives the same digest, so it doesn't make a measurement stale.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from octopus.errors import InputError
+from octopus_study.measure._files import repository_root
+
+# Where files lie, and the folder's name, don't change what is measured; paths are of one machine only.
+LOCAL_KEYS = frozenset({"mirror", "raw_dir", "results_dir", "reference_dir", "machine"})
+CODE = ("octopus", "workflow/octopus_study")  # the library and the artifact, in a checkout
+_GENERATED = {".pyc", ".pyo", ".so", ".pyd", ".nbi", ".nbc"}
+
+
+def source_digest(paths: Iterable[str | Path] = CODE, root: str | Path | None = None) -> str:
+    """Return the SHA-256 of the code in `paths`.
+
+    Python files count by their syntax tree without docstrings, so that comments, formatting and the Python
+    version don't matter; all other files count by their bytes. Names of files count, their dates don't.
+
+    Parameters
+    ----------
+    paths : iterable of str or Path
+        Files and folders, relative to `root`; such as ``["octopus/crop/api.py", "octopus/kernels"]``. Order and
+        overlap don't matter.
+    root : str or Path, optional
+        The folder that holds the package, by default.
+
+    Raises
+    ------
+    InputError
+        A path doesn't exist, or a Python file can't be parsed.
+    """
+    base = Path(root) if root is not None else repository_root()
+    paths = [paths] if isinstance(paths, str | Path) else list(paths)
+    files = {file for path in paths for file in _files(base, Path(path))}
+    total = hashlib.sha256()
+    for file in sorted(files, key=lambda found: found.relative_to(base).as_posix()):
+        total.update(f"{file.relative_to(base).as_posix()} {_content(file)}\n".encode())
+    return total.hexdigest()
+
+
+def science(config: Any) -> dict[str, Any]:
+    """Return the part of a configuration that decides what is measured, as plain JSON values.
+
+    Parameters
+    ----------
+    config : mapping or pydantic model
+    """
+    plain = config.model_dump(mode="json") if hasattr(config, "model_dump") else config
+    if not isinstance(plain, Mapping):
+        raise InputError(f"Expected a mapping or a pydantic model as config, found {type(config).__name__}.")
+    return {key: value for key, value in plain.items() if key not in LOCAL_KEYS}
+
+
+def config_digest(config: Any) -> str:
+    """Return the SHA-256 of :func:`science`, whatever the order of the keys."""
+    text = json.dumps(science(config), sort_keys=True, separators=(",", ":"), allow_nan=False, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _files(base: Path, path: Path) -> Iterator[Path]:
+    target = base / path
+    if target.is_file():
+        yield target
+    elif target.is_dir():
+        yield from (
+            file for file in target.rglob("*") if file.is_file() and not _ignored(file.relative_to(target))
+        )
+    else:
+        raise InputError(f"Can't digest {path.as_posix()}: there is no such file or folder in {base}.")
+
+
+def _ignored(path: Path) -> bool:
+    hidden = any(part.startswith(".") or part == "__pycache__" for part in path.parts)
+    return hidden or path.suffix in _GENERATED or path.name.endswith("~")
+
+
+def _content(file: Path) -> str:
+    """Return the digest of one file."""
+    content = file.read_bytes()
+    if file.suffix != ".py":
+        return hashlib.sha256(content).hexdigest()
+    try:
+        return _meaning(content)
+    except SyntaxError as error:
+        raise InputError(f"Can't digest {file}: {error}.") from error
+
+
+@cache
+def _meaning(source: bytes) -> str:
+    """Return the digest of a Python file; kept, since a workflow asks for the same files once per rule."""
+    return hashlib.sha256(_canonical(ast.parse(source)).encode()).hexdigest()
+
+
+def _canonical(node: Any) -> str:
+    """Write a syntax tree without positions, docstrings and empty fields.
+
+    ``ast.dump`` won't do: which empty fields exist, and which it prints, changes from one Python version to
+    the next.
+    """
+    if isinstance(node, ast.AST):
+        fields = (
+            (name, value) for name, value in ast.iter_fields(node) if name not in ("kind", "type_comment")
+        )
+        kept = [f"{name}={_canonical(value)}" for name, value in fields if value is not None and value != []]
+        return f"{type(node).__name__}({','.join(kept)})"
+    if isinstance(node, list):
+        return "[" + ",".join(_canonical(item) for item in node if not _says_nothing(item)) + "]"
+    return repr(node)
+
+
+def _says_nothing(node: Any) -> bool:
+    """Tell a statement that does nothing when it runs: a docstring, any other bare constant, or ``pass``."""
+    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))

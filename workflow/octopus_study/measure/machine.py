@@ -1,0 +1,246 @@
+"""What was measured on: the machine's name, its fixed facts, and its state at a moment.
+
+Nothing here identifies a person or a host (no serial numbers, no host name), since facts are committed with
+results. A fact that can't be read is None.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from datetime import UTC, datetime
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from octopus.backends import resolve
+from octopus_study.measure import _nvml
+from octopus_study.measure.throttle import throttle_reasons
+
+PACKAGES = (
+    "numpy",
+    "numba",
+    "llvmlite",
+    "numba-cuda",
+    "cuda-core",
+    "cuda-bindings",
+    "cuda-toolkit",
+    "nvidia-cuda-nvrtc",
+    "nvidia-ml-py",
+    "opencv-python-headless",
+    "rasterio",
+    "pandas",
+)
+CPU_ROOT = Path("/sys/devices/system/cpu")
+CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+DEVICE_TREE_MODEL = Path("/proc/device-tree/model")
+
+
+def machine_id(device: str = "auto") -> str:
+    """Name the machine after what is measured, as a folder name: ``nvidia-h200``, ``intel-xeon-2c``.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda"}
+        The GPU's name for ``cuda`` (the board's where the GPU is part of one), else the CPU's model and the
+        number of cores that may be used.
+
+    Raises
+    ------
+    DeviceError
+        ``cuda`` was asked for, and there is none.
+    """
+    if resolve(device) == "cuda":
+        return _slug(board_model() or gpu_name() or "cuda-gpu")
+    model = re.sub(r"\(.*?\)|@.*|\bCPU\b|\bProcessor\b|\b\d+-Core\b", " ", cpu_model())
+    return f"{_slug(model)}-{available_cores()}c"
+
+
+def machine_facts(device: str = "auto", threads: int | None = None) -> dict[str, Any]:
+    """Return what the machine is, and its state now, as plain JSON values.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda"}
+        On ``cpu`` the GPU is left out (``gpu`` is None).
+    threads : int, optional
+        Threads that the CPU methods use; the cores that may be used, by default.
+
+    Returns
+    -------
+    dict
+        ``id``, ``device``, ``gpu``, ``cpu``, ``memory_bytes``, ``os``, ``python``, ``packages`` and
+        ``state``. Units are in the names of the fields.
+    """
+    kind = resolve(device)
+    return {
+        "id": machine_id(kind),
+        "device": kind,
+        "gpu": _gpu_facts() if kind == "cuda" else None,
+        "cpu": {**_cpu_facts(), "threads": threads or available_cores()},
+        "memory_bytes": int(psutil.virtual_memory().total),
+        "os": _operating_system(),
+        "python": platform.python_version(),
+        "packages": package_versions(PACKAGES),
+        "state": machine_state(kind),
+    }
+
+
+def machine_state(device: str = "auto") -> dict[str, Any]:
+    """Return what changes from moment to moment: clocks, temperature, throttle reasons, load."""
+    kind = resolve(device)
+    return {
+        "read_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "gpu": _gpu_state() if kind == "cuda" else None,
+        "cpu": _cpu_state(),
+    }
+
+
+def package_versions(names: tuple[str, ...]) -> dict[str, str | None]:
+    """Return the installed version of each package, None where it is not installed."""
+    versions: dict[str, str | None] = {}
+    for name in names:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = None
+    return versions
+
+
+def available_cores() -> int:
+    """Return how many physical cores this process may use, by affinity and by the container's quota."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    allowed = affinity(0) if affinity else range(os.cpu_count() or 1)
+    places = [CPU_ROOT / f"cpu{number}" / "topology" for number in allowed]
+    cores = {tuple(_text(place / name) for name in ("physical_package_id", "core_id")) for place in places}
+    physical = len(cores) if all(None not in core for core in cores) else len(allowed)
+    return max(1, min(physical, _quota() or physical))
+
+
+@cache
+def cpu_model() -> str:
+    """Return the name of the CPU as the kernel tells it."""
+    names = [
+        line.partition(":")[2].strip()
+        for line in (_text(Path("/proc/cpuinfo")) or "").splitlines()
+        if line.startswith(("model name", "Model"))
+    ]
+    return next(
+        filter(None, [*names, board_model(), platform.processor(), platform.machine()]), "unknown CPU"
+    )
+
+
+def board_model() -> str | None:
+    """Return the name of a board whose GPU has no card of its own (Jetson), else None."""
+    model = _text(DEVICE_TREE_MODEL)
+    return model if model and "nvidia" in model.lower() else None
+
+
+def gpu_name() -> str | None:
+    """Return the name of the GPU that CUDA uses."""
+    try:
+        from cuda.bindings import driver
+
+        driver.cuInit(0)
+        _, device = driver.cuDeviceGet(0)
+        status, name = driver.cuDeviceGetName(128, device)
+        found = name.split(b"\0")[0].decode() if status == driver.CUresult.CUDA_SUCCESS else None
+    except Exception:  # whatever the bindings raise without a driver; NVML may still know
+        found = None
+    return found or _nvml.text(_nvml.read("nvmlDeviceGetName"))
+
+
+def _gpu_facts() -> dict[str, Any]:
+    memory = _nvml.read("nvmlDeviceGetMemoryInfo")
+    cuda = _nvml.read_system("nvmlSystemGetCudaDriverVersion_v2")
+    capability = _nvml.read("nvmlDeviceGetCudaComputeCapability")
+    mig = _nvml.read("nvmlDeviceGetMigMode")
+    return {
+        "name": gpu_name(),
+        "board": board_model(),
+        "driver": _nvml.text(_nvml.read_system("nvmlSystemGetDriverVersion")),
+        "cuda": f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None,
+        "compute_capability": ".".join(map(str, capability)) if capability else None,
+        "memory_bytes": None if memory is None else int(memory.total),
+        "power_limit_w": _nvml.scaled(_nvml.read("nvmlDeviceGetEnforcedPowerLimit"), 1e-3),
+        "power_limit_default_w": _nvml.scaled(_nvml.read("nvmlDeviceGetPowerManagementDefaultLimit"), 1e-3),
+        "clock_sm_max_mhz": _nvml.read("nvmlDeviceGetMaxClockInfo", "NVML_CLOCK_SM"),
+        "clock_memory_max_mhz": _nvml.read("nvmlDeviceGetMaxClockInfo", "NVML_CLOCK_MEM"),
+        "mig": None if mig is None else bool(mig[0]),
+    }
+
+
+def _gpu_state() -> dict[str, Any]:
+    reasons = throttle_reasons()
+    processes = _nvml.read("nvmlDeviceGetComputeRunningProcesses")
+    return {
+        "clock_sm_mhz": _nvml.read("nvmlDeviceGetClockInfo", "NVML_CLOCK_SM"),
+        "clock_memory_mhz": _nvml.read("nvmlDeviceGetClockInfo", "NVML_CLOCK_MEM"),
+        "temperature_c": _nvml.read("nvmlDeviceGetTemperature", "NVML_TEMPERATURE_GPU"),
+        "throttle_reasons": None if reasons is None else list(reasons),
+        "performance_state": _nvml.read("nvmlDeviceGetPerformanceState"),
+        "compute_processes": None if processes is None else len(processes),
+    }
+
+
+def _cpu_facts() -> dict[str, Any]:
+    flags = re.search(r"^flags\s*:(.*)$", _text(Path("/proc/cpuinfo")) or "", re.MULTILINE)
+    return {
+        "model": cpu_model(),
+        "architecture": platform.machine(),
+        "cores": available_cores(),
+        "cores_installed": psutil.cpu_count(logical=False),
+        "logical_installed": psutil.cpu_count(logical=True),
+        "governor": _text(CPU_ROOT / "cpu0/cpufreq/scaling_governor"),
+        "virtual_machine": " hypervisor " in f"{flags[1]} " if flags else None,
+    }
+
+
+def _cpu_state() -> dict[str, Any]:
+    """Return the CPU's state; `steal_s` is time that the hypervisor gave to others since the boot."""
+    frequency = _or_none(psutil.cpu_freq)
+    load = _or_none(os.getloadavg)
+    return {
+        "clock_mhz": frequency.current if frequency and frequency.current else None,
+        "load_average_1min": load[0] if load else None,
+        "steal_s": getattr(psutil.cpu_times(), "steal", None),
+    }
+
+
+def _or_none(read: Any) -> Any:
+    """Call a reading that some systems lack."""
+    try:
+        return read()
+    except (OSError, AttributeError, RuntimeError):
+        return None
+
+
+def _operating_system() -> str:
+    try:
+        release = platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        release = platform.platform(aliased=True)
+    return f"{release}, {platform.system()} {platform.release()}"
+
+
+def _quota() -> int | None:
+    """Return the whole cores that the container may use in the mean, None without a quota."""
+    parts = (_text(CGROUP_QUOTA) or "max").split()
+    if len(parts) != 2 or not parts[0].isdigit():
+        return None
+    return max(1, int(parts[0]) // int(parts[1]))
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "unknown"
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip("\0 \n") or None
+    except OSError:
+        return None

@@ -1,0 +1,181 @@
+"""Memory in four lines, never in one: payload, allocator peak, growth on the device, and the fixed part.
+
+Each method is measured in a fresh Python process, since neither a heap nor a CUDA context returns to what it
+was. A *target*, named ``"module:function"``, is called there with keyword arguments and returns a
+:class:`MemoryProbe`.
+
+* `payload`: bytes of inputs and outputs, computed from their shapes; exact.
+* `allocator_peak`: what the method's own allocator says it held at most, where it has one.
+* `device_delta`: how much more memory the device held for the run than before it. On a CPU this is the
+  growth of the peak resident memory over the state after imports and compilation, so it also holds
+  temporaries; the kernel tells it to a few hundred kB. On CUDA it is the loss of free memory with everything
+  that the run returned still alive, after deferred frees are done.
+* `fixed`: what imports, compiled code and the CUDA context take before any work.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from octopus.errors import InputError
+from octopus_study.errors import MeasureError
+from octopus_study.measure.rows import NO_ANSWER, Case, Row, unavailable
+
+Meter = Literal["rss", "cuda"]
+
+
+@dataclass(frozen=True)
+class MemoryProbe:
+    """What a target hands to the measuring process.
+
+    The target itself imports, makes the context and compiles (by one small run), but holds no working
+    memory: all of that counts as fixed.
+
+    Attributes
+    ----------
+    payload : int
+        Bytes, from :func:`payload`.
+    run : callable
+        Allocates inputs and outputs, does the work, waits for it, and returns what must stay alive.
+    allocator_peak : callable or None
+        Called after `run`; bytes that the method's own allocator held at most.
+    """
+
+    payload: int
+    run: Callable[[], object]
+    allocator_peak: Callable[[], int] | None = None
+
+
+class MemoryLines(NamedTuple):
+    """Four numbers in bytes; None where there is nothing that could tell."""
+
+    payload: int
+    allocator_peak: int | None
+    device_delta: int | None
+    fixed: int | None
+
+
+_WHY_MISSING = {
+    "allocator_peak": "the method has no allocator of its own",
+    "device_delta": "the memory of the device can't be read",
+    "fixed": "the memory before the context can't be read",
+}
+
+
+def payload(*items: Any) -> int:
+    """Return the bytes of arrays, or of (shape, dtype) pairs.
+
+    Parameters
+    ----------
+    *items : array or tuple
+        Anything with ``nbytes``, or ``(shape, dtype)``: ``payload(frame, ((1000, 3, 224, 224), "float32"))``.
+    """
+    return sum(_bytes(item) for item in items)
+
+
+def measure_memory(
+    target: str,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    meter: Meter = "rss",
+    timeout: float = 300.0,
+) -> MemoryLines:
+    """Measure one method in a fresh Python process.
+
+    Parameters
+    ----------
+    target : str
+        ``"module:function"``; the function returns a :class:`MemoryProbe`.
+    kwargs : mapping, optional
+        Keyword arguments of the function; they travel as JSON.
+    meter : {"rss", "cuda"}
+        Resident memory of the process, or free memory of the GPU.
+    timeout : float
+        Seconds.
+
+    Raises
+    ------
+    InputError
+        The target isn't written ``module:function``, or the meter is unknown.
+    MeasureError
+        The process failed or ran out of time; says its last words.
+    """
+    if target.count(":") != 1 or meter not in ("rss", "cuda"):
+        raise InputError(
+            f"Expected module:function and the meter rss or cuda, found {target!r} and {meter!r}."
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "memory.json"
+        order = json.dumps(
+            {"target": target, "kwargs": dict(kwargs or {}), "meter": meter, "out": str(answer)}
+        )
+        _run_child(target, order, timeout)
+        if not answer.is_file():
+            raise MeasureError(
+                f"The memory of {target} was not measured: its process ended without an answer."
+            )
+        return MemoryLines(**json.loads(answer.read_text(encoding="utf-8")))
+
+
+def memory_rows(
+    case: Case,
+    method: str,
+    target: str,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    meter: Meter = "rss",
+    answer: str = NO_ANSWER,
+    timeout: float = 300.0,
+) -> list[Row]:
+    """Measure one method and return its four rows (layer ``memory``, quantities ``memory_…``, unit bytes).
+
+    A process that fails gives four ``unavailable`` rows.
+    """
+    names = [f"memory_{name}" for name in MemoryLines._fields]
+    try:
+        lines = measure_memory(target, kwargs=kwargs, meter=meter, timeout=timeout)
+    except MeasureError as error:
+        return [unavailable(case, method, "memory", name, "bytes", str(error)) for name in names]
+    return [
+        unavailable(case, method, "memory", name, "bytes", _WHY_MISSING[field])
+        if value is None
+        else case.row(method, "memory", name, "bytes", value, answer=answer)
+        for name, field, value in zip(names, MemoryLines._fields, lines, strict=True)
+    ]
+
+
+def _bytes(item: Any) -> int:
+    if isinstance(item, tuple) and len(item) == 2:
+        shape, dtype = item
+        return prod(shape) * np.dtype(dtype).itemsize
+    try:
+        return int(item.nbytes)
+    except AttributeError:
+        raise InputError(f"Expected an array or (shape, dtype), found {type(item).__name__}.") from None
+
+
+def _run_child(target: str, order: str, timeout: float) -> None:
+    """Start the measuring process with the same import path as this one."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "octopus_study.measure._memory_child"]
+    try:
+        done = subprocess.run(
+            command, input=order, env=environment, capture_output=True, text=True, timeout=timeout
+        )
+    except subprocess.TimeoutExpired as error:
+        raise MeasureError(f"The memory of {target} was not measured within {timeout:g} s.") from error
+    if done.returncode:
+        # A Python error ends with its message; a killed process says nothing.
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise MeasureError(f"The memory of {target} was not measured: exit status {done.returncode}, {last}")

@@ -1,0 +1,145 @@
+"""Contenders, and the check that they compute the same thing before any of them is timed."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from octopus.errors import InputError
+from octopus_study.measure.rows import NO_ANSWER, SAME, describe, one_line
+
+if TYPE_CHECKING:
+    import numpy as np
+
+log = logging.getLogger(__name__)
+_CHUNK = 1 << 16  # elements compared at a time: the float64 copies stay in the cache and are not mapped anew
+
+
+@dataclass(frozen=True)
+class Method:
+    """One contender of a comparison.
+
+    Attributes
+    ----------
+    name : str
+        Value of the column `method`.
+    run : callable
+        Does the work once. Inputs and outputs are prepared outside; it must be repeatable.
+    result : callable or None
+        Returns what the last `run` computed, as a NumPy array on the host. None where there is nothing to
+        compare (a bandwidth kernel, an empty launch).
+    tolerance : float
+        Largest accepted absolute difference from the reference, in the unit of the output.
+    why_different : str
+        Known reason for a different answer; it is added to the verdict.
+    """
+
+    name: str
+    run: Callable[[], object]
+    result: Callable[[], np.ndarray] | None = None
+    tolerance: float = 0.0
+    why_different: str = ""
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.tolerance) and self.tolerance >= 0):
+            raise InputError(
+                f"Method {self.name}: the tolerance must be finite and >= 0, found {self.tolerance}."
+            )
+
+
+def again(method: Method) -> Method:
+    """Enter `method` a second time, as ``<name>-again``: the difference of the two is the noise floor."""
+    return replace(method, name=f"{method.name}-again")
+
+
+def check_answers(methods: Sequence[Method], reference: np.ndarray | None) -> dict[str, str]:
+    """Run each method once and compare its result with the reference.
+
+    The caller poisons the outputs beforehand, so that a method which writes nothing can't pass with old
+    values.
+
+    Parameters
+    ----------
+    methods : sequence of Method
+    reference : ndarray or None
+        The right answer; every value must be finite. None is allowed where no method has a result.
+
+    Returns
+    -------
+    dict
+        Per method ``same``, ``different: why``, ``unavailable: why`` (it raised) or ``n/a`` (it has no
+        result).
+
+    Raises
+    ------
+    InputError
+        The reference is missing or contains NaN or infinity, or two methods share a name.
+    """
+    _require_distinct([method.name for method in methods])
+    _require_reference(methods, reference)
+    answers = {method.name: _answer(method, reference) for method in methods}
+    for name, answer in answers.items():
+        if answer not in (SAME, NO_ANSWER):
+            log.warning("%s: %s", name, answer)
+    return answers
+
+
+def _answer(method: Method, reference: np.ndarray | None) -> str:
+    try:
+        method.run()
+        if method.result is None:
+            return NO_ANSWER
+        difference = _difference(method.result(), reference, method.tolerance)
+    except Exception as error:  # any failure of a contender is a row, never the end of the study
+        return f"unavailable: {describe(error)}"
+    if difference is None:
+        return SAME
+    return "different: " + one_line("; ".join(part for part in (difference, method.why_different) if part))
+
+
+def _difference(found: np.ndarray, reference: np.ndarray, tolerance: float) -> str | None:
+    """Say how `found` departs from the reference, or None."""
+    if found.shape != reference.shape:
+        return f"shape {found.shape}, expected {reference.shape}"
+    if found.dtype != reference.dtype:
+        return f"dtype {found.dtype}, expected {reference.dtype}"
+    largest, not_finite = _largest_error(found, reference)
+    if not_finite:
+        return f"{not_finite} of {found.size} values are NaN or infinite"
+    return f"largest error {largest:.4g} exceeds {tolerance:g}" if largest > tolerance else None
+
+
+def _largest_error(found: np.ndarray, reference: np.ndarray) -> tuple[float, int]:
+    """Return the largest absolute error over the finite values, and the count of the others."""
+    import numpy as np
+
+    largest, not_finite = 0.0, 0
+    left, right = found.reshape(-1), reference.reshape(-1)
+    for start in range(0, left.size, _CHUNK):
+        part = left[start : start + _CHUNK].astype(np.float64)
+        finite = np.isfinite(part)
+        not_finite += int(part.size - finite.sum())
+        error = np.abs(part - right[start : start + _CHUNK])
+        largest = max(largest, float(error.max(initial=0.0, where=finite)))
+    return largest, not_finite
+
+
+def _require_distinct(names: Sequence[str]) -> None:
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InputError(f"Methods need different names; found more than one {', '.join(repeated)}.")
+
+
+def _require_reference(methods: Sequence[Method], reference: np.ndarray | None) -> None:
+    """Refuse a reference against which nothing, or everything, would pass."""
+    import numpy as np
+
+    if not any(method.result for method in methods):
+        return
+    if reference is None:
+        raise InputError("There are methods with a result but no reference to compare them with.")
+    if not np.isfinite(reference).all():
+        raise InputError("The reference answer contains NaN or infinity, so nothing can be compared with it.")

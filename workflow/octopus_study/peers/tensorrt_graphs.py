@@ -1,0 +1,65 @@
+"""TensorRT on the two graphs that ONNX Runtime executes too."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus_study.peers.graphs import GridSampleGraph, PaddedGraph
+from octopus_study.peers.job import CropJob
+from octopus_study.peers.onnx_models import padded_model
+from octopus_study.peers.padding import WHY_DIFFERENT
+from octopus_study.peers.tensorrt_engine import TensorRtEngine, require_tensorrt
+
+if TYPE_CHECKING:
+    from octopus.backends.cuda.memory import DeviceArray
+
+
+class TensorRtPadded(PaddedGraph):
+    """The published comparison's method: crops padded on the host, resized together by an engine."""
+
+    name = "tensorrt-padded"
+    runtime = TensorRtEngine
+
+    def __init__(self, job: CropJob) -> None:
+        require_tensorrt(job.on_gpu)  # before a model is written
+        super().__init__(job)
+
+
+class TensorRtPaddedHalf(TensorRtPadded):
+    """The same engine in half precision: it converts to float16, computes in it and answers in it."""
+
+    name = "tensorrt-padded-fp16"
+    why_different = f"{WHY_DIFFERENT}, in half precision"
+
+    def model(self) -> bytes:
+        """Resize of padded items in float16."""
+        return padded_model(self.job.size, self.job.mean, self.job.std, "float16")
+
+    @cached_property
+    def _half(self) -> DeviceArray:
+        from octopus.backends.cuda.memory import DeviceArray
+
+        return DeviceArray(self.job.out.shape, np.float16)
+
+    def output(self) -> DeviceArray:
+        """Its own memory."""
+        return self._half
+
+    def result(self) -> NDArray[np.float32]:
+        """The crops on the host, as float32."""
+        return self._half.copy_to_host().astype(np.float32)
+
+
+class TensorRtGridSample(GridSampleGraph):
+    """An engine with the same answer as Octopus."""
+
+    name = "tensorrt-gridsample"
+    runtime = TensorRtEngine
+
+    def __init__(self, job: CropJob) -> None:
+        require_tensorrt(job.on_gpu)
+        super().__init__(job)

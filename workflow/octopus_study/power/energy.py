@@ -1,0 +1,265 @@
+"""The energy of a window, by the counter and by integration, with its uncertainty; and net of idle.
+
+Two ways that share nothing but the board: the energy counter, interpolated between the updates around the window's
+ends, and the trapezoid rule over the readings of power. Where there are both they must agree within 5 %, and the
+counter is reported, since it misses nothing between two readings.
+
+Random uncertainty (95 %) of a window's energy E = P T, from two independent causes:
+
+* An update is seen at the first reading behind it, so each end of the window is known within one interval d of the
+  readings, uniformly: a standard deviation of P d / sqrt(12), twice.
+* An integral adds the scatter s of its n independent readings, which is what a trapezoid can miss between two of them:
+  s T / sqrt(n).
+
+What it leaves out: a counter is taken to rise evenly from one update to the next, u later. Frames with pauses between
+them, whose power scatters by s, are off by up to s u / sqrt(12) at each end. The intervals over several windows, which
+tables and figures show, contain that. Rounding (1 mJ of a counter, 1 mW of a power) is nothing beside these. The
+systematic accuracy that the maker states is a common factor of all windows of one sensor; it is in the provenance, and
+cancels in ratios.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from octopus_study.power.judges import AGREEMENT, LEAST_VALUES
+from octopus_study.power.quantities import Counter, Joule, UnitError, Watt
+from octopus_study.power.selftest import PassedTest
+from octopus_study.power.source import Sample, SensorError
+from octopus_study.power.trace import Trace, require_samples
+from octopus_study.power.windows import Window
+
+MOST_DRIFT = 0.05
+MOST_FAILURES = 0.10
+# Above this share of its time a window's work is taken to be without a pause.
+MOST_BUSY = 0.98
+# 150 readings at random times leave a gap of this size in a frame's time once in two million windows.
+MOST_UNSEEN = 0.12
+_SILENT_SECONDS = 1.0
+_TWO_SIDED_95 = 1.96
+
+
+@dataclass(frozen=True)
+class WindowEnergy:
+    """What one window took.
+
+    Attributes
+    ----------
+    window : Window
+    by_counter, by_integral : Joule or None
+        None where the source has no counter, or gives no power.
+    uncertainty : float
+        Random, 95 %, as a fraction of `energy`.
+    """
+
+    window: Window
+    by_counter: Joule | None
+    by_integral: Joule | None
+    uncertainty: float
+
+    @property
+    def energy(self) -> Joule:
+        """By the counter where there is one, else by integration."""
+        chosen = self.by_integral if self.by_counter is None else self.by_counter
+        assert chosen is not None
+        return chosen
+
+    @property
+    def power(self) -> Watt:
+        """Mean power."""
+        return self.energy.over_time(self.window.end_ns - self.window.start_ns)
+
+    def per_frame(self) -> Joule:
+        """Energy per frame, gross: with all that the board draws while it does nothing."""
+        return self.energy.scaled(1 / self.window.frames)
+
+    def per_frame_net(self, idle: Watt) -> Joule:
+        """Energy per frame beyond what the idle board would have drawn in the same time."""
+        spent = idle.times(self.window.end_ns - self.window.start_ns)
+        return (self.energy - spent).scaled(1 / self.window.frames)
+
+
+def window_energy(window: Window, trace: Trace, proof: PassedTest) -> WindowEnergy:
+    """Return the energy of a window.
+
+    Parameters
+    ----------
+    window : Window
+    trace : Trace
+        Reaches beyond both ends.
+    proof : PassedTest
+        That the sensor of this trace followed a known load.
+
+    Raises
+    ------
+    SensorError
+        The proof is of another sensor; the trace doesn't cover the window; too many readings failed; one is 0 or less;
+        the sensor stands still; the counter went back; or counter and integral disagree.
+    """
+    if proof.scope != trace.scope:
+        raise SensorError(
+            f"the power-on test was of {proof.scope}, the trace is of {trace.scope}", "power-on-test"
+        )
+    inside = require_samples(_covered(window, trace))
+    _require_power(inside.samples)
+    try:
+        by_counter = _by_counter(window, trace)
+        _require_changes(window, inside, by_counter is not None)
+        in_step = _in_step(window, inside.samples)
+        if in_step and by_counter is None:
+            raise SensorError(in_step)
+        by_integral = None if in_step else _by_integral(window, inside.samples)
+    except UnitError as error:
+        raise SensorError(str(error), error.check) from None
+    if by_counter is not None and by_integral is not None:
+        _require_agreement(by_counter, by_integral)
+    for energy in (by_counter, by_integral):
+        if energy is not None and not energy.joules > 0:
+            raise SensorError(f"no board draws {energy} in {window.seconds:.1f} s", "plausible-range")
+    uncertainty = _uncertainty(window, inside, by_counter is not None)
+    return WindowEnergy(window, by_counter, by_integral, uncertainty)
+
+
+def idle_power(before: WindowEnergy, after: WindowEnergy) -> Watt:
+    """Return the mean of the idle power before and after.
+
+    Raises
+    ------
+    SensorError
+        It drifted by more than 5 %, so that nobody knows what idle was in between.
+    """
+    drift = abs(after.power.over(before.power) - 1)
+    if not drift <= MOST_DRIFT:
+        raise SensorError(f"idle drifted by {drift:.1%}, from {before.power} to {after.power}", "idle-drift")
+    return Watt.mean((before.power, after.power))
+
+
+def _covered(window: Window, trace: Trace) -> Trace:
+    """Return the window's part of the trace, if it has no holes."""
+    inside = trace.between(window.start_ns, window.end_ns)
+    readings = len(inside.samples) + len(inside.failures)
+    if inside.failures and len(inside.failures) > MOST_FAILURES * readings:
+        last = inside.failures[-1].reason
+        raise SensorError(f"{len(inside.failures)} of {readings} readings failed ({last})")
+    times = [window.start_ns, *(sample.at_ns for sample in inside.samples), window.end_ns]
+    silence = max(later - earlier for earlier, later in pairwise(times)) * 1e-9
+    if silence > _SILENT_SECONDS:
+        raise SensorError(f"the sensor was silent for {silence:.1f} s of the window")
+    return inside
+
+
+def _require_power(samples: Sequence[Sample]) -> None:
+    """Refuse readings of nothing: no board draws 0 W, and a failed reading that is given as 0 pulls the mean down."""
+    powers = [power for each in samples for power in (each.power, each.averaged) if power is not None]
+    if zeros := sum(1 for power in powers if not power.watts > 0):
+        raise SensorError(f"{zeros} of {len(powers)} readings in the window are 0 or less", "plausible-range")
+
+
+def _require_changes(window: Window, inside: Trace, counted: bool) -> None:
+    """Refuse a sensor that stands still: the power-on test saw it follow the load, and that was before this window.
+
+    What is asked is what the energy is made of: the counter, or else the powers that are integrated.
+    """
+    if counted:
+        states = [each.counter.value for each in inside.samples if each.counter is not None]
+    else:
+        states = [power.watts for _, power in _integrated(inside.samples)]
+    changes = sum(1 for earlier, later in pairwise(states) if later != earlier)
+    if changes < LEAST_VALUES:
+        what = "counter" if counted else "power"
+        raise SensorError(
+            f"the {what} changed {changes} times in {len(states)} readings of {window.seconds:.1f} s; of a sensor that "
+            f"follows a board {LEAST_VALUES} changes are expected at least",
+            "distinct-values",
+        )
+
+
+def _by_counter(window: Window, trace: Trace) -> Joule | None:
+    updates = trace.counter_updates()
+    if not updates:
+        return None
+    if len(updates) < 2:
+        raise SensorError("the energy counter stands still", "counter-agrees")
+    return _counted(updates, window.end_ns) - _counted(updates, window.start_ns)
+
+
+def _counted(updates: Sequence[tuple[int, Counter]], at_ns: int) -> Joule:
+    """Return the energy from the first update to a moment, linear between the two updates around it."""
+    later = bisect_left(updates, at_ns, lo=1, key=lambda update: update[0])
+    if later == len(updates) or updates[0][0] > at_ns:
+        raise SensorError("the energy counter was not read beyond both ends of the window")
+    (start, before), (end, after) = updates[later - 1], updates[later]
+    share = (at_ns - start) / (end - start)
+    return Joule.from_counter(updates[0][1], before) + Joule.from_counter(before, after).scaled(share)
+
+
+def _by_integral(window: Window, samples: Sequence[Sample]) -> Joule | None:
+    """Apply the trapezoid rule; the first and last readings hold to the window's ends.
+
+    Where the driver averages beside its readings of the moment, the average is integrated: the work before the window
+    is as long as its second, and a reading of the moment misses the mean of a load that repeats itself.
+    """
+    points = _integrated(samples)
+    if not points:
+        return None
+    times, powers = [at for at, _ in points], [power for _, power in points]
+    first, last = bisect_right(times, window.start_ns), bisect_left(times, window.end_ns)
+    times = [window.start_ns, *times[first:last], window.end_ns]
+    powers = [powers[0], *powers[first:last], powers[-1]]
+    return Joule.integral(times, powers)
+
+
+def _integrated(samples: Sequence[Sample]) -> list[tuple[int, Watt]]:
+    """Return times and powers that an integral is made of."""
+    return [(each.at_ns, power) for each in samples if (power := each.averaged or each.power) is not None]
+
+
+def _in_step(window: Window, samples: Sequence[Sample]) -> str:
+    """Say why readings of the moment don't know the mean of frames at a fixed rate; empty where they do.
+
+    Readings each 20 ms meet frames each 33.3 ms in five phases alone, and their mean is that of these phases. A mean
+    over a second that the driver makes, or work without a pause, has no such phases.
+    """
+    rests = window.frames > 0 and window.busy_ns < MOST_BUSY * (window.end_ns - window.start_ns)
+    momentary = [each.at_ns for each in samples if each.power is not None and each.averaged is None]
+    if not rests or not momentary:
+        return ""
+    period = (window.end_ns - window.start_ns) / window.frames
+    phases = sorted((at - window.start_ns) % period for at in momentary)
+    gap = max(later - earlier for earlier, later in pairwise([*phases, phases[0] + period]))
+    if gap <= MOST_UNSEEN * period:
+        return ""
+    return f"the readings are in step with the frames: {gap / period:.0%} of each frame's time was never seen"
+
+
+def _require_agreement(counter: Joule, integral: Joule) -> None:
+    ratio = counter.over(integral)
+    if not abs(ratio - 1) <= AGREEMENT:
+        raise SensorError(f"counter {counter} and integral {integral} disagree", "counter-agrees")
+
+
+def _uncertainty(window: Window, inside: Trace, counted: bool) -> float:
+    """Return the random 95 % uncertainty of the window's energy, as a fraction; see the module's text."""
+    jitter = _median_gap([sample.at_ns for sample in inside.samples], window) / window.seconds
+    variance = 2 * jitter**2 / 12
+    levels = [sample.power.watts for sample in inside.samples if sample.power is not None]
+    if not counted and len(levels) > 1:
+        scatter = statistics.stdev(levels) / statistics.fmean(levels)
+        variance += scatter**2 / _independent(levels)
+    return _TWO_SIDED_95 * math.sqrt(variance)
+
+
+def _median_gap(times_ns: Sequence[int], window: Window) -> float:
+    """Return the median seconds from one time to the next; the window's own where there are not two."""
+    gaps = [later - earlier for earlier, later in pairwise(times_ns)]
+    return statistics.median(gaps) * 1e-9 if gaps else window.seconds
+
+
+def _independent(levels: Sequence[float]) -> int:
+    """Count the readings that tell something new: a sensor that is read too often repeats itself."""
+    return 1 + sum(1 for earlier, later in pairwise(levels) if later != earlier)

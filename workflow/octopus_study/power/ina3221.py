@@ -1,0 +1,163 @@
+"""The INA3221 of a Jetson board, through hwmon: voltage times current of the rail that feeds the module.
+
+An INA3221 measures a voltage and a current per channel and no power: power is their product, both of the same channel
+of the same chip. The rail is found by its label, since the numbers of channels and chips differ between boards. The
+voltage is read before and after the current (V-I-V) and averaged, so that a rail that sags while it is read gives no
+bias to first order.
+
+Resolution: the chip counts bus voltage in 8 mV and shunt voltage in 40 uV, which is 8 mA over the 5 mOhm of an Orin
+Nano, so that one step of the current is 40 mW of a 5 V rail; hwmon's rounding to whole mV and mA adds nothing to that.
+A window's mean over hundreds of readings is finer, since the load moves between steps.
+
+Sources: Linux kernel documentation (ina3221, hwmon sysfs interface) and its driver; Texas Instruments' data sheet
+SBOS576; the rails, and their shunts, from the kernel's device tree of the module (tegra234-p3767).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from octopus_study.power import hwmon
+from octopus_study.power.quantities import MicroWatt, MilliAmpere, MilliVolt, Watt
+from octopus_study.power.source import Sample, SensorError
+
+MODULE_RAIL = "VDD_IN"
+# Rails that VDD_IN feeds. VDD_CPU_GPU_CV is one rail for CPU, GPU and accelerators together: it is not the GPU.
+INNER_RAILS = ("VDD_CPU_GPU_CV", "VDD_SOC")
+# The modules with a rail of that name are made for 40 W at most. The critical current may say less; where nobody set
+# it, the chip's own default is the end of its range, which would let a power through that is four times too high.
+MODULE_CEILING_UW = 60_000_000
+# At 5 W, the worst case of the data sheet: gains 0.25 % each, offset 80 uV or 16 mA of 1 A; and a shunt of 1 %.
+ACCURACY = 0.03
+
+
+class Ina3221Source:
+    """One rail of an INA3221, see :class:`octopus_study.power.source.PowerSource`.
+
+    Parameters
+    ----------
+    root : path
+        Of the file system; tests give another.
+    rail : str
+        Label of the rail.
+
+    Raises
+    ------
+    SensorError
+        There is no such chip, its labels don't name the rail exactly once, or a first reading fails.
+    """
+
+    name = "ina3221"
+    averaged_seconds = 0.0
+    accuracy = ACCURACY
+
+    def __init__(self, root: str | Path = "/", rail: str = MODULE_RAIL) -> None:
+        found = hwmon.chips(Path(root), hwmon.INA3221)
+        if not found:
+            raise SensorError("no such chip")
+        self.rail = rail
+        self.scope = f"module_{rail.lower()}"
+        self._chip, self._number = _the_channel(found, rail)
+        self._chips = found
+        self.read()
+
+    def read(self) -> Sample:
+        """Read voltage, current and voltage, and return their product."""
+        start = time.monotonic_ns()
+        power = _power(self._chip, self._number)
+        end = time.monotonic_ns()
+        return Sample((start + end) // 2, end - start, power, None)
+
+    def limit(self) -> Watt:
+        """Return the critical current times the voltage, but the ceiling of such modules where that is less or none."""
+        voltage = hwmon.require_type(self._file("in", "input"), MilliVolt)
+        ceiling = Watt.from_power(MicroWatt(MODULE_CEILING_UW, voltage.channel))
+        critical = self._file("curr", "crit")
+        if not critical.exists():
+            return ceiling
+        current = hwmon.require_type(critical, MilliAmpere)
+        return min(ceiling, Watt.from_product(voltage, current)) if current.value > 0 else ceiling
+
+    def voltages(self) -> Mapping[str, MilliVolt]:
+        """Return the bus voltages of all channels that are on."""
+        found = {}
+        for chip in self._chips:
+            for number in hwmon.INA3221_BUS:
+                file = chip / f"in{number}_input"
+                try:
+                    found[f"{chip.name}/{file.name}"] = hwmon.require_type(file, MilliVolt)
+                except SensorError:
+                    continue  # a channel that is off or missing shows no number that could be mistaken
+        return found
+
+    def parts(self) -> Mapping[str, Watt]:
+        """Return the powers of the rails behind this one, where the board measures them."""
+        if self.rail != MODULE_RAIL:
+            return {}
+        found = {}
+        for label in INNER_RAILS:
+            places = _channels(self._chips, label)
+            try:
+                if len(places) == 1:
+                    found[label] = _power(*places[0])
+            except SensorError:
+                continue  # one that is off or can't be read leaves the others to compare with
+        return found
+
+    def facts(self) -> dict[str, Any]:
+        """Return chip, channel and label."""
+        return {
+            "name": self.name,
+            "scope": self.scope,
+            "chip": self._chip.name,
+            "channel": self._number,
+            "rail": self.rail,
+            "read": f"in{self._number}_input x curr{self._number}_input, voltage before and after",
+            "accuracy": self.accuracy,
+        }
+
+    def _file(self, kind: str, what: str) -> Path:
+        return self._chip / f"{kind}{self._number}_{what}"
+
+
+def _power(chip: Path, number: int) -> Watt:
+    """Return V x I of a channel, with the voltage read before and after the current."""
+    before = hwmon.require_type(chip / f"in{number}_input", MilliVolt)
+    current = hwmon.require_type(chip / f"curr{number}_input", MilliAmpere)
+    after = hwmon.require_type(chip / f"in{number}_input", MilliVolt)
+    return Watt.mean((Watt.from_product(before, current), Watt.from_product(after, current)))
+
+
+def _the_channel(chips: list[Path], rail: str) -> tuple[Path, int]:
+    """Return the one channel that has the label."""
+    found = _channels(chips, rail)
+    if len(found) == 1:
+        chip, number = found[0]
+        if number not in hwmon.INA3221_BUS:
+            file = chip / f"in{number}_input"
+            raise SensorError(f"{file}, labelled {rail}, is a shunt voltage in microvolts", "shunt-channel")
+        return chip, number
+    if found:
+        places = ", ".join(f"{chip.name}/in{number}" for chip, number in found)
+        raise SensorError(f"the label {rail} stands on {len(found)} channels ({places})", "rail-label")
+    known = sorted({label for chip in chips for label in _labels(chip).values()})
+    raise SensorError(f"no channel is labelled {rail}; labels: {', '.join(known) or 'none'}", "rail-label")
+
+
+def _channels(chips: list[Path], rail: str) -> list[tuple[Path, int]]:
+    return [(chip, number) for chip in chips for number, label in _labels(chip).items() if label == rail]
+
+
+def _labels(chip: Path) -> dict[int, str]:
+    """Return the labels by number of the channel; a label that can't be read is none."""
+    found = {}
+    for file in sorted(chip.glob("in*_label")):
+        number = file.name.removeprefix("in").removesuffix("_label")
+        try:
+            found[int(number)] = hwmon.read_text(file)
+        except (SensorError, ValueError):
+            continue
+    return found

@@ -1,0 +1,163 @@
+"""The GPU board's power and energy counter, by NVML.
+
+NVML initialises on boards where it then supports no reading (Jetson), so a source is opened by reading it. The energy
+counter counts since the driver was loaded; on an H200 it advances each 100 ms. Two powers exist: the instantaneous one
+(a field value) and ``nvmlDeviceGetPowerUsage``, which NVIDIA documents as a mean over one second on Ampere (without
+GA100) and newer, and as instantaneous before. Where there are both the first is the power, since it shows what the
+device does, and the second is kept for integrals: a reading of the moment each 100 ms meets a load of 30 frames per
+second always in the same phases, and misses its mean by several percent.
+
+Accuracy: NVIDIA's documentation of ``nvmlDeviceGetPowerUsage`` states +/- 5 % for Fermi and Kepler boards, and nothing
+for newer ones; the same is assumed of them. It is a common factor of all figures of one board, and cancels in their
+ratios. Yang, Adamek and Armour (SC24, arXiv 2312.02741) examined over seventy boards: some sample a part of the time
+only, which is why the work of a window repeats itself from its beginning to its end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from octopus_study.measure import _nvml
+from octopus_study.power.quantities import Channel, MilliJoule, MilliVolt, MilliWatt, Watt
+from octopus_study.power.source import Sample, SensorError
+
+ACCURACY = 0.05
+# Watts that a board can't exceed where none of the limits can be read, as on those of laptops and small ones without a
+# power management: what the largest connector of a board carries by its standard (12VHPWR, PCI Express CEM 5.0).
+BOARD_CEILING_MW = 600_000
+AVERAGED_SECONDS = (
+    1.0  # taken for every board without an instantaneous power: waiting too long costs only time
+)
+
+
+class NvmlSource:
+    """The GPU that CUDA uses, see :class:`octopus_study.power.source.PowerSource`.
+
+    Parameters
+    ----------
+    nvml : module, optional
+        With the functions of ``pynvml``; tests give their own, and the handle `device` with it.
+    device : object, optional
+
+    Raises
+    ------
+    SensorError
+        NVML doesn't answer, a first reading of power or energy fails, or a limit is 0.
+    """
+
+    name = "nvml"
+    scope = "gpu_board"
+    accuracy = ACCURACY
+
+    def __init__(self, nvml: Any = None, device: Any = None) -> None:
+        if nvml is None:
+            opened = _nvml.session()
+            if opened is None:
+                raise SensorError(f"it doesn't answer ({_why_closed()})")
+            nvml, device = opened
+        self._nvml, self._device = nvml, device
+        self._channel = Channel("nvml", 0)
+        self._instant = self._has_instant()
+        self.averaged_seconds = 0.0 if self._instant else AVERAGED_SECONDS
+        self._has_usage = self._try("nvmlDeviceGetPowerUsage") is None
+        self._has_counter = self._try("nvmlDeviceGetTotalEnergyConsumption") is None
+        self.read()
+        self.limit()
+
+    def read(self) -> Sample:
+        """Read the power, and the energy counter where the board has one."""
+        start = time.monotonic_ns()
+        counter = self._energy() if self._has_counter else None
+        power = Watt.from_power(self._milliwatts(self._field())) if self._instant else self._usage()
+        averaged = self._usage() if self._instant and self._has_usage else None
+        end = time.monotonic_ns()
+        return Sample((start + end) // 2, end - start, power, counter, averaged)
+
+    def limit(self) -> Watt:
+        """Return the enforced power limit, else the default one, the highest that may be set, or a board's ceiling."""
+        found = self._milliwatts(self._limit())
+        if found.value <= 0:
+            raise SensorError(f"NVML reports a power limit of {found}", "plausible-range")
+        return Watt.from_power(found)
+
+    def _limit(self) -> int:
+        """Return the first limit that the board tells, in mW."""
+        for function in ("nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementDefaultLimit"):
+            with suppress(SensorError):
+                return int(self._call(function))
+        with suppress(SensorError):
+            return int(self._call("nvmlDeviceGetPowerManagementLimitConstraints")[1])  # lowest, highest
+        return BOARD_CEILING_MW
+
+    def voltages(self) -> Mapping[str, MilliVolt]:
+        """NVML shows no voltages."""
+        return {}
+
+    def parts(self) -> Mapping[str, Watt]:
+        """NVML's other scopes overlap with the board's, and are no parts of it by documentation."""
+        return {}
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is read."""
+        return {
+            "name": self.name,
+            "scope": self.scope,
+            "power": "field value POWER_INSTANT" if self._instant else "nvmlDeviceGetPowerUsage",
+            "integrated": "nvmlDeviceGetPowerUsage" if self._has_usage else "power",
+            "counter": "nvmlDeviceGetTotalEnergyConsumption" if self._has_counter else None,
+            "averaged_seconds": self.averaged_seconds,
+            "accuracy": self.accuracy,
+        }
+
+    def _usage(self) -> Watt:
+        return Watt.from_power(self._milliwatts(self._call("nvmlDeviceGetPowerUsage")))
+
+    def _energy(self) -> MilliJoule:
+        return MilliJoule(int(self._call("nvmlDeviceGetTotalEnergyConsumption")), self._channel)
+
+    def _has_instant(self) -> bool:
+        try:
+            return self._field() > 0
+        except SensorError:
+            return False
+
+    def _field(self) -> int:
+        """Return the instantaneous power in mW; a field value without a named scope is that of the GPU."""
+        field = getattr(self._nvml, "NVML_FI_DEV_POWER_INSTANT", None)
+        if field is None:
+            raise SensorError("this version of nvidia-ml-py knows no POWER_INSTANT")
+        found = self._call("nvmlDeviceGetFieldValues", [field])[0]
+        if found.nvmlReturn != 0:
+            raise SensorError(f"POWER_INSTANT answers with error {found.nvmlReturn}")
+        return int(found.value.uiVal)
+
+    def _milliwatts(self, value: Any) -> MilliWatt:
+        return MilliWatt(int(value), self._channel)
+
+    def _call(self, function: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._nvml, function)(self._device, *arguments)
+        except Exception as error:  # pynvml has one exception per error code; all mean that nothing was read
+            raise SensorError(f"{function}: {error}") from None
+
+    def _try(self, function: str) -> SensorError | None:
+        try:
+            self._call(function)
+        except SensorError as error:
+            return error
+        return None
+
+
+def _why_closed() -> str:
+    """Say what keeps NVML from answering: the package, the library, the driver, or the GPU that CUDA uses."""
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        pynvml.nvmlDeviceGetHandleByPciBusId(_nvml.pci_address())
+    except Exception as error:  # the same ones that `octopus_study.measure._nvml.session` takes for an answer
+        return str(error) or type(error).__name__
+    return "it did not at first"

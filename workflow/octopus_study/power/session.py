@@ -1,0 +1,182 @@
+"""A sensor that is sampled and has passed the power-on test, or the reasons why this machine has none."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from octopus import backends
+from octopus_study.errors import MeasureError
+from octopus_study.power.choose import NoSensor, SourceSpec, candidates
+from octopus_study.power.loads import known_load
+from octopus_study.power.sampler import Sampler
+from octopus_study.power.selftest import PassedTest, SelfTest, TimeSource, Timing, power_on_test
+from octopus_study.power.source import PowerSource
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A candidate that was tried: its reason is empty where it can be used; without a test it couldn't be opened."""
+
+    spec: SourceSpec
+    reason: str
+    selftest: SelfTest | None = None
+
+
+@dataclass(frozen=True)
+class PowerSession:
+    """A sensor that may be believed.
+
+    Attributes
+    ----------
+    spec : SourceSpec
+    source : PowerSource
+        Open in this process.
+    sampler : Sampler
+        Runs in its own; its `collect()` gives the trace since the last call.
+    selftest : SelfTest
+    proof : PassedTest
+        What `octopus_study.power.energy` asks for.
+    attempts : tuple of Attempt
+        The candidates in the order in which they were tried; the last one is this one.
+    """
+
+    spec: SourceSpec
+    source: PowerSource
+    sampler: Sampler
+    selftest: SelfTest
+    proof: PassedTest
+    attempts: tuple[Attempt, ...]
+
+
+class NoUsableSensor(NoSensor):
+    """No candidate can be used; `attempts` has what each of them showed."""
+
+    def __init__(self, attempts: Sequence[Attempt]) -> None:
+        super().__init__({attempt.spec.kind: attempt.reason for attempt in attempts})
+        self.attempts = tuple(attempts)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """All candidates of a device, tried until one passed."""
+
+    attempts: tuple[Attempt, ...]
+    reason: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether the last candidate can be used."""
+        return not self.reason
+
+    @property
+    def selftest(self) -> SelfTest | None:
+        """The test that decided: the one that passed, else the last that was made; None where none was."""
+        made = [attempt.selftest for attempt in self.attempts if attempt.selftest is not None]
+        return made[-1] if made else None
+
+    @property
+    def scope(self) -> str:
+        """What was tested; empty where nothing was."""
+        return self.selftest.scope if self.selftest else ""
+
+    def record(self) -> dict[str, Any]:
+        """Return the trial as plain JSON values."""
+        return {
+            "passed": self.passed,
+            "reason": self.reason,
+            "looked_at": {attempt.spec.kind: attempt.reason or "passed" for attempt in self.attempts},
+            "selftest": self.selftest.record() if self.selftest else None,
+        }
+
+
+@contextmanager
+def open_session(
+    device: str,
+    load: Callable[[], object] | None = None,
+    specs: Sequence[SourceSpec] | None = None,
+    *,
+    clock: TimeSource | None = None,
+    timing: Timing | None = None,
+) -> Iterator[PowerSession]:
+    """Open, sample and test the sensors of a device in order, and give the first one that passes.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda"}
+        What the known load runs on.
+    load : callable, optional
+        Instead of the known load; made only when a sensor can be read.
+    specs : sequence of SourceSpec, optional
+        Candidates; by default those of the device.
+    clock, timing : optional
+        See :func:`octopus_study.power.selftest.power_on_test`.
+
+    Raises
+    ------
+    NoUsableSensor
+        None passed; the message has the reason of each.
+    """
+    device = backends.resolve(device)
+    attempts: list[Attempt] = []
+    with ExitStack() as stack:
+        for spec in candidates(device) if specs is None else specs:
+            part = stack.enter_context(ExitStack())
+            session = _try(spec, lambda: load or known_load(device), part, attempts, clock, timing)
+            if session is not None:
+                yield session
+                return
+            part.close()
+        raise NoUsableSensor(attempts)
+
+
+def _try(
+    spec: SourceSpec,
+    make_load: Callable[[], Callable[[], object]],
+    stack: ExitStack,
+    attempts: list[Attempt],
+    clock: TimeSource | None,
+    timing: Timing | None,
+) -> PowerSession | None:
+    """Try one candidate and note what came of it; what it opens is closed with the stack."""
+    test = None
+    try:
+        source = spec.open()
+        work = make_load()
+        sampler = stack.enter_context(Sampler(spec))
+        log.info("power-on test of %s: idle, load, idle, load", spec.title)
+        test = power_on_test(source, sampler.collect, work, clock=clock, timing=timing or Timing())
+        proof = test.proof()
+    except MeasureError as error:
+        reason = test.reason if test is not None else _why(error)
+        log.info("%s can't be used: %s", spec.title, reason)
+        attempts.append(Attempt(spec, reason, test))
+        return None
+    attempts.append(Attempt(spec, "", test))
+    return PowerSession(spec, source, sampler, test, proof, tuple(attempts))
+
+
+def _why(error: MeasureError) -> str:
+    """Return the reason; that a sensor isn't there or can't be read needs no name of a check before it."""
+    check = getattr(error, "check", "readable")
+    return str(error) if check == "readable" else f"{check}: {error}"
+
+
+def try_sensors(device: str, specs: Sequence[SourceSpec] | None = None, **options: Any) -> Trial:
+    """Test the sensors of a device until one passes, close it again, and return what came of each.
+
+    Parameters
+    ----------
+    device, specs, **options
+        See :func:`open_session`.
+    """
+    try:
+        with open_session(device, specs=specs, **options) as session:
+            return Trial(session.attempts, "")
+    except NoUsableSensor as error:
+        return Trial(error.attempts, str(error))

@@ -1,0 +1,99 @@
+"""What a power sensor gives: samples with their own times, or a reason why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from octopus_study.errors import MeasureError
+from octopus_study.power.quantities import Counter, MilliVolt, Watt
+
+
+class SensorError(MeasureError):
+    """A sensor can't be read, or what it gives can't be its power; the message is the reason that results show.
+
+    Parameters
+    ----------
+    reason : str
+    check : str
+        Which check of `octopus_study.power.checks` refused it.
+    """
+
+    def __init__(self, reason: str, check: str = "readable") -> None:
+        super().__init__(reason)
+        self.check = check
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One reading of a source.
+
+    Attributes
+    ----------
+    at_ns : int
+        `time.monotonic_ns()` in the middle of the reading; the same clock in every process of a machine.
+    took_ns : int
+        How long the reading took.
+    power : Watt or None
+        None where the source has an energy counter alone.
+    counter : MilliJoule, MicroJoule or None
+        The energy counter, wraps undone; None where the source has none.
+    averaged : Watt or None
+        The mean that the driver makes of its own, quicker readings, where it tells that beside `power`. Readings of
+        the moment, ten times a second, meet a load of 30 frames/s always in the same three phases.
+    """
+
+    at_ns: int
+    took_ns: int
+    power: Watt | None
+    counter: Counter | None
+    averaged: Watt | None = None
+
+
+class PowerSource(Protocol):
+    """A sensor that was opened by a successful reading.
+
+    Attributes
+    ----------
+    name : str
+        ``nvml``, ``ina3221`` or ``rapl``.
+    scope : str
+        What the power is the power of, as part of a column's name: ``gpu_board``, ``module_vdd_in``,
+        ``cpu_package``.
+    averaged_seconds : float
+        Over how long the driver averages what it reports as power; 0 where it doesn't.
+    accuracy : float
+        Relative systematic error that the maker states; it cancels in ratios of one sensor.
+    """
+
+    name: str
+    scope: str
+    averaged_seconds: float
+    accuracy: float
+
+    def read(self) -> Sample:
+        """Read once.
+
+        Raises
+        ------
+        SensorError
+            The reading failed; a failed reading is missing, never 0.
+        """
+        ...
+
+    def limit(self) -> Watt:
+        """Return the highest power that is plausible: the enforced limit, or the ceiling of such a board."""
+        ...
+
+    def voltages(self) -> Mapping[str, MilliVolt]:
+        """Return the bus voltages beside the power, by file; a "power" that equals one of them is a voltage."""
+        ...
+
+    def parts(self) -> Mapping[str, Watt]:
+        """Return the powers of rails that this source's rail feeds, by label; none of them can exceed it."""
+        ...
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was opened, as plain JSON values, for the provenance."""
+        ...

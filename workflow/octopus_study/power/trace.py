@@ -1,0 +1,82 @@
+"""Samples of one sensor over time, and the energy of a span of it, by its counter and by integration."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from octopus_study.power.quantities import Counter, Joule, Watt
+from octopus_study.power.source import Sample, SensorError
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A reading that failed: when, and why. It is missing from the trace, never 0."""
+
+    at_ns: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The samples of one source in ascending time, and the readings that failed."""
+
+    scope: str
+    samples: tuple[Sample, ...]
+    failures: tuple[Failure, ...] = ()
+
+    def between(self, start_ns: int, end_ns: int) -> Trace:
+        """Return what was read from `start_ns` to `end_ns`, both included."""
+        times = [sample.at_ns for sample in self.samples]
+        chosen = self.samples[bisect_left(times, start_ns) : bisect_right(times, end_ns)]
+        failed = tuple(each for each in self.failures if start_ns <= each.at_ns <= end_ns)
+        return Trace(self.scope, chosen, failed)
+
+    def joined(self, later: Trace) -> Trace:
+        """Return this trace with a later one behind it."""
+        return Trace(self.scope, self.samples + later.samples, self.failures + later.failures)
+
+    def power_updates(self) -> tuple[list[int], list[Watt]]:
+        """Return times and powers where the sensor gave a new value; between two updates it only repeats itself.
+
+        A source with a counter alone has the mean power between two updates of the counter, at the later one.
+        """
+        if any(sample.power is not None for sample in self.samples):
+            points = _changes([(s.at_ns, s.power) for s in self.samples if s.power is not None])
+            return [at for at, _ in points], [power for _, power in points]
+        counts = self.counter_updates()
+        spans = [
+            (end, Watt.from_counter(before, after, end - start))
+            for (start, before), (end, after) in pairwise(counts)
+        ]
+        return [at for at, _ in spans], [power for _, power in spans]
+
+    def counter_updates(self) -> list[tuple[int, Counter]]:
+        """Return times and states where the energy counter advanced."""
+        return _changes([(s.at_ns, s.counter) for s in self.samples if s.counter is not None])
+
+
+def _changes(points: Sequence[tuple[int, object]]) -> list:
+    """Keep the first point and each whose value differs from the one before it."""
+    kept = list(points[:1])
+    kept += [later for earlier, later in pairwise(points) if later[1] != earlier[1]]
+    return kept
+
+
+def require_samples(trace: Trace) -> Trace:
+    """Return the trace, or say why it has no samples.
+
+    Raises
+    ------
+    SensorError
+        Nothing was read.
+    """
+    if trace.samples:
+        return trace
+    why = trace.failures[-1].reason if trace.failures else "no reading was made"
+    raise SensorError(f"{trace.scope}: {why}")
+
+
+__all__ = ["Failure", "Joule", "Trace", "require_samples"]

@@ -1,0 +1,180 @@
+"""Windows: a stretch of steady work, whose time, frames and energy are all of the same stretch.
+
+The work begins before the window and goes on behind it. A sensor follows a change within a second or so, and an energy
+counter that advances ten times a second shows the last tenth only at its next advance: both belong to the same work.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from octopus_study.power.selftest import SystemClock, TimeSource
+
+LEAST_SECONDS = 5.0
+LEAST_UPDATES = 50
+# Of the frames that a rate asks for. A frame that ends late is caught up with as long as the next ones are quicker, and
+# the energy is that of the rate all the same; so the frames that were made decide, and not how many of them were late.
+LEAST_RATE = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """How long a window lasts, and the work before and behind it.
+
+    Attributes
+    ----------
+    seconds, settle_seconds, tail_seconds : float
+    """
+
+    seconds: float
+    settle_seconds: float
+    tail_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One window.
+
+    Attributes
+    ----------
+    start_ns, end_ns : int
+        `time.monotonic_ns()`.
+    frames : int
+        Calls that began and ended within it.
+    busy_ns : int
+        Time within calls; all of it where they follow each other at once.
+    late : int
+        Calls that ended after the next one was due.
+    """
+
+    start_ns: int
+    end_ns: int
+    frames: int
+    busy_ns: int
+    late: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """Length."""
+        return (self.end_ns - self.start_ns) * 1e-9
+
+    @property
+    def frame_ms(self) -> float:
+        """Busy milliseconds per frame."""
+        return self.busy_ns / self.frames * 1e-6
+
+
+def stretch(
+    seconds: float, settle_seconds: float, update_seconds: float | None, averaged_seconds: float
+) -> Stretch:
+    """Return how long windows must be for a sensor.
+
+    Parameters
+    ----------
+    seconds, settle_seconds : float
+        Wanted; never less than 5 s and 50 updates of the sensor.
+    update_seconds : float or None
+        Time between two updates of the sensor, where it was seen.
+    averaged_seconds : float
+        Over how long the driver averages; the settling takes that much longer.
+    """
+    update = update_seconds or 0.0
+    return Stretch(
+        max(seconds, LEAST_SECONDS, LEAST_UPDATES * update),
+        settle_seconds + averaged_seconds,
+        max(0.25, 2.5 * update) + averaged_seconds,
+    )
+
+
+def back_to_back(frame: Callable[[], object], lasting: Stretch, clock: TimeSource | None = None) -> Window:
+    """Repeat a frame without a pause; the window begins and ends between two frames.
+
+    Parameters
+    ----------
+    frame : callable
+        Makes one frame and waits for its result.
+    lasting : Stretch
+    clock : TimeSource, optional
+    """
+    clock = clock or SystemClock()
+    _repeat(frame, lasting.settle_seconds, clock)
+    start = clock.monotonic_ns()
+    frames = _repeat(frame, lasting.seconds, clock)
+    end = clock.monotonic_ns()
+    _repeat(frame, lasting.tail_seconds, clock)
+    return Window(start, end, frames, end - start)
+
+
+def paced(
+    frame: Callable[[], object], rate: float, lasting: Stretch, clock: TimeSource | None = None
+) -> Window:
+    """Make frames at a fixed rate, with the device idle until the next one is due, as a camera does.
+
+    Parameters
+    ----------
+    frame : callable
+    rate : float
+        Frames per second.
+    lasting : Stretch
+    clock : TimeSource, optional
+    """
+    clock = clock or SystemClock()
+    _beat(frame, rate, lasting.settle_seconds, clock)
+    start = clock.monotonic_ns()
+    frames, busy, late = _beat(frame, rate, lasting.seconds, clock)
+    end = clock.monotonic_ns()
+    _beat(frame, rate, lasting.tail_seconds, clock)
+    return Window(start, end, frames, busy, late)
+
+
+def rate_missed(window: Window, rate: float) -> str:
+    """Say that a paced window has fewer frames per second than it should; empty where it has as many."""
+    made = window.frames / window.seconds
+    if made >= LEAST_RATE * rate:
+        return ""
+    return (
+        f"{made:.3g} frames/s were made in the place of {rate:g}; {window.late} of {window.frames} were late"
+    )
+
+
+def idle(lasting: Stretch, clock: TimeSource | None = None) -> Window:
+    """Let the device do nothing."""
+    clock = clock or SystemClock()
+    clock.sleep(lasting.settle_seconds)
+    start = clock.monotonic_ns()
+    clock.sleep(lasting.seconds)
+    end = clock.monotonic_ns()
+    clock.sleep(lasting.tail_seconds)
+    return Window(start, end, 0, 0)
+
+
+def _repeat(frame: Callable[[], object], seconds: float, clock: TimeSource) -> int:
+    """Call until the time is over, at least once; a call that began is finished."""
+    end = clock.monotonic_ns() + round(seconds * 1e9)
+    frames = 0
+    while True:
+        frame()
+        frames += 1
+        if clock.monotonic_ns() >= end:
+            return frames
+
+
+def _beat(
+    frame: Callable[[], object], rate: float, seconds: float, clock: TimeSource
+) -> tuple[int, int, int]:
+    """Call at a rate for as many whole periods as the time needs; return calls, time within them, and late ones."""
+    start, frames = clock.monotonic_ns(), max(1, math.ceil(seconds * rate))
+    busy = late = 0
+    for number in range(1, frames + 1):
+        begun = clock.monotonic_ns()
+        frame()
+        done = clock.monotonic_ns()
+        busy += done - begun
+        due = start + round(number * 1e9 / rate)
+        if done > due:
+            late += 1
+        else:
+            clock.sleep((due - done) * 1e-9)
+    return frames, busy, late

@@ -1,0 +1,40 @@
+"""What follows from the published tables of the edge scenarios alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from octopus_study.report.numbers import Number, make_number
+
+# Published pairs of clip times: other / one launch.
+_RIVALS = ("opencv", "n-launches")
+
+
+def published_edge_numbers(known: dict[str, Number]) -> Iterator[Number]:
+    """Yield ratios of the published clip times, times per frame of the detector, the threshold as
+    a share of full brightness, and what processing is of the time to the ground."""
+    one = known.get("published.drone_video.one-launch.time_10s")
+    for rival in _RIVALS if one else ():
+        other = known[f"published.drone_video.{rival}.time_10s"]
+        yield _derived(
+            one, f"drone_video.speedup_over_{rival}", "ratio", other.value / one.value, "time / time"
+        )
+    frames = known.get("published.detector.yolo.frames")
+    for method in ("cpu-preprocessing", "gpu-preprocessing") if frames else ():
+        total = known[f"published.detector.{method}.time"]
+        each = total.value / frames.value
+        yield _derived(total, f"detector.{method}.frame_time", "ms", each, "time of all frames / frames")
+    threshold = known.get("published.satellite.greenland.threshold")
+    if threshold:
+        yield _derived(threshold, "satellite.threshold", "fraction", threshold.value, "as printed")
+    processing = known.get("published.satellite.greenland.processing")
+    if processing:
+        sent = 1000 * known["published.satellite.greenland.kept_downlink_time"].value
+        share = processing.value / (processing.value + sent)
+        note = "processing / (processing + downlink of the kept tiles)"
+        yield _derived(processing, "satellite.processing_share", "fraction", share, note)
+
+
+def _derived(source: Number, name: str, unit: str, value: float, note: str) -> Number:
+    origin = ("published", "jetson-orin-nano", "", source.source)
+    return make_number(f"published.derived.{name}", origin, source.selector, unit, value, note=note)

@@ -1,0 +1,72 @@
+"""Typesetting the paper with the Typst compiler of the PyPI wheel: no TeX, no fonts and no packages from
+elsewhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from octopus.errors import InputError
+from octopus_study.errors import DataError
+from octopus_study.report.literals import check_paper
+from octopus_study.report.numbers import Numbers
+
+MAIN = "octopus.typ"
+# Typst 0.15 can't nest the tags of a PDF for some layouts with floats over both columns (its issues 8487 and 8776, both
+# open): about one in ten where floats pile up, none seen since each study is flushed. Should one come, the same text
+# with a little more space around its floats has another layout.
+_TAG_FAULTS = ("tags weren't properly closed", "internal error: parent group")
+_NUDGES = 24  # all that `paper/lib.typ` makes of a number
+
+
+def build_paper(
+    paper_dir: str | Path, build_dir: str | Path, figures_dir: str | Path, out: str | Path
+) -> Path:
+    """Check the sources against the numbers and compile them to PDF.
+
+    Parameters
+    ----------
+    paper_dir : path
+        Folder of ``octopus.typ``.
+    build_dir : path
+        Folder of ``numbers.csv``, ``numbers.typ`` and ``tables/``.
+    figures_dir : path
+        Folder of the figures' PDF files.
+    out : path
+        The PDF to write (a ``.png`` with ``{p}`` in its name gives pages as pictures).
+
+    Raises
+    ------
+    InputError
+        The text holds a number that is not in ``numbers.csv``; each place is named.
+    DataError
+        Typst can't compile the paper.
+    """
+    import typst
+
+    problems = check_paper(paper_dir, Numbers.read(Path(build_dir) / "numbers.csv"))
+    if problems:
+        raise InputError(f"{len(problems)} numbers of the paper have no origin:\n" + "\n".join(problems))
+    paper, build, figures = (Path(path).resolve() for path in (paper_dir, build_dir, figures_dir))
+    # Typst reads nothing outside of its root; all paths are given as absolute ones below it.
+    root = Path(os.path.commonpath([paper, build, figures]))
+    inputs = {
+        name: f"/{path.relative_to(root).as_posix()}"
+        for name, path in (("build", build), ("figures", figures))
+    }
+    Path(out).parent.mkdir(parents=True, exist_ok=True)
+    for nudge in range(_NUDGES):
+        try:
+            typst.compile(
+                str(paper / MAIN),
+                output=str(out),
+                root=str(root),
+                sys_inputs=inputs | {"nudge": str(nudge)},
+                ignore_system_fonts=True,
+            )
+        except (typst.TypstError, RuntimeError) as error:
+            if any(fault in str(error) for fault in _TAG_FAULTS) and nudge + 1 < _NUDGES:
+                continue
+            raise DataError(f"Typst can't compile {paper / MAIN}: {error}") from error
+        break
+    return Path(out)

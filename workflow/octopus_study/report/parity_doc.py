@@ -1,0 +1,56 @@
+"""``docs/parity.md``: how near the answers are to those of other libraries, from the committed references."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from octopus_study.measure._files import atomic_text
+from octopus_study.report.derive import derive_all
+from octopus_study.report.numbers import Numbers
+from octopus_study.report.runs import load_runs
+from octopus_study.report.tables.parity import STUDY, parity
+from octopus_study.report.tables.writers import markdown
+
+_HEAD = """\
+# Parity with other libraries
+
+<!-- Written by `octopus report parity` from data/reference. Do not edit. -->
+
+Libraries differ in where they put a pixel's centre, in what they read beyond the edge of a box, and in how they round.
+Each row below names a setting under which Octopus and another library should agree, and how far they are apart.
+
+| Setting | Options of `crop_resize` | The same elsewhere |
+| :--- | :--- | :--- |
+| float32, edge of the box | the defaults | OpenCV and PyTorch on the float32 crop; CV-CUDA on a view; DALI on a slice |
+| float32, edge of the image | `edge="image"` | torchvision's `roi_align`, aligned, one sample; DALI on a region |
+| uint8, edge of the box | `dtype="uint8"` | OpenCV and CV-CUDA on the uint8 crop |
+| Antialiased | `antialias=True` | PIL, PyTorch and torchvision on the float32 crop |
+| Antialiased, uint8 | `antialias=True, dtype="uint8"` | PIL on the uint8 crop |
+| Letterbox | `letterbox=True` | OpenCV's `resize` and `copyMakeBorder`, with the sizes of Ultralytics' `LetterBox` |
+
+"""
+_NOTHING = (
+    "No reference machine has a run of the study `parity` yet. `octopus measure parity` makes one, and "
+    "`octopus report promote` commits it.\n"
+)
+
+
+def parity_doc(reference_dir: str | Path) -> str:
+    """Return the page; a library that is missing on a machine is named with the reason.
+
+    Parameters
+    ----------
+    reference_dir : path
+        ``data/reference``.
+    """
+    runs = [run for run in load_runs(None, reference_dir) if run.study == STUDY]
+    if not runs:
+        return _HEAD + _NOTHING
+    return _HEAD + markdown(parity(Numbers(derive_all(runs))))
+
+
+def build_parity_doc(reference_dir: str | Path, out: str | Path) -> Path:
+    """Write the page."""
+    with atomic_text(Path(out)) as stream:
+        stream.write(parity_doc(reference_dir))
+    return Path(out)

@@ -1,0 +1,94 @@
+"""The runs that a report is made of: this machine's and the committed reference ones."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from octopus.errors import InputError
+from octopus_study.measure.rows import read_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Role = Literal["here", "reference"]
+HERE = "here"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One study on one machine.
+
+    Attributes
+    ----------
+    scope : str
+        First part of the ids of its numbers: ``here`` for this machine's own run, else the machine.
+    machine, role, study : str
+    source : str
+        Path of the CSV, as given.
+    rows : DataFrame
+        Result rows (:class:`octopus_study.measure.rows.Row`).
+    provenance : dict
+        What the run's JSON file says; empty where there is none.
+    """
+
+    scope: str
+    machine: str
+    role: Role
+    study: str
+    source: str
+    rows: pd.DataFrame
+    provenance: dict[str, Any]
+
+    @property
+    def datasets(self) -> list[str]:
+        """Names of the data sets in the rows, sorted."""
+        return sorted(self.rows["dataset"].unique())
+
+    @property
+    def measured_on(self) -> str:
+        """Day on which the run ended, as ISO date; empty when the provenance doesn't say."""
+        return str(self.provenance.get("ended", ""))[:10]
+
+
+def load_runs(results_dir: str | Path | None, reference_dir: str | Path | None) -> list[Run]:
+    """Read every study of this machine's run and of each reference machine.
+
+    Parameters
+    ----------
+    results_dir : path, optional
+        ``data/results/<machine>``; may be absent when nothing was measured here.
+    reference_dir : path, optional
+        ``data/reference``, one folder per machine.
+
+    Raises
+    ------
+    InputError
+        Neither folder holds a study.
+    """
+    runs = _read_folder(Path(results_dir), "here") if results_dir else []
+    if reference_dir and Path(reference_dir).is_dir():
+        for folder in sorted(path for path in Path(reference_dir).iterdir() if path.is_dir()):
+            runs += _read_folder(folder, "reference")
+    if not runs:
+        raise InputError(
+            f"No results to report: neither {results_dir} nor {reference_dir} holds a <study>.csv. "
+            "Measure first (`octopus measure`), or pass a folder with results."
+        )
+    return runs
+
+
+def _read_folder(folder: Path, role: Role) -> list[Run]:
+    scope = HERE if role == "here" else folder.name
+    return [
+        Run(scope, folder.name, role, path.stem, path.as_posix(), read_rows(path), read_provenance(path))
+        for path in sorted(folder.glob("*.csv"))
+    ]
+
+
+def read_provenance(rows_path: Path) -> dict[str, Any]:
+    """Read the JSON file beside a result CSV; an absent one is empty."""
+    path = rows_path.with_suffix(".json")
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -1,0 +1,106 @@
+"""One table, three formats: Typst for the paper, LaTeX (booktabs) and Markdown for other authors."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from octopus_study.report.macros import tex_text
+
+MISSING = "\u2013"
+
+
+class Table(NamedTuple):
+    """A table as text.
+
+    Attributes
+    ----------
+    name : str
+        Identifier: file name and label.
+    caption : str
+    header : list of str
+    rows : list of (list of str, or str)
+        A row of cells; a string is a heading over the rows that follow.
+    text_columns : tuple of int
+        Columns that hold text and are aligned left; all others hold numbers.
+    widths : tuple of str
+        Widths of the columns in Typst, such as ``auto`` or ``1fr``; as wide as their content unless given.
+    """
+
+    name: str
+    caption: str
+    header: list[str]
+    rows: list[list[str] | str]
+    text_columns: tuple[int, ...] = (0,)
+    widths: tuple[str, ...] = ()
+
+
+def typst(table: Table) -> str:
+    """Return a Typst figure with a label ``tab-<name>``; where it is placed is up to the paper."""
+    columns = len(table.header)
+    widths = ", ".join(table.widths or ("auto",) * columns)
+    align = ", ".join("left" if index in table.text_columns else "right" for index in range(columns))
+    header = ", ".join(f"[*{_typst_text(cell)}*]" for cell in table.header)
+    lines = [_typst_row(row, columns) for row in table.rows]
+    return (
+        f"#figure(kind: table, caption: [{_typst_text(table.caption)}],\n"
+        f"  table(columns: ({widths},), align: ({align},), stroke: none,\n"
+        f"    table.hline(), table.header({header}), table.hline(stroke: 0.5pt),\n"
+        + "\n".join(f"    {line}" for line in lines)
+        + f"\n    table.hline(),\n  )\n) <tab-{table.name.replace('_', '-')}>\n"
+    )
+
+
+def latex(table: Table) -> str:
+    """Return a LaTeX table; needs the package booktabs."""
+    columns = len(table.header)
+    align = "".join("l" if index in table.text_columns else "r" for index in range(columns))
+    lines = []
+    for row in table.rows:
+        if isinstance(row, str):
+            lines.append(rf"\midrule \multicolumn{{{columns}}}{{l}}{{\emph{{{tex_text(row)}}}}} \\")
+        else:
+            lines.append(" & ".join(tex_text(cell) for cell in row) + r" \\")
+    header = " & ".join(rf"\textbf{{{tex_text(cell)}}}" for cell in table.header)
+    return "\n".join(
+        [
+            r"\begin{table*}\centering",
+            rf"\caption{{{tex_text(table.caption)}}}\label{{tab:{table.name}}}",
+            rf"\begin{{tabular}}{{{align}}}\toprule",
+            rf"{header} \\ \midrule",
+            *lines,
+            r"\bottomrule\end{tabular}\end{table*}",
+            "",
+        ]
+    )
+
+
+def markdown(table: Table) -> str:
+    """Return a Markdown table with its caption above."""
+    rule = " | ".join(":---" if index in table.text_columns else "---:" for index in range(len(table.header)))
+    lines = [f"{_markdown_text(table.caption)}", "", _markdown_row(table.header), f"| {rule} |"]
+    for row in table.rows:
+        cells = [f"**{row}**", *[""] * (len(table.header) - 1)] if isinstance(row, str) else row
+        lines.append(_markdown_row(cells))
+    return "\n".join(lines) + "\n"
+
+
+WRITERS = {".typ": typst, ".tex": latex, ".md": markdown}
+
+
+def _typst_row(row: list[str] | str, columns: int) -> str:
+    if isinstance(row, str):
+        return f"table.cell(colspan: {columns}, align: left, inset: (top: 6pt))[_{_typst_text(row)}_],"
+    return " ".join(f"[{_typst_text(cell)}]," for cell in row)
+
+
+def _typst_text(text: str) -> str:
+    return re.sub(r"([\\#*_$@<>`~\[\]])", r"\\\1", text).replace("//", r"/\/")
+
+
+def _markdown_row(cells: list[str]) -> str:
+    return f"| {' | '.join(_markdown_text(cell) for cell in cells)} |"
+
+
+def _markdown_text(text: str) -> str:
+    return text.replace("|", r"\|")

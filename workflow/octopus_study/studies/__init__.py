@@ -1,0 +1,60 @@
+"""The studies, one file each: they build inputs and methods and hand them to `octopus_study.measure`.
+
+`run_study` is the only way in; a new study is a module with a function `rows(context)` and an entry in `STUDIES`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from octopus.errors import InputError
+
+if TYPE_CHECKING:
+    from octopus_study.config import Config
+
+STUDIES = (
+    "stage_timing",
+    "distribution",
+    "arena",
+    "parity",
+    "power",
+    "mapping",
+    "total_cost",
+    "sequences",
+    "satellite",
+    "drone",
+    "detector",
+    "concurrency",
+    "image_shape",
+)
+
+
+def run_study(study: str, *, config: Config, receipt: Path, out: Path) -> Path:
+    """Run one study and write its rows as CSV and its provenance beside them as JSON.
+
+    Parameters
+    ----------
+    study : str
+        One of `STUDIES`.
+    config : Config
+    receipt : Path
+        What `octopus fetch` wrote: which data there are, and where.
+    out : Path
+        The CSV; the provenance goes to the same name with `.json`.
+
+    Raises
+    ------
+    InputError
+        The study is unknown.
+    DeviceError
+        The configuration asks for a GPU and none is usable.
+    """
+    from octopus_study.studies.context import make_context, write_run
+
+    if study not in STUDIES:
+        raise InputError(f"there is no study {study!r}; use one of {', '.join(STUDIES)}")
+    context = make_context(study, config, Path(receipt))
+    rows = import_module(f"octopus_study.studies.{study}.study").rows(context)
+    return write_run(context, rows, Path(out))

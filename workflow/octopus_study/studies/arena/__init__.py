@@ -1,0 +1,1 @@
+"""Study `arena`: what users would pick instead."""

@@ -1,0 +1,68 @@
+"""The arena's boxes: one size at random places, or those of the data set; and what padding them would waste."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus.backends.cuda import memory as cuda_memory
+from octopus.errors import InputError
+from octopus_study.data.distributions import padding_waste
+from octopus_study.data.workload import sample_boxes
+from octopus_study.measure import Case, Row
+from octopus_study.studies.context import LARGE_GPU_BYTES, Context
+
+UNIFORM, VISDRONE = "uniform", "visdrone"
+MOST_SHARED = 1000  # boxes of the comparisons that are made at one size only: threads and memory
+
+
+def uniform_boxes(count: int, width: int, height: int, side: int, seed: int) -> NDArray[np.int32]:
+    """Boxes of exactly `side` x `side` pixels at random places of a frame; the first ones don't depend on `count`.
+
+    Returns
+    -------
+    (count, 4) int32
+        `x1, y1, x2, y2`.
+
+    Raises
+    ------
+    InputError
+        The frame is smaller than a box.
+    """
+    if side > min(width, height):
+        raise InputError(
+            f"boxes of {side} x {side} pixels don't fit into a frame of {width} x {height}; set arena.uniform_side"
+        )
+    corners = np.random.default_rng(seed).random((count, 2))
+    first = (corners * (width - side + 1, height - side + 1)).astype(np.int32)
+    return np.concatenate([first, first + np.int32(side)], axis=1)
+
+
+def boxes_of(context: Context, workload: str, count: int) -> NDArray[np.int32]:
+    """The boxes of a workload on the data set's frame."""
+    if workload == VISDRONE:
+        return sample_boxes(context.workload.pool, count, context.seed)
+    height, width, _ = context.workload.frame.shape
+    return uniform_boxes(count, width, height, context.config.arena.uniform_side, context.seed)
+
+
+def counts(context: Context) -> list[int]:
+    """Boxes per batch; more of them on GPUs with much memory."""
+    settings = context.config.arena
+    large = context.device == "cuda" and cuda_memory.total_bytes() >= LARGE_GPU_BYTES
+    return [*settings.counts, *(settings.counts_large_gpu if large else [])]
+
+
+def shared_count(context: Context) -> int:
+    """Boxes of the comparisons that are made at one size only."""
+    return min(max(context.config.arena.counts), MOST_SHARED)
+
+
+def padding_rows(case: Case, boxes: NDArray[np.int32]) -> list[Row]:
+    """Bytes of the boxes' pixels as uint8, padded and not; exact."""
+    waste = padding_waste(boxes)
+    return [
+        case.row("padding", "deterministic", "actual_bytes", "bytes", waste.actual_bytes),
+        case.row("padding", "deterministic", "padded_bytes", "bytes", waste.padded_bytes),
+        case.row("padding", "deterministic", "padding_waste", "fraction", waste.fraction),
+    ]

@@ -1,0 +1,1 @@
+"""Study `concurrency`: two models on one GPU, and crops beside a model."""

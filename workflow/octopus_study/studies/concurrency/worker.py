@@ -1,0 +1,191 @@
+"""A process of the study `concurrency`: builds an arm, and runs it when it is told to.
+
+Each line of the standard input is a command, each line of the standard output its answer, both JSON. The first line is
+the order. A command that fails is answered with `why`, and the process goes on.
+
+`context` starts CUDA and nothing else, so that whoever watches the GPU's free memory sees what a context takes. `load`
+brings the models there and runs the arm until it is warm. `run` runs it once; `ended` says when each pipeline was
+ready, on the clock that all processes of a machine share. `results` stores the arrays of a run on poisoned memory.
+`capture` tries to hold a stage in a CUDA graph: an attempt that fails can leave PyTorch unable to go on, so that it is
+made where nothing else is measured.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from octopus_study.measure.rows import describe
+from octopus_study.studies.concurrency import models as two_models
+from octopus_study.studies.concurrency.arms import Arm, make, pipelines_of
+from octopus_study.studies.concurrency.device import Device, device_of
+from octopus_study.studies.concurrency.flow import Flow, Replay
+
+WARM_UPS = 2
+MPS_ENABLED = 133  # CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which older bindings don't name
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a process is for.
+
+    Attributes
+    ----------
+    arm : str
+        One of `two_models_arms.ARMS`.
+    device : str
+    frame : str
+        An `.npy` of the frame, (H, W, 3) uint8.
+    sizes : str
+        One of `two_models.SIZES`.
+    seed : int
+    threads : int
+        Of the CPU, for PyTorch.
+    """
+
+    arm: str
+    device: str
+    frame: str
+    sizes: str
+    seed: int
+    threads: int = 1
+
+
+class Worker:
+    """Answers commands; its models are on the host until `load`."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.torch, zoo = two_models.load()
+        self.torch.set_num_threads(order.threads)
+        frame, sizes = np.load(order.frame), two_models.SIZES[order.sizes]
+        names = pipelines_of(order.arm)
+        self.pipelines = two_models.build(names, frame, sizes, order.seed, self.torch, zoo)
+        self.device: Device = device_of(order.device, self.torch)
+        self._arm: Arm | None = None
+
+    @property
+    def arm(self) -> Arm:
+        """What `load` has made."""
+        if self._arm is None:
+            raise RuntimeError("an arm is run after it was loaded")
+        return self._arm
+
+    def context(self) -> dict[str, Any]:
+        """Start CUDA."""
+        two_models.load(self.order.device)
+        self.torch.zeros(1, device=self.order.device)
+        self.device.synchronize()
+        return {"mps": _mps() if self.order.device == "cuda" else None}
+
+    def load(self, captured: list[str]) -> dict[str, Any]:
+        """Bring the models to the device and run until warm."""
+        for pipeline in self.pipelines.values():
+            pipeline.place(self.order.device)
+        self._arm = make(self.order.arm, self.device, self.pipelines, captured)
+        for _ in range(WARM_UPS):
+            self._arm.run()
+        self.device.synchronize()
+        return {}
+
+    def run(self) -> dict[str, Any]:
+        """One run, without Python's garbage collector: neither do the arms in the parent's process have it."""
+        started = time.perf_counter_ns()
+        gc.disable()
+        try:
+            latencies = self.arm.run()
+        finally:
+            gc.enable()
+        return {"ended": {name: started + round(value * 1e6) for name, value in latencies.items()}}
+
+    def results(self, path: str) -> dict[str, Any]:
+        """Store the results as an `.npz`."""
+        arrays: dict[str, Any] = self.arm.check()
+        np.savez(path, **arrays)
+        return {}
+
+    def capture(self, stage: str) -> dict[str, Any]:
+        """Hold a stage in a graph, replay it, and compare."""
+        for pipeline in self.pipelines.values():
+            for each in pipeline.stages:
+                if each.name == stage:
+                    pipeline.place(self.order.device)
+                    _captured(self.device, Flow(self.device, pipeline), stage)
+                    return {}
+        raise ValueError(f"there is no stage {stage}")
+
+
+def _captured(device: Device, flow: Flow, stage: str) -> None:
+    """Run the stages before, then the one in question both ways."""
+    flow.upload()
+    flow.begin()
+    for each in flow.pipeline.stages:
+        if each.name == stage:
+            break
+        flow.step(each)
+    given = flow.tensors(each.takes)
+    with device.torch.no_grad():
+        expected = [tensor.clone() for tensor in each.run(*given)]
+        found = Replay(device, each.run, given)(given)
+        device.synchronize()
+    for mine, theirs in zip(found, expected, strict=True):
+        if not device.torch.equal(mine, theirs):
+            raise RuntimeError("the graph gives other values than the model")
+
+
+def _mps() -> bool | None:
+    """Whether the driver says that contexts here are shared through MPS; None where it doesn't tell."""
+    try:
+        from cuda.bindings import driver
+
+        attribute = driver.CUdevice_attribute(MPS_ENABLED)
+        status, value = driver.cuDeviceGetAttribute(attribute, driver.cuDeviceGet(0)[1])
+    except (ImportError, ValueError, RuntimeError, AttributeError):
+        return None
+    return None if status else bool(value)
+
+
+def serve(worker: Worker, read: Callable[[], str], write: Callable[[dict[str, Any]], None]) -> None:
+    """Answer until the commands end."""
+    while line := read():
+        command = json.loads(line)
+        name = command.pop("do")
+        if name == "quit":
+            return
+        try:
+            said = getattr(worker, name)(**command)
+        except Exception as error:  # the parent makes a row of it
+            said = {"why": describe(error)}
+        write(said)
+
+
+def main() -> None:
+    """Read the order, get ready, and serve."""
+    # Libraries may print; what they say must not get between the answers.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def write(said: dict[str, Any]) -> None:
+        answers.write(json.dumps(said) + "\n")
+        answers.flush()
+
+    order = Order(**json.loads(sys.stdin.readline()))
+    try:
+        worker = Worker(order)
+    except Exception as error:  # such as a package that is missing
+        write({"why": describe(error)})
+        return
+    write({"process": os.getpid()})
+    serve(worker, sys.stdin.readline, write)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+"""What all studies share: configuration, device, data, clocks, budget, and how a run is stored."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from octopus import backends
+from octopus.backends import cpu
+from octopus.backends.cuda import memory as cuda_memory
+from octopus_study.config import Config
+from octopus_study.data.receipt import Receipt, read_receipt
+from octopus_study.data.scene import Scene, load_scene
+from octopus_study.data.workload import Workload, load_workload
+from octopus_study.errors import DataError, MeasureError
+from octopus_study.measure import (
+    Budget,
+    Clock,
+    CpuThrottle,
+    GpuThrottle,
+    HostClock,
+    Row,
+    available_cores,
+    machine_facts,
+    source_digest,
+    write_provenance,
+    write_rows,
+)
+from octopus_study.measure.provenance import provenance, utc_now
+
+log = logging.getLogger(__name__)
+
+LARGE_GPU_BYTES = 20 << 30  # GPUs with this much memory also get the large batches
+PEERS = (
+    "opencv-python-headless",
+    "numba-cuda",
+    "cuda-core",
+    "cuda-bindings",
+    "nvidia-nvvm",
+    "torch",
+    "torchvision",
+    "pillow",
+    "onnx",
+    "onnxruntime",
+    "onnxruntime-gpu",
+    "cvcuda-cu12",
+    "cvcuda-cu13",
+    "nvidia-dali-cuda120",
+    "nvidia-dali-cuda130",
+    "tensorrt",
+    "transformers",
+    "deepinv",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """One study's run.
+
+    Attributes
+    ----------
+    study : str
+    config : Config
+    device : {"cpu", "cuda"}
+    receipt : Receipt
+    data : Workload or Scene
+        What the receipt points to; `workload` and `scene` give it by its kind.
+    machine : dict
+        Facts at the start of the study.
+    started : datetime
+    throttle : callable
+        Why the device was slowed down since the last call.
+    thread_count : int
+        Threads of the CPU methods.
+    code : str
+        Digest of the package when the study began.
+    notes : dict
+        What only this study knows; it goes into the provenance.
+    """
+
+    study: str
+    config: Config
+    device: str
+    receipt: Receipt
+    data: Workload | Scene
+    machine: dict[str, Any]
+    started: datetime
+    throttle: GpuThrottle | CpuThrottle
+    thread_count: int
+    code: str
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def workload(self) -> Workload:
+        """Frame and boxes of the drone's data."""
+        if not isinstance(self.data, Workload):
+            raise DataError(
+                f"{self.study} needs the receipt of visdrone-val, found one of {self.receipt.dataset}"
+            )
+        return self.data
+
+    @property
+    def scene(self) -> Scene:
+        """The satellite's band."""
+        if not isinstance(self.data, Scene):
+            raise DataError(
+                f"{self.study} needs the receipt of sentinel2-b04, found one of {self.receipt.dataset}"
+            )
+        return self.data
+
+    @property
+    def seed(self) -> int:
+        """Of every random choice."""
+        return self.config.seed
+
+    @property
+    def budget(self) -> Budget:
+        """How long one comparison may take."""
+        return Budget(**self.config.measure.model_dump())
+
+    def budget_within(self, seconds: float) -> Budget:
+        """The same, ended after `seconds` where that is sooner, once it has its least number of blocks."""
+        return replace(self.budget, max_seconds=min(self.budget.max_seconds, seconds))
+
+    def counts(self) -> list[int]:
+        """Objects per batch; more of them on GPUs with much memory."""
+        settings = self.config.stage_timing
+        large = self.device == "cuda" and cuda_memory.total_bytes() >= LARGE_GPU_BYTES
+        return [*settings.counts, *(settings.counts_large_gpu if large else [])]
+
+    def one_thread_count(self) -> int:
+        """Objects of the single-threaded comparison: 1000 as published, or what the configuration has."""
+        return min(max(self.config.stage_timing.counts), 1000)
+
+    def shortage(self, count: int) -> str:
+        """Why a batch of `count` objects does not fit, or an empty text.
+
+        The host holds the expected result, what it is made of, and the result or a copy of it; the device the result
+        and the published intermediate.
+        """
+        height, width = self.config.crop.size
+        crop = height * width * self.workload.frame.shape[2]
+        values, known = count * crop, min(count, len(self.workload.pool)) * crop
+        # float32: the expected result, each different crop of it, and the result or its copy; uint8: the intermediate
+        host = 4 * (2 * values + known) + (0 if self.device == "cuda" else values)
+        if host > cpu.free_bytes():
+            return f"checking {count} objects needs {host:,} bytes on the host, {cpu.free_bytes():,} are free"
+        if self.device == "cuda" and values * 5 > cuda_memory.free_bytes():
+            return (
+                f"{count} objects need {values * 5:,} bytes on the GPU, {cuda_memory.free_bytes():,} are free"
+            )
+        return ""
+
+    def host_clock(self) -> Clock:
+        """Wall time to the synchronised result; beside a GPU each run follows an untimed one of the same method."""
+        return HostClock(self._synchronize(), self.throttle, warm=self.device == "cuda")
+
+    def kernel_clocks(self) -> list[Clock]:
+        """Clocks of the work alone: events with a cold and a hot L2 on a GPU, wall time on a CPU.
+
+        A CPU has no cold state that could be made at will; its output is larger than its caches.
+        """
+        if self.device == "cpu":
+            return [self.host_clock()]
+        from octopus_study.measure.cuda import CudaEventClock
+
+        return [CudaEventClock(cold=cold, throttle=self.throttle) for cold in (True, False)]
+
+    def _synchronize(self) -> Any:
+        if self.device == "cpu":
+            return None
+        from octopus_study.measure.cuda import synchronize
+
+        return synchronize
+
+    @contextmanager
+    def threads(self, count: int) -> Iterator[None]:
+        """Let the CPU methods use another number of threads."""
+        before = cpu.set_threads(count)
+        try:
+            yield
+        finally:
+            cpu.set_threads(before)
+
+
+def make_context(study: str, config: Config, receipt_path: Path) -> Context:
+    """Resolve the device, load the data, and set the number of CPU threads.
+
+    Raises
+    ------
+    DeviceError
+        The configuration asks for a GPU and none is usable.
+    DataError
+        The data that the receipt names are not there.
+    """
+    # Waiting threads that spin take the cores from the one that works as soon as anything else runs; on two cores
+    # that made small parallel regions tens of times slower. Read when the thread pool starts.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    device = backends.resolve(config.device)
+    started = utc_now()
+    code = source_digest()
+    threads = min(available_cores(), cpu.pool_size()) if config.threads == "auto" else config.threads
+    cpu.set_threads(threads)
+    receipt = read_receipt(receipt_path)
+    if receipt.synthetic:
+        log.warning(
+            "the data are synthetic (%s): the numbers of this run stand for themselves", receipt.reason
+        )
+    return Context(
+        study=study,
+        config=config,
+        device=device,
+        receipt=receipt,
+        data=load_scene(receipt_path) if "sentinel2" in receipt.dataset else load_workload(receipt_path),
+        machine=machine_facts(device, threads),
+        started=started,
+        throttle=GpuThrottle() if device == "cuda" else CpuThrottle(),
+        thread_count=threads,
+        code=code,
+    )
+
+
+def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
+    """Write a study's rows and, beside them, their provenance.
+
+    Raises
+    ------
+    MeasureError
+        The package's code was changed while the study ran, so that nobody could say what was measured.
+    """
+    if source_digest() != context.code:
+        raise MeasureError(f"the code was changed while {context.study} ran; run the study again")
+    write_rows(out, rows)
+    record = provenance(
+        context.study,
+        context.config,
+        context.receipt,
+        context.started,
+        utc_now(),
+        machine=context.machine,
+        packages=PEERS,
+        extra={
+            "threads": context.thread_count,
+            "omp_wait_policy": os.environ["OMP_WAIT_POLICY"],
+            "workload_sha256": context.data.sha256,
+            **context.notes,
+        },
+    )
+    write_provenance(out.with_suffix(".json"), record)
+    return out

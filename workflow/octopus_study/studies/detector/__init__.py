@@ -1,0 +1,1 @@
+"""Study `detector`: detection end to end, prepared on the CPU or by Octopus."""

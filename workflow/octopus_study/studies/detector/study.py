@@ -1,0 +1,303 @@
+"""Study `detector`: detection end to end, its input prepared by OpenCV on the CPU, or by Octopus beside the network.
+
+A camera pans over the data set's frame; each frame lies on the host, and its detections end there. The input is the
+whole frame, letterboxed and normalised. The stages are timed one by one and together, every frame by every way in turn.
+
+Where a side of the frame is an odd multiple of that of the input (1920 to 640: three to one), every sample falls on the
+middle of a pixel: nothing is interpolated, and even bytes lose nothing. So the detections are compared for a second,
+slightly smaller input too, whose pixels have to be interpolated; that one is not timed. Where bytes then end in other
+detections, that says that the input differs; how much of it a trained network would notice is not measured.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus_study.measure import Case, Method, Row, again, check_answers, unavailable
+from octopus_study.measure.rows import NO_ANSWER, SAME, describe
+from octopus_study.measure.series import run_series
+from octopus_study.studies.contest import TOLERANCE_LEVELS
+from octopus_study.studies.context import Context
+from octopus_study.studies.detector.answers import (
+    BOX_TOLERANCE,
+    IOU_TOLERANCE,
+    SCORE_TOLERANCE,
+    Difference,
+    Thresholds,
+    difference,
+)
+from octopus_study.studies.detector.inputs import WAYS, InputJob, Way
+from octopus_study.studies.detector.model import (
+    NAME,
+    REPRODUCIBLE,
+    Detections,
+    Detector,
+    get_torch,
+    reproducible,
+)
+
+log = logging.getLogger(__name__)
+
+STUDY = "detector"
+BASE = "octopus"
+STAGES = ("preprocess", "inference", "postprocess", "end_to_end")
+COUNTS = ("detections", "frames_differing")
+PAN = 8  # pixels from frame to frame
+EXAMPLES = 4  # frames that set the detector's statistics
+CHECKED = 8  # frames on which Octopus's own detections are compared with those of the float64 reference
+SMALLER = 32  # pixels by which the second input is smaller; a multiple of the network's coarsest step
+NO_PARTNERS = "no two detections are the same"
+Frame = NDArray[np.uint8]
+
+
+class Camera:
+    """A frame that moves to the right and, where it ends, back again; mirrored at its edge."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._width = frame.shape[1]
+        self._wide = np.concatenate([frame, frame[:, ::-1]], axis=1)
+
+    def frame(self, index: int) -> Frame:
+        """The frame of this number, in memory of its own."""
+        shift = abs((PAN * index + self._width) % (2 * self._width) - self._width)
+        return np.ascontiguousarray(self._wide[:, shift : shift + self._width])
+
+
+@dataclass
+class Bench:
+    """Camera, detector, and the ways to feed it.
+
+    Attributes
+    ----------
+    job : InputJob
+    camera : Camera
+    detector : Detector
+    ways : dict
+        Those that can be had here, by name; Octopus first.
+    missing : dict
+        Why the others can't.
+    """
+
+    job: InputJob
+    camera: Camera
+    detector: Detector
+    ways: dict[str, Way] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Where the detector decides."""
+        return Thresholds(self.detector.score_threshold, self.detector.iou_threshold)
+
+    def detect(self, way: Way, frame: Frame) -> Detections:
+        """All of it: from the frame on the host to its detections there."""
+        return self.detector.finish(self.detector.infer(way.prepare(frame)), way.back)
+
+    def expected(self, frame: Frame) -> Detections:
+        """What the detector finds in the right input."""
+        any_way = self.ways[BASE]
+        planes = any_way.torch.from_numpy(self.job.expected(frame)).to(any_way.device)
+        any_way.prepare(frame)  # for the way back
+        return self.detector.finish(self.detector.infer(planes), any_way.back)
+
+
+def rows(context: Context) -> list[Row]:
+    """All rows of the study; progress goes to the log."""
+    settings = context.config.detector
+    case = Case(STUDY, context.workload.dataset, f"{NAME}-random-weights", settings.frames)
+    try:
+        torch = get_torch(context.device)
+        bench = _make_bench(context, settings.size)
+    except Exception as error:  # a missing or broken package is a row, never the end of the study
+        why = describe(error)
+        log.warning("no detector: %s", why)
+        return [row for way in WAYS for row in _gap(case, way.name, why)]
+    with reproducible(torch):
+        return _measured(context, case, bench) + _interpolated(context, case)
+
+
+def _measured(context: Context, case: Case, bench: Bench) -> list[Row]:
+    context.notes["detector"] = _notes(bench)
+    found = [row for name, why in bench.missing.items() for row in _gap(case, name, why)]
+    inputs = _input_answers(bench)
+    counted, answers = _detections(case, bench)
+    found += counted
+    for stage in STAGES:
+        log.info("%s", stage)
+        found += _timed(context, case, bench, stage, inputs if stage == "preprocess" else answers)
+    return found
+
+
+def _interpolated(context: Context, case: Case) -> list[Row]:
+    """The detections once more for an input that no side of the frame is a multiple of."""
+    height, width = context.config.detector.size
+    size = (max(height - SMALLER, SMALLER), max(width - SMALLER, SMALLER))
+    log.info("detections of an input of %d x %d", *size)
+    bench = _make_bench(context, size)
+    frames = max(case.n // 4, 1)
+    return _detections(case._replace(workload=f"{case.workload}-{size[0]}x{size[1]}", n=frames), bench)[0]
+
+
+def _make_bench(context: Context, size: tuple[int, int]) -> Bench:
+    """Detector and ways; a way that can't be had becomes a reason, but without Octopus there is no study."""
+    crop, frame = context.config.crop, context.workload.frame
+    job = InputJob(frame.shape, size, crop.mean, crop.std, context.device, context.thread_count)
+    camera = Camera(frame)
+    examples = np.concatenate([job.expected(camera.frame(index)) for index in range(EXAMPLES)])
+    if context.device == "cpu":
+        get_torch("cpu").set_num_threads(context.thread_count)
+    bench = Bench(job, camera, Detector(examples, context.device, context.seed))
+    for kind in WAYS:
+        try:
+            bench.ways[kind.name] = kind(job)
+        except Exception as error:  # as above
+            if kind.name == BASE:
+                raise
+            bench.missing[kind.name] = describe(error)
+    return bench
+
+
+def _notes(bench: Bench) -> dict[str, Any]:
+    """What the provenance says of the detector."""
+    return {
+        "model": f"torchvision {NAME}",
+        "weights": "random, from the study's seed; batch normalisation set by example frames",
+        "examples": EXAMPLES,
+        "score_threshold": bench.thresholds.score,
+        "iou_threshold": bench.thresholds.iou,
+        "cudnn": REPRODUCIBLE,
+        "same_within": {
+            "box_px": BOX_TOLERANCE, "score": SCORE_TOLERANCE, "iou_at_threshold": IOU_TOLERANCE,
+        },
+        "frames": f"the data set's frame, panned by {PAN} px from frame to frame",
+    }  # fmt: skip
+
+
+def _gap(case: Case, method: str, why: str) -> list[Row]:
+    """A row for everything that a method would have had."""
+    timed = [unavailable(case, method, "host", stage, "ms", why) for stage in STAGES]
+    counts = [name for name in COUNTS if method != BASE or name != "frames_differing"]
+    return timed + [unavailable(case, method, "deterministic", name, "count", why) for name in counts]
+
+
+def _input_answers(bench: Bench) -> dict[str, str]:
+    """Each way's input beside the float64 reference."""
+    frame = bench.camera.frame(1)
+    tolerance = TOLERANCE_LEVELS / max(bench.job.std)
+    inputs: dict[str, Any] = {}
+
+    def prepare(way: Way) -> None:
+        inputs[way.name] = way.prepare(frame)
+
+    methods = [
+        Method(name, partial(prepare, way), partial(_on_host, inputs, name), tolerance, way.why_different)
+        for name, way in bench.ways.items()
+    ]
+    return check_answers(methods, bench.job.expected(frame))
+
+
+def _on_host(inputs: dict[str, Any], name: str) -> NDArray[np.float32]:
+    return inputs[name].cpu().numpy()
+
+
+def _detections(case: Case, bench: Bench) -> tuple[list[Row], dict[str, str]]:
+    """Count and compare the detections of all frames: rows, and the answer of each way."""
+    counts = dict.fromkeys(bench.ways, 0)
+    differences: dict[str, list[Difference]] = {name: [] for name in bench.ways}
+    for index in range(case.n):
+        frame = bench.camera.frame(index)
+        results = {name: bench.detect(way, frame) for name, way in bench.ways.items()}
+        for name, result in results.items():
+            counts[name] += len(result.boxes)
+            if name != BASE:
+                differences[name].append(difference(result, results[BASE], bench.thresholds))
+        if index < CHECKED:
+            differences[BASE].append(difference(results[BASE], bench.expected(frame), bench.thresholds))
+    answers = {name: _verdict(found, bench.ways[name]) for name, found in differences.items()}
+    rows = [
+        case.row(name, "deterministic", "detections", "count", count, answer=answers[name])
+        for name, count in counts.items()
+    ]
+    for name in list(differences)[1:]:
+        rows += _difference_rows(case, name, differences[name], answers[name])
+    return rows, answers
+
+
+def _verdict(differences: list[Difference], way: Way) -> str:
+    wrong = sum(found.unmatched > 0 for found in differences)
+    if not wrong:
+        return SAME
+    why = f"; {way.why_different}" if way.why_different else ""
+    return f"different: other detections in {wrong} of {len(differences)} frames{why}"
+
+
+def _difference_rows(case: Case, method: str, found: list[Difference], answer: str) -> list[Row]:
+    counts = {
+        "frames_differing": sum(one.unmatched > 0 for one in found),
+        "detections_unmatched": sum(one.unmatched for one in found),
+        "detections_on_edge": sum(one.on_edge for one in found),
+    }
+    largest = {
+        "largest_box_difference": ("px", max(one.box for one in found)),
+        "largest_score_difference": ("fraction", max(one.score for one in found)),
+    }
+    layer, partners = "deterministic", any(one.partners for one in found)
+    rows = [case.row(method, layer, name, "count", value, answer=answer) for name, value in counts.items()]
+    for name, (unit, value) in largest.items():
+        if partners:
+            rows.append(case.row(method, layer, name, unit, value, answer=answer))
+        else:
+            rows.append(unavailable(case, method, layer, name, unit, NO_PARTNERS))
+    return rows
+
+
+@dataclass
+class _Turn:
+    """What one frame needs before a stage is timed: the frame, or what the stages before made of it."""
+
+    bench: Bench
+    stage: str
+    ready: dict[str, Any] = field(default_factory=dict)
+
+    def take(self, index: int) -> None:
+        """Go to a frame."""
+        frame = self.bench.camera.frame(index)
+        for name, way in self.bench.ways.items():
+            item: Any = frame
+            if self.stage in ("inference", "postprocess"):
+                item = way.prepare(frame)
+            if self.stage == "postprocess":
+                item = self.bench.detector.infer(item)
+            self.ready[name] = item
+
+    def work(self, name: str) -> Callable[[], object]:
+        """The stage of this way."""
+        bench, way, ready = self.bench, self.bench.ways[name], self.ready
+        stages: dict[str, Callable[[], object]] = {
+            "preprocess": lambda: way.prepare(ready[name]),
+            "inference": lambda: bench.detector.infer(ready[name]),
+            "postprocess": lambda: bench.detector.finish(ready[name], way.back),
+            "end_to_end": lambda: bench.detect(way, ready[name]),
+        }
+        return stages[self.stage]
+
+
+def _timed(context: Context, case: Case, bench: Bench, stage: str, answers: dict[str, str]) -> list[Row]:
+    """Every frame by every way; the rows' block is the frame."""
+    turn = _Turn(bench, stage)
+    methods = [Method(name, turn.work(name)) for name in bench.ways]
+    methods.append(again(methods[0]))
+    verdicts = {method.name: answers[method.name.removesuffix("-again")] for method in methods}
+    if stage == "inference":
+        verdicts = dict.fromkeys(verdicts, NO_ANSWER)
+    limits = replace(context.budget, min_blocks=min(context.budget.min_blocks, case.n))
+    return run_series(
+        case, stage, "ms", methods, case.n, turn.take, context.host_clock(), limits, verdicts, context.seed
+    )

@@ -1,0 +1,1 @@
+"""Study `distribution`: what the distribution of box sizes costs."""

@@ -1,0 +1,1 @@
+"""Study `drone`: the crops of a video's detections, frame by frame."""

@@ -1,0 +1,234 @@
+"""Measures the study `image_shape`'s orders, each in a process of its own that has yet to meet the GPU.
+
+What takes seconds to import is imported once; then each order is carried out in a fork of that process. Nothing before
+the fork may start CUDA, which survives no fork: importing deepinv does (it looks for the GPU with the most free
+memory), so that this is left to the forks.
+
+Of each width the first forward is measured apart, since there cuDNN tries out what it is told to and CUDA loads
+kernels. The second gives the other numbers: the cache of PyTorch's allocator is emptied and its peaks are reset, then
+
+* `allocated_peak` and `reserved_peak` are what the allocator held at most, weights and image included;
+* `device_delta` is the free memory of the device (`cudaMemGetInfo`) before the image was there, less that right behind
+  the forward, before anything is given back.
+
+Then the forward alone is timed, with the image on the GPU and without emptying anything.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus_study.measure import Budget, Case, Clock, Method, PowerCapKept, Row, run_paired, unavailable
+from octopus_study.measure.rows import describe
+from octopus_study.peers.availability import Unavailable
+from octopus_study.studies.image_shape.denoisers import Denoiser
+
+STUDY = "image_shape"
+IMPORT_ONCE = ("torch", "torchvision", "octopus_study.measure.runner", "octopus_study.measure.throttle")
+MEMORY = ("first_allocated_peak", "allocated_peak", "reserved_peak", "device_delta")
+SPLITS = ("deterministic", "split_calls", "count")
+TIME = ("device", "forward", "ms")
+PR_SET_PDEATHSIG = 1  # of prctl(2)
+QUANTITIES = (
+    SPLITS,
+    *(("memory", name, "bytes") for name in MEMORY),
+    TIME,
+)
+
+
+@dataclass(frozen=True)
+class Order:
+    """What one process measures: one model, run in one way, at some widths.
+
+    Attributes
+    ----------
+    dataset, workload : str
+        Of the rows.
+    model, method : str
+        See `octopus_study.studies.image_shape.denoisers`.
+    widths : list of int
+        Columns of the image; the `n` of the rows.
+    image : str
+        An `.npy` of the image at its greatest width, (H, W, 3) uint8.
+    budget : dict
+        Fields of a `Budget`, for one forward.
+    seed : int
+    first_block : int
+        Number of the first block; no two orders that share a case have a block in common, since nothing of them was
+        measured together.
+    results : str
+        Folder for the denoised image, one `.npy` per width; empty: not kept.
+    """
+
+    dataset: str
+    workload: str
+    model: str
+    method: str
+    widths: list[int]
+    image: str
+    budget: dict[str, Any]
+    seed: int
+    first_block: int = 0
+    results: str = ""
+
+    def case(self, width: int) -> Case:
+        """The case of one width."""
+        return Case(STUDY, self.dataset, self.workload, width)
+
+    def result(self, width: int) -> Path:
+        """Where the denoised image of one width is kept."""
+        return Path(self.results) / f"{self.workload}-{self.method}-{width}.npy"
+
+
+def measure(order: Order) -> list[Row]:
+    """All rows of an order; a width that fails gets one `unavailable` row per quantity.
+
+    Raises
+    ------
+    Unavailable
+        PyTorch or deepinv is missing, or there is no GPU.
+    """
+    denoiser = Denoiser(order.model, "cuda", order.seed)
+    image = np.load(order.image)
+    found: list[Row] = []
+    for width in order.widths:
+        try:
+            found += _width(order, denoiser, image[:, :width])
+        except Exception as error:  # too little memory for one width is a row, the other widths go on
+            found += gaps(order.case(width), order.method, describe(error))
+    return [_numbered(row, order.first_block) for row in found]
+
+
+def gaps(case: Case, method: str, why: str) -> list[Row]:
+    """One `unavailable` row for each quantity."""
+    return [unavailable(case, method, layer, name, unit, why) for layer, name, unit in QUANTITIES]
+
+
+def _numbered(row: Row, first: int) -> Row:
+    """The row of a timed block with its number among all orders of the case."""
+    return row._replace(block=row.block + first) if row.layer == TIME[0] else row
+
+
+def _width(order: Order, denoiser: Denoiser, image: NDArray[np.uint8]) -> list[Row]:
+    """Memory of two forwards, then the time of some more."""
+    case, run = order.case(image.shape[1]), denoiser.way(order.method)
+    first = _forward(denoiser, run, image)["allocated_peak"]
+    path = order.result(image.shape[1]) if order.results else None
+    readings = {"first_allocated_peak": first, **_forward(denoiser, run, image, path)}
+    found = [
+        case.row(order.method, layer, name, unit, readings[name]) for layer, name, unit in QUANTITIES[:-1]
+    ]
+    images = denoiser.upload(image)
+    timed = [Method(order.method, lambda: run(images))]
+    return found + capped(case, TIME[1], lambda clock: _time(order, case, timed, clock))
+
+
+def _clock(watch: PowerCapKept) -> Clock:
+    from octopus_study.measure.cuda import CudaEventClock
+
+    return CudaEventClock(cold=True, throttle=watch)
+
+
+def _time(order: Order, case: Case, timed: list[Method], clock: Clock) -> list[Row]:
+    _, quantity, unit = TIME
+    return run_paired(case, quantity, unit, timed, clock, Budget(**order.budget), "n/a", order.seed)
+
+
+def capped(case: Case, quantity: str, timing: Callable[[Clock], list[Row]]) -> list[Row]:
+    """The rows of `timing`, which is given a clock that keeps power-capped blocks, and the share of those."""
+    watch = PowerCapKept()
+    clock = _clock(watch)
+    rows = timing(clock)
+    return [*rows, case.row(quantity, clock.layer, "power_capped", "fraction", watch.capped_share())]
+
+
+def _forward(
+    denoiser: Denoiser, run: Callable[[Any], Any], image: NDArray[np.uint8], path: Path | None = None
+) -> dict[str, int]:
+    """Readings of one forward that starts from an emptied cache; its result goes to `path`."""
+    gpu = denoiser.torch.cuda
+    gc.collect()  # tensors that a reference cycle still holds
+    gpu.synchronize()
+    gpu.empty_cache()
+    gpu.reset_peak_memory_stats()
+    free = gpu.mem_get_info()[0]
+    images = denoiser.upload(image)
+    with denoiser.counted_splits() as splits:
+        result = run(images)
+    gpu.synchronize()
+    readings = {
+        "split_calls": splits.calls,
+        "allocated_peak": gpu.max_memory_allocated(),
+        "reserved_peak": gpu.max_memory_reserved(),
+        "device_delta": free - gpu.mem_get_info()[0],
+    }
+    if path:
+        np.save(path, result.cpu().numpy())
+    return readings
+
+
+def carry_out(task: Callable[[], object], answer: Path, seconds: int) -> None:
+    """Run `task` in a fork and have it write what it returns to `answer` as JSON; wait for its end.
+
+    A task that raises writes `{"why": ...}`; one that is killed, for instance since it took longer than `seconds`,
+    writes nothing.
+    """
+    sys.stderr.flush()
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    status = 1
+    try:
+        _end_with_parent()
+        signal.alarm(seconds)  # whose default is to end the process
+        try:
+            said: Any = task()
+        except Unavailable as error:
+            said = {"why": str(error)}
+        except Exception as error:  # whatever it is, the other orders go on
+            said = {"why": describe(error)}
+        answer.write_text(json.dumps(said), encoding="utf-8")
+        status = 0
+    finally:
+        os._exit(status)  # nothing that belongs to the parent is cleaned up here
+
+
+def _end_with_parent() -> None:
+    """Have Linux kill this process when its parent ends, so that nobody keeps the GPU busy for a study that is over."""
+    with suppress(OSError, AttributeError):  # elsewhere only `signal.alarm` ends it
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+
+
+def main() -> None:
+    """Read the orders and measure them one after the other; answers go to the files that they name."""
+    _end_with_parent()
+    given = json.load(sys.stdin)
+    for module in IMPORT_ONCE:
+        import_module(module)
+    for number, each in enumerate(given["orders"]):
+        answer = Path(given["folder"]) / f"{number}.json"
+        carry_out(partial(_answer, Order(**each)), answer, given["seconds"])
+
+
+def _answer(order: Order) -> dict[str, list[Row]]:
+    return {"rows": measure(order)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""Three denoisers of deepinv with random weights, and the ways to run DRUNet that tell a split from cuDNN's choice.
+
+DRUNet halves its image three times. In deepinv 0.5 its `forward` runs an image whole where every side is a multiple of
+8 and at least 32; else, in eval mode and with no side below 64, `test_onesplit` runs four overlapping quadrants one
+after the other, and a smaller image is padded. UNet pads to a multiple of 8, DnCNN takes any size. So DRUNet's memory
+alone can jump with the remainder by 8, and each way here changes one thing about that:
+
+* `padded-whole`: the image is padded to multiples of 8, so that it runs whole;
+* `forced-split`: the quadrants, whatever the sides;
+* `cudnn-benchmark`, `cudnn-no-benchmark`: cuDNN's algorithms chosen by trial, or by its heuristics (PyTorch's default);
+* `no-cudnn`: PyTorch's own convolutions.
+
+PyTorch keeps cuDNN's choice per shape for the whole process, whichever way asked first: ways that differ in cuDNN's
+settings must be compared in processes of their own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus_study.peers.availability import Unavailable, need
+
+MODELS: dict[str, Callable[[Any], Any]] = {
+    "drunet": lambda zoo: zoo.DRUNet(3, 3, pretrained=None),
+    "unet": lambda zoo: zoo.UNet(3, 3, scales=4, channels_per_scale=[64, 128, 256, 512]),
+    "dncnn": lambda zoo: zoo.DnCNN(3, 3, pretrained=None),
+}
+SPLITTING = ("drunet",)  # models that may run an image in quadrants
+PUBLISHED = "as-published"
+CUDNN: dict[str, dict[str, bool]] = {
+    "cudnn-benchmark": {"benchmark": True},
+    "cudnn-no-benchmark": {"benchmark": False},
+    "no-cudnn": {"enabled": False},
+}
+WAYS = (PUBLISHED, "padded-whole", "forced-split", *CUDNN)
+INSTALL = "pip install 'octopus[models]'"
+NOISE_LEVEL = 0.1  # on the scale 0-1; only DRUNet looks at it
+MULTIPLE = 8  # of which a side must be a multiple for DRUNet to run whole
+OVERLAP = 64  # `refield` of deepinv's own call: sides of the quadrants are multiples of it
+
+
+@dataclass
+class SplitCount:
+    """How often the image was split so far."""
+
+    calls: int = 0
+
+
+def load(device: str = "cpu") -> tuple[Any, Any]:
+    """Import PyTorch and deepinv's models.
+
+    Raises
+    ------
+    Unavailable
+        One of them is missing, or PyTorch finds no GPU where `device` is ``cuda``.
+    """
+    torch = need("torch", "PyTorch", INSTALL)
+    if device == "cuda" and not torch.cuda.is_available():
+        raise Unavailable(f"PyTorch {torch.__version__} finds no GPU")
+    need("deepinv", "deepinv", INSTALL)  # as a whole: importing a part of it imports all
+    return torch, need("deepinv.models", "deepinv", INSTALL)
+
+
+class Denoiser:
+    """One model in eval mode, without gradients.
+
+    Parameters
+    ----------
+    name : str
+        One of `MODELS`.
+    device : str
+        ``cpu``, ``cuda``, or ``meta``, where shapes are followed through the model and nothing is computed.
+    seed : int
+        Of the weights.
+
+    Raises
+    ------
+    Unavailable
+        See :func:`load`.
+    """
+
+    def __init__(self, name: str, device: str, seed: int = 42) -> None:
+        self.name, self.device = name, device
+        self.torch, zoo = load(device)
+        with self.torch.random.fork_rng(devices=[]):
+            self.torch.manual_seed(seed)
+            network = MODELS[name](zoo)
+        self.network = network.eval().requires_grad_(False).to(device)
+
+    def upload(self, image: NDArray[np.uint8]) -> Any:
+        """The tensor (1, 3, H, W) float32 in 0-1 of an image (H, W, 3)."""
+        planes = np.ascontiguousarray(image.transpose(2, 0, 1), np.float32)[None] / 255
+        return self.torch.from_numpy(planes).to(self.device)
+
+    def empty(self, height: int, width: int) -> Any:
+        """An uninitialised tensor (1, 3, height, width); enough where only shapes matter."""
+        return self.torch.empty((1, 3, height, width), device=self.device)
+
+    def way(self, method: str) -> Callable[[Any], Any]:
+        """What takes a tensor (B, 3, H, W) to one of the same shape, in one of `WAYS`."""
+        run = {"padded-whole": self._padded_whole, "forced-split": self._forced_split}.get(method, self._run)
+        settings = CUDNN.get(method, {})
+
+        def denoise(images: Any) -> Any:
+            with self.torch.no_grad(), self._cudnn(settings):
+                return run(images)
+
+        return denoise
+
+    @contextmanager
+    def counted_splits(self) -> Iterator[SplitCount]:
+        """Count the calls of `test_onesplit`, wrapped where the model looks it up; afterwards it is as before."""
+        count = SplitCount()
+        if self.name not in SPLITTING:
+            yield count
+            return
+        home = self._home()
+        original = home.test_onesplit
+
+        def counted(*arguments: Any, **keywords: Any) -> Any:
+            count.calls += 1
+            return original(*arguments, **keywords)
+
+        home.test_onesplit = counted
+        try:
+            yield count
+        finally:
+            home.test_onesplit = original
+
+    def _run(self, images: Any) -> Any:
+        return self.network(images, NOISE_LEVEL)
+
+    def _padded_whole(self, images: Any) -> Any:
+        height, width = images.shape[-2:]
+        margins = (0, -width % MULTIPLE, 0, -height % MULTIPLE)
+        padded = self.torch.nn.functional.pad(images, margins, mode="replicate") if any(margins) else images
+        return self._run(padded)[..., :height, :width]
+
+    def _forced_split(self, images: Any) -> Any:
+        noise = self.torch.full_like(images[:, :1], NOISE_LEVEL)  # the fourth channel that `forward` adds
+        channels = self.torch.cat((images, noise), 1)
+        return self._home().test_onesplit(self.network.forward_unet, channels, refield=OVERLAP)
+
+    def _home(self) -> Any:
+        """The module in which the model's class looks up what it calls."""
+        home = sys.modules[type(self.network).__module__]
+        if not hasattr(home, "test_onesplit"):
+            raise Unavailable(f"{self.name} of this deepinv has no test_onesplit to split an image with")
+        return home
+
+    @contextmanager
+    def _cudnn(self, settings: dict[str, bool]) -> Iterator[None]:
+        """Change settings of cuDNN; one by one, since PyTorch's own context manager changes the others too."""
+        cudnn = self.torch.backends.cudnn
+        before = {name: getattr(cudnn, name) for name in settings}
+        for name, value in settings.items():
+            setattr(cudnn, name, value)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(cudnn, name, value)

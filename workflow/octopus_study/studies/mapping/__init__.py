@@ -1,0 +1,1 @@
+"""Study `mapping`: how a thread finds the item of its element."""

@@ -1,0 +1,1 @@
+"""Study `parity`: how far the results lie from those of other libraries."""

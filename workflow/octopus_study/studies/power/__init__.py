@@ -1,0 +1,1 @@
+"""Study `power`: what a batch costs in energy."""

@@ -1,0 +1,79 @@
+"""What sampling costs: the smallest batch, whose time is the host's, and the idle device, each with and without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from octopus_study.measure import Case, Row
+from octopus_study.power.quantities import Watt
+from octopus_study.power.selftest import SystemClock, TimeSource
+from octopus_study.power.session import PowerSession
+from octopus_study.power.source import Sample, SensorError
+from octopus_study.power.windows import Stretch, back_to_back
+from octopus_study.studies.contest import BASE
+from octopus_study.studies.power.rows import HOST, IDLE
+
+REPETITIONS = 5
+_BUSY = Stretch(seconds=1.0, settle_seconds=0.3, tail_seconds=0.0)
+_IDLE_SECONDS, _IDLE_REPETITIONS = 3.0, 3
+_SETTLE_SECONDS, _LOOK_SECONDS, _PATIENCE_SECONDS = 2.0, 0.002, 2.0
+
+
+def sampling_rows(
+    case: Case, session: PowerSession, frame: Callable[[], object], clock: TimeSource | None = None
+) -> Iterator[Row]:
+    """Yield a frame's time, and the idle power where a counter gives it, with and without the sampler.
+
+    The two take turns, and the one that begins changes. Whatever ends it, the sampler reads again.
+    """
+    clock = clock or SystemClock()
+    try:
+        for block in range(REPETITIONS):
+            for sampled in (bool(block % 2), not block % 2):
+                _with_or_without(session, sampled)
+                window = back_to_back(frame, _BUSY, clock)
+                name = f"{BASE}-sampled" if sampled else f"{BASE}-unsampled"
+                yield case.row(name, HOST, "time_per_frame", "ms", window.frame_ms, block=block)
+        if session.source.read().counter is not None:  # else nobody knows what is drawn while nobody reads
+            yield from _idle_rows(case, session, clock)
+    finally:
+        session.sampler.resume()
+
+
+def _with_or_without(session: PowerSession, sampled: bool) -> None:
+    """Let the sampler read, or wait."""
+    if sampled:
+        session.sampler.resume()
+    else:
+        session.sampler.pause()
+
+
+def _idle_rows(case: Case, session: PowerSession, clock: TimeSource) -> Iterator[Row]:
+    clock.sleep(_SETTLE_SECONDS)
+    for block in range(_IDLE_REPETITIONS):
+        for sampled in (bool(block % 2), not block % 2):
+            _with_or_without(session, sampled)
+            power = _counted_power(session, clock)
+            name = "idle-sampled" if sampled else "idle-unsampled"
+            quantity = f"power_mean_{session.source.scope}"
+            yield case.row(name, IDLE, quantity, "W", power.watts, block=block)
+
+
+def _counted_power(session: PowerSession, clock: TimeSource) -> Watt:
+    """Return the mean power between two advances of the counter, some seconds apart, by two short looks at it."""
+    first = _next_advance(session, clock)
+    clock.sleep(_IDLE_SECONDS)
+    last = _next_advance(session, clock)
+    return Watt.from_counter(first.counter, last.counter, last.at_ns - first.at_ns)
+
+
+def _next_advance(session: PowerSession, clock: TimeSource) -> Sample:
+    """Read until the counter advances."""
+    first = session.source.read()
+    end = clock.monotonic_ns() + round(_PATIENCE_SECONDS * 1e9)
+    while clock.monotonic_ns() < end:
+        clock.sleep(_LOOK_SECONDS)
+        sample = session.source.read()
+        if sample.counter != first.counter:
+            return sample
+    raise SensorError(f"the energy counter stood still for {_PATIENCE_SECONDS:g} s", "counter-agrees")

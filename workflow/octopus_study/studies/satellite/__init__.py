@@ -1,0 +1,1 @@
+"""Study `satellite`: which tiles of a scene are worth the downlink."""

@@ -1,0 +1,1 @@
+"""Study `sequences`: ragged sequences against padding."""

@@ -1,0 +1,1 @@
+"""Study `stage_timing`: where the time of one batch goes."""

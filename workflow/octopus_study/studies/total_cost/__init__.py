@@ -1,0 +1,1 @@
+"""Study `total_cost`: what a batch costs from setup to download."""

@@ -39,7 +39,7 @@ rule tables:
         numbers=rules.numbers.output,
         claims=rules.claims.output,
     output:
-        expand("paper/build/tables/{table}.{kind}", table=tables.NAMES, kind=["typ", "tex", "md"]),
+        expand("paper/build/tables/{table}.{kind}", table=tables.names(), kind=["typ", "md"]),
     log:
         "logs/tables.log",
     conda:
@@ -47,7 +47,7 @@ rule tables:
     params:
         code=code("report"),
     message:
-        "Report: tables for Typst, LaTeX and Markdown"
+        "Report: tables for Typst and Markdown"
     shell:
         "octopus report tables --numbers {input.numbers} --claims {input.claims} --out-dir paper/build/tables 2>&1 | tee {log}"
 
@@ -92,6 +92,6 @@ rule shown:
         rules.claims.output,
         rules.tables.output,
         rules.macros.output,
-        expand(["figures/{figure}.pdf", "figures/{figure}.png"], figure=figures.NAMES),
+        expand(["figures/{figure}.pdf", "figures/{figure}.png"], figure=charts.names()),
     message:
         "All figures, tables and claims are built"

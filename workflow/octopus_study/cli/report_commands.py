@@ -25,7 +25,7 @@ def numbers(
     out: Out,
 ) -> None:
     """Derive every number that a figure, a table or the paper shows."""
-    from octopus_study.report.numbers import build_numbers
+    from octopus_study.report.build import build_numbers
 
     build_numbers(results, reference, published, out)
 
@@ -56,7 +56,7 @@ def tables(
     claims: Annotated[Path, typer.Option(help="claims.csv, as `octopus report claims` writes it.")],
     out_dir: OutDir,
 ) -> None:
-    """Write every table as .typ, .tex and .md."""
+    """Write every table as .typ and .md."""
     from octopus_study.report.tables import build_tables
 
     build_tables(numbers, claims, out_dir)
@@ -64,12 +64,12 @@ def tables(
 
 @command(report)
 def figure(
-    name: Annotated[str, typer.Argument(help="A name in octopus_study.report.figures.NAMES.")],
+    name: Annotated[str, typer.Argument(help="A name of octopus_study.report.charts.names().")],
     numbers: Numbers,
     out: Annotated[Path, typer.Option(help="PDF to write; the PNG goes beside it.")],
 ) -> None:
     """Draw one figure as PDF and PNG."""
-    from octopus_study.report.figures import draw
+    from octopus_study.report.charts import draw
 
     draw(name, numbers, out.with_suffix(""))
 

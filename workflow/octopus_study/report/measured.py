@@ -162,7 +162,7 @@ def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bou
 
 
 def memory_gains(run: Run, challengers: tuple[str, ...], tables: tuple[str, ...]) -> Iterator[Number]:
-    """Yield how many times as many bytes another method takes, as ``<method>.map_bytes.deterministic.gain_over_<other>``."""
+    """Yield how many times as many bytes another method's map takes: the gain of the method over the other."""
     for group, rows in groups(run, quantity="map_bytes"):
         sizes = rows.dropna(subset="value").groupby("method")["value"].first()
         for method in challengers:

@@ -52,7 +52,7 @@ def draw(name: str, numbers: str | Path, out_stem: str | Path) -> tuple[Path, Pa
     if not shows and not chart.absent:
         raise InputError(f"The figure {name} needs a run of the study {study}; {numbers} has none.")
     with mpl.rc_context(style.RC):
-        figure = chart.draw(frame) if shows else style.words(style.new_figure(1.2)[0], chart.absent)
+        figure = chart.draw(frame) if shows else style.empty(chart.absent)
         footer = chart.footer(frame) if chart.footer else _footer(frame, study)
         synthetic = chart.synthetic(frame) if chart.synthetic else _is_synthetic(frame, study)
         area = style.finish(figure, footer, synthetic, chart.real)

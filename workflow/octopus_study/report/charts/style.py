@@ -136,11 +136,18 @@ def stacked(charts: list[float], legend: float, note: str = "") -> tuple[Figure,
 
 def legend_of(part: Any, axes: list[Axes], columns: int, **options: Any) -> None:
     """Fill the part of a legend with the entries of some axes, each label once."""
-    entries: dict[str, Any] = {}
-    for axis in axes:
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
+    entries = _entries(axes)
     part.legend(entries.values(), entries.keys(), loc="center", ncols=columns, **options)
+
+
+def empty(sentence: str) -> Figure:
+    """Return a figure of one sentence: there is nothing to draw."""
+    return words(new_figure(1.2)[0], sentence)
+
+
+def heading(part: Any, text: str) -> None:
+    """Write a machine's name over its row of panels."""
+    part.suptitle(text, fontsize=8.5, fontweight="bold", x=0.005, ha="left")
 
 
 def words(figure: Figure, sentence: str) -> Figure:
@@ -152,14 +159,18 @@ def words(figure: Figure, sentence: str) -> Figure:
 
 def bottom_legend(axes: list[Axes], columns: int, **options: Any) -> None:
     """Put one legend for all axes below them, each label once."""
-    entries: dict[str, Any] = {}
-    for axis in axes:
-        handles, labels = axis.get_legend_handles_labels()
-        for handle, label in zip(handles, labels, strict=True):
-            entries.setdefault(label, handle)
+    entries = _entries(axes)
     axes[0].figure.legend(
         entries.values(), entries.keys(), loc="outside lower center", ncols=columns, **options
     )
+
+
+def _entries(axes: list[Axes]) -> dict[str, Any]:
+    entries: dict[str, Any] = {}
+    for axis in axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    return entries
 
 
 def plain_log(axis: Any, narrow: bool = False) -> None:

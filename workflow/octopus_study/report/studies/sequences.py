@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from octopus_study.report.charts import style
+from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import GREY, METHOD_COLORS
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, make_number, published
@@ -127,7 +127,7 @@ def draw(frame: Frame) -> Figure:
     """Draw the whole time of a batch as a multiple of that of Octopus, one panel per machine."""
     shown = [view for view in views(frame, "sequences") if cases(view)]
     if not shown:
-        return style.words(style.new_figure(1.2)[0], NO_TIMES)
+        return style.empty(NO_TIMES)
     others = [OWNER, *OVER]
     note = " ".join(filter(None, (_note(view, others) for view in shown)))
     result, parts, legend = style.stacked([3.9], 0.4, note)
@@ -161,29 +161,19 @@ def _panel(axis: Axes, view: View, others: list[str]) -> None:
     axis.axvline(1, color=METHOD_COLORS[SUBJECT], linewidth=1.2, label="D: block search (Octopus)")
     axis.set(xscale="log", xlabel="Time / time of Octopus")
     axis.set_xlim(0.93 * least**1.15, highest**1.25 * 1.15)
-    axis.set_yticks(range(len(mixes)), [SEQUENCE_WORKLOADS[key.workload] for key in mixes], fontsize=7)
-    axis.set_ylim(len(mixes) - 0.45, -0.55)
     style.near_log(axis.xaxis)
-    axis.grid(axis="y", visible=False)
-    axis.tick_params(axis="y", length=0)
+    bars.names(axis, [SEQUENCE_WORKLOADS[key.workload] for key in mixes], edge=0.45, fontsize=7)
 
 
 def _bar(axis: Axes, position: float, method: str, number: Number) -> None:
-    axis.barh(
-        position,
-        number.value - 1,
-        left=1,
-        height=_BAR * 0.9,
-        color=METHOD_COLORS[method],
-        label=human(STRATEGIES, method),
-        xerr=style.errors([number]),
-        error_kw={"ecolor": GREY, "elinewidth": 0.8, "capsize": 1.2},
+    look = {"height": _BAR * 0.9, "color": METHOD_COLORS[method], "label": human(STRATEGIES, method)}
+    bars.bar(
+        axis, position, number, left=1, error={"ecolor": GREY, "elinewidth": 0.8, "capsize": 1.2}, **look
     )
     less = number.value < 1
-    end = (number.low if less else number.high) if number.low == number.low else number.value
-    options = {"ha": "right" if less else "left", "va": "center", "fontsize": 5.8}
-    text = f"{significant(number.value)}\u00d7"
-    axis.annotate(text, (end, position), (-3 if less else 3, 0), textcoords="offset points", **options)
+    end = number.low if less and number.low == number.low else bars.end_of(number)
+    side = {"ha": "right", "gap": -3} if less else {"ha": "left", "gap": 3}
+    bars.beside(axis, position, end, f"{significant(number.value)}\u00d7", fontsize=5.8, **side)
 
 
 REPORT = StudyReport(

@@ -31,14 +31,6 @@ def numbers(
 
 
 @command(report)
-def macros(numbers: Numbers, out_dir: OutDir) -> None:
-    """Write the numbers as macros for Typst and LaTeX."""
-    from octopus_study.report.macros import export_macros
-
-    export_macros(numbers, out_dir)
-
-
-@command(report)
 def claims(
     numbers: Numbers,
     claims: Annotated[Path, typer.Option(help="The claims and the rules that decide them.")],
@@ -77,7 +69,7 @@ def figure(
 @command(report)
 def paper(
     source: Annotated[Path, typer.Option(help="Folder of the paper's sources.")],
-    build: Annotated[Path, typer.Option(help="Folder with numbers.typ and tables/.")],
+    build: Annotated[Path, typer.Option(help="Folder with numbers.json and tables/.")],
     figures: Annotated[Path, typer.Option(help="Folder of the figures.")],
     out: Out,
 ) -> None:

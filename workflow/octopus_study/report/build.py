@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from octopus_study.measure._files import atomic_text
 from octopus_study.report import studies
-from octopus_study.report.frame import Frame, Number
+from octopus_study.report.frame import HERE, Frame, Number
 from octopus_study.report.machines import aliases, machine_facts, shown_runs
 from octopus_study.report.measured import comparisons, medians
 from octopus_study.report.published import published_numbers
@@ -22,7 +24,8 @@ def build_numbers(
     published_dir: str | Path,
     out: str | Path,
 ) -> Path:
-    """Derive every number from the result rows and the published tables, and write ``numbers.csv`` and ``series/``.
+    """Derive every number from the result rows and the published tables, and write ``numbers.csv``, the same for authors
+    as ``numbers.json``, and ``series/``.
 
     Parameters
     ----------
@@ -31,7 +34,7 @@ def build_numbers(
     published_dir : path
         ``data/published``.
     out : path
-        The CSV to write; the folder ``series`` beside it is written anew.
+        The CSV to write; the JSON has its name, and the folder ``series`` beside it is written anew.
 
     Raises
     ------
@@ -45,14 +48,27 @@ def build_numbers(
     ]
     frame = Frame([*derive_all(runs), *printed, *derived])
     compared = [number for report in studies.reports().values() for number in _by_each(report.of_all, frame)]
-    folder = Path(out).parent
+    whole = Frame([*frame, *compared])
+    _write_series(runs, Path(out).parent)
+    with atomic_text(Path(out).with_suffix(".json")) as stream:
+        json.dump(for_authors(whole), stream, ensure_ascii=False, indent=0)
+    return whole.write(out)
+
+
+def for_authors(frame: Frame) -> dict[str, dict]:
+    """Return what the paper reads: text and interval by id, and what may stand for a machine's name in an id."""
+    here = {HERE: HERE} if frame.fact(HERE, "id") else {}
+    texts = {number.id: (number.text, number.interval) for number in frame}
+    return {"machines": frame.aliases | here, "numbers": texts}
+
+
+def _write_series(runs: list[Run], folder: Path) -> None:
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
     (folder / FOLDER).mkdir(parents=True)
     for run in runs:
         for make in studies.report_of(run.study).series:
             for series in make(run):
                 series.write(folder)
-    return Frame([*frame, *compared]).write(out)
 
 
 def vetted(runs: list[Run]) -> list[Run]:

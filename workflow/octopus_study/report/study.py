@@ -44,8 +44,8 @@ class StudyReport:
     claims : str
         The table that its claims stand in.
     compares : callable
-        Whether the comparison of Octopus with another method in a group is shown. The bound is such a method too, and so
-        is Octopus again, which gives the noise floor.
+        Whether the comparison of Octopus with another method in a group is shown. The bound is such a method too, and
+        so is Octopus again, which gives the noise floor.
     per_object : tuple of str
         Quantities whose median is also shown per object.
     indexed : tuple of str

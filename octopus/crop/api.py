@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from octopus.arrays import placement
-from octopus.arrays import views as interop
-from octopus.arrays.views import ArrayView
-from octopus.crop import cache as plancache
-from octopus.crop.check import check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype, view_of
-from octopus.crop.plan import CropPlan, result_memory
+from octopus.arrays import streams
+from octopus.arrays.memory import result_memory
+from octopus.arrays.views import ArrayView, view, view_of
+from octopus.crop.cache import plan_for
+from octopus.crop.check import check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype
+from octopus.crop.plan import CropPlan
 
 __all__ = ["CropPlan", "crop_resize"]
 
@@ -105,13 +105,13 @@ def crop_resize(
     (2, 3, 224, 224)
     """
     described = view_of(boxes, "boxes")
-    model = interop.view(frame, "frame")
+    model = view(frame, "frame")
     index = None if frame_index is None else view_of(frame_index, "frame_index")
     options = {
         "size": size, "mean": mean, "std": std, "dtype": dtype, "layout": layout, "edge": edge,
         "antialias": antialias, "letterbox": letterbox, "pad_value": pad_value,
     }  # fmt: skip
-    if model.device == "cuda" and described.shape and placement.device_for(model, device) == "cuda":
+    if model.device == "cuda" and described.shape and streams.device_for(model, device) == "cuda":
         return _on_gpu(model, described, index, options, out, stream)
     check_box_shape(described.shape, described.dtype)
     if described.device == "cuda":
@@ -133,18 +133,18 @@ def _on_gpu(
     stream: Any,
 ) -> Any:
     """A frame on the GPU: with a plan that a call before may have made, into new memory."""
-    queue = placement.stream_for(frame, boxes, stream)
-    plan = plancache.plan_for(frame, boxes, index, options, queue)
+    queue = streams.stream_for(frame, boxes, stream)
+    plan = plan_for(frame, boxes, index, options, queue)
     plan.check(frame, boxes, index)
     spec, count = plan.spec, boxes.shape[0]
     if out is None:
         out = result_memory(frame, spec.shape(count), spec.dtype, queue)
-        target = interop.view(out, "out")
+        target = view(out, "out")
     else:
-        target = interop.view(out, "out")
+        target = view(out, "out")
         plan.check_out(target, count)
     transform = result_memory(frame, (count, 4), "float32", queue) if spec.letterbox else None
     if stream is None:
-        placement.wait_for_other_families(queue, frame, boxes, target, *([] if index is None else [index]))
+        streams.wait_for_other_families(queue, frame, boxes, target, *([] if index is None else [index]))
     plan.execute(frame, boxes, index, target, transform, queue)
     return out if transform is None else (out, transform)

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.views import ArrayView
 from octopus.crop.check import check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype
 from octopus.crop.plan import CropPlan
-from octopus.crop.spec import INT32_MAX
 from octopus.kernels.cuda.tiles import MAX_ITEMS
 
 MAX_PLANS = 16  # per thread; each holds at most 64 KiB of device memory

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from octopus.arrays import placement
-from octopus.arrays import views as interop
-from octopus.arrays.views import ArrayView, dtype_name
+from octopus.arrays import streams
+from octopus.arrays.memory import check_memory, result_memory
+from octopus.arrays.views import ArrayView, dtype_name, view, view_of
 from octopus.crop.check import (
     check_box_dtype,
     check_count,
@@ -19,17 +18,15 @@ from octopus.crop.check import (
     check_host_boxes,
     check_host_index,
     check_index_dtype,
-    check_memory,
     check_out,
     check_planned_boxes,
     check_planned_frame,
-    view_of,
 )
 from octopus.crop.cpu import CpuEngine
 from octopus.crop.cuda import BOX_BYTES, INDEX_BYTES, CudaEngine, upload_capacity
 from octopus.crop.spec import make_spec
 from octopus.crop.staging import Stage
-from octopus.errors import InputError, OutOfMemoryError
+from octopus.errors import InputError
 
 KNOWN_HEADS = 256  # different numbers of boxes whose part of the result a plan remembers
 
@@ -98,13 +95,13 @@ class CropPlan:
     ) -> None:
         if not isinstance(max_boxes, (int, np.integer)) or isinstance(max_boxes, bool) or max_boxes < 0:
             raise InputError(f"max_boxes must be a non-negative integer, found {max_boxes!r}")
-        model = interop.view(frame, "frame")
+        model = view(frame, "frame")
         check_box_dtype(box_dtype)
         check_index_dtype(index_dtype)
         self.spec = make_spec(model, size, mean, std, dtype, layout, edge, antialias, letterbox, pad_value)
         check_count(self.spec, max_boxes)
         self.max_boxes = int(max_boxes)
-        self.device = placement.device_for(model, device)
+        self.device = streams.device_for(model, device)
         self._model = replace(model, owner=None)  # the plan must not keep the frame alive
         self._host_to_gpu = self.device == "cuda" and model.device == "cpu"
         # What the checks have found good; another array of the same layout needs no second look.
@@ -132,7 +129,7 @@ class CropPlan:
         """Allocate all that runs will need on the GPU."""
         from octopus.backends.cuda.memory import DeviceArray
 
-        queue = self._queue = placement.stream_for(self._model, None, stream)
+        queue = self._queue = streams.stream_for(self._model, None, stream)
         self._reserve(allocate, None if stream is None else queue)
         self.engine = CudaEngine(self.spec, self.upload_boxes, self._model, box_dtype, index_dtype, queue)
         self._owned = [*self.engine.owned]
@@ -158,7 +155,7 @@ class CropPlan:
         for array in self._owned:
             array.release_on(queue)
         for array in (self._out, self._transform):
-            interop.used_on(array, queue)
+            streams.used_on(array, queue)
 
     def _check_free(self, allocate: bool) -> None:
         """Refuse what can't fit. Torch and CuPy know best what they can give, and are asked by allocating."""
@@ -208,7 +205,7 @@ class CropPlan:
         InputError
             For bad input, or more than `max_boxes` boxes.
         """
-        pixels = interop.view(frame, "frame")
+        pixels = view(frame, "frame")
         described = view_of(boxes, "boxes")
         index = None if frame_index is None else view_of(frame_index, "frame_index")
         self.check(pixels, described, index)
@@ -216,7 +213,7 @@ class CropPlan:
         if out is None:
             result, target = self._head(count)
         else:
-            result, target = out, interop.view(out, "out")
+            result, target = out, view(out, "out")
             self.check_out(target, count)
         transform = _head(self._transform, count) if self.spec.letterbox else None
         self.execute(pixels, described, index, target, transform, stream)
@@ -233,7 +230,7 @@ class CropPlan:
             head = _head(self._out, count)
             if len(self._heads) >= KNOWN_HEADS:
                 self._heads.clear()
-            known = self._heads[count] = (head, interop.view(head, "out"))
+            known = self._heads[count] = (head, view(head, "out"))
         return known
 
     def check_out(self, out: ArrayView, count: int) -> None:
@@ -277,19 +274,19 @@ class CropPlan:
             host_index = check_host_index(index.numpy(), frame.shape[0])
         if not boxes.shape[0]:
             return
-        written = None if transform is None else interop.view(transform, "transform")
+        written = None if transform is None else view(transform, "transform")
         if self.device == "cpu":
             on_host = None if written is None else written.numpy()
             self.engine.run(frame.numpy(), host_boxes, out.numpy(), host_index, on_host)
             return
         arrays = (frame, boxes, out) if index is None else (frame, boxes, out, index)
-        placement.check_ordinals(*arrays)
-        queue = placement.stream_for(frame, boxes, stream)
+        streams.check_ordinals(*arrays)
+        queue = streams.stream_for(frame, boxes, stream)
         if queue is not self._queue:
             self._enter(queue)
-        placement.wait_for_producers(queue, *arrays)
+        streams.wait_for_producers(queue, *arrays)
         if stream is None:
-            placement.wait_for_other_families(queue, *arrays)
+            streams.wait_for_other_families(queue, *arrays)
         if self._host_to_gpu:
             given = {"boxes": boxes, "host_boxes": host_boxes, "index": index, "host_index": host_index}
             self._stage.run(frame, out, written, queue, partial(self._submit, **given, queue=queue))
@@ -318,23 +315,6 @@ class CropPlan:
             frame, boxes.pointer, dtype_name(boxes.dtype), boxes.shape[0], out, queue,
             frame_index=pointer, index_dtype=dtype, transform=transform,
         )  # fmt: skip
-
-
-def result_memory(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
-    """Uninitialised memory of the library of `model`, on its side.
-
-    Raises
-    ------
-    OutOfMemoryError
-        Says how much is needed, and free where that can be told.
-    """
-    try:
-        return interop.empty_like_family(model, shape, np.dtype(dtype), stream)
-    except Exception as error:  # every library raises a class of its own
-        if "memory" not in str(error).lower() and not isinstance(error, MemoryError):
-            raise
-        needed = math.prod(shape) * np.dtype(dtype).itemsize
-        raise OutOfMemoryError(f"{needed:,} bytes are needed for the result: {error}") from error
 
 
 def _head(array: Any, count: int) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from octopus.arrays.checks import INT32_MAX, MAX_SIDE, check_choice, of_dtype
 from octopus.arrays.views import ArrayView, dtype_name
 from octopus.errors import InputError
 
@@ -17,8 +18,6 @@ OUT_DTYPES = ("float32", "float16", "uint8")
 LAYOUTS = ("NCHW", "NHWC")
 CHANNELS = (1, 3, 4)
 EDGES = ("box", "image")
-INT32_MAX = 2**31 - 1
-MAX_SIDE = 2**24  # a float32 counts pixels exactly up to here
 MAX_LETTERBOX_SIDE = 2**22  # `geometry.inner_size` rounds exactly up to here
 
 
@@ -180,7 +179,7 @@ def check_frame(frame: ArrayView) -> None:
             "frame must have shape (H, W, C), or (F, H, W, C) for several frames, with C = 1, 3 or 4, "
             f"found {frame.shape}; a grey image is frame[..., None]"
         )
-    if dtype_name(frame.dtype) not in FRAME_DTYPES or not frame.dtype.isnative:
+    if not of_dtype(frame, FRAME_DTYPES):
         raise InputError(f"frame must be uint8 or uint16 in the machine's byte order, found {frame.dtype}")
     if 0 in frame.shape or max(frame.shape) > MAX_SIDE:
         raise InputError(f"frame sides must lie between 1 and {MAX_SIDE} pixels, found {frame.shape[:-1]}")
@@ -206,12 +205,6 @@ def _size(size: Any) -> tuple[int, int]:
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    """A word must be one of a few."""
-    if value not in allowed:
-        raise InputError(f"{name}={value!r} is unknown; use one of {', '.join(allowed)}")
 
 
 def _switch(name: str, value: Any) -> bool:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from octopus.arrays import views as interop
-from octopus.arrays.views import ArrayView
+from octopus.arrays.views import ArrayView, c_strides
 from octopus.crop.spec import CropSpec
 
 
@@ -56,7 +55,7 @@ class Stage:
         """
         pixels = np.ascontiguousarray(frame.numpy())
         self._copy(self._frame.pointer, pixels.ctypes.data, pixels.nbytes, queue)
-        strides = interop.c_strides(frame.shape, frame.dtype)
+        strides = c_strides(frame.shape, frame.dtype)
         on_gpu = replace(frame, pointer=self._frame.pointer, strides=strides, device="cuda")
         submit(on_gpu, self._out.pointer, self._transform.pointer)
         self._copy(out.pointer, self._out.pointer, out.nbytes, queue)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.arrays import placement
-from octopus.arrays import views as interop
-from octopus.arrays.views import ArrayView, dtype_name
-from octopus.crop.check import check_memory
+from octopus.arrays import streams
+from octopus.arrays.checks import INT32_MAX
+from octopus.arrays.memory import check_memory, empty_like_family
+from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.errors import InputError
 from octopus.kernels.operations import OPERATIONS, PARAMETERS, POINTWISE, STENCILS, result_dtype
 from octopus.ragged import blockmap, tuned
@@ -58,7 +58,7 @@ class RaggedPlan:
     ) -> None:  # fmt: skip
         self._values = _check(operation, batch)
         self.operation, self.items, self.total = operation, len(batch), batch.size
-        self.device = placement.device_for(self._values, device)
+        self.device = streams.device_for(self._values, device)
         self.strategy = _resolve(strategy, operation, batch, self.device)
         self.out_dtype = np.dtype(result_dtype(operation, batch.dtype))
         self.map: BlockMap | None = None
@@ -75,8 +75,8 @@ class RaggedPlan:
         from octopus.backends.cuda import memory
         from octopus.ragged.cuda import Upload
 
-        self._queue = placement.stream_for(self._values, None, stream)
-        self._offsets = None if self.map else interop.view(batch.offsets, "offsets")
+        self._queue = streams.stream_for(self._values, None, stream)
+        self._offsets = None if self.map else view(batch.offsets, "offsets")
         arrays = {**(self.map.arrays if self.map else {}), **self._sides}
         check_memory(sum(a.nbytes for a in arrays.values()), memory.free_bytes(), "the GPU")
         self._upload = Upload(arrays, self._queue)
@@ -109,7 +109,7 @@ class RaggedPlan:
         InputError
             If the batch is not the planned one, or parameters or `out` don't fit it.
         """
-        source = interop.view(batch.values, "values")
+        source = view(batch.values, "values")
         self._check_run(batch, source)
         if len(parameters) != PARAMETERS[self.operation]:
             raise InputError(
@@ -118,9 +118,9 @@ class RaggedPlan:
         result = out
         if out is None:
             given_stream = self.device == "cuda" and stream is not None
-            queue = placement.stream_for(source, None, stream) if given_stream else None
-            result = interop.empty_like_family(source, (self.total,), self.out_dtype, queue)
-        target = interop.view(result, "out")
+            queue = streams.stream_for(source, None, stream) if given_stream else None
+            result = empty_like_family(source, (self.total,), self.out_dtype, queue)
+        target = view(result, "out")
         self._check_out(source, target)
         given = [_parameter(value, self.items, self.operation) for value in parameters]
         if self.total:
@@ -166,17 +166,17 @@ class RaggedPlan:
         from octopus.backends.cuda.device import is_capturing
         from octopus.ragged.cuda import Upload
 
-        queue = placement.stream_for(source, None, stream)
+        queue = streams.stream_for(source, None, stream)
         captured = is_capturing(queue)
         if queue is not self._queue and not captured:  # a graph can't wait for what is not in it
             queue.wait(self._queue)
             self._queue = queue
             self._upload.memory.release_on(queue)
         on_gpu = [value for value in given if isinstance(value, ArrayView)]
-        placement.check_ordinals(source, out, *on_gpu)
-        placement.wait_for_producers(queue, source, out, *on_gpu)
+        streams.check_ordinals(source, out, *on_gpu)
+        streams.wait_for_producers(queue, source, out, *on_gpu)
         if stream is None:
-            placement.wait_for_other_families(queue, source, out, *on_gpu)
+            streams.wait_for_other_families(queue, source, out, *on_gpu)
         names = ("first", "second")
         from_host = {n: v for n, v in zip(names, given, strict=False) if not isinstance(v, ArrayView)}
         pointers = self.pointers | {
@@ -225,7 +225,7 @@ def _check(operation: str, batch: RaggedBatch) -> ArrayView:
         raise InputError(
             f"{operation} works on a RaggedBatch, found {type(batch).__name__}; RaggedBatch.from_list makes one"
         )
-    values = interop.view(batch.values, "values")
+    values = view(batch.values, "values")
     if dtype_name(values.dtype) not in DTYPES:
         raise InputError(f"the elements must be float32 or uint8, found {values.dtype}; convert them first")
     return values
@@ -283,9 +283,9 @@ def image_sides(operation: str, batch: RaggedBatch) -> dict[str, NDArray[np.int3
     if batch.shapes is None or batch.shapes.shape[1] != 2:
         found = "sequences" if batch.shapes is None else f"items of {batch.shapes.shape[1]} dimensions"
         raise InputError(f"{operation} works on images (height, width), found {found}")
-    if len(batch) and batch.shapes.prod(axis=1).max() > blockmap.INT32_MAX:
+    if len(batch) and batch.shapes.prod(axis=1).max() > INT32_MAX:
         raise InputError(f"{operation} takes images of up to 2**31 - 1 pixels; cut larger ones")
-    if len(batch) and batch.shapes.max() > blockmap.INT32_MAX:
+    if len(batch) and batch.shapes.max() > INT32_MAX:
         raise InputError(f"{operation} takes images with sides of up to 2**31 - 1 pixels")
     heights, widths = batch.shapes.T.astype(np.int32)
     return {"widths": np.ascontiguousarray(widths), "heights": np.ascontiguousarray(heights)}
@@ -294,7 +294,7 @@ def image_sides(operation: str, batch: RaggedBatch) -> dict[str, NDArray[np.int3
 def _parameter(value: Any, items: int, operation: str) -> NDArray[np.float32] | ArrayView:
     """One float32 per item, on the host or as given on the GPU."""
     array = np.asarray(value) if isinstance(value, (int, float, list, tuple, np.number)) else value
-    found = interop.view(array, "a parameter")
+    found = view(array, "a parameter")
     if found.device == "cuda":
         if found.shape != (items,) or dtype_name(found.dtype) != "float32" or not found.contiguous:
             raise InputError(

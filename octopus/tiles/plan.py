@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.arrays import placement
-from octopus.arrays import views as interop
-from octopus.arrays.views import ArrayView
-from octopus.crop.check import check_memory, view_of
-from octopus.crop.plan import result_memory
+from octopus.arrays import streams
+from octopus.arrays.memory import check_memory, result_memory
+from octopus.arrays.views import ArrayView, view, view_of
 from octopus.errors import InputError
 from octopus.tiles.check import (
     ImageSpec,
@@ -68,13 +66,13 @@ class TilePlan:
         self, image: Any, tiles: Any, *, scale: float | None = None, nodata: int | None = None, device: str = "auto",
         stream: Any = None,
     ) -> None:  # fmt: skip
-        model = interop.view(image, "image")
+        model = view(image, "image")
         self.spec = image_spec(model)
         self.scale = checked_scale(scale, self.spec.dtype)
         self.nodata = checked_nodata(nodata, self.spec.dtype)
         described = view_of(tiles, "tiles")
         check_tile_form(described)
-        self.device = placement.device_for(model, device, "image")
+        self.device = streams.device_for(model, device, "image")
         self.count = described.shape[0]
         self._model = replace(model, owner=None)  # the plan must not keep the image alive
         self._tiles: ArrayView | None = None
@@ -96,7 +94,7 @@ class TilePlan:
         from octopus.backends.cuda.memory import DeviceArray, free_bytes
         from octopus.tiles.cuda import CudaTiles
 
-        queue = self._queue = placement.stream_for(self._model, tiles if host is None else None, stream)
+        queue = self._queue = streams.stream_for(self._model, tiles if host is None else None, stream)
         from_host = self._model.device == "cpu"
         image_bytes = self.spec.height * self.spec.width * self.spec.pixel if from_host else 0
         results = RESULT_BYTES * self.count  # `CudaTiles` looks after the rest
@@ -104,7 +102,7 @@ class TilePlan:
         ordered = None if stream is None else queue
         self._flags = result_memory(self._model, (self.count,), "bool", ordered)
         self._means = result_memory(self._model, (self.count,), "float64", ordered)
-        self._targets = [interop.view(array, "result").pointer for array in (self._means, self._flags)]
+        self._targets = [view(array, "result").pointer for array in (self._means, self._flags)]
         self._owned = [array for array in (self._flags, self._means) if isinstance(array, DeviceArray)]
         if from_host:
             self._image_on_gpu = DeviceArray((image_bytes,), np.uint8, stream=queue)
@@ -130,7 +128,7 @@ class TilePlan:
         InputError
             If the image is not like the planned one, or the threshold is not a number.
         """
-        pixels = interop.view(image, "image")
+        pixels = view(image, "image")
         spec = self._check(pixels)
         level = checked_threshold(threshold)
         if self.count and self.device == "cpu":
@@ -160,13 +158,13 @@ class TilePlan:
         from octopus.backends.cuda.device import is_capturing
 
         arrays = (image,) if self._tiles is None else (image, self._tiles)
-        placement.check_ordinals(*arrays)
-        queue = placement.stream_for(image, self._tiles, stream)
+        streams.check_ordinals(*arrays)
+        queue = streams.stream_for(image, self._tiles, stream)
         if queue is not self._queue and not is_capturing(queue):
             self._enter(queue)
-        placement.wait_for_producers(queue, *arrays)
+        streams.wait_for_producers(queue, *arrays)
         if stream is None:
-            placement.wait_for_other_families(queue, *arrays)
+            streams.wait_for_other_families(queue, *arrays)
         if self._model.device == "cpu":
             self._run_from_host(image, threshold, queue)
             return
@@ -179,7 +177,7 @@ class TilePlan:
         for array in self._owned:
             array.release_on(queue)
         for array in (self._flags, self._means):
-            interop.used_on(array, queue)
+            streams.used_on(array, queue)
 
     def _run_from_host(self, image: ArrayView, threshold: float, queue: Any) -> None:
         from octopus.backends.cuda.device import is_capturing

@@ -29,11 +29,11 @@ class RaggedPlan:
     Parameters
     ----------
     operation : str
-        One of `octopus.ragged.ops.OPERATIONS`.
+        One of `octopus.ops.OPERATIONS`.
     batch : RaggedBatch
         Its sizes, dtype and side (host or GPU) are planned for; its values don't matter.
     strategy : {"auto", "lookup", "thread_search", "block_metadata", "block_search"}
-        Who works on which element, see `octopus.ragged.blockmap`; "auto" takes what `octopus.tune` found, else
+        Who works on which element, see `octopus.blockmap`; "auto" takes what `octopus.tune` found, else
         "block_search".
     threshold : int, optional
         Elements per block of "block_metadata"; by default what `octopus.tune` found, else 16,384.

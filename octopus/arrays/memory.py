@@ -1,15 +1,16 @@
-"""Memory beside arrays of other libraries: is there enough, results of the same library, copies to the host."""
+"""The memory of all plans: is there enough, on which stream is it used, and how arrays from the host get there."""
 
 from __future__ import annotations
 
-import math
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from octopus.arrays.views import ArrayView, family, view
-from octopus.backends.cuda.device import LEGACY
+from octopus.arrays import streams
+from octopus.arrays.views import ArrayView
+from octopus.backends.cuda import memory
+from octopus.backends.cuda.device import is_capturing
 from octopus.errors import OutOfMemoryError
 
 
@@ -21,89 +22,100 @@ def check_memory(
         raise OutOfMemoryError(f"{needed:,} bytes are needed on {where}, {free:,} are free; {advice}")
 
 
-def result_memory(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
-    """Uninitialised memory of the library of `model`, on its side.
+class PlanMemory:
+    """Device memory that the runs of a plan share, whichever stream each of them is on.
 
-    Raises
-    ------
-    OutOfMemoryError
-        Says how much is needed, and free where that can be told.
+    It is given back behind the stream of the last run, should the plan go while work is under way.
+
+    Parameters
+    ----------
+    queue : cuda.core.Stream
+        On which the memory is allocated.
     """
-    try:
-        return empty_like_family(model, shape, np.dtype(dtype), stream)
-    except Exception as error:  # every library raises a class of its own
-        if "memory" not in str(error).lower() and not isinstance(error, MemoryError):
-            raise
-        needed = math.prod(shape) * np.dtype(dtype).itemsize
-        raise OutOfMemoryError(f"{needed:,} bytes are needed for the result: {error}") from error
+
+    def __init__(self, queue: Any) -> None:
+        self.queue = queue
+        self._arrays: list[Any] = []
+
+    def keep(self, *arrays: Any) -> None:
+        """Look after arrays of this library and of others; None is nothing."""
+        self._arrays += [array for array in arrays if array is not None]
+
+    def enter(self, stream: Any, arrays: Sequence[ArrayView], beside: ArrayView | None = None) -> Any:
+        """The stream on which a run works, ordered behind the plan's run before and behind whoever writes the arrays.
+
+        Parameters
+        ----------
+        stream
+            The caller's. None: the current one of the first array's library, or else of that of `beside`.
+        arrays : sequence of ArrayView
+            What the run reads and writes.
+
+        Raises
+        ------
+        InputError
+            If they lie on another GPU; the plan then stays on its stream.
+        """
+        streams.check_ordinals(*arrays)
+        queue = streams.stream_for(arrays[0], beside, stream)
+        if queue is not self.queue:
+            self._move(queue)
+        streams.wait_for_producers(queue, *arrays)
+        if stream is None:
+            streams.wait_for_other_families(queue, *arrays)
+        return queue
+
+    def _move(self, queue: Any) -> None:
+        """Go on on another stream, behind the work on the one before.
+
+        A graph can't wait for what is not in it, and its work is done elsewhere: capturing one changes nothing here.
+        """
+        if is_capturing(queue):
+            return
+        queue.wait(self.queue)
+        self.queue = queue
+        for array in self._arrays:
+            if isinstance(array, memory.DeviceArray):
+                array.release_on(queue)
+            else:
+                streams.used_on(array, queue)
 
 
-def empty_like_family(model: ArrayView, shape: tuple[int, ...], dtype: np.dtype, stream: Any = None) -> Any:
-    """An uninitialised array of the same library and on the same side as `model`.
+class Stage:
+    """Device memory for an array from the host, and for what is made of it.
 
-    Libraries hand out device memory in the order of a stream; `stream` (of cuda.core) is the one that will use it,
-    None their current one.
+    Parameters
+    ----------
+    source_bytes : int
+        Of the largest array to come.
+    result_bytes : sequence of int
+        Of each result.
+    queue : cuda.core.Stream
+        On which the memory is allocated.
     """
-    if model.family == "torch":
-        return _empty_torch(model, shape, dtype, stream)
-    if model.device == "cpu":
-        return np.empty(shape, dtype)
-    if model.family == "cupy":
-        return _empty_cupy(shape, dtype, stream)
-    if model.family == "numba":
-        from numba import cuda
 
-        return cuda.device_array(shape, dtype)
-    from octopus.backends.cuda.memory import DeviceArray
+    def __init__(self, source_bytes: int, result_bytes: Sequence[int], queue: Any) -> None:
+        sizes = (source_bytes, *result_bytes)
+        self.owned = [memory.DeviceArray((nbytes,), np.uint8, stream=queue) for nbytes in sizes]
 
-    return DeviceArray(shape, dtype, stream=stream)
+    def run(
+        self, source: ArrayView, results: Sequence[ArrayView | None], queue: Any, submit: Callable[..., None]
+    ) -> None:
+        """Bring the source to the GPU, queue the work there, bring the results back, and wait for them.
 
-
-def torch_device(model: ArrayView) -> Any:
-    """Where torch would put an array beside this one."""
-    import torch
-
-    return torch.device(model.device, model.ordinal) if model.device == "cuda" else torch.device("cpu")
-
-
-def _empty_torch(model: ArrayView, shape: tuple[int, ...], dtype: np.dtype, stream: Any) -> Any:
-    import torch
-
-    device = torch_device(model)
-    own = (
-        device.type == "cpu"
-        or stream is None
-        or _is_current(stream, torch.cuda.current_stream(device).cuda_stream)
-    )
-    with nullcontext() if own else torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle), device)):
-        return torch.empty(shape, dtype=getattr(torch, dtype.name), device=device)
-
-
-def _empty_cupy(shape: tuple[int, ...], dtype: np.dtype, stream: Any) -> Any:
-    import cupy
-
-    own = stream is None or _is_current(stream, cupy.cuda.get_current_stream().ptr)
-    with nullcontext() if own else cupy.cuda.ExternalStream(int(stream.handle)):
-        return cupy.empty(shape, dtype)
-
-
-def _is_current(stream: Any, handle: int) -> bool:
-    """Whether two handles name one stream; the default stream has two names."""
-    return int(stream.handle) == handle or {int(stream.handle), handle} <= {0, LEGACY}
-
-
-def host_copy(array: Any) -> np.ndarray:
-    """An array in GPU memory as a NumPy array; waits for the GPU."""
-    library = family(array)
-    if library == "torch":
-        return array.detach().cpu().numpy()
-    if library == "cupy":
-        return array.get()
-    if library in ("numba", "octopus"):
-        return array.copy_to_host()
-    from octopus.backends.cuda.device import current
-    from octopus.backends.cuda.memory import DeviceArray
-
-    found = view(array, "offsets")
-    current().sync()  # the array's library may use any stream
-    return DeviceArray(found.shape, found.dtype, buffer=array, pointer=found.pointer).copy_to_host()
+        Parameters
+        ----------
+        source, results : ArrayView
+            On the host; None for a result that is not wanted.
+        queue : cuda.core.Stream
+        submit : callable
+            Queues the work, given the addresses of source and results on the GPU.
+        """
+        there, *made = self.owned
+        elements = np.ascontiguousarray(source.numpy())
+        memory.copy(there.pointer, elements.ctypes.data, elements.nbytes, queue)
+        submit(*(array.pointer for array in self.owned))
+        for result, array in zip(results, made, strict=True):
+            if result is not None:
+                memory.copy(result.pointer, array.pointer, result.nbytes, queue)
+        queue.sync()

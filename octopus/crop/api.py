@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from octopus.arrays import streams
-from octopus.arrays.memory import result_memory
+from octopus.arrays.results import result_memory
 from octopus.arrays.views import ArrayView, view, view_of
-from octopus.crop.cache import plan_for
+from octopus.crop.cache import kernel_for
 from octopus.crop.check import check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype
 from octopus.crop.plan import CropPlan
 
@@ -118,10 +118,10 @@ def crop_resize(
         check_gpu_boxes(described)
     check_frame_index(index, model, described.shape[0], described.device)
     plan = CropPlan(
-        frame, described.shape[0], device=device, allocate=out is None, box_dtype=kernel_dtype(described, "float32"),
+        model, described.shape[0], device=device, allocate=out is None, box_dtype=kernel_dtype(described, "float32"),
         index_dtype=kernel_dtype(index, "int32"), **options,
     )  # fmt: skip
-    return plan.run(frame, boxes, frame_index=frame_index, out=out, stream=stream)
+    return plan.run(model, described, frame_index=index, out=out, stream=stream)
 
 
 def _on_gpu(
@@ -132,19 +132,19 @@ def _on_gpu(
     out: Any,
     stream: Any,
 ) -> Any:
-    """A frame on the GPU: with a plan that a call before may have made, into new memory."""
+    """A frame on the GPU: with a kernel that a call before may have loaded, into new memory."""
     queue = streams.stream_for(frame, boxes, stream)
-    plan = plan_for(frame, boxes, index, options, queue)
-    plan.check(frame, boxes, index)
-    spec, count = plan.spec, boxes.shape[0]
+    kernel = kernel_for(frame, boxes, index, options, queue)
+    kernel.check(frame, boxes, index)
+    spec, count = kernel.spec, boxes.shape[0]
     if out is None:
         out = result_memory(frame, spec.shape(count), spec.dtype, queue)
         target = view(out, "out")
     else:
         target = view(out, "out")
-        plan.check_out(target, count)
-    transform = result_memory(frame, (count, 4), "float32", queue) if spec.letterbox else None
+        kernel.check_out(target, count)
+    transform = result_memory(frame, (count, 4), "float32", queue) if spec.options.letterbox else None
     if stream is None:
         streams.wait_for_other_families(queue, frame, boxes, target, *([] if index is None else [index]))
-    plan.execute(frame, boxes, index, target, transform, queue)
+    kernel.execute(frame, boxes, index, target, transform, queue)
     return out if transform is None else (out, transform)

@@ -6,7 +6,8 @@ import numpy as np
 
 from octopus.arrays.checks import INT32_MAX, check_choice, check_readable, of_dtype
 from octopus.arrays.views import ArrayView, dtype_name
-from octopus.crop.spec import CropSpec, check_frame
+from octopus.crop.frame import frame_spec
+from octopus.crop.spec import CropSpec
 from octopus.errors import InputError
 
 BOX_DTYPES = ("int32", "int64", "float32", "float64")
@@ -129,15 +130,15 @@ def _describe_bad_box(boxes: np.ndarray, index: int, count: int, width: int, hei
 
 def check_count(spec: CropSpec, count: int) -> None:
     """The grid of a launch must stay within 32-bit arithmetic."""
-    if count > INT32_MAX // max(spec.height, 1):
+    if count > INT32_MAX // spec.options.size[0]:
         raise InputError(f"{count} boxes are more than one launch can address; split the batch")
 
 
 def check_planned_frame(frame: ArrayView, spec: CropSpec, model: ArrayView, staged: bool) -> None:
     """A frame must be like `model`, for which the plan was made; no larger where a copy goes to the GPU (`staged`)."""
-    check_frame(frame)
-    found = (frame.device, dtype_name(frame.dtype), frame.shape[-1], len(frame.shape))
-    planned = (model.device, spec.frame_dtype, spec.channels, 4 if spec.indexed else 3)
+    kind = frame_spec(frame)
+    found = (frame.device, kind.dtype, kind.channels, len(frame.shape))
+    planned = (model.device, spec.frame.dtype, spec.frame.channels, len(model.shape))
     if found != planned:
         raise InputError(
             f"the plan is for frames of (side, dtype, channels, dimensions) {planned}, found {found}"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from octopus.arrays.memory import empty_like_family, host_copy
+from octopus.arrays.results import empty_like_family, host_copy
 from octopus.arrays.views import ArrayView, view
 from octopus.errors import InputError
 from octopus.ragged import convert

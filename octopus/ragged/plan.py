@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from octopus.arrays import streams
 from octopus.arrays.checks import INT32_MAX
-from octopus.arrays.memory import check_memory, empty_like_family
+from octopus.arrays.memory import PlanMemory, Stage, check_memory
+from octopus.arrays.results import empty_like_family
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.errors import InputError
 from octopus.kernels.operations import OPERATIONS, PARAMETERS, POINTWISE, STENCILS, result_dtype
@@ -75,12 +76,14 @@ class RaggedPlan:
         from octopus.backends.cuda import memory
         from octopus.ragged.cuda import Upload
 
-        self._queue = streams.stream_for(self._values, None, stream)
+        queue = streams.stream_for(self._values, None, stream)
         self._offsets = None if self.map else view(batch.offsets, "offsets")
         arrays = {**(self.map.arrays if self.map else {}), **self._sides}
         check_memory(sum(a.nbytes for a in arrays.values()), memory.free_bytes(), "the GPU")
-        self._upload = Upload(arrays, self._queue)
-        self.pointers = dict(self._upload.pointers)
+        uploaded = Upload(arrays, queue)
+        self.pointers = dict(uploaded.pointers)
+        self._memory = PlanMemory(queue)
+        self._memory.keep(uploaded.memory)
         if self._offsets is not None:
             self.pointers["offsets"] = self._offsets.pointer
         self._engines: dict[bool, Any] = {}
@@ -164,44 +167,28 @@ class RaggedPlan:
 
     def _run_cuda(self, source: ArrayView, out: ArrayView, given: list[Any], stream: Any) -> None:
         from octopus.backends.cuda.device import is_capturing
+        from octopus.backends.cuda.memory import free_bytes
         from octopus.ragged.cuda import Upload
 
-        queue = streams.stream_for(source, None, stream)
-        captured = is_capturing(queue)
-        if queue is not self._queue and not captured:  # a graph can't wait for what is not in it
-            queue.wait(self._queue)
-            self._queue = queue
-            self._upload.memory.release_on(queue)
-        on_gpu = [value for value in given if isinstance(value, ArrayView)]
-        streams.check_ordinals(source, out, *on_gpu)
-        streams.wait_for_producers(queue, source, out, *on_gpu)
-        if stream is None:
-            streams.wait_for_other_families(queue, source, out, *on_gpu)
-        names = ("first", "second")
-        from_host = {n: v for n, v in zip(names, given, strict=False) if not isinstance(v, ArrayView)}
-        pointers = self.pointers | {
-            n: v.pointer for n, v in zip(names, given, strict=False) if isinstance(v, ArrayView)
-        }
-        if captured and (from_host or source.device == "cpu"):
+        parameters = dict(zip(("first", "second"), given, strict=False))
+        on_gpu = {name: value for name, value in parameters.items() if isinstance(value, ArrayView)}
+        from_host = {name: value for name, value in parameters.items() if name not in on_gpu}
+        queue = self._memory.enter(stream, (source, out, *on_gpu.values()))
+        if (from_host or source.device == "cpu") and is_capturing(queue):
             raise InputError("values and parameters must be on the GPU while a graph is captured")
+        pointers = self.pointers | {name: value.pointer for name, value in on_gpu.items()}
         if from_host:
             uploaded = Upload(from_host, queue)
             pointers |= uploaded.pointers
-        if source.device == "cpu":
-            self._from_host(source, out, pointers, queue)
-        else:
-            self.engine(source.pointer, out.pointer).launch(source.pointer, out.pointer, pointers, queue)
 
-    def _from_host(self, source: ArrayView, out: ArrayView, pointers: dict[str, int], queue: Any) -> None:
-        from octopus.backends.cuda.memory import DeviceArray, copy, free_bytes
+        def submit(values: int, result: int) -> None:
+            self.engine(values, result).launch(values, result, pointers, queue)
 
+        if source.device == "cuda":
+            submit(source.pointer, out.pointer)
+            return
         check_memory(source.nbytes + out.nbytes, free_bytes(), "the GPU")
-        values = DeviceArray((source.nbytes,), np.uint8, stream=queue)
-        result = DeviceArray((out.nbytes,), np.uint8, stream=queue)
-        copy(values.pointer, source.pointer, source.nbytes, queue)
-        self.engine(values.pointer, result.pointer).launch(values.pointer, result.pointer, pointers, queue)
-        copy(out.pointer, result.pointer, out.nbytes, queue)
-        queue.sync()
+        Stage(source.nbytes, (out.nbytes,), queue).run(source, (out,), queue, submit)
 
     def engine(self, source: int, out: int) -> Any:
         """The launcher for these addresses: not all allow loads of 16 bytes."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.arrays.memory import host_copy
+from octopus.arrays.results import host_copy
 from octopus.arrays.views import view_of
 from octopus.errors import InputError
 

@@ -14,6 +14,7 @@ from octopus.arrays.views import view
 from octopus.backends.cuda import compile, device, memory
 from octopus.backends.cuda.launch import ArgumentBlock
 from octopus.crop import cuda, launch
+from octopus.crop.options import CropOptions
 from octopus.crop.spec import make_spec
 
 FRAME = np.zeros((40, 60, 3), np.uint8)
@@ -62,7 +63,7 @@ def submitted(monkeypatch):
 
 def make_engine(frames, *options, size=(24, 36), dtype="float16", layout="NHWC", boxes=5):
     pixels = view(frames, "frame")
-    spec = make_spec(pixels, size, 3.0, 2.0, dtype, layout, *options)
+    spec = make_spec(pixels, CropOptions(size, 3.0, 2.0, dtype, layout, *options))
     return pixels, cuda.CudaEngine(spec, boxes, pixels, "float32", "int64", None)
 
 

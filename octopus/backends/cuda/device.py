@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 LEGACY = 1  # cudaStreamLegacy, which DLPack also uses for the default stream
 PACKAGES = ("cuda.core", "numba_cuda")
-INSTALL = 'pip install "octopus[cuda13]" (driver 580 or newer) or "octopus[cuda12]" (older drivers, Jetson)'
+INSTALL = (
+    'pip install "octopus-ragged[cuda13]" (driver 580 or newer) or "octopus-ragged[cuda12]" '
+    "(older drivers, Jetson)"
+)
 
 
 @cache

@@ -18,6 +18,7 @@ from rich.table import Column, Table
 
 from octopus_study.config import MIRROR_VARIABLE
 from octopus_study.errors import MeasureError
+from octopus_study.methods import LIBRARIES, METHODS
 from octopus_study.power.choose import Kind, SourceSpec
 
 OK, MISSING, BROKEN = "ok", "missing", "broken"
@@ -25,17 +26,10 @@ MARKS = {OK: "[green]ok[/]", MISSING: "[yellow]missing[/]", BROKEN: "[red]broken
 RAW = Path("data/raw")
 FREE_BYTES_NEEDED = 2 * 10**9
 GPU_EXTRA = 'pip install -c requirements.lock -e ".[cuda13]" (cuda12 with requirements-cuda12.lock)'
-# What the studies compare with, and torch, whose tensors the library takes.
-PEERS = {
-    "opencv-python-headless": "",
-    **dict.fromkeys(
-        ("torch", "torchvision", "onnx", "onnxruntime"), 'pip install -c requirements.lock -e ".[peers]"'
-    ),
-    **dict.fromkeys(
-        ("cvcuda-cu13", "nvidia-dali-cuda130"),
-        'pip install -c requirements.lock -e ".[arena-cuda13]" (needs a GPU)',
-    ),
-    "tensorrt": "pip install tensorrt (needs a GPU; its libraries come from NVIDIA's own index)",
+DEPENDENCY = "pip install -c requirements.lock -e ."
+EXTRAS = {
+    "peers": 'pip install -c requirements.lock -e ".[peers]"',
+    "arena-cuda13": 'pip install -c requirements.lock -e ".[arena-cuda13]" (needs a GPU)',
 }
 SENSORS: dict[Kind, str] = {
     "nvml": "an NVIDIA GPU with its driver, and an extra (cuda12 or cuda13)",
@@ -145,7 +139,7 @@ def _device() -> Iterator[Finding]:
 
 
 def _backend() -> Iterator[Finding]:
-    yield _package("backend", "numba", "pip install -c requirements.lock -e .")
+    yield _package("backend", "numba", DEPENDENCY)
     for name in ("numba-cuda", "cuda-core", "cuda-toolkit"):
         yield _package("backend", name, GPU_EXTRA)
 
@@ -174,8 +168,11 @@ def _holds(mirror: Path, filename: str, unpacked: str) -> bool:
 
 
 def _peer() -> Iterator[Finding]:
-    for name, remedy in PEERS.items():
-        yield _package("peer", name, remedy or "pip install -c requirements.lock -e .")
+    compared = {row.library for row in METHODS}
+    for library in LIBRARIES:
+        if library.extra in EXTRAS or library.name in compared:
+            remedy = library.install or EXTRAS.get(library.extra, DEPENDENCY)
+            yield _package("peer", library.packages[0], remedy)
 
 
 def _sensor() -> Iterator[Finding]:

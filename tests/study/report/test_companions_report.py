@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import build_report
 from octopus_study.measure.rows import Row, write_rows
-from octopus_study.report.charts import draw, style
+from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
 from octopus_study.report.derive.concurrency_rule import _least
 from octopus_study.report.derive.image_shape_cause import HEURISTICS, QUADRANTS, UNDECIDED, verdict
@@ -18,6 +18,7 @@ from octopus_study.report.frame import Frame
 from octopus_study.report.image_shape import Patch
 from octopus_study.report.labels import CONCURRENCY_ARMS, SHAPE_WAYS
 from octopus_study.report.literals import check_paper
+from octopus_study.report.outputs import draw
 from octopus_study.report.tables.concurrency import _first_words
 from synthetic_companions import (
     BATCHES,

@@ -14,12 +14,13 @@ from frames import matching
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.sentinel2 import ATTRIBUTION
 from octopus_study.report import detector, drone, satellite
-from octopus_study.report.charts import draw, style
+from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
 from octopus_study.report.derive.edge import ratio_of_sums, resampled
 from octopus_study.report.figures import satellite_tiles as tiles_figure
 from octopus_study.report.frame import Frame
 from octopus_study.report.macros import typst_macros
+from octopus_study.report.outputs import draw
 from synthetic_edge import FRAME_LAWS, FRAMES, PREPARING, RULES, SIDE, TILE_LAWS, detections
 from synthetic_runs import without_values, write_run
 

@@ -100,7 +100,7 @@ def reports() -> dict[str, StudyReport]:
 
     def chart(name):
         module = import_module(f"octopus_study.report.figures.{name}")
-        keys = {
+        keys = {"CAPTION": "caption", 
             "NO_RUN": "absent",
             "WITHOUT_RUN": "published",
             "footer": "footer",

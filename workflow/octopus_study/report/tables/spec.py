@@ -11,6 +11,7 @@ from octopus_study.report.tables.writers import Table
 from octopus_study.report.view import View, views
 
 Row = list[str] | str
+Maker = Callable[[Frame], Table]
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,11 @@ class Spec:
     after: Callable[[View], Iterable[Row]] = lambda view: ()
     widths: Sequence[str] = ()
     text_columns: Sequence[int] = field(default=(0,))
+
+
+def make(table: Spec | Maker, frame: Frame) -> Table:
+    """Return the table of a specification, or that which a function makes."""
+    return build(table, frame) if isinstance(table, Spec) else table(frame)
 
 
 def build(spec: Spec, frame: Frame) -> Table:

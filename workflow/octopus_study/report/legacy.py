@@ -47,7 +47,6 @@ TABLES = {
     },
     "satellite": {"satellite": "rules", "satellite_methods": "methods"},
     "drone": {"drone": "frames", "drone_stream": "streams"},
-    "detector": {"detector": "stages"},
     "concurrency": {
         "concurrency": "arms",
         "concurrency_proof": "proof",
@@ -70,7 +69,6 @@ FIGURES = {
     "total_cost": ["total_cost_stack", "amortisation"],
     "satellite": ["satellite_tiles", "satellite_pipeline"],
     "drone": ["drone_frames"],
-    "detector": ["detector_stages"],
     "concurrency": ["concurrency_makespan", "concurrency_latency"],
     "image_shape": ["image_shape_memory", "image_shape_throughput"],
 }
@@ -117,7 +115,6 @@ def reports() -> dict[str, StudyReport]:
         "sequences": "claims_mapping",
         "satellite": "claims_edge",
         "drone": "claims_edge",
-        "detector": "claims_edge",
         "concurrency": "claims_companions",
         "image_shape": "claims_companions",
     }
@@ -150,7 +147,7 @@ def reports() -> dict[str, StudyReport]:
             figures={name: chart(name) for name in FIGURES.get(study, [])},
             numbers=(EXTRAS[study],),
             claims=groups.get(study, "claims"),
-            per_object=() if study == "detector" else PER_OBJECT,
+            per_object=PER_OBJECT,
             **more.get(study, {}),
         )
         for study in EXTRAS

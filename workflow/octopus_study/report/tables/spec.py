@@ -30,7 +30,7 @@ class Spec:
         The rows of a machine, as keys; a machine without any has no section.
     caption : str or callable
         Without the reasons for empty cells, which follow it.
-    absent : str
+    absent : str or callable
         What the caption says where no machine has a row: in its place, or behind it where `before` has rows.
     title : callable
         The heading over a machine's rows.
@@ -50,7 +50,7 @@ class Spec:
     columns: Mapping[str, Cell]
     cases: Callable[[View], Iterable[Key]]
     caption: str | Callable[[Frame], str]
-    absent: str = ""
+    absent: str | Callable[[Frame], str] = ""
     title: Callable[[View], str] = lambda view: view.title
     before: Callable[[Frame], Iterable[Row]] = lambda frame: ()
     after: Callable[[View], Iterable[Row]] = lambda view: ()
@@ -63,13 +63,18 @@ def build(spec: Spec, frame: Frame) -> Table:
     above, rows, machines = list(spec.before(frame)), [], views(frame, spec.study)
     for view in machines:
         rows += _section(spec, view)
-    caption = spec.caption if isinstance(spec.caption, str) else spec.caption(frame)
+    caption = _words(spec.caption, frame)
     if machines:
         caption += machines[0].reasons.note
     if not rows and spec.absent:
-        caption = f"{caption} {spec.absent}" if above else spec.absent
+        absent = _words(spec.absent, frame)
+        caption = f"{caption} {absent}" if above else absent
     header = [spec.first, *spec.columns]
     return Table(caption, header, [*above, *rows], tuple(spec.text_columns), tuple(spec.widths))
+
+
+def _words(words: str | Callable[[Frame], str], frame: Frame) -> str:
+    return words if isinstance(words, str) else words(frame)
 
 
 def _section(spec: Spec, view: View) -> list[Row]:

@@ -16,8 +16,8 @@ LIBRARY = "octopus"
 ARTIFACT = "workflow/octopus_study"
 CODE = {
     "data": ["errors.py", "data"],
-    "study": ["errors.py", "data", "kernels", "measure", "peers"],
-    "report": ["errors.py", "measure", "power", "report"],
+    "study": ["errors.py", "methods.py", "sections.py", "data", "kernels", "measure", "peers"],
+    "report": ["errors.py", "methods.py", "measure", "power", "report"],
 }
 
 CONFIG = check_config(config, source="the configuration (config/config.yaml, --configfile and --config)")

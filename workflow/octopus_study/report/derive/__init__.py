@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from octopus_study.report.derive.arena import arena_numbers
 from octopus_study.report.derive.distribution import distribution_numbers
 from octopus_study.report.derive.drone import drone_numbers
-from octopus_study.report.derive.image_shape import image_shape_numbers
 from octopus_study.report.derive.mapping import mapping_numbers
 from octopus_study.report.derive.parity import parity_numbers
 from octopus_study.report.derive.power import power_numbers
@@ -31,5 +30,4 @@ EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
     "total_cost": total_cost_numbers,
     "satellite": satellite_numbers,
     "drone": drone_numbers,
-    "image_shape": image_shape_numbers,
 }

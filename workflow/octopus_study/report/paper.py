@@ -8,8 +8,8 @@ from pathlib import Path
 
 from octopus.errors import InputError
 from octopus_study.errors import DataError
-from octopus_study.report.literals import check_paper
 from octopus_study.report.frame import Frame
+from octopus_study.report.literals import check_paper
 
 MAIN = "octopus.typ"
 # Typst 0.15 can't nest the tags of a PDF for some layouts with floats over both columns (its issues 8487 and 8776, both

@@ -87,7 +87,7 @@ def bandwidth(context: Context) -> list[Row]:
 
 def memory(context: Context) -> list[Row]:
     """The four lines of each method, each in a process of its own."""
-    count = context.one_thread_count()
+    count = min(max(context.config.stage_timing.counts), 1000)
     case = Case(context.study, context.workload.dataset, "visdrone", count)
     kwargs = {
         "device": context.device,

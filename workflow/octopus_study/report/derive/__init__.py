@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from octopus_study.report.derive.arena import arena_numbers
-from octopus_study.report.derive.distribution import distribution_numbers
 from octopus_study.report.derive.drone import drone_numbers
 from octopus_study.report.derive.mapping import mapping_numbers
-from octopus_study.report.derive.parity import parity_numbers
 from octopus_study.report.derive.power import power_numbers
 from octopus_study.report.derive.satellite import satellite_numbers
 from octopus_study.report.derive.stage_timing import stage_timing_numbers
@@ -22,9 +20,7 @@ from octopus_study.report.runs import Run
 
 EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
     "stage_timing": stage_timing_numbers,
-    "distribution": distribution_numbers,
     "arena": arena_numbers,
-    "parity": parity_numbers,
     "power": power_numbers,
     "mapping": mapping_numbers,
     "total_cost": total_cost_numbers,

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from octopus_study.measure.statistics import Interval, ratio_interval, slope
+from octopus_study.methods import AS_PUBLISHED as PUBLISHED
+from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Key, Number, Source, make_number, make_text
 from octopus_study.report.measured import floor_of
@@ -23,10 +25,8 @@ from octopus_study.report.studies.image_shape_cause import INTERVENTIONS, WITHOU
 from octopus_study.report.studies.image_shape_view import (
     JUMP,
     MODEL,
-    MULTIPLE,
     NO_RUN,
     PEAK,
-    PUBLISHED,
     SPLITS,
     STUDY,
     SUBSETS,

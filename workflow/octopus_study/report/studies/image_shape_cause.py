@@ -12,6 +12,8 @@ import math
 from collections.abc import Iterator
 
 from octopus_study.measure.statistics import EQUAL_WITHIN
+from octopus_study.methods import AS_PUBLISHED as PUBLISHED
+from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.frame import Number, make_number, make_text
 from octopus_study.report.labels import SHAPE_WAYS
 from octopus_study.report.runs import Run
@@ -19,9 +21,7 @@ from octopus_study.report.samples import Group, groups
 from octopus_study.report.studies.image_shape_view import (
     INTERVENTIONS,
     MODEL,
-    MULTIPLE,
     PEAK,
-    PUBLISHED,
     SPLITS,
 )
 

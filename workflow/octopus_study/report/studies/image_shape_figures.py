@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from octopus_study.methods import AS_PUBLISHED as PUBLISHED
+from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.charts import bars, lines, style
 from octopus_study.report.charts.palette import (
     BLACK,
@@ -21,8 +23,6 @@ from octopus_study.report.studies.image_shape_view import (
     INTERVENTIONS,
     JUMP,
     MODEL,
-    MULTIPLE,
-    PUBLISHED,
     STUDY,
     is_split,
     machines,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from octopus_study.methods import AS_PUBLISHED as PUBLISHED
+from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.frame import Frame, Key
 from octopus_study.report.labels import DENOISERS, SHAPE_WAYS
 from octopus_study.report.studies.image_shape_view import (
     INTERVENTIONS,
     MODEL,
-    MULTIPLE,
     NO_RUN,
     PEAK,
-    PUBLISHED,
     SPLITS,
     STUDY,
     SUBSETS,

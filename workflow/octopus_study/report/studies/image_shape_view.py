@@ -6,13 +6,12 @@ import re
 from functools import partial
 from typing import NamedTuple
 
+from octopus_study.methods import AS_PUBLISHED as PUBLISHED
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.labels import DENOISERS, PATCH_TEXT
 from octopus_study.report.missing import with_reasons
 from octopus_study.report.view import View, views
-from octopus_study.studies.image_shape.denoisers import MULTIPLE, PUBLISHED
 
-__all__ = ["MULTIPLE", "PUBLISHED"]
 STUDY = "image_shape"
 MODEL = "drunet"  # the only one that splits, of which the published jump is
 PEAK, SPLITS = "allocated_peak", "split_calls"

@@ -11,6 +11,7 @@ from octopus_study.report.tables.writers import Table
 from octopus_study.report.view import View, views
 
 Row = list[str] | str
+Maker = Callable[[Frame], Table]
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,9 @@ class Spec:
         Head of the first column.
     label : callable
         What the first column says of a case.
-    columns : dict of str to callable
-        By head, what a cell says of a case; :mod:`octopus_study.report.tables.cells` makes the common ones.
+    columns : dict of str to callable, or a function that makes a list of such pairs from the numbers
+        By head, what a cell says of a case; :mod:`octopus_study.report.tables.cells` makes the common ones. A list may
+        have a head twice.
     cases : callable
         The rows of a machine, as keys; a text among them is a heading. A machine without any has no section.
     caption : str or callable
@@ -47,7 +49,7 @@ class Spec:
     study: str
     first: str
     label: Callable[[View, Key], str]
-    columns: Mapping[str, Cell]
+    columns: Mapping[str, Cell] | Callable[[Frame], Sequence[tuple[str, Cell]]]
     cases: Callable[[View], Iterable[Key | str]]
     caption: str | Callable[[Frame], str]
     absent: str | Callable[[Frame], str] = ""
@@ -58,18 +60,24 @@ class Spec:
     text_columns: Sequence[int] = field(default=(0,))
 
 
+def make(table: Spec | Maker, frame: Frame) -> Table:
+    """Return the table of a specification, or that which a function makes."""
+    return build(table, frame) if isinstance(table, Spec) else table(frame)
+
+
 def build(spec: Spec, frame: Frame) -> Table:
     """Return the table of a specification."""
     above, rows, machines = list(spec.before(frame)), [], views(frame, spec.study)
+    columns = list(spec.columns(frame) if callable(spec.columns) else spec.columns.items())
     for view in machines:
-        rows += _section(spec, view)
+        rows += _section(spec, view, [cell for _, cell in columns])
     caption = _words(spec.caption, frame)
     if machines:
         caption += machines[0].reasons.note
     if not rows and spec.absent:
         absent = _words(spec.absent, frame)
         caption = f"{caption} {absent}" if above else absent
-    header = [spec.first, *spec.columns]
+    header = [spec.first, *(head for head, _ in columns)]
     return Table(caption, header, [*above, *rows], tuple(spec.text_columns), tuple(spec.widths))
 
 
@@ -77,10 +85,10 @@ def _words(words: str | Callable[[Frame], str], frame: Frame) -> str:
     return words if isinstance(words, str) else words(frame)
 
 
-def _section(spec: Spec, view: View) -> list[Row]:
-    lines = [case if isinstance(case, str) else _line(spec, view, case) for case in spec.cases(view)]
+def _section(spec: Spec, view: View, columns: list[Cell]) -> list[Row]:
+    lines = [case if isinstance(case, str) else _line(spec, view, case, columns) for case in spec.cases(view)]
     return [row for row in (spec.title(view), *lines, *spec.after(view)) if row] if lines else []
 
 
-def _line(spec: Spec, view: View, key: Key) -> list[str]:
-    return [spec.label(view, key), *(cell(view, key) for cell in spec.columns.values())]
+def _line(spec: Spec, view: View, key: Key, columns: list[Cell]) -> list[str]:
+    return [spec.label(view, key), *(cell(view, key) for cell in columns)]

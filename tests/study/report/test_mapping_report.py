@@ -9,12 +9,13 @@ import pytest
 from conftest import build_report
 from frames import matching
 from octopus_study.report import mapping, sequences, total_cost
-from octopus_study.report.charts import draw, style
+from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
 from octopus_study.report.derive.mapping import kind_of
 from octopus_study.report.derive.total_cost import Cost, crossover
 from octopus_study.report.frame import Frame
 from octopus_study.report.labels import IMAGE_MIXES, SEQUENCE_WORKLOADS
+from octopus_study.report.outputs import draw
 from synthetic_mapping import ITEMS, MEAN_ELEMENTS, OPERATIONS
 from synthetic_runs import without_values, write_run
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from frames import TIME, lines, number, text
 from octopus_study.report.frame import Frame
+from octopus_study.report.outputs import table_names
 from octopus_study.report.studies.stage_timing import WITHIN_CACHE, within_cache
-from octopus_study.report.tables import cells, names
+from octopus_study.report.tables import cells
 from octopus_study.report.tables.writers import Table, markdown, typst
 from octopus_study.report.text import significant
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", table_names())
 @pytest.mark.parametrize("report", ["full", "alone"])
 def test_every_table_exists_in_every_format(name: str, report: str, request: pytest.FixtureRequest) -> None:
     folder: Path = request.getfixturevalue(report) / "tables"

@@ -27,19 +27,6 @@ TABLES = {
     },
     "satellite": {"satellite": "rules", "satellite_methods": "methods"},
     "drone": {"drone": "frames", "drone_stream": "streams"},
-    "detector": {"detector": "stages"},
-    "concurrency": {
-        "concurrency": "arms",
-        "concurrency_proof": "proof",
-        "concurrency_rule": "rule",
-        "concurrency_crops": "crops",
-    },
-    "image_shape": {
-        "shape_cause": "cause",
-        "shape_widths": "widths",
-        "shape_lines": "lines",
-        "shape_patches": "patches",
-    },
 }
 FIGURES = {
     "power": ["power_traces", "energy_per_frame", "power_pareto", "power_decomposition"],
@@ -47,9 +34,6 @@ FIGURES = {
     "total_cost": ["total_cost_stack", "amortisation"],
     "satellite": ["satellite_tiles", "satellite_pipeline"],
     "drone": ["drone_frames"],
-    "detector": ["detector_stages"],
-    "concurrency": ["concurrency_makespan", "concurrency_latency"],
-    "image_shape": ["image_shape_memory", "image_shape_throughput"],
 }
 PER_OBJECT = ("end_to_end", "build_metadata", "crop_resize_normalize")
 
@@ -62,7 +46,6 @@ def reports() -> dict[str, StudyReport]:
     from octopus_study.report.derive import (
         EXTRAS,
         against_published,
-        companions,
         edge_published,
         power_published,
     )
@@ -76,7 +59,7 @@ def reports() -> dict[str, StudyReport]:
 
     def chart(name):
         module = import_module(f"octopus_study.report.figures.{name}")
-        keys = {
+        keys = {"CAPTION": "caption", 
             "NO_RUN": "absent",
             "WITHOUT_RUN": "published",
             "footer": "footer",
@@ -93,9 +76,6 @@ def reports() -> dict[str, StudyReport]:
         "sequences": "claims_mapping",
         "satellite": "claims_edge",
         "drone": "claims_edge",
-        "detector": "claims_edge",
-        "concurrency": "claims_companions",
-        "image_shape": "claims_companions",
     }
     more = {
         "power": {
@@ -109,8 +89,6 @@ def reports() -> dict[str, StudyReport]:
         "satellite": {"indexed": INDEXED, "of_all": (against_published.pictures,)},
         "mapping": {"of_all": (against_published.model_predictions,)},
         "total_cost": {"of_all": (against_published.cost_numbers,)},
-        "concurrency": {"of_runs": (companions.companions_shown,)},
-        "image_shape": {"of_runs": (companions.companions_shown,)},
     }
     return {
         study: StudyReport(
@@ -118,7 +96,7 @@ def reports() -> dict[str, StudyReport]:
             figures={name: chart(name) for name in FIGURES.get(study, [])},
             numbers=(EXTRAS[study],),
             claims=groups.get(study, "claims"),
-            per_object=() if study == "detector" else PER_OBJECT,
+            per_object=PER_OBJECT,
             **more.get(study, {}),
         )
         for study in EXTRAS

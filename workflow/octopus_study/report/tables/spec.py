@@ -11,6 +11,7 @@ from octopus_study.report.tables.writers import Table
 from octopus_study.report.view import View, views
 
 Row = list[str] | str
+Maker = Callable[[Frame], Table]
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,13 @@ class Spec:
         By head, what a cell says of a case; :mod:`octopus_study.report.tables.cells` makes the common ones. A list may
         have a head twice.
     cases : callable
-        The rows of a machine, as keys; a machine without any has no section.
+        The rows of a machine, as keys; a text among them is a heading. A machine without any has no section.
     caption : str or callable
         Without the reasons for empty cells, which follow it.
-    absent : str
+    absent : str or callable
         What the caption says where no machine has a row: in its place, or behind it where `before` has rows.
     title : callable
-        The heading over a machine's rows.
+        The heading over a machine's rows; none where it is empty.
     before : callable
         Rows above all machines, such as published ones.
     after : callable
@@ -49,14 +50,19 @@ class Spec:
     first: str
     label: Callable[[View, Key], str]
     columns: Mapping[str, Cell] | Callable[[Frame], Sequence[tuple[str, Cell]]]
-    cases: Callable[[View], Iterable[Key]]
+    cases: Callable[[View], Iterable[Key | str]]
     caption: str | Callable[[Frame], str]
-    absent: str = ""
+    absent: str | Callable[[Frame], str] = ""
     title: Callable[[View], str] = lambda view: view.title
     before: Callable[[Frame], Iterable[Row]] = lambda frame: ()
     after: Callable[[View], Iterable[Row]] = lambda view: ()
     widths: Sequence[str] = ()
     text_columns: Sequence[int] = field(default=(0,))
+
+
+def make(table: Spec | Maker, frame: Frame) -> Table:
+    """Return the table of a specification, or that which a function makes."""
+    return build(table, frame) if isinstance(table, Spec) else table(frame)
 
 
 def build(spec: Spec, frame: Frame) -> Table:
@@ -65,15 +71,24 @@ def build(spec: Spec, frame: Frame) -> Table:
     columns = list(spec.columns(frame) if callable(spec.columns) else spec.columns.items())
     for view in machines:
         rows += _section(spec, view, [cell for _, cell in columns])
-    caption = spec.caption if isinstance(spec.caption, str) else spec.caption(frame)
+    caption = _words(spec.caption, frame)
     if machines:
         caption += machines[0].reasons.note
     if not rows and spec.absent:
-        caption = f"{caption} {spec.absent}" if above else spec.absent
+        absent = _words(spec.absent, frame)
+        caption = f"{caption} {absent}" if above else absent
     header = [spec.first, *(head for head, _ in columns)]
     return Table(caption, header, [*above, *rows], tuple(spec.text_columns), tuple(spec.widths))
 
 
+def _words(words: str | Callable[[Frame], str], frame: Frame) -> str:
+    return words if isinstance(words, str) else words(frame)
+
+
 def _section(spec: Spec, view: View, columns: list[Cell]) -> list[Row]:
-    lines = [[spec.label(view, key), *(cell(view, key) for cell in columns)] for key in spec.cases(view)]
-    return [spec.title(view), *lines, *spec.after(view)] if lines else []
+    lines = [case if isinstance(case, str) else _line(spec, view, case, columns) for case in spec.cases(view)]
+    return [row for row in (spec.title(view), *lines, *spec.after(view)) if row] if lines else []
+
+
+def _line(spec: Spec, view: View, key: Key, columns: list[Cell]) -> list[str]:
+    return [spec.label(view, key), *(cell(view, key) for cell in columns)]

@@ -6,24 +6,6 @@ from __future__ import annotations
 from octopus_study.report.study import StudyReport
 
 TABLES = {
-    "stage_timing": {
-        "stage_timing": "stages",
-        "speedups": "speedups",
-        "limits": "limits",
-        "memory": "memory",
-        "launch_overhead": "launch_overhead",
-    },
-    "arena": {
-        "arena": "times",
-        "arena_uniform": "times_uniform",
-        "arena_cpu": "times_cpu",
-        "arena_counts": "by_count",
-        "arena_memory": "memory",
-        "arena_padding": "padding",
-        "arena_ladder": "arena_kernel.ladder",
-        "arena_kinds": "arena_kernel.kinds",
-        "arena_submit": "arena_kernel.submit",
-    },
     "power": {
         "power": "energy",
         "power_decomposition": "decomposition",
@@ -46,8 +28,6 @@ TABLES = {
     "satellite": {"satellite": "rules", "satellite_methods": "methods"},
 }
 FIGURES = {
-    "stage_timing": ["stage_breakdown", "scaling", "published_comparison", "launch_overhead"],
-    "arena": ["arena_device", "arena_end_to_end", "arena_memory", "arena_scaling", "arena_bound_share"],
     "power": ["power_traces", "energy_per_frame", "power_pareto", "power_decomposition"],
     "mapping": ["mapping_heatmap", "mapping_scaling", "mapping_memory"],
     "total_cost": ["total_cost_stack", "amortisation"],
@@ -67,7 +47,6 @@ def reports() -> dict[str, StudyReport]:
         edge_published,
         power_published,
     )
-    from octopus_study.report.derive import stage_timing_cross
     from octopus_study.report.derive.power import power_shown
     from octopus_study.report.derive.power_vetting import vetted
     from octopus_study.report.derive.satellite_picture import INDEXED
@@ -103,11 +82,8 @@ def reports() -> dict[str, StudyReport]:
             "vetted": vetted,
             "indexed": ("trace", "window_start"),
         },
-        "stage_timing": {
-            "of_published": (stage_timing_cross.bounds,),
-            "of_all": (stage_timing_cross.cached_bounds,),
-        },
-        "satellite": {"of_published": (edge_published.published_edge_numbers,), "indexed": INDEXED, "of_all": (against_published.pictures,)},
+        "satellite": {"of_published": (edge_published.published_edge_numbers,), "indexed": INDEXED,
+                      "of_all": (against_published.pictures,)},
         "mapping": {"of_all": (against_published.model_predictions,)},
         "total_cost": {"of_all": (against_published.cost_numbers,)},
     }

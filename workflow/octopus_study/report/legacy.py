@@ -13,7 +13,6 @@ TABLES = {
         "memory": "memory",
         "launch_overhead": "launch_overhead",
     },
-    "distribution": {"padding_waste": "padding_waste", "distribution_speed": "speed"},
     "arena": {
         "arena": "times",
         "arena_uniform": "times_uniform",
@@ -25,7 +24,6 @@ TABLES = {
         "arena_kinds": "arena_kernel.kinds",
         "arena_submit": "arena_kernel.submit",
     },
-    "parity": {"parity": "parity"},
     "power": {
         "power": "energy",
         "power_decomposition": "decomposition",
@@ -62,7 +60,6 @@ TABLES = {
 }
 FIGURES = {
     "stage_timing": ["stage_breakdown", "scaling", "published_comparison", "launch_overhead"],
-    "distribution": ["size_distributions", "temporal_jitter"],
     "arena": ["arena_device", "arena_end_to_end", "arena_memory", "arena_scaling", "arena_bound_share"],
     "power": ["power_traces", "energy_per_frame", "power_pareto", "power_decomposition"],
     "mapping": ["mapping_heatmap", "mapping_scaling", "mapping_memory"],
@@ -127,10 +124,6 @@ def reports() -> dict[str, StudyReport]:
             "indexed": ("trace", "window_start"),
         },
         "drone": {"of_published": (edge_published.published_edge_numbers,)},
-        "distribution": {
-            "indexed": ("width_quantile", "height_quantile"),
-            "of_runs": (stage_timing_cross.generated,),
-        },
         "stage_timing": {
             "of_published": (stage_timing_cross.bounds,),
             "of_all": (stage_timing_cross.cached_bounds,),

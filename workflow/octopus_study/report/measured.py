@@ -169,3 +169,14 @@ def memory_gains(run: Run, challengers: tuple[str, ...], tables: tuple[str, ...]
                     source = group.rows_of(run, f"{method} and {other}")
                     value = float(sizes[other] / sizes[method])
                     yield make_number(key, source, "ratio", value, note="bytes / bytes")
+
+
+def padded_float32(run: Run) -> Iterator[Number]:
+    """Yield the bytes of the padded batch as float32, which the source documents state; rows have it as uint8."""
+    for row in run.rows[run.rows["quantity"] == "padded_bytes"].itertuples():
+        key = run.key(row.workload, row.n, "padding", quantity="padded_float32_bytes")
+        selector = f"workload={row.workload}, n={row.n}, method=padding, quantity=padded_bytes"
+        value = 4 * float(row.value)
+        yield make_number(
+            key, run.from_rows(row.dataset, selector), "bytes", value, note="4 x the bytes as uint8"
+        )

@@ -10,11 +10,9 @@ from collections.abc import Callable, Iterable
 
 from octopus_study.report.derive.arena import arena_numbers
 from octopus_study.report.derive.concurrency import concurrency_numbers
-from octopus_study.report.derive.distribution import distribution_numbers
 from octopus_study.report.derive.drone import drone_numbers
 from octopus_study.report.derive.image_shape import image_shape_numbers
 from octopus_study.report.derive.mapping import mapping_numbers
-from octopus_study.report.derive.parity import parity_numbers
 from octopus_study.report.derive.power import power_numbers
 from octopus_study.report.derive.satellite import satellite_numbers
 from octopus_study.report.derive.stage_timing import stage_timing_numbers
@@ -24,9 +22,7 @@ from octopus_study.report.runs import Run
 
 EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
     "stage_timing": stage_timing_numbers,
-    "distribution": distribution_numbers,
     "arena": arena_numbers,
-    "parity": parity_numbers,
     "power": power_numbers,
     "mapping": mapping_numbers,
     "total_cost": total_cost_numbers,

@@ -30,13 +30,6 @@ TABLES = {
         "power_checks": "checks",
         "power_paced": "paced",
     },
-    "mapping": {
-        "mapping": "kernels",
-        "mapping_maps": "maps",
-        "mapping_model": "mapping_model.model",
-        "mapping_targets": "targets",
-        "tuner": "tuner",
-    },
     "total_cost": {
         "total_cost": "times",
         "total_gains": "gains",
@@ -62,7 +55,6 @@ FIGURES = {
     "stage_timing": ["stage_breakdown", "scaling", "published_comparison", "launch_overhead"],
     "arena": ["arena_device", "arena_end_to_end", "arena_memory", "arena_scaling", "arena_bound_share"],
     "power": ["power_traces", "energy_per_frame", "power_pareto", "power_decomposition"],
-    "mapping": ["mapping_heatmap", "mapping_scaling", "mapping_memory"],
     "total_cost": ["total_cost_stack", "amortisation"],
     "satellite": ["satellite_tiles", "satellite_pipeline"],
     "drone": ["drone_frames"],
@@ -107,7 +99,6 @@ def reports() -> dict[str, StudyReport]:
         )
 
     groups = {
-        "mapping": "claims_mapping",
         "total_cost": "claims_mapping",
         "sequences": "claims_mapping",
         "satellite": "claims_edge",
@@ -129,7 +120,6 @@ def reports() -> dict[str, StudyReport]:
             "of_all": (stage_timing_cross.cached_bounds,),
         },
         "satellite": {"indexed": INDEXED, "of_all": (against_published.pictures,)},
-        "mapping": {"of_all": (against_published.model_predictions,)},
         "total_cost": {"of_all": (against_published.cost_numbers,)},
         "concurrency": {"of_runs": (companions.companions_shown,)},
         "image_shape": {"of_runs": (companions.companions_shown,)},

@@ -12,7 +12,6 @@ from octopus_study.report.derive.arena import arena_numbers
 from octopus_study.report.derive.concurrency import concurrency_numbers
 from octopus_study.report.derive.drone import drone_numbers
 from octopus_study.report.derive.image_shape import image_shape_numbers
-from octopus_study.report.derive.mapping import mapping_numbers
 from octopus_study.report.derive.power import power_numbers
 from octopus_study.report.derive.satellite import satellite_numbers
 from octopus_study.report.derive.stage_timing import stage_timing_numbers
@@ -24,7 +23,6 @@ EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
     "stage_timing": stage_timing_numbers,
     "arena": arena_numbers,
     "power": power_numbers,
-    "mapping": mapping_numbers,
     "total_cost": total_cost_numbers,
     "satellite": satellite_numbers,
     "drone": drone_numbers,

@@ -12,13 +12,6 @@ TABLES = {
         "power_checks": "checks",
         "power_paced": "paced",
     },
-    "mapping": {
-        "mapping": "kernels",
-        "mapping_maps": "maps",
-        "mapping_model": "mapping_model.model",
-        "mapping_targets": "targets",
-        "tuner": "tuner",
-    },
     "total_cost": {
         "total_cost": "times",
         "total_gains": "gains",
@@ -29,7 +22,6 @@ TABLES = {
 }
 FIGURES = {
     "power": ["power_traces", "energy_per_frame", "power_pareto", "power_decomposition"],
-    "mapping": ["mapping_heatmap", "mapping_scaling", "mapping_memory"],
     "total_cost": ["total_cost_stack", "amortisation"],
     "satellite": ["satellite_tiles", "satellite_pipeline"],
 }
@@ -57,7 +49,8 @@ def reports() -> dict[str, StudyReport]:
 
     def chart(name):
         module = import_module(f"octopus_study.report.figures.{name}")
-        keys = {"CAPTION": "caption", 
+        keys = {
+            "CAPTION": "caption",
             "NO_RUN": "absent",
             "WITHOUT_RUN": "published",
             "footer": "footer",
@@ -69,7 +62,6 @@ def reports() -> dict[str, StudyReport]:
         )
 
     groups = {
-        "mapping": "claims_mapping",
         "total_cost": "claims_mapping",
         "sequences": "claims_mapping",
         "satellite": "claims_edge",
@@ -82,9 +74,11 @@ def reports() -> dict[str, StudyReport]:
             "vetted": vetted,
             "indexed": ("trace", "window_start"),
         },
-        "satellite": {"of_published": (edge_published.published_edge_numbers,), "indexed": INDEXED,
-                      "of_all": (against_published.pictures,)},
-        "mapping": {"of_all": (against_published.model_predictions,)},
+        "satellite": {
+            "of_published": (edge_published.published_edge_numbers,),
+            "indexed": INDEXED,
+            "of_all": (against_published.pictures,),
+        },
         "total_cost": {"of_all": (against_published.cost_numbers,)},
     }
     return {

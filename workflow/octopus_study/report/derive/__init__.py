@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from octopus_study.report.derive.mapping import mapping_numbers
 from octopus_study.report.derive.power import power_numbers
 from octopus_study.report.derive.satellite import satellite_numbers
 from octopus_study.report.derive.total_cost import total_cost_numbers
@@ -17,7 +16,6 @@ from octopus_study.report.runs import Run
 
 EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
     "power": power_numbers,
-    "mapping": mapping_numbers,
     "total_cost": total_cost_numbers,
     "satellite": satellite_numbers,
 }

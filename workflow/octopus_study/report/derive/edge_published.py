@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from octopus_study.report.numbers import Number, make_number
 
+
 def published_edge_numbers(frame) -> Iterator[Number]:
     """Yield ratios of the published clip times, the threshold as a share of full brightness, and what processing is of
     the time to the ground."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from octopus_study.measure.costmodel import (
+from octopus_study.report.studies.mapping_costmodel import (
     HARDWARE,
     OFFSET_BYTES,
     STRATEGIES,

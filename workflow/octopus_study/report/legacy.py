@@ -26,14 +26,12 @@ TABLES = {
         "ladder": "ladder",
     },
     "satellite": {"satellite": "rules", "satellite_methods": "methods"},
-    "drone": {"drone": "frames", "drone_stream": "streams"},
 }
 FIGURES = {
     "power": ["power_traces", "energy_per_frame", "power_pareto", "power_decomposition"],
     "mapping": ["mapping_heatmap", "mapping_scaling", "mapping_memory"],
     "total_cost": ["total_cost_stack", "amortisation"],
     "satellite": ["satellite_tiles", "satellite_pipeline"],
-    "drone": ["drone_frames"],
 }
 PER_OBJECT = ("end_to_end", "build_metadata", "crop_resize_normalize")
 
@@ -76,7 +74,6 @@ def reports() -> dict[str, StudyReport]:
         "total_cost": "claims_mapping",
         "sequences": "claims_mapping",
         "satellite": "claims_edge",
-        "drone": "claims_edge",
     }
     more = {
         "power": {
@@ -86,8 +83,8 @@ def reports() -> dict[str, StudyReport]:
             "vetted": vetted,
             "indexed": ("trace", "window_start"),
         },
-        "drone": {"of_published": (edge_published.published_edge_numbers,)},
-        "satellite": {"indexed": INDEXED, "of_all": (against_published.pictures,)},
+        "satellite": {"of_published": (edge_published.published_edge_numbers,), "indexed": INDEXED,
+                      "of_all": (against_published.pictures,)},
         "mapping": {"of_all": (against_published.model_predictions,)},
         "total_cost": {"of_all": (against_published.cost_numbers,)},
     }

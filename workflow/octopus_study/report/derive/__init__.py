@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from octopus_study.report.derive.drone import drone_numbers
 from octopus_study.report.derive.mapping import mapping_numbers
 from octopus_study.report.derive.power import power_numbers
 from octopus_study.report.derive.satellite import satellite_numbers
@@ -21,5 +20,4 @@ EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
     "mapping": mapping_numbers,
     "total_cost": total_cost_numbers,
     "satellite": satellite_numbers,
-    "drone": drone_numbers,
 }

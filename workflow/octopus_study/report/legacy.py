@@ -24,12 +24,6 @@ TABLES = {
         "arena_kinds": "arena_kernel.kinds",
         "arena_submit": "arena_kernel.submit",
     },
-    "power": {
-        "power": "energy",
-        "power_decomposition": "decomposition",
-        "power_checks": "checks",
-        "power_paced": "paced",
-    },
     "mapping": {
         "mapping": "kernels",
         "mapping_maps": "maps",
@@ -49,7 +43,6 @@ TABLES = {
 FIGURES = {
     "stage_timing": ["stage_breakdown", "scaling", "published_comparison", "launch_overhead"],
     "arena": ["arena_device", "arena_end_to_end", "arena_memory", "arena_scaling", "arena_bound_share"],
-    "power": ["power_traces", "energy_per_frame", "power_pareto", "power_decomposition"],
     "mapping": ["mapping_heatmap", "mapping_scaling", "mapping_memory"],
     "total_cost": ["total_cost_stack", "amortisation"],
     "satellite": ["satellite_tiles", "satellite_pipeline"],
@@ -67,11 +60,8 @@ def reports() -> dict[str, StudyReport]:
         EXTRAS,
         against_published,
         edge_published,
-        power_published,
     )
     from octopus_study.report.derive import stage_timing_cross
-    from octopus_study.report.derive.power import power_shown
-    from octopus_study.report.derive.power_vetting import vetted
     from octopus_study.report.derive.satellite_picture import INDEXED
 
     def table(study, name):
@@ -80,7 +70,8 @@ def reports() -> dict[str, StudyReport]:
 
     def chart(name):
         module = import_module(f"octopus_study.report.figures.{name}")
-        keys = {"CAPTION": "caption", 
+        keys = {
+            "CAPTION": "caption",
             "NO_RUN": "absent",
             "WITHOUT_RUN": "published",
             "footer": "footer",
@@ -99,13 +90,6 @@ def reports() -> dict[str, StudyReport]:
         "drone": "claims_edge",
     }
     more = {
-        "power": {
-            "of_runs": (power_shown,),
-            "of_published": (power_published.published_power_numbers,),
-            "windows": True,
-            "vetted": vetted,
-            "indexed": ("trace", "window_start"),
-        },
         "drone": {"of_published": (edge_published.published_edge_numbers,)},
         "stage_timing": {
             "of_published": (stage_timing_cross.bounds,),

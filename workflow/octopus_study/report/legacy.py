@@ -6,24 +6,6 @@ from __future__ import annotations
 from octopus_study.report.study import StudyReport
 
 TABLES = {
-    "stage_timing": {
-        "stage_timing": "stages",
-        "speedups": "speedups",
-        "limits": "limits",
-        "memory": "memory",
-        "launch_overhead": "launch_overhead",
-    },
-    "arena": {
-        "arena": "times",
-        "arena_uniform": "times_uniform",
-        "arena_cpu": "times_cpu",
-        "arena_counts": "by_count",
-        "arena_memory": "memory",
-        "arena_padding": "padding",
-        "arena_ladder": "arena_kernel.ladder",
-        "arena_kinds": "arena_kernel.kinds",
-        "arena_submit": "arena_kernel.submit",
-    },
     "mapping": {
         "mapping": "kernels",
         "mapping_maps": "maps",
@@ -38,15 +20,11 @@ TABLES = {
         "ladder": "ladder",
     },
     "satellite": {"satellite": "rules", "satellite_methods": "methods"},
-    "drone": {"drone": "frames", "drone_stream": "streams"},
 }
 FIGURES = {
-    "stage_timing": ["stage_breakdown", "scaling", "published_comparison", "launch_overhead"],
-    "arena": ["arena_device", "arena_end_to_end", "arena_memory", "arena_scaling", "arena_bound_share"],
     "mapping": ["mapping_heatmap", "mapping_scaling", "mapping_memory"],
     "total_cost": ["total_cost_stack", "amortisation"],
     "satellite": ["satellite_tiles", "satellite_pipeline"],
-    "drone": ["drone_frames"],
 }
 PER_OBJECT = ("end_to_end", "build_metadata", "crop_resize_normalize")
 
@@ -61,7 +39,6 @@ def reports() -> dict[str, StudyReport]:
         against_published,
         edge_published,
     )
-    from octopus_study.report.derive import stage_timing_cross
     from octopus_study.report.derive.satellite_picture import INDEXED
 
     def table(study, name):
@@ -87,15 +64,13 @@ def reports() -> dict[str, StudyReport]:
         "total_cost": "claims_mapping",
         "sequences": "claims_mapping",
         "satellite": "claims_edge",
-        "drone": "claims_edge",
     }
     more = {
-        "drone": {"of_published": (edge_published.published_edge_numbers,)},
-        "stage_timing": {
-            "of_published": (stage_timing_cross.bounds,),
-            "of_all": (stage_timing_cross.cached_bounds,),
+        "satellite": {
+            "of_published": (edge_published.published_edge_numbers,),
+            "indexed": INDEXED,
+            "of_all": (against_published.pictures,),
         },
-        "satellite": {"indexed": INDEXED, "of_all": (against_published.pictures,)},
         "mapping": {"of_all": (against_published.model_predictions,)},
         "total_cost": {"of_all": (against_published.cost_numbers,)},
     }

@@ -6,12 +6,6 @@ from __future__ import annotations
 from octopus_study.report.study import StudyReport
 
 TABLES = {
-    "power": {
-        "power": "energy",
-        "power_decomposition": "decomposition",
-        "power_checks": "checks",
-        "power_paced": "paced",
-    },
     "total_cost": {
         "total_cost": "times",
         "total_gains": "gains",
@@ -21,7 +15,6 @@ TABLES = {
     "satellite": {"satellite": "rules", "satellite_methods": "methods"},
 }
 FIGURES = {
-    "power": ["power_traces", "energy_per_frame", "power_pareto", "power_decomposition"],
     "total_cost": ["total_cost_stack", "amortisation"],
     "satellite": ["satellite_tiles", "satellite_pipeline"],
 }
@@ -37,10 +30,7 @@ def reports() -> dict[str, StudyReport]:
         EXTRAS,
         against_published,
         edge_published,
-        power_published,
     )
-    from octopus_study.report.derive.power import power_shown
-    from octopus_study.report.derive.power_vetting import vetted
     from octopus_study.report.derive.satellite_picture import INDEXED
 
     def table(study, name):
@@ -67,12 +57,10 @@ def reports() -> dict[str, StudyReport]:
         "satellite": "claims_edge",
     }
     more = {
-        "power": {
-            "of_runs": (power_shown,),
-            "of_published": (power_published.published_power_numbers,),
-            "windows": True,
-            "vetted": vetted,
-            "indexed": ("trace", "window_start"),
+        "satellite": {
+            "of_published": (edge_published.published_edge_numbers,),
+            "indexed": INDEXED,
+            "of_all": (against_published.pictures,),
         },
         "satellite": {
             "of_published": (edge_published.published_edge_numbers,),

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from octopus_study.measure.statistics import Comparison, compare, median_interval, noise_floor, ratio_interval
-from octopus_study.power.decomposition import t_quantile
 from octopus_study.report.frame import Key, Number, Source, make_number, make_text
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot
+from octopus_study.report.student import mean_interval
 from octopus_study.report.study import StudyReport
 from octopus_study.report.text import range_text
 
@@ -44,20 +44,11 @@ def _median(run: Run, report: StudyReport, group: Group, method: str, rows: pd.D
     if not values.size:
         yield make_number(key, source, unit, math.nan, text=note, note=note)
         return
-    middle = (_mean_interval if report.windows else median_interval)(values)[:3]
+    middle = (mean_interval if report.windows else median_interval)(values)[:3]
     yield make_number(key, source, unit, *middle, note=note)
     if unit == "ms" and group.n > 0 and group.quantity in report.per_object:
         per_object = [1000 * end / group.n for end in middle]
         yield make_number(key.derive("per_object"), source, "us", *per_object, note="median / n")
-
-
-def _mean_interval(values: np.ndarray) -> tuple[float, float, float]:
-    """Return the mean and its 95 % interval by Student's t; NaN for a single window."""
-    mean = float(values.mean())
-    if values.size < 2:
-        return mean, math.nan, math.nan
-    reach = t_quantile(0.95, values.size - 1) * float(values.std(ddof=1)) / math.sqrt(values.size)
-    return mean, mean - reach, mean + reach
 
 
 def _discarded(run: Run) -> Iterator[Number]:

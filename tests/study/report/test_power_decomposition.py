@@ -6,14 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from octopus_study.power.decomposition import (
+from octopus_study.report.student import t_probability, t_quantile
+from octopus_study.report.studies.power_decomposition import (
     Decomposition,
     Ratio,
     decompose,
     paired_ratio,
     sentence,
-    t_probability,
-    t_quantile,
 )
 
 from octopus.errors import InputError

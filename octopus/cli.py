@@ -42,8 +42,12 @@ def tune(name: str, arguments: Sequence[str]) -> int:
         "--device", choices=("auto", "cpu", "cuda"), default="auto", help="what shall be probed"
     )
     parser.add_argument("--uses", type=int, default=1, help="how often a batch of the same sizes is used")
-    keep = {"action": argparse.BooleanOptionalAction, "default": True}
-    parser.add_argument("--keep", **keep, help='keep the choice for strategy="auto"')
+    parser.add_argument(
+        "--keep",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help='keep the choice for strategy="auto"',
+    )
     parser.add_argument("--verbose", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     from octopus.ragged.tuner import tune as probe

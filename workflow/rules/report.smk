@@ -9,7 +9,7 @@ rule numbers:
         "../envs/octopus.yaml"
     params:
         folders=f"--results={RESULTS} --reference={CONFIG.reference_dir} --published=data/published",
-        code=code("report"),
+        code=REPORT_CODE,
     message:
         "Report: every number, from this run, the reference and the published tables"
     shell:
@@ -27,7 +27,7 @@ rule claims:
     conda:
         "../envs/octopus.yaml"
     params:
-        code=code("report"),
+        code=REPORT_CODE,
     message:
         "Report: verdict on each claim"
     shell:
@@ -45,7 +45,7 @@ rule tables:
     conda:
         "../envs/octopus.yaml"
     params:
-        code=code("report"),
+        code=REPORT_CODE,
     message:
         "Report: tables for Typst, LaTeX and Markdown"
     shell:
@@ -62,7 +62,7 @@ rule macros:
     conda:
         "../envs/octopus.yaml"
     params:
-        code=code("report"),
+        code=REPORT_CODE,
     message:
         "Report: the numbers as macros for Typst and LaTeX"
     shell:
@@ -80,7 +80,7 @@ rule figure:
     conda:
         "../envs/octopus.yaml"
     params:
-        code=code("report"),
+        code=REPORT_CODE,
     message:
         "Report: figure {wildcards.figure}"
     shell:

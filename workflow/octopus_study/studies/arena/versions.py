@@ -9,6 +9,7 @@ from octopus.backends.cuda import stream_of
 from octopus.backends.cuda.device import current
 from octopus.backends.cuda.memory import upload
 from octopus.crop.launch import PlainLauncher, StreamLauncher, Variant
+from octopus.crop.options import CropOptions
 from octopus.crop.spec import CropSpec, make_spec
 from octopus.kernels.cuda.tiles import Shape
 from octopus_study.peers.fused import Octopus
@@ -49,7 +50,7 @@ class KernelVersion(CropMethod):
         self._frame = view(job.device_frame, "frame")
         self._boxes = upload(Octopus(job).build())
         self._stream = stream_of(None)
-        spec = make_spec(self._frame, job.size, job.mean, job.std, "float32", "NCHW")
+        spec = make_spec(self._frame, CropOptions(job.size, job.mean, job.std))
         properties = current().properties
         limits = properties.multiprocessor_count, properties.l2_cache_size
         self._launcher: Any = (

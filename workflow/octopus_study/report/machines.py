@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from octopus_study.report.frame import HERE, Key, Number, make_text
 from octopus_study.report.labels import DATASETS, GENERATED, PEER_PACKAGES, human, machine_name
-from octopus_study.report.numbers import Number, make_number
-from octopus_study.report.runs import HERE, Run
+from octopus_study.report.runs import Run
 
 # Fact -> where provenance keeps it (keys joined by dots).
 FACTS = {
@@ -31,10 +30,6 @@ FACTS = {
 # A kernel's build name says nothing to a reader; major and minor version do.
 _KERNEL = re.compile(r"(Linux \d+\.\d+)\S*")
 
-_CACHED = re.compile(
-    r"([^.]+)\.stage_timing\.visdrone\.n(\d+)\.write-bound\.crop_resize_normalize\.(?:device|host)\.within_cache"
-)
-
 
 def fact(provenance: dict[str, Any], path: str) -> str:
     """Return what provenance has under a dotted path, empty where it has nothing."""
@@ -45,25 +40,27 @@ def fact(provenance: dict[str, Any], path: str) -> str:
 
 
 def machine_facts(runs: list[Run]) -> Iterator[Number]:
-    """Yield ``<scope>.machine.<fact>`` once per scope, and ``<scope>.<study>.<fact>`` for every run."""
-    for scope in dict.fromkeys(run.scope for run in runs):
-        run = next(run for run in runs if run.scope == scope)
-        facts = {name: fact(run.provenance, path) for name, path in FACTS.items()}
-        facts["kind"] = kind(run)
-        facts["name"] = device_name(run)
-        facts["id"] = run.machine
-        facts["peers"] = _peers([one for one in runs if one.scope == scope])
-        yield from (_text(run, f"{scope}.machine.{name}", text) for name, text in facts.items() if text)
+    """Yield ``<machine>.machine.<fact>`` once per machine, and ``<machine>.<study>.<fact>`` for every run."""
+    for machine in dict.fromkeys(run.scope for run in runs):
+        own = [run for run in runs if run.scope == machine]
+        facts = {name: fact(own[0].provenance, path) for name, path in FACTS.items()}
+        facts |= {
+            "kind": kind(own[0]),
+            "name": device_name(own[0]),
+            "id": own[0].machine,
+            "peers": _peers(own),
+        }
+        for name, text in facts.items():
+            if text:
+                yield _text(own[0], Key(machine, "machine", quantity=name), text)
     for run in runs:
         facts = {
             "measured_on": run.measured_on or "unknown date",
-            "commit": fact(run.provenance, "git.commit")[:10],
+            "commit": run.commit[:10],
             "dataset": dataset_names(run),
             "synthetic": "yes" if any("synthetic-" in name for name in run.datasets) else "no",
         }
-        yield from (
-            _text(run, f"{run.scope}.{run.study}.{name}", text) for name, text in facts.items() if text
-        )
+        yield from (_text(run, run.fact_key(name), text) for name, text in facts.items() if text)
 
 
 def _peers(runs: list[Run]) -> str:
@@ -97,37 +94,25 @@ def shown_runs(runs: list[Run]) -> Iterator[Number]:
     """Yield ``shown.<study>``: the machines, data sets and days of all runs of a study, for captions."""
     for study in dict.fromkeys(run.study for run in runs):
         chosen = [run for run in runs if run.study == study]
-        parts = [
-            f"{device_name(run)}{' (this machine)' if run.scope == HERE else ''}, "
-            f"{dataset_names(run)}, {run.measured_on or 'unknown date'}"
-            for run in chosen
-        ]
-        yield _text(chosen[0], f"shown.{study}", "; ".join(parts))
-        if study == "distribution":
-            yield _text(chosen[0], f"shown.{study}.generated", _generated(chosen))
+        yield shown(chosen, "", run_list(chosen))
 
 
-def _generated(runs: list[Run]) -> str:
-    """Say on which pixels the generated boxes lie: those of each run's own frame."""
-    stand_ins = [run for run in runs if any("synthetic-" in name for name in run.datasets)]
-    if len(stand_ins) == len(runs):
-        return "synthetic boxes on synthetic pixels"
-    others = " and ".join(device_name(run) for run in stand_ins)
-    return "synthetic boxes on VisDrone pixels" + (f", on {others} on synthetic ones" if others else "")
+def run_list(runs: list[Run]) -> str:
+    """Name runs: machines, data sets and days."""
+    return "; ".join(
+        f"{place_name(run)}, {dataset_names(run)}, {run.measured_on or 'unknown date'}" for run in runs
+    )
 
 
-def cached_bounds(runs: list[Run], numbers: list[Number]) -> Iterator[Number]:
-    """Yield a sentence that names where the write bound stays within a cache; absent without the stage timings."""
-    chosen = {run.scope: run for run in runs if run.study == "stage_timing"}
-    found = [
-        f"{device_name(chosen[match[1]])} at n = {match[2]}"
-        for number in numbers
-        if (match := _CACHED.fullmatch(number.id)) and number.text == "yes"
-    ]
-    where = " and ".join(dict.fromkeys(found))
-    text = f"Partly within the cache, so no memory bound: write bound on {where}." if found else ""
-    for run in list(chosen.values())[:1]:
-        yield _text(run, "shown.stage_timing.within_cache", text)
+def place_name(run: Run) -> str:
+    """Return the name of what a run measured on; say which one is this machine."""
+    return f"{device_name(run)}{' (this machine)' if run.scope == HERE else ''}"
+
+
+def shown(runs: list[Run], name: str, text: str, selector: str = "provenance") -> Number:
+    """Return ``shown.<study>.<name>``: a sentence about all runs of a study."""
+    source = runs[0].from_rows("", selector)
+    return make_text(Key("shown", runs[0].study, quantity=name), source, text)
 
 
 def aliases(runs: list[Run]) -> Iterator[Number]:
@@ -136,7 +121,7 @@ def aliases(runs: list[Run]) -> Iterator[Number]:
         found = sorted({run.scope for run in runs if run.role == "reference" and kind(run) == name})
         if found:
             run = next(run for run in runs if run.scope == found[0])
-            yield _text(run, f"alias.{name}", run.scope)
+            yield _text(run, Key("alias", name), run.scope)
 
 
 def dataset_names(run: Run) -> str:
@@ -147,6 +132,5 @@ def dataset_names(run: Run) -> str:
     return " and ".join(human(DATASETS, name) for name in drawn or run.datasets)
 
 
-def _text(run: Run, identifier: str, text: str) -> Number:
-    origin = (run.role, run.machine, "", run.source)
-    return make_number(identifier, origin, "provenance", "text", math.nan, text=text)
+def _text(run: Run, key: Key, text: str) -> Number:
+    return make_text(key, run.from_rows("", "provenance"), text)

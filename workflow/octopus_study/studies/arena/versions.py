@@ -1,4 +1,4 @@
-"""The fused kernel from plain to fast, each step a contender: see the list of versions in `kernels.cuda.stream`."""
+"""The fused kernel from plain to fast, each version a method: see the list of versions in `kernels.cuda.stream`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,10 @@ from octopus.crop.spec import CropSpec, make_spec
 from octopus.kernels.cuda.tiles import Shape
 from octopus_study.peers.fused import Octopus
 from octopus_study.peers.job import CropJob
-
-# Values per store, whether pixels are read as words, whether the frame is prefetched.
-STEPS: dict[str, tuple[int, bool, bool] | None] = {
-    "one-pass": None,
-    "streamed": (1, False, False),
-    "prefetched": (1, False, True),
-    "paired": (2, False, True),
-}
+from octopus_study.peers.method import CropMethod
 
 
-class _StepLauncher(StreamLauncher):
+class _VersionLauncher(StreamLauncher):
     """The streaming kernel with some of its means left out."""
 
     def __init__(
@@ -35,11 +28,11 @@ class _StepLauncher(StreamLauncher):
         self._may_read_words = words
 
     def _variant(self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str) -> Variant:
-        found = super()._variant(frame, out, box_dtype, index_dtype)
-        return found._replace(words=found.words and self._may_read_words)
+        variant = super()._variant(frame, out, box_dtype, index_dtype)
+        return variant._replace(words=variant.words and self._may_read_words)
 
 
-class Step:
+class KernelVersion(CropMethod):
     """One version of the kernel on a job's boxes, in device memory.
 
     Parameters
@@ -47,21 +40,24 @@ class Step:
     job : CropJob
         On the GPU.
     name : str
-        Of `STEPS`.
+    means : tuple or None
+        Values per store, whether pixels are read as words, whether the frame is prefetched; None for the plain kernel.
     """
 
-    def __init__(self, job: CropJob, name: str) -> None:
-        self.name, self.job = name, job
+    def __init__(self, job: CropJob, name: str, means: tuple[int, bool, bool] | None) -> None:
+        super().__init__(job)
+        self.name = name
         self._frame = view(job.device_frame, "frame")
         self._boxes = upload(Octopus(job).build())
         self._stream = stream_of(None)
         spec = make_spec(self._frame, CropOptions(job.size, job.mean, job.std))
         properties = current().properties
         limits = properties.multiprocessor_count, properties.l2_cache_size
-        means = STEPS[name]
-        self._launcher: Any = PlainLauncher(spec) if means is None else _StepLauncher(spec, *limits, *means)
+        self._launcher: Any = (
+            PlainLauncher(spec) if means is None else _VersionLauncher(spec, *limits, *means)
+        )
 
-    def kernel(self) -> None:
+    def kernels(self) -> None:
         """Crop, resize and normalise boxes that are on the device."""
         self._launcher.launch(
             self._frame,

@@ -1,4 +1,4 @@
-"""What the opponents on PyTorch share: the frame as normalised planes, boxes on their way to the device."""
+"""What the methods on PyTorch share: the frame as normalised planes, boxes on their way to the device."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from octopus_study.peers.availability import Unavailable, need
 from octopus_study.peers.job import CropJob
-from octopus_study.peers.rival import Rival
+from octopus_study.peers.method import CropMethod
 
 
-class TorchRival(Rival):
-    """An opponent on PyTorch's current stream, which is the default stream unless someone changes it.
+class TorchMethod(CropMethod):
+    """A method on PyTorch's current stream, which is the default stream unless someone changes it.
 
     Normalisation and interpolation are linear and commute, so it normalises the frame once instead of every crop: at
     1080p that are 2 million pixels in place of 50 thousand per crop.
@@ -49,7 +49,7 @@ class TorchRival(Rival):
         return out
 
     def use_threads(self) -> None:
-        """On a CPU as many threads as the other contenders have now."""
+        """On a CPU as many threads as the other methods have now."""
         if not self.job.on_gpu:
             import numba
 

@@ -1,22 +1,25 @@
-"""A small job for every opponent of the arena, and what each should answer."""
+"""A small job for every method on crops, and what each should answer."""
 
 from __future__ import annotations
 
 import cv2
 import numpy as np
-from octopus_study.peers import registry
+from octopus_study import methods
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.job import make_job
+from octopus_study.peers.method import make as make_method
 
 from octopus.kernels import reference
 
-NAMES = [name for name, _ in registry.ARENA]
+NAMES = list(methods.arena_methods())
 FRAME = np.random.default_rng(0).integers(0, 256, (200, 300, 3), np.uint8)
 BOXES = np.array(
     [[0, 0, 1, 1], [299, 199, 300, 200], [0, 0, 300, 200], [5, 7, 9, 10], [10, 20, 60, 90]], np.int32
 )
 SIZE, MEAN, STD = (40, 56), (10.0, 20.0, 30.0), (2.0, 4.0, 8.0)
 EXACT = 0.255  # levels
+ROUNDED = 0.5 + 1e-3  # by half a level between two passes
+HALF = 256 * 2.0**-9  # four roundings to half precision
 
 
 def job(device, boxes=BOXES):
@@ -47,13 +50,23 @@ def cropped(edge):
     return reference.crop_resize(FRAME, BOXES, SIZE, np.array(MEAN), np.array(STD), edge=edge)
 
 
-def expected(rival):
-    """What an opponent should answer, by the reason for which it is said to differ."""
-    if not rival.why_different:
-        return cropped("box")
-    if rival.why_different.startswith("reads across"):
-        return cropped("image")
-    return padded() if rival.why_different.startswith("resizes the padded") else scalar()
+def expected(method):
+    """What a method should answer, by the reason for which it is said to differ."""
+    right = {
+        "": lambda: cropped("box"),
+        "rounds": lambda: cropped("box"),
+        "reads": lambda: cropped("image"),
+        "resizes": padded,
+        "one": scalar,
+    }
+    return right[method.why_different.partition(" ")[0]]()
+
+
+def limit(method):
+    """How far a method may be from that."""
+    if method.why_different.startswith("rounds"):
+        return ROUNDED
+    return HALF if method.name.endswith("fp16") else EXACT
 
 
 def levels(found, right):
@@ -64,8 +77,8 @@ def levels(found, right):
 
 
 def make(name, device):
-    """The opponent, or the reason why there is none."""
+    """The method, or the reason why there is none."""
     try:
-        return registry.make(name, job(device))
+        return make_method(name, job(device))
     except Unavailable as reason:
         return str(reason)

@@ -1,54 +1,66 @@
-"""Memory of each arena method in four lines, each method in a process of its own."""
+"""Memory of methods on crops in four lines, each method in a process of its own."""
 
 from __future__ import annotations
 
+import gc
 import logging
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from octopus_study.measure import Case, MemoryProbe, Row, memory_rows, payload, unavailable
+from octopus_study.measure import Case, MemoryProbe, Row, memory_rows, payload
 from octopus_study.measure.memory import MemoryLines
-from octopus_study.peers import registry
+from octopus_study.peers.fused import HalfPrecision
 from octopus_study.peers.job import CropJob, make_job
-from octopus_study.studies.arena.layers import empty_caches, names
-from octopus_study.studies.arena.own import OWN, Contender, HalfPrecision
-from octopus_study.studies.arena.workloads import VISDRONE, boxes_of, shared_count
+from octopus_study.peers.method import CropMethod, make
+from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 
 log = logging.getLogger(__name__)
 
-TARGET = "octopus_study.studies.arena.memory:probe"
+TARGET = "octopus_study.studies.memory:probe"
 TIMEOUT_S = 120
-SWITCHED_OFF = "not measured in this run (arena.memory is false)"
 
 
-def rows(context: Context, missing: Mapping[str, str]) -> list[Row]:
-    """Four rows per method; a method that `missing` explains gets its reason, and no process is started."""
-    count = shared_count(context)
-    case = Case(context.study, context.workload.dataset, VISDRONE, count)
+def comparisons(case: Case, methods: tuple[str, ...]) -> tuple[Comparison, ...]:
+    """The four lines."""
+    lines = MemoryLines._fields
+    return tuple(Comparison(case, f"memory_{line}", "memory", methods, "bytes") for line in lines)
+
+
+def rows(
+    context: Context, part: Part, boxes: NDArray[np.int32], missing: Mapping[str, str] | None = None
+) -> Iterator[Row]:
+    """Four rows per method; one that `missing` explains gets its reason, and no process is started."""
     kwargs = {
         "device": context.device,
-        "boxes": boxes_of(context, VISDRONE, count).tolist(),
+        "boxes": boxes.tolist(),
         "size": list(context.config.crop.size),
         "frame_shape": list(context.workload.frame.shape),
     }
-    found = []
-    for method in names():
-        why = missing.get(method, "" if context.config.arena.memory else SWITCHED_OFF)
-        if why:
-            found += [
-                unavailable(case, method, "memory", f"memory_{line}", "bytes", why)
-                for line in MemoryLines._fields
-            ]
+    meter = "cuda" if context.device == "cuda" else "rss"
+    for method in part.comparisons[0].methods:
+        reason = (missing or {}).get(method)
+        if reason:
+            for comparison in part.comparisons:
+                yield from comparison.gaps(reason, [method])
             continue
         log.info("memory of %s", method)
-        meter = "cuda" if context.device == "cuda" else "rss"
         arguments = {"method": method, **kwargs}
-        found += memory_rows(case, method, TARGET, kwargs=arguments, meter=meter, timeout=TIMEOUT_S)
-    return found
+        yield from memory_rows(part.case, method, TARGET, kwargs=arguments, meter=meter, timeout=TIMEOUT_S)
+
+
+def empty_caches(device: str) -> None:
+    """Collect garbage, and let torch give back what it keeps for later; its peak is counted anew."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if device == "cuda" and torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
 
 
 def probe(
@@ -60,10 +72,10 @@ def probe(
     """
     frame, all_boxes = np.zeros(frame_shape, np.uint8), np.array(boxes, np.int32).reshape(-1, 4)
 
-    alive: list[Contender] = []
+    alive: list[CropMethod] = []
 
-    def run(count: int) -> list[Contender]:
-        alive[:] = [_make(method, _job(frame, all_boxes[:count], (size[0], size[1]), device))]
+    def run(count: int) -> list[CropMethod]:
+        alive[:] = [make(method, _job(frame, all_boxes[:count], (size[0], size[1]), device))]
         alive[0].run()
         if device == "cuda":
             from octopus_study.measure.cuda import synchronize
@@ -72,7 +84,7 @@ def probe(
         return alive
 
     run(1)
-    has_allocator = getattr(alive[0], "allocator_peak", lambda: None)() is not None
+    has_allocator = alive[0].allocator_peak() is not None
     alive.clear()
     empty_caches(device)
     kind = np.float16 if method == HalfPrecision.name else np.float32
@@ -111,8 +123,3 @@ def _job(frame: np.ndarray, boxes: np.ndarray, size: tuple[int, int], device: st
     from octopus.backends.cuda.memory import upload
 
     return CropJob(frame, boxes, size, *plain, LateResult((len(boxes), channels, *size)), upload(frame))
-
-
-def _make(method: str, job: CropJob) -> Contender:
-    own = {kind.name: kind for kind in OWN}
-    return own[method](job) if method in own else registry.make(method, job)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from gpu import random_frame
 from hypothesis import given, settings
-from option_peers import letterbox, pil, random_frame, roi_align
+from option_peers import letterbox, pil, roi_align
 
 from octopus import CropPlan, crop_resize
 from octopus.kernels import reference

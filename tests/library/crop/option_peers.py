@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import cv2
 import numpy as np
-from PIL import Image
-
-
-def random_frame(height, width, channels=3, dtype=np.uint8, seed=0):
-    top = np.iinfo(dtype).max
-    return np.random.default_rng(seed).integers(0, top, (height, width, channels), dtype, endpoint=True)
+import pytest
 
 
 def pil(frame, box, size, *, whole):
     """PIL's bilinear resize of float images, channel by channel: of the cut-out, or of a box in the whole frame."""
+    Image = pytest.importorskip("PIL.Image")
     planes = []
     for c in range(frame.shape[2]):
         image = Image.fromarray(frame[..., c].astype(np.float32))
@@ -32,6 +27,7 @@ def letterbox(frame, box, size, pad):
     Sizes and borders follow Ultralytics' LetterBox (center=True, scaleup=True), with exact fractions in its place of
     a ratio.
     """
+    cv2 = pytest.importorskip("cv2")
     x1, y1, x2, y2 = box
     width, height = x2 - x1, y2 - y1
     ratio = min((size[1], width), (size[0], height), key=lambda pair: pair[0] / pair[1])
@@ -42,13 +38,7 @@ def letterbox(frame, box, size, pad):
     top, bottom, left, right = round(dh - 0.1), round(dh + 0.1), round(dw - 0.1), round(dw + 0.1)
     parts = [
         cv2.copyMakeBorder(
-            resized[..., c],
-            top,
-            bottom,
-            left,
-            right,
-            cv2.BORDER_CONSTANT,
-            value=float(np.broadcast_to(pad, 4)[c]),
+            resized[..., c], top, bottom, left, right, cv2.BORDER_CONSTANT, value=float(pad[c])
         )
         for c in range(frame.shape[2])
     ]

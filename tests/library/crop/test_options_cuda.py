@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
-from octopus_study.measure.cuda import probe_kernel, synchronize
-from option_peers import random_frame
+from gpu import (
+    CHANNELS,
+    DTYPES,
+    FRAME_DTYPES,
+    LAYOUTS,
+    SETS,
+    host,
+    new_results,
+    random_frame,
+    refuse_allocation,
+    slow_stream,
+    synchronize,
+)
 
 from octopus import CropPlan, InputError, crop_resize, map_back
 from octopus.arrays.views import view
@@ -24,19 +33,11 @@ BOXES = np.array(
      (20.5, 30.25, 53, 160)], np.float32,
 )  # fmt: skip
 INDEX = np.array([2, 0, 1, 0, 2, 2, 1])
-SETS = [
-    {"edge": edge, "antialias": antialias, "letterbox": boxed}
-    for edge, antialias, boxed in product(("box", "image"), (False, True), (False, True))
-]
 
 
 @pytest.fixture(scope="module")
 def frames():
     return np.stack([random_frame(200, 300, seed=seed) for seed in range(3)])
-
-
-def host(array):
-    return array.copy_to_host() if hasattr(array, "copy_to_host") else array.cpu().numpy()
 
 
 def parts(result, boxed):
@@ -48,22 +49,14 @@ def name_of(options):
     return "-".join(str(name) for name, wanted in options.items() if wanted not in (False, "box")) or "plain"
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("options", SETS, ids=name_of)
 @pytest.mark.parametrize("several", [False, True], ids=["one-frame", "frames"])
 def test_every_set_of_options_equals_the_reference(frames, options, several):
     frame, index = (frames, INDEX) if several else (frames[0], None)
     for size in ((40, 56), (1, 1), (17, 300), (224, 224)):
-        found = crop_resize(
-            frame,
-            BOXES,
-            size,
-            mean=3.0,
-            std=2.0,
-            pad_value=(1, 114, 200),
-            frame_index=index,
-            device="cuda",
-            **options,
-        )
+        call = {"mean": 3.0, "std": 2.0, "pad_value": (1, 114, 200), "frame_index": index, **options}
+        found = crop_resize(frame, BOXES, size, device="cuda", **call)
         crops, transform = parts(found, options["letterbox"])
         expected = reference.crop_resize(
             frame, BOXES, size, np.full(3, 3.0), np.full(3, 2.0), pad_value=np.array([1, 114, 200.0]),
@@ -74,10 +67,11 @@ def test_every_set_of_options_equals_the_reference(frames, options, several):
             assert np.allclose(transform, reference.transforms(BOXES, size), rtol=1e-5, atol=1e-3)
 
 
-@pytest.mark.parametrize("channels", [1, 3, 4])
-@pytest.mark.parametrize("frame_dtype", [np.uint8, np.uint16])
-@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
-@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8"])
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("channels", CHANNELS)
+@pytest.mark.parametrize("frame_dtype", FRAME_DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_every_combination_of_types_equals_the_cpu(channels, frame_dtype, layout, dtype):
     frames = np.stack([random_frame(200, 300, channels, frame_dtype, seed) for seed in range(3)])
     std = np.iinfo(frame_dtype).max / 255 * 2
@@ -160,24 +154,18 @@ def test_a_plan_with_options_allocates_nothing_when_it_runs(frames, monkeypatch)
     on_gpu, boxes = memory.upload(frames), memory.upload(BOXES)
     plan = CropPlan(on_gpu, len(BOXES), (64, 64), letterbox=True, edge="image")
 
-    def refuse(*args):
-        raise AssertionError("a run allocated device memory")
-
-    monkeypatch.setattr(memory, "allocate", refuse)
+    monkeypatch.setattr(memory, "allocate", refuse_allocation)
     plan.run(on_gpu, boxes, frame_index=INDEX)
     plan.run(on_gpu, BOXES, frame_index=INDEX)
     synchronize()
 
 
 def test_an_index_from_the_host_is_not_overwritten_by_the_next(frames):
-    from cuda.core import LaunchConfig, launch
-
     on_gpu = memory.upload(frames)
     plan = CropPlan(on_gpu, len(BOXES), (64, 64), allocate=False)
-    outs = [memory.DeviceArray((len(BOXES), 3, 64, 64), np.float32) for _ in range(3)]
+    outs = new_results(3, len(BOXES), (64, 64))
     synchronize()
-    streams = [current().create_stream() for _ in outs]
-    launch(streams[0], LaunchConfig(grid=1, block=1), probe_kernel("wait"), np.int32(20_000))
+    streams = [slow_stream(), current().create_stream(), current().create_stream()]
     for number, (out, stream) in enumerate(zip(outs, streams, strict=True)):
         plan.run(on_gpu, BOXES, frame_index=np.full(len(BOXES), number), out=out, stream=stream)
     synchronize()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from octopus_study.measure.cuda import probe_kernel, synchronize
+from gpu import host, new_results, slow_stream, synchronize
 
 from octopus import CropPlan, InputError, crop_resize
 from octopus.backends.cuda import memory
@@ -17,26 +17,16 @@ PIXELS = np.random.default_rng(1).integers(0, 255, (200, 300, 3), np.uint8, endp
 LEFT, RIGHT = (np.tile(np.float32([[x, x, x + 50, x + 60]]), (4, 1)) for x in (0, 90))
 
 
-def slow_stream():
-    """A non-blocking stream with 20 ms of waiting already queued."""
-    from cuda.core import LaunchConfig, launch
-
-    stream = current().create_stream()
-    launch(stream, LaunchConfig(grid=1, block=1), probe_kernel("wait"), np.int32(20_000))
-    return stream
-
-
 def assert_crops(found, boxes):
     synchronize()
     expected = crop_resize(PIXELS, boxes, SIZE, device="cpu")
-    found = found.copy_to_host() if hasattr(found, "copy_to_host") else found.cpu().numpy()
-    assert np.abs(found - expected).max() < 1e-3
+    assert np.abs(host(found) - expected).max() < 1e-3
 
 
 def test_a_third_run_does_not_overwrite_the_boxes_of_the_first_one():
     frame, on_gpu = memory.upload(PIXELS), memory.upload(RIGHT)
     plan = CropPlan(frame, 4, SIZE, allocate=False)
-    first, second, third = (memory.DeviceArray((4, 3, *SIZE), np.float32) for _ in range(3))
+    first, second, third = new_results(3, 4, SIZE)
     plan.run(frame, LEFT, out=first)
     synchronize()
     slow, quick = slow_stream(), current().create_stream()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
+from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
-from octopus_study.measure.cuda import free_memory, synchronize
+from gpu import synchronize
 
 from octopus import CropPlan, crop_resize
 from octopus.backends.cuda import memory
@@ -39,7 +40,13 @@ def resident():
     """Bytes of this process, after the pieces that the checks left behind are given back."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
-    return psutil.Process().memory_info().rss
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def free_memory():
+    """Bytes on the GPU, after deferred frees are done."""
+    synchronize()
+    return memory.free_bytes()
 
 
 def test_a_hundred_thousand_runs_lose_nothing():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from octopus_study.data.distributions import satellite_tiles
 
 import octopus
 from octopus import InputError, best_within, keep_tiles, otsu_threshold, tile_means
@@ -57,15 +56,6 @@ def test_large_bright_tiles_do_not_overflow(monkeypatch):
     assert tile_means(image, tiles, device="cpu").tolist() == [1, 1]
     monkeypatch.setattr(tile_sums, "PART", 1)
     assert tile_means(image, tiles, scale=1, device="cpu").tolist() == [65535, 65535]
-
-
-def test_the_published_grid_of_8192_pixels_has_727_tiles():
-    tiles = satellite_tiles(8192, 8192)
-    image = np.random.default_rng(1).integers(0, 10_000, (8192, 8192), np.uint16)
-    plan = octopus.TilePlan(image, tiles, scale=10_000, device="cpu")
-    flags, means = plan.run(image, 0.5)
-    assert len(flags) == 727
-    assert np.array_equal(means, reference(image, tiles, 10_000)) and np.array_equal(flags, means > 0.5)
 
 
 def test_the_scale_is_the_largest_value_of_the_dtype_by_default():

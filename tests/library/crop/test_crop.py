@@ -2,47 +2,26 @@
 
 from __future__ import annotations
 
-import cv2
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from gpu import random_frame
 from hypothesis import given, settings
-from octopus_study.data.synthetic import drone_frame, drone_pool
 
 from octopus import CropPlan, crop_resize
 from octopus.kernels import reference
 
-MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 LEVELS = 0.255  # 1e-3 of the range 0 to 255
 
 
 def opencv(frame, boxes, size):
     """Float crops, resized one by one."""
+    cv2 = pytest.importorskip("cv2")
     crops = [
         cv2.resize(frame[y1:y2, x1:x2].astype(np.float32), size[::-1], interpolation=cv2.INTER_LINEAR)
         for x1, y1, x2, y2 in boxes
     ]
     return np.stack(crops).reshape(len(boxes), *size, frame.shape[2])
-
-
-@pytest.fixture(scope="module")
-def scene():
-    pool = drone_pool()
-    return drone_frame(pool), pool
-
-
-def random_frame(height, width, channels, dtype=np.uint8, seed=0):
-    top = np.iinfo(dtype).max
-    return np.random.default_rng(seed).integers(0, top, (height, width, channels), dtype, endpoint=True)
-
-
-def test_every_box_of_the_pool_equals_opencv(scene):
-    frame, pool = scene
-    for start in range(0, len(pool), 256):
-        boxes = pool[start : start + 256]
-        expected = (opencv(frame, boxes, (224, 224)) - MEAN) / STD
-        found = crop_resize(frame, boxes, mean=MEAN, std=STD, device="cpu", layout="NHWC")
-        assert np.abs(found - expected).max() * min(STD) < LEVELS
 
 
 EDGES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from octopus_study.measure.cuda import probe_kernel, synchronize
+from gpu import slow_down, synchronize
 
 from octopus import CropPlan, FrameStream, InputError, crop_resize
 from octopus.backends.cuda import memory, stream_of
@@ -24,13 +24,6 @@ def expected(number):
     return crop_resize(VIDEO[number % len(VIDEO)], BOXES[number], SIZE, device="cpu")
 
 
-def slow_down(stream):
-    """Queue 5 ms of waiting."""
-    from cuda.core import LaunchConfig, launch
-
-    launch(stream, LaunchConfig(grid=1, block=1), probe_kernel("wait"), np.int32(5_000))
-
-
 @pytest.mark.parametrize("overlap", [True, False])
 @pytest.mark.parametrize("buffers", [1, 2, 3])
 @pytest.mark.parametrize("slow", ["neither", "crops", "uploads"])
@@ -40,7 +33,7 @@ def test_every_frame_gives_its_own_crops(overlap, buffers, slow):
     for number, boxes in enumerate(BOXES):
         stream.buffer()[...] = VIDEO[number % len(VIDEO)]
         if slow != "neither":
-            slow_down(getattr(stream, f"_{slow}"))
+            slow_down(getattr(stream, f"_{slow}"), 5_000)
         crops = stream.submit(boxes)
         copy = memory.DeviceArray(crops.shape, np.float32)
         memory.copy(copy.pointer, crops.pointer, crops.nbytes)  # on the default stream, as the crops

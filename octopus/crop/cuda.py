@@ -49,17 +49,17 @@ class CudaEngine:
         self.spec = spec
         self._is_capturing = is_capturing
         self._copy = memory.copy
-        self.capacity = upload_capacity(max_boxes, spec.indexed)
+        self.capacity = upload_capacity(max_boxes, spec.frame.indexed)
         self.device_boxes = memory.DeviceArray((self.capacity, 4), np.float32, stream=stream)
         self.device_index = memory.DeviceArray(
-            (self.capacity if spec.indexed else 0,), np.int32, stream=stream
+            (self.capacity if spec.frame.indexed else 0,), np.int32, stream=stream
         )
         self.owned = (self.device_boxes, self.device_index)
         self._item_bytes = spec.nbytes(1)
         properties = current().properties
         self._launcher: PlainLauncher | StreamLauncher = (
             PlainLauncher(spec)
-            if spec.antialias
+            if spec.options.antialias
             else StreamLauncher(spec, properties.multiprocessor_count, properties.l2_cache_size)
         )
         self._launcher.preload(model, box_dtype, index_dtype)
@@ -99,15 +99,15 @@ class CudaEngine:
         """
         if self._is_capturing(stream):
             raise InputError("boxes and frame_index must be on the GPU while a graph is captured")
-        from_host = isinstance(boxes, np.ndarray)
-        box_dtype = "float32" if from_host else dtype_name(boxes.dtype)
-        box_bytes = 4 * np.dtype(box_dtype).itemsize
-        count = len(boxes) if from_host else boxes.shape[0]
+        box_dtype, count = dtype_name(boxes.dtype), boxes.shape[0]
+        box_bytes = 4 * boxes.dtype.itemsize
         for first in range(0, count, self.capacity):
             last = min(first + self.capacity, count)
             index = 0 if frame_index is None else self.upload_index(frame_index[first:last], stream)
-            part = boxes[first:last] if from_host else None
-            pointer = boxes.pointer + first * box_bytes if part is None else self.upload_boxes(part, stream)
+            if isinstance(boxes, np.ndarray):
+                pointer = self.upload_boxes(boxes[first:last], stream)
+            else:
+                pointer = boxes.pointer + first * box_bytes
             self.launch(
                 frame, pointer, box_dtype, last - first, out + first * self._item_bytes, stream, frame_index=index,
                 transform=transform and transform + first * TRANSFORM_BYTES,

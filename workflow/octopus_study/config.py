@@ -1,7 +1,7 @@
 """The configuration of a run, typed.
 
-The models here and in `config_sections` are the only definition of the keys: `workflow/schemas/config.schema.yaml`
-is written from them (`octopus config --schema`), and a test fails when the two differ.
+The sections here and in the `settings` of each study are the only definition of the keys. From them
+`workflow/schemas/config.schema.yaml` is written (`octopus config --schema`); a test fails when the two differ.
 """
 
 from __future__ import annotations
@@ -16,28 +16,56 @@ import yaml
 from pydantic import Field, ValidationError
 
 from octopus.errors import InputError
-from octopus_study.config_sections import (
-    Arena,
-    Concurrency,
-    Count,
-    Crop,
-    Detector,
-    Distribution,
-    Drone,
-    ImageShape,
-    ItemMapping,
-    Measure,
-    Parity,
-    Power,
-    Satellite,
-    Section,
-    Sentinel2,
-    Sequences,
-    StageTiming,
-    TotalCost,
-)
+from octopus_study.sections import Count, Fraction, Seconds, Section, Triple
+from octopus_study.studies.arena.settings import Arena
+from octopus_study.studies.concurrency.settings import Concurrency
+from octopus_study.studies.detector.settings import Detector
+from octopus_study.studies.distribution.settings import Distribution
+from octopus_study.studies.drone.settings import Drone
+from octopus_study.studies.image_shape.settings import ImageShape
+from octopus_study.studies.mapping.settings import ItemMapping
+from octopus_study.studies.parity.settings import Parity
+from octopus_study.studies.power.settings import Power
+from octopus_study.studies.satellite.settings import Satellite
+from octopus_study.studies.sequences.settings import Sequences
+from octopus_study.studies.stage_timing.settings import StageTiming
+from octopus_study.studies.total_cost.settings import TotalCost
 
 MIRROR_VARIABLE = "OCTOPUS_MIRROR"
+
+
+class Measure(Section):
+    """How long and how precisely each comparison is measured."""
+
+    min_blocks: Count = Field(20, description="paired blocks that every comparison has at least")
+    max_blocks: Count = Field(200, description="paired blocks after which a comparison ends")
+    min_seconds: Seconds = Field(
+        0.5, description="seconds of measured work that every comparison has at least"
+    )
+    max_seconds: Seconds = Field(
+        8.0, description="seconds after which a comparison with its least number of blocks ends"
+    )
+    give_up_seconds: Seconds = Field(120.0, description="seconds after which any comparison ends")
+    target_halfwidth: Fraction = Field(
+        0.02, description="stop when every ratio's 95 % interval is within this fraction of the ratio"
+    )
+    equal_within: Fraction = Field(0.02, description="two methods this close are called equal")
+
+
+class Crop(Section):
+    """What every study makes of a box."""
+
+    size: tuple[Count, Count] = Field((224, 224), description="height and width of each crop in pixels")
+    mean: Triple = Field((123.675, 116.28, 103.53), description="subtracted per channel, on the scale 0-255")
+    std: Triple = Field((58.395, 57.12, 57.375), description="divisor per channel, on the scale 0-255")
+
+
+class Sentinel2(Section):
+    """Which part of the Sentinel-2 band is read."""
+
+    window: tuple[int, int, Count, Count] | Literal["full"] = Field(
+        (9760, 6930, 1000, 1000), description="column, row, width and height in pixels; or full"
+    )
 
 
 class Config(Section):

@@ -11,19 +11,16 @@ from typing import Any
 from octopus.doctor import MISSING, OK, Finding, package
 from octopus_study.config import MIRROR_VARIABLE
 from octopus_study.errors import MeasureError
+from octopus_study.methods import LIBRARIES, METHODS
 from octopus_study.power.choose import Kind, SourceSpec
 
 RAW = Path("data/raw")
 FREE_BYTES_NEEDED = 2 * 10**9
 INSTALL = 'pip install -c requirements.lock -e "./workflow[{}]"'
-# What the studies compare with.
-PEERS = {
-    "opencv-python-headless": "pip install -c requirements.lock -e ./workflow",
-    **dict.fromkeys(("torch", "torchvision", "onnx", "onnxruntime"), INSTALL.format("peers")),
-    **dict.fromkeys(
-        ("cvcuda-cu13", "nvidia-dali-cuda130"), f"{INSTALL.format('arena-cuda13')} (needs a GPU)"
-    ),
-    "tensorrt": "pip install tensorrt (needs a GPU; its libraries come from NVIDIA's own index)",
+DEPENDENCY = "pip install -c requirements.lock -e ./workflow"
+EXTRAS = {
+    "peers": INSTALL.format("peers"),
+    "arena-cuda13": f"{INSTALL.format('arena-cuda13')} (needs a GPU)",
 }
 SENSORS: dict[Kind, str] = {
     "nvml": "an NVIDIA GPU with its driver, and an extra (cuda12 or cuda13)",
@@ -89,8 +86,11 @@ def _holds(mirror: Path, filename: str, unpacked: str) -> bool:
 
 def peer() -> Iterator[Finding]:
     """Which of the libraries are installed that the studies compare with."""
-    for name, remedy in PEERS.items():
-        yield package("peer", name, remedy)
+    compared = {row.library for row in METHODS}
+    for library in LIBRARIES:
+        if library.extra in EXTRAS or library.name in compared:
+            remedy = library.install or EXTRAS.get(library.extra, DEPENDENCY)
+            yield package("peer", library.packages[0], remedy)
 
 
 def sensor() -> Iterator[Finding]:

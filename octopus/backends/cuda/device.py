@@ -61,6 +61,14 @@ def require() -> None:
         raise DeviceError(f"device='cuda' was asked for, but no GPU is usable: {why}")
 
 
+@cache
+def driver() -> Any:
+    """The driver's functions, imported when a GPU is first used."""
+    from cuda.bindings import driver
+
+    return driver
+
+
 _thread = threading.local()
 
 
@@ -114,9 +122,7 @@ def _stream_type() -> type:
 
 def is_capturing(stream: Stream) -> bool:
     """Whether work on the stream goes into a graph instead of being done."""
-    from cuda.bindings import driver
-
-    status, state = driver.cuStreamIsCapturing(stream.handle)
+    status, state = driver().cuStreamIsCapturing(stream.handle)
     return not status and bool(state)
 
 

@@ -24,17 +24,9 @@ def numbers(
     out: Out,
 ) -> None:
     """Derive every number that a figure, a table or the paper shows."""
-    from octopus_study.report.numbers import build_numbers
+    from octopus_study.report.build import build_numbers
 
     build_numbers(results, reference, published, out)
-
-
-@report.command()
-def macros(numbers: Numbers, out_dir: OutDir) -> None:
-    """Write the numbers as macros for Typst and LaTeX."""
-    from octopus_study.report.macros import export_macros
-
-    export_macros(numbers, out_dir)
 
 
 @report.command()
@@ -55,7 +47,7 @@ def tables(
     claims: Annotated[Path, typer.Option(help="claims.csv, as `octopus report claims` writes it.")],
     out_dir: OutDir,
 ) -> None:
-    """Write every table as .typ, .tex and .md."""
+    """Write every table as .typ and .md."""
     from octopus_study.report.tables import build_tables
 
     build_tables(numbers, claims, out_dir)
@@ -63,12 +55,12 @@ def tables(
 
 @report.command()
 def figure(
-    name: Annotated[str, typer.Argument(help="A name in octopus_study.report.figures.NAMES.")],
+    name: Annotated[str, typer.Argument(help="A name of octopus_study.report.charts.names().")],
     numbers: Numbers,
     out: Annotated[Path, typer.Option(help="PDF to write; the PNG goes beside it.")],
 ) -> None:
     """Draw one figure as PDF and PNG."""
-    from octopus_study.report.figures import draw
+    from octopus_study.report.charts import draw
 
     draw(name, numbers, out.with_suffix(""))
 
@@ -76,7 +68,7 @@ def figure(
 @report.command()
 def paper(
     source: Annotated[Path, typer.Option(help="Folder of the paper's sources.")],
-    build: Annotated[Path, typer.Option(help="Folder with numbers.typ and tables/.")],
+    build: Annotated[Path, typer.Option(help="Folder with numbers.json and tables/.")],
     figures: Annotated[Path, typer.Option(help="Folder of the figures.")],
     out: Out,
 ) -> None:

@@ -1,8 +1,9 @@
-"""What every contender is given: a frame, boxes, the normalisation, and where to write."""
+"""What every method on crops is given: a frame, boxes, the normalisation, and where to write."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.errors import InputError
+from octopus_study.measure import Method
+
+# An answer is the same if it is within 1/1000 of the range of the pixel values, before the division by std.
+TOLERANCE_LEVELS = 0.255
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,15 +26,17 @@ class CropJob:
     frame : ndarray, (H, W, C), uint8
         On the host; for CUDA its copy on the device is `device_frame`.
     boxes : ndarray, (N, 4), int32
-        `x1, y1, x2, y2` in pixels, on the host, where every contender's way begins.
+        `x1, y1, x2, y2` in pixels, on the host, where every method's way begins.
     size : (int, int)
         Height and width of the result.
     mean, std : tuple of C floats
         In units of the frame's values.
     out : array, (N, C, height, width), float32
-        Shared by all contenders, so that memory is needed once: a NumPy array, or a `DeviceArray`, which decides the
+        Shared by all methods, so that memory is needed once: a NumPy array, or a `DeviceArray`, which decides the
         device.
     device_frame : DeviceArray or None
+    host_out : ndarray or None
+        Where methods that work on the host write if `out` is on the GPU, such as page-locked memory.
     """
 
     frame: NDArray[np.uint8]
@@ -39,6 +46,7 @@ class CropJob:
     std: tuple[float, ...]
     out: Any
     device_frame: Any = None
+    host_out: NDArray[np.float32] | None = None
 
     @property
     def count(self) -> int:
@@ -47,8 +55,13 @@ class CropJob:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether the contenders work on the GPU."""
+        """Whether the methods work on the GPU."""
         return not isinstance(self.out, np.ndarray)
+
+    @property
+    def device(self) -> str:
+        """ "cuda" or "cpu"."""
+        return "cuda" if self.on_gpu else "cpu"
 
     @property
     def crops_shape(self) -> tuple[int, int, int, int]:
@@ -64,6 +77,22 @@ class CropJob:
     def working_frame(self) -> Any:
         """The frame where the work is done."""
         return self.device_frame if self.on_gpu else self.frame
+
+    def on_host(self) -> CropJob:
+        """The same job in host memory, for methods that know no GPU."""
+        if not self.on_gpu:
+            return self
+        out = np.empty(self.out.shape, np.float32) if self.host_out is None else self.host_out
+        return replace(self, out=out, device_frame=None)
+
+    @property
+    def tolerance(self) -> float:
+        """Largest difference from the right answer that counts as none: the strictest channel's, for all."""
+        return TOLERANCE_LEVELS / max(self.std)
+
+    def method(self, name: str, run: Callable[[], object], why_different: str = "") -> Method:
+        """A method that writes the job's result."""
+        return Method(name, run, self.result, self.tolerance, why_different)
 
     def poison(self) -> None:
         """Fill the result with NaN, so that a value that nobody writes is seen."""

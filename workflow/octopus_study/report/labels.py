@@ -3,74 +3,15 @@ are in ``labels_edge``."""
 
 from __future__ import annotations
 
-METHODS = {
-    "octopus": "Octopus",
-    "octopus-again": "Octopus, entered twice",
-    "published": "Published kernels, one launch",
-    "n-launches": "Published kernels, N launches",
-    "n-launches-fused": "Fused kernel, N launches",
-    "opencv": "OpenCV and NumPy",
-    "opencv-inplace": "OpenCV, in place",
-    "write-bound": "Write bound",
-    "cuda-core-launch": "cuda.core launch",
-    "numba-dispatch": "Numba dispatch",
-    "kernel-call": "Compiled kernel call",
-    "padding": "Padding to the largest",
-    "octopus-one-call": "Octopus (one call)",
-    "octopus-torch": "Octopus (torch tensors)",
-    "octopus-fp16": "Octopus (float16)",
-    "roi-align": "torchvision (RoIAlign)",
-    "grid-sample": "PyTorch (grid sample)",
-    "padded-torch": "PyTorch (padded)",
-    "padded-onnxruntime": "ONNX Runtime (padded)",
-    "onnxruntime-gridsample": "ONNX Runtime (grid sample)",
-    "cvcuda": "CV-CUDA",
-    "cvcuda-views": "CV-CUDA (views by hand)",
-    "cvcuda-scalar": "CV-CUDA (one scale)",
-    "dali": "DALI (regions)",
-    "dali-slice": "DALI (slices)",
-    "tensorrt-padded": "TensorRT (padded)",
-    "tensorrt-padded-fp16": "TensorRT (padded, float16)",
-    "tensorrt-gridsample": "TensorRT (grid sample)",
-    "tensorrt-gridsample-fp16": "TensorRT (grid sample, float16)",
-    "write-bound-fp16": "Write bound (float16)",
-}
-SHORT_METHODS = METHODS | {
-    "opencv": "OpenCV + NumPy",
-    "published": "Published",
-    "n-launches": "N launches",
-    "n-launches-fused": "N launches, fused",
-}
+from octopus_study import methods
+
+METHODS = {row.name: row.label for row in methods.METHODS}
+SHORT_METHODS = {row.name: row.short or row.label for row in methods.METHODS}
 # In the arena, names stand in lists, so they hold no comma; the order is that of its tables and figures.
-ARENA_METHODS = {
-    name: SHORT_METHODS[name]
-    for name in (
-        "octopus",
-        "octopus-one-call",
-        "octopus-fp16",
-        "published",
-        "n-launches",
-        "n-launches-fused",
-        "opencv",
-        "opencv-inplace",
-        "cvcuda",
-        "cvcuda-views",
-        "cvcuda-scalar",
-        "dali-slice",
-        "dali",
-        "roi-align",
-        "grid-sample",
-        "onnxruntime-gridsample",
-        "tensorrt-gridsample",
-        "tensorrt-gridsample-fp16",
-        "padded-torch",
-        "padded-onnxruntime",
-        "tensorrt-padded",
-        "tensorrt-padded-fp16",
-        "write-bound",
-        "write-bound-fp16",
-    )
-} | {"n-launches-fused": "N launches (fused)", "opencv-inplace": "OpenCV (in place)"}
+ARENA_METHODS = {row.name: row.short or row.label for row in methods.METHODS if row.target or row.listed} | {
+    "n-launches-fused": "N launches (fused)",
+    "opencv-inplace": "OpenCV (in place)",
+}
 # The kernel from plain to fast: each step keeps what the one before has, and adds one thing.
 LADDER_STEPS = {
     "two-passes": "Two passes",
@@ -130,38 +71,10 @@ PARITY_PEERS = {
 }
 # Packages of the peers, by their names in the index; several names of one library stand for its builds.
 PEER_PACKAGES = {
-    "opencv-python-headless": "OpenCV",
-    "torch": "PyTorch",
-    "torchvision": "torchvision",
-    "pillow": "PIL",
-    "onnxruntime": "ONNX Runtime",
-    "onnxruntime-gpu": "ONNX Runtime",
-    "cvcuda-cu12": "CV-CUDA",
-    "cvcuda-cu13": "CV-CUDA",
-    "nvidia-dali-cuda120": "DALI",
-    "nvidia-dali-cuda130": "DALI",
-    "tensorrt": "TensorRT",
-    "transformers": "transformers",
-    "deepinv": "deepinv",
+    package: library.name for library in methods.LIBRARIES if library.name for package in library.packages
 }
 # How a thread finds its item, in the order of the ladder; the forms of the lookup table are those of the total cost.
-STRATEGIES = {
-    "lookup-published": "A: table, as published",
-    "lookup-vectorised": "A: table, one call",
-    "lookup-scalar": "A: lookup table, one element",
-    "lookup": "A: lookup table",
-    "lookup-device": "A: table, built on the device",
-    "thread-search-scalar": "B: thread search, one element",
-    "thread-search": "B: thread search",
-    "block-metadata": "C: block metadata",
-    "block-metadata-tuned": "C: block metadata, tuned",
-    "octopus": "D: block search (Octopus)",
-    "copy-bound": "Copy bound",
-    "one-thread-per-image": "One thread per image",
-    "linear-search": "Linear search by every thread",
-    "padded": "Padded to the longest",
-    "nested-jagged": "PyTorch (nested, jagged)",
-}
+STRATEGIES = {row.name: row.label for row in methods.ITEM_METHODS}
 DISTRIBUTIONS = {"tiny": "Tiny", "visdrone": "VisDrone", "large": "Large"}
 OPERATIONS = {
     "multiply": "Multiply",
@@ -225,14 +138,7 @@ CONCURRENCY_STAGES = {
 }
 # Shapes of images: denoisers, and ways to run one.
 DENOISERS = {"drunet": "DRUNet", "unet": "UNet", "dncnn": "DnCNN"}
-SHAPE_WAYS = {
-    "as-published": "Unchanged",
-    "padded-whole": "Padded, run whole",
-    "forced-split": "Split by force",
-    "cudnn-benchmark": "cuDNN benchmark on",
-    "cudnn-no-benchmark": "cuDNN benchmark off",
-    "no-cudnn": "Without cuDNN",
-}
+SHAPE_WAYS = {row.name: row.label for row in methods.IMAGE_METHODS}
 PATCH_TEXT = "{batch} \u00d7 {side}\u00b2"
 LAYERS = {"device": "Device", "host": "Host", "pipeline": "Pipeline"}
 # Conventions under which answers are compared.

@@ -1,6 +1,7 @@
-"""The studies, one file each: they build inputs and methods and hand them to `octopus_study.measure`.
+"""The studies, a folder each: they say what they compare, build inputs and methods, and hand them to `measure`.
 
-`run_study` is the only way in; a new study is a module with a function `rows(context)` and an entry in `STUDIES`.
+`run_study` is the only way in. A study is a folder with `settings`, and a module `study` whose function
+``plan(context)`` gives the parts of which `comparison` makes the rows; its name stands in `STUDIES`.
 """
 
 from __future__ import annotations
@@ -51,10 +52,12 @@ def run_study(study: str, *, config: Config, receipt: Path, out: Path) -> Path:
     DeviceError
         The configuration asks for a GPU and none is usable.
     """
+    from octopus_study.studies.comparison import measure_plan
     from octopus_study.studies.context import make_context, write_run
 
     if study not in STUDIES:
         raise InputError(f"there is no study {study!r}; use one of {', '.join(STUDIES)}")
     context = make_context(study, config, Path(receipt))
-    rows = import_module(f"octopus_study.studies.{study}.study").rows(context)
+    module = import_module(f"octopus_study.studies.{study}.study")
+    rows = measure_plan(context, module.plan(context)) if hasattr(module, "plan") else module.rows(context)
     return write_run(context, rows, Path(out))

@@ -1,4 +1,4 @@
-"""One comparison: check every contender's answer on poisoned memory, then time them in paired blocks."""
+"""Goes as soon as no study uses it: `comparison` and `crops` take its place."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.kernels import reference
 from octopus_study.measure import Budget, Case, Clock, Method, Row, again, check_answers, run_paired
-from octopus_study.peers.job import CropJob
+from octopus_study.peers.job import TOLERANCE_LEVELS, CropJob
+from octopus_study.studies.comparison import BASE
 from octopus_study.studies.context import Context
+from octopus_study.studies.crops import ReferenceCrops
 
-# An answer is the same if it is within 1/1000 of the range of the pixel values, before the division by std.
-TOLERANCE_LEVELS = 0.255
-BASE = "octopus"
+__all__ = ["BASE", "TOLERANCE_LEVELS", "Entry", "ReferenceCrops", "check", "compare"]
 
 
 class Entry(NamedTuple):
@@ -25,35 +24,6 @@ class Entry(NamedTuple):
     run: Callable[[], object]
     answers: bool = True
     why_different: str = ""
-
-
-class ReferenceCrops:
-    """The right answer for any boxes of one frame, each box computed once by `kernels.reference` in float64."""
-
-    def __init__(
-        self,
-        frame: NDArray[np.uint8],
-        size: tuple[int, int],
-        mean: tuple[float, ...],
-        std: tuple[float, ...],
-    ) -> None:
-        self._frame, self._size = frame, size
-        self._mean, self._std = np.array(mean), np.array(std)
-        self._known: dict[bytes, NDArray[np.float32]] = {}
-
-    def of(self, boxes: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Crops of `boxes`, (N, C, height, width) float32."""
-        result = np.empty((len(boxes), self._frame.shape[2], *self._size), np.float32)
-        for index, box in enumerate(boxes):
-            result[index] = self._one(box)
-        return result
-
-    def _one(self, box: NDArray[np.int32]) -> NDArray[np.float32]:
-        key = box.tobytes()
-        if key not in self._known:
-            crop = reference.crop_resize(self._frame, box[None], self._size, self._mean, self._std)
-            self._known[key] = crop[0].astype(np.float32)
-        return self._known[key]
 
 
 def check(

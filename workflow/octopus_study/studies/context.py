@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from octopus import backends
 from octopus.backends import cpu
 from octopus.backends.cuda import memory as cuda_memory
-from octopus_study.config import Config
+from octopus_study import methods
 from octopus_study.data.receipt import Receipt, read_receipt
 from octopus_study.data.scene import Scene, load_scene
 from octopus_study.data.workload import Workload, load_workload
@@ -33,30 +33,23 @@ from octopus_study.measure import (
     write_rows,
 )
 from octopus_study.measure.provenance import provenance, utc_now
+from octopus_study.peers.availability import Unavailable
+
+if TYPE_CHECKING:
+    from octopus_study.config import Config
 
 log = logging.getLogger(__name__)
 
 LARGE_GPU_BYTES = 20 << 30  # GPUs with this much memory also get the large batches
-PEERS = (
-    "opencv-python-headless",
-    "numba-cuda",
-    "cuda-core",
-    "cuda-bindings",
-    "nvidia-nvvm",
-    "torch",
-    "torchvision",
-    "pillow",
-    "onnx",
-    "onnxruntime",
-    "onnxruntime-gpu",
-    "cvcuda-cu12",
-    "cvcuda-cu13",
-    "nvidia-dali-cuda120",
-    "nvidia-dali-cuda130",
-    "tensorrt",
-    "transformers",
-    "deepinv",
-)
+# Beside the libraries of `methods`, what Octopus itself runs on.
+RUNTIME = ("numba-cuda", "cuda-core", "cuda-bindings", "nvidia-nvvm")
+
+
+class BatchCounts(Protocol):
+    """Settings of a study on batches of several sizes."""
+
+    counts: list[int]
+    counts_large_gpu: list[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,15 +121,16 @@ class Context:
         """The same, ended after `seconds` where that is sooner, once it has its least number of blocks."""
         return replace(self.budget, max_seconds=min(self.budget.max_seconds, seconds))
 
-    def counts(self) -> list[int]:
-        """Objects per batch; more of them on GPUs with much memory."""
-        settings = self.config.stage_timing
+    def counts(self, settings: BatchCounts) -> list[int]:
+        """Items per batch that a study's settings name; more of them on GPUs with much memory."""
         large = self.device == "cuda" and cuda_memory.total_bytes() >= LARGE_GPU_BYTES
         return [*settings.counts, *(settings.counts_large_gpu if large else [])]
 
-    def one_thread_count(self) -> int:
-        """Objects of the single-threaded comparison: 1000 as published, or what the configuration has."""
-        return min(max(self.config.stage_timing.counts), 1000)
+    def require_room(self, count: int) -> None:
+        """Raise `Unavailable` if a batch of `count` objects does not fit."""
+        reason = self.shortage(count)
+        if reason:
+            raise Unavailable(reason)
 
     def shortage(self, count: int) -> str:
         """Why a batch of `count` objects does not fit, or an empty text.
@@ -161,16 +155,25 @@ class Context:
         """Wall time to the synchronised result; beside a GPU each run follows an untimed one of the same method."""
         return HostClock(self._synchronize(), self.throttle, warm=self.device == "cuda")
 
-    def kernel_clocks(self) -> list[Clock]:
-        """Clocks of the work alone: events with a cold and a hot L2 on a GPU, wall time on a CPU.
+    @property
+    def kernel_layers(self) -> tuple[str, ...]:
+        """Layers of the work alone: events with a cold and a hot L2 on a GPU, wall time on a CPU.
 
         A CPU has no cold state that could be made at will; its output is larger than its caches.
         """
-        if self.device == "cpu":
-            return [self.host_clock()]
+        return ("host",) if self.device == "cpu" else ("device", "device_hot")
+
+    def clock(self, layer: str) -> Clock:
+        """The clock of a layer: events on the device, or the host's wall time."""
+        if not layer.startswith("device"):
+            return self.host_clock()
         from octopus_study.measure.cuda import CudaEventClock
 
-        return [CudaEventClock(cold=cold, throttle=self.throttle) for cold in (True, False)]
+        return CudaEventClock(cold=layer == "device", throttle=self.throttle)
+
+    def kernel_clocks(self) -> list[Clock]:
+        """Clocks of `kernel_layers`."""
+        return [self.clock(layer) for layer in self.kernel_layers]
 
     def _synchronize(self) -> Any:
         if self.device == "cpu":
@@ -244,7 +247,7 @@ def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
         context.started,
         utc_now(),
         machine=context.machine,
-        packages=PEERS,
+        packages=(*RUNTIME, *methods.packages()),
         extra={
             "threads": context.thread_count,
             "omp_wait_policy": os.environ["OMP_WAIT_POLICY"],

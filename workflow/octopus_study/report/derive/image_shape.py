@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from octopus_study.measure.statistics import Interval, noise_floor, ratio_interval, slope
+from octopus_study.methods import AS_PUBLISHED as PUBLISHED
+from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.derive.companions import power_capped
 from octopus_study.report.derive.edge import absent, first_reason
 from octopus_study.report.derive.image_shape_cause import INTERVENTIONS, PEAK, SPLITS, WITHOUT, Where, causes
@@ -19,7 +21,6 @@ from octopus_study.report.derive.samples import AGAIN, groups, origin, pivot
 from octopus_study.report.labels import PATCH_TEXT
 from octopus_study.report.numbers import Number, make_number
 from octopus_study.report.runs import Run
-from octopus_study.studies.image_shape.denoisers import MULTIPLE, PUBLISHED
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,10 +12,12 @@ import math
 from collections.abc import Iterator
 
 from octopus_study.measure.statistics import EQUAL_WITHIN
+from octopus_study.methods import AS_PUBLISHED as PUBLISHED
+from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
+from octopus_study.methods import IMAGE_METHODS
 from octopus_study.report.derive.samples import groups, origin
 from octopus_study.report.numbers import Number, make_number
 from octopus_study.report.runs import Run
-from octopus_study.studies.image_shape.denoisers import MULTIPLE, PUBLISHED, WAYS
 
 PEAK, SPLITS = "allocated_peak", "split_calls"
 FIRST = "first_allocated_peak"
@@ -43,7 +45,7 @@ def causes(run: Run) -> Iterator[Number]:
         if not base:
             continue
         where = (origin(run, group.dataset), group.selector())
-        for way in WAYS:
+        for way in (row.name for row in IMAGE_METHODS):
             if way in known and way != PUBLISHED:
                 key = f"{run.scope}.{run.study}.interventions.{model}.w{group.n}.{way}.{group.quantity}"
                 note = f"{way} / {PUBLISHED}"

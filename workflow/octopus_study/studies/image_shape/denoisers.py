@@ -25,6 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
+from octopus_study.methods import IMAGE_METHODS
 from octopus_study.peers.availability import Unavailable, need
 
 MODELS: dict[str, Callable[[Any], Any]] = {
@@ -33,16 +35,14 @@ MODELS: dict[str, Callable[[Any], Any]] = {
     "dncnn": lambda zoo: zoo.DnCNN(3, 3, pretrained=None),
 }
 SPLITTING = ("drunet",)  # models that may run an image in quadrants
-PUBLISHED = "as-published"
 CUDNN: dict[str, dict[str, bool]] = {
     "cudnn-benchmark": {"benchmark": True},
     "cudnn-no-benchmark": {"benchmark": False},
     "no-cudnn": {"enabled": False},
 }
-WAYS = (PUBLISHED, "padded-whole", "forced-split", *CUDNN)
+WAYS = tuple(row.name for row in IMAGE_METHODS)
 INSTALL = "pip install 'octopus[models]'"
 NOISE_LEVEL = 0.1  # on the scale 0-1; only DRUNet looks at it
-MULTIPLE = 8  # of which a side must be a multiple for DRUNet to run whole
 OVERLAP = 64  # `refield` of deepinv's own call: sides of the quadrants are multiples of it
 
 

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus_study.measure import Case, Clock, Method, Row, again, check_answers, run_paired, unavailable
+from octopus_study.methods import AS_PUBLISHED as PUBLISHED
 from octopus_study.studies.context import Context
 from octopus_study.studies.image_shape.child import capped
-from octopus_study.studies.image_shape.denoisers import PUBLISHED, Denoiser
+from octopus_study.studies.image_shape.denoisers import Denoiser
 
 log = logging.getLogger(__name__)
 

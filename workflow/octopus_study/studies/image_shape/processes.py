@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from octopus_study.measure import Method, Row, check_answers
+from octopus_study.methods import AS_PUBLISHED as PUBLISHED
 from octopus_study.studies.image_shape.child import Order, gaps
-from octopus_study.studies.image_shape.denoisers import PUBLISHED
 
 log = logging.getLogger(__name__)
 

@@ -18,14 +18,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.config_sections import ImageShape
 from octopus_study.measure import Budget, Row, unavailable
 from octopus_study.measure.rows import describe
+from octopus_study.methods import AS_PUBLISHED, DRUNET_MULTIPLE
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.context import Context
 from octopus_study.studies.image_shape import denoisers, patches
 from octopus_study.studies.image_shape.child import QUANTITIES, SPLITS, TIME, Order, gaps
 from octopus_study.studies.image_shape.processes import measured
+from octopus_study.studies.image_shape.settings import ImageShape
 
 log = logging.getLogger(__name__)
 
@@ -73,8 +74,8 @@ def widths(settings: ImageShape, step: int) -> list[int]:
 def intervention_widths(settings: ImageShape) -> list[int]:
     """The measured widths next to the published ones: one that is split, one that runs whole."""
     known = sorted({width for step in settings.steps for width in widths(settings, step)})
-    split = [width for width in known if width % denoisers.MULTIPLE]
-    whole = [width for width in known if not width % denoisers.MULTIPLE]
+    split = [width for width in known if width % DRUNET_MULTIPLE]
+    whole = [width for width in known if not width % DRUNET_MULTIPLE]
     pairs = ((split, PUBLISHED_SPLIT), (whole, PUBLISHED_WHOLE))
     return [min(some, key=lambda width: abs(width - aim)) for some, aim in pairs if some]
 
@@ -95,9 +96,7 @@ def _orders(context: Context, folder: Path) -> list[Order]:
     found = []
     for model in settings.models:
         for step in settings.steps:
-            found.append(
-                _order(context, folder, model, f"step{step}", denoisers.PUBLISHED, widths(settings, step))
-            )
+            found.append(_order(context, folder, model, f"step{step}", AS_PUBLISHED, widths(settings, step)))
         if model in denoisers.SPLITTING:
             chosen = intervention_widths(settings)
             ways = [_order(context, folder, model, "interventions", way, chosen) for way in denoisers.WAYS]

@@ -1,0 +1,210 @@
+"""Every method that is timed by name: what readers see of it, the library that it is, and where its code stands.
+
+One row is all that the arena, the report, the provenance and the doctor need to know of a peer. Nothing is imported
+here, so that the report can read it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# Okabe and Ito, "Color Universal Design" (2008): told apart with any colour vision.
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+GREY, LIGHT = "#6E6E6E", "#D9D9D9"
+
+
+class Library(NamedTuple):
+    """A library that Octopus is compared with, or that a study runs.
+
+    Attributes
+    ----------
+    name : str
+        What people call it; empty where no text names it.
+    packages : tuple of str
+        Names of its builds in the package index; their versions go into the provenance.
+    extra : str
+        Extra of the artifact that installs the first of them; empty for a dependency.
+    install : str
+        How to get it where no extra may bring it.
+    """
+
+    name: str
+    packages: tuple[str, ...]
+    extra: str = ""
+    install: str = ""
+
+
+class MethodRow(NamedTuple):
+    """A method's row.
+
+    Attributes
+    ----------
+    name : str
+        In the rows of results.
+    label : str
+        Its human name.
+    colour, marker : str
+        In figures; empty for the default.
+    short : str
+        Its human name where a column is narrow; empty if `label` is short enough.
+    library : str
+        Of `LIBRARIES`; empty for Octopus' own and for NumPy.
+    target : str
+        ``module:class`` of the `CropMethod` that the arena runs; empty where a study makes the method itself.
+    listed : bool
+        Whether the arena's tables list it although it has no target.
+    """
+
+    name: str
+    label: str
+    colour: str = ""
+    marker: str = ""
+    short: str = ""
+    library: str = ""
+    target: str = ""
+    listed: bool = False
+
+
+LIBRARIES = (
+    Library("OpenCV", ("opencv-python-headless",)),
+    Library("PyTorch", ("torch",), "peers"),
+    Library("torchvision", ("torchvision",), "peers"),
+    Library("PIL", ("pillow",)),
+    Library("", ("onnx",), "peers"),
+    Library("ONNX Runtime", ("onnxruntime", "onnxruntime-gpu"), "peers"),
+    Library("CV-CUDA", ("cvcuda-cu13", "cvcuda-cu12"), "arena-cuda13"),
+    Library("DALI", ("nvidia-dali-cuda130", "nvidia-dali-cuda120"), "arena-cuda13"),
+    Library(
+        "TensorRT", ("tensorrt",),
+        install="pip install tensorrt (needs a GPU; its libraries come from NVIDIA's own index)",
+    ),
+    Library("transformers", ("transformers",), "models"),
+    Library("deepinv", ("deepinv",), "models"),
+)  # fmt: skip
+PEERS = "octopus_study.peers"
+# On crops. The order is that of the arena's tables and figures.
+METHODS = (
+    MethodRow("octopus", "Octopus", BLUE, "o", target=f"{PEERS}.fused:Octopus"),
+    MethodRow("octopus-one-call", "Octopus (one call)", "#003F66", "p", target=f"{PEERS}.fused:OneCall"),
+    MethodRow("octopus-fp16", "Octopus (float16)", "#5AA3D8", ".", target=f"{PEERS}.fused:HalfPrecision"),
+    MethodRow(
+        "published", "Published kernels, one launch", ORANGE, "s", "Published",
+        target=f"{PEERS}.published:Published",
+    ),
+    MethodRow(
+        "n-launches", "Published kernels, N launches", VERMILION, "^", "N launches",
+        target=f"{PEERS}.published:NLaunches",
+    ),
+    MethodRow(
+        "n-launches-fused", "Fused kernel, N launches", PURPLE, "v", "N launches, fused",
+        target=f"{PEERS}.fused:NLaunchesFused",
+    ),
+    MethodRow(
+        "opencv", "OpenCV and NumPy", GREEN, "D", "OpenCV + NumPy", "OpenCV", f"{PEERS}.opencv:OpenCv"
+    ),
+    MethodRow("opencv-inplace", "OpenCV, in place", SKY, "P", library="OpenCV", listed=True),
+    MethodRow("cvcuda", "CV-CUDA", GREEN, "X", library="CV-CUDA", target=f"{PEERS}.cvcuda:CvCuda"),
+    MethodRow(
+        "cvcuda-views", "CV-CUDA (views by hand)", "#004D40", "P", library="CV-CUDA",
+        target=f"{PEERS}.cvcuda:CvCudaViews",
+    ),
+    MethodRow(
+        "cvcuda-scalar", "CV-CUDA (one scale)", "#66C2A4", "x", library="CV-CUDA",
+        target=f"{PEERS}.cvcuda:CvCudaScalar",
+    ),
+    MethodRow("dali-slice", "DALI (slices)", "#7A5230", "h", library="DALI", target=f"{PEERS}.dali:DaliSlice"),
+    MethodRow("dali", "DALI (regions)", "#B08968", "H", library="DALI", target=f"{PEERS}.dali:Dali"),
+    MethodRow(
+        "roi-align", "torchvision (RoIAlign)", PURPLE, "<", library="torchvision",
+        target=f"{PEERS}.roi_align:RoiAlign",
+    ),
+    MethodRow(
+        "grid-sample", "PyTorch (grid sample)", "#8C4B8C", ">", library="PyTorch",
+        target=f"{PEERS}.grid_sample:GridSample",
+    ),
+    MethodRow(
+        "onnxruntime-gridsample", "ONNX Runtime (grid sample)", "#B38FD1", "d", library="ONNX Runtime",
+        target=f"{PEERS}.onnxruntime_graphs:OnnxRuntimeGridSample",
+    ),
+    MethodRow(
+        "tensorrt-gridsample", "TensorRT (grid sample)", "#3B6E22", "8", library="TensorRT",
+        target=f"{PEERS}.tensorrt_graphs:TensorRtGridSample",
+    ),
+    MethodRow(
+        "tensorrt-gridsample-fp16", "TensorRT (grid sample, float16)", "#3B6E22", "8", library="TensorRT",
+        listed=True,
+    ),
+    MethodRow(
+        "padded-torch", "PyTorch (padded)", "#A08A00", "1", library="PyTorch",
+        target=f"{PEERS}.padded_torch:PaddedTorch",
+    ),
+    MethodRow(
+        "padded-onnxruntime", "ONNX Runtime (padded)", "#C9B458", "2", library="ONNX Runtime",
+        target=f"{PEERS}.onnxruntime_graphs:PaddedOnnxRuntime",
+    ),
+    MethodRow(
+        "tensorrt-padded", "TensorRT (padded)", "#7FA650", "3", library="TensorRT",
+        target=f"{PEERS}.tensorrt_graphs:TensorRtPadded",
+    ),
+    MethodRow(
+        "tensorrt-padded-fp16", "TensorRT (padded, float16)", "#7FA650", "4", library="TensorRT",
+        target=f"{PEERS}.tensorrt_graphs:TensorRtPaddedHalf",
+    ),
+    MethodRow("write-bound", "Write bound", GREY, listed=True),
+    MethodRow("write-bound-fp16", "Write bound (float16)", "#A8A8A8", listed=True),
+    MethodRow("octopus-again", "Octopus, entered twice"),
+    MethodRow("octopus-torch", "Octopus (torch tensors)", library="PyTorch"),
+    MethodRow("cuda-core-launch", "cuda.core launch", BLUE),
+    MethodRow("numba-dispatch", "Numba dispatch", VERMILION),
+    MethodRow("kernel-call", "Compiled kernel call", BLUE),
+    MethodRow("padding", "Padding to the largest"),
+)  # fmt: skip
+# On items of a batch: how a thread finds its item, in the order of the ladder, and what others do instead.
+ITEM_METHODS = (
+    MethodRow("lookup-published", "A: table, as published", VERMILION, "^"),
+    MethodRow("lookup-vectorised", "A: table, one call", ORANGE, "s"),
+    MethodRow("lookup-scalar", "A: lookup table, one element", "#F4C95D"),
+    MethodRow("lookup", "A: lookup table", ORANGE, "s"),
+    MethodRow("lookup-device", "A: table, built on the device", "#B08968", "v"),
+    MethodRow("thread-search-scalar", "B: thread search, one element", "#66C2A4", "d"),
+    MethodRow("thread-search", "B: thread search", GREEN, "D"),
+    MethodRow("block-metadata", "C: block metadata", PURPLE, "P"),
+    MethodRow("block-metadata-tuned", "C: block metadata, tuned", "#8C4B8C", "X"),
+    MethodRow("octopus", "D: block search (Octopus)", BLUE, "o"),
+    MethodRow("copy-bound", "Copy bound"),
+    MethodRow("one-thread-per-image", "One thread per image"),
+    MethodRow("linear-search", "Linear search by every thread"),
+    MethodRow("padded", "Padded to the longest", "#A08A00"),
+    MethodRow("nested-jagged", "PyTorch (nested, jagged)", "#7FA650", library="PyTorch"),
+)
+# On tiles, frames of a video and a detector's input; their labels differ from study to study.
+EDGE_METHODS = (
+    MethodRow("octopus-graph", "", "#5AA3D8"),
+    MethodRow("n-launches-published", "", "#B08968"),
+    MethodRow("numpy", "", GREY),
+    MethodRow("integral", "", SKY),
+    MethodRow("opencv-uint8", "", "#66C2A4", library="OpenCV"),
+)
+
+# On images of different shape, by denoisers.
+AS_PUBLISHED = "as-published"
+IMAGE_METHODS = (
+    MethodRow(AS_PUBLISHED, "Unchanged"),
+    MethodRow("padded-whole", "Padded, run whole"),
+    MethodRow("forced-split", "Split by force"),
+    MethodRow("cudnn-benchmark", "cuDNN benchmark on"),
+    MethodRow("cudnn-no-benchmark", "cuDNN benchmark off"),
+    MethodRow("no-cudnn", "Without cuDNN"),
+)
+DRUNET_MULTIPLE = 8  # of which a side must be a multiple for DRUNet to run whole
+
+
+def arena_methods() -> dict[str, str]:
+    """Names of all methods that the arena runs, and their targets, in the order of its tables."""
+    return {row.name: row.target for row in METHODS if row.target}
+
+
+def packages() -> tuple[str, ...]:
+    """All builds of all libraries, for the provenance."""
+    return tuple(package for library in LIBRARIES for package in library.packages)

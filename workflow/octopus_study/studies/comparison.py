@@ -1,0 +1,162 @@
+"""What a study compares: declared once, so that the run and the rows of what is missing follow from one list.
+
+A study's ``plan(context)`` gives its parts. A part measures the comparisons that share one batch of inputs; whatever of
+them gets no row, since the inputs have no room or a package is missing, becomes a row that says so.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from octopus.errors import InputError
+from octopus_study.measure import Budget, Case, Clock, Method, Row, again, run_paired, unavailable
+from octopus_study.peers.availability import Unavailable
+from octopus_study.studies.context import Context
+
+log = logging.getLogger(__name__)
+
+BASE = "octopus"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods that are measured against each other.
+
+    Attributes
+    ----------
+    case : Case
+    quantity, layer, unit : str
+        As in the rows.
+    methods : tuple of str
+        Names of all that take part where nothing is missing.
+    """
+
+    case: Case
+    quantity: str
+    layer: str
+    methods: tuple[str, ...]
+    unit: str = "ms"
+
+    def gaps(self, reason: str, methods: Iterable[str] | None = None) -> list[Row]:
+        """One `unavailable` row for each of `methods`, by default for all."""
+        names = self.methods if methods is None else methods
+        return [unavailable(self.case, name, self.layer, self.quantity, self.unit, reason) for name in names]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Comparisons on the same inputs, and the function that measures them.
+
+    Attributes
+    ----------
+    measure : callable
+        Takes the context and the part, and gives rows, one after the other. It may raise `Unavailable` at any time:
+        what then has no row gets the reason.
+    comparisons : tuple of Comparison
+        Empty where no method is compared.
+    """
+
+    measure: Callable[[Context, Part], Iterable[Row]]
+    comparisons: tuple[Comparison, ...] = ()
+
+    @property
+    def case(self) -> Case:
+        """That of the first comparison."""
+        return self.comparisons[0].case
+
+    def of(self, *quantities: str) -> list[Comparison]:
+        """The comparisons of these quantities, in the order of the plan."""
+        return [comparison for comparison in self.comparisons if comparison.quantity in quantities]
+
+    def rows(self, context: Context) -> list[Row]:
+        """What could be measured, and a row with the reason for each method that could not."""
+        rows: list[Row] = []
+        try:
+            for row in self.measure(context, self):
+                rows.append(row)
+        except Unavailable as error:
+            log.info("%s", error)
+            rows += self._gaps(str(error), rows)
+        return rows
+
+    def _gaps(self, reason: str, rows: Sequence[Row]) -> Iterator[Row]:
+        present = {(*row[:4], row.layer, row.quantity, row.method) for row in rows}
+        for comparison in self.comparisons:
+            key = (*comparison.case, comparison.layer, comparison.quantity)
+            yield from comparison.gaps(
+                reason, [name for name in comparison.methods if (*key, name) not in present]
+            )
+
+
+def compare(
+    context: Context,
+    comparison: Comparison,
+    methods: Sequence[Method],
+    answers: Mapping[str, str] | str = "n/a",
+    missing: Mapping[str, str] | None = None,
+    *,
+    clock: Clock | None = None,
+    budget: Budget | None = None,
+) -> list[Row]:
+    """Time `methods` in paired blocks; the base, where it takes part, is entered twice for the noise floor.
+
+    Parameters
+    ----------
+    context, comparison
+    methods : sequence of Method
+        Those of the comparison that can be had here.
+    answers : mapping or str
+        From `check` or `check_answers`; one word for all where there is nothing to check.
+    missing : mapping, optional
+        Why the other methods of the comparison can't be had; names of other comparisons in it don't matter.
+    clock : Clock, optional
+        By default that of the comparison's layer.
+    budget : Budget, optional
+        By default the context's.
+
+    Raises
+    ------
+    InputError
+        A method of the comparison is neither among `methods` nor in `missing`, or one isn't of the comparison.
+    """
+    reasons = _reasons(comparison, methods, missing or {})
+    gaps = [row for name, reason in reasons.items() for row in comparison.gaps(reason, [name])]
+    if not methods:
+        return gaps
+    methods, verdicts = list(methods), answers if isinstance(answers, str) else dict(answers)
+    base = next((method for method in methods if method.name == BASE), None)
+    if base is not None:
+        methods.append(again(base))
+        if not isinstance(verdicts, str):
+            verdicts[methods[-1].name] = verdicts[BASE]
+    rows = run_paired(
+        comparison.case, comparison.quantity, comparison.unit, methods,
+        clock or context.clock(comparison.layer), budget or context.budget, verdicts, context.seed,
+        None if base is None else BASE,
+    )  # fmt: skip
+    return [*rows, *gaps]
+
+
+def _reasons(comparison: Comparison, methods: Sequence[Method], missing: Mapping[str, str]) -> dict[str, str]:
+    """Why each method of the comparison that isn't among `methods` is missing."""
+    names = [method.name for method in methods]
+    absent = [name for name in comparison.methods if name not in names]
+    strange = sorted({*names} - {*comparison.methods} | {*absent} - {*missing})
+    if strange:
+        raise InputError(
+            f"{comparison.quantity} of {comparison.case.workload} plans {', '.join(comparison.methods)}; "
+            f"neither a method nor a reason fits {', '.join(strange)}"
+        )
+    return {name: missing[name] for name in absent}
+
+
+def measure_plan(context: Context, plan: Iterable[Part]) -> list[Row]:
+    """All rows of a study; progress goes to the log."""
+    rows: list[Row] = []
+    for part in plan:
+        if part.comparisons:
+            log.info("workload %s, %d items", part.case.workload, part.case.n)
+        rows += part.rows(context)
+    return rows

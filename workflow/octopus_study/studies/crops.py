@@ -1,0 +1,94 @@
+"""The right crops of any boxes, and the check of a job's methods against them on poisoned memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus.kernels import reference
+from octopus_study.measure import Method, Row, check_answers
+from octopus_study.peers.job import CropJob, make_job
+from octopus_study.studies.comparison import Comparison, compare
+from octopus_study.studies.context import Context
+
+Crops = NDArray[np.float32]
+
+
+class ReferenceCrops:
+    """The right answer for any boxes of one frame, each box computed once by `kernels.reference` in float64."""
+
+    def __init__(
+        self,
+        frame: NDArray[np.uint8],
+        size: tuple[int, int],
+        mean: tuple[float, ...],
+        std: tuple[float, ...],
+    ) -> None:
+        self._frame, self._size = frame, size
+        self._mean, self._std = np.array(mean), np.array(std)
+        self._crops: dict[bytes, NDArray[np.float32]] = {}
+
+    def of(self, boxes: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Crops of `boxes`, (N, C, height, width) float32."""
+        result = np.empty((len(boxes), self._frame.shape[2], *self._size), np.float32)
+        for index, box in enumerate(boxes):
+            result[index] = self._one(box)
+        return result
+
+    def _one(self, box: NDArray[np.int32]) -> NDArray[np.float32]:
+        key = box.tobytes()
+        if key not in self._crops:
+            crop = reference.crop_resize(self._frame, box[None], self._size, self._mean, self._std)
+            self._crops[key] = crop[0].astype(np.float32)
+        return self._crops[key]
+
+
+def reference_of(context: Context, frame: NDArray[np.uint8] | None = None) -> ReferenceCrops:
+    """The right crops of a frame, by default the data set's, as the configuration normalises them."""
+    crop = context.config.crop
+    return ReferenceCrops(context.workload.frame if frame is None else frame, crop.size, crop.mean, crop.std)
+
+
+def crop_job(context: Context, boxes: NDArray[np.int32], frame: NDArray[np.uint8] | None = None) -> CropJob:
+    """The job of a batch as the configuration asks, on a frame, by default the data set's."""
+    crop = context.config.crop
+    frame = context.workload.frame if frame is None else frame
+    return make_job(frame, boxes, crop.size, crop.mean, crop.std, context.device)
+
+
+def checked_rows(
+    context: Context,
+    comparisons: Iterable[Comparison],
+    job: CropJob,
+    methods: Sequence[Method],
+    expected: NDArray[np.float32],
+    missing: Mapping[str, str] | None = None,
+) -> list[Row]:
+    """Check the methods once, then time them in each of the comparisons."""
+    answers = check(job, methods, expected)
+    return [
+        row for comparison in comparisons for row in compare(context, comparison, methods, answers, missing)
+    ]
+
+
+def check(
+    job: CropJob, methods: Sequence[Method], expected: NDArray[np.float32], every: int = 1
+) -> dict[str, str]:
+    """The answers of a job's methods, one by one; its memory is poisoned before each.
+
+    With `every`, `expected` holds each `every`-th crop, and the others are not compared. A method without a result
+    has the answer ``n/a``.
+    """
+    answers: dict[str, str] = {}
+    for method in methods:
+        job.poison()
+        answers |= check_answers([_thinned(method, every)], expected if method.result else None)
+    return answers
+
+
+def _thinned(method: Method, every: int) -> Method:
+    result = method.result
+    return method if result is None else replace(method, result=lambda: result()[::every])

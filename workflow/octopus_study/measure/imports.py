@@ -30,7 +30,7 @@ def imported(
     root : str or Path, optional
         The checkout; the one of this package, by default.
     without : iterable of str
-        Modules that neither count nor are followed, such as ``octopus_study.config``.
+        Modules that neither count nor are followed where they are imported, such as ``octopus_study.config``.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def imported(
     base = Path(root) if root is not None else repository_root()
     modules = _all_modules(base)
     left_out = {modules.get(name) for name in without}
-    waiting = {file for path in paths for file in files_in(base, Path(path))} - left_out
+    waiting = {file for path in paths for file in files_in(base, Path(path))}
     files: set[Path] = set()
     while waiting:
         files |= waiting

@@ -41,7 +41,7 @@ rule tables:
         numbers=rules.numbers.output[0],
         claims=rules.claims.output,
     output:
-        expand("paper/build/tables/{table}.{kind}", table=tables.names(), kind=["typ", "md"]),
+        expand("paper/build/tables/{table}.{kind}", table=outputs.table_names(), kind=["typ", "md"]),
     log:
         "logs/tables.log",
     conda:
@@ -66,6 +66,7 @@ rule figure:
     conda:
         "../envs/octopus.yaml"
     params:
+        caption=lambda wildcards: outputs.figures()[wildcards.figure][1].caption,
         code=REPORT_CODE,
     message:
         "Report: figure {wildcards.figure}"
@@ -77,6 +78,6 @@ rule shown:
     input:
         rules.claims.output,
         rules.tables.output,
-        expand(["figures/{figure}.pdf", "figures/{figure}.png"], figure=charts.names()),
+        expand(["figures/{figure}.pdf", "figures/{figure}.png"], figure=outputs.figures()),
     message:
         "All figures, tables and claims are built"

@@ -11,7 +11,7 @@ from octopus_study.measure.statistics import Comparison, compare, median_interva
 from octopus_study.power.decomposition import t_quantile
 from octopus_study.report.frame import Number, make_number, make_text
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, Group, groups, pivot
+from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot
 from octopus_study.report.study import StudyReport
 
 if TYPE_CHECKING:
@@ -93,13 +93,10 @@ def comparisons(run: Run, report: StudyReport) -> Iterator[Number]:
                 yield from share_of_bound(run, group, table, method, BOUND)
 
 
-def floor_of(table: pd.DataFrame) -> float:
-    """Return the noise floor of a group's blocks; NaN where Octopus was not entered twice."""
-    again = f"{SUBJECT}{AGAIN}"
-    if not {SUBJECT, again} <= set(table.columns):
-        return math.nan
-    both = table[[SUBJECT, again]].dropna()
-    return noise_floor(both[SUBJECT], both[again]) if len(both) else math.nan
+def floor_of(table: pd.DataFrame, method: str = SUBJECT) -> float:
+    """Return the noise floor of a group's blocks; NaN where the method was not entered twice."""
+    both = paired(table, method, f"{method}{AGAIN}")
+    return noise_floor(both.iloc[:, 0], both.iloc[:, 1]) if len(both) else math.nan
 
 
 def _pairs(table: pd.DataFrame) -> list[tuple[str, str]]:
@@ -150,7 +147,7 @@ def ratio_of(table: pd.DataFrame, method: str, other: str) -> float:
 def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bound: str) -> Iterator[Number]:
     """Yield time / time to write the output, and its inverse, the share of the write bound; nothing where one of
     the two was not measured."""
-    both = table[[method, bound]].dropna() if {method, bound} <= set(table.columns) else table[:0]
+    both = paired(table, method, bound)
     if len(both) < 2:
         return
     ratio = ratio_interval(both[method], both[bound])
@@ -172,3 +169,14 @@ def memory_gains(run: Run, challengers: tuple[str, ...], tables: tuple[str, ...]
                     source = group.rows_of(run, f"{method} and {other}")
                     value = float(sizes[other] / sizes[method])
                     yield make_number(key, source, "ratio", value, note="bytes / bytes")
+
+
+def padded_float32(run: Run) -> Iterator[Number]:
+    """Yield the bytes of the padded batch as float32, which the source documents state; rows have it as uint8."""
+    for row in run.rows[run.rows["quantity"] == "padded_bytes"].itertuples():
+        key = run.key(row.workload, row.n, "padding", quantity="padded_float32_bytes")
+        selector = f"workload={row.workload}, n={row.n}, method=padding, quantity=padded_bytes"
+        value = 4 * float(row.value)
+        yield make_number(
+            key, run.from_rows(row.dataset, selector), "bytes", value, note="4 x the bytes as uint8"
+        )

@@ -95,9 +95,13 @@ def test_what_is_left_out_is_not_followed(tree: Path) -> None:
     assert [file.name for file in files] == ["__init__.py", "start.py"]
 
 
-def test_an_absent_path_is_named(tree: Path) -> None:
+def test_absent_and_broken_files_are_named(tree: Path) -> None:
     with pytest.raises(InputError, match="octopus/warp"):
         imported(["octopus/warp"], tree)
+    (tree / STUDY / "start.py").write_text("from octopus_study.peers import cvcuda")
+    (tree / STUDY / "peers/__init__.py").write_text("def f(:")
+    with pytest.raises(InputError, match=r"peers/__init__\.py"):
+        imported([f"{STUDY}/start.py"], tree)
 
 
 @pytest.fixture(scope="module")

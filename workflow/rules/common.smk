@@ -57,7 +57,7 @@ def study_settings(wildcards):
 @cache
 def code(study):
     """Digest of the code of a study; kept, since Snakemake asks for it more than once per job."""
-    return study_code(study)
+    return study_code(study, getattr(about(study), "CODE", ()))
 
 
 def study_title(wildcards, output):

@@ -10,11 +10,6 @@ from collections.abc import Callable, Iterable
 
 from octopus_study.report.derive.arena import arena_numbers
 from octopus_study.report.derive.concurrency import concurrency_numbers
-<<<<<<< HEAD
-from octopus_study.report.derive.distribution import distribution_numbers
-=======
-from octopus_study.report.derive.detector import detector_numbers
->>>>>>> report2
 from octopus_study.report.derive.drone import drone_numbers
 from octopus_study.report.derive.image_shape import image_shape_numbers
 from octopus_study.report.derive.mapping import mapping_numbers

@@ -21,7 +21,8 @@ from octopus_study.studies.context import Context
 
 FIRST_CROP_RUNS = 5
 FIRST_CROP = (
-    "import time; t = time.perf_counter(); from octopus_study.studies.first_crop import main; main(t, {!r})"
+    "import time; t = time.perf_counter(); "
+    "from octopus_study.studies.stage_timing.first_crop import main; main(t, {!r})"
 )
 TIMEOUT_S = 120
 LAUNCHERS = {"cuda": ("cuda-core-launch", "numba-dispatch"), "cpu": ("kernel-call",)}

@@ -24,7 +24,7 @@ TOOLKIT := $(or $(GPU_EXTRA),cuda13)
 STUBS := $(VENV)/stubs
 RUN_STAMP := $(VENV)/.installed-run-$(GPU)
 TEST_STAMP := $(VENV)/.installed-test-$(GPU)
-COMPILE := uv pip compile --universal --python-version 3.11 --no-emit-index-url --quiet \
+COMPILE := uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-emit-package octopus-ragged --quiet \
 	--custom-compile-command "make lock" pyproject.toml workflow/pyproject.toml --extra dev
 
 export OCTOPUS_MIRROR := $(MIRROR)

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from octopus.crop.api import CropPlan, crop_resize
     from octopus.crop.framestream import FrameStream
     from octopus.crop.transforms import map_back
+    from octopus.ragged import blockmap, ops
     from octopus.ragged.batch import RaggedBatch
+    from octopus.ragged.plan import RaggedPlan
     from octopus.ragged.tuner import tune
     from octopus.tiles.api import TilePlan, best_within, keep_tiles, otsu_threshold, tile_means
 
@@ -32,8 +34,10 @@ __all__ = [
     "OctopusError",
     "OutOfMemoryError",
     "RaggedBatch",
+    "RaggedPlan",
     "TilePlan",
     "best_within",
+    "blockmap",
     "crop_resize",
     "keep_tiles",
     "map_back",
@@ -43,10 +47,12 @@ __all__ = [
     "tune",
 ]
 
+_MODULES = {"blockmap": "octopus.ragged.blockmap", "ops": "octopus.ragged.ops"}
 _LAZY = {
     "CropPlan": "octopus.crop.api",
     "FrameStream": "octopus.crop.framestream",
     "RaggedBatch": "octopus.ragged.batch",
+    "RaggedPlan": "octopus.ragged.plan",
     "TilePlan": "octopus.tiles.api",
     "best_within": "octopus.tiles.api",
     "crop_resize": "octopus.crop.api",
@@ -60,8 +66,8 @@ _LAZY = {
 
 def __getattr__(name: str) -> Any:
     """Import the library's parts when they are first used, so that `import octopus` stays quick."""
-    if name == "ops":
-        return import_module("octopus.ragged.ops")
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name not in _LAZY:
         raise AttributeError(f"module 'octopus' has no attribute {name!r}")
     return getattr(import_module(_LAZY[name]), name)

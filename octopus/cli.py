@@ -1,58 +1,133 @@
-"""The command `octopus`: `tune` is the library's own; other packages add theirs as entry points `octopus.commands`.
+"""The command `octopus`: `doctor` and `tune` are the library's; other packages add theirs as entry points.
 
-Such an entry is a function that takes the command's name and its arguments and returns the exit code.
+An entry of the group `octopus.commands` names a mapping from names to `Command`.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
+import json
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
+from typing import NamedTuple
 
 from octopus import __version__
 from octopus.errors import OctopusError
 
-Command = Callable[[str, Sequence[str]], int]
+DESCRIPTION = "Crop, resize and normalise batches of items of different size in one launch, and measure it."
+
+
+class Command(NamedTuple):
+    """One command of `octopus`.
+
+    Attributes
+    ----------
+    help
+        One line for the list of commands.
+    run
+        Takes the arguments behind the command's name; returns the exit code, or raises `SystemExit` or an
+        `OctopusError`. Logging is set up by then.
+    """
+
+    help: str
+    run: Callable[[Sequence[str]], int]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; an error that Octopus raises on purpose is one line on stderr and exit code 1."""
-    added = {entry.name: entry for entry in entry_points(group="octopus.commands")}
-    parser = argparse.ArgumentParser(
-        "octopus", description="One launch for batches whose items differ in size."
-    )
-    parser.add_argument("--version", action="version", version=f"octopus {__version__}")
-    parser.add_argument("--verbose", "-v", action="store_true", help="log details")
-    parser.add_argument("command", choices=sorted({*OWN, *added}))
-    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    """Run one command and return its exit code; without one, show the list and return 2.
+
+    An error that Octopus raises on purpose is one paragraph on stderr and exit code 1.
+    """
+    commands = {**COMMANDS, **_added()}
+    parser = _main_parser(commands)
     given = parser.parse_args(arguments)
-    run: Command = OWN[given.command] if given.command in OWN else added[given.command].load()
+    if given.command is None:
+        parser.print_help()
+        return 2
+    if given.command not in commands:
+        near = difflib.get_close_matches(given.command, commands, n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        parser.error(f"no such command {given.command!r}{hint}")
+    _log(given.verbose)
     try:
-        return run(given.command, ["--verbose"] * given.verbose + given.arguments)
+        return commands[given.command].run(given.arguments)
     except OctopusError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
 
 
-def tune(name: str, arguments: Sequence[str]) -> int:
+def _main_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "octopus", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--version", action="version", version=f"octopus {__version__}")
+    parser.add_argument("--verbose", "-v", action="store_true", help="log details")
+    parser.add_argument("command", nargs="?", help="one of those below")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="octopus COMMAND --help lists them")
+    parser.epilog = "\n".join(
+        ["commands:", *(f"  {name:<16}{command.help}" for name, command in sorted(commands.items()))]
+    )
+    return parser
+
+
+def _added() -> dict[str, Command]:
+    """The commands of other packages; one that can't be loaded must not stop the library's own."""
+    commands: dict[str, Command] = {}
+    for entry in entry_points(group="octopus.commands"):
+        try:
+            commands |= entry.load()
+        except Exception as error:
+            print(f"warning: the commands of {entry.value} can't be loaded: {error}", file=sys.stderr)
+    return commands
+
+
+def _log(verbose: bool) -> None:
+    logging.basicConfig(
+        level=logging.WARNING, format="[%(asctime)s] %(levelname)-8s %(message)s", datefmt="%X"
+    )
+    logging.getLogger("octopus").setLevel(logging.DEBUG if verbose else logging.INFO)
+    logging.getLogger("numba").setLevel(logging.WARNING)  # it tells every pending free at INFO
+
+
+def doctor(arguments: Sequence[str]) -> int:
+    """Show what this machine has, and for each missing thing what would provide it."""
+    from octopus.doctor import diagnose, lines
+
+    parser = _parser(doctor)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of lines")
+    findings_as_json = parser.parse_args(arguments).json
+    findings = diagnose()
+    if findings_as_json:
+        print(json.dumps([finding._asdict() for finding in findings], indent=2))
+    else:
+        print("\n".join(lines(findings, sys.stdout.isatty())))
+    return 0
+
+
+def tune(arguments: Sequence[str]) -> int:
     """Find this machine's fastest way to know each element's item, and show the evidence."""
-    parser = argparse.ArgumentParser(f"octopus {name}", description=tune.__doc__)
+    from octopus.ragged.tuner import tune as probe
+
+    parser = _parser(tune)
     parser.add_argument(
         "--device", choices=("auto", "cpu", "cuda"), default="auto", help="what shall be probed"
     )
     parser.add_argument("--uses", type=int, default=1, help="how often a batch of the same sizes is used")
     keep = {"action": argparse.BooleanOptionalAction, "default": True}
     parser.add_argument("--keep", **keep, help='keep the choice for strategy="auto"')
-    parser.add_argument("--verbose", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
-    from octopus.ragged.tuner import tune as probe
-
-    found = probe(given.device, uses=given.uses, keep=given.keep)
-    print("\n".join(found.lines()))
-    print(f"{found.device}: {found.choice}, block_metadata with {found.threshold} elements per block")
-    print(f"probes took {found.probe_ms:.1f} ms" + ("; kept" if given.keep else ""))
+    result = probe(given.device, uses=given.uses, keep=given.keep)
+    print("\n".join(result.lines()))
+    print(f"{result.device}: {result.choice}, block_metadata with {result.threshold} elements per block")
+    print(f"probes took {result.probe_ms:.1f} ms" + ("; kept" if given.keep else ""))
     return 0
 
 
-OWN: dict[str, Command] = {"tune": tune}
+def _parser(run: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(f"octopus {run.__name__}", description=run.__doc__)
+
+
+COMMANDS = {run.__name__: Command((run.__doc__ or "").strip(), run) for run in (doctor, tune)}

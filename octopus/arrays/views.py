@@ -1,4 +1,4 @@
-"""Arrays of other libraries: what they hold, where, and results of the same family; nothing is copied.
+"""Arrays of other libraries: what they hold, and where; nothing is copied.
 
 Understood are NumPy arrays, torch tensors, CuPy and Numba arrays, `DeviceArray`, and whatever else offers
 `__cuda_array_interface__` or DLPack.
@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from octopus.backends.cuda.device import LEGACY
 from octopus.errors import InputError
-
-LEGACY_STREAM = 1  # DLPack's name for the default stream
 
 
 @dataclass(slots=True)
@@ -119,15 +116,8 @@ def view(array: Any, name: str) -> ArrayView:
         return ArrayView(address, array.shape, array.strides, array.dtype, "cpu", "numpy", array)
     library = family(array)
     if library == "octopus":
-        return ArrayView(
-            array.pointer,
-            array.shape,
-            c_strides(array.shape, array.dtype),
-            array.dtype,
-            "cuda",
-            library,
-            array,
-        )
+        strides = c_strides(array.shape, array.dtype)
+        return ArrayView(array.pointer, array.shape, strides, array.dtype, "cuda", library, array)
     if library == "torch":
         return _view_torch(array, name)
     if hasattr(array, "__cuda_array_interface__"):
@@ -138,6 +128,16 @@ def view(array: Any, name: str) -> ArrayView:
         f"{name} is a {type(array).__name__}; pass a NumPy array, a torch tensor, or any array with DLPack or "
         "__cuda_array_interface__"
     )
+
+
+def view_of(array: Any, name: str) -> ArrayView:
+    """The same for arguments that may also be lists or tuples, such as boxes or a frame index."""
+    if isinstance(array, (list, tuple)):
+        try:
+            array = np.asarray(array) if len(array) else np.empty(0, int)
+        except ValueError:
+            raise InputError(f"{name} must be an array, found rows of different length") from None
+    return view(array, name)
 
 
 def family(array: Any) -> str:
@@ -204,108 +204,9 @@ def _view_dlpack(array: Any, name: str) -> ArrayView:
     from cuda.core.utils import StridedMemoryView
 
     # The producer orders its work before the legacy default stream, on which ours waits.
-    memory = StridedMemoryView.from_dlpack(array, stream_ptr=LEGACY_STREAM)
-    strides = memory.strides or c_strides_in_elements(memory.shape)
-    in_bytes = tuple(step * memory.dtype.itemsize for step in strides)
-    return ArrayView(
-        memory.ptr,
-        tuple(memory.shape),
-        in_bytes,
-        memory.dtype,
-        "cuda",
-        "other",
-        memory,
-        ordinal,
-        LEGACY_STREAM,
-    )
-
-
-def c_strides_in_elements(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of a C-contiguous array, counted in elements as DLPack does."""
-    return c_strides(shape, np.dtype(np.int8))
-
-
-def empty_like_family(model: ArrayView, shape: tuple[int, ...], dtype: np.dtype, stream: Any = None) -> Any:
-    """An uninitialised array of the same library and on the same side as `model`.
-
-    Libraries hand out device memory in the order of a stream; `stream` (of cuda.core) is the one that will use it,
-    None their current one.
-    """
-    if model.family == "torch":
-        return _empty_torch(model, shape, dtype, stream)
-    if model.device == "cpu":
-        return np.empty(shape, dtype)
-    if model.family == "cupy":
-        return _empty_cupy(shape, dtype, stream)
-    if model.family == "numba":
-        from numba import cuda
-
-        return cuda.device_array(shape, dtype)
-    from octopus.backends.cuda.memory import DeviceArray
-
-    return DeviceArray(shape, dtype, stream=stream)
-
-
-def torch_device(model: ArrayView) -> Any:
-    """Where torch would put an array beside this one."""
-    import torch
-
-    return torch.device(model.device, model.ordinal) if model.device == "cuda" else torch.device("cpu")
-
-
-def _empty_torch(model: ArrayView, shape: tuple[int, ...], dtype: np.dtype, stream: Any) -> Any:
-    import torch
-
-    device = torch_device(model)
-    own = (
-        device.type == "cpu"
-        or stream is None
-        or _is_current(stream, torch.cuda.current_stream(device).cuda_stream)
-    )
-    with nullcontext() if own else torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle), device)):
-        return torch.empty(shape, dtype=getattr(torch, dtype.name), device=device)
-
-
-def _empty_cupy(shape: tuple[int, ...], dtype: np.dtype, stream: Any) -> Any:
-    import cupy
-
-    own = stream is None or _is_current(stream, cupy.cuda.get_current_stream().ptr)
-    with nullcontext() if own else cupy.cuda.ExternalStream(int(stream.handle)):
-        return cupy.empty(shape, dtype)
-
-
-def _is_current(stream: Any, handle: int) -> bool:
-    """Whether two handles name one stream; the default stream has two names."""
-    return int(stream.handle) == handle or {int(stream.handle), handle} <= {0, LEGACY_STREAM}
-
-
-def current_stream(model: ArrayView) -> Any:
-    """The stream on which the array's library queues its work now; None for those without such a notion."""
-    if model.device == "cpu":
-        return None
-    if model.family == "torch":
-        return _torch_stream()(model.ordinal)
-    if model.family == "cupy":
-        import cupy
-
-        return cupy.cuda.get_current_stream()
-    return None
-
-
-@cache
-def _torch_stream() -> Callable[[int], Any]:
-    """What tells torch's current stream of a GPU: its bare handle, or else an object around it, which takes longer."""
-    import torch
-
-    return getattr(torch._C, "_cuda_getCurrentRawStream", torch.cuda.current_stream)
-
-
-def used_on(array: Any, stream: Any) -> None:
-    """Tell the library of an array in device memory that work on `stream` (of cuda.core) uses it.
-
-    Torch then gives the memory to others behind that work. CuPy has no such notion: its arrays must outlive the work.
-    """
-    if array is not None and family(array) == "torch" and array.is_cuda:
-        import torch
-
-        array.record_stream(torch.cuda.ExternalStream(int(stream.handle), array.device))
+    memory = StridedMemoryView.from_dlpack(array, stream_ptr=LEGACY)
+    shape, dtype = tuple(memory.shape), memory.dtype
+    strides = c_strides(shape, dtype)
+    if memory.strides:  # which DLPack counts in elements
+        strides = tuple(step * dtype.itemsize for step in memory.strides)
+    return ArrayView(memory.ptr, shape, strides, dtype, "cuda", "other", memory, ordinal, LEGACY)

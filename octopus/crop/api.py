@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from octopus.arrays import placement
-from octopus.arrays import views as interop
-from octopus.arrays.views import ArrayView
-from octopus.crop import cache as plancache
-from octopus.crop.check import check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype, view_of
-from octopus.crop.plan import CropPlan, result_memory
+from octopus.arrays import streams
+from octopus.arrays.results import result_memory
+from octopus.arrays.views import ArrayView, view, view_of
+from octopus.crop.cache import kernel_for
+from octopus.crop.check import check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype
+from octopus.crop.plan import CropPlan
 
 __all__ = ["CropPlan", "crop_resize"]
 
@@ -105,23 +105,23 @@ def crop_resize(
     (2, 3, 224, 224)
     """
     described = view_of(boxes, "boxes")
-    model = interop.view(frame, "frame")
+    model = view(frame, "frame")
     index = None if frame_index is None else view_of(frame_index, "frame_index")
     options = {
         "size": size, "mean": mean, "std": std, "dtype": dtype, "layout": layout, "edge": edge,
         "antialias": antialias, "letterbox": letterbox, "pad_value": pad_value,
     }  # fmt: skip
-    if model.device == "cuda" and described.shape and placement.device_for(model, device) == "cuda":
+    if model.device == "cuda" and described.shape and streams.device_for(model, device) == "cuda":
         return _on_gpu(model, described, index, options, out, stream)
     check_box_shape(described.shape, described.dtype)
     if described.device == "cuda":
         check_gpu_boxes(described)
     check_frame_index(index, model, described.shape[0], described.device)
     plan = CropPlan(
-        frame, described.shape[0], device=device, allocate=out is None, box_dtype=kernel_dtype(described, "float32"),
+        model, described.shape[0], device=device, allocate=out is None, box_dtype=kernel_dtype(described, "float32"),
         index_dtype=kernel_dtype(index, "int32"), **options,
     )  # fmt: skip
-    return plan.run(frame, boxes, frame_index=frame_index, out=out, stream=stream)
+    return plan.run(model, described, frame_index=index, out=out, stream=stream)
 
 
 def _on_gpu(
@@ -132,19 +132,19 @@ def _on_gpu(
     out: Any,
     stream: Any,
 ) -> Any:
-    """A frame on the GPU: with a plan that a call before may have made, into new memory."""
-    queue = placement.stream_for(frame, boxes, stream)
-    plan = plancache.plan_for(frame, boxes, index, options, queue)
-    plan.check(frame, boxes, index)
-    spec, count = plan.spec, boxes.shape[0]
+    """A frame on the GPU: with a kernel that a call before may have loaded, into new memory."""
+    queue = streams.stream_for(frame, boxes, stream)
+    kernel = kernel_for(frame, boxes, index, options, queue)
+    kernel.check(frame, boxes, index)
+    spec, count = kernel.spec, boxes.shape[0]
     if out is None:
         out = result_memory(frame, spec.shape(count), spec.dtype, queue)
-        target = interop.view(out, "out")
+        target = view(out, "out")
     else:
-        target = interop.view(out, "out")
-        plan.check_out(target, count)
-    transform = result_memory(frame, (count, 4), "float32", queue) if spec.letterbox else None
+        target = view(out, "out")
+        kernel.check_out(target, count)
+    transform = result_memory(frame, (count, 4), "float32", queue) if spec.options.letterbox else None
     if stream is None:
-        placement.wait_for_other_families(queue, frame, boxes, target, *([] if index is None else [index]))
-    plan.execute(frame, boxes, index, target, transform, queue)
+        streams.wait_for_other_families(queue, frame, boxes, target, *([] if index is None else [index]))
+    kernel.execute(frame, boxes, index, target, transform, queue)
     return out if transform is None else (out, transform)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from octopus.arrays import views as interop
+from octopus.arrays.checks import INT32_MAX, check_choice, check_readable, of_dtype
 from octopus.arrays.views import ArrayView, dtype_name
-from octopus.crop.spec import INT32_MAX, CropSpec, check_choice, check_frame
-from octopus.errors import InputError, OutOfMemoryError
+from octopus.crop.frame import frame_spec
+from octopus.crop.spec import CropSpec
+from octopus.errors import InputError
 
 BOX_DTYPES = ("int32", "int64", "float32", "float64")
 INDEX_DTYPES = ("int32", "int64")
@@ -68,7 +67,7 @@ def check_gpu_boxes(boxes: ArrayView) -> None:
     """Boxes that the host doesn't read must be contiguous and of a dtype that the kernel reads."""
     if not boxes.contiguous:
         raise InputError(f"boxes on the GPU must be contiguous, found strides {boxes.strides} bytes")
-    if dtype_name(boxes.dtype) not in BOX_DTYPES or not boxes.dtype.isnative:
+    if not of_dtype(boxes, BOX_DTYPES):
         raise InputError(f"boxes on the GPU must be one of {', '.join(BOX_DTYPES)}, found {boxes.dtype}")
 
 
@@ -90,11 +89,7 @@ def check_frame_index(index: ArrayView | None, frame: ArrayView, count: int, box
         return
     if box_device == "cpu":
         raise InputError("frame_index is on the GPU but the boxes are on the host; keep both on one side")
-    if not index.contiguous or dtype_name(index.dtype) not in INDEX_DTYPES or not index.dtype.isnative:
-        raise InputError(
-            f"frame_index on the GPU must be contiguous and one of {', '.join(INDEX_DTYPES)}, "
-            f"found {index.dtype} with strides {index.strides} bytes"
-        )
+    check_readable(index, "frame_index", INDEX_DTYPES)
 
 
 def check_host_index(index: np.ndarray, frames: int) -> np.ndarray:
@@ -135,15 +130,15 @@ def _describe_bad_box(boxes: np.ndarray, index: int, count: int, width: int, hei
 
 def check_count(spec: CropSpec, count: int) -> None:
     """The grid of a launch must stay within 32-bit arithmetic."""
-    if count > INT32_MAX // max(spec.height, 1):
+    if count > INT32_MAX // spec.options.size[0]:
         raise InputError(f"{count} boxes are more than one launch can address; split the batch")
 
 
 def check_planned_frame(frame: ArrayView, spec: CropSpec, model: ArrayView, staged: bool) -> None:
     """A frame must be like `model`, for which the plan was made; no larger where a copy goes to the GPU (`staged`)."""
-    check_frame(frame)
-    found = (frame.device, dtype_name(frame.dtype), frame.shape[-1], len(frame.shape))
-    planned = (model.device, spec.frame_dtype, spec.channels, 4 if spec.indexed else 3)
+    kind = frame_spec(frame)
+    found = (frame.device, kind.dtype, kind.channels, len(frame.shape))
+    planned = (model.device, spec.frame.dtype, spec.frame.channels, len(model.shape))
     if found != planned:
         raise InputError(
             f"the plan is for frames of (side, dtype, channels, dimensions) {planned}, found {found}"
@@ -168,8 +163,12 @@ def check_planned_boxes(boxes: ArrayView, max_boxes: int, device: str) -> None:
 def check_out(spec: CropSpec, out: ArrayView, count: int, device: str) -> None:
     """`out` must be exactly the array that the call would have made."""
     expected = spec.shape(count)
-    native = out.dtype.isnative and dtype_name(out.dtype) == spec.dtype
-    if out.shape != expected or not native or out.device != device or not out.contiguous:
+    if (
+        out.shape != expected
+        or not of_dtype(out, (spec.dtype,))
+        or out.device != device
+        or not out.contiguous
+    ):
         layout = "contiguous" if out.contiguous else "not contiguous"
         raise InputError(
             f"out must be a contiguous {spec.dtype} array of shape {expected} on {device}, "
@@ -177,24 +176,6 @@ def check_out(spec: CropSpec, out: ArrayView, count: int, device: str) -> None:
         )
     if device == "cpu" and not out.numpy().flags.writeable:
         raise InputError("out is read-only; pass an array that may be written")
-
-
-def check_memory(
-    needed: int, free: int, where: str, advice: str = "use fewer boxes, a smaller size or float16"
-) -> None:
-    """Refuse what can't be allocated before anything is."""
-    if needed > free:
-        raise OutOfMemoryError(f"{needed:,} bytes are needed on {where}, {free:,} are free; {advice}")
-
-
-def view_of(array: Any, name: str) -> ArrayView:
-    """Boxes or a frame index as an array view; lists and tuples become arrays."""
-    if isinstance(array, (list, tuple)):
-        try:
-            array = np.asarray(array) if len(array) else np.empty(0, int)
-        except ValueError:
-            raise InputError(f"{name} must be an array, found rows of different length") from None
-    return interop.view(array, name)
 
 
 def kernel_dtype(array: ArrayView | None, from_host: str) -> str:

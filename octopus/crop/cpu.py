@@ -12,7 +12,7 @@ class CpuEngine:
 
     def __init__(self, spec: CropSpec) -> None:
         self.spec = spec
-        self._pad = _stored(spec.pad, spec.dtype)
+        self._pad = _stored(spec.pad, spec.options.dtype)
 
     def run(
         self,
@@ -28,29 +28,31 @@ class CpuEngine:
         """
         from octopus.kernels.cpu import crop
 
-        spec, rows = self.spec, self._rows_of(out)
-        band = crop.band_rows(len(boxes), spec.height)
+        spec, options, rows = self.spec, self.spec.options, self._rows_of(out)
+        height, width = options.size
+        band = crop.band_rows(len(boxes), height)
         if spec.plain:
-            crop.crop_resize(frame, boxes, rows, spec.width, band, spec.gain, spec.bias)
+            crop.crop_resize(frame, boxes, rows, width, band, spec.gain, spec.bias)
             return
-        if spec.antialias:
-            from octopus.kernels.cpu import antialias as kernels
+        if options.antialias:
+            from octopus.kernels.cpu.antialias import crop_resize
         else:
-            from octopus.kernels.cpu import options as kernels
-        frames = frame if spec.indexed else frame[None]
+            from octopus.kernels.cpu.options import crop_resize
+        frames = frame if spec.frame.indexed else frame[None]
         index = np.zeros(len(boxes), np.int32) if frame_index is None else frame_index
         transforms = np.empty((0, 4), np.float32) if transform is None else transform
-        kernels.crop_resize(
+        crop_resize(
             frames, index, boxes, rows, transforms, band, spec.gain, spec.bias, self._pad,
-            spec.edge == "image", spec.letterbox,
+            options.edge == "image", options.letterbox,
         )  # fmt: skip
 
     def _rows_of(self, out: np.ndarray) -> np.ndarray:
         """The result as (N, planes, rows, values per row); float16 as its bits, which Numba can store."""
         bits = out.view(np.uint16) if out.dtype == np.float16 else out
-        if self.spec.layout == "NCHW":
+        if self.spec.options.layout == "NCHW":
             return bits
-        return bits.reshape(len(out), 1, self.spec.height, self.spec.width * self.spec.channels)
+        height, width, channels = self.spec.item
+        return bits.reshape(len(out), 1, height, width * channels)
 
 
 def _stored(values: np.ndarray, dtype: str) -> np.ndarray:

@@ -49,17 +49,17 @@ class CudaEngine:
         self.spec = spec
         self._is_capturing = is_capturing
         self._copy = memory.copy
-        self.capacity = upload_capacity(max_boxes, spec.indexed)
+        self.capacity = upload_capacity(max_boxes, spec.frame.indexed)
         self.device_boxes = memory.DeviceArray((self.capacity, 4), np.float32, stream=stream)
         self.device_index = memory.DeviceArray(
-            (self.capacity if spec.indexed else 0,), np.int32, stream=stream
+            (self.capacity if spec.frame.indexed else 0,), np.int32, stream=stream
         )
         self.owned = (self.device_boxes, self.device_index)
         self._item_bytes = spec.nbytes(1)
         properties = current().properties
         self._launcher: PlainLauncher | StreamLauncher = (
             PlainLauncher(spec)
-            if spec.antialias
+            if spec.options.antialias
             else StreamLauncher(spec, properties.multiprocessor_count, properties.l2_cache_size)
         )
         self._launcher.preload(model, box_dtype, index_dtype)

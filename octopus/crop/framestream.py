@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from octopus import backends
-from octopus.arrays import views as interop
+from octopus.arrays.views import ArrayView, view
 from octopus.crop.plan import CropPlan
 from octopus.errors import InputError
 
@@ -78,7 +78,7 @@ class FrameStream:
         device: str = "auto",
         **options: Any,
     ) -> None:
-        model = interop.view(frame, "frame")
+        model = view(frame, "frame")
         if model.device != "cpu" or len(model.shape) != 3:
             raise InputError(
                 "a stream takes frames (H, W, C) from the host, found one of shape "
@@ -100,13 +100,11 @@ class FrameStream:
         self.wait()
 
     @staticmethod
-    def _on_cpu(model: interop.ArrayView, max_boxes: int, size: tuple[int, int], options: dict) -> _Slot:
+    def _on_cpu(model: ArrayView, max_boxes: int, size: tuple[int, int], options: dict) -> _Slot:
         buffer = np.zeros(model.shape, model.dtype)
         return _Slot(buffer, buffer, CropPlan(buffer, max_boxes, size, device="cpu", **options))
 
-    def _on_gpu(
-        self, model: interop.ArrayView, max_boxes: int, size: tuple[int, int], options: dict
-    ) -> _Slot:
+    def _on_gpu(self, model: ArrayView, max_boxes: int, size: tuple[int, int], options: dict) -> _Slot:
         from octopus.backends.cuda import memory
         from octopus.backends.cuda.device import current
 

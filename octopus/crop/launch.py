@@ -10,7 +10,8 @@ import numpy as np
 
 from octopus.arrays.views import ArrayView
 from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
-from octopus.crop.spec import CropSpec, Kernel
+from octopus.crop.options import Kernel
+from octopus.crop.spec import CropSpec
 from octopus.kernels.cuda.tiles import MAX_COLUMNS, ROWS, SHAPES, tiling
 
 LINE_BYTES = 128  # of the cache; one prefetch each
@@ -57,17 +58,18 @@ class StreamLauncher:
         self.spec = spec
         self._processors = processors
         self._prefetch_limit = l2_bytes // 2
-        planar = spec.layout == "NCHW"
-        self._row_values = spec.width if planar else spec.width * spec.channels
-        self._words = planar and spec.frame_dtype == "uint8" and spec.channels in (3, 4)
+        kernel, (height, width) = spec.kernel, spec.options.size
+        planar = kernel.layout == "NCHW"
+        self._height, self._row_values = height, width if planar else width * kernel.frame.channels
+        self._words = planar and kernel.frame.dtype == "uint8" and kernel.frame.channels in (3, 4)
         self._shape = SHAPES[spec.dtype, planar]
         self._out_size = np.dtype(spec.dtype).itemsize
         self._item_bytes = spec.nbytes(1)
-        options = spec.kernel.takes_options
+        options = kernel.takes_options
         self._arguments = ArgumentBlock("QiiiQQiiffii" + "f" * 8 + ("iqQQffff" if options else ""))
         self._write = self._arguments.writer(0, 12)
-        sides = np.array([spec.width, spec.height], np.float32)
-        self._sides = (spec.width, spec.height, *(1 / sides).tolist())
+        sides = np.array([width, height], np.float32)
+        self._sides = (width, height, *(1 / sides).tolist())
         self._arguments.writer(12, 8)(*_four(spec.gain), *_four(spec.bias))
         self._write_options: Callable | None = None
         if options:
@@ -116,11 +118,11 @@ class StreamLauncher:
         variant = self._variant(frame, out, box_dtype, index_dtype)
         kernel = self._kernel(variant)
         shape = self._shape._replace(values=variant.values)
-        tiles = tiling(shape, count, self.spec.height, self._row_values, self._processors)
+        tiles = tiling(shape, count, self._height, self._row_values, self._processors)
         item = frame.dtype.itemsize
         height, width, channels = frame.shape[-3:]
         pitch = frame.strides[-3]
-        frames, step = (frame.shape[0], frame.strides[0]) if self.spec.indexed else (1, 0)
+        frames, step = (frame.shape[0], frame.strides[0]) if self.spec.frame.indexed else (1, 0)
         extent = (frames - 1) * step + (height - 1) * pitch + width * channels * item
         worthwhile = extent <= min(self._prefetch_limit, count * self._item_bytes)
         return _Ready(
@@ -132,7 +134,7 @@ class StreamLauncher:
         """The kernel that the addresses and the result's width allow."""
         values = self._shape.values
         good = self._row_values % values == 0 and out % (values * self._out_size) == 0
-        step = frame.strides[0] if self.spec.indexed else 0
+        step = frame.strides[0] if self.spec.frame.indexed else 0
         words = self._words and not (frame.pointer | frame.strides[-3] | step) & 3
         return Variant(box_dtype, index_dtype, values if good else 1, words)
 
@@ -150,13 +152,12 @@ class PlainLauncher:
 
     def __init__(self, spec: CropSpec) -> None:
         self.spec = spec
-        self._threads = min(-(-spec.width // 32) * 32, MAX_COLUMNS)
-        self._tiles = (-(-spec.width // self._threads), -(-spec.height // ROWS))
+        height, width = spec.options.size
+        self._threads = min(-(-width // 32) * 32, MAX_COLUMNS)
+        self._tiles = (-(-width // self._threads), -(-height // ROWS))
         options = spec.kernel.takes_options
         self._arguments = ArgumentBlock("QiiiQQiiii" + "f" * 8 + ("iqQQffff" if options else ""))
-        self._arguments.writer(6, 12)(
-            spec.width, spec.height, *self._tiles, *_four(spec.gain), *_four(spec.bias)
-        )
+        self._arguments.writer(6, 12)(width, height, *self._tiles, *_four(spec.gain), *_four(spec.bias))
         self._write_addresses = self._arguments.writer(0, 6)
         self._write_options: Callable | None = None
         if options:
@@ -179,7 +180,7 @@ class PlainLauncher:
         height, width = frame.shape[-3:-1]
         self._write_addresses(frame.pointer, frame.strides[-3] // item, width, height, boxes, out)
         if self._write_options is not None:
-            frames, step = (frame.shape[0], frame.strides[0] // item) if self.spec.indexed else (1, 0)
+            frames, step = (frame.shape[0], frame.strides[0] // item) if self.spec.frame.indexed else (1, 0)
             self._write_options(frames, step, frame_index, transform)
         kernel = self._kernel(box_dtype, index_dtype)
         grid = (count * self._tiles[0] * self._tiles[1], 1, 1)
@@ -190,22 +191,20 @@ class PlainLauncher:
 def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant, capability: tuple[int, int]) -> Any:
     from octopus.backends.cuda import compile
 
+    frame, box_dtype, index_dtype, values, words = kind.frame, *variant
+
     def build() -> tuple:
         from octopus.kernels.cuda import ptx, stream
 
-        options = kind.takes_options
-        types = stream.argument_types(
-            kind.frame_dtype, variant.box_dtype, kind.dtype, variant.index_dtype if options else None
-        )
         kernel = stream.build(
-            kind.channels, kind.dtype, kind.layout, frame_dtype=kind.frame_dtype, values=variant.values,
-            words=variant.words, saturate=saturate, pairs=capability >= ptx.HALF_PAIR_CAPABILITY,
-            edge=kind.edge, letterbox=kind.letterbox, indexed=kind.indexed,
+            frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, values=values, words=words,
+            saturate=saturate, pairs=capability >= ptx.HALF_PAIR_CAPABILITY, **kind.options,
         )  # fmt: skip
-        return kernel, types
+        index = index_dtype if kind.takes_options else None
+        return kernel, stream.argument_types(frame.dtype, box_dtype, kind.dtype, index)
 
-    parts = [kind.name, f"by{variant.values}", variant.box_dtype]
-    parts += [variant.index_dtype] * kind.indexed + ["words"] * variant.words + ["saturated"] * saturate
+    parts = [kind.name, f"by{values}", box_dtype]
+    parts += [index_dtype] * frame.indexed + ["words"] * words + ["saturated"] * saturate
     return compile.load("stream-" + "-".join(parts), build)
 
 
@@ -213,17 +212,17 @@ def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant, capability: t
 def _plain_kernel(kind: Kernel, box_dtype: str, index_dtype: str, capability: tuple[int, int]) -> Any:
     from octopus.backends.cuda import compile
 
+    frame = kind.frame
+
     def build() -> tuple:
         from octopus.kernels.cuda import antialias, crop
 
         make = antialias.build if kind.antialias else crop.build
-        options = {"edge": kind.edge, "letterbox": kind.letterbox, "indexed": kind.indexed}
-        types = crop.argument_types(
-            kind.frame_dtype, box_dtype, kind.dtype, index_dtype if kind.takes_options else None
-        )
-        return make(kind.channels, kind.dtype, kind.layout, **options), types
+        index = index_dtype if kind.takes_options else None
+        types = crop.argument_types(frame.dtype, box_dtype, kind.dtype, index)
+        return make(frame.channels, kind.dtype, kind.layout, **kind.options), types
 
-    index = f"-{index_dtype}" if kind.indexed else ""
+    index = f"-{index_dtype}" if frame.indexed else ""
     return compile.load(f"crop-{kind.name}-{box_dtype}{index}", build)
 
 

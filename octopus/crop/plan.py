@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from octopus.arrays import placement
-from octopus.arrays import views as interop
-from octopus.arrays.views import ArrayView, dtype_name
-from octopus.crop.check import (
-    check_box_dtype,
-    check_count,
-    check_frame_index,
-    check_host_boxes,
-    check_host_index,
-    check_index_dtype,
-    check_memory,
-    check_out,
-    check_planned_boxes,
-    check_planned_frame,
-    view_of,
-)
-from octopus.crop.cpu import CpuEngine
-from octopus.crop.cuda import BOX_BYTES, INDEX_BYTES, CudaEngine, upload_capacity
-from octopus.crop.spec import make_spec
-from octopus.crop.staging import Stage
-from octopus.errors import InputError, OutOfMemoryError
+from octopus.arrays import streams
+from octopus.arrays.memory import Stage, check_memory
+from octopus.arrays.results import result_memory
+from octopus.arrays.views import ArrayView, view, view_of
+from octopus.crop.check import check_box_dtype, check_index_dtype
+from octopus.crop.cuda import BOX_BYTES, INDEX_BYTES, TRANSFORM_BYTES, upload_capacity
+from octopus.crop.kernel import CropKernel
+from octopus.crop.options import CropOptions
+from octopus.errors import InputError
 
 KNOWN_HEADS = 256  # different numbers of boxes whose part of the result a plan remembers
 
 
-class CropPlan:
+class CropPlan(CropKernel):
     """Memory and a compiled kernel for up to `max_boxes` boxes, made once and run many times.
 
     `run` allocates no device memory and launches once (boxes from the host: once per 4096 of them; on the GPU: once per
@@ -98,67 +83,39 @@ class CropPlan:
     ) -> None:
         if not isinstance(max_boxes, (int, np.integer)) or isinstance(max_boxes, bool) or max_boxes < 0:
             raise InputError(f"max_boxes must be a non-negative integer, found {max_boxes!r}")
-        model = interop.view(frame, "frame")
+        model = view(frame, "frame")
         check_box_dtype(box_dtype)
         check_index_dtype(index_dtype)
-        self.spec = make_spec(model, size, mean, std, dtype, layout, edge, antialias, letterbox, pad_value)
-        check_count(self.spec, max_boxes)
-        self.max_boxes = int(max_boxes)
-        self.device = placement.device_for(model, device)
-        self._model = replace(model, owner=None)  # the plan must not keep the frame alive
-        self._host_to_gpu = self.device == "cuda" and model.device == "cpu"
-        # What the checks have found good; another array of the same layout needs no second look.
-        self._good_frame: tuple | None = None
-        self._good_boxes: tuple | None = None
-        self._good_out: tuple | None = None
+        options = CropOptions(size, mean, std, dtype, layout, edge, antialias, letterbox, pad_value)
+        super().__init__(model, options, int(max_boxes), streams.device_for(model, device))
         self._heads: dict[int, tuple[Any, ArrayView]] = {}
         self._check_free(allocate)
         if self.device == "cpu":
             self._reserve(allocate, None)
-            self.engine = CpuEngine(self.spec)
         else:
             self._reserve_gpu(allocate, box_dtype, index_dtype, stream)
 
     def _reserve(self, allocate: bool, stream: Any) -> None:
         """Memory for what runs return, of the frame's library."""
-        spec = self.spec
+        spec, model = self.spec, self._model
         self._out = self._transform = None
         if allocate:
-            self._out = result_memory(self._model, spec.shape(self.max_boxes), spec.dtype, stream)
-        if spec.letterbox:
-            self._transform = result_memory(self._model, (self.max_boxes, 4), "float32", stream)
+            self._out = result_memory(model, spec.shape(self.max_boxes), spec.dtype, stream)
+        if spec.options.letterbox:
+            self._transform = result_memory(model, (self.max_boxes, 4), "float32", stream)
 
     def _reserve_gpu(self, allocate: bool, box_dtype: str, index_dtype: str, stream: Any) -> None:
         """Allocate all that runs will need on the GPU."""
-        from octopus.backends.cuda.memory import DeviceArray
-
-        queue = self._queue = placement.stream_for(self._model, None, stream)
+        queue = streams.stream_for(self._model, None, stream)
         self._reserve(allocate, None if stream is None else queue)
-        self.engine = CudaEngine(self.spec, self.upload_boxes, self._model, box_dtype, index_dtype, queue)
-        self._owned = [*self.engine.owned]
-        self._owned += [array for array in (self._out, self._transform) if isinstance(array, DeviceArray)]
+        self.load(self.max_boxes, box_dtype, index_dtype, queue)
+        self.memory.keep(self._out, self._transform)
         if self._host_to_gpu:
-            self._stage = Stage(self.spec, self._model.nbytes, self.max_boxes, queue)
-            self._owned += [*self._stage.owned]
+            results = self.spec.nbytes(self.max_boxes), self._transform_bytes
+            self._stage = Stage(self._model.nbytes, results, queue)
+            self.memory.keep(*self._stage.owned)
         if stream is None:
             queue.sync()
-
-    def _enter(self, queue: Any) -> None:
-        """Go on on another stream, behind the plan's work on the one before, with which it shares its memory.
-
-        That memory is to be given back behind the new stream, should the plan go while work is under way. A graph can't
-        wait for what is not in it, and its work is done elsewhere: capturing one changes nothing here.
-        """
-        from octopus.backends.cuda.device import is_capturing
-
-        if is_capturing(queue):
-            return
-        queue.wait(self._queue)
-        self._queue = queue
-        for array in self._owned:
-            array.release_on(queue)
-        for array in (self._out, self._transform):
-            interop.used_on(array, queue)
 
     def _check_free(self, allocate: bool) -> None:
         """Refuse what can't fit. Torch and CuPy know best what they can give, and are asked by allocating."""
@@ -175,23 +132,16 @@ class CropPlan:
 
     @property
     def _transform_bytes(self) -> int:
-        return 16 * self.max_boxes if self.spec.letterbox else 0
+        return TRANSFORM_BYTES * self.max_boxes if self.spec.options.letterbox else 0
 
     @property
     def gpu_bytes(self) -> int:
         """Device memory that the plan holds at most, in bytes: result, boxes, and a host frame's copy."""
         if self.device == "cpu":
             return 0
-        frame = self._model.nbytes if self._host_to_gpu else 0
-        boxes = (BOX_BYTES + INDEX_BYTES * self.spec.indexed) * upload_capacity(
-            self.upload_boxes, self.spec.indexed
-        )
+        frame, indexed = self._model.nbytes if self._host_to_gpu else 0, self.spec.frame.indexed
+        boxes = (BOX_BYTES + INDEX_BYTES * indexed) * upload_capacity(self.max_boxes, indexed)
         return self.spec.nbytes(self.max_boxes) + self._transform_bytes + boxes + frame
-
-    @property
-    def upload_boxes(self) -> int:
-        """Boxes from the host for which the engine should have room."""
-        return self.max_boxes
 
     def run(
         self, frame: Any, boxes: Any, *, frame_index: Any = None, out: Any = None, stream: Any = None
@@ -208,7 +158,7 @@ class CropPlan:
         InputError
             For bad input, or more than `max_boxes` boxes.
         """
-        pixels = interop.view(frame, "frame")
+        pixels = view(frame, "frame")
         described = view_of(boxes, "boxes")
         index = None if frame_index is None else view_of(frame_index, "frame_index")
         self.check(pixels, described, index)
@@ -216,9 +166,9 @@ class CropPlan:
         if out is None:
             result, target = self._head(count)
         else:
-            result, target = out, interop.view(out, "out")
+            result, target = out, view(out, "out")
             self.check_out(target, count)
-        transform = _head(self._transform, count) if self.spec.letterbox else None
+        transform = _head(self._transform, count) if self._transform is not None else None
         self.execute(pixels, described, index, target, transform, stream)
         return result if transform is None else (result, transform)
 
@@ -233,108 +183,8 @@ class CropPlan:
             head = _head(self._out, count)
             if len(self._heads) >= KNOWN_HEADS:
                 self._heads.clear()
-            known = self._heads[count] = (head, interop.view(head, "out"))
+            known = self._heads[count] = (head, view(head, "out"))
         return known
-
-    def check_out(self, out: ArrayView, count: int) -> None:
-        """Refuse a result that is not exactly what a run would have made."""
-        layout = (count, *out.layout)
-        if layout != self._good_out or out.device == "cpu":  # on the host an array may also be read-only
-            check_out(self.spec, out, count, self._model.device)
-            self._good_out = layout
-
-    def check(self, frame: ArrayView, boxes: ArrayView, index: ArrayView | None) -> None:
-        """Refuse what the plan is not for; values of boxes and index from the host are checked by `execute`."""
-        if frame.layout != self._good_frame:
-            check_planned_frame(frame, self.spec, self._model, self._host_to_gpu)
-            self._good_frame = frame.layout
-        if boxes.layout != self._good_boxes:
-            check_planned_boxes(boxes, self.max_boxes, self.device)
-            self._good_boxes = boxes.layout
-        if self.spec.indexed or index is not None:
-            check_frame_index(index, frame, boxes.shape[0], boxes.device)
-
-    def execute(
-        self,
-        frame: ArrayView,
-        boxes: ArrayView,
-        index: ArrayView | None,
-        out: ArrayView,
-        transform: Any,
-        stream: Any,
-    ) -> None:
-        """Do the work of a run whose arguments `check` has seen; `transform` is an array or None.
-
-        Raises
-        ------
-        InputError
-            For wrong values among boxes or index from the host.
-        """
-        host_boxes, host_index = None, None
-        if boxes.device == "cpu":
-            host_boxes = check_host_boxes(boxes.numpy(), frame.shape[-2], frame.shape[-3])
-        if index is not None and index.device == "cpu":
-            host_index = check_host_index(index.numpy(), frame.shape[0])
-        if not boxes.shape[0]:
-            return
-        written = None if transform is None else interop.view(transform, "transform")
-        if self.device == "cpu":
-            on_host = None if written is None else written.numpy()
-            self.engine.run(frame.numpy(), host_boxes, out.numpy(), host_index, on_host)
-            return
-        arrays = (frame, boxes, out) if index is None else (frame, boxes, out, index)
-        placement.check_ordinals(*arrays)
-        queue = placement.stream_for(frame, boxes, stream)
-        if queue is not self._queue:
-            self._enter(queue)
-        placement.wait_for_producers(queue, *arrays)
-        if stream is None:
-            placement.wait_for_other_families(queue, *arrays)
-        if self._host_to_gpu:
-            given = {"boxes": boxes, "host_boxes": host_boxes, "index": index, "host_index": host_index}
-            self._stage.run(frame, out, written, queue, partial(self._submit, **given, queue=queue))
-            return
-        address = 0 if written is None else written.pointer
-        self._submit(frame, out.pointer, address, boxes, host_boxes, index, host_index, queue)
-
-    def _submit(
-        self,
-        frame: ArrayView,
-        out: int,
-        transform: int,
-        boxes: ArrayView,
-        host_boxes: np.ndarray | None,
-        index: ArrayView | None,
-        host_index: np.ndarray | None,
-        queue: Any,
-    ) -> None:
-        """Queue the kernel for a frame on the GPU, and the upload of what comes from the host."""
-        if host_boxes is not None or host_index is not None:
-            given = boxes if host_boxes is None else host_boxes
-            self.engine.run_uploading(frame, given, host_index, out, transform, queue)
-            return
-        pointer, dtype = (0, "int32") if index is None else (index.pointer, dtype_name(index.dtype))
-        self.engine.launch(
-            frame, boxes.pointer, dtype_name(boxes.dtype), boxes.shape[0], out, queue,
-            frame_index=pointer, index_dtype=dtype, transform=transform,
-        )  # fmt: skip
-
-
-def result_memory(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
-    """Uninitialised memory of the library of `model`, on its side.
-
-    Raises
-    ------
-    OutOfMemoryError
-        Says how much is needed, and free where that can be told.
-    """
-    try:
-        return interop.empty_like_family(model, shape, np.dtype(dtype), stream)
-    except Exception as error:  # every library raises a class of its own
-        if "memory" not in str(error).lower() and not isinstance(error, MemoryError):
-            raise
-        needed = math.prod(shape) * np.dtype(dtype).itemsize
-        raise OutOfMemoryError(f"{needed:,} bytes are needed for the result: {error}") from error
 
 
 def _head(array: Any, count: int) -> Any:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from octopus.arrays.views import ArrayView, empty_like_family, view
+from octopus.arrays.results import empty_like_family, host_copy
+from octopus.arrays.views import ArrayView, view
 from octopus.errors import InputError
-from octopus.ragged import convert as raggedinterop
+from octopus.ragged import convert
 from octopus.ragged.blockmap import offsets_of
 from octopus.ragged.check import (
     check_offsets,
@@ -92,7 +93,7 @@ class RaggedBatch:
             For no items (the dtype would be unknown: use `from_arrays`), or items of different dtype, dimensions,
             library or device.
         """
-        values, shapes = raggedinterop.joined(items)
+        values, shapes = convert.joined(items)
         return cls.from_arrays(values, shapes)
 
     @classmethod
@@ -120,7 +121,7 @@ class RaggedBatch:
         MissingPackageError
             If torch is not installed.
         """
-        values, offsets, jagged = raggedinterop.from_torch(nested)
+        values, offsets, jagged = convert.from_torch(nested)
         return cls(values, offsets, jagged=jagged)
 
     @classmethod
@@ -137,7 +138,7 @@ class RaggedBatch:
         MissingPackageError
             If pyarrow is not installed.
         """
-        return cls(*raggedinterop.from_arrow(array))
+        return cls(*convert.from_arrow(array))
 
     def like(self, values: Any) -> RaggedBatch:
         """A batch of items of the same shapes with other values (T,), of any dtype.
@@ -178,7 +179,7 @@ class RaggedBatch:
             shape = ((stop - start) // math.prod(self.inner), *self.inner)
         else:
             shape = tuple(self.shapes[index].tolist())
-        return raggedinterop.part(self.values, start, stop, shape)
+        return convert.part(self.values, start, stop, shape)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
@@ -197,9 +198,7 @@ class RaggedBatch:
         """The same batch with offsets in host memory, checked: copied from the GPU, which is waited for."""
         if self.offsets_on_host:
             return self
-        return RaggedBatch(
-            self.values, raggedinterop.host_copy(self.offsets), self.shapes, jagged=self.jagged
-        )
+        return RaggedBatch(self.values, host_copy(self.offsets), self.shapes, jagged=self.jagged)
 
     def to_list(self) -> list[Any]:
         """Views of all items."""
@@ -243,7 +242,7 @@ class RaggedBatch:
         MissingPackageError
             If torch is not installed.
         """
-        return raggedinterop.to_torch(self.values, self.offsets, self.shapes, self.jagged)
+        return convert.to_torch(self.values, self.offsets, self.shapes, self.jagged)
 
     def to_arrow(self, large: bool = False) -> Any:
         """A list array of Arrow that shares the values of a batch of sequences on the host.
@@ -264,7 +263,7 @@ class RaggedBatch:
         sequences = self.inner == () if self.shapes is None else self.shapes.shape[1] == 1
         if not sequences:
             raise InputError("to_arrow needs items of one dimension: a list in Arrow has no shape")
-        return raggedinterop.to_arrow(self.values, self._host_offsets("to_arrow"), large)
+        return convert.to_arrow(self.values, self._host_offsets("to_arrow"), large)
 
     def _host_offsets(self, what: str) -> np.ndarray:
         if not self.offsets_on_host:

@@ -20,13 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus.arrays.checks import INT32_MAX
 from octopus.errors import InputError
 
 STRATEGIES = ("lookup", "thread_search", "block_metadata", "block_search")
 DEFAULT = "block_search"
 PUBLISHED_THRESHOLD = 65_536  # elements per block of `block_metadata`, as published
 DEFAULT_THRESHOLD = 16_384  # the fastest on an H200, where larger blocks leave processors idle at the end
-INT32_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.views import family, view
 from octopus.errors import InputError, MissingPackageError
-
-INT32_MAX = 2**31 - 1
 
 
 class Jagged(NamedTuple):
@@ -104,23 +103,6 @@ def part(values: Any, start: int, stop: int, shape: tuple[int, ...]) -> Any:
             f"a {type(values).__name__} can't be cut into items; make it a NumPy array or a tensor"
         )
     return values[start:stop].reshape(shape)
-
-
-def host_copy(array: Any) -> np.ndarray:
-    """An array in GPU memory as a NumPy array; waits for the GPU."""
-    library = family(array)
-    if library == "torch":
-        return array.detach().cpu().numpy()
-    if library == "cupy":
-        return array.get()
-    if library in ("numba", "octopus"):
-        return array.copy_to_host()
-    from octopus.backends.cuda.device import current
-    from octopus.backends.cuda.memory import DeviceArray
-
-    found = view(array, "offsets")
-    current().sync()  # the array's library may use any stream
-    return DeviceArray(found.shape, found.dtype, buffer=array, pointer=found.pointer).copy_to_host()
 
 
 def from_torch(nested: Any) -> tuple[Any, Any, Jagged]:

@@ -9,7 +9,7 @@ array([[2., 2.]], dtype=float32)
 All take float32 or uint8 elements, on the host or on the GPU, and return a batch on the same side, of the same library.
 Results are of the elements' dtype (uint8: rounded half to even and saturated), those of `normalize` float32. Parameters
 are one number, or one per item. The keyword arguments `strategy`, `threshold`, `device` and `stream` are those of
-`octopus.ragged.plan.RaggedPlan`, `out` is that of its `run`; a plan used again saves what is built here at each call.
+`octopus.RaggedPlan`, `out` is that of its `run`; a plan used again saves what is built here at each call.
 """
 
 from __future__ import annotations

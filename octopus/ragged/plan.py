@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.arrays import placement
-from octopus.arrays import views as interop
-from octopus.arrays.views import ArrayView, dtype_name
-from octopus.crop.check import check_memory
+from octopus.arrays import streams
+from octopus.arrays.checks import INT32_MAX
+from octopus.arrays.memory import PlanMemory, Stage, check_memory
+from octopus.arrays.results import empty_like_family
+from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.errors import InputError
 from octopus.kernels.operations import OPERATIONS, PARAMETERS, POINTWISE, STENCILS, result_dtype
 from octopus.ragged import blockmap, tuned
@@ -29,11 +30,11 @@ class RaggedPlan:
     Parameters
     ----------
     operation : str
-        One of `octopus.ragged.ops.OPERATIONS`.
+        One of `octopus.ops.OPERATIONS`.
     batch : RaggedBatch
         Its sizes, dtype and side (host or GPU) are planned for; its values don't matter.
     strategy : {"auto", "lookup", "thread_search", "block_metadata", "block_search"}
-        Who works on which element, see `octopus.ragged.blockmap`; "auto" takes what `octopus.tune` found, else
+        Who works on which element, see `octopus.blockmap`; "auto" takes what `octopus.tune` found, else
         "block_search".
     threshold : int, optional
         Elements per block of "block_metadata"; by default what `octopus.tune` found, else 16,384.
@@ -58,7 +59,7 @@ class RaggedPlan:
     ) -> None:  # fmt: skip
         self._values = _check(operation, batch)
         self.operation, self.items, self.total = operation, len(batch), batch.size
-        self.device = placement.device_for(self._values, device)
+        self.device = streams.device_for(self._values, device)
         self.strategy = _resolve(strategy, operation, batch, self.device)
         self.out_dtype = np.dtype(result_dtype(operation, batch.dtype))
         self.map: BlockMap | None = None
@@ -75,12 +76,14 @@ class RaggedPlan:
         from octopus.backends.cuda import memory
         from octopus.ragged.cuda import Upload
 
-        self._queue = placement.stream_for(self._values, None, stream)
-        self._offsets = None if self.map else interop.view(batch.offsets, "offsets")
+        queue = streams.stream_for(self._values, None, stream)
+        self._offsets = None if self.map else view(batch.offsets, "offsets")
         arrays = {**(self.map.arrays if self.map else {}), **self._sides}
         check_memory(sum(a.nbytes for a in arrays.values()), memory.free_bytes(), "the GPU")
-        self._upload = Upload(arrays, self._queue)
-        self.pointers = dict(self._upload.pointers)
+        uploaded = Upload(arrays, queue)
+        self.pointers = dict(uploaded.pointers)
+        self._memory = PlanMemory(queue)
+        self._memory.keep(uploaded.memory)
         if self._offsets is not None:
             self.pointers["offsets"] = self._offsets.pointer
         self._engines: dict[bool, Any] = {}
@@ -109,7 +112,7 @@ class RaggedPlan:
         InputError
             If the batch is not the planned one, or parameters or `out` don't fit it.
         """
-        source = interop.view(batch.values, "values")
+        source = view(batch.values, "values")
         self._check_run(batch, source)
         if len(parameters) != PARAMETERS[self.operation]:
             raise InputError(
@@ -118,9 +121,9 @@ class RaggedPlan:
         result = out
         if out is None:
             given_stream = self.device == "cuda" and stream is not None
-            queue = placement.stream_for(source, None, stream) if given_stream else None
-            result = interop.empty_like_family(source, (self.total,), self.out_dtype, queue)
-        target = interop.view(result, "out")
+            queue = streams.stream_for(source, None, stream) if given_stream else None
+            result = empty_like_family(source, (self.total,), self.out_dtype, queue)
+        target = view(result, "out")
         self._check_out(source, target)
         given = [_parameter(value, self.items, self.operation) for value in parameters]
         if self.total:
@@ -164,44 +167,28 @@ class RaggedPlan:
 
     def _run_cuda(self, source: ArrayView, out: ArrayView, given: list[Any], stream: Any) -> None:
         from octopus.backends.cuda.device import is_capturing
+        from octopus.backends.cuda.memory import free_bytes
         from octopus.ragged.cuda import Upload
 
-        queue = placement.stream_for(source, None, stream)
-        captured = is_capturing(queue)
-        if queue is not self._queue and not captured:  # a graph can't wait for what is not in it
-            queue.wait(self._queue)
-            self._queue = queue
-            self._upload.memory.release_on(queue)
-        on_gpu = [value for value in given if isinstance(value, ArrayView)]
-        placement.check_ordinals(source, out, *on_gpu)
-        placement.wait_for_producers(queue, source, out, *on_gpu)
-        if stream is None:
-            placement.wait_for_other_families(queue, source, out, *on_gpu)
-        names = ("first", "second")
-        from_host = {n: v for n, v in zip(names, given, strict=False) if not isinstance(v, ArrayView)}
-        pointers = self.pointers | {
-            n: v.pointer for n, v in zip(names, given, strict=False) if isinstance(v, ArrayView)
-        }
-        if captured and (from_host or source.device == "cpu"):
+        parameters = dict(zip(("first", "second"), given, strict=False))
+        on_gpu = {name: value for name, value in parameters.items() if isinstance(value, ArrayView)}
+        from_host = {name: value for name, value in parameters.items() if name not in on_gpu}
+        queue = self._memory.enter(stream, (source, out, *on_gpu.values()))
+        if (from_host or source.device == "cpu") and is_capturing(queue):
             raise InputError("values and parameters must be on the GPU while a graph is captured")
+        pointers = self.pointers | {name: value.pointer for name, value in on_gpu.items()}
         if from_host:
             uploaded = Upload(from_host, queue)
             pointers |= uploaded.pointers
-        if source.device == "cpu":
-            self._from_host(source, out, pointers, queue)
-        else:
-            self.engine(source.pointer, out.pointer).launch(source.pointer, out.pointer, pointers, queue)
 
-    def _from_host(self, source: ArrayView, out: ArrayView, pointers: dict[str, int], queue: Any) -> None:
-        from octopus.backends.cuda.memory import DeviceArray, copy, free_bytes
+        def submit(values: int, result: int) -> None:
+            self.engine(values, result).launch(values, result, pointers, queue)
 
+        if source.device == "cuda":
+            submit(source.pointer, out.pointer)
+            return
         check_memory(source.nbytes + out.nbytes, free_bytes(), "the GPU")
-        values = DeviceArray((source.nbytes,), np.uint8, stream=queue)
-        result = DeviceArray((out.nbytes,), np.uint8, stream=queue)
-        copy(values.pointer, source.pointer, source.nbytes, queue)
-        self.engine(values.pointer, result.pointer).launch(values.pointer, result.pointer, pointers, queue)
-        copy(out.pointer, result.pointer, out.nbytes, queue)
-        queue.sync()
+        Stage(source.nbytes, (out.nbytes,), queue).run(source, (out,), queue, submit)
 
     def engine(self, source: int, out: int) -> Any:
         """The launcher for these addresses: not all allow loads of 16 bytes."""
@@ -225,7 +212,7 @@ def _check(operation: str, batch: RaggedBatch) -> ArrayView:
         raise InputError(
             f"{operation} works on a RaggedBatch, found {type(batch).__name__}; RaggedBatch.from_list makes one"
         )
-    values = interop.view(batch.values, "values")
+    values = view(batch.values, "values")
     if dtype_name(values.dtype) not in DTYPES:
         raise InputError(f"the elements must be float32 or uint8, found {values.dtype}; convert them first")
     return values
@@ -283,9 +270,9 @@ def image_sides(operation: str, batch: RaggedBatch) -> dict[str, NDArray[np.int3
     if batch.shapes is None or batch.shapes.shape[1] != 2:
         found = "sequences" if batch.shapes is None else f"items of {batch.shapes.shape[1]} dimensions"
         raise InputError(f"{operation} works on images (height, width), found {found}")
-    if len(batch) and batch.shapes.prod(axis=1).max() > blockmap.INT32_MAX:
+    if len(batch) and batch.shapes.prod(axis=1).max() > INT32_MAX:
         raise InputError(f"{operation} takes images of up to 2**31 - 1 pixels; cut larger ones")
-    if len(batch) and batch.shapes.max() > blockmap.INT32_MAX:
+    if len(batch) and batch.shapes.max() > INT32_MAX:
         raise InputError(f"{operation} takes images with sides of up to 2**31 - 1 pixels")
     heights, widths = batch.shapes.T.astype(np.int32)
     return {"widths": np.ascontiguousarray(widths), "heights": np.ascontiguousarray(heights)}
@@ -294,7 +281,7 @@ def image_sides(operation: str, batch: RaggedBatch) -> dict[str, NDArray[np.int3
 def _parameter(value: Any, items: int, operation: str) -> NDArray[np.float32] | ArrayView:
     """One float32 per item, on the host or as given on the GPU."""
     array = np.asarray(value) if isinstance(value, (int, float, list, tuple, np.number)) else value
-    found = interop.view(array, "a parameter")
+    found = view(array, "a parameter")
     if found.device == "cuda":
         if found.shape != (items,) or dtype_name(found.dtype) != "float32" or not found.contiguous:
             raise InputError(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from octopus.arrays import placement
-from octopus.arrays import views as interop
+from octopus.arrays import streams
+from octopus.arrays.views import view
 from octopus.tiles.plan import TilePlan
 from octopus.tiles.rules import best_within, otsu_threshold
 
@@ -93,7 +93,7 @@ def tile_means(
 
 def _plan(image: Any, tiles: Any, stream: Any, **options: Any) -> TilePlan:
     """A plan that is run once, on the stream on which its memory is reserved, so that nothing waits for that."""
-    model = interop.view(image, "image")
-    if placement.device_for(model, options["device"], "image") == "cuda":
-        stream = placement.stream_for(model, None, stream)
+    model = view(image, "image")
+    if streams.device_for(model, options["device"], "image") == "cuda":
+        stream = streams.stream_for(model, None, stream)
     return TilePlan(image, tiles, stream=stream, **options)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus.arrays.checks import INT32_MAX, MAX_SIDE, check_readable, of_dtype
 from octopus.arrays.views import ArrayView, dtype_name
-from octopus.crop.spec import INT32_MAX, MAX_SIDE
 from octopus.errors import InputError
 
 IMAGE_DTYPES = ("uint8", "uint16")
@@ -63,7 +63,7 @@ def image_spec(image: ArrayView) -> ImageSpec:
     """
     if len(image.shape) not in (2, 3):
         raise InputError(f"image must have shape (H, W) or (H, W, C), found {image.shape}")
-    if dtype_name(image.dtype) not in IMAGE_DTYPES or not image.dtype.isnative:
+    if not of_dtype(image, IMAGE_DTYPES):
         raise InputError(f"image must be uint8 or uint16 in the machine's byte order, found {image.dtype}")
     height, width, channels = (*image.shape, 1)[:3]
     if 0 in image.shape or max(image.shape) > MAX_SIDE:
@@ -98,13 +98,8 @@ def check_tile_form(tiles: ArrayView) -> None:
         )
     if tiles.shape[0] > INT32_MAX:
         raise InputError(f"{tiles.shape[0]} tiles are more than one launch can address; split the batch")
-    if tiles.device == "cpu":
-        return
-    if not tiles.contiguous or dtype_name(tiles.dtype) not in GPU_TILE_DTYPES or not tiles.dtype.isnative:
-        raise InputError(
-            f"tiles on the GPU must be contiguous and one of {', '.join(GPU_TILE_DTYPES)}, found {tiles.dtype} with "
-            f"strides {tiles.strides} bytes"
-        )
+    if tiles.device == "cuda":
+        check_readable(tiles, "tiles", GPU_TILE_DTYPES)
 
 
 def host_tiles(tiles: NDArray[Any], spec: ImageSpec) -> NDArray[np.int32]:

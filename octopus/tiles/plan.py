@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.arrays import placement
-from octopus.arrays import views as interop
-from octopus.arrays.views import ArrayView
-from octopus.crop.check import check_memory, view_of
-from octopus.crop.plan import result_memory
+from octopus.arrays import streams
+from octopus.arrays.memory import PlanMemory, Stage, check_memory
+from octopus.arrays.results import result_memory
+from octopus.arrays.views import ArrayView, view, view_of
 from octopus.errors import InputError
 from octopus.tiles.check import (
     ImageSpec,
@@ -24,8 +23,6 @@ from octopus.tiles.check import (
     host_tiles,
     image_spec,
 )
-
-RESULT_BYTES = 9  # of a tile: its mean and its flag
 
 
 class TilePlan:
@@ -68,13 +65,13 @@ class TilePlan:
         self, image: Any, tiles: Any, *, scale: float | None = None, nodata: int | None = None, device: str = "auto",
         stream: Any = None,
     ) -> None:  # fmt: skip
-        model = interop.view(image, "image")
+        model = view(image, "image")
         self.spec = image_spec(model)
         self.scale = checked_scale(scale, self.spec.dtype)
         self.nodata = checked_nodata(nodata, self.spec.dtype)
         described = view_of(tiles, "tiles")
         check_tile_form(described)
-        self.device = placement.device_for(model, device, "image")
+        self.device = streams.device_for(model, device, "image")
         self.count = described.shape[0]
         self._model = replace(model, owner=None)  # the plan must not keep the image alive
         self._tiles: ArrayView | None = None
@@ -93,27 +90,28 @@ class TilePlan:
             self._plan_cuda(host, described, stream)
 
     def _plan_cuda(self, host: NDArray[np.int32] | None, tiles: ArrayView, stream: Any) -> None:
-        from octopus.backends.cuda.memory import DeviceArray, free_bytes
+        from octopus.backends.cuda.memory import free_bytes
         from octopus.tiles.cuda import CudaTiles
 
-        queue = self._queue = placement.stream_for(self._model, tiles if host is None else None, stream)
+        queue = streams.stream_for(self._model, tiles if host is None else None, stream)
         from_host = self._model.device == "cpu"
         image_bytes = self.spec.height * self.spec.width * self.spec.pixel if from_host else 0
-        results = RESULT_BYTES * self.count  # `CudaTiles` looks after the rest
-        check_memory(image_bytes + results, free_bytes(), "the GPU", "use a smaller image or fewer tiles")
+        results = (8 * self.count, self.count)  # means and flags; `CudaTiles` looks after the rest
+        check_memory(
+            image_bytes + sum(results), free_bytes(), "the GPU", "use a smaller image or fewer tiles"
+        )
         ordered = None if stream is None else queue
         self._flags = result_memory(self._model, (self.count,), "bool", ordered)
         self._means = result_memory(self._model, (self.count,), "float64", ordered)
-        self._targets = [interop.view(array, "result").pointer for array in (self._means, self._flags)]
-        self._owned = [array for array in (self._flags, self._means) if isinstance(array, DeviceArray)]
+        self._targets = [view(array, "result") for array in (self._means, self._flags)]
+        self._memory = PlanMemory(queue)
+        self._memory.keep(self._flags, self._means)
         if from_host:
-            self._image_on_gpu = DeviceArray((image_bytes,), np.uint8, stream=queue)
-            self._means_on_gpu = DeviceArray((self.count,), np.float64, stream=queue)
-            self._flags_on_gpu = DeviceArray((self.count,), np.bool_, stream=queue)
-            self._owned += [self._image_on_gpu, self._means_on_gpu, self._flags_on_gpu]
+            self._stage = Stage(image_bytes, results, queue)
+            self._memory.keep(*self._stage.owned)
         if self.count:
             self.engine = CudaTiles(self.spec, host, tiles, self.nodata, queue)
-            self._owned += self.engine.owned
+            self._memory.keep(*self.engine.owned)
         if stream is None:
             queue.sync()
 
@@ -130,7 +128,7 @@ class TilePlan:
         InputError
             If the image is not like the planned one, or the threshold is not a number.
         """
-        pixels = interop.view(image, "image")
+        pixels = view(image, "image")
         spec = self._check(pixels)
         level = checked_threshold(threshold)
         if self.count and self.device == "cpu":
@@ -157,46 +155,25 @@ class TilePlan:
         np.greater(self._means, threshold, out=self._flags)
 
     def _run_cuda(self, image: ArrayView, spec: ImageSpec, threshold: float, stream: Any) -> None:
-        from octopus.backends.cuda.device import is_capturing
-
         arrays = (image,) if self._tiles is None else (image, self._tiles)
-        placement.check_ordinals(*arrays)
-        queue = placement.stream_for(image, self._tiles, stream)
-        if queue is not self._queue and not is_capturing(queue):
-            self._enter(queue)
-        placement.wait_for_producers(queue, *arrays)
-        if stream is None:
-            placement.wait_for_other_families(queue, *arrays)
+        queue = self._memory.enter(stream, arrays, self._tiles)
         if self._model.device == "cpu":
             self._run_from_host(image, threshold, queue)
             return
-        self.engine.launch(spec, image.pointer, self.scale, threshold, *self._targets, queue)
-
-    def _enter(self, queue: Any) -> None:
-        """Go on on another stream, behind the plan's work on the one before, with which it shares its memory."""
-        queue.wait(self._queue)
-        self._queue = queue
-        for array in self._owned:
-            array.release_on(queue)
-        for array in (self._flags, self._means):
-            interop.used_on(array, queue)
+        means, flags = self._targets
+        self.engine.launch(spec, image.pointer, self.scale, threshold, means.pointer, flags.pointer, queue)
 
     def _run_from_host(self, image: ArrayView, threshold: float, queue: Any) -> None:
         from octopus.backends.cuda.device import is_capturing
-        from octopus.backends.cuda.memory import copy
 
         if is_capturing(queue):
             raise InputError("the image must be on the GPU while a graph is captured")
-        pixels = np.ascontiguousarray(image.numpy())
-        copy(self._image_on_gpu.pointer, pixels.ctypes.data, pixels.nbytes, queue)
         packed = replace(self.spec, pitch=self.spec.width * self.spec.pixel)
-        means, flags = self._means_on_gpu, self._flags_on_gpu
-        self.engine.launch(
-            packed, self._image_on_gpu.pointer, self.scale, threshold, means.pointer, flags.pointer, queue
-        )
-        for target, source in zip(self._targets, (means, flags), strict=True):
-            copy(target, source.pointer, source.nbytes, queue)
-        queue.sync()
+
+        def submit(pixels: int, means: int, flags: int) -> None:
+            self.engine.launch(packed, pixels, self.scale, threshold, means, flags, queue)
+
+        self._stage.run(image, self._targets, queue, submit)
 
 
 class _Parts:

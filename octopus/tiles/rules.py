@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.crop.check import view_of
+from octopus.arrays.results import host_copy
+from octopus.arrays.views import view_of
 from octopus.errors import InputError
-from octopus.ragged.convert import host_copy
 
 
 def otsu_threshold(means: Any) -> float:

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octopus import InputError
@@ -19,6 +19,7 @@ def offsets_of(lengths):
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
+@settings(deadline=None)  # the first call may compile
 @given(LENGTHS, st.integers(1, 20))
 def test_the_blocks_cover_every_element_once_and_none_spans_two_items(lengths, threshold):
     offsets = offsets_of(lengths)

@@ -13,6 +13,7 @@ from octopus import CropPlan, InputError, crop_resize, map_back
 from octopus.arrays.views import view
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import current
+from octopus.crop.options import CropOptions
 from octopus.crop.spec import make_spec
 from octopus.kernels import reference
 
@@ -192,7 +193,7 @@ def test_a_part_of_a_batch_is_a_launch_with_later_addresses(frames, options):
 
     on_gpu, boxes, index = memory.upload(frames), memory.upload(BOXES), memory.upload(INDEX)
     pixels = view(on_gpu, "frame")
-    spec = make_spec(pixels, (24, 36), None, None, "float32", "NCHW", **options)
+    spec = make_spec(pixels, CropOptions((24, 36), **options))
     stream = current().default_stream
     engine = CudaEngine(spec, len(BOXES), pixels, "float32", "int64", stream)
     out = memory.DeviceArray(spec.shape(len(BOXES)), np.float32)

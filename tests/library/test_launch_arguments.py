@@ -13,8 +13,8 @@ from numba import types
 from octopus.arrays.views import view
 from octopus.backends.cuda import compile, device, memory
 from octopus.backends.cuda.launch import ArgumentBlock
-from octopus.crop import cuda as cudaengine
-from octopus.crop import launch as cudalaunch
+from octopus.crop import cuda, launch
+from octopus.crop.options import CropOptions
 from octopus.crop.spec import make_spec
 
 FRAME = np.zeros((40, 60, 3), np.uint8)
@@ -41,8 +41,8 @@ def submitted(monkeypatch):
         assert letters == arguments.kinds
 
     monkeypatch.setattr(compile, "load", load)
-    monkeypatch.setattr(cudalaunch, "submit", submit)
-    monkeypatch.setattr(cudalaunch, "function_of", lambda kernel: kernel)
+    monkeypatch.setattr(launch, "submit", submit)
+    monkeypatch.setattr(launch, "function_of", lambda kernel: kernel)
     monkeypatch.setattr(memory, "DeviceArray", lambda shape, dtype, stream: SimpleNamespace(pointer=4096))
     monkeypatch.setattr(
         memory,
@@ -54,17 +54,17 @@ def submitted(monkeypatch):
     monkeypatch.setattr(device, "is_capturing", lambda stream: False)
     monkeypatch.setattr(device, "current", lambda: SimpleNamespace(properties=H200))
     monkeypatch.setattr(device, "compute_capability", lambda: (9, 0))
-    for kernels in (cudalaunch._stream_kernel, cudalaunch._plain_kernel):
+    for kernels in (launch._stream_kernel, launch._plain_kernel):
         kernels.cache_clear()
     yield calls
-    for kernels in (cudalaunch._stream_kernel, cudalaunch._plain_kernel):
+    for kernels in (launch._stream_kernel, launch._plain_kernel):
         kernels.cache_clear()
 
 
 def make_engine(frames, *options, size=(24, 36), dtype="float16", layout="NHWC", boxes=5):
     pixels = view(frames, "frame")
-    spec = make_spec(pixels, size, 3.0, 2.0, dtype, layout, *options)
-    return pixels, cudaengine.CudaEngine(spec, boxes, pixels, "float32", "int64", None)
+    spec = make_spec(pixels, CropOptions(size, 3.0, 2.0, dtype, layout, *options))
+    return pixels, cuda.CudaEngine(spec, boxes, pixels, "float32", "int64", None)
 
 
 @pytest.mark.parametrize(

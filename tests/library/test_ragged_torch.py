@@ -13,7 +13,7 @@ from fake_torch import Nested, Tensor
 from hypothesis import HealthCheck, given, settings
 
 from octopus import InputError, RaggedBatch
-from octopus.ragged import convert as raggedinterop
+from octopus.ragged import convert
 
 ON_GPU = "cuda:0"
 
@@ -88,7 +88,7 @@ def test_offsets_come_to_the_host_on_request():
 def test_offsets_too_large_for_their_type_get_a_wider_one():
     rows = Tensor(np.broadcast_to(np.float32(0), (2**30, 4)), ON_GPU)  # one element of memory
     rows.reshape = lambda *shape: None
-    _, offsets, _ = raggedinterop.from_torch(Nested(rows, Tensor(np.array([0, 2**30], np.int32), ON_GPU)))
+    _, offsets, _ = convert.from_torch(Nested(rows, Tensor(np.array([0, 2**30], np.int32), ON_GPU)))
     assert offsets.array.tolist() == [0, 2**32]
 
 

@@ -10,12 +10,12 @@ import pytest
 from numba import types
 
 from octopus import TilePlan, backends, keep_tiles
-from octopus.arrays import placement
+from octopus.arrays import streams
 from octopus.arrays.views import ArrayView
 from octopus.backends.cuda import compile, device, memory
 from octopus.errors import OutOfMemoryError
 from octopus.kernels.cuda.tile_grid import Grid
-from octopus.tiles import cuda as tilecuda
+from octopus.tiles import cuda
 
 LETTERS = {"int32": "i", "uint32": "i", "int64": "q", "float64": "d"}
 H200 = SimpleNamespace(multiprocessor_count=132)
@@ -88,8 +88,8 @@ def launches(monkeypatch):
         return SimpleNamespace(name=name, signature=signature, launches=found)
 
     monkeypatch.setattr(compile, "load", load)
-    monkeypatch.setattr(tilecuda, "submit", launched)
-    monkeypatch.setattr(tilecuda, "function_of", lambda kernel: kernel)
+    monkeypatch.setattr(cuda, "submit", launched)
+    monkeypatch.setattr(cuda, "function_of", lambda kernel: kernel)
     monkeypatch.setattr(memory, "DeviceArray", Memory)
     monkeypatch.setattr(memory, "copy", lambda to, source, nbytes, stream: ctypes.memmove(to, source, nbytes))
     monkeypatch.setattr(memory, "free_bytes", lambda: 1 << 30)
@@ -97,11 +97,11 @@ def launches(monkeypatch):
     monkeypatch.setattr(device, "current", lambda: SimpleNamespace(properties=H200))
     monkeypatch.setattr(device, "compute_capability", lambda: (9, 0))
     monkeypatch.setattr(backends, "resolve", lambda name: "cuda" if name == "auto" else name)
-    monkeypatch.setattr(placement, "stream_for", lambda *_: QUEUE)
-    monkeypatch.setattr(placement, "check_ordinals", lambda *_: None)
-    tilecuda._kernel.cache_clear()
+    monkeypatch.setattr(streams, "stream_for", lambda *_: QUEUE)
+    monkeypatch.setattr(streams, "check_ordinals", lambda *_: None)
+    cuda._kernel.cache_clear()
     yield found
-    tilecuda._kernel.cache_clear()
+    cuda._kernel.cache_clear()
 
 
 TILES = np.array([[0, 0, 40, 30], [39, 29, 40, 30], [3, 0, 4, 30], [0, 8, 40, 9]])

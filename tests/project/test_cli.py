@@ -3,31 +3,90 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+import typer
 import yaml
-from octopus_study import cli, doctor
-from octopus_study.cli import app, shared
+from octopus_study.cli import COMMANDS, HELP, commands, shared
 from octopus_study.studies.concurrency import trace as two_models_trace
-from typer.testing import CliRunner, Result
 
-from octopus import __version__
+from octopus import __version__, cli, doctor
+
+
+class Result(NamedTuple):
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+class Unloadable:
+    """An entry point of a package that can't be imported."""
+
+    name, value = "elsewhere", "elsewhere:COMMANDS"
+
+    def load(self) -> None:
+        raise ImportError("no module named elsewhere")
 
 
 def octopus(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments)
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        try:
+            code = cli.main(arguments)
+        except SystemExit as end:
+            code = end.code
+    return Result(code, out.getvalue(), err.getvalue())
 
 
 def test_version() -> None:
-    assert octopus("--version").output.strip() == f"octopus {__version__}"
+    assert octopus("--version") == (0, f"octopus {__version__}\n", "")
+
+
+def test_help_lists_every_command_with_its_line() -> None:
+    result = octopus("--help")
+    assert result.exit_code == 0
+    for name, command in {**cli.COMMANDS, **COMMANDS}.items():
+        assert re.search(rf"^  {name} +{re.escape(command.help)}$", result.stdout, re.MULTILINE)
+    assert octopus() == (2, result.stdout, "")
+
+
+def test_lines_of_help_are_those_of_the_commands() -> None:
+    group = typer.main.get_command(commands.app).commands
+    assert {name: command.help.strip() for name, command in group.items()} == HELP
+
+
+def test_an_unknown_command_is_named_with_those_near_it() -> None:
+    result = octopus("dotor")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "no such command 'dotor'; did you mean doctor?" in result.stderr
+
+
+def test_a_package_whose_commands_are_broken_does_not_stop_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cli, "entry_points", lambda group: [Unloadable()])
+    result = octopus("tune", "--help")
+    assert (result.exit_code, result.stdout.split()[:3]) == (0, ["usage:", "octopus", "tune"])
+    assert "the commands of elsewhere:COMMANDS can't be loaded: no module named elsewhere" in result.stderr
+
+
+def test_verbose_stands_before_the_command(root: Path) -> None:
+    assert octopus("-v", "config", "--config", str(root / "config/quick.yaml")).exit_code == 0
+    assert logging.getLogger("octopus").level == logging.getLogger("octopus_study").level == logging.DEBUG
+    assert octopus("config", "--config", str(root / "config/quick.yaml")).exit_code == 0
+    assert logging.getLogger("octopus").level == logging.getLogger("octopus_study").level == logging.INFO
 
 
 @pytest.mark.parametrize(
     "command",
     [
         "doctor",
+        "tune",
         "config",
         "fetch",
         "measure",
@@ -41,7 +100,7 @@ def test_version() -> None:
 def test_every_command_has_help(command: str) -> None:
     result = octopus(*command.split(), "--help")
     assert result.exit_code == 0
-    assert "Usage" in result.output
+    assert "usage" in result.stdout.lower()
 
 
 def test_config_prints_every_default(root: Path) -> None:
@@ -54,7 +113,7 @@ def test_an_error_is_one_paragraph_and_exit_code_1(root: Path) -> None:
     result = octopus("config", "--config", str(root / "config/config.yaml"), "--set", "device=gpu")
     assert result.exit_code == 1
     assert "device: Input should be 'auto', 'cpu' or 'cuda'" in result.stderr
-    assert "Traceback" not in result.output
+    assert "Traceback" not in result.stdout + result.stderr
 
 
 def test_validate_refuses_what_is_no_result(tmp_path: Path) -> None:
@@ -69,16 +128,17 @@ def test_unknown_data_set_names_the_known_ones(tmp_path: Path) -> None:
     assert "visdrone-val" in result.stderr
 
 
-def test_doctor_table_and_json_say_the_same() -> None:
-    table, listed = octopus("doctor"), octopus("doctor", "--json")
+def test_doctor_lines_and_json_say_the_same() -> None:
+    shown, listed = octopus("doctor"), octopus("doctor", "--json")
     findings = json.loads(listed.stdout)
-    assert table.exit_code == listed.exit_code == 0
-    assert {finding["part"] for finding in findings} >= {"machine", "device", "backend", "data", "sensor"}
-    assert all(finding["part"] in table.output for finding in findings)
+    assert shown.exit_code == listed.exit_code == 0
+    assert tuple(dict.fromkeys(finding["part"] for finding in findings)) == doctor.PARTS
+    assert len(shown.stdout.splitlines()) == len(findings)
+    assert all(finding["part"] in shown.stdout for finding in findings)
 
 
 def test_doctor_cuts_nothing_when_its_output_is_read_by_a_program() -> None:
-    lines = octopus("doctor").output.splitlines()
+    lines = octopus("doctor").stdout.splitlines()
     for finding in doctor.diagnose():
         if finding.state == doctor.MISSING:
             assert any(finding.name in line and line.endswith(finding.remedy) for line in lines)
@@ -87,15 +147,15 @@ def test_doctor_cuts_nothing_when_its_output_is_read_by_a_program() -> None:
 def test_doctor_says_where_it_looked_for_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OCTOPUS_MIRROR", raising=False)
-    assert "not in data/raw; no mirror (OCTOPUS_MIRROR is not set)" in octopus("doctor").output
+    assert "not in data/raw; no mirror (OCTOPUS_MIRROR is not set)" in octopus("doctor").stdout
     monkeypatch.setenv("OCTOPUS_MIRROR", str(tmp_path))
-    assert f"not in data/raw; not in the mirror {tmp_path}" in octopus("doctor").output
+    assert f"not in data/raw; not in the mirror {tmp_path}" in octopus("doctor").stdout
 
 
 @pytest.mark.parametrize("text", ["1,2,30,40", "[1, 2, 30, 40]", "full", '"full"'])
 def test_a_window_is_written_as_its_help_says(text: str) -> None:
-    assert cli._window(text) in ([1, 2, 30, 40], "full")
-    assert "column,row,width,height" in octopus("fetch", "--help").output
+    assert commands._window(text) in ([1, 2, 30, 40], "full")
+    assert "column,row,width,height" in octopus("fetch", "--help").stdout
 
 
 def test_doctor_says_what_would_provide_each_missing_thing() -> None:
@@ -105,14 +165,16 @@ def test_doctor_says_what_would_provide_each_missing_thing() -> None:
 
 
 def test_doctor_survives_a_check_that_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    def _sensor() -> None:
+    def sensor() -> None:
         raise RuntimeError("unforeseen [machine]")
 
-    monkeypatch.setattr(doctor, "CHECKS", (_sensor, doctor._storage))
-    broken, *others = doctor.diagnose()
+    monkeypatch.setattr(doctor, "CHECKS", (("sensor", sensor), ("storage", doctor._storage)))
+    monkeypatch.setattr(doctor, "entry_points", lambda group: [Unloadable()])
+    broken, other, unloadable = doctor.diagnose()
     assert (broken.part, broken.state) == ("sensor", doctor.BROKEN)
     assert "unforeseen [machine]" in broken.detail
-    assert [item.part for item in others] == ["storage", "storage"]
+    assert (other.part, other.state) == ("storage", doctor.OK)
+    assert (unloadable.part, unloadable.state) == ("elsewhere", doctor.BROKEN)
     assert octopus("doctor").exit_code == 0
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 import typer
 import yaml
-from octopus_study.cli import app
+from octopus_study.cli.commands import app
 
 from octopus import __version__
+from octopus.cli import COMMANDS
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md")
 # Written in two parts, so that this file doesn't hold them.
@@ -56,13 +57,13 @@ def test_make_targets_of_the_documents_exist(root: Path) -> None:
 
 
 def test_octopus_commands_of_the_documents_exist(root: Path) -> None:
-    group = typer.main.get_command(app)
+    group = {**COMMANDS, **typer.main.get_command(app).commands}
     text = "".join((root / document).read_text() for document in DOCUMENTS)
-    called = set(re.findall(r"octopus (doctor|config|fetch|measure|validate|report) ?([a-z]*)", text))
+    called = set(re.findall(r"octopus (doctor|tune|config|fetch|measure|validate|report) ?([a-z]*)", text))
     assert len(called) >= 3
     for name, sub in called:
-        assert name in group.commands
-        assert name != "report" or sub in group.commands["report"].commands
+        assert name in group
+        assert name != "report" or sub in group["report"].commands
 
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, "figures/README.md"])

@@ -8,7 +8,7 @@ from pathlib import Path
 from octopus_study.config import check_config
 from octopus_study.measure.digest import source_digest
 from octopus_study.measure.machine import machine_id
-from octopus_study.report import figures, tables
+from octopus_study.report import charts, tables
 from octopus_study.studies import STUDIES
 
 # What a rule's code is, so that a change of it makes the rule's results stale, and no other change does.
@@ -39,7 +39,7 @@ os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.env
 
 
 wildcard_constraints:
-    figure="|".join(figures.NAMES),
+    figure="|".join(charts.names()),
 
 
 def code(part, *more, library=False):

@@ -3,6 +3,8 @@ rule numbers:
         [*rules.measured.input, *COMMITTED_FILES],
     output:
         report("paper/build/numbers.csv", caption="../report/numbers.rst", category="Numbers"),
+        "paper/build/numbers.json",
+        directory("paper/build/series"),
     log:
         "logs/numbers.log",
     conda:
@@ -13,12 +15,12 @@ rule numbers:
     message:
         "Report: every number, from this run, the reference and the published tables"
     shell:
-        "octopus report numbers {params.folders} --out {output} 2>&1 | tee {log}"
+        "octopus report numbers {params.folders} --out {output[0]} 2>&1 | tee {log}"
 
 
 rule claims:
     input:
-        numbers=rules.numbers.output,
+        numbers=rules.numbers.output[0],
         claims="config/claims.yaml",
     output:
         report("paper/build/claims.csv", caption="../report/claims.rst", category="Claims"),
@@ -36,10 +38,10 @@ rule claims:
 
 rule tables:
     input:
-        numbers=rules.numbers.output,
+        numbers=rules.numbers.output[0],
         claims=rules.claims.output,
     output:
-        expand("paper/build/tables/{table}.{kind}", table=tables.NAMES, kind=["typ", "tex", "md"]),
+        expand("paper/build/tables/{table}.{kind}", table=tables.names(), kind=["typ", "md"]),
     log:
         "logs/tables.log",
     conda:
@@ -47,31 +49,15 @@ rule tables:
     params:
         code=code("report"),
     message:
-        "Report: tables for Typst, LaTeX and Markdown"
+        "Report: tables for Typst and Markdown"
     shell:
         "octopus report tables --numbers {input.numbers} --claims {input.claims} --out-dir paper/build/tables 2>&1 | tee {log}"
 
 
-rule macros:
-    input:
-        rules.numbers.output,
-    output:
-        multiext("paper/build/numbers", ".typ", ".tex"),
-    log:
-        "logs/macros.log",
-    conda:
-        "../envs/octopus.yaml"
-    params:
-        code=code("report"),
-    message:
-        "Report: the numbers as macros for Typst and LaTeX"
-    shell:
-        "octopus report macros --numbers {input} --out-dir paper/build 2>&1 | tee {log}"
-
-
 rule figure:
     input:
-        rules.numbers.output,
+        numbers=rules.numbers.output[0],
+        series=rules.numbers.output[2],
     output:
         pdf="figures/{figure}.pdf",
         png=report("figures/{figure}.png", caption="../report/figure.rst", category="Figures"),
@@ -84,14 +70,13 @@ rule figure:
     message:
         "Report: figure {wildcards.figure}"
     shell:
-        "octopus report figure {wildcards.figure} --numbers {input} --out {output.pdf} 2>&1 | tee {log}"
+        "octopus report figure {wildcards.figure} --numbers {input.numbers} --out {output.pdf} 2>&1 | tee {log}"
 
 
 rule shown:
     input:
         rules.claims.output,
         rules.tables.output,
-        rules.macros.output,
-        expand(["figures/{figure}.pdf", "figures/{figure}.png"], figure=figures.NAMES),
+        expand(["figures/{figure}.pdf", "figures/{figure}.png"], figure=charts.names()),
     message:
         "All figures, tables and claims are built"

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 LEGACY = 1  # cudaStreamLegacy, which DLPack also uses for the default stream
 PACKAGES = ("cuda.core", "numba_cuda")
-INSTALL = 'pip install "octopus[cuda13]" (driver 580 or newer) or "octopus[cuda12]" (older drivers, Jetson)'
+INSTALL = (
+    'pip install "octopus-ragged[cuda13]" (driver 580 or newer) or "octopus-ragged[cuda12]" '
+    "(older drivers, Jetson)"
+)
 
 
 @cache
@@ -56,6 +59,14 @@ def require() -> None:
     why = missing()
     if why is not None:
         raise DeviceError(f"device='cuda' was asked for, but no GPU is usable: {why}")
+
+
+@cache
+def driver() -> Any:
+    """The driver's functions, imported when a GPU is first used."""
+    from cuda.bindings import driver
+
+    return driver
 
 
 _thread = threading.local()
@@ -111,9 +122,7 @@ def _stream_type() -> type:
 
 def is_capturing(stream: Stream) -> bool:
     """Whether work on the stream goes into a graph instead of being done."""
-    from cuda.bindings import driver
-
-    status, state = driver.cuStreamIsCapturing(stream.handle)
+    status, state = driver().cuStreamIsCapturing(stream.handle)
     return not status and bool(state)
 
 

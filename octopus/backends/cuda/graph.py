@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from octopus.backends.cuda.device import driver
 from octopus.backends.cuda.memory import check
 
 
@@ -22,26 +23,25 @@ class Graph:
     """
 
     def __init__(self, stream: Any, work: Callable[[], object]) -> None:
-        from cuda.bindings import driver
-
+        api = driver()
         # The stricter modes end a capture with an error when Python frees memory of the GPU at that moment.
-        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        check(driver.cuStreamBeginCapture(stream.handle, mode))
+        mode = api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        check(api.cuStreamBeginCapture(stream.handle, mode))
         try:
             work()
         except BaseException:
-            status, graph = driver.cuStreamEndCapture(stream.handle)
+            status, graph = api.cuStreamEndCapture(stream.handle)
             if not status:
-                driver.cuGraphDestroy(graph)
+                api.cuGraphDestroy(graph)
             raise
-        graph = check(driver.cuStreamEndCapture(stream.handle))[0]
+        graph = check(api.cuStreamEndCapture(stream.handle))[0]
         try:
-            self._executable = check(driver.cuGraphInstantiate(graph, 0))[0]
+            self._executable = check(api.cuGraphInstantiate(graph, 0))[0]
         finally:
-            driver.cuGraphDestroy(graph)
+            api.cuGraphDestroy(graph)
         # At the end of the process the driver frees it; by then its library may be gone.
-        weakref.finalize(self, driver.cuGraphExecDestroy, self._executable).atexit = False
-        self._launch = driver.cuGraphLaunch
+        weakref.finalize(self, api.cuGraphExecDestroy, self._executable).atexit = False
+        self._launch = api.cuGraphLaunch
 
     def launch(self, stream: Any) -> None:
         """Queue the work on a stream (of cuda.core), which may be the default one."""

@@ -8,11 +8,11 @@ them, and a launch is two writes and one call.
 from __future__ import annotations
 
 import struct
-from functools import cache
 from typing import Any
 
 import numpy as np
 
+from octopus.backends.cuda.device import driver
 from octopus.backends.cuda.memory import check
 
 
@@ -80,18 +80,11 @@ def submit(function: Any, geometry: tuple[int, ...], stream: Any, arguments: Arg
     stream : cuda.core.Stream
     arguments : ArgumentBlock
     """
-    result = _driver().cuLaunchKernel(function, *geometry, 0, stream.handle, arguments.address, 0)
+    result = driver().cuLaunchKernel(function, *geometry, 0, stream.handle, arguments.address, 0)
     if result[0]:
         check(result)
 
 
 def function_of(kernel: Any) -> Any:
     """The driver's handle of a kernel of `cuda.core`."""
-    return _driver().CUfunction(int(kernel.handle))
-
-
-@cache
-def _driver() -> Any:
-    from cuda.bindings import driver
-
-    return driver
+    return driver().CUfunction(int(kernel.handle))

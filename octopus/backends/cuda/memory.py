@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from octopus.backends.cuda.device import current, stream_of
+from octopus.backends.cuda.device import current, driver, stream_of
 
 if TYPE_CHECKING:
     from cuda.core import Stream
@@ -113,41 +113,33 @@ def upload(array: np.ndarray) -> DeviceArray:
 
 def copy(destination: int, source: int, nbytes: int, stream: Any = None) -> None:
     """Queue a copy between any two addresses, host or device."""
-    from cuda.bindings import driver
-
     if nbytes:
-        check(driver.cuMemcpyAsync(destination, source, nbytes, stream_of(stream).handle))
+        check(driver().cuMemcpyAsync(destination, source, nbytes, stream_of(stream).handle))
 
 
 def set_bytes(pointer: int, nbytes: int, value: int) -> None:
     """Queue setting bytes of anyone's device memory on the default stream."""
-    from cuda.bindings import driver
-
     if nbytes:
         handle = int(stream_of(None).handle)
-        check(driver.cuMemsetD8Async(pointer, value, nbytes, handle))
+        check(driver().cuMemsetD8Async(pointer, value, nbytes, handle))
 
 
 def pinned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """A host array in page-locked memory, which the device copies without staging; freed with its last view."""
-    from cuda.bindings import driver
-
     current()
     count = int(np.prod(shape, dtype=np.int64))
     nbytes = max(count * np.dtype(dtype).itemsize, 1)
-    address = int(check(driver.cuMemHostAlloc(nbytes, 0))[0])
+    address = int(check(driver().cuMemHostAlloc(nbytes, 0))[0])
     block = (ctypes.c_uint8 * nbytes).from_address(address)
     # At the end of the process the driver frees it; by then its library may be gone.
-    weakref.finalize(block, driver.cuMemFreeHost, address).atexit = False
+    weakref.finalize(block, driver().cuMemFreeHost, address).atexit = False
     return np.frombuffer(block, dtype, count).reshape(shape)
 
 
 def free_bytes() -> int:
     """Device memory that can be allocated now, in bytes; what the pool holds unused counts as free."""
-    from cuda.bindings import driver
-
     device = current()
-    free = check(driver.cuMemGetInfo())[0]
+    free = check(driver().cuMemGetInfo())[0]
     pool = getattr(device.memory_resource, "attributes", None)
     unused = int(pool.reserved_mem_current) - int(pool.used_mem_current) if pool is not None else 0
     return int(free) + max(unused, 0)
@@ -155,17 +147,13 @@ def free_bytes() -> int:
 
 def total_bytes() -> int:
     """All memory of the device, in bytes."""
-    from cuda.bindings import driver
-
     current()
-    return int(check(driver.cuMemGetInfo())[1])
+    return int(check(driver().cuMemGetInfo())[1])
 
 
 def check(result: tuple) -> tuple:
     """Values of a `cuda.bindings` call; raises `RuntimeError` with the driver's words if it failed."""
-    from cuda.bindings import driver
-
     status = result[0]
     if status:
-        raise RuntimeError(f"the CUDA driver answers {driver.CUresult(status).name}")
+        raise RuntimeError(f"the CUDA driver answers {driver().CUresult(status).name}")
     return result[1:]

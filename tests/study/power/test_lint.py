@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lint_defects import COUNTER, DEFECTS, ENERGY, INTEGRAL, NET, POWER, high, load_below_idle
-from octopus_study.cli import app
+from octopus_study.cli.commands import app
 from octopus_study.errors import DataError, MeasureError
 from octopus_study.measure.rows import validate_rows
 from octopus_study.power import lint

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from fake_sensors import JetsonTree, RaplTree
-from octopus_study.cli import app
+from octopus_study.cli.commands import app
 from octopus_study.power import session as sessions
 from octopus_study.power.choose import SourceSpec
 from octopus_study.power.selftest import Timing

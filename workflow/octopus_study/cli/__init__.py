@@ -1,209 +1,34 @@
-"""The command line: each command reads its arguments, calls one function of the floors below, and reports.
+"""What the artifact adds to the command `octopus`; the commands themselves are imported when one is run.
 
-Imports of those floors stand inside the commands, so that `octopus --help` is quick and a missing extra only
-stops the command that needs it.
+The lines of help are here, so that `octopus --help` needs neither them nor Typer.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any
+from functools import partial
 
-import typer
-import yaml
-from rich.console import Console
-from rich.logging import RichHandler
+from octopus.cli import Command
 
-from octopus import __version__
-from octopus.errors import InputError
-from octopus_study.cli.report_commands import report
-from octopus_study.cli.shared import OutDir, command, end_if_profiled, errors
-
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-app.add_typer(report, name="report")
-
-ConfigFile = Annotated[Path, typer.Option("--config", help="Configuration file.")]
-Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key; may be repeated.")
-]
-DEFAULT_CONFIG = Path("config/config.yaml")
-
-
-class DataMode(StrEnum):
-    """Which data `fetch` may give."""
-
-    auto = "auto"
-    real = "real"
-    sample = "sample"
-
-
-class Device(StrEnum):
-    """Where the work is done."""
-
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
+HELP = {
+    "config": "Check a configuration and print it with every default filled in.",
+    "fetch": "Get a data set, check it against its pinned digest, and write its receipt.",
+    "lint-results": "Check whether stored powers and energies can be what they say; exit with 1 if a table is refused.",
+    "measure": "Run one study and write its rows and their provenance.",
+    "power-selftest": "Test whether a power sensor follows a known load; without one that does, say why and exit "
+    "with 1.",
+    "report": "Numbers, tables, figures, claims and the paper from result rows.",
+    "validate": "Check result files against their schemas.",
+}
 
 
 def run(name: str, arguments: Sequence[str]) -> int:
-    """Run a command for `octopus.cli`."""
-    options = [text for text in arguments[:1] if text == "--verbose"]
-    app([*options, name, *arguments[len(options) :]], prog_name="octopus")
-    return 0
+    """Run a command of the artifact; ends with `SystemExit`, as Typer's applications do."""
+    from octopus_study.cli.commands import app
+
+    logging.getLogger("octopus_study").setLevel(logging.getLogger("octopus").level)
+    return app([name, *arguments], prog_name="octopus")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"octopus {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def main(
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log details.")] = False,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Crop, resize and normalise batches of items of different size in one launch, and measure it."""
-    handler = RichHandler(console=errors, show_path=False, omit_repeated_times=False)
-    logging.basicConfig(
-        level=logging.WARNING, format="%(message)s", datefmt="[%X]", handlers=[handler], force=True
-    )
-    logging.getLogger("numba").setLevel(logging.WARNING)  # it tells every pending free at INFO
-    logging.getLogger("octopus").setLevel(logging.DEBUG if verbose else logging.INFO)
-
-
-@command(app)
-def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-) -> None:
-    """Show what this machine has, and for each missing thing what would provide it."""
-    from octopus_study.doctor import diagnose, render
-
-    findings = diagnose()
-    if as_json:
-        typer.echo(json.dumps([finding._asdict() for finding in findings], indent=2))
-    else:
-        render(findings, Console())
-
-
-@command(app, "config")
-def show_config(
-    config: ConfigFile = DEFAULT_CONFIG,
-    settings: Settings = None,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema instead.")] = False,
-) -> None:
-    """Check a configuration and print it with every default filled in."""
-    from octopus_study.config import config_schema, load_config, parse_overrides
-
-    content = config_schema() if schema else None
-    if content is None:
-        content = load_config(config, parse_overrides(settings or [])).model_dump(mode="json")
-    typer.echo(yaml.safe_dump(content, sort_keys=False, width=110), nl=False)
-
-
-@command(app)
-def fetch(
-    dataset: Annotated[str, typer.Argument(help="A name in config/datasets.tsv, or all.")],
-    mode: Annotated[
-        DataMode, typer.Option(help="auto: real data where it can be had, else the sample.")
-    ] = DataMode.auto,
-    mirror: Annotated[Path | None, typer.Option(envvar="OCTOPUS_MIRROR", help="Folder with copies.")] = None,
-    raw: Annotated[Path, typer.Option(help="Folder for the data.")] = Path("data/raw"),
-    receipt: Annotated[
-        Path | None, typer.Option(help="Receipt to write; by default RAW/DATASET.json.")
-    ] = None,
-    window: Annotated[
-        str | None, typer.Option(help="Sentinel-2: column,row,width,height in pixels, or full.")
-    ] = None,
-) -> None:
-    """Get a data set, check it against its pinned digest, and write its receipt."""
-    from octopus_study.data.fetch import fetch as fetch_dataset
-    from octopus_study.data.registry import load_registry
-
-    names = list(load_registry()) if dataset == "all" else [dataset]
-    if receipt and len(names) > 1:
-        raise InputError("--receipt names one file, but all data sets are fetched; leave it out")
-    where = {"raw_dir": raw, "mode": mode.value, "mirror": mirror, "receipt": receipt}
-    for name in names:
-        part = {"window": _window(window)} if window and name.startswith("sentinel2") else {}
-        found = fetch_dataset(name, **where, **part)
-        typer.echo(f"{name}: {found.dataset} ({found.source})")
-
-
-def _window(text: str) -> Any:
-    """`full`, or four numbers with or without brackets."""
-    return yaml.safe_load(text if text.startswith(("[", '"')) or text == "full" else f"[{text}]")
-
-
-@command(app)
-def measure(
-    study: Annotated[str, typer.Argument(help="A name in octopus_study.studies.STUDIES.")],
-    receipt: Annotated[Path, typer.Option(help="Receipt of the data set, as `octopus fetch` writes it.")],
-    out: Annotated[Path, typer.Option(help="CSV to write; its provenance goes beside it as .json.")],
-    config: ConfigFile = DEFAULT_CONFIG,
-    settings: Settings = None,
-) -> None:
-    """Run one study and write its rows and their provenance."""
-    from octopus_study.config import load_config, parse_overrides
-    from octopus_study.studies import run_study
-
-    run_study(study, config=load_config(config, parse_overrides(settings or [])), receipt=receipt, out=out)
-    typer.echo(f"wrote {out}")
-    end_if_profiled()
-
-
-@command(app, "power-selftest")
-def power_selftest(
-    device: Annotated[Device, typer.Option(help="What shall work: its sensor is tested.")] = Device.auto,
-    out_dir: OutDir = Path("data/results/power_selftest"),
-) -> None:
-    """Test whether a power sensor follows a known load; without one that does, say why and exit with 1."""
-    from octopus_study.power.session import try_sensors
-    from octopus_study.report.power_selftest import write_trial
-
-    trial = try_sensors(device.value)
-    for path in write_trial(trial, out_dir):
-        typer.echo(f"wrote {path}")
-    typer.echo(f"passed: {trial.scope}" if trial.passed else f"unavailable: {trial.reason}")
-    if not trial.passed:
-        raise typer.Exit(1)
-
-
-@command(app, "lint-results")
-def lint_results(
-    files: Annotated[list[Path], typer.Argument(help="Result rows or published tables (.csv).")],
-) -> None:
-    """Check whether stored powers and energies can be what they say; exit with 1 if a table is refused."""
-    from octopus_study.power.lint import lint_file
-
-    refused = False
-    for file in files:
-        findings = lint_file(file)
-        refused = refused or bool(findings)
-        for finding in findings:
-            typer.echo(f"{file}: {finding}")
-        if not findings:
-            typer.echo(f"{file}: accepted")
-    if refused:
-        raise typer.Exit(1)
-
-
-@command(app)
-def validate(
-    files: Annotated[list[Path], typer.Argument(help="Rows (.csv) and provenance (.json).")],
-) -> None:
-    """Check result files against their schemas."""
-    from octopus_study.measure import validate_provenance, validate_rows
-
-    checks = {".csv": validate_rows, ".json": validate_provenance}
-    for file in files:
-        if file.suffix not in checks:
-            raise InputError(f"{file} is neither rows (.csv) nor provenance (.json)")
-        checks[file.suffix](file)
-        typer.echo(f"{file}: valid")
+COMMANDS = {name: Command(text, partial(run, name)) for name, text in HELP.items()}

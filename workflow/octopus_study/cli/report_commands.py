@@ -7,17 +7,16 @@ from typing import Annotated
 
 import typer
 
-from octopus_study.cli.shared import OutDir, command
-
 report = typer.Typer(
     no_args_is_help=True, help="Numbers, tables, figures, claims and the paper from result rows."
 )
 
+OutDir = Annotated[Path, typer.Option("--out-dir", help="Folder to write to.")]
 Out = Annotated[Path, typer.Option(help="File to write.")]
 Numbers = Annotated[Path, typer.Option(help="numbers.csv, as `octopus report numbers` writes it.")]
 
 
-@command(report)
+@report.command()
 def numbers(
     results: Annotated[Path, typer.Option(help="This machine's run, data/results/<machine>; may be absent.")],
     reference: Annotated[Path, typer.Option(help="Folder with one folder per reference machine.")],
@@ -25,20 +24,12 @@ def numbers(
     out: Out,
 ) -> None:
     """Derive every number that a figure, a table or the paper shows."""
-    from octopus_study.report.numbers import build_numbers
+    from octopus_study.report.build import build_numbers
 
     build_numbers(results, reference, published, out)
 
 
-@command(report)
-def macros(numbers: Numbers, out_dir: OutDir) -> None:
-    """Write the numbers as macros for Typst and LaTeX."""
-    from octopus_study.report.macros import export_macros
-
-    export_macros(numbers, out_dir)
-
-
-@command(report)
+@report.command()
 def claims(
     numbers: Numbers,
     claims: Annotated[Path, typer.Option(help="The claims and the rules that decide them.")],
@@ -50,34 +41,34 @@ def claims(
     build_claims(numbers, claims, out)
 
 
-@command(report)
+@report.command()
 def tables(
     numbers: Numbers,
     claims: Annotated[Path, typer.Option(help="claims.csv, as `octopus report claims` writes it.")],
     out_dir: OutDir,
 ) -> None:
-    """Write every table as .typ, .tex and .md."""
+    """Write every table as .typ and .md."""
     from octopus_study.report.tables import build_tables
 
     build_tables(numbers, claims, out_dir)
 
 
-@command(report)
+@report.command()
 def figure(
-    name: Annotated[str, typer.Argument(help="A name in octopus_study.report.figures.NAMES.")],
+    name: Annotated[str, typer.Argument(help="A name of octopus_study.report.charts.names().")],
     numbers: Numbers,
     out: Annotated[Path, typer.Option(help="PDF to write; the PNG goes beside it.")],
 ) -> None:
     """Draw one figure as PDF and PNG."""
-    from octopus_study.report.figures import draw
+    from octopus_study.report.charts import draw
 
     draw(name, numbers, out.with_suffix(""))
 
 
-@command(report)
+@report.command()
 def paper(
     source: Annotated[Path, typer.Option(help="Folder of the paper's sources.")],
-    build: Annotated[Path, typer.Option(help="Folder with numbers.typ and tables/.")],
+    build: Annotated[Path, typer.Option(help="Folder with numbers.json and tables/.")],
     figures: Annotated[Path, typer.Option(help="Folder of the figures.")],
     out: Out,
 ) -> None:
@@ -87,7 +78,7 @@ def paper(
     build_paper(source, build, figures, out)
 
 
-@command(report)
+@report.command()
 def parity(
     out: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/parity.md"),
     reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
@@ -100,7 +91,7 @@ def parity(
     build_parity_doc(reference, out)
 
 
-@command(report, "power-checks")
+@report.command("power-checks")
 def power_checks(
     out: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/power_checks.md"),
 ) -> None:
@@ -110,7 +101,7 @@ def power_checks(
     build_power_checks_doc(out)
 
 
-@command(report)
+@report.command()
 def promote(
     results: Annotated[Path, typer.Argument(help="A vetted run, data/results/<machine>.")],
     reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
@@ -123,7 +114,7 @@ def promote(
     typer.echo(f"promoted to {promote_run(results, reference)}")
 
 
-@command(report)
+@report.command()
 def compare(
     results: Annotated[Path, typer.Argument(help="A run, data/results/<machine>.")],
     reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(

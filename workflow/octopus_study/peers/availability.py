@@ -1,4 +1,4 @@
-"""Whether an opponent can run here; where it can't, the reason becomes a row and never a crash."""
+"""Whether a method can run here; where it can't, the reason becomes a row and never a crash."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Unavailable(OctopusError):  # noqa: N818 - a fact about a machine, nothing went wrong
-    """A contender can't take part on this machine; the message is the reason, as a row gives it."""
+    """A method can't take part on this machine; the message is the reason, as a row gives it."""
 
 
 def need(module: str, product: str, install: str = "") -> Any:

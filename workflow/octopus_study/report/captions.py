@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from octopus_study.report.frame import HERE
 from octopus_study.report.labels import WORKLOADS
 from octopus_study.report.numbers import Numbers
-from octopus_study.report.runs import HERE
 
 # From this share on, launches take most of a time.
 LAUNCH_BOUND_SHARE = 0.5

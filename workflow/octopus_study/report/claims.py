@@ -1,7 +1,7 @@
 """Published claims as rules over numbers, and the verdict that follows: nobody decides one by hand.
 
 A claim of ``config/claims.yaml`` is checked on every machine that has results. Its number may be an id with
-``{run}`` for the scope, or several of them, which must all satisfy the rule. The whole 95 % interval must
+``{run}`` for the machine, or several of them, which must all satisfy the rule. The whole 95 % interval must
 satisfy it: a claim that only holds at the lucky end of the interval is not reproduced.
 """
 
@@ -12,11 +12,13 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
 
 from octopus.errors import InputError
 from octopus_study.measure._files import atomic_text
-from octopus_study.report.numbers import Number, Numbers
+from octopus_study.report.frame import Frame, Number
 from octopus_study.report.text import interval_text, quantity_text, with_unit
 
 Verdict = Literal["reproduced", "not reproduced", "not measurable here"]
@@ -27,23 +29,79 @@ BOARDS = {
     "rtx-4090": (re.compile(r"\b4090\b"), "an RTX 4090"),
     "rtx-2060": (re.compile(r"\b2060\b"), "an RTX 2060"),
 }
-NEEDS = ("any", "real-data", "gpu", *BOARDS)
-_FIELDS = {
-    "id",
-    "claim",
-    "source",
-    "study",
-    "needs",
-    "number",
-    "operator",
-    "value",
-    "tolerance",
-    "unit",
-    "why",
-}
-_REQUIRED = _FIELDS - {"tolerance", "why"}
 # Rules that leave room, whose size needs a reason.
 _WITH_ROOM = ("about", "between")
+_SIGNS = {"at_most": "≤", "at_least": "≥", "above": ">"}
+_PRINTED_SCALE = {"fraction": 100.0, "MiB": 2.0**-20, "KiB": 2.0**-10}
+
+
+class Claim(BaseModel):
+    """A claim of ``config/claims.yaml``; what its fields mean stands at the top of that file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    claim: str
+    source: str
+    study: str
+    needs: Literal["any", "real-data", "gpu", "jetson", "t4", "rtx-4090", "rtx-2060"]
+    number: tuple[str, ...]
+    operator: Literal["about", "rounds_to", "between", "at_most", "at_least", "above"]
+    value: int | float | tuple[float, float]
+    tolerance: float = 0.0
+    unit: str
+    why: str = ""
+
+    @field_validator("number", mode="before")
+    @classmethod
+    def _one_or_more(cls, number: object) -> object:
+        return (number,) if isinstance(number, str) else number
+
+    @model_validator(mode="after")
+    def _room_has_a_reason(self) -> Self:
+        if self.operator in _WITH_ROOM and not self.why:
+            raise ValueError("its tolerance needs a reason, `why`")
+        if isinstance(self.value, tuple) != (self.operator == "between"):
+            raise ValueError(f"the operator {self.operator} can't take the value {self.value}")
+        return self
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """What the rule allows, from and to."""
+        if isinstance(self.value, tuple):
+            return self.value
+        if self.operator == "about":
+            margin = abs(self.value) * self.tolerance
+            return self.value - margin, self.value + margin
+        return (-math.inf, self.value) if self.operator == "at_most" else (self.value, math.inf)
+
+    def holds(self, measured: Measured) -> bool:
+        """Say whether the rule is satisfied."""
+        if self.operator == "rounds_to":
+            return round(measured.value * _PRINTED_SCALE.get(self.unit, 1.0)) == self.value
+        low, high = self.ends
+        return (
+            low <= measured.low
+            and measured.high <= high
+            and not (self.operator == "above" and measured.low == low)
+        )
+
+    @property
+    def rule(self) -> str:
+        """The rule as a reader would say it: ``1 µs ± 50 %``, ``≤ 1 %``."""
+        if isinstance(self.value, tuple):
+            return "\u2013".join(_printed(end, self.unit) for end in self.value)
+        if self.operator == "rounds_to":
+            unit = "percent" if self.unit == "fraction" else self.unit
+            return f"rounds to {with_unit(str(self.value), unit)}"
+        text = _printed(self.value, self.unit)
+        if self.operator == "about":
+            return f"{text} ± {_printed(self.tolerance, 'fraction')}"
+        return f"{_SIGNS[self.operator]} {text}"
+
+    def ids(self, machine: str) -> list[str]:
+        """Return the ids of its numbers on one machine."""
+        return [name.format(run=machine) for name in self.number]
 
 
 class Judgement(NamedTuple):
@@ -83,8 +141,8 @@ def build_claims(numbers: str | Path, claims_yaml: str | Path, out: str | Path) 
     out : path
         The CSV to write: one row per claim and machine.
     """
-    table, claims = Numbers.read(numbers), load_claims(claims_yaml)
-    judgements = [judgement for claim in claims for judgement in judge(claim, table)]
+    frame, claims = Frame.read(numbers), load_claims(claims_yaml)
+    judgements = [judgement for claim in claims for judgement in judge(claim, frame)]
     with atomic_text(Path(out)) as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(Judgement._fields)
@@ -98,7 +156,7 @@ def read_claims(path: str | Path) -> list[Judgement]:
         return [Judgement(**record) for record in csv.DictReader(stream)]
 
 
-def load_claims(path: str | Path) -> list[dict[str, Any]]:
+def load_claims(path: str | Path) -> list[Claim]:
     """Read the claims and check their form.
 
     Raises
@@ -108,64 +166,44 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
     """
     import yaml
 
-    claims = yaml.safe_load(Path(path).read_text(encoding="utf-8"))["claims"]
-    for claim in claims:
-        name, fields = claim.get("id", "(without id)"), set(claim)
-        if not fields >= _REQUIRED or not fields <= _FIELDS:
-            raise InputError(
-                f"Claim {name} in {path}: missing {sorted(_REQUIRED - fields)}, "
-                f"unknown {sorted(fields - _FIELDS)}."
-            )
-        if claim["operator"] not in OPERATORS or claim["needs"] not in NEEDS:
-            raise InputError(
-                f"Claim {name} in {path}: operator {claim['operator']!r} must be one of {sorted(OPERATORS)}, "
-                f"needs {claim['needs']!r} one of {NEEDS}."
-            )
-        if claim["operator"] in _WITH_ROOM and not claim.get("why"):
-            raise InputError(f"Claim {name} in {path}: its tolerance needs a reason, `why`.")
-    names = [claim["id"] for claim in claims]
-    if len(set(names)) != len(names):
-        raise InputError(
-            f"Claims in {path} repeat an id: {sorted({n for n in names if names.count(n) > 1})}."
-        )
+    claims = [
+        _claim(record, path) for record in yaml.safe_load(Path(path).read_text(encoding="utf-8"))["claims"]
+    ]
+    names = [claim.id for claim in claims]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"Claims in {path} repeat an id: {repeated}.")
     return claims
 
 
-def judge(claim: dict[str, Any], numbers: Numbers) -> Iterator[Judgement]:
+def _claim(record: dict[str, object], path: str | Path) -> Claim:
+    try:
+        return Claim.model_validate(record)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, one['loc'])) or 'rule'}: {one['msg']}" for one in error.errors()
+        )
+        raise InputError(f"Claim {record.get('id', '(without id)')} in {path}: {faults}.") from None
+
+
+def judge(claim: Claim, frame: Frame) -> Iterator[Judgement]:
     """Yield the verdict on one claim for every machine with results of its study."""
-    for scope in numbers.scopes(claim["study"]):
-        measured = _measure(claim, scope, numbers)
-        text = _measured_text(claim, scope, numbers, measured)
-        verdict, reason = _verdict(claim, scope, numbers, measured)
-        machine = numbers.text(f"{scope}.machine.name", scope)
-        dataset = measured.dataset if measured else ""
-        rule = rule_text(claim)
+    for machine in frame.machines(claim.study):
+        numbers = [frame.get(name) for name in claim.ids(machine)]
+        measured = None if None in numbers else _with_ends(numbers)
+        verdict, reason = _verdict(claim, machine, frame, measured)
         yield Judgement(
-            claim["id"],
-            claim["claim"],
-            claim["source"],
-            scope,
+            claim.id,
+            claim.claim,
+            claim.source,
             machine,
-            rule,
-            text,
+            frame.fact(machine, "name") or machine,
+            claim.rule,
+            " and ".join(_shown(claim, number) for number in numbers) if measured else "\u2013",
             verdict,
             reason,
-            dataset,
-            claim["study"],
+            measured.dataset if measured else "",
+            claim.study,
         )
-
-
-def rule_text(claim: dict[str, Any]) -> str:
-    """Say the rule as a reader would: ``1 µs ± 50 %``, ``≤ 1 %``."""
-    unit = claim["unit"]
-    if claim["operator"] == "between":
-        return "\u2013".join(_printed(end, unit) for end in claim["value"])
-    if claim["operator"] == "rounds_to":
-        return f"rounds to {with_unit(str(claim['value']), 'percent' if unit == 'fraction' else unit)}"
-    text = _printed(claim["value"], unit)
-    if claim["operator"] == "about":
-        return f"{text} ± {_printed(claim['tolerance'], 'fraction')}"
-    return f"{ {'at_most': '≤', 'at_least': '≥', 'above': '>'}[claim['operator']] } {text}"
 
 
 def _printed(value: float, unit: str) -> str:
@@ -174,91 +212,46 @@ def _printed(value: float, unit: str) -> str:
     return with_unit(f"{100 * value:g}", "percent") if unit == "fraction" else with_unit(f"{value:g}", unit)
 
 
-def _measured_text(claim: dict[str, Any], scope: str, numbers: Numbers, measured: Measured | None) -> str:
-    if measured is None:
-        return "\u2013"
-    return " and ".join(_shown(claim, numbers, identifier) for identifier in _ids(claim, scope))
-
-
-def _shown(claim: dict[str, Any], numbers: Numbers, identifier: str) -> str:
+def _shown(claim: Claim, number: Number) -> str:
     """Return a number's text, with what the verdict rests on where that can't be seen: its interval where the value
     alone would satisfy the rule, a digit more where it looks like the limit."""
-    number, limit = numbers[identifier], claim["value"]
-    holds = OPERATORS[claim["operator"]]
     alone = Measured(number.value, number.value, number.value, number.dataset)
-    if holds(alone, claim) and not holds(_with_ends([number]), claim):
+    if claim.holds(alone) and not claim.holds(_with_ends([number])):
         ends = interval_text(number.value, number.low, number.high, number.unit, 4)
         return f"{quantity_text(number.value, number.unit, 4)} [{ends}]"
-    if not isinstance(limit, list) and number.value != limit and number.text == _printed(limit, number.unit):
+    limit = claim.value
+    if not isinstance(limit, tuple) and number.value != limit and number.text == _printed(limit, number.unit):
         return quantity_text(number.value, number.unit, 4)
     return number.text
 
 
-def _ids(claim: dict[str, Any], scope: str) -> list[str]:
-    """Return the ids of a claim's numbers on one machine."""
-    names = claim["number"] if isinstance(claim["number"], list) else [claim["number"]]
-    return [name.format(run=scope) for name in names]
+def _with_ends(numbers: list[Number]) -> Measured:
+    """Return what was measured; of several numbers the ends that hold them all, so that all must satisfy a rule."""
+    low = min(number.low if math.isfinite(number.low) else number.value for number in numbers)
+    high = max(number.high if math.isfinite(number.high) else number.value for number in numbers)
+    return Measured(numbers[0].value, low, high, numbers[0].dataset)
 
 
-def _about(measured: Measured, claim: dict[str, Any]) -> bool:
-    margin = abs(claim["value"]) * claim["tolerance"]
-    return claim["value"] - margin <= measured.low and measured.high <= claim["value"] + margin
-
-
-def _rounds_to(measured: Measured, claim: dict[str, Any]) -> bool:
-    scale = {"fraction": 100.0, "MiB": 2.0**-20, "KiB": 2.0**-10}.get(claim["unit"], 1.0)
-    return round(measured.value * scale) == claim["value"]
-
-
-OPERATORS = {
-    "about": _about,
-    "rounds_to": _rounds_to,
-    "between": lambda m, claim: claim["value"][0] <= m.low and m.high <= claim["value"][1],
-    "at_most": lambda m, claim: m.high <= claim["value"],
-    "at_least": lambda m, claim: m.low >= claim["value"],
-    "above": lambda m, claim: m.low > claim["value"],
-}
-
-
-def _measure(claim: dict[str, Any], scope: str, numbers: Numbers) -> Measured | None:
-    """Return what was measured; of several numbers the ends that hold them all, so that all must satisfy a
-    rule."""
-    known = [numbers.get(identifier) for identifier in _ids(claim, scope)]
-    found = [number for number in known if number is not None]
-    if len(found) < len(known):
-        return None
-    return _with_ends(found)
-
-
-def _with_ends(found: list[Number]) -> Measured:
-    low = min(number.low if math.isfinite(number.low) else number.value for number in found)
-    high = max(number.high if math.isfinite(number.high) else number.value for number in found)
-    return Measured(found[0].value, low, high, found[0].dataset)
-
-
-def _verdict(
-    claim: dict[str, Any], scope: str, numbers: Numbers, measured: Measured | None
-) -> tuple[Verdict, str]:
-    is_gpu = numbers.text(f"{scope}.machine.kind") == "gpu"
-    if claim["needs"] in BOARDS:
-        pattern, name = BOARDS[claim["needs"]]
-        if not pattern.search(numbers.text(f"{scope}.machine.name")):
+def _verdict(claim: Claim, machine: str, frame: Frame, measured: Measured | None) -> tuple[Verdict, str]:
+    if claim.needs in BOARDS:
+        pattern, name = BOARDS[claim.needs]
+        if not pattern.search(frame.fact(machine, "name")):
             return "not measurable here", f"needs {name}"
-    if claim["needs"] == "gpu" and not is_gpu:
+    if claim.needs == "gpu" and not frame.is_gpu(machine):
         return "not measurable here", "needs a GPU"
     if measured is None:
-        absent = next((key for key in _ids(claim, scope) if numbers.get(key) is None), "")
-        return "not measurable here", _why_absent(absent, numbers)
-    if claim["needs"] == "real-data" and measured.dataset.startswith("synthetic-"):
+        absent = next(name for name in claim.ids(machine) if frame.get(name) is None)
+        return "not measurable here", _why_absent(absent, frame)
+    if claim.needs == "real-data" and measured.dataset.startswith("synthetic-"):
         return "not measurable here", "needs the real VisDrone boxes"
-    return ("reproduced" if OPERATORS[claim["operator"]](measured, claim) else "not reproduced"), ""
+    return ("reproduced" if claim.holds(measured) else "not reproduced"), ""
 
 
-def _why_absent(key: str, numbers: Numbers) -> str:
+def _why_absent(name: str, frame: Frame) -> str:
     """Return why there is no number: what the row of its method says, or of the method that it is compared with."""
-    base, _, derived = key.rpartition(".")
-    over = re.fullmatch(r"(?:speedup|verdict)_over_(.+)", derived)
-    parts = base.split(".")
-    other = ".".join([*parts[:4], over[1], *parts[5:]]) if over and len(parts) > 5 else ""
-    texts = [numbers.text(candidate) for candidate in (key, base, other) if candidate]
+    base, _, derived = name.rpartition(".")
+    median = frame.find(base)
+    texts = [frame.text(name), frame.text(base)]
+    if median is not None:
+        texts.append(frame.text(median.key.but(method=derived.partition("_over_")[2])))
     return next((text for text in texts if text.startswith("unavailable")), "this run has no such number")

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octopus_study.report.derive import derive_all
+from octopus_study.report.frame import HERE
 from octopus_study.report.numbers import Number, Numbers
-from octopus_study.report.runs import HERE, load_runs
+from octopus_study.report.runs import load_runs
 
 if TYPE_CHECKING:
     import pandas as pd

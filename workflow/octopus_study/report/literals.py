@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from octopus.errors import InputError
-from octopus_study.report.numbers import Numbers
+from octopus_study.report.frame import Frame
 
 # What is not prose, blanked in this order with the lines kept.
 _NOT_PROSE = [
@@ -78,7 +78,7 @@ def referenced_ids(source: str) -> list[str]:
     return _REFERENCE.findall(_COMMENT.sub("", source))
 
 
-def check_paper(paper_dir: str | Path, numbers: Numbers) -> list[str]:
+def check_paper(paper_dir: str | Path, numbers: Frame) -> list[str]:
     """Return what is wrong with the paper's sources: literal numbers and unknown ids; empty when all is well.
 
     Text that is left out of a paper is not judged: ids of a scope without results (no reference GPU, nothing
@@ -97,7 +97,7 @@ def check_paper(paper_dir: str | Path, numbers: Numbers) -> list[str]:
     return problems
 
 
-def unknown_ids(source: str, numbers: Numbers) -> list[str]:
+def unknown_ids(source: str, numbers: Frame) -> list[str]:
     """Return the ids in a source that would stop the paper from being typeset."""
     absent = {name for name in ("gpu", "cpu", "here") if not numbers.text(f"{name}.machine.id")}
     absent |= {_scope(key) for key in _GUARD.findall(source) if key not in numbers}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from octopus.errors import InputError
 from octopus_study.errors import DataError
+from octopus_study.report.frame import Frame
 from octopus_study.report.literals import check_paper
-from octopus_study.report.numbers import Numbers
 
 MAIN = "octopus.typ"
 # Typst 0.15 can't nest the tags of a PDF for some layouts with floats over both columns (its issues 8487 and 8776, both
@@ -29,7 +29,7 @@ def build_paper(
     paper_dir : path
         Folder of ``octopus.typ``.
     build_dir : path
-        Folder of ``numbers.csv``, ``numbers.typ`` and ``tables/``.
+        Folder of ``numbers.csv``, ``numbers.json``, ``claims.csv`` and ``tables/``.
     figures_dir : path
         Folder of the figures' PDF files.
     out : path
@@ -44,7 +44,7 @@ def build_paper(
     """
     import typst
 
-    problems = check_paper(paper_dir, Numbers.read(Path(build_dir) / "numbers.csv"))
+    problems = check_paper(paper_dir, Frame.read(Path(build_dir) / "numbers.csv"))
     if problems:
         raise InputError(f"{len(problems)} numbers of the paper have no origin:\n" + "\n".join(problems))
     paper, build, figures = (Path(path).resolve() for path in (paper_dir, build_dir, figures_dir))

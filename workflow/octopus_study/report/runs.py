@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from octopus.errors import InputError
 from octopus_study.measure.rows import read_rows
+from octopus_study.report.frame import HERE, Key, Source
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Role = Literal["here", "reference"]
-HERE = "here"
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,23 @@ class Run:
     rows: pd.DataFrame
     provenance: dict[str, Any]
 
+    def key(self, workload: str = "", n: int | None = None, method: str = "", **columns: str) -> Key:
+        """Return the key of one of its numbers; `columns` are those of :class:`Key` that follow."""
+        return Key(self.scope, self.study, workload, n, slug(method), **columns)
+
+    def fact_key(self, name: str) -> Key:
+        """Return the key of a fact about the whole run."""
+        return self.key(quantity=name)
+
+    def from_rows(self, dataset: str, selector: str) -> Source:
+        """Return what a number from chosen rows rests on."""
+        return Source(self.role, dataset, self.source, selector, self.commit)
+
+    @property
+    def commit(self) -> str:
+        """The commit that measured it, empty when the provenance doesn't say."""
+        return str((self.provenance.get("git") or {}).get("commit") or "")
+
     @property
     def datasets(self) -> list[str]:
         """Names of the data sets in the rows, sorted."""
@@ -51,6 +68,11 @@ class Run:
     def measured_on(self) -> str:
         """Day on which the run ended, as ISO date; empty when the provenance doesn't say."""
         return str(self.provenance.get("ended", ""))[:10]
+
+
+def slug(identifier: str) -> str:
+    """Make a method's name fit for one part of an id."""
+    return identifier.replace("/", "-").replace(".", "-")
 
 
 def load_runs(results_dir: str | Path | None, reference_dir: str | Path | None) -> list[Run]:
@@ -81,7 +103,7 @@ def load_runs(results_dir: str | Path | None, reference_dir: str | Path | None) 
 
 
 def _read_folder(folder: Path, role: Role) -> list[Run]:
-    scope = HERE if role == "here" else folder.name
+    scope = HERE if role == HERE else folder.name
     return [
         Run(scope, folder.name, role, path.stem, path.as_posix(), read_rows(path), read_provenance(path))
         for path in sorted(folder.glob("*.csv"))

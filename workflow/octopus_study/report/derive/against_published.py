@@ -22,13 +22,12 @@ _FORMS = {
 }
 
 
-def compared_numbers(numbers: Numbers) -> Iterator[Number]:
-    """Yield what the cost model predicts for the published machines; ``<scope>.total_cost.gain.<stage>.survives``: by
-    rule, a published gain survives a table where every workload reaches it, in part where some do; and ratios after
-    the published numbers of uses."""
-    yield from _picture(numbers)
+def model_predictions(numbers: Numbers) -> Iterator[Number]:
     for scope in numbers.scopes("mapping"):
         yield from predictions(numbers, scope)
+
+
+def cost_numbers(numbers: Numbers) -> Iterator[Number]:
     for scope in numbers.scopes("total_cost"):
         for name, stage in _STAGES.items():
             published = numbers.get(f"published.pipeline_gain.{stage}.gain")
@@ -37,7 +36,7 @@ def compared_numbers(numbers: Numbers) -> Iterator[Number]:
         yield from _reuse(numbers, scope)
 
 
-def _picture(numbers: Numbers) -> Iterator[Number]:
+def pictures(numbers: Numbers) -> Iterator[Number]:
     """Yield ``shown.satellite.picture``: what the picture shows, with what must stand under it."""
     picture = satellite.picture(numbers)
     if picture is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from octopus_study.report.derive.machines import dataset_names, device_name
 from octopus_study.report.derive.samples import origin
+from octopus_study.report.frame import HERE
+from octopus_study.report.machines import dataset_names, device_name
 from octopus_study.report.numbers import Number, make_number
-from octopus_study.report.runs import HERE, Run
+from octopus_study.report.runs import Run
 from octopus_study.report.text import reason
 
 # Study -> layers whose rows need the GPU; what is counted without one is no measurement.
@@ -18,7 +19,7 @@ LAYERS = {"concurrency": ("host", "memory", "device"), "image_shape": ("memory",
 def companions_shown(runs: list[Run]) -> Iterator[Number]:
     """Yield ``shown.<study>.measured`` and ``shown.<study>.missing``: machines, data and days, and why others have no
     numbers."""
-    for study in LAYERS:
+    for study in {run.study for run in runs}:
         chosen = [run for run in runs if run.study == study]
         ran = [run for run in chosen if measured_something(run)]
         lacking = [run for run in chosen if not measured_something(run)]

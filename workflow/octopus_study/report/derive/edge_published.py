@@ -10,9 +10,10 @@ from octopus_study.report.numbers import Number, make_number
 _RIVALS = ("opencv", "n-launches")
 
 
-def published_edge_numbers(known: dict[str, Number]) -> Iterator[Number]:
+def published_edge_numbers(frame) -> Iterator[Number]:
     """Yield ratios of the published clip times, times per frame of the detector, the threshold as
     a share of full brightness, and what processing is of the time to the ground."""
+    known = {number.id: number for number in frame}
     one = known.get("published.drone_video.one-launch.time_10s")
     for rival in _RIVALS if one else ():
         other = known[f"published.drone_video.{rival}.time_10s"]

@@ -18,9 +18,9 @@ from octopus_study.measure.costmodel import (
     hardware_of,
     ratio,
 )
-from octopus_study.report.derive.machines import device_name, kind
 from octopus_study.report.derive.samples import Group, groups, origin, pivot
 from octopus_study.report.labels import PUBLISHED_MACHINES, human
+from octopus_study.report.machines import device_name, kind
 from octopus_study.report.numbers import Number, Numbers, make_number
 from octopus_study.report.runs import Run
 from octopus_study.report.text import quantity_text, significant, with_unit

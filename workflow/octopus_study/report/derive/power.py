@@ -7,15 +7,16 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from octopus_study.report.derive.machines import dataset_names, device_name
 from octopus_study.report.derive.power_quality import quality_numbers
 from octopus_study.report.derive.power_ratios import ratio_numbers
 from octopus_study.report.derive.power_trace import trace_numbers
 from octopus_study.report.derive.power_vetting import LAYERS, STUDY
 from octopus_study.report.derive.samples import origin
+from octopus_study.report.frame import HERE
 from octopus_study.report.labels import POWER_SCOPES, POWER_SENSORS, human
+from octopus_study.report.machines import dataset_names, device_name
 from octopus_study.report.numbers import Number, make_number
-from octopus_study.report.runs import HERE, Run
+from octopus_study.report.runs import Run
 from octopus_study.report.text import quantity_text
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ def _linted(known: dict[str, Number]) -> Iterator[Number]:
         first = known.get(f"published.{table}.n0.idle.power")
         if first is None:
             continue
-        findings = lint_file(first.source)
+        findings = lint_file(first.file)
         checks = ", ".join(dict.fromkeys(finding.check for finding in findings))
         text = f"refused ({checks})" if findings else "accepted"
         note = findings[0].message if findings else ""

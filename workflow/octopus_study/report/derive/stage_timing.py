@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from octopus_study.measure.statistics import Interval, Slope, median_interval, slope, unpaired_ratio_interval
-from octopus_study.report.derive.published import OUTPUT_BYTES
 from octopus_study.report.derive.samples import Group, blocks, groups, origin
+from octopus_study.report.derive.stage_timing_cross import OUTPUT_BYTES
 from octopus_study.report.numbers import Number, make_number
 from octopus_study.report.runs import Run
 

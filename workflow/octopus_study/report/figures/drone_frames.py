@@ -16,7 +16,7 @@ from octopus_study.report.drone import NO_RUN, STUDY
 from octopus_study.report.figures import style
 from octopus_study.report.labels_edge import FRAME_METHODS
 from octopus_study.report.numbers import Numbers
-from octopus_study.report.tables.cells import DIFFERENT, DIFFERENT_NOTE
+from octopus_study.report.tables.oldcells import DIFFERENT, DIFFERENT_NOTE
 
 __all__ = ["NO_RUN", "STUDY", "figure"]
 _ROW = 0.3  # inches

@@ -10,8 +10,8 @@ from octopus_study.report.captions import scope_name, scope_title
 from octopus_study.report.derive.arena import by_reason
 from octopus_study.report.labels import ARENA_METHODS, ARENA_WORKLOADS, LAYERS, QUANTITIES, human
 from octopus_study.report.numbers import Number, Numbers
-from octopus_study.report.tables import cells
-from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.tables import oldcells as cells
+from octopus_study.report.tables.oldwriters import MISSING, Table
 from octopus_study.report.text import interval_text, significant, with_unit
 
 STUDY = arena.STUDY

@@ -10,9 +10,9 @@ from octopus_study.report.captions import scope_title
 from octopus_study.report.derive.arena_kernel import ALONE, KINDS, MEMORY_LIMITED_FROM, SUBMIT, bound_of
 from octopus_study.report.labels import LADDER_CHANGES, LADDER_STEPS, LADDER_WORKLOADS, RESULT_KINDS
 from octopus_study.report.numbers import Numbers
-from octopus_study.report.tables import cells
+from octopus_study.report.tables import oldcells as cells
 from octopus_study.report.tables.arena import STUDY, floors, speedup_cell, time_cell
-from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.tables.oldwriters import MISSING, Table
 from octopus_study.report.text import significant, with_unit
 
 NO_ROWS = "No run that is shown has these rows: they need a GPU."

@@ -1,23 +1,27 @@
-"""What stands in a cell: a time with what must be known of it, a ratio with its verdict and noise floor."""
+"""What stands in a cell: a time with what must be known of it, a ratio with its verdict and noise floor.
+
+A cell is a function of one machine's view and the key of a row's case. Those that are made here look at that key with
+other columns, such as another method's, and give a dash where there is nothing.
+"""
 
 from __future__ import annotations
 
-from octopus_study.report.captions import is_launch_bound
-from octopus_study.report.derive.stage_timing import CACHE_MARGIN
-from octopus_study.report.numbers import Number, Numbers
-from octopus_study.report.tables.writers import MISSING
-from octopus_study.report.text import reason, significant, with_unit
+from collections.abc import Callable
+from typing import Any
 
+from octopus_study.report.frame import Frame, Key, Number
+from octopus_study.report.tables.writers import MISSING
+from octopus_study.report.text import significant, with_unit
+from octopus_study.report.view import KERNEL, Reasons, View
+
+Cell = Callable[[View, Key], str]
 DIFFERENT = "\u2020"
 LAUNCH_BOUND = "\u2021"
-WITHIN_CACHE = "\u00a7"
+# From this share on, launches take most of a time.
+LAUNCH_BOUND_SHARE = 0.5
 # A median that is known less well than this shows its interval.
 WIDE = 0.05
 DIFFERENT_NOTE = f"{DIFFERENT}: the answer differs from the reference"
-WITHIN_CACHE_NOTE = (
-    f"{WITHIN_CACHE}: within the cache, the output is filled at more than {CACHE_MARGIN:g} times the measured write "
-    "limit, so this is no multiple of a memory bound"
-)
 LAUNCH_BOUND_NOTE = f"{LAUNCH_BOUND}: launch-bound, launches alone take at least half of the time"
 WIDE_NOTE = "an interval of 95 % is shown where it is wider than ±5 %"
 RATIO_NOTE = (
@@ -25,41 +29,105 @@ RATIO_NOTE = (
 )
 
 
-class Reasons:
-    """Collects why cells have no number, and letters them for a note below the table."""
-
-    def __init__(self) -> None:
-        self._letters: dict[str, str] = {}
-
-    def letter(self, note: str) -> str:
-        """Return the letter of the reason in an ``unavailable: why`` or ``different: why`` note."""
-        return self._letters.setdefault(reason(note), chr(ord("a") + len(self._letters)))
-
-    def cell(self, note: str) -> str:
-        """Return a cell for an ``unavailable: why`` note."""
-        return f"unavailable ({self.letter(note)})"
-
-    @property
-    def note(self) -> str:
-        """The reasons as sentences of a caption; empty where every cell has a number."""
-        return "".join(f" ({letter}) {why}." for why, letter in self._letters.items())
+def text(**columns: Any) -> Cell:
+    """Say the number's text alone."""
+    return lambda view, key: number_text(view.frame, at(view, key, columns))
 
 
-def text_cell(numbers: Numbers, key: str) -> str:
+def fact(**columns: Any) -> Cell:
+    """Say the text of a number or a fact, also of one without a value."""
+    return lambda view, key: view.text(at(view, key, columns), MISSING)
+
+
+def time(**columns: Any) -> Cell:
+    """Say a time with its interval where that is wide, why there is none, and whether launches take most of it."""
+    return lambda view, key: time_text(view.frame, at(view, key, columns), view.reasons)
+
+
+def versus(other: str, **columns: Any) -> Cell:
+    """Say the speed-up over another method, with the verdict where it isn't ``faster``, or why the other has none."""
+    return lambda view, key: versus_text(view.frame, at(view, key, columns), other, view.reasons)
+
+
+def speedup(other: str, **columns: Any) -> Cell:
+    """Say the speed-up over another method, with the verdict where it isn't ``faster``, and nothing where there is
+    none."""
+    return lambda view, key: speedup_text(view.frame, at(view, key, columns), other)
+
+
+def speedup_alone(other: str, **columns: Any) -> Cell:
+    """Say the speed-up over another method and no verdict."""
+    return lambda view, key: number_text(view.frame, at(view, key, columns).speedup(other))
+
+
+def ratio(other: str, **columns: Any) -> Cell:
+    """Say the speed-up over another method, the verdict and the noise floor."""
+    return lambda view, key: ratio_text(view.frame, at(view, key, columns), other)
+
+
+def floor(**columns: Any) -> Cell:
+    """Say the noise floor of a comparison."""
+    return lambda view, key: floor_text(view.frame, at(view, key, columns))
+
+
+def at(view: View, key: Key, columns: dict[str, Any]) -> Key:
+    """Return a key with other columns; the layer ``kernel`` is that on which the machine times its kernels."""
+    changed = key.but(**columns)
+    return changed.but(layer=view.kernel_layer) if changed.layer == KERNEL else changed
+
+
+def number_text(frame: Frame, key: Key) -> str:
     """Return the text of a number, a dash where there is none."""
-    number = numbers.get(key)
+    number = frame.get(key)
     return number.text if number else MISSING
 
 
-def time_cell(numbers: Numbers, key: str, reasons: Reasons | None = None) -> str:
+def time_text(frame: Frame, key: Key, reasons: Reasons | None = None) -> str:
     """Return a time, with its interval where that is wide and a mark where launches take most of it."""
-    text = numbers.text(key, MISSING)
-    if text.startswith("unavailable"):
-        return reasons.cell(text) if reasons else "unavailable"
-    number = numbers.get(key)
+    shown = frame.text(key, MISSING)
+    if shown.startswith("unavailable"):
+        return reasons.cell(shown) if reasons else "unavailable"
+    number = frame.get(key)
     if number is not None and is_wide(number):
-        text = with_interval(number)
-    return f"{text} {LAUNCH_BOUND}" if is_launch_bound(numbers, key) else text
+        shown = with_interval(number)
+    return f"{shown} {LAUNCH_BOUND}" if is_launch_bound(frame, key) else shown
+
+
+def versus_text(frame: Frame, key: Key, other: str, reasons: Reasons) -> str:
+    """Return a speed-up; or a dash with the letter of the reason why the other method has no time."""
+    if frame.get(key.speedup(other)):
+        return speedup_text(frame, key, other)
+    note = frame.text(key.but(method=other))
+    return f"{MISSING} ({reasons.letter(note)})" if note.startswith("unavailable") else MISSING
+
+
+def speedup_text(frame: Frame, key: Key, other: str) -> str:
+    """Return a speed-up, with the verdict where it isn't ``faster``; a verdict of ``ambiguous`` for want of a noise
+    floor is left out."""
+    number = frame.get(key.speedup(other))
+    if number is None:
+        return MISSING
+    verdict = frame.text(key.derive("verdict", other))
+    return number.text if verdict in ("faster", "") else f"{number.text}, {verdict}"
+
+
+def ratio_text(frame: Frame, key: Key, other: str) -> str:
+    """Return a speed-up with its verdict and, in brackets, the noise floor; a published one stands alone."""
+    number = frame.get(key.speedup(other))
+    if number is None:
+        return MISSING
+    verdict = frame.text(key.derive("verdict", other))
+    return (
+        f"{number.text}, {verdict} ({floor_text(frame, key.but(method='octopus'))})"
+        if verdict
+        else number.text
+    )
+
+
+def floor_text(frame: Frame, key: Key) -> str:
+    """Return the noise floor of a comparison, a dash where there is none."""
+    number = frame.get(key.derive("noise_floor"))
+    return with_unit(significant(100 * number.value, 2), "percent") if number else MISSING
 
 
 def with_interval(number: Number) -> str:
@@ -74,38 +142,6 @@ def is_wide(number: Number) -> bool:
     return max(number.high - number.value, number.value - number.low) > WIDE * number.value
 
 
-def ratio_cell(numbers: Numbers, key: str) -> str:
-    """Return a speed-up with its verdict and, in brackets, the noise floor; a published one stands alone."""
-    number = numbers.get(key)
-    if number is None:
-        return MISSING
-    verdict = numbers.text(key.replace(".speedup_over_", ".verdict_over_"))
-    if not verdict:
-        return number.text
-    floor = numbers.get(noise_floor_key(key))
-    digits = with_unit(significant(100 * floor.value, 2), "percent") if floor else MISSING
-    return f"{number.text}, {verdict} ({digits})"
-
-
-def versus_cell(numbers: Numbers, key: str, other: str, reasons: Reasons) -> str:
-    """Return the speed-up of the method of `key` over another one, with the verdict where it isn't ``faster``; or a
-    dash with the letter of the reason why the other has no time."""
-    number = numbers.get(f"{key}.speedup_over_{other}")
-    if number is not None:
-        verdict = numbers.text(f"{key}.verdict_over_{other}")
-        return number.text if verdict in ("faster", "") else f"{number.text}, {verdict}"
-    parts = key.split(".")
-    note = numbers.text(".".join([*parts[:4], other, *parts[5:]]))
-    return f"{MISSING} ({reasons.letter(note)})" if note.startswith("unavailable") else MISSING
-
-
-def floor_cell(numbers: Numbers, key: str) -> str:
-    """Return the noise floor of a comparison, a dash where there is none."""
-    floor = numbers.get(f"{key}.noise_floor")
-    return with_unit(significant(100 * floor.value, 2), "percent") if floor else MISSING
-
-
-def noise_floor_key(key: str) -> str:
-    """Return the id of the noise floor that a ratio is judged by: that of Octopus in the same blocks."""
-    scope, study, workload, count, _, quantity, layer = key.split(".")[:7]
-    return f"{scope}.{study}.{workload}.{count}.octopus.{quantity}.{layer}.noise_floor"
+def is_launch_bound(frame: Frame, key: Key) -> bool:
+    """Say whether launches alone take at least half of a time (for a kernel: as long as the kernel itself)."""
+    return frame.value(key.derive("launch_share")) >= LAUNCH_BOUND_SHARE

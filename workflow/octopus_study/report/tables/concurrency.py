@@ -10,8 +10,8 @@ from octopus_study.report.captions import scope_title
 from octopus_study.report.concurrency import BASE, NO_RUN, STUDY
 from octopus_study.report.labels import CONCURRENCY_ARMS, CONCURRENCY_PROOFS, CONCURRENCY_STAGES, CROPS_BESIDE
 from octopus_study.report.numbers import Number, Numbers
-from octopus_study.report.tables import cells
-from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.tables import oldcells as cells
+from octopus_study.report.tables.oldwriters import MISSING, Table
 from octopus_study.report.text import reason, significant
 
 _LATE = "\u00b6"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from octopus_study.report.captions import bound_text, generated_boxes, kernel_layer, scope_title, workloads
 from octopus_study.report.labels import WORKLOADS, human
 from octopus_study.report.numbers import Number, Numbers
-from octopus_study.report.tables import cells
-from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.tables import oldcells as cells
+from octopus_study.report.tables.oldwriters import MISSING, Table
 from octopus_study.report.text import with_unit
 
 STUDY = "distribution"

@@ -10,8 +10,8 @@ from octopus_study.report.derive.drone import STREAMS, clip_seconds
 from octopus_study.report.drone import NO_RUN, STUDY
 from octopus_study.report.labels_edge import FRAME_METHODS
 from octopus_study.report.numbers import Numbers
-from octopus_study.report.tables import cells
-from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.tables import oldcells as cells
+from octopus_study.report.tables.oldwriters import MISSING, Table
 
 _SECONDS = (1, 5, 10)  # of the published clips
 _TAIL = ("p50", "p99", "max", "budget_share", "misses", "sum")

@@ -9,8 +9,8 @@ from octopus_study.report.captions import scope_title
 from octopus_study.report.image_shape import MULTIPLE, NO_RUN, PEAK, PUBLISHED, SPLITS, STUDY, Patch
 from octopus_study.report.labels import DENOISERS, SHAPE_WAYS
 from octopus_study.report.numbers import Numbers
-from octopus_study.report.tables import cells
-from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.tables import oldcells as cells
+from octopus_study.report.tables.oldwriters import MISSING, Table
 
 _MEMORY = {
     "allocated_peak": "Allocated",

@@ -10,8 +10,8 @@ from octopus_study.report.derive.mapping import BUILD_ITEMS, BUILD_MS, COPY_SHAR
 from octopus_study.report.labels import DISTRIBUTIONS, STRATEGIES, human
 from octopus_study.report.mapping import NO_RUN, STUDY
 from octopus_study.report.numbers import Numbers
-from octopus_study.report.tables import cells
-from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.tables import oldcells as cells
+from octopus_study.report.tables.oldwriters import MISSING, Table
 from octopus_study.report.text import quantity_text, significant, with_unit
 
 OPERATION = "multiply"

@@ -8,8 +8,8 @@ from octopus_study.report.derive.mapping_model import FITTED, PAIRS
 from octopus_study.report.labels import PUBLISHED_MACHINES, STRATEGIES, human
 from octopus_study.report.mapping import NO_RUN, STUDY
 from octopus_study.report.numbers import Numbers
-from octopus_study.report.tables import cells
-from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.tables import oldcells as cells
+from octopus_study.report.tables.oldwriters import MISSING, Table
 
 _FACTS = {
     "step": "One step of a search, fitted",

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from octopus_study.report.captions import scope_title
 from octopus_study.report.labels import PARITY_PEERS, SETTINGS, human
 from octopus_study.report.numbers import Numbers
-from octopus_study.report.tables import cells
-from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.tables import oldcells as cells
+from octopus_study.report.tables.oldwriters import MISSING, Table
 from octopus_study.report.text import significant
 
 STUDY = "parity"

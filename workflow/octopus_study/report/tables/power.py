@@ -10,8 +10,8 @@ from octopus_study.report import power
 from octopus_study.report.captions import scope_name, scope_title
 from octopus_study.report.labels import POWER_SCOPES, SHORT_METHODS, human
 from octopus_study.report.numbers import Number, Numbers
-from octopus_study.report.tables import cells
-from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.tables import oldcells as cells
+from octopus_study.report.tables.oldwriters import MISSING, Table
 from octopus_study.report.text import TIMES, interval_text, significant
 
 STUDY = power.STUDY

@@ -9,8 +9,8 @@ from octopus_study.report.captions import scope_name, scope_title
 from octopus_study.report.labels_edge import SCENES, TILE_RULES, VARIANTS
 from octopus_study.report.numbers import Numbers
 from octopus_study.report.satellite import NO_RUN, STUDY
-from octopus_study.report.tables import cells
-from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.tables import oldcells as cells
+from octopus_study.report.tables.oldwriters import MISSING, Table
 
 _PUBLISHED = "published.satellite.greenland"
 _OVER = {

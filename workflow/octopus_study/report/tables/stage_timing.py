@@ -8,8 +8,8 @@ from octopus_study.report.captions import bound_text, counts, kernel_layer, scop
 from octopus_study.report.derive.stage_timing import SAVINGS
 from octopus_study.report.labels import METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, human
 from octopus_study.report.numbers import Numbers
-from octopus_study.report.tables import cells
-from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.tables import oldcells as cells
+from octopus_study.report.tables.oldwriters import MISSING, Table
 from octopus_study.report.text import TIMES
 
 STUDY = "stage_timing"

@@ -10,8 +10,8 @@ from octopus_study.report.captions import kernel_layer, scope_name, scope_title
 from octopus_study.report.derive.total_cost import CHALLENGERS, GAINS, NEVER, NO_DOWNLOAD, TABLES, UNDECIDED
 from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES, STRATEGIES
 from octopus_study.report.numbers import Numbers
-from octopus_study.report.tables import cells
-from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.tables import oldcells as cells
+from octopus_study.report.tables.oldwriters import MISSING, Table
 from octopus_study.report.total_cost import NO_RUN, STUDY
 
 _FORMS = {

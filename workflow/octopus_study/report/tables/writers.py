@@ -1,11 +1,9 @@
-"""One table, three formats: Typst for the paper, LaTeX (booktabs) and Markdown for other authors."""
+"""One table, two formats: Typst for the paper, Markdown for readers and other authors."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
-
-from octopus_study.report.macros import tex_text
 
 MISSING = "\u2013"
 
@@ -15,8 +13,6 @@ class Table(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        Identifier: file name and label.
     caption : str
     header : list of str
     rows : list of (list of str, or str)
@@ -27,7 +23,6 @@ class Table(NamedTuple):
         Widths of the columns in Typst, such as ``auto`` or ``1fr``; as wide as their content unless given.
     """
 
-    name: str
     caption: str
     header: list[str]
     rows: list[list[str] | str]
@@ -35,7 +30,7 @@ class Table(NamedTuple):
     widths: tuple[str, ...] = ()
 
 
-def typst(table: Table) -> str:
+def typst(name: str, table: Table) -> str:
     """Return a Typst figure with a label ``tab-<name>``; where it is placed is up to the paper."""
     columns = len(table.header)
     widths = ", ".join(table.widths or ("auto",) * columns)
@@ -47,31 +42,7 @@ def typst(table: Table) -> str:
         f"  table(columns: ({widths},), align: ({align},), stroke: none,\n"
         f"    table.hline(), table.header({header}), table.hline(stroke: 0.5pt),\n"
         + "\n".join(f"    {line}" for line in lines)
-        + f"\n    table.hline(),\n  )\n) <tab-{table.name.replace('_', '-')}>\n"
-    )
-
-
-def latex(table: Table) -> str:
-    """Return a LaTeX table; needs the package booktabs."""
-    columns = len(table.header)
-    align = "".join("l" if index in table.text_columns else "r" for index in range(columns))
-    lines = []
-    for row in table.rows:
-        if isinstance(row, str):
-            lines.append(rf"\midrule \multicolumn{{{columns}}}{{l}}{{\emph{{{tex_text(row)}}}}} \\")
-        else:
-            lines.append(" & ".join(tex_text(cell) for cell in row) + r" \\")
-    header = " & ".join(rf"\textbf{{{tex_text(cell)}}}" for cell in table.header)
-    return "\n".join(
-        [
-            r"\begin{table*}\centering",
-            rf"\caption{{{tex_text(table.caption)}}}\label{{tab:{table.name}}}",
-            rf"\begin{{tabular}}{{{align}}}\toprule",
-            rf"{header} \\ \midrule",
-            *lines,
-            r"\bottomrule\end{tabular}\end{table*}",
-            "",
-        ]
+        + f"\n    table.hline(),\n  )\n) <tab-{name.replace('_', '-')}>\n"
     )
 
 
@@ -83,9 +54,6 @@ def markdown(table: Table) -> str:
         cells = [f"**{row}**", *[""] * (len(table.header) - 1)] if isinstance(row, str) else row
         lines.append(_markdown_row(cells))
     return "\n".join(lines) + "\n"
-
-
-WRITERS = {".typ": typst, ".tex": latex, ".md": markdown}
 
 
 def _typst_row(row: list[str] | str, columns: int) -> str:

@@ -1,0 +1,121 @@
+"""The memory of all plans: is there enough, on which stream is it used, and how arrays from the host get there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from octopus.arrays import streams
+from octopus.arrays.views import ArrayView
+from octopus.backends.cuda import memory
+from octopus.backends.cuda.device import is_capturing
+from octopus.errors import OutOfMemoryError
+
+
+def check_memory(
+    needed: int, free: int, where: str, advice: str = "use fewer boxes, a smaller size or float16"
+) -> None:
+    """Refuse what can't be allocated before anything is."""
+    if needed > free:
+        raise OutOfMemoryError(f"{needed:,} bytes are needed on {where}, {free:,} are free; {advice}")
+
+
+class PlanMemory:
+    """Device memory that the runs of a plan share, whichever stream each of them is on.
+
+    It is given back behind the stream of the last run, should the plan go while work is under way.
+
+    Parameters
+    ----------
+    queue : cuda.core.Stream
+        On which the memory is allocated.
+    """
+
+    def __init__(self, queue: Any) -> None:
+        self.queue = queue
+        self._arrays: list[Any] = []
+
+    def keep(self, *arrays: Any) -> None:
+        """Look after arrays of this library and of others; None is nothing."""
+        self._arrays += [array for array in arrays if array is not None]
+
+    def enter(self, stream: Any, arrays: Sequence[ArrayView], beside: ArrayView | None = None) -> Any:
+        """The stream on which a run works, ordered behind the plan's run before and behind whoever writes the arrays.
+
+        Parameters
+        ----------
+        stream
+            The caller's. None: the current one of the first array's library, or else of that of `beside`.
+        arrays : sequence of ArrayView
+            What the run reads and writes.
+
+        Raises
+        ------
+        InputError
+            If they lie on another GPU; the plan then stays on its stream.
+        """
+        streams.check_ordinals(*arrays)
+        queue = streams.stream_for(arrays[0], beside, stream)
+        if queue is not self.queue:
+            self._move(queue)
+        streams.wait_for_producers(queue, *arrays)
+        if stream is None:
+            streams.wait_for_other_families(queue, *arrays)
+        return queue
+
+    def _move(self, queue: Any) -> None:
+        """Go on on another stream, behind the work on the one before.
+
+        A graph can't wait for what is not in it, and its work is done elsewhere: capturing one changes nothing here.
+        """
+        if is_capturing(queue):
+            return
+        queue.wait(self.queue)
+        self.queue = queue
+        for array in self._arrays:
+            if isinstance(array, memory.DeviceArray):
+                array.release_on(queue)
+            else:
+                streams.used_on(array, queue)
+
+
+class Stage:
+    """Device memory for an array from the host, and for what is made of it.
+
+    Parameters
+    ----------
+    source_bytes : int
+        Of the largest array to come.
+    result_bytes : sequence of int
+        Of each result.
+    queue : cuda.core.Stream
+        On which the memory is allocated.
+    """
+
+    def __init__(self, source_bytes: int, result_bytes: Sequence[int], queue: Any) -> None:
+        sizes = (source_bytes, *result_bytes)
+        self.owned = [memory.DeviceArray((nbytes,), np.uint8, stream=queue) for nbytes in sizes]
+
+    def run(
+        self, source: ArrayView, results: Sequence[ArrayView | None], queue: Any, submit: Callable[..., None]
+    ) -> None:
+        """Bring the source to the GPU, queue the work there, bring the results back, and wait for them.
+
+        Parameters
+        ----------
+        source, results : ArrayView
+            On the host; None for a result that is not wanted.
+        queue : cuda.core.Stream
+        submit : callable
+            Queues the work, given the addresses of source and results on the GPU.
+        """
+        there, *made = self.owned
+        elements = np.ascontiguousarray(source.numpy())
+        memory.copy(there.pointer, elements.ctypes.data, elements.nbytes, queue)
+        submit(*(array.pointer for array in self.owned))
+        for result, array in zip(results, made, strict=True):
+            if result is not None:
+                memory.copy(result.pointer, array.pointer, result.nbytes, queue)
+        queue.sync()

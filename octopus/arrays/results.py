@@ -1,0 +1,98 @@
+"""Arrays for results, of the library that the caller's arrays come from, and copies of the caller's on the host."""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from octopus.arrays.views import ArrayView, family, view
+from octopus.backends.cuda import memory
+from octopus.backends.cuda.device import LEGACY, current
+from octopus.errors import OutOfMemoryError
+
+
+def result_memory(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
+    """Uninitialised memory of the library of `model`, on its side.
+
+    Raises
+    ------
+    OutOfMemoryError
+        Says how much is needed, and free where that can be told.
+    """
+    try:
+        return empty_like_family(model, shape, np.dtype(dtype), stream)
+    except Exception as error:  # every library raises a class of its own
+        if "memory" not in str(error).lower() and not isinstance(error, MemoryError):
+            raise
+        needed = math.prod(shape) * np.dtype(dtype).itemsize
+        raise OutOfMemoryError(f"{needed:,} bytes are needed for the result: {error}") from error
+
+
+def empty_like_family(model: ArrayView, shape: tuple[int, ...], dtype: np.dtype, stream: Any = None) -> Any:
+    """An uninitialised array of the same library and on the same side as `model`.
+
+    Libraries hand out device memory in the order of a stream; `stream` (of cuda.core) is the one that will use it,
+    None their current one.
+    """
+    if model.family == "torch":
+        return _empty_torch(model, shape, dtype, stream)
+    if model.device == "cpu":
+        return np.empty(shape, dtype)
+    if model.family == "cupy":
+        return _empty_cupy(shape, dtype, stream)
+    if model.family == "numba":
+        from numba import cuda
+
+        return cuda.device_array(shape, dtype)
+    return memory.DeviceArray(shape, dtype, stream=stream)
+
+
+def torch_device(model: ArrayView) -> Any:
+    """Where torch would put an array beside this one."""
+    import torch
+
+    return torch.device(model.device, model.ordinal) if model.device == "cuda" else torch.device("cpu")
+
+
+def _empty_torch(model: ArrayView, shape: tuple[int, ...], dtype: np.dtype, stream: Any) -> Any:
+    import torch
+
+    device = torch_device(model)
+    own = (
+        device.type == "cpu"
+        or stream is None
+        or _is_current(stream, torch.cuda.current_stream(device).cuda_stream)
+    )
+    with nullcontext() if own else torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle), device)):
+        return torch.empty(shape, dtype=getattr(torch, dtype.name), device=device)
+
+
+def _empty_cupy(shape: tuple[int, ...], dtype: np.dtype, stream: Any) -> Any:
+    import cupy
+
+    own = stream is None or _is_current(stream, cupy.cuda.get_current_stream().ptr)
+    with nullcontext() if own else cupy.cuda.ExternalStream(int(stream.handle)):
+        return cupy.empty(shape, dtype)
+
+
+def _is_current(stream: Any, handle: int) -> bool:
+    """Whether two handles name one stream; the default stream has two names."""
+    return int(stream.handle) == handle or {int(stream.handle), handle} <= {0, LEGACY}
+
+
+def host_copy(array: Any) -> np.ndarray:
+    """An array in GPU memory as a NumPy array; waits for the GPU."""
+    library = family(array)
+    if library == "torch":
+        return array.detach().cpu().numpy()
+    if library == "cupy":
+        return array.get()
+    if library in ("numba", "octopus"):
+        return array.copy_to_host()
+    found = view(array, "offsets")
+    current().sync()  # the array's library may use any stream
+    given = memory.DeviceArray(found.shape, found.dtype, buffer=array, pointer=found.pointer)
+    return given.copy_to_host()

@@ -1,0 +1,101 @@
+"""On which device and stream a call works, and after whose work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from octopus import backends
+from octopus.arrays.views import ArrayView, family
+from octopus.backends.cuda.device import current, driver, is_capturing
+from octopus.errors import InputError
+
+
+def stream_for(frame: ArrayView, boxes: ArrayView | None, stream: Any) -> Any:
+    """The stream to work on: the caller's, else the current one of the frame's library, else of the boxes'."""
+    if stream is None:
+        stream = current_stream(frame)
+    if stream is None and boxes is not None:
+        stream = current_stream(boxes)
+    return backends.cuda.stream_of(stream)
+
+
+def check_ordinals(*arrays: ArrayView) -> None:
+    """All arrays must lie on the GPU of this thread's first call, and it must still be current: launches go there."""
+    here = current().device_id
+    status, now = driver().cuCtxGetDevice()
+    if not status and int(now) != here:
+        raise InputError(
+            f"GPU {int(now)} is current but this thread works with GPU {here} since its first call; make GPU {here} "
+            "current, or use another thread for another GPU"
+        )
+    for array in arrays:
+        if array.ordinal is not None and array.ordinal != here and array.device == "cuda":
+            raise InputError(
+                f"an array lies on GPU {array.ordinal} but GPU {here} is in use; keep all on one GPU and make it "
+                "current before the first call in this thread, or choose it with CUDA_VISIBLE_DEVICES"
+            )
+
+
+def device_for(frame: ArrayView, device: str, name: str = "frame") -> str:
+    """Where to work on this frame, or what else the caller calls it."""
+    if device not in backends.DEVICES:
+        backends.resolve(device)
+    if frame.device == "cuda":
+        if device == "cpu":
+            raise InputError(
+                f"{name} is on the GPU but device='cpu' was asked for; copy it to the host first"
+            )
+        return backends.resolve("cuda")
+    return backends.resolve(device)
+
+
+def wait_for_producers(queue: Any, *arrays: ArrayView) -> None:
+    """Order `queue` behind the streams on which other libraries may still be writing."""
+    for array in arrays:
+        if array.after is not None:
+            producer = backends.cuda.stream_of(array.after)
+            if producer is not queue:
+                queue.wait(producer)
+
+
+def wait_for_other_families(queue: Any, first: ArrayView, *others: ArrayView) -> None:
+    """Order `queue` behind the current streams of libraries other than that of the first array, whose stream it is."""
+    for array in others:
+        if array.family != first.family and array.device == "cuda":
+            producer = current_stream(array)
+            if producer is not None and not is_capturing(queue):
+                queue.wait(backends.cuda.stream_of(producer))
+
+
+def current_stream(model: ArrayView) -> Any:
+    """The stream on which the array's library queues its work now; None for those without such a notion."""
+    if model.device == "cpu":
+        return None
+    if model.family == "torch":
+        return _torch_stream()(model.ordinal)
+    if model.family == "cupy":
+        import cupy
+
+        return cupy.cuda.get_current_stream()
+    return None
+
+
+@cache
+def _torch_stream() -> Callable[[int], Any]:
+    """What tells torch's current stream of a GPU: its bare handle, or else an object around it, which takes longer."""
+    import torch
+
+    return getattr(torch._C, "_cuda_getCurrentRawStream", torch.cuda.current_stream)
+
+
+def used_on(array: Any, stream: Any) -> None:
+    """Tell the library of an array in device memory that work on `stream` (of cuda.core) uses it.
+
+    Torch then gives the memory to others behind that work. CuPy has no such notion: its arrays must outlive the work.
+    """
+    if array is not None and family(array) == "torch" and array.is_cuda:
+        import torch
+
+        array.record_stream(torch.cuda.ExternalStream(int(stream.handle), array.device))

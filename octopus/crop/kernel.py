@@ -1,0 +1,153 @@
+"""The compiled kernel of a crop-and-resize call: what it is checked for, and how it runs on the caller's arrays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from octopus.arrays.memory import PlanMemory, Stage
+from octopus.arrays.views import ArrayView, c_strides, dtype_name, view
+from octopus.crop.check import (
+    check_count,
+    check_frame_index,
+    check_host_boxes,
+    check_host_index,
+    check_out,
+    check_planned_boxes,
+    check_planned_frame,
+)
+from octopus.crop.cpu import CpuEngine
+from octopus.crop.cuda import CudaEngine
+from octopus.crop.options import CropOptions
+from octopus.crop.spec import make_spec
+
+
+class CropKernel:
+    """A kernel for frames and options of one kind, without memory for what it makes.
+
+    Parameters
+    ----------
+    frame : ArrayView
+        A frame like those to come; its pixels are not read.
+    options : CropOptions
+    max_boxes : int
+        Most boxes of a run.
+    device : {"cpu", "cuda"}
+        For the GPU `load` is to follow.
+
+    Raises
+    ------
+    InputError
+        For options that don't fit the frame, or more boxes than a launch can address.
+    """
+
+    _stage: Stage | None = None  # of a plan for frames that come from the host to the GPU
+
+    def __init__(self, frame: ArrayView, options: CropOptions, max_boxes: int, device: str) -> None:
+        self.spec = make_spec(frame, options)
+        check_count(self.spec, max_boxes)
+        self.max_boxes, self.device = max_boxes, device
+        self._model = replace(frame, owner=None)  # the kernel must not keep the frame alive
+        self._host_to_gpu = device == "cuda" and frame.device == "cpu"
+        # What the checks have found good; another array of the same layout needs no second look.
+        self._good_frame: tuple | None = None
+        self._good_boxes: tuple | None = None
+        self._good_index: tuple | None = None
+        self._good_out: tuple | None = None
+        self.engine: Any = CpuEngine(self.spec) if device == "cpu" else None
+
+    def load(self, upload_boxes: int, box_dtype: str, index_dtype: str, queue: Any) -> None:
+        """Load the GPU's kernel, and reserve what up to `upload_boxes` boxes from the host need there."""
+        self.engine = CudaEngine(self.spec, upload_boxes, self._model, box_dtype, index_dtype, queue)
+        self.memory = PlanMemory(queue)
+        self.memory.keep(*self.engine.owned)
+
+    def check(self, frame: ArrayView, boxes: ArrayView, index: ArrayView | None) -> None:
+        """Refuse what the kernel is not for; values of boxes and index from the host are checked by `execute`."""
+        if frame.layout != self._good_frame:
+            check_planned_frame(frame, self.spec, self._model, self._host_to_gpu)
+            self._good_frame = frame.layout
+        if boxes.layout != self._good_boxes:
+            check_planned_boxes(boxes, self.max_boxes, self.device)
+            self._good_boxes = boxes.layout
+        if self.spec.frame.indexed or index is not None:
+            layout = None if index is None else (boxes.shape[0], boxes.device, *index.layout)
+            if layout is None or layout != self._good_index:
+                check_frame_index(index, frame, boxes.shape[0], boxes.device)
+                self._good_index = layout
+
+    def check_out(self, out: ArrayView, count: int) -> None:
+        """Refuse a result that is not exactly what a run would have made."""
+        layout = (count, *out.layout)
+        if layout != self._good_out or out.device == "cpu":  # on the host an array may also be read-only
+            check_out(self.spec, out, count, self._model.device)
+            self._good_out = layout
+
+    def execute(
+        self,
+        frame: ArrayView,
+        boxes: ArrayView,
+        index: ArrayView | None,
+        out: ArrayView,
+        transform: Any,
+        stream: Any,
+    ) -> None:
+        """Do the work of a run whose arguments `check` has seen; `transform` is an array or None.
+
+        Raises
+        ------
+        InputError
+            For wrong values among boxes or index from the host.
+        """
+        host_boxes, host_index = None, None
+        if boxes.device == "cpu":
+            host_boxes = check_host_boxes(boxes.numpy(), frame.shape[-2], frame.shape[-3])
+        if index is not None and index.device == "cpu":
+            host_index = check_host_index(index.numpy(), frame.shape[0])
+        if not boxes.shape[0]:
+            return
+        written = None if transform is None else view(transform, "transform")
+        if self.device == "cpu":
+            on_host = None if written is None else written.numpy()
+            self.engine.run(frame.numpy(), host_boxes, out.numpy(), host_index, on_host)
+            return
+        arrays = (frame, boxes, out) if index is None else (frame, boxes, out, index)
+        queue = self.memory.enter(stream, arrays, boxes)
+        if self._stage is not None:
+            submit = partial(self._submit_staged, frame, boxes, host_boxes, index, host_index, queue)
+            self._stage.run(frame, (out, written), queue, submit)
+            return
+        address = 0 if written is None else written.pointer
+        self._submit(frame, boxes, host_boxes, index, host_index, queue, out.pointer, address)
+
+    def _submit(
+        self,
+        frame: ArrayView,
+        boxes: ArrayView,
+        host_boxes: np.ndarray | None,
+        index: ArrayView | None,
+        host_index: np.ndarray | None,
+        queue: Any,
+        out: int,
+        transform: int,
+    ) -> None:
+        """Queue the kernel for a frame on the GPU, and the upload of what comes from the host."""
+        if host_boxes is not None or host_index is not None:
+            given = boxes if host_boxes is None else host_boxes
+            self.engine.run_uploading(frame, given, host_index, out, transform, queue)
+            return
+        pointer, dtype = (0, "int32") if index is None else (index.pointer, dtype_name(index.dtype))
+        self.engine.launch(
+            frame, boxes.pointer, dtype_name(boxes.dtype), boxes.shape[0], out, queue,
+            frame_index=pointer, index_dtype=dtype, transform=transform,
+        )  # fmt: skip
+
+    def _submit_staged(self, frame: ArrayView, *work: Any) -> None:
+        """The same for a frame from the host; its address on the GPU comes before those of the results."""
+        *arrays, pointer, out, transform = work
+        strides = c_strides(frame.shape, frame.dtype)
+        on_gpu = replace(frame, pointer=pointer, strides=strides, device="cuda")
+        self._submit(on_gpu, *arrays, out, transform)

@@ -1,0 +1,125 @@
+"""What this machine has, one finding per thing that a run may need; a missing one says what would provide it.
+
+Every check stands alone, and one that breaks becomes a finding itself, so that the doctor always answers. Other
+packages add checks as entry points of the group `octopus.checks`, each under the name of its part.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from typing import NamedTuple
+
+OK, MISSING, BROKEN = "ok", "missing", "broken"
+COLORS = {OK: "\033[32m", MISSING: "\033[33m", BROKEN: "\033[31m"}
+PARTS = ("machine", "device", "backend", "data", "peer", "sensor", "storage")
+
+
+class Finding(NamedTuple):
+    """One line of the diagnosis.
+
+    Attributes
+    ----------
+    part
+        Heading: machine, device, backend, data, peer, sensor or storage.
+    name, state
+        What was looked for; ``ok``, ``missing`` or ``broken``.
+    detail
+        What was found, or why nothing was.
+    remedy
+        What would provide it; empty where nothing is missing.
+    """
+
+    part: str
+    name: str
+    state: str
+    detail: str
+    remedy: str = ""
+
+
+Check = Callable[[], Iterable[Finding]]
+
+
+def diagnose() -> list[Finding]:
+    """Run every check; an exception inside one becomes a finding. Sorted by `PARTS`, what is in none at the end."""
+    findings: list[Finding] = []
+    added = [(entry.name, partial(_check_added, entry)) for entry in entry_points(group="octopus.checks")]
+    for part, check in (*CHECKS, *added):
+        try:
+            findings.extend(check())
+        except Exception as error:  # the doctor must answer also on a machine that nobody foresaw
+            text = f"{type(error).__name__}: {error}"
+            findings.append(Finding(part, "check", BROKEN, text, "please report this as a bug"))
+    return sorted(findings, key=lambda finding: (*PARTS, finding.part).index(finding.part))
+
+
+def lines(findings: list[Finding], colored: bool = False) -> Iterator[str]:
+    """One line per finding; in colour for a terminal."""
+    for part, name, state, detail, remedy in findings:
+        shown = f"{COLORS[state]}{state}\033[0m" if colored else state
+        yield f"{part}: {name}: {shown}: {detail}" + (f"; provided by: {remedy}" if remedy else "")
+
+
+def package(part: str, name: str, remedy: str) -> Finding:
+    """Whether a package is installed, in which version."""
+    try:
+        return Finding(part, name, OK, version(name))
+    except PackageNotFoundError:
+        return Finding(part, name, MISSING, "not installed", remedy)
+
+
+def _check_added(entry: EntryPoint) -> Iterable[Finding]:
+    return entry.load()()
+
+
+def _machine() -> Iterator[Finding]:
+    yield Finding("machine", "system", OK, f"{platform.system()} {platform.release()}, {platform.machine()}")
+    yield Finding("machine", "Python", OK, platform.python_version())
+
+
+def _device() -> Iterator[Finding]:
+    from octopus.backends import cuda
+
+    why = cuda.missing()
+    if why:
+        remedy = f"an NVIDIA GPU with its driver; then {cuda.device.INSTALL}"
+        yield Finding("device", "GPU", MISSING, why, remedy)
+        return
+    from octopus.backends.cuda.memory import total_bytes
+
+    yield Finding("device", "GPU", OK, cuda.device.current().name)
+    capability = ".".join(map(str, cuda.compute_capability()))
+    yield Finding("device", "compute capability", OK, capability)
+    yield Finding("device", "memory", OK, f"{total_bytes() / 2**30:.0f} GiB")
+
+
+def _backend() -> Iterator[Finding]:
+    from octopus.backends.cpu import pool_size
+    from octopus.backends.cuda.device import INSTALL
+
+    yield package("backend", "numba", 'pip install "octopus-ragged"')
+    yield Finding("backend", "CPU threads", OK, f"up to {pool_size()}")
+    for name in ("numba-cuda", "cuda-core", "cuda-toolkit"):
+        yield package("backend", name, INSTALL)
+
+
+def _storage() -> Iterator[Finding]:
+    from octopus.backends.cache import cache_dir
+
+    folder = cache_dir()
+    files = sum(1 for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    state = OK if os.access(nearest, os.W_OK) else MISSING
+    remedy = "" if state == OK else "OCTOPUS_CACHE_DIR=<a folder that you may write to>"
+    yield Finding("storage", "kernel cache", state, f"{folder}, {files} files", remedy)
+
+
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("machine", _machine),
+    ("device", _device),
+    ("backend", _backend),
+    ("storage", _storage),
+)

@@ -1,0 +1,109 @@
+"""From result rows and published tables to ``numbers.csv`` and the series beside it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from octopus_study.measure._files import atomic_text
+from octopus_study.report import studies
+from octopus_study.report.frame import HERE, Frame, Number
+from octopus_study.report.machines import aliases, machine_facts, shown_runs
+from octopus_study.report.measured import comparisons, medians
+from octopus_study.report.published import published_numbers
+from octopus_study.report.runs import Run, load_runs
+from octopus_study.report.series import FOLDER
+from octopus_study.report.study import StudyReport
+
+
+def build_numbers(
+    results_dir: str | Path | None,
+    reference_dir: str | Path | None,
+    published_dir: str | Path,
+    out: str | Path,
+) -> Path:
+    """Derive every number from the result rows and the published tables, and write ``numbers.csv``, the same for authors
+    as ``numbers.json``, and ``series/``.
+
+    Parameters
+    ----------
+    results_dir, reference_dir : path, optional
+        As in :func:`octopus_study.report.runs.load_runs`.
+    published_dir : path
+        ``data/published``.
+    out : path
+        The CSV to write; the JSON has its name, and the folder ``series`` beside it is written anew.
+
+    Raises
+    ------
+    InputError
+        There is nothing to report, or two numbers got the same id.
+    """
+    runs = vetted(load_runs(results_dir, reference_dir))
+    printed = Frame(by(published_numbers, published_dir))
+    derived = [
+        number for report in studies.reports().values() for number in _by_each(report.of_published, printed)
+    ]
+    frame = Frame([*derive_all(runs), *printed, *derived])
+    compared = [number for report in studies.reports().values() for number in _by_each(report.of_all, frame)]
+    whole = Frame([*frame, *compared])
+    _write_series(runs, Path(out).parent)
+    with atomic_text(Path(out).with_suffix(".json")) as stream:
+        json.dump(for_authors(whole), stream, ensure_ascii=False, indent=0)
+    return whole.write(out)
+
+
+def for_authors(frame: Frame) -> dict[str, dict]:
+    """Return what the paper reads: text and interval by id, and what may stand for a machine's name in an id."""
+    here = {HERE: HERE} if frame.fact(HERE, "id") else {}
+    texts = {number.id: (number.text, number.interval) for number in frame}
+    return {"machines": frame.aliases | here, "numbers": texts}
+
+
+def _write_series(runs: list[Run], folder: Path) -> None:
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    (folder / FOLDER).mkdir(parents=True)
+    for run in runs:
+        for make in studies.report_of(run.study).series:
+            for series in make(run):
+                series.write(folder)
+
+
+def vetted(runs: list[Run]) -> list[Run]:
+    """Return the runs without what must not be believed."""
+    checks = ((run, studies.report_of(run.study).vetted) for run in runs)
+    return [check(run) if check else run for run, check in checks]
+
+
+def derive_all(runs: list[Run]) -> Iterator[Number]:
+    """Yield every number of vetted runs, study by study, then the facts about machines and runs."""
+    for run in runs:
+        yield from derive(run, studies.report_of(run.study))
+    yield from by(machine_facts, runs)
+    yield from by(shown_runs, runs)
+    for study in dict.fromkeys(run.study for run in runs):
+        chosen = [run for run in runs if run.study == study]
+        yield from _by_each(studies.report_of(study).of_runs, chosen)
+    yield from by(aliases, runs)
+
+
+def derive(run: Run, report: StudyReport) -> Iterator[Number]:
+    """Yield the numbers of one run."""
+    yield from by(medians, run, report)
+    if not report.windows:
+        yield from by(comparisons, run, report)
+    yield from _by_each(report.numbers, run)
+
+
+def by(function: Callable[..., Iterable[Number]], *given: object) -> Iterator[Number]:
+    """Yield what a function derives, each number with its name."""
+    name = f"{function.__module__}.{function.__qualname__}"
+    for number in function(*given):
+        yield number._replace(function=name)
+
+
+def _by_each(functions: Iterable[Callable[..., Iterable[Number]]], *given: object) -> Iterator[Number]:
+    for function in functions:
+        yield from by(function, *given)

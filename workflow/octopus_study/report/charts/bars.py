@@ -1,0 +1,64 @@
+"""Horizontal bars with their intervals and what stands beside them, and stacks of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from octopus_study.report.charts import style
+from octopus_study.report.charts.palette import BLACK
+from octopus_study.report.frame import Number
+
+
+def bar(
+    axis: Axes,
+    place: float,
+    number: Number,
+    *,
+    left: float = 0.0,
+    scale: float = 1.0,
+    error: Mapping[str, Any] = {"ecolor": BLACK, "elinewidth": 0.8, "capsize": 1.5},
+    **look: Any,
+) -> None:
+    """Draw a bar from `left` to a number times `scale`, with its interval; `look` is that of matplotlib's ``barh``."""
+    spans = style.errors([number], scale)
+    axis.barh(place, scale * number.value - left, left=left, xerr=spans, error_kw=dict(error), **look)
+
+
+def beside(axis: Axes, place: float, end: float, text: str, gap: float = 4, **options: Any) -> None:
+    """Write a text `gap` points behind the end of a bar."""
+    shared = {"textcoords": "offset points", "va": "center", "fontsize": 6.2}
+    axis.annotate(text, (end, place), (gap, 0), **(shared | options))
+
+
+def end_of(number: Number) -> float:
+    """Return where a bar ends with its interval."""
+    return number.high if number.high == number.high else number.value
+
+
+def stack(
+    axis: Axes, place: float, parts: Mapping[str, float], colors: Mapping[str, str], **look: Any
+) -> float:
+    """Draw parts one behind the other and return where the last one ends; `look` may have ``labels`` by part."""
+    labels, passed = look.pop("labels", {}), 0.0
+    for part, value in parts.items():
+        axis.barh(place, value, left=passed, color=colors[part], label=labels.get(part), **look)
+        passed += value
+    return passed
+
+
+def names(
+    axis: Axes, labels: Sequence[str], room: int | None = None, edge: float = 0.4, **options: Any
+) -> None:
+    """Name the bars at places 0, 1 … from the top; `room` is for how many there is space."""
+    axis.set_yticks(range(len(labels)), labels, **options)
+    axis.set_ylim((len(labels) if room is None else room) - edge, edge - 1)
+    plain(axis)
+
+
+def plain(axis: Axes) -> None:
+    """Leave out the lines and ticks between bars."""
+    axis.grid(axis="y", visible=False)
+    axis.tick_params(axis="y", length=0)

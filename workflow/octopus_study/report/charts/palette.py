@@ -1,0 +1,65 @@
+"""Colours and markers of everything that figures tell apart."""
+
+from __future__ import annotations
+
+from octopus_study.methods import (
+    BLACK,
+    BLUE,
+    EDGE_METHODS,
+    GREEN,
+    GREY,
+    ITEM_METHODS,
+    LIGHT,
+    METHODS,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    YELLOW,
+)
+
+_ALL = (*METHODS, *ITEM_METHODS, *EDGE_METHODS)
+METHOD_COLORS = {row.name: row.colour for row in _ALL if row.colour}
+METHOD_MARKERS = {row.name: row.marker for row in _ALL if row.marker}
+MEMORY_COLORS = {
+    "memory_payload": LIGHT,
+    "memory_allocator_peak": SKY,
+    "memory_device_delta": BLUE,
+    "memory_fixed": ORANGE,
+}
+COST_COLORS = {"setup": PURPLE, "upload": YELLOW, "kernel": BLUE, "download": LIGHT}
+RULE_COLORS = {"fixed": PURPLE, "otsu": BLUE, "byte-budget": GREEN}
+DETECTOR_COLORS = {"preprocess": ORANGE, "inference": LIGHT, "postprocess": SKY}
+CONCURRENCY_COLORS = {
+    "visual-odometry-alone": LIGHT,
+    "satellite-matching-alone": LIGHT,
+    "sequential": GREY,
+    "two-streams": ORANGE,
+    "two-threads": "#B08968",
+    "cuda-graphs": BLUE,
+    "pipeline": GREEN,
+    "no-prefetch": "#F4C95D",
+    "prefetch": "#C9B458",
+    "two-processes": PURPLE,
+    "two-processes-mps": "#8C4B8C",
+}
+STAGE_COLORS = {
+    "build_metadata": PURPLE,
+    "upload_metadata": YELLOW,
+    "crop_resize": ORANGE,
+    "normalize": SKY,
+    "crop_resize_normalize": BLUE,
+    "rest": LIGHT,
+}
+SHAPE_COLORS = {"step64": ORANGE, "whole": VERMILION, "split": BLUE}
+PATCH_COLORS = (VERMILION, BLUE, GREEN, PURPLE, BLACK)
+WORKLOAD_COLORS = {
+    "uniform": ORANGE,
+    "long-tail": SKY,
+    "bimodal": GREEN,
+    "temporal": BLACK,
+    "visdrone": VERMILION,
+}
+# Machines are told apart by marker, filled when measured and hollow when published.
+MACHINE_MARKERS = ("o", "s", "D", "^", "v")
+MACHINE_COLORS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)

@@ -1,0 +1,40 @@
+"""A figure as data: who draws it, and what it says where there is nothing to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from octopus_study.report.frame import Frame
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure of a study.
+
+    Attributes
+    ----------
+    draw : callable
+        Makes the figure from the numbers.
+    absent : str
+        A sentence that stands in its place where no run of the study is shown; without one, that is an error.
+    published : bool
+        Whether it draws published values where there is no run.
+    footer : callable, optional
+        What it rests on, where that isn't simply all runs of the study.
+    synthetic : callable, optional
+        Whether it is stamped, where that isn't simply whether a run of the study rests on generated data.
+    real : str
+        What the generated data stand in for.
+    """
+
+    draw: Callable[[Frame], Figure]
+    absent: str = ""
+    published: bool = False
+    footer: Callable[[Frame], str] | None = None
+    synthetic: Callable[[Frame], bool] | None = None
+    real: str = "VisDrone"

@@ -1,0 +1,338 @@
+"""``numbers.csv``: every number that a figure, a table, a claim or the paper shows, with where it comes from.
+
+A number is named by its columns (:class:`Key`), from which its id follows:
+``<machine>.<study>.<workload>.n<n>.<method>.<quantity>.<layer>`` is a median over blocks, and one more part names what
+was derived from it (``.speedup_over_published``, ``.per_object`` …). A part that says nothing is left out. The machine
+is ``here`` for this machine's run, else the folder of the reference run (``nvidia-h200``), and ``published`` for typed
+values (``published.<table>.<keys>.<quantity>``). The rows ``alias.gpu`` and ``alias.cpu`` name the reference machines
+that the paper means by ``gpu.`` and ``cpu.``, so its text needs no machine's name.
+
+Series, traces and pictures are files of their own beside it (:mod:`octopus_study.report.series`).
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import math
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from octopus.errors import InputError
+from octopus_study.measure._files import atomic_text
+from octopus_study.report.series import Series
+from octopus_study.report.text import interval_text, quantity_text
+
+HERE = "here"
+PUBLISHED = "published"
+# What stands between a derived quantity and the other method; "over" unless given.
+_JOINED = {"share": "share_of_{}", "times": "times_{}", "over": "over_{}"}
+
+
+class Key(NamedTuple):
+    """What a number is of; empty columns say nothing.
+
+    Attributes
+    ----------
+    machine, study, workload : str
+    n : int, optional
+        Number of items.
+    method, quantity, layer : str
+    derived : str
+        What was derived from the median: ``speedup``, ``verdict``, ``noise_floor`` …
+    other : str
+        The method that it was derived against.
+    """
+
+    machine: str
+    study: str
+    workload: str = ""
+    n: int | None = None
+    method: str = ""
+    quantity: str = ""
+    layer: str = ""
+    derived: str = ""
+    other: str = ""
+
+    @property
+    def id(self) -> str:
+        """The columns as one text, empty ones left out."""
+        count = "" if self.n is None else f"n{self.n}"
+        derived = self.derived
+        if self.other:
+            derived = _JOINED.get(derived, f"{derived}_over_{{}}").format(self.other)
+        parts = (*self[:3], count, self.method, self.quantity, self.layer, derived)
+        return ".".join(part for part in parts if part)
+
+    def but(self, **columns: Any) -> Key:
+        """Return the key with other values in some columns."""
+        return self._replace(**columns)
+
+    def derive(self, derived: str, other: str = "") -> Key:
+        """Return the key of what was derived from this number."""
+        return self._replace(derived=derived, other=other)
+
+    def speedup(self, other: str) -> Key:
+        """Return the key of the speed-up over another method: time of the other / time of this one."""
+        return self.derive("speedup", other)
+
+
+class Source(NamedTuple):
+    """What a number rests on.
+
+    Attributes
+    ----------
+    role : str
+        ``here``, ``reference`` or ``published``.
+    dataset : str
+    file, selector : str
+        The file and how its rows were chosen.
+    commit : str
+        The commit that measured the rows, empty where provenance doesn't say.
+    """
+
+    role: str
+    dataset: str
+    file: str
+    selector: str
+    commit: str = ""
+
+
+class Number(NamedTuple):
+    """One number and its origin; `value`, `low` and `high` are NaN where there is none.
+
+    Attributes
+    ----------
+    id : str
+        Made from the columns of its :class:`Key`; a published one from its table, keys and quantity.
+    machine, study, workload, n, method, quantity, layer, derived, other
+        As in :class:`Key`.
+    role, dataset, file, selector, commit : str
+        As in :class:`Source`.
+    value, low, high : float
+        `low` and `high` are the 95 % interval of a measured value, or the published range.
+    unit, text : str
+        `text` is the value as a reader sees it, with its unit.
+    note : str
+        What the reader must know: ``unavailable: why``, ``different: why``, or how the value was derived.
+    function : str
+        The function that derived it.
+    """
+
+    id: str
+    machine: str
+    study: str
+    workload: str
+    n: int | None
+    method: str
+    quantity: str
+    layer: str
+    derived: str
+    other: str
+    role: str
+    dataset: str
+    value: float
+    low: float
+    high: float
+    unit: str
+    text: str
+    note: str
+    file: str
+    selector: str
+    commit: str
+    function: str
+
+    @property
+    def key(self) -> Key:
+        """The columns that name it."""
+        return Key(*self[1:10])
+
+    @property
+    def source(self) -> Source:
+        """What it rests on."""
+        return Source(self.role, self.dataset, self.file, self.selector, self.commit)
+
+    @property
+    def known(self) -> bool:
+        """Whether it has a value."""
+        return math.isfinite(self.value)
+
+    @property
+    def interval(self) -> str:
+        """The interval as text, empty where there is none."""
+        return interval_text(self.value, self.low, self.high, self.unit)
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether the number rests on generated data."""
+        return "synthetic" in self.dataset
+
+
+def make_number(
+    key: Key,
+    source: Source,
+    unit: str,
+    value: float,
+    low: float = math.nan,
+    high: float = math.nan,
+    *,
+    text: str | None = None,
+    note: str = "",
+    identifier: str = "",
+) -> Number:
+    """Make a number; `text` follows from the value, and the id from the key, unless given."""
+    shown = quantity_text(value, unit) if text is None else text
+    role, dataset, file, selector, commit = source
+    where = (file, selector, commit)
+    return Number(
+        identifier or key.id, *key, role, dataset, float(value), low, high, unit, shown, note, *where, ""
+    )
+
+
+def make_text(key: Key, source: Source, text: str, note: str = "") -> Number:
+    """Make a fact in words: a number without a value."""
+    return make_number(key, source, "text", math.nan, text=text, note=note)
+
+
+def published(table: str, *keys: str) -> str:
+    """Return the id of a published number: the name of its table, its keys and its quantity."""
+    return ".".join((PUBLISHED, table, *keys))
+
+
+class Frame:
+    """The numbers: by id with aliases of machines resolved, and by columns."""
+
+    def __init__(self, numbers: Iterable[Number], folder: Path | None = None) -> None:
+        self._folder = folder
+        self._by_id: dict[str, Number] = {}
+        for number in numbers:
+            if number.id in self._by_id:
+                raise InputError(f"Two numbers have the id {number.id!r}: {number.selector}.")
+            self._by_id[number.id] = number
+        self.aliases = {number.study: number.text for number in self if number.machine == "alias"}
+
+    @classmethod
+    def read(cls, path: str | Path) -> Frame:
+        """Read ``numbers.csv``.
+
+        Raises
+        ------
+        InputError
+            The file is absent or has other columns.
+        """
+        if not Path(path).is_file():
+            raise InputError(f"No numbers at {path}: run `octopus report numbers` first.")
+        with open(path, newline="", encoding="utf-8") as stream:
+            reader = csv.reader(stream)
+            header = tuple(next(reader, ()))
+            if header != Number._fields:
+                raise InputError(f"{path} has the columns {list(header)}, not {list(Number._fields)}.")
+            return cls(map(_from_record, reader), Path(path).parent)
+
+    def write(self, path: str | Path) -> Path:
+        """Write ``numbers.csv``, whole or not at all."""
+        with atomic_text(Path(path)) as stream:
+            writer = csv.writer(stream, lineterminator="\n")
+            writer.writerow(Number._fields)
+            writer.writerows([_cell(value) for value in number] for number in self)
+        return Path(path)
+
+    def __iter__(self) -> Iterator[Number]:
+        return iter(self._by_id.values())
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __contains__(self, key: Key | str) -> bool:
+        return self.resolve(key) in self._by_id
+
+    def __getitem__(self, key: Key | str) -> Number:
+        identifier = self.resolve(key)
+        if identifier in self._by_id:
+            return self._by_id[identifier]
+        near = difflib.get_close_matches(identifier, self._by_id, n=3)
+        raise InputError(f"There is no number {key!r}. Nearest: {', '.join(near) or 'none'}.") from None
+
+    def find(self, key: Key | str) -> Number | None:
+        """Return the number or fact, also one without a value; None where there is none."""
+        return self._by_id.get(self.resolve(key))
+
+    def get(self, key: Key | str) -> Number | None:
+        """Return the number, or None where there is none or where it was unavailable."""
+        number = self.find(key)
+        return number if number is not None and number.known else None
+
+    def value(self, key: Key | str) -> float:
+        """Return the value, NaN where there is none."""
+        number = self.get(key)
+        return math.nan if number is None else number.value
+
+    def text(self, key: Key | str, default: str = "") -> str:
+        """Return the text of a number or fact, `default` where there is none."""
+        number = self.find(key)
+        return default if number is None else number.text
+
+    def resolve(self, key: Key | str) -> str:
+        """Return the id; an alias of a machine, such as ``gpu``, is replaced by the machine that it stands for."""
+        if isinstance(key, Key):
+            return key.id
+        machine, dot, rest = key.partition(".")
+        return f"{self.aliases.get(machine, machine)}{dot}{rest}"
+
+    def select(self, machine: str, study: str, **columns: Any) -> list[Number]:
+        """Return the numbers of a run whose columns have the given values, in the order of its rows.
+
+        What was derived from a median is only found by naming `derived`.
+        """
+        columns = {"derived": ""} | columns
+        narrow = (machine, study, columns.get("quantity"), columns["derived"])
+        numbers = self._index.get(narrow if "quantity" in columns else narrow[:2], [])
+        names = [name for name in columns if name != "quantity"]
+        return [n for n in numbers if all(getattr(n, name) == columns[name] for name in names)]
+
+    @cached_property
+    def _index(self) -> dict[tuple[str, ...], list[Number]]:
+        index: dict[tuple[str, ...], list[Number]] = {}
+        for number in self:
+            for key in (number[1:3], (*number[1:3], number.quantity, number.derived)):
+                index.setdefault(key, []).append(number)
+        return index
+
+    def machines(self, study: str) -> list[str]:
+        """Return the machines that have numbers of a study: this one first, then reference GPUs, then CPUs."""
+        with_run = [key[0] for key in self._index if key[1:] == (study, "measured_on", "")]
+        return sorted(with_run, key=lambda name: (name != HERE, not self.is_gpu(name), name))
+
+    def fact(self, machine: str, name: str) -> str:
+        """Return a fact about a machine, empty where it isn't known."""
+        return self.text(Key(machine, "machine", quantity=name))
+
+    def is_gpu(self, machine: str) -> bool:
+        """Say whether a machine measured on a GPU."""
+        return self.fact(machine, "kind") == "gpu"
+
+    def machine_name(self, machine: str) -> str:
+        """Return a machine's name; where this machine's run is shown too, say which is which."""
+        name = self.fact(machine, "name") or machine
+        if machine == HERE:
+            return f"{name} (this machine)"
+        return f"{name} (reference)" if self.fact(HERE, "id") else name
+
+    def series(self, machine: str, study: str, name: str) -> Series | None:
+        """Return a series that was written beside ``numbers.csv``; None where there is none."""
+        return Series.read(self._folder, machine, study, name) if self._folder else None
+
+
+def _from_record(record: list[str]) -> Number:
+    cells: list[Any] = list(record)
+    cells[4] = int(cells[4]) if cells[4] else None
+    cells[12:15] = [float(text) if text else math.nan for text in cells[12:15]]
+    return Number(*cells)
+
+
+def _cell(value: str | float | None) -> str:
+    if isinstance(value, float):
+        return repr(float(value)) if math.isfinite(value) else ""
+    return "" if value is None else str(value)

@@ -1,0 +1,136 @@
+"""Facts about machines and runs as texts: what a set-up table and a caption name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from octopus_study.report.frame import HERE, Key, Number, make_text
+from octopus_study.report.labels import DATASETS, GENERATED, PEER_PACKAGES, human, machine_name
+from octopus_study.report.runs import Run
+
+# Fact -> where provenance keeps it (keys joined by dots).
+FACTS = {
+    "gpu": "machine.gpu.name",
+    "driver": "machine.gpu.driver",
+    "cuda": "machine.gpu.cuda",
+    "power_limit": "machine.gpu.power_limit_w",
+    "cpu": "machine.cpu.model",
+    "cores": "machine.cpu.cores",
+    "threads": "machine.cpu.threads",
+    "os": "machine.os",
+    "python": "machine.python",
+    "numpy": "machine.packages.numpy",
+    "numba": "machine.packages.numba",
+    "numba_cuda": "machine.packages.numba-cuda",
+}
+
+
+# A kernel's build name says nothing to a reader; major and minor version do.
+_KERNEL = re.compile(r"(Linux \d+\.\d+)\S*")
+
+
+def fact(provenance: dict[str, Any], path: str) -> str:
+    """Return what provenance has under a dotted path, empty where it has nothing."""
+    value: Any = provenance
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return "" if value is None else _KERNEL.sub(r"\1", str(value))
+
+
+def machine_facts(runs: list[Run]) -> Iterator[Number]:
+    """Yield ``<machine>.machine.<fact>`` once per machine, and ``<machine>.<study>.<fact>`` for every run."""
+    for machine in dict.fromkeys(run.scope for run in runs):
+        own = [run for run in runs if run.scope == machine]
+        facts = {name: fact(own[0].provenance, path) for name, path in FACTS.items()}
+        facts |= {
+            "kind": kind(own[0]),
+            "name": device_name(own[0]),
+            "id": own[0].machine,
+            "peers": _peers(own),
+        }
+        for name, text in facts.items():
+            if text:
+                yield _text(own[0], Key(machine, "machine", quantity=name), text)
+    for run in runs:
+        facts = {
+            "measured_on": run.measured_on or "unknown date",
+            "commit": run.commit[:10],
+            "dataset": dataset_names(run),
+            "synthetic": "yes" if any("synthetic-" in name for name in run.datasets) else "no",
+        }
+        yield from (_text(run, run.fact_key(name), text) for name, text in facts.items() if text)
+
+
+def _peers(runs: list[Run]) -> str:
+    """Return the peers that any run of a machine found installed, with their versions."""
+    packages: dict[str, Any] = {}
+    for run in runs:
+        found = run.provenance.get("machine", {}).get("packages", {})
+        packages |= {name: version for name, version in found.items() if version}
+    versions = {label: packages[name] for name, label in PEER_PACKAGES.items() if name in packages}
+    return ", ".join(f"{label} {version}" for label, version in versions.items())
+
+
+def kind(run: Run) -> str:
+    """Say whether a run measured on a GPU or a CPU.
+
+    Provenance says so; without it, only a GPU has rows timed by device events.
+    """
+    if device := fact(run.provenance, "machine.device"):
+        return "gpu" if device == "cuda" else "cpu"
+    device_rows = run.rows["layer"].isin(["device", "device_hot"]) & run.rows["value"].notna()
+    return "gpu" if device_rows.any() else "cpu"
+
+
+def device_name(run: Run) -> str:
+    """Return the human name of what a run measured on."""
+    name = fact(run.provenance, FACTS[kind(run)])
+    return machine_name(name) if name else human({}, run.machine)
+
+
+def shown_runs(runs: list[Run]) -> Iterator[Number]:
+    """Yield ``shown.<study>``: the machines, data sets and days of all runs of a study, for captions."""
+    for study in dict.fromkeys(run.study for run in runs):
+        chosen = [run for run in runs if run.study == study]
+        yield shown(chosen, "", run_list(chosen))
+
+
+def run_list(runs: list[Run]) -> str:
+    """Name runs: machines, data sets and days."""
+    return "; ".join(
+        f"{place_name(run)}, {dataset_names(run)}, {run.measured_on or 'unknown date'}" for run in runs
+    )
+
+
+def place_name(run: Run) -> str:
+    """Return the name of what a run measured on; say which one is this machine."""
+    return f"{device_name(run)}{' (this machine)' if run.scope == HERE else ''}"
+
+
+def shown(runs: list[Run], name: str, text: str, selector: str = "provenance") -> Number:
+    """Return ``shown.<study>.<name>``: a sentence about all runs of a study."""
+    source = runs[0].from_rows("", selector)
+    return make_text(Key("shown", runs[0].study, quantity=name), source, text)
+
+
+def aliases(runs: list[Run]) -> Iterator[Number]:
+    """Yield ``alias.gpu`` and ``alias.cpu``: the reference machine of each kind, the first by name."""
+    for name in ("gpu", "cpu"):
+        found = sorted({run.scope for run in runs if run.role == "reference" and kind(run) == name})
+        if found:
+            run = next(run for run in runs if run.scope == found[0])
+            yield _text(run, Key("alias", name), run.scope)
+
+
+def dataset_names(run: Run) -> str:
+    """Name the data sets of objects; the four generators and rows without data are not worth a caption."""
+    if run.study in GENERATED:
+        return GENERATED[run.study]
+    drawn = [name for name in run.datasets if name not in ("n/a", "none", "synthetic")]
+    return " and ".join(human(DATASETS, name) for name in drawn or run.datasets)
+
+
+def _text(run: Run, key: Key, text: str) -> Number:
+    return make_text(key, run.from_rows("", "provenance"), text)

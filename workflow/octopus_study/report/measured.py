@@ -1,0 +1,174 @@
+"""What every study gets: the median of every group of rows with its interval, and ratios of methods, paired per block,
+with their verdicts and the noise floor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from octopus_study.measure.statistics import Comparison, compare, median_interval, noise_floor, ratio_interval
+from octopus_study.power.decomposition import t_quantile
+from octopus_study.report.frame import Number, make_number, make_text
+from octopus_study.report.runs import Run
+from octopus_study.report.samples import AGAIN, Group, groups, pivot
+from octopus_study.report.study import StudyReport
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+SUBJECT = "octopus"
+BOUND = "write-bound"
+# The source documents' own comparison: their one launch against their N launches.
+PUBLISHED_PAIR = ("published", "n-launches")
+_DISCARDED = "discarded_blocks"
+
+
+def medians(run: Run, report: StudyReport) -> Iterator[Number]:
+    """Yield the median of every method in every group, its value per object where that is shown, and the blocks that
+    the run discarded."""
+    for group, rows in groups(run):
+        if not {group.quantity, group.layer} & {*report.indexed, _DISCARDED}:
+            for method, chosen in rows.groupby("method", sort=False):
+                yield from _median(run, report, group, str(method), chosen)
+    yield from _discarded(run)
+
+
+def _median(run: Run, report: StudyReport, group: Group, method: str, rows: pd.DataFrame) -> Iterator[Number]:
+    key, source, first = group.key(run, method), group.rows_of(run, method), rows.iloc[0]
+    note = "" if first["answer"] in ("same", "n/a") else str(first["answer"])
+    values = rows["value"].dropna().to_numpy()
+    if not values.size:
+        yield make_number(key, source, first["unit"], math.nan, text=note, note=note)
+        return
+    middle = (_mean_interval if report.windows else median_interval)(values)[:3]
+    yield make_number(key, source, first["unit"], *middle, note=note)
+    if first["unit"] == "ms" and group.n > 0 and group.quantity in report.per_object:
+        per_object = [1000 * end / group.n for end in middle]
+        yield make_number(key.derive("per_object"), source, "us", *per_object, note="median / n")
+
+
+def _mean_interval(values: np.ndarray) -> tuple[float, float, float]:
+    """Return the mean and its 95 % interval by Student's t; NaN for a single window."""
+    mean = float(values.mean())
+    if values.size < 2:
+        return mean, math.nan, math.nan
+    reach = t_quantile(0.95, values.size - 1) * float(values.std(ddof=1)) / math.sqrt(values.size)
+    return mean, mean - reach, mean + reach
+
+
+def _discarded(run: Run) -> Iterator[Number]:
+    """Yield how many blocks a whole run discarded, or why that can't be known."""
+    rows = run.rows[run.rows["quantity"] == _DISCARDED]
+    if rows.empty:
+        return
+    measured = rows[rows["value"].notna()]
+    where = (run.fact_key(_DISCARDED), run.from_rows("n/a", "quantity=discarded_blocks, all groups"), "count")
+    if measured.empty:
+        why = str(rows["answer"].iloc[0])
+        yield make_number(*where, math.nan, text=why, note=why)
+        return
+    part = "" if len(measured) == len(rows) else f"{len(measured)} of {len(rows)} "
+    yield make_number(*where, float(measured["value"].sum()), note=f"sum over {part}groups")
+
+
+def comparisons(run: Run, report: StudyReport) -> Iterator[Number]:
+    """Yield speed-ups of Octopus over the other methods of a group, multiples of the bound, and noise floors."""
+    for group, rows in groups(run):
+        subjects = [name for name in (SUBJECT, PUBLISHED_PAIR[0]) if name in set(rows["method"])]
+        if not subjects or rows["unit"].iloc[0] != "ms":
+            continue
+        table = pivot(rows)
+        pairs = [pair for pair in _pairs(table) if report.compares(group, pair[1])]
+        if len(table) < 2:
+            continue
+        floor = floor_of(table)
+        if report.compares(group, f"{SUBJECT}{AGAIN}"):
+            yield from _noise(run, group, table, floor)
+        for pair in pairs:
+            yield from speedup(run, group, table, pair, floor)
+        if report.compares(group, BOUND):
+            for method in subjects:
+                yield from share_of_bound(run, group, table, method, BOUND)
+
+
+def floor_of(table: pd.DataFrame) -> float:
+    """Return the noise floor of a group's blocks; NaN where Octopus was not entered twice."""
+    again = f"{SUBJECT}{AGAIN}"
+    if not {SUBJECT, again} <= set(table.columns):
+        return math.nan
+    both = table[[SUBJECT, again]].dropna()
+    return noise_floor(both[SUBJECT], both[again]) if len(both) else math.nan
+
+
+def _pairs(table: pd.DataFrame) -> list[tuple[str, str]]:
+    others = [
+        name
+        for name in table.columns
+        if name != SUBJECT and not name.startswith(BOUND) and not name.endswith(AGAIN)
+    ]
+    pairs = [(SUBJECT, other) for other in others] if SUBJECT in table else []
+    return [*pairs, PUBLISHED_PAIR] if set(PUBLISHED_PAIR) <= set(table.columns) else pairs
+
+
+def _noise(run: Run, group: Group, table: pd.DataFrame, floor: float) -> Iterator[Number]:
+    again = f"{SUBJECT}{AGAIN}"
+    if {SUBJECT, again} <= set(table.columns):
+        where = (group.key(run, SUBJECT).derive("noise_floor"), group.rows_of(run), "fraction", floor)
+        if floor != floor:
+            few = f"unavailable: {len(table)} blocks are too few"
+            yield make_number(*where, text=few, note=few)
+            return
+        yield make_number(*where, note=f"{SUBJECT} against {again}, paired per block")
+
+
+def speedup(
+    run: Run, group: Group, table: pd.DataFrame, pair: tuple[str, str], floor: float
+) -> Iterator[Number]:
+    """Yield the speed-up (time of the other / time of the method) and the verdict as a text, over the blocks that
+    both have."""
+    method, other = pair
+    both = table[[method, other]].dropna()
+    if len(both) < 2:
+        return
+    result: Comparison = compare(both[method], both[other], floor)
+    key, source = group.key(run, method), group.rows_of(run, f"{method} and {other}")
+    # The inverse of a median of ratios is not the median of the inverses when the number of blocks is even.
+    times = ratio_interval(both[other], both[method])
+    note = "median of per-block ratios"
+    yield make_number(key.speedup(other), source, "ratio", *times[:3], note=note)
+    yield make_text(key.derive("verdict", other), source, result.verdict, result.text)
+
+
+def ratio_of(table: pd.DataFrame, method: str, other: str) -> float:
+    """Return the speed-up as :func:`speedup` gives it, without its interval."""
+    both = table[[method, other]].dropna()
+    return float((both[other] / both[method]).median())
+
+
+def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bound: str) -> Iterator[Number]:
+    """Yield time / time to write the output, and its inverse, the share of the write bound; nothing where one of
+    the two was not measured."""
+    both = table[[method, bound]].dropna() if {method, bound} <= set(table.columns) else table[:0]
+    if len(both) < 2:
+        return
+    ratio = ratio_interval(both[method], both[bound])
+    key, source = group.key(run, method), group.rows_of(run, method)
+    note = "median of per-block ratios"
+    yield make_number(key.derive("times", bound), source, "ratio", *ratio[:3], note=note)
+    share = (1 / ratio.value, 1 / ratio.high, 1 / ratio.low)
+    yield make_number(key.derive("share", bound), source, "fraction", *share, note=f"1 / times_{bound}")
+
+
+def memory_gains(run: Run, challengers: tuple[str, ...], tables: tuple[str, ...]) -> Iterator[Number]:
+    """Yield how many times as many bytes another method's map takes: the gain of the method over the other."""
+    for group, rows in groups(run, quantity="map_bytes"):
+        sizes = rows.dropna(subset="value").groupby("method")["value"].first()
+        for method in challengers:
+            for other in tables:
+                if method in sizes and other in sizes and sizes[method] > 0:
+                    key = group.key(run, method).derive("gain", other)
+                    source = group.rows_of(run, f"{method} and {other}")
+                    value = float(sizes[other] / sizes[method])
+                    yield make_number(key, source, "ratio", value, note="bytes / bytes")

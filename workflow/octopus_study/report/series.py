@@ -1,0 +1,83 @@
+"""Series, traces and pictures: files of their own in the folder ``series`` beside ``numbers.csv``."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from octopus_study.measure._files import atomic_text
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FOLDER = "series"
+
+
+class Series(NamedTuple):
+    """Columns of equal length, or a picture, that one figure draws.
+
+    Attributes
+    ----------
+    machine, study, name : str
+        The file is ``series/<machine>.<study>.<name>.csv``, and a picture's ``.npy``.
+    columns : dict of str to list
+        Columns by name: floats, or texts.
+    picture : ndarray, optional
+        Pixels, any shape and dtype.
+    """
+
+    machine: str
+    study: str
+    name: str
+    columns: dict[str, list]
+    picture: np.ndarray | None = None
+
+    def __getitem__(self, column: str) -> list:  # type: ignore[override]
+        return self.columns[column]
+
+    def rows(self) -> Iterator[tuple]:
+        """Yield the rows."""
+        return zip(*self.columns.values(), strict=True)
+
+    def write(self, folder: Path) -> Path:
+        """Write it below the folder of ``numbers.csv``."""
+        import numpy as np
+
+        stem = _stem(folder, self.machine, self.study, self.name)
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_text(Path(f"{stem}.csv")) as stream:
+            writer = csv.writer(stream, lineterminator="\n")
+            writer.writerow(self.columns)
+            writer.writerows(
+                [repr(float(v)) if isinstance(v, float) else v for v in row] for row in self.rows()
+            )
+        if self.picture is not None:
+            np.save(f"{stem}.npy", self.picture, allow_pickle=False)
+        return Path(f"{stem}.csv")
+
+    @classmethod
+    def read(cls, folder: Path, machine: str, study: str, name: str) -> Series | None:
+        """Read it from below the folder of ``numbers.csv``; None where there is none."""
+        import numpy as np
+
+        stem = _stem(folder, machine, study, name)
+        if not Path(f"{stem}.csv").is_file():
+            return None
+        with open(f"{stem}.csv", newline="", encoding="utf-8") as stream:
+            header, *rows = csv.reader(stream)
+        columns = {column: [_value(row[place]) for row in rows] for place, column in enumerate(header)}
+        pixels = Path(f"{stem}.npy")
+        return cls(machine, study, name, columns, np.load(pixels) if pixels.is_file() else None)
+
+
+def _stem(folder: Path, machine: str, study: str, name: str) -> Path:
+    return Path(folder) / FOLDER / f"{machine}.{study}.{name}"
+
+
+def _value(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text

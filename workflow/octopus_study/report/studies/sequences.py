@@ -1,0 +1,185 @@
+"""Ragged sequences: gains of block metadata over the lookup table, and of Octopus over every other method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from octopus_study.report.charts import bars, style
+from octopus_study.report.charts.palette import GREY, METHOD_COLORS
+from octopus_study.report.charts.spec import Chart
+from octopus_study.report.frame import Frame, Key, Number, make_number, published
+from octopus_study.report.labels import SEQUENCE_WORKLOADS, STRATEGIES, human
+from octopus_study.report.measured import SUBJECT, floor_of, memory_gains, ratio_of, speedup
+from octopus_study.report.runs import Run
+from octopus_study.report.samples import Group, groups, pivot
+from octopus_study.report.study import StudyReport
+from octopus_study.report.tables import cells
+from octopus_study.report.tables.spec import Row, Spec
+from octopus_study.report.tables.writers import MISSING
+from octopus_study.report.text import significant
+from octopus_study.report.view import KERNEL, View, views
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NO_RUN = "No run of the study sequences is at hand: older results lack it."
+NO_TIMES = "No run of the study sequences that is shown timed anything."
+OWNER, TABLE = "block-metadata", "lookup-published"
+OVER = {
+    "lookup-vectorised": "over A, one call",
+    TABLE: "over A, as published",
+    "padded": "over padding",
+    "nested-jagged": "over nested tensors",
+}
+# Averages that the table and the paper show.
+AVERAGES = ((OWNER, TABLE), (OWNER, "lookup-vectorised"), *((SUBJECT, other) for other in OVER))
+_BAR = 0.16  # of the distance between two mixes
+
+
+def compares(group: Group, other: str) -> bool:
+    """Octopus is compared in total time alone."""
+    return group.quantity == "total"
+
+
+def gains(run: Run) -> Iterator[Number]:
+    """Yield the gains of block metadata over the table as published, step by step."""
+    for group, rows in groups(run, unit="ms"):
+        table = pivot(rows)
+        if group.quantity in ("setup", "kernel", "total") and len(table) > 1 and {OWNER, TABLE} <= set(table):
+            yield from speedup(run, group, table, (OWNER, TABLE), floor_of(table))
+    yield from memory_gains(run, (OWNER,), (TABLE,))
+
+
+def averages(run: Run) -> Iterator[Number]:
+    """Yield the arithmetic mean of the total gains over the five mixes, as the source averages; nothing where a mix
+    is missing."""
+    tables = {group.workload: pivot(rows) for group, rows in groups(run, unit="ms", quantity="total")}
+    source = run.from_rows("synthetic", f"quantity=total, {len(SEQUENCE_WORKLOADS)} mixes")
+    for method, other in AVERAGES:
+        pairs = [
+            tables[mix] for mix in SEQUENCE_WORKLOADS if mix in tables and {method, other} <= set(tables[mix])
+        ]
+        ratios = [ratio_of(table, method, other) for table in pairs if len(table) > 1]
+        if len(ratios) == len(SEQUENCE_WORKLOADS):
+            key = run.key("average", method=method, derived="total_gain", other=other)
+            mean = sum(ratios) / len(ratios)
+            yield make_number(key, source, "ratio", mean, note="mean of the mixes' median ratios")
+
+
+def cases(view: View) -> list[Key]:
+    """Return the mixes in which Octopus was timed."""
+    return view.cases(SUBJECT, "total", ("host",), order=list(SEQUENCE_WORKLOADS))
+
+
+def _published(frame: Frame) -> Iterator[Row]:
+    yield "RTX 4090, as published: lookup table over block metadata"
+    steps = ("setup_gain", "memory_gain", "kernel_gain", "total_gain")
+    for mix, name in SEQUENCE_WORKLOADS.items():
+        elements, *texts = (
+            frame.text(published("ragged_sequences", mix, quantity), MISSING)
+            for quantity in ("elements", *steps)
+        )
+        yield [name, elements, MISSING, *texts, MISSING, *(MISSING for _ in OVER)]
+    yield _average(frame.text(published("ragged_sequences", "average", "total_gain")), [MISSING] * len(OVER))
+
+
+def _averages(view: View) -> Iterator[Row]:
+    def text(method: str, other: str) -> str:
+        return view.text(view.key("average", method=method, derived="total_gain", other=other), MISSING)
+
+    yield _average(text(OWNER, TABLE), [text(SUBJECT, other) for other in OVER])
+
+
+def _average(gain: str, speedups: list[str]) -> list[str]:
+    return ["Average", *(MISSING for _ in range(5)), gain, MISSING, *speedups]
+
+
+SEQUENCES = Spec(
+    study="sequences",
+    first="Mix",
+    label=lambda view, key: SEQUENCE_WORKLOADS[key.workload],
+    cases=cases,
+    columns={
+        "Elements": cells.fact(method="batch", quantity="elements", layer="deterministic"),
+        "Waste": cells.fact(method="padded", quantity="padding_waste", layer="deterministic"),
+        "C: setup": cells.speedup_alone(TABLE, method=OWNER, quantity="setup"),
+        "C: memory": cells.text(
+            method=OWNER, quantity="map_bytes", layer="deterministic", derived="gain", other=TABLE
+        ),
+        "C: kernel": cells.speedup_alone(TABLE, method=OWNER, quantity="kernel", layer=KERNEL),
+        "C: total": cells.speedup_alone(TABLE, method=OWNER),
+        "Octopus": cells.time(),
+        **{head: cells.versus(other) for other, head in OVER.items()},
+    },
+    before=_published,
+    after=_averages,
+    caption="Ragged sequences, each normalised by its own mean and deviation. Gains of block metadata (C) over the "
+    "lookup table (A) as published: setup, memory, kernel, total. Then the total time of Octopus and its speed-ups in "
+    "total time, with the verdict where it isn't faster. Waste: share of the padded batch that is padding.",
+    absent=NO_RUN,
+    widths=("1.5fr", *("1fr",) * 11),
+)
+
+
+def draw(frame: Frame) -> Figure:
+    """Draw the whole time of a batch as a multiple of that of Octopus, one panel per machine."""
+    shown = [view for view in views(frame, "sequences") if cases(view)]
+    if not shown:
+        return style.empty(NO_TIMES)
+    others = [OWNER, *OVER]
+    note = " ".join(filter(None, (_note(view, others) for view in shown)))
+    result, parts, legend = style.stacked([3.9], 0.4, note)
+    axes = parts[0].subplots(1, len(shown), squeeze=False)[0]
+    for place, (axis, view) in enumerate(zip(axes, shown, strict=True)):
+        _panel(axis, view, others)
+        if place:
+            axis.set_yticklabels([])
+        style.title(axis, view.name, 90 // len(shown))
+    style.legend_of(legend, list(axes), 3)
+    return result
+
+
+def _note(view: View, others: list[str]) -> str:
+    """Name the methods that no mix has on a machine."""
+    missing = [name for name in others if not any(view.get(key.speedup(name)) for key in cases(view))]
+    names = "; ".join(human(STRATEGIES, name) for name in missing)
+    return f"No time on {view.name}: {names}." if missing else ""
+
+
+def _panel(axis: Axes, view: View, others: list[str]) -> None:
+    mixes = cases(view)
+    least = highest = 1.0
+    for place, key in enumerate(mixes):
+        for index, method in enumerate(others):
+            number = view.get(key.speedup(method))
+            if number is not None:
+                _bar(axis, place + _BAR * (index - (len(others) - 1) / 2), method, number)
+                ends = [end for end in (number.value, number.low, number.high) if end == end]
+                least, highest = min(least, *ends), max(highest, *ends)
+    axis.axvline(1, color=METHOD_COLORS[SUBJECT], linewidth=1.2, label="D: block search (Octopus)")
+    axis.set(xscale="log", xlabel="Time / time of Octopus")
+    axis.set_xlim(0.93 * least**1.15, highest**1.25 * 1.15)
+    style.near_log(axis.xaxis)
+    bars.names(axis, [SEQUENCE_WORKLOADS[key.workload] for key in mixes], edge=0.45, fontsize=7)
+
+
+def _bar(axis: Axes, position: float, method: str, number: Number) -> None:
+    look = {"height": _BAR * 0.9, "color": METHOD_COLORS[method], "label": human(STRATEGIES, method)}
+    bars.bar(
+        axis, position, number, left=1, error={"ecolor": GREY, "elinewidth": 0.8, "capsize": 1.2}, **look
+    )
+    less = number.value < 1
+    end = number.low if less and number.low == number.low else bars.end_of(number)
+    side = {"ha": "right", "gap": -3} if less else {"ha": "left", "gap": 3}
+    bars.beside(axis, position, end, f"{significant(number.value)}\u00d7", fontsize=5.8, **side)
+
+
+REPORT = StudyReport(
+    numbers=(gains, averages),
+    compares=compares,
+    tables={"sequences": SEQUENCES},
+    figures={"sequences": Chart(draw, absent=NO_RUN)},
+    claims="claims_mapping",
+)

@@ -21,26 +21,7 @@ from octopus_study.report.frame import Frame, Number
 from octopus_study.report.labels import POWER_PHASES
 from octopus_study.report.samples import AGAIN
 from octopus_study.report.series import Series
-from octopus_study.report.studies.power_view import (
-    JETSON,
-    METHODS,
-    PAIRS,
-    PARTS,
-    STUDY,
-    Point,
-    counts,
-    figure_note,
-    key,
-    measured,
-    method_name,
-    note,
-    of_name,
-    points,
-    published_counts,
-    published_points,
-    published_ratio,
-    ratio_key,
-)
+from octopus_study.report.studies import power_view as power
 from octopus_study.report.text import quantity_text
 from octopus_study.report.view import View
 
@@ -49,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PUBLISHED = ("published", "n-launches")
-_MODULE = f"{JETSON}\n(module, VDD_IN)"
+_MODULE = f"{power.JETSON}\n(module, VDD_IN)"
 _SHADE = 0.22
 _PHASE_COLORS = {"idle": GREY, "load": GREEN}
 _IDLE = {"color": BLACK, "linewidth": 0.9, "linestyle": "--"}
@@ -59,14 +40,14 @@ _GAP = 5.0
 
 def draw_traces(frame: Frame) -> Figure:
     """Draw one row per machine that has energies: the power-on test at the left, one round of windows at the right."""
-    shown = measured(frame)
+    shown = power.measured(frame)
     if not shown:
-        return style.empty(note(frame))
+        return style.empty(power.note(frame))
     result, parts, legend = style.stacked([2.4] * len(shown), 0.25)
     for part, view in zip(parts, shown, strict=True):
         test, windows = part.subplots(1, 2, sharey=True, width_ratios=(1, 1.5))
         highest = max([*_test(test, view), *_round(windows, view)], default=1.0)
-        test.set_ylabel(f"Power (W), {of_name(view)}")
+        test.set_ylabel(f"Power (W), {power.of_name(view)}")
         test.set_ylim(0, 1.28 * highest)  # room for the names of the methods
     legend.legend(handles=_handles(), loc="center", ncols=6, fontsize=7)
     return result
@@ -77,7 +58,7 @@ def _handles() -> list[Any]:
     from matplotlib.patches import Patch
 
     colors = {POWER_PHASES[name]: color for name, color in _PHASE_COLORS.items()}
-    colors |= {method_name(method): METHOD_COLORS[method] for method in METHODS}
+    colors |= {power.method_name(method): METHOD_COLORS[method] for method in power.METHODS}
     patches = [Patch(color=color, alpha=_SHADE, label=name) for name, color in colors.items()]
     return [*patches, Line2D([], [], **_IDLE, label="Idle power")]
 
@@ -108,13 +89,13 @@ def _round(axis: Axes, view: View) -> list[float]:
         n, name = int(number), method.removesuffix(AGAIN)
         axis.axvspan(start - zero, end - zero, color=METHOD_COLORS.get(name, GREY), alpha=_SHADE, linewidth=0)
         inside = [watt for at, watt in trace.rows() if start <= at <= end]
-        mean = view.get(key(view, n, method, "power_mean"))
+        mean = view.get(power.key(view, n, method, "power_mean"))
         if mean:
             again = " (again)" if method.endswith(AGAIN) else ""
-            text = f"{method_name(name)}{again}\n{mean.text}"
+            text = f"{power.method_name(name)}{again}\n{mean.text}"
             middle = (start - zero + (end - zero)) / 2
             _above(axis, middle, max(inside, default=0.0), text, fontsize=5.8, va="bottom")
-    idle = view.get(key(view, n, "idle", "power_mean", "idle"))
+    idle = view.get(power.key(view, n, "idle", "power_mean", "idle"))
     if idle:
         axis.axhline(idle.value, **_IDLE)
     axis.set(xlabel="Time (s)")
@@ -144,18 +125,18 @@ def _trace(axis: Axes, series: Series | None) -> tuple[float, list[float]]:
 def draw_energy(frame: Frame) -> Figure:
     """Draw energy per frame over the number of boxes: the published table, and one panel per machine that has
     energies; the others are named below."""
-    shown = measured(frame)
-    result, parts, legend = style.stacked([2.6], 0.3, figure_note(frame))
+    shown = power.measured(frame)
+    result, parts, legend = style.stacked([2.6], 0.3, power.figure_note(frame))
     axes = parts[0].subplots(1, 1 + len(shown), squeeze=False, sharey=True)[0]
     for method in _PUBLISHED:
-        _energies(axes[0], published_points(frame, method), method, markerfacecolor="white")
-    _finish_energy(axes[0], published_counts(frame), _MODULE)
+        _energies(axes[0], power.published_points(frame, method), method, markerfacecolor="white")
+    _finish_energy(axes[0], power.published_counts(frame), _MODULE)
     for axis, view in zip(axes[1:], shown, strict=True):
-        for method in METHODS:
-            _energies(axis, points(view, method), method)
+        for method in power.METHODS:
+            _energies(axis, power.points(view, method), method)
             net = {"linestyle": ":", "marker": "", "capsize": 0, "label": "_net"}
-            _energies(axis, points(view, method, "energy_per_frame_net"), method, **net)
-        _finish_energy(axis, counts(view), f"{view.name}\n({of_name(view)})")
+            _energies(axis, power.points(view, method, "energy_per_frame_net"), method, **net)
+        _finish_energy(axis, power.counts(view), f"{view.name}\n({power.of_name(view)})")
     axes[0].set_ylabel("Energy per frame (mJ)")
     style.plain_log(axes[0].yaxis)
     options = {"title": "Dotted: net of idle", "title_fontsize": 7} if shown else {}
@@ -163,8 +144,8 @@ def draw_energy(frame: Frame) -> Figure:
     return result
 
 
-def _energies(axis: Axes, found: list[Point], method: str, **look: Any) -> None:
-    shared = {"label": method_name(method), "color": METHOD_COLORS[method]}
+def _energies(axis: Axes, found: list[power.Point], method: str, **look: Any) -> None:
+    shared = {"label": power.method_name(method), "color": METHOD_COLORS[method]}
     shared |= {"marker": METHOD_MARKERS[method], "capsize": 1.5}
     lines.line(axis, [(point.n, point.energy) for point in found], **(shared | look))
 
@@ -176,26 +157,26 @@ def _finish_energy(axis: Axes, shown: list[int], title: str) -> None:
     axis.set_title(title)
 
 
-Watts = Mapping[str, Sequence[tuple[Point, float]]]
+Watts = Mapping[str, Sequence[tuple[power.Point, float]]]
 
 
 def draw_pareto(frame: Frame) -> Figure:
     """Draw mean power against time per frame, with lines of equal energy: a faster method may pay for its speed in
     watts. The published table, and one panel per machine; each panel has its own axes."""
-    shown = measured(frame)
-    result, parts, legend = style.stacked([2.9], 0.3, figure_note(frame))
+    shown = power.measured(frame)
+    result, parts, legend = style.stacked([2.9], 0.3, power.figure_note(frame))
     axes = parts[0].subplots(1, 1 + len(shown), squeeze=False)[0]
     watts = {
-        method: [(point, point.power.value / 1000) for point in published_points(frame, method)]
+        method: [(point, point.power.value / 1000) for point in power.published_points(frame, method)]
         for method in _PUBLISHED
     }
     idle = frame.value("published.power.n0.idle.power") / 1000
     _pareto(axes[0], watts, idle, _MODULE, markerfacecolor="white")
     for axis, view in zip(axes[1:], shown, strict=True):
-        found = {method: points(view, method) for method in METHODS}
+        found = {method: power.points(view, method) for method in power.METHODS}
         watts = {m: [(point, point.power.value) for point in of_m] for m, of_m in found.items() if of_m}
         idle = view.frame.value(view.key(quantity="idle"))
-        _pareto(axis, watts, idle, f"{view.name}\n({of_name(view)})")
+        _pareto(axis, watts, idle, f"{view.name}\n({power.of_name(view)})")
     axes[0].set_ylabel("Mean power (W)")
     style.legend_of(legend, list(axes[::-1]), 5)
     return result
@@ -222,13 +203,13 @@ def _pareto(axis: Axes, methods: Watts, idle: float, title: str, **look: Any) ->
     axis.set_title(title)
 
 
-def _watts(axis: Axes, method: str, found: Sequence[tuple[Point, float]], **look: Any) -> None:
+def _watts(axis: Axes, method: str, found: Sequence[tuple[power.Point, float]], **look: Any) -> None:
     axis.errorbar(
         [point.time.value for point, _ in found],
         [watt for _, watt in found],
         xerr=style.errors([point.time for point, _ in found]),
         yerr=style.errors([point.power for point, _ in found]),
-        label=method_name(method),
+        label=power.method_name(method),
         color=METHOD_COLORS[method],
         marker=METHOD_MARKERS[method],
         capsize=1.2,
@@ -274,7 +255,7 @@ _ROOM = 1.6  # of the longest bar, for its value
 # (table, its heading) of the published ratios.
 _TABLES = {
     "power_voltage_misread": "First table: a voltage read as power",
-    STUDY: "Third table: voltage \u00d7 current",
+    power.STUDY: "Third table: voltage \u00d7 current",
 }
 
 
@@ -289,11 +270,11 @@ class Comparison(NamedTuple):
 def draw_decomposition(frame: Frame) -> Figure:
     """Draw the energy ratios taken apart, that of the energies being time times power: both published tables, and one
     panel per machine that has energies."""
-    panels = {f"{JETSON}: one launch over N launches": _published_ratios(frame)}
-    panels |= {f"{view.name} ({of_name(view)})": _ratios(view) for view in measured(frame)}
+    panels = {f"{power.JETSON}: one launch over N launches": _published_ratios(frame)}
+    panels |= {f"{view.name} ({power.of_name(view)})": _ratios(view) for view in power.measured(frame)}
     panels = {title: rows for title, rows in panels.items() if rows}
     height = max(0.5 + 0.42 * (len(rows) + len({row.group for row in rows})) for rows in panels.values())
-    result, parts, legend = style.stacked([height], 0.25, figure_note(frame))
+    result, parts, legend = style.stacked([height], 0.25, power.figure_note(frame))
     axes = parts[0].subplots(1, len(panels), squeeze=False)[0]
     for axis, (title, rows) in zip(axes, panels.items(), strict=True):
         _decomposition(axis, rows)
@@ -304,17 +285,17 @@ def draw_decomposition(frame: Frame) -> Figure:
 
 def _published_ratios(frame: Frame) -> list[Comparison]:
     return [
-        Comparison(title, n, [frame[published_ratio(table, n, part)] for part in PARTS])
+        Comparison(title, n, [frame[power.published_ratio(table, n, part)] for part in power.PARTS])
         for table, title in _TABLES.items()
-        for n in _some(published_counts(frame, table))
+        for n in _some(power.published_counts(frame, table))
     ]
 
 
 def _ratios(view: View) -> list[Comparison]:
     rows = [
-        Comparison(name, n, [view.get(ratio_key(view, n, pair, part)) for part in PARTS])
-        for pair, name in PAIRS.items()
-        for n in _some(counts(view))
+        Comparison(name, n, [view.get(power.ratio_key(view, n, pair, part)) for part in power.PARTS])
+        for pair, name in power.PAIRS.items()
+        for n in _some(power.counts(view))
     ]
     return [row for row in rows if all(row.parts)]
 
@@ -335,7 +316,7 @@ def _decomposition(axis: Axes, rows: list[Comparison]) -> None:
             axis.annotate(row.group, (0.015, position + 0.1), xycoords=("axes fraction", "data"), **look)
             position, group = position + 0.75, row.group
         ticks[position] = f"n = {row.n}"
-        for index, (part, number) in enumerate(zip(PARTS, row.parts, strict=True)):
+        for index, (part, number) in enumerate(zip(power.PARTS, row.parts, strict=True)):
             _part(axis, position + _BAR * (index - 1), part, number)
         position += 1.05
     axis.set(xscale="log", xlabel="Ratio (left of 1\u00d7: less)")

@@ -11,6 +11,7 @@ from octopus_study.report.labels import SHORT_METHODS, human
 from octopus_study.report.measured import PUBLISHED_PAIR, SUBJECT
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot
+from octopus_study.report.studies import power_view as power
 from octopus_study.report.studies.power_decomposition import (
     Decomposition,
     Ratio,
@@ -19,7 +20,6 @@ from octopus_study.report.studies.power_decomposition import (
     sentence,
 )
 from octopus_study.report.studies.power_quality import sensor_scope
-from octopus_study.report.studies.power_view import BACK_TO_BACK, PACED, PAIRS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,11 +40,13 @@ def _key(run: Run, group: Group, pair: tuple[str, str], part: str) -> Key:
 def back_to_back(run: Run) -> Iterator[Number]:
     """Yield the three ratios of every pair and count, the share of time and the sentence; of the published pair also
     what is saved."""
-    floors = [floor for _, table in _energies(run, BACK_TO_BACK) if (floor := _difference(table)) == floor]
-    for group, energies in _energies(run, BACK_TO_BACK):
+    floors = [
+        floor for _, table in _energies(run, power.BACK_TO_BACK) if (floor := _difference(table)) == floor
+    ]
+    for group, energies in _energies(run, power.BACK_TO_BACK):
         chosen = groups(run, **(group._asdict() | {"quantity": "time_per_frame"}))
         times = next((pivot(rows) for _, rows in chosen), run.rows[:0])
-        for pair in PAIRS:
+        for pair in power.PAIRS:
             both = [paired(table, *pair) for table in (times, energies)]
             rounds = both[0].index.intersection(both[1].index)
             if len(rounds) > 1:
@@ -86,7 +88,7 @@ def _changes(found: Decomposition) -> dict[str, tuple[float, float, float]]:
 
 def noise(run: Run) -> Iterator[Number]:
     """Yield by how much the energies of one method under two names seem to differ."""
-    for group, table in _energies(run, BACK_TO_BACK):
+    for group, table in _energies(run, power.BACK_TO_BACK):
         floor = _difference(table)
         if floor == floor:
             key = run.key(group.workload, int(group.n), quantity="energy_noise_floor")
@@ -105,8 +107,8 @@ def _difference(energies: pd.DataFrame) -> float:
 
 def paced(run: Run) -> Iterator[Number]:
     """Yield the ratios of energies at a fixed frame rate, where time is given."""
-    for group, energies in _energies(run, PACED):
-        for pair in PAIRS:
+    for group, energies in _energies(run, power.PACED):
+        for pair in power.PAIRS:
             both = paired(energies, *pair)
             if len(both) > 1:
                 ratio = paired_ratio(both[pair[0]], both[pair[1]])
@@ -118,7 +120,7 @@ def paced(run: Run) -> Iterator[Number]:
 def paced_facts(run: Run) -> Iterator[Number]:
     """Yield that a fixed frame rate was measured, the rate, and which methods have no energy at it."""
     names = ("energy_per_frame", f"energy_per_frame_{sensor_scope(run)}")
-    rows = run.rows[(run.rows["layer"] == PACED) & run.rows["quantity"].isin(names)]
+    rows = run.rows[(run.rows["layer"] == power.PACED) & run.rows["quantity"].isin(names)]
     if rows["value"].notna().sum() == 0:
         return
     rate = _frame_rate(run)
@@ -135,7 +137,7 @@ def paced_facts(run: Run) -> Iterator[Number]:
 
 def _frame_rate(run: Run) -> float:
     """Return frames per second as the windows counted them: frames / seconds, rounded to what a camera gives."""
-    rows = run.rows[(run.rows["layer"] == PACED) & run.rows["value"].notna()]
+    rows = run.rows[(run.rows["layer"] == power.PACED) & run.rows["value"].notna()]
     index = ["n", "method", "block"]
     frames, seconds = (
         rows[rows["quantity"] == name].set_index(index)["value"] for name in ("frames", "window")
@@ -146,7 +148,7 @@ def _frame_rate(run: Run) -> float:
 
 def idle_shares(run: Run) -> Iterator[Number]:
     """Yield which share of a frame's energy at a fixed frame rate is that of the idle device."""
-    scope, rows = sensor_scope(run), run.rows[run.rows["layer"] == PACED]
+    scope, rows = sensor_scope(run), run.rows[run.rows["layer"] == power.PACED]
     index = ["dataset", "workload", "n", "method", "block"]
     net, gross = (
         rows[rows["quantity"] == f"energy_per_frame_{name}"].set_index(index)["value"]

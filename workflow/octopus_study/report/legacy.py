@@ -30,12 +30,6 @@ TABLES = {
         "power_checks": "checks",
         "power_paced": "paced",
     },
-    "total_cost": {
-        "total_cost": "times",
-        "total_gains": "gains",
-        "amortisation": "reuse",
-        "ladder": "ladder",
-    },
     "satellite": {"satellite": "rules", "satellite_methods": "methods"},
     "drone": {"drone": "frames", "drone_stream": "streams"},
     "concurrency": {
@@ -55,7 +49,6 @@ FIGURES = {
     "stage_timing": ["stage_breakdown", "scaling", "published_comparison", "launch_overhead"],
     "arena": ["arena_device", "arena_end_to_end", "arena_memory", "arena_scaling", "arena_bound_share"],
     "power": ["power_traces", "energy_per_frame", "power_pareto", "power_decomposition"],
-    "total_cost": ["total_cost_stack", "amortisation"],
     "satellite": ["satellite_tiles", "satellite_pipeline"],
     "drone": ["drone_frames"],
     "concurrency": ["concurrency_makespan", "concurrency_latency"],
@@ -99,8 +92,6 @@ def reports() -> dict[str, StudyReport]:
         )
 
     groups = {
-        "total_cost": "claims_mapping",
-        "sequences": "claims_mapping",
         "satellite": "claims_edge",
         "drone": "claims_edge",
         "concurrency": "claims_companions",
@@ -120,7 +111,6 @@ def reports() -> dict[str, StudyReport]:
             "of_all": (stage_timing_cross.cached_bounds,),
         },
         "satellite": {"indexed": INDEXED, "of_all": (against_published.pictures,)},
-        "total_cost": {"of_all": (against_published.cost_numbers,)},
         "concurrency": {"of_runs": (companions.companions_shown,)},
         "image_shape": {"of_runs": (companions.companions_shown,)},
     }

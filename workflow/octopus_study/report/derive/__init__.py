@@ -15,7 +15,6 @@ from octopus_study.report.derive.image_shape import image_shape_numbers
 from octopus_study.report.derive.power import power_numbers
 from octopus_study.report.derive.satellite import satellite_numbers
 from octopus_study.report.derive.stage_timing import stage_timing_numbers
-from octopus_study.report.derive.total_cost import total_cost_numbers
 from octopus_study.report.numbers import Number
 from octopus_study.report.runs import Run
 
@@ -23,7 +22,6 @@ EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
     "stage_timing": stage_timing_numbers,
     "arena": arena_numbers,
     "power": power_numbers,
-    "total_cost": total_cost_numbers,
     "satellite": satellite_numbers,
     "drone": drone_numbers,
     "concurrency": concurrency_numbers,

@@ -85,8 +85,7 @@ def _section(spec: Spec, view: View, columns: list[Cell]) -> list[Row]:
 
 
 def beside(
-    frame: Frame,
-    study: str,
+    machines: Sequence[View],
     first: Sequence[str],
     lines: Iterable[tuple[Sequence[str], Callable[[View], str]] | str],
     caption: str,
@@ -98,6 +97,7 @@ def beside(
 
     Parameters
     ----------
+    machines : sequence of View
     first : sequence of str
         Heads of the columns before the machines.
     lines : iterable
@@ -111,7 +111,6 @@ def beside(
     text_columns : sequence of int, optional
         Columns of text, aligned left; None for all of them.
     """
-    machines = views(frame, study)
     rows: list[Row] = [
         line if isinstance(line, str) else [*line[0], *(line[1](view) for view in machines)] for line in lines
     ]

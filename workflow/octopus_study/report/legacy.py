@@ -30,8 +30,6 @@ TABLES = {
         "power_checks": "checks",
         "power_paced": "paced",
     },
-    "satellite": {"satellite": "rules", "satellite_methods": "methods"},
-    "drone": {"drone": "frames", "drone_stream": "streams"},
     "concurrency": {
         "concurrency": "arms",
         "concurrency_proof": "proof",
@@ -49,8 +47,6 @@ FIGURES = {
     "stage_timing": ["stage_breakdown", "scaling", "published_comparison", "launch_overhead"],
     "arena": ["arena_device", "arena_end_to_end", "arena_memory", "arena_scaling", "arena_bound_share"],
     "power": ["power_traces", "energy_per_frame", "power_pareto", "power_decomposition"],
-    "satellite": ["satellite_tiles", "satellite_pipeline"],
-    "drone": ["drone_frames"],
     "concurrency": ["concurrency_makespan", "concurrency_latency"],
     "image_shape": ["image_shape_memory", "image_shape_throughput"],
 }
@@ -64,15 +60,12 @@ def reports() -> dict[str, StudyReport]:
     from octopus_study.report.charts.spec import Chart
     from octopus_study.report.derive import (
         EXTRAS,
-        against_published,
         companions,
-        edge_published,
         power_published,
     )
     from octopus_study.report.derive import stage_timing_cross
     from octopus_study.report.derive.power import power_shown
     from octopus_study.report.derive.power_vetting import vetted
-    from octopus_study.report.derive.satellite_picture import INDEXED
 
     def table(study, name):
         module, _, function = name.rpartition(".")
@@ -92,8 +85,6 @@ def reports() -> dict[str, StudyReport]:
         )
 
     groups = {
-        "satellite": "claims_edge",
-        "drone": "claims_edge",
         "concurrency": "claims_companions",
         "image_shape": "claims_companions",
     }
@@ -105,12 +96,10 @@ def reports() -> dict[str, StudyReport]:
             "vetted": vetted,
             "indexed": ("trace", "window_start"),
         },
-        "drone": {"of_published": (edge_published.published_edge_numbers,)},
         "stage_timing": {
             "of_published": (stage_timing_cross.bounds,),
             "of_all": (stage_timing_cross.cached_bounds,),
         },
-        "satellite": {"indexed": INDEXED, "of_all": (against_published.pictures,)},
         "concurrency": {"of_runs": (companions.companions_shown,)},
         "image_shape": {"of_runs": (companions.companions_shown,)},
     }

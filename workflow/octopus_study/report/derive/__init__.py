@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable
 
 from octopus_study.report.derive.arena import arena_numbers
 from octopus_study.report.derive.concurrency import concurrency_numbers
-from octopus_study.report.derive.drone import drone_numbers
 from octopus_study.report.derive.image_shape import image_shape_numbers
 from octopus_study.report.derive.power import power_numbers
-from octopus_study.report.derive.satellite import satellite_numbers
 from octopus_study.report.derive.stage_timing import stage_timing_numbers
 from octopus_study.report.numbers import Number
 from octopus_study.report.runs import Run
@@ -22,8 +20,6 @@ EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
     "stage_timing": stage_timing_numbers,
     "arena": arena_numbers,
     "power": power_numbers,
-    "satellite": satellite_numbers,
-    "drone": drone_numbers,
     "concurrency": concurrency_numbers,
     "image_shape": image_shape_numbers,
 }

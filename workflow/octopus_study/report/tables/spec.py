@@ -34,7 +34,7 @@ class Spec:
     absent : str or callable
         What the caption says where no machine has a row: in its place, or behind it where `before` has rows.
     title : callable
-        The heading over a machine's rows.
+        The heading over a machine's rows; none where it is empty.
     before : callable
         Rows above all machines, such as published ones.
     after : callable
@@ -81,7 +81,8 @@ def _words(words: str | Callable[[Frame], str], frame: Frame) -> str:
 
 def _section(spec: Spec, view: View, columns: list[Cell]) -> list[Row]:
     lines = [[spec.label(view, key), *(cell(view, key) for cell in columns)] for key in spec.cases(view)]
-    return [spec.title(view), *lines, *spec.after(view)] if lines else []
+    title = [spec.title(view)] if lines and spec.title(view) else []
+    return [*title, *lines, *spec.after(view)] if lines else []
 
 
 def beside(
@@ -92,6 +93,7 @@ def beside(
     absent: str = "",
     widths: tuple[Sequence[str], str] = ((), ""),
     text_columns: Sequence[int] | None = (0,),
+    head: str = "{}",
 ) -> Table:
     """Return a table with the machines side by side, a column each.
 
@@ -110,11 +112,13 @@ def beside(
         Widths of the first columns and of a machine's.
     text_columns : sequence of int, optional
         Columns of text, aligned left; None for all of them.
+    head : str
+        Head of a machine's column, with its name in place of the braces.
     """
     rows: list[Row] = [
         line if isinstance(line, str) else [*line[0], *(line[1](view) for view in machines)] for line in lines
     ]
-    header = [*first, *(view.name for view in machines)]
+    header = [*first, *(head.format(view.name) for view in machines)]
     caption += machines[0].reasons.note if machines else f" {absent}"
     shown = (*widths[0], *(widths[1] for _ in machines)) if widths[1] else ()
     columns = range(len(header)) if text_columns is None else text_columns

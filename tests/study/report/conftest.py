@@ -10,7 +10,7 @@ import pytest
 from octopus_study.report.build import build_numbers
 from octopus_study.report.claims import build_claims
 from octopus_study.report.frame import Frame
-from octopus_study.report.tables import build_tables
+from octopus_study.report.outputs import build_tables
 from synthetic_runs import CLAIMS, PUBLISHED, write_run
 
 

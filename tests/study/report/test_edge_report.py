@@ -13,13 +13,13 @@ from conftest import build_report
 from frames import matching
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.sentinel2 import ATTRIBUTION
-from octopus_study.report import detector, drone, satellite
-from octopus_study.report.charts import draw, style
+from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
-from octopus_study.report.derive.edge import ratio_of_sums, resampled
-from octopus_study.report.figures import satellite_tiles as tiles_figure
-from octopus_study.report.frame import Frame
-from octopus_study.report.macros import typst_macros
+from octopus_study.report.frame import Frame, Key
+from octopus_study.report.outputs import draw
+from octopus_study.report.samples import ratio_of_sums, resampled
+from octopus_study.report.studies import detector, drone_view, satellite_figures, satellite_numbers
+from octopus_study.report.view import View, views
 from synthetic_edge import FRAME_LAWS, FRAMES, PREPARING, RULES, SIDE, TILE_LAWS, detections
 from synthetic_runs import without_values, write_run
 
@@ -33,6 +33,18 @@ TILES = len(satellite_tiles(8192, 8192))
 def whole(tensorrt: Path) -> Frame:
     """The numbers of a GPU whose receipt holds the full scene."""
     return Frame.read(tensorrt / "numbers.csv")
+
+
+def with_scenes(frame: Frame) -> list[str]:
+    return [view.machine for view in views(frame, "satellite") if satellite_figures.scenes(view)]
+
+
+def with_frames(frame: Frame) -> list[str]:
+    return [view.machine for view in views(frame, "drone") if drone_view.clips(view)]
+
+
+def with_detections(frame: Frame) -> list[str]:
+    return [view.machine for view in views(frame, "detector") if detector.measured(view)]
 
 
 def lines(folder: Path, name: str) -> list[list[str]]:
@@ -92,30 +104,32 @@ def test_the_kernel_is_compared_with_reading_the_scene(numbers: Frame) -> None:
     assert numbers.text("gpu.satellite.flags_equal") == "in all 12 cases"
 
 
-def test_the_picture_comes_back_from_its_texts(numbers: Frame) -> None:
-    picture = satellite.picture(numbers)
+def test_the_picture_comes_back_from_its_series(numbers: Frame) -> None:
+    picture = satellite_figures.picture(numbers)
     boxes = satellite_tiles(1000, 1000)
     # The real scene of a reference goes before the generated one of this machine.
-    assert picture is not None and (picture.scope, picture.scene) != ("here", "window")
-    assert not picture.synthetic and (picture.tiles == boxes).all() and picture.size == (1000, 1000)
-    assert picture.thumbnail.shape == (SIDE, SIDE)
-    assert (picture.thumbnail.min(), picture.thumbnail.max()) == (0, 255)
+    assert picture is not None and picture.view.machine != "here"
+    assert not picture.tiles.synthetic and (picture.boxes == boxes).all() and picture.size == (1000, 1000)
+    pixels = picture.series.picture
+    assert pixels.shape == (SIDE, SIDE) and (pixels.min(), pixels.max()) == (0, 255)
     for rule, threshold in RULES.items():
-        assert (picture.kept[rule] == (picture.brightness > threshold)).all()
+        assert (picture.kept[rule] == (np.array(picture.series["brightness"]) > threshold)).all()
     assert numbers.text("shown.satellite.picture").endswith(f"{ATTRIBUTION}.")
 
 
 def test_the_full_scene_goes_before_its_window(whole: Frame, tensorrt: Path, tmp_path: Path) -> None:
-    picture = satellite.picture(whole)
-    assert picture is not None and picture.scene == "full" and len(picture.tiles) == TILES
+    picture = satellite_figures.picture(whole)
+    assert picture is not None and picture.series.name == "picture.full" and len(picture.boxes) == TILES
     draw("satellite_tiles", tensorrt / "numbers.csv", tmp_path / "tiles")
 
 
 def test_a_generated_scene_is_stamped_and_credited_to_nobody(alone: Path, full: Path) -> None:
     known = Frame.read(alone / "numbers.csv")
-    assert tiles_figure.synthetic(known) and not tiles_figure.synthetic(Frame.read(full / "numbers.csv"))
-    assert known.text("shown.satellite.picture").endswith(f"{satellite.GENERATED}.")
-    assert ATTRIBUTION == satellite.ATTRIBUTION not in known.text("shown.satellite.picture")
+    synthetic = satellite_figures.synthetic
+    assert synthetic(known) and not synthetic(Frame.read(full / "numbers.csv"))
+    words = known.text("shown.satellite.picture")
+    assert words.endswith(f"{satellite_numbers.GENERATED}.")
+    assert ATTRIBUTION == satellite_numbers.ATTRIBUTION not in words
 
 
 def test_the_attribution_stands_in_the_figure(
@@ -129,10 +143,9 @@ def test_the_attribution_stands_in_the_figure(
     assert len(notes) == 1 and ATTRIBUTION in notes[0]
 
 
-def test_texts_for_figures_are_no_macros(numbers: Frame) -> None:
-    macros = typst_macros(numbers)
-    assert ".satellite.picture." not in macros and ".series" not in macros
-    assert "shown.satellite.picture" in macros
+def test_series_and_pictures_are_no_numbers(numbers: Frame) -> None:
+    assert not matching(numbers, r".*\.series")
+    assert "shown.satellite.picture" in numbers
 
 
 def test_claims_on_greenland_need_the_full_scene(full: Path, tensorrt: Path) -> None:
@@ -151,7 +164,7 @@ def test_claims_on_greenland_need_the_full_scene(full: Path, tensorrt: Path) -> 
 
 def test_frames_are_summed_up_by_their_budget(numbers: Frame) -> None:
     key = "cpu.drone.frames.clip-10s.host.opencv"
-    frames = drone.frames(numbers, "pretended-cpu", "clip-10s", "opencv")
+    frames = np.array(numbers.series("pretended-cpu", "drone", "clip-10s.host.opencv")["ms"])
     budget = numbers.value("cpu.drone.clips.clip-10s.frame_budget")
     assert len(frames) == 300 and budget == pytest.approx(1000 / 30)
     for name, value in {
@@ -222,7 +235,7 @@ def test_identical_detections_are_judged_or_a_reason_is_given(full: Path, number
     assert numbers.text("gpu.detector.frames_differing_interpolated.opencv-uint8") == f"7 of {FRAMES // 4}"
     cpu = judged["detector-identical", "pretended-cpu"]
     assert cpu.verdict == "not measurable here" and "torch is not installed" in cpu.reason
-    assert detector.measured(numbers) == ["pretended-gpu"]
+    assert with_detections(numbers) == ["pretended-gpu"]
     assert "pip" not in "".join(itertools.chain(*lines(full, "claims_edge")))
 
 
@@ -240,7 +253,8 @@ def test_tables_show_published_beside_measured(full: Path, tensorrt: Path, numbe
 
 
 def test_other_answers_are_marked(full: Path, numbers: Frame) -> None:
-    assert drone.differs(numbers, "pretended-gpu", "clip-10s", "n-launches-published")
+    other = Key("pretended-gpu", "drone", "clip-10s", 8347, "n-launches-published", "frame_time", "host")
+    assert drone_view.differs(View(numbers, other.machine, "drone"), other) == " \u2020"
     marked = {row[0] for row in lines(full, "drone") if "\u2020" in row[0]}
     assert marked == {"N launches, published \u2020"} and "\u2020: the answer differs" in caption(
         full, "drone"
@@ -266,8 +280,8 @@ def test_a_run_without_some_parts_still_has_its_report(tmp_path: Path) -> None:
         path.write_text("\n".join(kept) + "\n")
     report = build_report(tmp_path / "report", None, tmp_path / "reference")
     known = Frame.read(report / "numbers.csv")
-    assert drone.clips(known, "pretended-gpu") == ["clip-1s", "clip-5s"]
-    assert set(satellite.picture(known).kept) == {"fixed", "otsu"}
+    assert drone_view.clips(View(known, "pretended-gpu", "drone")) == ["clip-1s", "clip-5s"]
+    assert set(satellite_figures.picture(known).kept) == {"fixed", "otsu"}
     for name in FIGURES:
         draw(name, report / "numbers.csv", tmp_path / name)
 
@@ -302,7 +316,7 @@ def test_all_runs_unavailable_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     for name in FIGURES:
         draw(name, report / "numbers.csv", tmp_path / name)
     known = Frame.read(report / "numbers.csv")
-    assert not any((satellite.measured(known), drone.measured(known), detector.measured(known), *stamps))
+    assert not any((with_scenes(known), with_frames(known), with_detections(known), *stamps))
 
 
 def test_no_identifier_is_shown(full: Path) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from conftest import build_report
 from frames import matching
-from octopus_study.report.charts import draw, style
+from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame, Key
 from octopus_study.report.labels import IMAGE_MIXES, SEQUENCE_WORKLOADS
+from octopus_study.report.outputs import draw
 from octopus_study.report.studies import mapping_figures, sequences
 from octopus_study.report.studies.mapping_numbers import kind_of
 from octopus_study.report.studies.total_cost_numbers import TABLES as LOOKUPS

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typst
 from octopus_study.errors import DataError
-from octopus_study.report.charts import draw, names
+from octopus_study.report import outputs
 from octopus_study.report.frame import Frame
 from octopus_study.report.literals import (
     check_paper,
@@ -17,6 +17,7 @@ from octopus_study.report.literals import (
     referenced_ids,
     unknown_ids,
 )
+from octopus_study.report.outputs import draw
 from octopus_study.report.paper import build_paper
 from synthetic_runs import PAPER
 
@@ -26,7 +27,7 @@ from octopus.errors import InputError
 @pytest.fixture(scope="module")
 def figures(full: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("figures")
-    for name in names():
+    for name in outputs.figures():
         draw(name, full / "numbers.csv", folder / name)
     return folder
 

@@ -24,7 +24,7 @@ def build_numbers(
     published_dir: str | Path,
     out: str | Path,
 ) -> Path:
-    """Derive every number from the result rows and the published tables, and write ``numbers.csv``, the same for authors
+    """Derive every number from the result rows and the published tables; write ``numbers.csv``, what authors need of it
     as ``numbers.json``, and ``series/``.
 
     Parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import Bbox
 
@@ -138,6 +140,12 @@ def legend_of(part: Any, axes: list[Axes], columns: int, **options: Any) -> None
     """Fill the part of a legend with the entries of some axes, each label once."""
     entries = _entries(axes)
     part.legend(entries.values(), entries.keys(), loc="center", ncols=columns, **options)
+
+
+def legend_of_looks(part: Any, looks: Mapping[str, Mapping[str, Any]]) -> None:
+    """Fill the part of a legend with patches that look as bars do, in one line."""
+    handles = [Patch(label=label, **look) for label, look in looks.items()]
+    part.legend(handles=handles, loc="center", ncols=len(handles))
 
 
 def empty(sentence: str) -> Figure:

@@ -1,166 +1,161 @@
-"""What only the study of the drone's video knows: how the frames of a clip are spread, what misses its budget, and how
-much of the upload hides behind the kernels."""
+"""The numbers of the drone's video: how the frames of a clip are spread, what misses its budget, and how much of the
+upload hides behind the kernels."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from octopus_study.measure.statistics import median_interval
 from octopus_study.report.frame import Frame, Number, make_number, published
 from octopus_study.report.measured import SUBJECT, floor_of, speedup
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, RESAMPLES, Group, groups, pivot, resampled
+from octopus_study.report.samples import RESAMPLES, groups, pivot, resampled
 from octopus_study.report.series import Series
-
-if TYPE_CHECKING:
-    import pandas as pd
+from octopus_study.report.studies.drone_view import METHODS, clip_seconds, frames_of
 
 BATCH = "octopus-batch"
 STREAMS = ("stream-serial", "stream-overlapped", "upload-only", "kernels-only")
+FRAME_TIME, CLIP_TIME = "frame_time", "clip_time"
 # With fewer frames the 99th percentile is their maximum.
 ENOUGH_FOR_P99 = 100
 _p99 = partial(np.quantile, q=0.99)
-Ends = tuple[float, ...]
 
 
-def clip_seconds(clip: str) -> int:
-    """Return the seconds of a clip by its name; 0 for something else."""
-    match = re.fullmatch(r"clip-(\d+)s", clip)
-    return int(match[1]) if match else 0
-
-
-def _facts(run: Run) -> Iterator[tuple[pd.Series, dict[str, tuple[float, str]]]]:
-    """Yield what is known of each clip: a row of it, and (value, unit) by quantity."""
-    rows = run.rows[(run.rows["method"] == "clip") & run.rows["value"].notna()]
-    for _, chosen in rows.groupby("workload", sort=False):
-        values = zip(chosen["value"].astype(float), chosen["unit"], strict=True)
-        yield chosen.iloc[0], dict(zip(chosen["quantity"], values, strict=True))
-
-
-def clips(run: Run) -> Iterator[Number]:
+def facts(run: Run) -> Iterator[Number]:
     """Yield a clip's facts under names without its number of detections, which only claims know."""
-    for row, facts in _facts(run):
-        where = f"workload={row['workload']}, method=clip"
-        for name, (value, unit) in facts.items():
-            source = run.from_rows(row["dataset"], f"{where}, quantity={name}")
-            yield make_number(run.key(f"clips.{row['workload']}", quantity=name), source, unit, value)
-        if "frames" in facts:
-            key = run.key(f"clips.{row['workload']}", quantity="detections_per_frame")
-            mean = facts["detections"][0] / facts["frames"][0]
-            source = run.from_rows(row["dataset"], where)
-            yield make_number(key, source, "count", mean, note="detections / frames")
+    rows = run.rows[(run.rows["method"] == "clip") & run.rows["value"].notna()]
+    for clip, chosen in rows.groupby("workload", sort=False):
+        dataset, values = (
+            chosen["dataset"].iat[0],
+            dict(zip(chosen["quantity"], chosen["value"], strict=True)),
+        )
+        key = run.key(f"clips.{clip}")
+        for name, unit in (("detections", "count"), ("frame_budget", "ms")):
+            if name in values:
+                source = run.from_rows(dataset, f"workload={clip}, method=clip, quantity={name}")
+                yield make_number(key.but(quantity=name), source, unit, values[name])
+        if values.get("frames"):
+            source = run.from_rows(dataset, f"workload={clip}, method=clip")
+            mean = values["detections"] / values["frames"]
+            where = (key.but(quantity="detections_per_frame"), source, "count", mean)
+            yield make_number(*where, note="detections / frames")
 
 
-def _frames(run: Run) -> Iterator[tuple[Group, pd.DataFrame]]:
-    """Yield the frame times of each clip and layer, frame by method."""
-    for group, rows in groups(run, quantity="frame_time"):
-        table = pivot(rows).sort_index()
-        yield group, table[[name for name in table if not name.endswith(AGAIN)]]
+def _clips(run: Run) -> dict[str, str]:
+    """Return the longest clip that was timed on each layer."""
+    timed = run.rows[(run.rows["quantity"] == FRAME_TIME) & run.rows["value"].notna()]
+    longest: dict[str, str] = {}
+    for layer, clip in timed[["layer", "workload"]].drop_duplicates().itertuples(index=False):
+        longest[layer] = max(longest.get(layer, ""), clip, key=clip_seconds)
+    return longest
 
 
 def frames(run: Run) -> Iterator[Number]:
-    """Yield ``frames.<clip>.<layer>.<method>.<name>``: the mean of each clip, and of the longest also the rest."""
-    budgets = {
-        row["workload"]: facts["frame_budget"][0] for row, facts in _facts(run) if "frame_budget" in facts
-    }
-    longest = max((clip_seconds(group.workload) for group, _ in _frames(run)), default=0)
-    for group, table in _frames(run):
-        for method in table:
-            values = table[method].dropna().to_numpy()
-            known = spread_of(values, budgets.get(group.workload))
-            names = known if clip_seconds(group.workload) == longest else ["mean"]
-            for name in names:
-                unit, ends, note = known[name]
-                key = run.key(f"frames.{group.workload}.{group.layer}", method=str(method), quantity=name)
-                yield make_number(key, group.rows_of(run, str(method)), unit, *ends, note=note)
+    """Yield the mean frame of each clip and method, and of the longest clip how its frames are spread."""
+    budgets = run.rows[run.rows["quantity"] == "frame_budget"].set_index("workload")["value"].to_dict()
+    longest = _clips(run)
+    for group, rows in groups(run, quantity=FRAME_TIME):
+        for method, chosen in rows.groupby("method", sort=False):
+            values = chosen["value"].dropna().to_numpy()
+            if method in METHODS and values.size:
+                key, source = frames_of(group.key(run, method)), group.rows_of(run, method)
+                mean = resampled(values, np.mean)
+                note = "over the frames; the interval resamples them"
+                yield make_number(key.but(quantity="mean"), source, "ms", *mean, note=note)
+                if group.workload == longest[group.layer]:
+                    for name, *rest, note in _spread(values, mean, budgets.get(group.workload)):
+                        yield make_number(key.but(quantity=name), source, *rest, note=note)
 
 
-def spread_of(values: np.ndarray, budget: float | None) -> dict[str, tuple[str, Ends, str]]:
-    """Return how the milliseconds of a clip's frames are spread: name -> (unit, value and interval, note)."""
-    mean, note = resampled(values, np.mean), "over the frames; the interval resamples them"
-    known = {"mean": ("ms", mean, note), "p50": ("ms", median_interval(values)[:3], note)}
+def _spread(values: np.ndarray, mean: tuple[float, ...], budget: float | None) -> Iterator[tuple]:
+    """Yield name, unit, value with its interval, and note."""
+    note = "over the frames; the interval resamples them"
+    yield "p50", "ms", *median_interval(values)[:3], note
     if values.size >= ENOUGH_FOR_P99:
-        known["p99"] = ("ms", resampled(values, _p99), note)
-    known["max"] = ("ms", (float(values.max()),), "longest frame")
-    known["sum"] = ("ms", tuple(len(values) * end for end in mean), "all frames, one after the other")
+        yield "p99", "ms", *resampled(values, _p99), note
+    yield "max", "ms", float(values.max()), "longest frame"
+    yield "sum", "ms", *(len(values) * end for end in mean), "all frames, one after the other"
     if budget:
-        known["budget_share"] = ("fraction", tuple(end / budget for end in mean), "mean / budget")
-        known["misses"] = ("count", (float((values > budget).sum()),), f"of {len(values)} frames")
-    return known
+        yield "budget_share", "fraction", *(end / budget for end in mean), "mean / budget"
+        yield "misses", "count", float((values > budget).sum()), f"of {len(values)} frames"
 
 
 def frame_series(run: Run) -> Iterator[Series]:
-    """Yield ``<clip>.<layer>``: the milliseconds of each frame of the longest clip by each method."""
-    tables = list(_frames(run))
-    longest = max((clip_seconds(group.workload) for group, _ in tables), default=0)
-    for group, table in tables:
-        if clip_seconds(group.workload) == longest and len(table):
-            columns = {str(name): [float(f"{value:.4g}") for value in table[name]] for name in table}
-            yield Series(run.scope, run.study, f"{group.workload}.{group.layer}", columns)
-
-
-def batch(run: Run) -> Iterator[Number]:
-    """Yield the speed-up of all frames in one launch over frame by frame."""
-    for group, rows in groups(run, quantity="clip_time", layer="host"):
-        table = pivot(rows)
-        if {BATCH, SUBJECT} <= set(table.columns):
-            yield from speedup(run, group, table, (BATCH, SUBJECT), floor_of(table))
+    """Yield the frames of the longest clips in their order, as milliseconds that a figure can tell apart."""
+    longest = _clips(run)
+    for group, rows in groups(run, quantity=FRAME_TIME):
+        if longest.get(group.layer) == group.workload:
+            for method, chosen in rows.sort_values("block").groupby("method", sort=False):
+                values = [float(f"{value:.4g}") for value in chosen["value"].dropna()]
+                if method in METHODS and values:
+                    yield Series(
+                        run.scope, run.study, f"{group.workload}.{group.layer}.{method}", {"ms": values}
+                    )
 
 
 def length(run: Run) -> Iterator[Number]:
     """Yield the mean frame of the longest clip over that of the shortest; clips share no frames, so each is resampled
     on its own."""
-    tables = {
-        clip_seconds(group.workload): (group, table) for group, table in _frames(run) if group.layer == "host"
-    }
-    tables.pop(0, None)
-    if len(tables) > 1:
-        short, long = min(tables), max(tables)
-        (_, bottom), (group, top) = tables[short], tables[long]
-        if SUBJECT in top and SUBJECT in bottom:
-            ratio = _ratio_of_means(*(table[SUBJECT].dropna().to_numpy() for table in (top, bottom)))
-            source = run.from_rows(group.dataset, f"clips of {long} and {short} s, method={SUBJECT}")
-            note = "mean frame of the longest clip / of the shortest"
-            yield make_number(run.key("length", method=SUBJECT), source, "ratio", *ratio, note=note)
+    by_length: dict[int, tuple[str, np.ndarray]] = {}
+    for group, rows in groups(run, quantity=FRAME_TIME, layer="host", method=SUBJECT):
+        if clip_seconds(group.workload) and rows["value"].notna().any():
+            by_length[clip_seconds(group.workload)] = (group.dataset, rows["value"].dropna().to_numpy())
+    if len(by_length) > 1:
+        (_, short), (dataset, long) = by_length[min(by_length)], by_length[max(by_length)]
+        where = f"clips of {max(by_length)} and {min(by_length)} s, method={SUBJECT}"
+        note = "mean frame of the longest clip / of the shortest"
+        key, source = run.key("length", method=SUBJECT), run.from_rows(dataset, where)
+        yield make_number(key, source, "ratio", *_ratio_of_means(long, short), note=note)
 
 
-def _ratio_of_means(top: np.ndarray, bottom: np.ndarray) -> Ends:
+def _ratio_of_means(top: np.ndarray, bottom: np.ndarray) -> tuple[float, float, float]:
     rng = np.random.default_rng(0)
     draws = [
         values[rng.integers(0, len(values), (RESAMPLES, len(values)))].mean(axis=1)
         for values in (top, bottom)
     ]
-    return float(top.mean() / bottom.mean()), *map(float, np.quantile(draws[0] / draws[1], (0.025, 0.975)))
+    low, high = np.quantile(draws[0] / draws[1], (0.025, 0.975))
+    return float(top.mean() / bottom.mean()), float(low), float(high)
+
+
+def batch(run: Run) -> Iterator[Number]:
+    """Yield the speed-up of all frames in one batch over frame by frame."""
+    for group, rows in groups(run, quantity=CLIP_TIME, layer="host"):
+        table = pivot(rows)
+        if {BATCH, SUBJECT} <= set(table):
+            yield from speedup(run, group, table, (BATCH, SUBJECT), floor_of(table))
 
 
 def overlap(run: Run) -> Iterator[Number]:
     """Yield which part of what could be hidden was hidden, and how far the streamed loop is from the longer of its
     parts."""
-    for group, rows in groups(run, quantity="clip_time", layer="pipelined"):
+    for group, rows in groups(run, quantity=CLIP_TIME, layer="pipelined"):
         table = pivot(rows)
-        if not set(STREAMS) <= set(table.columns) or table.dropna().empty:
+        whole = table.notna().all(axis=1)
+        if not set(STREAMS) <= set(table) or not whole.any():
             continue
-        serial, overlapped, upload, kernels = table.dropna()[list(STREAMS)].to_numpy().T
-        shorter, longer = np.minimum(upload, kernels), np.maximum(upload, kernels)
-        shares = {
-            "fraction": ("fraction", (serial - overlapped) / shorter, "(serial - overlapped) / shorter part"),
-            "speedup": ("ratio", serial / overlapped, "serial / overlapped"),
-            "over_ideal": ("ratio", overlapped / longer, "overlapped / longer part"),
-        }
-        for name, (unit, values, note) in shares.items():
-            key, ends = run.key("overlap", quantity=name), median_interval(values)[:3]
-            yield make_number(key, group.rows_of(run), unit, *ends, note=f"{note}, median over blocks")
+        for name, unit, values, note in _overlaps(table[whole]):
+            key = run.key("overlap", quantity=name)
+            interval = median_interval(values.to_numpy())[:3]
+            yield make_number(key, group.rows_of(run), unit, *interval, note=f"{note}, median over blocks")
 
 
-def published_gains(frame: Frame) -> Iterator[Number]:
-    """Yield ratios of the published times of a clip: other / one launch."""
-    one = frame.get(published("drone_video", "one-launch", "time_10s"))
+def _overlaps(table: pd.DataFrame) -> Iterator[tuple[str, str, pd.Series, str]]:
+    serial, overlapped, upload, kernels = (table[name] for name in STREAMS)
+    shorter, longer = np.minimum(upload, kernels), np.maximum(upload, kernels)
+    yield "fraction", "fraction", (serial - overlapped) / shorter, "(serial - overlapped) / shorter part"
+    yield "speedup", "ratio", serial / overlapped, "serial / overlapped"
+    yield "over_ideal", "ratio", overlapped / longer, "overlapped / longer part"
+
+
+def published_ratios(frame: Frame) -> Iterator[Number]:
+    """Yield ratios of the published clip times."""
+    one = frame.find(published("drone_video", "one-launch", "time_10s"))
     for other in ("opencv", "n-launches") if one else ():
-        ratio = frame.value(published("drone_video", other, "time_10s")) / one.value
+        ratio = frame[published("drone_video", other, "time_10s")].value / one.value
         yield derived(one, "drone_video", "ratio", ratio, "time / time", derived="speedup", other=other)

@@ -209,9 +209,22 @@ REPORT = StudyReport(
         "tuner": tuner,
     },
     figures={
-        "mapping_heatmap": Chart(mapping_figures.heatmap, absent=NO_RUN),
-        "mapping_scaling": Chart(mapping_figures.scaling, absent=NO_RUN),
-        "mapping_memory": Chart(mapping_figures.memory, absent=NO_RUN),
+        "mapping_heatmap": Chart(
+            mapping_figures.heatmap,
+            caption="How much slower than Octopus each strategy is: strategy by operation, a map per "
+            "distribution and number of items.",
+            absent=NO_RUN,
+        ),
+        "mapping_scaling": Chart(
+            mapping_figures.scaling,
+            caption="What a search by every thread and a lookup table cost against Octopus, over the number of items.",
+            absent=NO_RUN,
+        ),
+        "mapping_memory": Chart(
+            mapping_figures.memory,
+            caption="Bytes that say who owns which element, strategy by strategy, over the number of elements.",
+            absent=NO_RUN,
+        ),
     },
     claims="claims_mapping",
 )

@@ -125,12 +125,19 @@ REPORT = StudyReport(
     figures={
         "satellite_tiles": Chart(
             satellite_figures.tiles,
+            caption="The scene with the tiles that each rule keeps and drops, and what any other threshold would keep.",
             absent=NO_RUN,
             footer=satellite_figures.footer,
             synthetic=satellite_figures.synthetic,
             real="Sentinel-2",
         ),
-        "satellite_pipeline": Chart(satellite_figures.pipeline, absent=NO_RUN, real="Sentinel-2"),
+        "satellite_pipeline": Chart(
+            satellite_figures.pipeline,
+            caption="What a scene takes to the ground, whole and rule by rule, and what judging its tiles "
+            "takes before.",
+            absent=NO_RUN,
+            real="Sentinel-2",
+        ),
     },
     claims="claims_edge",
 )

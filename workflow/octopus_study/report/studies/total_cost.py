@@ -213,8 +213,17 @@ REPORT = StudyReport(
     compares=compares,
     tables={"total_cost": TIMES, "total_gains": GAINED, "amortisation": USES, "ladder": ladder},
     figures={
-        "total_cost_stack": Chart(total_cost_figures.stack, absent=NO_RUN),
-        "amortisation": Chart(total_cost_figures.amortisation, absent=NO_RUN),
+        "total_cost_stack": Chart(
+            total_cost_figures.stack,
+            caption="Where the time of one batch goes, method by method: setup, upload, kernel and download, "
+            "one after the other.",
+            absent=NO_RUN,
+        ),
+        "amortisation": Chart(
+            total_cost_figures.amortisation,
+            caption="When a lookup table pays: time of many uses of one batch, as a multiple of that of Octopus.",
+            absent=NO_RUN,
+        ),
     },
     claims="claims_mapping",
 )

@@ -11,6 +11,7 @@ from octopus_study.report.tables.writers import Table
 from octopus_study.report.view import View, views
 
 Row = list[str] | str
+Maker = Callable[[Frame], Table]
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Spec:
         By head, what a cell says of a case; :mod:`octopus_study.report.tables.cells` makes the common ones. A list may
         have a head twice.
     cases : callable
-        The rows of a machine, as keys; a machine without any has no section.
+        The rows of a machine, as keys; a text among them is a heading. A machine without any has no section.
     caption : str or callable
         Without the reasons for empty cells, which follow it.
     absent : str or callable
@@ -49,7 +50,7 @@ class Spec:
     first: str
     label: Callable[[View, Key], str]
     columns: Mapping[str, Cell] | Callable[[Frame], Sequence[tuple[str, Cell]]]
-    cases: Callable[[View], Iterable[Key]]
+    cases: Callable[[View], Iterable[Key | str]]
     caption: str | Callable[[Frame], str]
     absent: str | Callable[[Frame], str] = ""
     title: Callable[[View], str] = lambda view: view.title
@@ -57,6 +58,11 @@ class Spec:
     after: Callable[[View], Iterable[Row]] = lambda view: ()
     widths: Sequence[str] = ()
     text_columns: Sequence[int] = field(default=(0,))
+
+
+def make(table: Spec | Maker, frame: Frame) -> Table:
+    """Return the table of a specification, or that which a function makes."""
+    return build(table, frame) if isinstance(table, Spec) else table(frame)
 
 
 def build(spec: Spec, frame: Frame) -> Table:
@@ -80,9 +86,12 @@ def _words(words: str | Callable[[Frame], str], frame: Frame) -> str:
 
 
 def _section(spec: Spec, view: View, columns: list[Cell]) -> list[Row]:
-    lines = [[spec.label(view, key), *(cell(view, key) for cell in columns)] for key in spec.cases(view)]
-    title = [spec.title(view)] if lines and spec.title(view) else []
-    return [*title, *lines, *spec.after(view)] if lines else []
+    lines = [case if isinstance(case, str) else _line(spec, view, case, columns) for case in spec.cases(view)]
+    return [row for row in (spec.title(view), *lines, *spec.after(view)) if row] if lines else []
+
+
+def _line(spec: Spec, view: View, key: Key, columns: list[Cell]) -> list[str]:
+    return [spec.label(view, key), *(cell(view, key) for cell in columns)]
 
 
 def beside(

@@ -154,6 +154,10 @@ class Number(NamedTuple):
         """What it rests on."""
         return Source(self.role, self.dataset, self.file, self.selector, self.commit)
 
+    def named(self, key: Key) -> Number:
+        """Return the same number under another name."""
+        return self._replace(id=key.id, **key._asdict())
+
     @property
     def known(self) -> bool:
         """Whether it has a value."""

@@ -154,10 +154,10 @@ def latencies(run: Run) -> Iterator[Number]:
         model = quantity.removeprefix(LATENCY).replace("_", "-")
         source = run.from_rows(dataset, f"workload={workload}, quantity={quantity}, method={method}")
         values = rows["value"].to_numpy()
-        found = {"p50": median_interval(values)[:3], "max": (float(values.max()),)}
+        percentiles = {"p50": median_interval(values)[:3], "max": (float(values.max()),)}
         if values.size >= ENOUGH_FOR_P99:
-            found["p99"] = resampled(values, _p99)
-        for name, interval in found.items():
+            percentiles["p99"] = resampled(values, _p99)
+        for name, interval in percentiles.items():
             key = _key(run, f"latency.{model}", method, name)
             yield make_number(key, source, "ms", *interval, note="over the iterations")
 

@@ -1,26 +1,31 @@
+NUMBERS = {
+    "numbers": report("paper/build/numbers.csv", caption="../report/numbers.rst", category="Numbers"),
+    "authors": "paper/build/numbers.json",
+    "series": directory("paper/build/series"),
+}
+
+
 rule numbers:
     input:
         [*rules.measured.input, *COMMITTED_FILES],
     output:
-        report("paper/build/numbers.csv", caption="../report/numbers.rst", category="Numbers"),
-        "paper/build/numbers.json",
-        directory("paper/build/series"),
+        **NUMBERS,
     log:
         "logs/numbers.log",
     conda:
         "../envs/octopus.yaml"
     params:
         folders=f"--results={RESULTS} --reference={CONFIG.reference_dir} --published=data/published",
-        code=code("report"),
+        code=REPORT_CODE,
     message:
         "Report: every number, from this run, the reference and the published tables"
     shell:
-        "octopus report numbers {params.folders} --out {output[0]} 2>&1 | tee {log}"
+        "octopus report numbers {params.folders} --out {output.numbers} 2>&1 | tee {log}"
 
 
 rule claims:
     input:
-        numbers=rules.numbers.output[0],
+        numbers=rules.numbers.output.numbers,
         claims="config/claims.yaml",
     output:
         report("paper/build/claims.csv", caption="../report/claims.rst", category="Claims"),
@@ -29,7 +34,7 @@ rule claims:
     conda:
         "../envs/octopus.yaml"
     params:
-        code=code("report"),
+        code=REPORT_CODE,
     message:
         "Report: verdict on each claim"
     shell:
@@ -38,7 +43,7 @@ rule claims:
 
 rule tables:
     input:
-        numbers=rules.numbers.output[0],
+        numbers=rules.numbers.output.numbers,
         claims=rules.claims.output,
     output:
         expand("paper/build/tables/{table}.{kind}", table=outputs.table_names(), kind=["typ", "md"]),
@@ -47,17 +52,23 @@ rule tables:
     conda:
         "../envs/octopus.yaml"
     params:
-        code=code("report"),
+        code=REPORT_CODE,
     message:
         "Report: tables for Typst and Markdown"
     shell:
         "octopus report tables --numbers {input.numbers} --claims {input.claims} --out-dir paper/build/tables 2>&1 | tee {log}"
 
 
+DRAWN = {"numbers": rules.numbers.output.numbers, "series": rules.numbers.output.series}
+FIGURE = {
+    "caption": lambda wildcards: outputs.figures()[wildcards.figure][1].caption,
+    "code": REPORT_CODE,
+}
+
+
 rule figure:
     input:
-        numbers=rules.numbers.output[0],
-        series=rules.numbers.output[2],
+        **DRAWN,
     output:
         pdf="figures/{figure}.pdf",
         png=report("figures/{figure}.png", caption="../report/figure.rst", category="Figures"),
@@ -66,8 +77,7 @@ rule figure:
     conda:
         "../envs/octopus.yaml"
     params:
-        caption=lambda wildcards: outputs.figures()[wildcards.figure][1].caption,
-        code=code("report"),
+        **FIGURE,
     message:
         "Report: figure {wildcards.figure}"
     shell:

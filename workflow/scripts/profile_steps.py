@@ -21,8 +21,8 @@ from octopus_study.data.workload import Workload, load_workload, sample_boxes
 from octopus_study.measure.cuda import synchronize
 from octopus_study.peers.fused import OctopusOnGpu
 from octopus_study.peers.job import CropJob, make_job
-from octopus_study.studies.arena.ladder import LARGE_SIDE
-from octopus_study.studies.arena.steps import STEPS, Step
+from octopus_study.studies.arena.ladder import LARGE_SIDE, VERSIONS
+from octopus_study.studies.arena.versions import KernelVersion
 from octopus_study.studies.arena.workloads import uniform_boxes
 
 COUNT = 1000
@@ -46,10 +46,10 @@ def jobs(workload: Workload) -> dict[str, CropJob]:
 def main(receipt: str) -> None:
     """One launch per version and kind of boxes."""
     for name, job in jobs(load_workload(Path(receipt))).items():
-        kernels = {step: Step(job, step).kernel for step in STEPS} | {"octopus": OctopusOnGpu(job).kernel}
-        for step, kernel in kernels.items():
-            log.info("%s: %s", name, step)
-            kernel()
+        versions = [KernelVersion(job, version, means) for version, means in VERSIONS.items()]
+        for method in (*versions, OctopusOnGpu(job)):
+            log.info("%s: %s", name, method.name)
+            method.kernels()
             synchronize()
 
 

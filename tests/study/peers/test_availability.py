@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from crop_methods import BOXES, FRAME, job
 from octopus_study.peers import padding
 from octopus_study.peers.availability import Unavailable, need, require_room
 from octopus_study.peers.padding import PaddedBatch
-from rivals import BOXES, FRAME, job
 
 from octopus.errors import OctopusError
 

@@ -7,12 +7,12 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
+from crop_methods import BOXES, FRAME, MEAN, SIZE, STD
 from octopus_study.peers import tensorrt_engine
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.cvcuda import CvCudaScalar, CvCudaViews
 from octopus_study.peers.tensorrt_engine import TensorRtEngine
 from octopus_study.peers.tensors import tensor
-from rivals import BOXES, FRAME, MEAN, SIZE, STD
 
 
 def cvcuda(kind):

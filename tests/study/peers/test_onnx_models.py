@@ -6,11 +6,11 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from crop_methods import BOXES, FRAME, MEAN, SIZE, STD, levels, padded
 from octopus_study.peers.graphs import write_model
 from octopus_study.peers.onnx_models import grid_sample_model, padded_model
 from octopus_study.peers.onnxruntime_graphs import OnnxRuntimeSession
 from octopus_study.peers.tensors import tensor
-from rivals import BOXES, FRAME, MEAN, SIZE, STD, levels, padded
 
 from octopus.kernels import reference
 

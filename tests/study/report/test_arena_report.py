@@ -17,7 +17,7 @@ from octopus_study.report.literals import check_paper
 from octopus_study.report.parity_doc import build_parity_doc, parity_doc
 from octopus_study.report.studies import arena_figures
 from octopus_study.report.studies import arena_view as arena
-from octopus_study.report.studies.arena_numbers import bound_of, limit_of
+from octopus_study.report.studies.arena_numbers import limit_of
 from octopus_study.report.view import View
 from octopus_study.studies.arena import ladder as arena_ladder
 from octopus_study.studies.arena.layers import WRITE_BOUNDS, names
@@ -210,7 +210,7 @@ def test_each_step_is_compared_with_the_one_before(numbers: Frame, runs: Path) -
     ],
 )
 def test_each_kind_has_the_bound_of_its_type(method: str, bound: str) -> None:
-    assert bound_of(method) == bound
+    assert arena.bound_of(method) == bound
 
 
 def test_what_limits_a_kernel_follows_from_its_share(numbers: Frame) -> None:
@@ -218,8 +218,8 @@ def test_what_limits_a_kernel_follows_from_its_share(numbers: Frame) -> None:
     kinds = f"{ARENA}.kinds.n1000"
     for method, limit in (("octopus", "memory"), ("octopus-uint8", "issuing instructions")):
         key = f"{kinds}.{method}.{TIMED}"
-        share = numbers.value(f"{key}.share_of_{bound_of(method)}")
-        assert share == pytest.approx(KINDS[bound_of(method)] / KINDS[method], rel=0.02)
+        share = numbers.value(f"{key}.share_of_{arena.bound_of(method)}")
+        assert share == pytest.approx(KINDS[arena.bound_of(method)] / KINDS[method], rel=0.02)
         assert numbers.text(f"{key}.limited_by") == limit
     assert numbers.text(f"{ARENA}.ladder-large.n1000.octopus.{TIMED}.limited_by") == "issuing instructions"
     assert numbers.text(f"{kinds}.not_memory_limited").startswith("float16, NHWC (")

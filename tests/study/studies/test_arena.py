@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from octopus_study import methods
 from octopus_study.config import load_config
 from octopus_study.data.distributions import padding_waste
 from octopus_study.measure import Case, HostClock, read_rows
 from octopus_study.measure.memory import MemoryLines
-from octopus_study.peers import registry
-from octopus_study.peers.availability import Unavailable
+from octopus_study.peers.availability import need
+from octopus_study.peers.fused import Octopus
 from octopus_study.peers.job import make_job
-from octopus_study.peers.opencv import OpenCv, OpenCvInPlace
-from octopus_study.studies import run_study
+from octopus_study.peers.method import NOT_BY_EVENTS, CropMethod
+from octopus_study.peers.opencv import OpenCv, OpenCvInPlace, OpenCvThreads
+from octopus_study.studies import memory, run_study
 from octopus_study.studies.arena import layers as arena_layers
-from octopus_study.studies.arena import memory as arena_memory
-from octopus_study.studies.arena.layers import Round, gather, poison, release, too_slow
-from octopus_study.studies.arena.opencv_threads import OpenCvThreads
-from octopus_study.studies.arena.own import OWN
-from octopus_study.studies.arena.workloads import boxes_of, counts, uniform_boxes
-from octopus_study.studies.contest import ReferenceCrops
+from octopus_study.studies.arena import submit
+from octopus_study.studies.arena.layers import Batch, layers, poison, too_slow
+from octopus_study.studies.arena.study import Batches
+from octopus_study.studies.arena.workloads import boxes_of, uniform_boxes
+from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import make_context
+from octopus_study.studies.crops import crop_job, reference_of
 
 from octopus.errors import InputError
 
 QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
+MAKE = "octopus_study.peers.registry:make"
 SETTINGS = {"device": "cpu", "crop.size": [20, 24]}
 REQUIRED = {
     "octopus", "octopus-fp16", "published", "n-launches", "opencv", "roi-align", "grid-sample", "padded-torch",
@@ -36,13 +40,14 @@ REQUIRED = {
 ROUNDED = "rounds to uint8 between its two passes"
 
 
-class Right:
+class Right(CropMethod):
     """A peer that copies what Octopus computes into memory of its own."""
 
-    name, device_layer, why_different, tolerance, offset = "right", True, "", None, 0.0
+    name, offset = "right", 0.0
 
     def __init__(self, job):
-        self._own = OWN[0](job)
+        super().__init__(job)
+        self._own = Octopus(job)
         self._out = np.empty_like(job.out)
 
     def prepare(self):
@@ -51,8 +56,6 @@ class Right:
     def run(self):
         self._own.run()
         np.add(self._own.output(), np.float32(self.offset), out=self._out)
-
-    kernels = run
 
     def result(self):
         return self._out
@@ -64,7 +67,7 @@ class Right:
 class Wrong(Right):
     """Its answer is another one."""
 
-    name, why_different, offset, device_layer = "wrong", "adds one", 1.0, False
+    name, why_different, offset, why_no_device = "wrong", "adds one", 1.0, NOT_BY_EVENTS
 
 
 class Broken(Right):
@@ -75,21 +78,35 @@ class Broken(Right):
     def run(self):
         raise RuntimeError("no such engine")
 
-    kernels = run
+
+class Absent(Right):
+    """Its library is not there."""
+
+    name = "absent"
+
+    def __init__(self, job):
+        need("octopus_warp_drive", "absent")
 
 
-FAKES = {"right": Right, "wrong": Wrong, "broken": Broken}
+FAKES = {"right": Right, "wrong": Wrong, "broken": Broken, "absent": Absent}
+OWN = (
+    "octopus",
+    "octopus-one-call",
+    "octopus-fp16",
+    "published",
+    "n-launches",
+    "n-launches-fused",
+    "opencv",
+)
 
 
 @pytest.fixture
 def fakes(monkeypatch):
-    def make(name, job):
-        if name not in FAKES:
-            raise Unavailable(f"{name} is not installed")
-        return FAKES[name](job)
-
-    monkeypatch.setattr(registry, "ARENA", tuple((name, "") for name in (*FAKES, "absent")))
-    monkeypatch.setattr(registry, "make", make)
+    """Octopus' own and OpenCV, and instead of the other libraries these."""
+    monkeypatch.setitem(sys.modules, "octopus_study.peers.fakes", sys.modules[__name__])
+    own = [row for row in methods.METHODS if row.name in OWN or not row.target]
+    peers = [methods.MethodRow(name, name, target=f"fakes:{kind.__name__}") for name, kind in FAKES.items()]
+    monkeypatch.setattr(methods, "METHODS", (*own, *peers))
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +116,29 @@ def context(receipt):
 
 @pytest.fixture
 def batch(context, fakes):
-    boxes, crop = boxes_of(context, "visdrone", 5), context.config.crop
-    frame = context.workload.frame
-    job = make_job(frame, boxes, crop.size, crop.mean, crop.std, "cpu")
-    expected = ReferenceCrops(frame, crop.size, crop.mean, crop.std).of(boxes)
-    made = Round(context, Case("arena", "synthetic-visdrone", "visdrone", 5), job, expected, 1)
-    gather(made)
+    job = crop_job(context, boxes_of(context, "visdrone", 5))
+    made = Batch(context, job, reference_of(context).of(job.boxes), 1)
+    made.gather()
     return made
+
+
+@pytest.fixture
+def kernels(batch):
+    """The comparison of the device layer; on a CPU it is there only to be tested, by the host's clock."""
+    case = Case("arena", "synthetic-visdrone", "visdrone", 5)
+    return dataclasses.replace(layers(case, "cuda")[0], layer="host")
+
+
+@pytest.fixture
+def whole():
+    """Those of the layers `host` and `pipeline`."""
+
+    def comparison(layer):
+        return Comparison(
+            Case("arena", "synthetic-visdrone", "visdrone", 5), "end_to_end", layer, arena_layers.names()
+        )
+
+    return comparison
 
 
 @pytest.fixture(scope="module")
@@ -177,27 +210,27 @@ def test_uniform_boxes_are_those_of_the_seed_and_the_first_stay_the_same():
 
 
 def test_large_batches_are_for_large_gpus(context, monkeypatch):
-    assert counts(context) == [3, 6]
+    assert context.counts(context.config.arena) == [3, 6]
     large = context.config.model_copy(
         update={"arena": context.config.arena.model_copy(update={"counts_large_gpu": [9]})}
     )
-    monkeypatch.setattr("octopus_study.studies.arena.workloads.cuda_memory.total_bytes", lambda: 40 << 30)
-    assert counts(dataclasses.replace(context, config=large, device="cuda")) == [3, 6, 9]
+    monkeypatch.setattr("octopus_study.studies.context.cuda_memory.total_bytes", lambda: 40 << 30)
+    assert dataclasses.replace(context, device="cuda").counts(large.arena) == [3, 6, 9]
 
 
-def test_peers_are_judged_by_the_reference(batch):
-    found = answers(arena_layers.host_rows(batch))
+def test_peers_are_judged_by_the_reference(batch, whole):
+    found = answers(batch.rows(whole("host")))
     assert found["right"] == "same"
     assert found["wrong"].startswith("different: largest error 1") and found["wrong"].endswith("adds one")
     assert found["broken"] == "unavailable: RuntimeError: no such engine"
     assert found["absent"] == "unavailable: absent is not installed"
 
 
-def test_the_device_layer_takes_who_can_be_seen_and_the_write_bounds(batch):
-    found = answers(arena_layers.device_rows(batch))
+def test_the_device_layer_takes_who_can_be_seen_and_the_write_bounds(batch, kernels):
+    found = answers(arena_layers.device_rows(batch, kernels))
     assert found["octopus"] == found["octopus-again"] == found["octopus-fp16"] == found["right"] == "same"
     assert found["write-bound"] == found["write-bound-fp16"] == "n/a"
-    assert found["wrong"] == f"unavailable: {arena_layers.NOT_BY_EVENTS}"
+    assert found["wrong"] == f"unavailable: {NOT_BY_EVENTS}"
     assert found["n-launches"].startswith("unavailable: its launches come from the host")
 
 
@@ -207,32 +240,32 @@ class Locked:
     def __init__(self, job):
         self.result = np.empty_like(job.out)
 
-    def through(self, contender):
+    def through(self, method):
         def run():
-            contender.run()
-            self.result[...] = contender.output()
+            method.run()
+            self.result[...] = method.output()
 
         return run
 
-    def downloaded(self, contender):
+    def downloaded(self, method):
         return self.result
 
     def poison(self):
         self.result.fill(np.nan)
 
 
-def test_the_pipeline_layer_checks_what_comes_back(batch):
+def test_the_pipeline_layer_checks_what_comes_back(batch, whole):
     batch.locked = Locked(batch.job)
-    rows = arena_layers.pipeline_rows(batch)
+    rows = batch.rows(whole("pipeline"))
     found = answers(rows)
     assert {row.layer for row in rows} == {"pipeline"}
     assert found["octopus"] == found["right"] == "same"
-    batch.locked.through = lambda contender: contender.run  # nothing is brought back
-    assert "NaN" in answers(arena_layers.pipeline_rows(batch))["octopus"]
+    batch.locked.through = lambda method: method.run  # nothing is brought back
+    assert "NaN" in answers(batch.rows(whole("pipeline")))["octopus"]
 
 
-def test_a_batch_too_large_for_the_pipeline_says_so(batch):
-    rows = arena_layers.pipeline_rows(batch)
+def test_a_batch_too_large_for_the_pipeline_says_so(batch, whole):
+    rows = batch.rows(whole("pipeline"))
     assert {row.method for row in rows} == set(arena_layers.names())
     assert {row.answer for row in rows} == {
         "unavailable: results of more than 1000 boxes are not brought to page-locked memory"
@@ -240,10 +273,10 @@ def test_a_batch_too_large_for_the_pipeline_says_so(batch):
 
 
 def test_who_has_no_room_says_so_and_the_rest_goes_on(batch, monkeypatch):
-    release(batch)
-    assert batch.contenders == []
+    batch.release()
+    assert batch.methods == []
     monkeypatch.setattr(arena_layers.cpu, "free_bytes", lambda: 10)
-    gather(batch)
+    batch.gather()
     assert set(batch.missing) == set(arena_layers.names())
     assert all("10 are free" in why for why in batch.missing.values())
 
@@ -268,11 +301,11 @@ def test_opencv_is_kept_however_slow():
     assert too_slow({"octopus": 1.0, "opencv": 50.0, "quick": 0.1}, 20, 10).keys() == {"quick"}
 
 
-def test_what_is_too_slow_gets_a_row(batch, monkeypatch):
+def test_what_is_too_slow_gets_a_row(batch, whole):
     settings = batch.context.config.arena.model_copy(update={"least_blocks_seconds": 0.0})
     config = batch.context.config.model_copy(update={"arena": settings})
     batch.context = dataclasses.replace(batch.context, config=config)
-    found = answers(arena_layers.host_rows(batch))
+    found = answers(batch.rows(whole("host")))
     assert "too slow for 3 blocks beside the others" in found["right"]
     assert found["octopus"] == found["octopus-again"] == found["opencv"] == "same"
 
@@ -297,14 +330,14 @@ def test_a_thread_that_fails_is_heard(context):
         OpenCvThreads(job, 2).run()
 
 
-@pytest.mark.parametrize("method", [kind.name for kind in OWN])
+@pytest.mark.parametrize("method", OWN)
 def test_every_method_of_this_package_can_be_asked_for_its_memory(method):
     boxes = [[0, 0, 9, 9], [4, 5, 30, 40]]
-    probe = arena_memory.probe(method, "cpu", boxes, [6, 7], [50, 60, 3])
+    probe = memory.probe(method, MAKE, "cpu", boxes, [6, 7], [50, 60, 3])
     item = 2 if method == "octopus-fp16" else 4
     assert probe.payload == 50 * 60 * 3 + 2 * 3 * 6 * 7 * item + 2 * 4 * 4
-    (contender,) = probe.run()
-    assert np.isfinite(contender.result()).all()
+    (made,) = probe.run()
+    assert np.isfinite(made.result()).all()
     assert probe.allocator_peak is None
 
 
@@ -312,7 +345,8 @@ def test_memory_is_measured_in_a_process_of_its_own(context, fakes):
     settings = context.config.arena.model_copy(update={"memory": True})
     asked = dataclasses.replace(context, config=context.config.model_copy(update={"arena": settings}))
     missing = dict.fromkeys(set(arena_layers.names()) - {"octopus"}, "not asked for")
-    rows = arena_memory.rows(asked, missing)
+    part = Part(None, memory.comparisons(Case("arena", "synthetic", "visdrone", 6), arena_layers.names()))
+    rows = list(Batches(None, missing).memory(asked, part))
     lines = {row.quantity: row.value for row in rows if row.method == "octopus"}
     frame = context.workload.frame
     assert lines["memory_payload"] == frame.nbytes + 6 * (3 * 20 * 24 * 4 + 16)
@@ -328,9 +362,10 @@ def test_the_host_clock_can_be_that_of_the_pipeline():
 def test_all_layers_of_a_gpu_are_there_and_octopus_is_right_in_each(receipt, tmp_path):
     config = load_config(QUICK, SETTINGS | {"device": "cuda", "arena.pipeline_max_count": 3})
     rows = read_rows(run_study("arena", config=config, receipt=receipt, out=tmp_path / "arena.csv"))
-    timed = rows[
-        (rows.unit == "ms") & rows.workload.isin(["uniform", "visdrone"]) & (rows.quantity != "submit")
-    ]
+    batches = rows[(rows.unit == "ms") & rows.workload.isin(["uniform", "visdrone"])]
+    calls = batches.quantity.isin([submit.QUANTITY, submit.ALONE])  # nobody's answer is asked for again
+    assert set(batches[calls].answer[batches[calls].method == "octopus"]) == {"n/a"}
+    timed = batches[~calls]
     assert set(timed.layer) == {"device", "host", "pipeline"}
     for (_, n, layer), group in timed.groupby(["workload", "n", "layer"]):
         assert set(group.method) >= REQUIRED
@@ -345,9 +380,9 @@ def test_all_layers_of_a_gpu_are_there_and_octopus_is_right_in_each(receipt, tmp
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("method", [kind.name for kind in OWN if kind.name != "opencv"])
+@pytest.mark.parametrize("method", OWN[:-1])
 def test_who_writes_into_memory_of_its_own_does_not_hold_the_job_s_too(method):
-    probe = arena_memory.probe(method, "cuda", [[0, 0, 99, 99]] * 4, [20, 24], [200, 200, 3])
-    (contender,) = probe.run()
-    assert ("_array" in vars(contender.job.out)) == (method not in ("octopus-fp16", "octopus-one-call"))
-    assert np.isfinite(contender.result()).all()
+    probe = memory.probe(method, MAKE, "cuda", [[0, 0, 99, 99]] * 4, [20, 24], [200, 200, 3])
+    (made,) = probe.run()
+    assert ("_array" in vars(made.job.out)) == (method not in ("octopus-fp16", "octopus-one-call"))
+    assert np.isfinite(made.result()).all()

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from octopus_study.config import load_config
-from octopus_study.measure import Case, read_rows, validate_rows
-from octopus_study.peers import registry
+from octopus_study.measure import read_rows, validate_rows
+from octopus_study.methods import arena_methods
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.job import make_job
 from octopus_study.studies import run_study
+from octopus_study.studies.comparison import measure_plan
 from octopus_study.studies.context import make_context
 from octopus_study.studies.parity import opencv as parity_opencv
 from octopus_study.studies.parity import study as parity
@@ -44,6 +45,11 @@ def run(receipt, tmp_path_factory):
     return read_rows(path)
 
 
+@pytest.fixture(scope="module")
+def context(receipt):
+    return make_context("parity", load_config(QUICK, SETTINGS_OF_RUN), receipt)
+
+
 @pytest.fixture
 def job():
     frame = np.random.default_rng(3).integers(0, 256, (40, 50, 3), np.uint8)
@@ -74,15 +80,29 @@ def test_who_is_not_here_says_why(run):
     assert set(gaps.method).isdisjoint(ALWAYS)
 
 
-def test_a_difference_is_the_difference(job, monkeypatch):
-    own = parity.octopus_crops(job, SETTINGS["float32-box"])
-    other = own.copy()
-    other[1, 2, 3, 0] += 6
-    monkeypatch.setattr(parity, "crops_of", lambda peer, job: other)
-    rows = parity._peer_rows(
-        Case("parity", "synthetic", "float32-box", 3), "opencv", SETTINGS["float32-box"], job, own
-    )
-    assert [row.value for row in rows] == pytest.approx([6.0, 6.0 / own.size], rel=1e-5)
+@pytest.fixture
+def opencv_rows(context, monkeypatch):
+    """Rows of OpenCV under one setting, if its crops were what `change` makes of Octopus'."""
+
+    def rows(change):
+        setting = SETTINGS["float32-box"]
+        crops = lambda peer, job: change(parity.octopus_crops(job, setting))  # noqa: E731
+        monkeypatch.setattr(parity, "crops_of", crops)
+        part = next(part for part in parity.plan(context) if part.case.workload == "float32-box")
+        return [row for row in part.rows(context) if row.method == "opencv"]
+
+    return rows
+
+
+def test_a_difference_is_the_difference(opencv_rows):
+    def change(own):
+        other = own.copy()
+        other[1, 2, 3, 0] += 6
+        return other
+
+    largest, mean = (row.value for row in opencv_rows(change))
+    assert largest == pytest.approx(6.0, rel=1e-5)
+    assert mean == pytest.approx(6.0 / (6 * 20 * 24 * 3), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -95,40 +115,34 @@ def test_a_difference_is_the_difference(job, monkeypatch):
         (ValueError("bad"), "ValueError: bad"),
     ],
 )
-def test_a_peer_that_fails_is_two_rows(job, monkeypatch, other, why):
-    own = parity.octopus_crops(job, SETTINGS["float32-box"])
-
-    def crops_of(peer, job):
+def test_a_peer_that_fails_is_two_rows(opencv_rows, other, why):
+    def change(own):
         if isinstance(other, Exception):
             raise other
         return other(own)
 
-    monkeypatch.setattr(parity, "crops_of", crops_of)
-    rows = parity._peer_rows(
-        Case("parity", "synthetic", "float32-box", 3), "opencv", SETTINGS["float32-box"], job, own
-    )
+    rows = opencv_rows(change)
     assert len(rows) == 2
     assert all(row.value is None and why in row.answer for row in rows)
 
 
-def test_what_does_not_fit_has_a_row_per_peer(receipt, monkeypatch):
-    context = make_context("parity", load_config(QUICK, SETTINGS_OF_RUN), receipt)
+def test_what_does_not_fit_has_a_row_per_peer(context, monkeypatch):
     monkeypatch.setattr("octopus_study.studies.context.cpu.free_bytes", lambda: 1000)
-    rows = parity.rows(context)
+    rows = measure_plan(context, parity.plan(context))
     assert {(row.workload, row.method) for row in rows} == {
         (name, peer) for name, setting in SETTINGS.items() for peer in setting.peers
     }
     assert all("1,000 are free" in row.answer for row in rows)
 
 
-def test_contenders_of_the_arena_are_known_there():
+def test_methods_of_the_arena_are_known_there():
     named = {
         peer.partition(":")[2]
         for setting in SETTINGS.values()
         for peer in setting.peers.values()
         if peer.startswith("arena:")
     }
-    assert named <= {name for name, _ in registry.ARENA}
+    assert named <= set(arena_methods())
 
 
 def test_letterbox_keeps_the_aspect_ratio_and_frames_with_grey(job):

@@ -1,6 +1,6 @@
 """Everything that turns a runnable method into numbers which can be trusted.
 
-The way of a number: a study makes one :class:`Method` per contender, :func:`check_answers` compares what
+The way of a number: a study makes one :class:`Method` for each that takes part, :func:`check_answers` compares what
 they compute with the CPU reference, :func:`run_paired` times them in blocks (:func:`run_series` on the steps
 of a series, such as the frames of a video), :func:`write_rows` stores one row per method and block, and
 :func:`write_provenance` binds the stored rows to the code, data and machine they came from. Summaries
@@ -43,45 +43,7 @@ _HOME = {
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
-__all__ = [
-    "Budget",
-    "Case",
-    "Clock",
-    "CpuThrottle",
-    "GpuThrottle",
-    "HostClock",
-    "MemoryProbe",
-    "Method",
-    "PacedClock",
-    "PowerCapKept",
-    "Row",
-    "adopt_commit",
-    "again",
-    "available_cores",
-    "check_answers",
-    "compare",
-    "config_digest",
-    "machine_facts",
-    "machine_id",
-    "machine_state",
-    "measure_memory",
-    "median_interval",
-    "memory_rows",
-    "noise_floor",
-    "payload",
-    "ratio_interval",
-    "read_rows",
-    "run_paired",
-    "run_series",
-    "slope",
-    "source_digest",
-    "throttle_reasons",
-    "unavailable",
-    "validate_provenance",
-    "validate_rows",
-    "write_provenance",
-    "write_rows",
-]
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,1 +1,1 @@
-"""The contenders of the comparisons, one file each. All of them turn a `CropJob` into the same array."""
+"""The methods that several studies compare, one file for each library. On crops each is a `CropMethod`."""

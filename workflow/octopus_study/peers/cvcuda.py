@@ -10,7 +10,7 @@ from typing import Any
 
 from octopus_study.peers.availability import Unavailable, need
 from octopus_study.peers.job import CropJob
-from octopus_study.peers.rival import Rival, require_gpu
+from octopus_study.peers.method import CropMethod, require_gpu
 
 ONE_SCALE = "one scale and one offset for all channels"
 
@@ -29,7 +29,7 @@ class _View:
         }  # fmt: skip
 
 
-class CvCudaScalar(Rival):
+class CvCudaScalar(CropMethod):
     """The operator alone, the fastest thing that CV-CUDA has for the job: one scale and offset for all channels.
 
     It interpolates in float (`srcCast=False`) and writes planes. The scale and offset are those of the channels' mean

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 from octopus_study.peers.availability import need
 from octopus_study.peers.job import CropJob
-from octopus_study.peers.rival import READS_ACROSS, Rival, blocking_stream
+from octopus_study.peers.method import NOT_BY_EVENTS, READS_ACROSS, CropMethod, blocking_stream
 
 INSTALL = "pip install 'octopus[arena-cuda13]'"
 
 
 @cache
 def _stream() -> Any:
-    """One stream for the whole process: DALI gives memory back on it long after a contender is gone."""
+    """One stream for the whole process: DALI gives memory back on it long after a method is gone."""
     return blocking_stream()
 
 
-class Dali(Rival):
+class Dali(CropMethod):
     """One frame, broadcast over a batch of regions, resized without antialiasing to float, normalised to planes.
 
     Its operators are queued from a thread of its own, while events on the default stream are recorded by ours; so
@@ -29,7 +29,7 @@ class Dali(Rival):
     """
 
     name = "dali"
-    device_layer = False
+    why_no_device = NOT_BY_EVENTS
     why_different = READS_ACROSS
 
     def __init__(self, job: CropJob) -> None:
@@ -62,12 +62,8 @@ class Dali(Rival):
             minibatch_size=max(self.job.count, 1), **region,
         )  # fmt: skip
 
-    def kernels(self) -> None:
-        """The operators can't be had without their arguments' way to the device."""
-        self.run()
-
     def run(self) -> None:
-        """Both operators; returns when they are queued."""
+        """Both operators, queued; they can't be had without their arguments' way to the device."""
         planes = self.dali.crop_mirror_normalize(
             self.resized(), mean=list(self.job.mean), std=list(self.job.std), dtype=self.dali.float32,
             output_layout="CHW", device=self.device,

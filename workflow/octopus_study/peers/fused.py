@@ -1,35 +1,57 @@
-"""Octopus as a contender: the fused kernel, in one launch and in one launch per box."""
+"""Octopus: the fused kernel in one launch, from `CropPlan`, from one call and in half precision, and in N launches."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from octopus import CropPlan
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus import CropPlan, crop_resize
 from octopus.arrays.views import view
 from octopus.crop.check import check_host_boxes
 from octopus_study.peers.job import CropJob
+from octopus_study.peers.method import CropMethod
+
+LAUNCH_BOUND = "its launches come from the host more slowly than the device works; events would time the host"
+HALF_ULP = 2.0**-11  # largest relative error of rounding to float16
 
 
-class Octopus:
+class Octopus(CropMethod):
     """One launch for all boxes, through the public `CropPlan`."""
 
     name = "octopus"
+    dtype = "float32"
 
     def __init__(self, job: CropJob) -> None:
-        self.job = job
+        super().__init__(job)
         self.plan = CropPlan(
             job.working_frame,
             job.count,
             job.size,
             mean=job.mean,
             std=job.std,
-            device="cuda" if job.on_gpu else "cpu",
+            dtype=self.dtype,
+            device=job.device,
             allocate=False,
         )
+        self._boxes: Any = None
+
+    def prepare(self) -> None:
+        """Boxes that lie on the device."""
+        if self.job.on_gpu:
+            from octopus.backends.cuda.memory import upload
+
+            self._boxes = upload(self.job.boxes.astype(np.float32))
+
+    def kernels(self) -> None:
+        """One launch on the boxes that `prepare` brought."""
+        boxes = self._boxes if self.job.on_gpu else self.job.boxes
+        self.plan.run(self.job.working_frame, boxes, out=self.output())
 
     def run(self) -> None:
-        """From the boxes on the host to the result."""
-        self.plan.run(self.job.working_frame, self.job.boxes, out=self.job.out)
+        """Boxes checked, uploaded, one launch."""
+        self.plan.run(self.job.working_frame, self.job.boxes, out=self.output())
 
     def build(self) -> Any:
         """Stage: the boxes as the kernel takes them."""
@@ -54,8 +76,8 @@ class OctopusOnGpu(Octopus):
         """Stage: the boxes' way to the device."""
         self._on_device.copy_from_host(self._built, self._stream)
 
-    def kernel(self) -> None:
-        """Stage: crop, resize and normalise boxes that are on the device."""
+    def kernels(self) -> None:
+        """Stage: crop, resize and normalise boxes that are on the device, without the plan's checks."""
         self.launch(0, self.job.count)
 
     def launch(self, first: int, count: int) -> None:
@@ -71,16 +93,67 @@ class OctopusOnGpu(Octopus):
         )
 
 
-class NLaunchesFused:
+class OneCall(CropMethod):
+    """`crop_resize` without a plan of one's own; the memory of the result is part of the call."""
+
+    name = "octopus-one-call"
+    why_no_device = "it is the same kernel; what it adds is the host's"
+
+    def __init__(self, job: CropJob) -> None:
+        super().__init__(job)
+        self._result: Any = None
+
+    def run(self) -> None:
+        """Everything from the arguments on."""
+        job = self.job
+        self._result = None  # what a caller does who has used the result before
+        self._result = crop_resize(
+            job.working_frame, job.boxes, job.size, mean=job.mean, std=job.std, device=job.device
+        )
+
+    def result(self) -> NDArray[np.float32]:
+        """The last call's result on the host."""
+        return self._result.copy_to_host() if self.job.on_gpu else self._result
+
+    def output(self) -> Any:
+        """The last call's result."""
+        return self._result
+
+
+class HalfPrecision(Octopus):
+    """The same with a float16 result, which has half the bytes to write."""
+
+    name = "octopus-fp16"
+    dtype = "float16"
+
+    def __init__(self, job: CropJob) -> None:
+        super().__init__(job)
+        self._out = _half_like(job)
+        levels = np.array([[0.0], [255.0]])
+        largest = np.abs((levels - job.mean) / job.std).max()
+        self.tolerance += float(largest * HALF_ULP)
+
+    def result(self) -> NDArray[np.float32]:
+        """The result as float32 on the host."""
+        result = self._out.copy_to_host() if self.job.on_gpu else self._out
+        return result.astype(np.float32)
+
+    def output(self) -> Any:
+        """Its own memory."""
+        return self._out
+
+
+class NLaunchesFused(CropMethod):
     """The fused kernel once per box: boxes are checked (and uploaded) together, then one launch or call per box.
 
     On a CPU a single box is cut into bands, so that all threads have work, where `octopus` gives them whole boxes.
     """
 
     name = "n-launches-fused"
+    why_no_device = LAUNCH_BOUND
 
     def __init__(self, job: CropJob) -> None:
-        self.job = job
+        super().__init__(job)
         self._all = OctopusOnGpu(job) if job.on_gpu else Octopus(job)
 
     def run(self) -> None:
@@ -95,3 +168,11 @@ class NLaunchesFused:
         for index in range(self.job.count):
             one = slice(index, index + 1)
             engine.run(frame, boxes[one], out[one])
+
+
+def _half_like(job: CropJob) -> Any:
+    if not job.on_gpu:
+        return np.zeros(job.out.shape, np.float16)
+    from octopus.backends.cuda.memory import DeviceArray
+
+    return DeviceArray(job.out.shape, np.float16)

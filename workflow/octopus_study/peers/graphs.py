@@ -1,4 +1,4 @@
-"""Opponents that execute an ONNX graph: ONNX Runtime and TensorRT, on the same two files."""
+"""Methods that execute an ONNX graph: ONNX Runtime and TensorRT, on the same two files."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 from octopus.backends.cache import cache_dir
 from octopus_study.peers.availability import require_room
 from octopus_study.peers.job import CropJob
+from octopus_study.peers.method import CropMethod
 from octopus_study.peers.onnx_models import BOXES, CROPS, FRAME, PADDED, grid_sample_model, padded_model
 from octopus_study.peers.padding import WHY_DIFFERENT, PaddedBatch
-from octopus_study.peers.rival import Rival
 from octopus_study.peers.tensors import Staged, Tensor, staging, tensor
 
 
@@ -26,7 +26,7 @@ class Runtime(Protocol):
     def execute(self) -> None: ...
 
 
-class Graph(Rival):
+class Graph(CropMethod):
     """A model, its inputs, and who executes it."""
 
     runtime: type[Runtime]

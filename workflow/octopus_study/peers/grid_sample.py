@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from octopus_study.peers.job import CropJob
-from octopus_study.peers.torch_rival import TorchRival
+from octopus_study.peers.torch_method import TorchMethod
 
 
-class GridSample(TorchRival):
+class GridSample(TorchMethod):
     """The frame to normalised float planes, then `grid_sample`, which sees the planes once per box without copies.
 
     The grid is made on the device from the boxes. `affine_grid` would make it too, by a matrix product; but what lies

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -35,6 +35,8 @@ class CropJob:
         Shared by all methods, so that memory is needed once: a NumPy array, or a `DeviceArray`, which decides the
         device.
     device_frame : DeviceArray or None
+    host_out : ndarray or None
+        Where methods that work on the host write if `out` is on the GPU, such as page-locked memory.
     """
 
     frame: NDArray[np.uint8]
@@ -44,6 +46,7 @@ class CropJob:
     std: tuple[float, ...]
     out: Any
     device_frame: Any = None
+    host_out: NDArray[np.float32] | None = None
 
     @property
     def count(self) -> int:
@@ -54,6 +57,11 @@ class CropJob:
     def on_gpu(self) -> bool:
         """Whether the methods work on the GPU."""
         return not isinstance(self.out, np.ndarray)
+
+    @property
+    def device(self) -> str:
+        """ "cuda" or "cpu"."""
+        return "cuda" if self.on_gpu else "cpu"
 
     @property
     def crops_shape(self) -> tuple[int, int, int, int]:
@@ -69,6 +77,13 @@ class CropJob:
     def working_frame(self) -> Any:
         """The frame where the work is done."""
         return self.device_frame if self.on_gpu else self.frame
+
+    def on_host(self) -> CropJob:
+        """The same job in host memory, for methods that know no GPU."""
+        if not self.on_gpu:
+            return self
+        out = np.empty(self.out.shape, np.float32) if self.host_out is None else self.host_out
+        return replace(self, out=out, device_frame=None)
 
     @property
     def tolerance(self) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 from octopus_study.peers.availability import Unavailable, need
 from octopus_study.peers.graphs import GridSampleGraph, PaddedGraph
-from octopus_study.peers.rival import blocking_stream
+from octopus_study.peers.method import blocking_stream
 from octopus_study.peers.tensors import Tensor
 
 CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"

@@ -7,12 +7,12 @@ from math import prod
 from octopus_study.peers.availability import require_room
 from octopus_study.peers.job import CropJob
 from octopus_study.peers.padding import WHY_DIFFERENT, PaddedBatch
-from octopus_study.peers.torch_rival import TorchRival
+from octopus_study.peers.torch_method import TorchMethod
 
 CHUNK_VALUES = 1 << 28  # of the padded batch as float32 at a time: 1 GiB
 
 
-class PaddedTorch(TorchRival):
+class PaddedTorch(TorchMethod):
     """Crops padded on the host and uploaded as uint8, then to float, resized and normalised, a chunk at a time.
 
     Chunks bound the memory of the float copy. They cost nothing, since each of them fills the GPU.

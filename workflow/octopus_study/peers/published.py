@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.peers.fused import LAUNCH_BOUND
 from octopus_study.peers.job import CropJob
+from octopus_study.peers.method import CropMethod
 
 WHY_DIFFERENT = "rounds to uint8 between its two passes"
 FIELDS = 8
@@ -27,13 +29,14 @@ def build_metadata(job: CropJob) -> NDArray[np.int32]:
     return np.array(rows, np.int32).reshape(-1, FIELDS)
 
 
-class Published:
+class Published(CropMethod):
     """Both passes over all objects, one launch each."""
 
     name = "published"
+    why_different = WHY_DIFFERENT
 
     def __init__(self, job: CropJob) -> None:
-        self.job = job
+        super().__init__(job)
         self.passes = _GpuPasses(job) if job.on_gpu else _CpuPasses(job)
         self.metadata = build_metadata(job)
         self.passes.upload(self.metadata)
@@ -77,6 +80,7 @@ class NLaunches(Published):
     """
 
     name = "n-launches"
+    why_no_device = LAUNCH_BOUND
 
     def run(self) -> None:
         """Metadata for all objects at once, then two launches per object."""

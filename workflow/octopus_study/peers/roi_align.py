@@ -6,11 +6,11 @@ import numpy as np
 
 from octopus_study.peers.availability import need
 from octopus_study.peers.job import CropJob
-from octopus_study.peers.rival import READS_ACROSS
-from octopus_study.peers.torch_rival import TorchRival
+from octopus_study.peers.method import READS_ACROSS
+from octopus_study.peers.torch_method import TorchMethod
 
 
-class RoiAlign(TorchRival):
+class RoiAlign(TorchMethod):
     """The frame to normalised float planes, then `roi_align` over all boxes.
 
     Every batch comes with a new frame, so the planes are made anew in every run, and count as device work.

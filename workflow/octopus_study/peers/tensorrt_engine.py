@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octopus_study.peers.availability import Unavailable, need
-from octopus_study.peers.rival import blocking_stream
+from octopus_study.peers.method import blocking_stream
 from octopus_study.peers.tensors import Tensor
 
 if TYPE_CHECKING:

@@ -6,13 +6,6 @@ from __future__ import annotations
 from octopus_study.report.study import StudyReport
 
 TABLES = {
-    "mapping": {
-        "mapping": "kernels",
-        "mapping_maps": "maps",
-        "mapping_model": "mapping_model.model",
-        "mapping_targets": "targets",
-        "tuner": "tuner",
-    },
     "total_cost": {
         "total_cost": "times",
         "total_gains": "gains",
@@ -22,7 +15,6 @@ TABLES = {
     "satellite": {"satellite": "rules", "satellite_methods": "methods"},
 }
 FIGURES = {
-    "mapping": ["mapping_heatmap", "mapping_scaling", "mapping_memory"],
     "total_cost": ["total_cost_stack", "amortisation"],
     "satellite": ["satellite_tiles", "satellite_pipeline"],
 }
@@ -60,7 +52,6 @@ def reports() -> dict[str, StudyReport]:
         )
 
     groups = {
-        "mapping": "claims_mapping",
         "total_cost": "claims_mapping",
         "sequences": "claims_mapping",
         "satellite": "claims_edge",
@@ -71,7 +62,11 @@ def reports() -> dict[str, StudyReport]:
             "indexed": INDEXED,
             "of_all": (against_published.pictures,),
         },
-        "mapping": {"of_all": (against_published.model_predictions,)},
+        "satellite": {
+            "of_published": (edge_published.published_edge_numbers,),
+            "indexed": INDEXED,
+            "of_all": (against_published.pictures,),
+        },
         "total_cost": {"of_all": (against_published.cost_numbers,)},
     }
     return {

@@ -4,17 +4,18 @@ with their verdicts and the noise floor."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from octopus_study.measure.statistics import Comparison, compare, median_interval, noise_floor, ratio_interval
-from octopus_study.report.frame import Number, make_number, make_text
+from octopus_study.report.frame import Key, Number, Source, make_number, make_text
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot
 from octopus_study.report.student import mean_interval
 from octopus_study.report.study import StudyReport
+from octopus_study.report.text import range_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,6 +149,15 @@ def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bou
     yield make_number(key.derive("times", bound), source, "ratio", *ratio[:3], note=note)
     share = (1 / ratio.value, 1 / ratio.high, 1 / ratio.low)
     yield make_number(key.derive("share", bound), source, "fraction", *share, note=f"1 / times_{bound}")
+
+
+def spread(key: Key, source: Source, values: Sequence[float], middle: float, note: str) -> Number:
+    """Return the least and the greatest of several ratios as the interval of one number."""
+    low, high = min(values), max(values)
+    note = f"least and greatest of {len(values)} {note}"
+    return make_number(
+        key, source, "ratio", middle, low, high, text=range_text(low, high, "ratio"), note=note
+    )
 
 
 def memory_gains(run: Run, challengers: tuple[str, ...], tables: tuple[str, ...]) -> Iterator[Number]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octopus.kernels import reference
-from octopus_study.measure import Method, check_answers
-from octopus_study.peers.job import CropJob
+from octopus_study.measure import Method, Row, check_answers
+from octopus_study.peers.job import CropJob, make_job
+from octopus_study.studies.comparison import Comparison, compare
 from octopus_study.studies.context import Context
+
+Crops = NDArray[np.float32]
 
 
 class ReferenceCrops:
@@ -47,6 +50,28 @@ def reference_of(context: Context, frame: NDArray[np.uint8] | None = None) -> Re
     """The right crops of a frame, by default the data set's, as the configuration normalises them."""
     crop = context.config.crop
     return ReferenceCrops(context.workload.frame if frame is None else frame, crop.size, crop.mean, crop.std)
+
+
+def crop_job(context: Context, boxes: NDArray[np.int32], frame: NDArray[np.uint8] | None = None) -> CropJob:
+    """The job of a batch as the configuration asks, on a frame, by default the data set's."""
+    crop = context.config.crop
+    frame = context.workload.frame if frame is None else frame
+    return make_job(frame, boxes, crop.size, crop.mean, crop.std, context.device)
+
+
+def checked_rows(
+    context: Context,
+    comparisons: Iterable[Comparison],
+    job: CropJob,
+    methods: Sequence[Method],
+    expected: NDArray[np.float32],
+    missing: Mapping[str, str] | None = None,
+) -> list[Row]:
+    """Check the methods once, then time them in each of the comparisons."""
+    answers = check(job, methods, expected)
+    return [
+        row for comparison in comparisons for row in compare(context, comparison, methods, answers, missing)
+    ]
 
 
 def check(

@@ -2,90 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
-from itertools import pairwise
 
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, published
-from octopus_study.report.labels import (
-    ARENA_METHODS,
-    ARENA_WORKLOADS,
-    LADDER_CHANGES,
-    LADDER_STEPS,
-    LADDER_WORKLOADS,
-    LAYERS,
-    QUANTITIES,
-    RESULT_KINDS,
-    human,
-)
-from octopus_study.report.measured import BOUND, SUBJECT, padded_float32
-from octopus_study.report.studies import arena_figures as figures
+from octopus_study.report.labels import ARENA_METHODS, ARENA_WORKLOADS, LAYERS, QUANTITIES, human
+from octopus_study.report.measured import BOUND, padded_float32
+from octopus_study.report.studies import arena_kernel
 from octopus_study.report.studies import arena_numbers as numbers
 from octopus_study.report.studies import arena_view as arena
-from octopus_study.report.studies.arena_numbers import ALONE, SUBMIT, bound_of
-from octopus_study.report.studies.arena_view import (
-    KINDS,
-    NO_RUN,
-    PUBLISHED_COUNT,
-    STUDY,
-    Column,
-    all_shown,
-    shown,
-)
+from octopus_study.report.studies.arena_figures import CHARTS
+from octopus_study.report.studies.arena_view import PUBLISHED_COUNT, STUDY, Column, all_shown, shown
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
-from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Row, Spec
 from octopus_study.report.tables.writers import MISSING, Table
-from octopus_study.report.text import interval_text, significant, with_unit
 from octopus_study.report.view import View, views
 
 NOT_SHOWN = "No run of this study is shown."
-NO_ROWS = "No run that is shown has these rows: they need a GPU."
 _VERDICT_NOTE = "faster unless said otherwise"
-_EVENTS = "boxes on the device, by events with a cold L2; medians in ms with intervals of 95 %"
 
 
-def _entry(view: View, key: Key | None, say: Callable[[View, Key], str]) -> str:
-    """Say something of a number; a letter where it has no value, and a dash where there is none."""
-    number = view.frame.find(key) if key else None
-    if number is None:
-        return MISSING
-    return say(view, key) if number.known else f"{MISSING} ({view.reasons.letter(number.note)})"
-
-
-def _milliseconds(view: View, key: Key) -> str:
-    number = view.frame[key]
-    ends = interval_text(number.value, number.low, number.high, "")
-    return f"{significant(number.value)} [{ends}]" if ends else significant(number.value)
-
-
-def _at(view: View, column: Column, method: str) -> Key | None:
-    """Return the key of a method's time in the comparison that is shown of a workload on a layer."""
-    key = shown(view, *column)
-    return key.but(method=method) if key else None
-
-
-def _time(column: Column, view: View, case: Key) -> str:
-    return _entry(view, _at(view, column, case.method), _milliseconds)
-
-
-def _speedup(column: Column, view: View, case: Key) -> str:
-    key = _at(view, column, SUBJECT)
-    return cells.speedup_text(view.frame, key, case.method) if key else MISSING
-
-
-def _share(column: Column, view: View, case: Key) -> str:
-    key = _at(view, column, case.method)
-    return view.text(key.derive("share", bound_of(case.method)), MISSING) if key else MISSING
-
-
-def _title(columns: Mapping[Column, str], view: View) -> str:
-    """Name the run, its count, and the noise floor of each column, by which its verdicts are judged."""
-    keys = [shown(view, *column) for column in columns]
-    floors = (cells.floor_text(view.frame, key) if key else MISSING for key in keys)
-    return f"{view.title}: n = {next(key.n for key in keys if key)}; noise floor {', '.join(floors)}"
+def _unavailable(why: str) -> list[Row]:
+    return [f"Unavailable here. {why}"] if why else []
 
 
 def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool | None = None) -> Spec:
@@ -102,8 +41,7 @@ def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool | No
         return [view.key(method=method) for method in arena.measured(view, *keys)]
 
     def missing(view: View) -> list[Row]:
-        text = arena.without_time(view, all_shown(view, columns))
-        return [f"Unavailable here. {text}"] if text else []
+        return _unavailable(arena.without_time(view, all_shown(view, columns)))
 
     return Spec(
         study=STUDY,
@@ -111,11 +49,11 @@ def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool | No
         label=lambda view, case: human(ARENA_METHODS, case.method),
         columns={
             "Answer": answer,
-            **{title: partial(_time, column) for column, title in columns.items()},
-            **{f"{title}, speed-up": partial(_speedup, column) for column, title in columns.items()},
+            **{title: partial(arena.time, column) for column, title in columns.items()},
+            **{f"{title}, speed-up": partial(arena.speedup, column) for column, title in columns.items()},
         },
         cases=cases,
-        title=partial(_title, columns),
+        title=partial(arena.title, columns),
         after=missing,
         caption=f"{what}. Medians in ms with intervals of 95 %, and speed-ups: time of the method / time of Octopus, "
         f"{_VERDICT_NOTE}.",
@@ -172,13 +110,8 @@ def _memory_cases(view: View) -> list[Key]:
     return [lines[arena.MEMORY_LINES[0]].key for lines in methods if arena.has_memory(lines)]
 
 
-def _memory_after(view: View) -> list[Row]:
-    missing = arena.without_memory(view)
-    return [f"Unavailable here. {missing}"] if missing else []
-
-
 def _bytes(line: str, view: View, key: Key) -> str:
-    return _entry(view, key.but(quantity=line), View.text)
+    return arena.entry(view, key.but(quantity=line), View.text)
 
 
 MEMORY = Spec(
@@ -191,7 +124,7 @@ MEMORY = Spec(
     },
     cases=_memory_cases,
     title=lambda view: f"{view.title}: n = {_memory_cases(view)[0].n}",
-    after=_memory_after,
+    after=lambda view: _unavailable(arena.without_memory(view)),
     caption="Memory of each method in a process of its own, VisDrone boxes. Payload: frame, boxes and result, from "
     "their shapes. Allocator peak: most that the method's own allocator held. Device delta: growth of used memory. "
     "Beyond payload: device delta less payload; on a CPU the frame exists before the growth is counted. Fixed: "
@@ -239,103 +172,6 @@ def _padding_rows(view: View) -> Iterator[tuple[str, ...]]:
         yield human(ARENA_WORKLOADS, key.workload), str(key.n), *texts, printed
 
 
-def _marked(names: Mapping[str, str], columns: list[Column], view: View, case: Key) -> str:
-    """Return the name of a kernel, with the letter of the reason where its answer is another one."""
-    answer = arena.answer_of(view, all_shown(view, columns), case.method)
-    mark = f" ({view.reasons.letter(answer)})" if answer.startswith("different") else ""
-    return f"{names[case.method]}{mark}"
-
-
-_LADDER = {(workload, "device"): name for workload, name in LADDER_WORKLOADS.items()}
-_BEFORE = {step: before for before, step in pairwise(LADDER_STEPS)}
-
-
-def _gain(column: Column, view: View, case: Key) -> str:
-    key = _at(view, column, case.method)
-    before = _BEFORE.get(case.method)
-    return cells.speedup_text(view.frame, key, before) if key and before else MISSING
-
-
-def _ladder_columns(frame: Frame) -> list[tuple[str, Cell]]:
-    changes = LADDER_CHANGES | {BOUND: "filling the result"}
-    columns: list[tuple[str, Cell]] = [("What changes", lambda view, case: changes[case.method])]
-    for column, name in _LADDER.items():
-        makers = {f"{name}, ms": _time, "Share": _share, "Gain": _gain}
-        columns += [(head, partial(make, column)) for head, make in makers.items()]
-    return columns
-
-
-LADDER = Spec(
-    study=STUDY,
-    first="Step",
-    label=partial(_marked, LADDER_STEPS | {BOUND: "Write bound"}, list(_LADDER)),
-    columns=_ladder_columns,
-    cases=lambda view: (
-        [view.key(method=step) for step in (*LADDER_STEPS, BOUND)] if all_shown(view, _LADDER) else []
-    ),
-    title=partial(_title, _LADDER),
-    caption=f"The kernel step by step, {_EVENTS}. Each step keeps what the one before has. Share: of the write bound. "
-    "Gain: time of the step before / time of the step, median of per-block ratios, faster unless said otherwise.",
-    absent=f"The kernel step by step. {NO_ROWS}",
-    text_columns=(0, 1),
-    widths=("1.5fr", "3.6fr", *(("2.1fr", "0.8fr", "1.3fr") * len(LADDER_WORKLOADS))),
-)
-_KIND = (KINDS, "device")
-_LEAST = with_unit(significant(100 * numbers.MEMORY_LIMITED_FROM, 2), "percent")
-
-
-def _kind_cases(view: View) -> list[Key]:
-    keys = [key for method in RESULT_KINDS if (key := _at(view, _KIND, method))]
-    return [key for key in keys if key in view.frame]
-
-
-RESULTS = Spec(
-    study=STUDY,
-    first="Result",
-    label=partial(_marked, RESULT_KINDS, [_KIND]),
-    columns={
-        "ms": partial(_time, _KIND),
-        "Share of its bound": partial(_share, _KIND),
-        "Limited by": cells.fact(derived="limited_by"),
-    },
-    cases=_kind_cases,
-    title=lambda view: f"{view.title}: n = {_kind_cases(view)[0].n}",
-    caption=f"Octopus by kind of result, VisDrone boxes, {_EVENTS}. Share: of the time that filling a result of the "
-    f"same type takes; from {_LEAST} on memory limits the kernel, below that issuing instructions does. uint8 results "
-    "are not normalised.",
-    absent=f"Octopus by kind of result. {NO_ROWS}",
-    text_columns=(0, 3),
-)
-
-
-def _submitted(method: str, quantity: str, view: View, key: Key) -> str:
-    def say(view: View, key: Key) -> str:
-        number = view.frame[key]
-        return cells.with_interval(number) if number.interval else number.text
-
-    return _entry(view, key.but(method=method, quantity=quantity), say)
-
-
-SUBMITTED = Spec(
-    study=STUDY,
-    first="Boxes",
-    label=lambda view, key: str(key.n),
-    columns={
-        "One run, arrays": partial(_submitted, SUBJECT, SUBMIT),
-        "One run, torch tensors": partial(_submitted, f"{SUBJECT}-torch", SUBMIT),
-        "Plan, end to end": partial(_submitted, SUBJECT, ALONE),
-        "crop_resize, end to end": partial(_submitted, f"{SUBJECT}-one-call", ALONE),
-    },
-    cases=lambda view: sorted(
-        number.key
-        for number in view.select(workload="visdrone", method=SUBJECT, quantity=SUBMIT, layer="host")
-    ),
-    caption="What a call costs, VisDrone boxes. One run: host time of one run of a plan with frame and boxes on the "
-    "GPU, without waiting for the GPU, in arrays of Octopus or in torch tensors. End to end: from boxes on the host to "
-    "the synchronised result, of a plan with its result in place, or of crop_resize itself with the memory of "
-    "its result; no other contender is alive. Medians with intervals of 95 %.",
-    absent=f"What a call costs. {NO_ROWS}",
-)
 _CPU_COLUMNS = {
     ("visdrone", "host"): "VisDrone",
     ("visdrone-1thread", "host"): "1 thread",
@@ -350,10 +186,9 @@ REPORT = StudyReport(
         numbers.bound_shares,
         numbers.best_peers,
         numbers.limits,
-        numbers.memory,
-        numbers.layer_shares,
         numbers.answers,
     ),
+    of_all=(numbers.memory, numbers.layer_shares),
     tables={
         "arena": _on_layers("visdrone", "No run on a GPU is shown.", gpu=True),
         "arena_uniform": _on_layers("uniform", NOT_SHOWN, gpu=None),
@@ -361,15 +196,7 @@ REPORT = StudyReport(
         "arena_counts": counts,
         "arena_memory": MEMORY,
         "arena_padding": padding,
-        "arena_ladder": LADDER,
-        "arena_kinds": RESULTS,
-        "arena_submit": SUBMITTED,
+        **arena_kernel.TABLES,
     },
-    figures={
-        "arena_device": Chart(figures.device, absent=NO_RUN),
-        "arena_end_to_end": Chart(figures.end_to_end, absent=NO_RUN),
-        "arena_memory": Chart(figures.memory, absent=NO_RUN),
-        "arena_scaling": Chart(figures.scaling, absent=NO_RUN),
-        "arena_bound_share": Chart(figures.bound_share, absent=NO_RUN),
-    },
+    figures=CHARTS,
 )

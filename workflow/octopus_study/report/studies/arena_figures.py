@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from octopus_study.report.charts import bars, lines, panels, style
 from octopus_study.report.charts.palette import BLACK, GREY, MEMORY_COLORS, METHOD_COLORS, METHOD_MARKERS
+from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.labels import ARENA_METHODS, ARENA_WORKLOADS, QUANTITIES, human
 from octopus_study.report.measured import BOUND, SUBJECT
 from octopus_study.report.studies import arena_view as arena
-from octopus_study.report.studies.arena_numbers import bound_of
-from octopus_study.report.studies.arena_view import NO_RUN, STUDY, Column
+from octopus_study.report.studies.arena_view import NO_RUN, STUDY, Column, bound_of
 from octopus_study.report.text import quantity_text, significant
 from octopus_study.report.view import View, views
 
@@ -260,3 +260,37 @@ def _bound_share(axis: Axes, shares: dict[str, list[Number]]) -> None:
     highest = max((100 * share.value for known in shares.values() for share in known), default=0)
     axis.set_ylim(0, max(112.0, 1.12 * highest))
     axis.grid(axis="x", visible=False)
+
+
+CHARTS = {
+    "arena_device": Chart(
+        device,
+        "Time on the device alone, method by method, on a GPU. Hatched: the answer differs from the reference. Methods "
+        "without a time are named below the bars, with the reason.",
+        NO_RUN,
+    ),
+    "arena_end_to_end": Chart(
+        end_to_end,
+        "Time from the boxes on the host to the result: on a GPU without (host) and with (pipeline) the transfers of "
+        "frame and result, on a CPU with all cores, one thread and two.",
+        NO_RUN,
+    ),
+    "arena_memory": Chart(
+        memory,
+        "Four lines of memory per method, each method in a process of its own: bytes from shapes, most that an "
+        "allocator held, growth of used memory, and what imports, modules and context take.",
+        NO_RUN,
+    ),
+    "arena_scaling": Chart(
+        scaling,
+        "Time over the number of boxes; dashed: the answer differs from the reference; dotted: the time that filling "
+        "the output takes.",
+        NO_RUN,
+    ),
+    "arena_bound_share": Chart(
+        bound_share,
+        "Share of the write bound by number of boxes, for the methods with the same answer, each against the time that "
+        "filling its own output takes.",
+        NO_RUN,
+    ),
+}

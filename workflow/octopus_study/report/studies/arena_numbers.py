@@ -8,7 +8,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from octopus_study.report.frame import Number, make_number, make_text
+from octopus_study.report.frame import Frame, Number, make_number, make_text
 from octopus_study.report.labels import (
     ARENA_METHODS,
     LADDER_STEPS,
@@ -20,8 +20,16 @@ from octopus_study.report.labels import (
 from octopus_study.report.measured import BOUND, PUBLISHED_PAIR, SUBJECT, floor_of, share_of_bound, speedup
 from octopus_study.report.runs import Run, slug
 from octopus_study.report.samples import AGAIN, Group, groups, pivot
-from octopus_study.report.studies.arena_view import KERNEL_WORKLOADS, KINDS, by_reason
+from octopus_study.report.studies.arena_view import (
+    KERNEL_WORKLOADS,
+    KINDS,
+    QUANTITIES,
+    STUDY,
+    bound_of,
+    by_reason,
+)
 from octopus_study.report.text import quantity_text, significant, with_unit
+from octopus_study.report.view import View, views
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,18 +50,10 @@ _METADATA_BYTES = 8 * 4
 # (layer, the layer within it, name of what it adds)
 _LAYER_SHARES = (("host", "device", "host_share"), ("pipeline", "host", "transfer_share"))
 SUBMIT, ALONE = "submit", "end_to_end_alone"  # Octopus with nobody beside it
-# Types of results other than float32, as names of methods carry them.
-_TYPES = ("fp16", "uint8")
 # The rule: a kernel at this share of what filling its output reaches, or above, is limited by memory. Below it the
 # result could be written faster and the frame lies in L2, so what is left is issuing instructions.
 MEMORY_LIMITED_FROM = 0.7
 MEMORY, INSTRUCTIONS = "memory", "issuing instructions"
-
-
-def bound_of(method: str) -> str:
-    """Return the write bound that a method is compared with: the one of its own output."""
-    kind = next((name for name in _TYPES if name in method.split("-")), "")
-    return f"{BOUND}-{kind}" if kind else BOUND
 
 
 def limit_of(share: float) -> str:
@@ -152,38 +152,34 @@ def limits(run: Run) -> Iterator[Number]:
         yield make_number(*where, MEMORY_LIMITED_FROM, text=text, note=note)
 
 
-def memory(run: Run) -> Iterator[Number]:
+def memory(frame: Frame) -> Iterator[Number]:
     """Yield what a method's growth leaves beside its payload, and multiples of that of the published kernels."""
     other = PUBLISHED_PAIR[0]
-    for group, _ in groups(run, quantity="memory_device_delta"):
-        grown, payload = _medians(run, group), _medians(run, group._replace(quantity="memory_payload"))
-        for method, value in grown.items():
-            key, source = group.key(run, method), group.rows_of(run, method)
-            if method in payload:
-                beyond = key.but(quantity="memory_beyond_payload")
-                note = "device delta - payload"
-                yield make_number(beyond, source, "bytes", value - payload[method], note=note)
-            if method != other and grown.get(other, 0) > 0:
-                ratio, note = value / grown[other], f"device delta / that of {other}"
-                yield make_number(key.derive("times", other), source, "ratio", ratio, note=note)
+    for view, grown in _known(frame, "memory_device_delta", "memory"):
+        key = grown.key
+        if payload := view.get(key.but(quantity="memory_payload")):
+            beyond, left = key.but(quantity="memory_beyond_payload"), grown.value - payload.value
+            yield make_number(beyond, grown.source, "bytes", left, note="device delta - payload")
+        published = view.get(key.but(method=other))
+        if grown.method != other and published and published.value > 0:
+            ratio, note = grown.value / published.value, f"device delta / that of {other}"
+            yield make_number(key.derive("times", other), grown.source, "ratio", ratio, note=note)
 
 
-def _medians(run: Run, group: Group) -> dict[str, float]:
-    """Return the medians of a group, method by method."""
-    return next((pivot(rows).median().to_dict() for _, rows in groups(run, **group._asdict())), {})
-
-
-def layer_shares(run: Run) -> Iterator[Number]:
+def layer_shares(frame: Frame) -> Iterator[Number]:
     """Yield which share of a time a layer adds to the layer within it; the two are separate measurements."""
     for outer, inner, name in _LAYER_SHARES:
-        for group, _ in groups(run, unit="ms", layer=outer):
-            quantity = "crop_resize_normalize" if inner == "device" else group.quantity
-            inside = _medians(run, group._replace(layer=inner, quantity=quantity))
-            for method, time in _medians(run, group).items() if _has_peers(group) else ():
-                if method in inside and not method.endswith(AGAIN):
-                    where = (group.key(run, method).derive(name), group.rows_of(run, method), "fraction")
-                    note = f"1 - median on the layer {inner} / median"
-                    yield make_number(*where, 1 - inside[method] / time, note=note)
+        for view, time in _known(frame, QUANTITIES[outer], outer):
+            inside = view.get(time.key.but(quantity=QUANTITIES[inner], layer=inner))
+            if inside and not time.method.endswith(AGAIN):
+                share, note = 1 - inside.value / time.value, f"1 - median on the layer {inner} / median"
+                yield make_number(time.key.derive(name), time.source, "fraction", share, note=note)
+
+
+def _known(frame: Frame, quantity: str, layer: str) -> Iterator[tuple[View, Number]]:
+    """Yield the numbers of a quantity on a layer, machine by machine."""
+    for view in views(frame, STUDY):
+        yield from ((view, n) for n in view.select(quantity=quantity, layer=layer) if n.known)
 
 
 def answers(run: Run) -> Iterator[Number]:

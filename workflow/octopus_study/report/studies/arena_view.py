@@ -1,18 +1,21 @@
-"""What tables and figures of the arena share: its comparisons, who was entered in them, and why some have no time.
+"""What tables and figures of the arena share: its comparisons, who was entered in them, why some have no time, and
+cells of tables.
 
 A comparison is named by the key of the time of Octopus; what it holds was measured in the same blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from octopus_study.report.frame import Key, Number
 from octopus_study.report.labels import ARENA_METHODS, LADDER_WORKLOADS, human, place
-from octopus_study.report.measured import SUBJECT
+from octopus_study.report.measured import BOUND, SUBJECT
 from octopus_study.report.samples import AGAIN
-from octopus_study.report.text import reason
+from octopus_study.report.tables import cells
+from octopus_study.report.tables.writers import MISSING
+from octopus_study.report.text import interval_text, reason, significant
 from octopus_study.report.view import View
 
 STUDY = "arena"
@@ -23,6 +26,8 @@ QUANTITIES = {"device": "crop_resize_normalize", "host": "end_to_end", "pipeline
 KINDS = "kinds"
 KERNEL_WORKLOADS = (*LADDER_WORKLOADS, KINDS)  # the kernel with itself
 MEMORY_LINES = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
+# Types of results other than float32, as names of methods carry them.
+_TYPES = ("fp16", "uint8")
 Column = tuple[str, str]  # workload and layer
 
 
@@ -113,6 +118,56 @@ def has_memory(lines: dict[str, Number]) -> bool:
     return any(number.known for number in lines.values())
 
 
+def bound_of(method: str) -> str:
+    """Return the write bound that a method is compared with: the one of its own output."""
+    kind = next((name for name in _TYPES if name in method.split("-")), "")
+    return f"{BOUND}-{kind}" if kind else BOUND
+
+
 def in_order(methods: dict[str, object]) -> dict:
     """Sort methods as the arena shows them; ones that nobody named come last."""
     return {name: methods[name] for name in sorted(methods, key=partial(place, ARENA_METHODS))}
+
+
+def entry(view: View, key: Key | None, say: Callable[[View, Key], str]) -> str:
+    """Say something of a number; a letter where it has no value, and a dash where there is none."""
+    number = view.frame.find(key) if key else None
+    if number is None:
+        return MISSING
+    return say(view, key) if number.known else f"{MISSING} ({view.reasons.letter(number.note)})"
+
+
+def _milliseconds(view: View, key: Key) -> str:
+    number = view.frame[key]
+    ends = interval_text(number.value, number.low, number.high, "")
+    return f"{significant(number.value)} [{ends}]" if ends else significant(number.value)
+
+
+def at(view: View, column: Column, method: str) -> Key | None:
+    """Return the key of a method's time in the comparison that is shown of a workload on a layer."""
+    key = shown(view, *column)
+    return key.but(method=method) if key else None
+
+
+def time(column: Column, view: View, case: Key) -> str:
+    """Say a method's milliseconds with their interval."""
+    return entry(view, at(view, column, case.method), _milliseconds)
+
+
+def speedup(column: Column, view: View, case: Key) -> str:
+    """Say the speed-up of Octopus over a method."""
+    key = at(view, column, SUBJECT)
+    return cells.speedup_text(view.frame, key, case.method) if key else MISSING
+
+
+def share(column: Column, view: View, case: Key) -> str:
+    """Say which share of the bound of its type a method reaches."""
+    key = at(view, column, case.method)
+    return view.text(key.derive("share", bound_of(case.method)), MISSING) if key else MISSING
+
+
+def title(columns: Mapping[Column, str], view: View) -> str:
+    """Name the run, its count, and the noise floor of each column, by which its verdicts are judged."""
+    keys = [shown(view, *column) for column in columns]
+    floors = (cells.floor_text(view.frame, key) if key else MISSING for key in keys)
+    return f"{view.title}: n = {next(key.n for key in keys if key)}; noise floor {', '.join(floors)}"

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import PUBLISHED, Frame, Key
 from octopus_study.report.labels import METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, human
 from octopus_study.report.measured import BOUND, SUBJECT
-from octopus_study.report.studies import stage_timing_figures as figures
 from octopus_study.report.studies import stage_timing_numbers as numbers
-from octopus_study.report.studies.stage_timing_figures import N, counts, stage_key
+from octopus_study.report.studies.stage_timing_figures import CHARTS, STUDY, N, counts, stage_key
+from octopus_study.report.studies.stage_timing_published import CHART
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Row, Spec
@@ -19,24 +18,17 @@ from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import TIMES
 from octopus_study.report.view import View, views
 
-STUDY = "stage_timing"
 JETSON = "Jetson Orin Nano, as published"
 WITHIN_CACHE = "\u00a7"
-# (quantity, method) in the order of the way of a box.
-_STAGES = (
-    ("build_metadata", "published"),
-    ("build_metadata", "octopus"),
-    ("upload_metadata", "published"),
-    ("upload_metadata", "octopus"),
-    ("crop_resize", "published"),
-    ("normalize", "published"),
-    ("crop_resize_normalize", "published"),
-    ("crop_resize_normalize", "octopus"),
-    ("end_to_end", "n-launches"),
-    ("end_to_end", "n-launches-fused"),
-    ("end_to_end", "published"),
-    ("end_to_end", "octopus"),
-)
+# The stages in the order of the way of a box, and who is shown in each.
+_STAGES = {
+    "build_metadata": ("published", "octopus"),
+    "upload_metadata": ("published", "octopus"),
+    "crop_resize": ("published",),
+    "normalize": ("published",),
+    "crop_resize_normalize": ("published", "octopus"),
+    "end_to_end": ("n-launches", "n-launches-fused", "published", "octopus"),
+}
 _ONE_THREAD = ("opencv", "opencv-inplace", "octopus")
 # (workload, method, other) in the order of the table.
 _SPEEDUPS = (
@@ -55,9 +47,10 @@ def stages(frame: Frame) -> Table:
     machines = views(frame, STUDY)
     sources = [View(frame, PUBLISHED, STUDY), *machines]
     rows: list[Row] = []
-    for quantity, method in _STAGES:
-        keys = [stage_key(view, N, method, quantity) for view in sources]
-        rows += _stage(sources, human(QUANTITIES, quantity), keys)
+    for quantity, methods in _STAGES.items():
+        for method in methods:
+            keys = [stage_key(view, N, method, quantity) for view in sources]
+            rows += _stage(sources, human(QUANTITIES, quantity), keys)
     for method in _ONE_THREAD:
         keys = [
             view.key("visdrone-1thread", N, method, quantity="end_to_end", layer="host") for view in sources
@@ -101,8 +94,7 @@ def _speedups(view: View, shown: list[int]) -> Iterator[Row]:
     measured = view.machine != PUBLISHED
     for workload, method, other in _SPEEDUPS:
         key = view.key(workload, None, method, quantity="end_to_end", layer="host")
-        if not measured:
-            key = view.key(method=method)
+        key = key if measured else view.key(method=method)
         texts = [cells.ratio_text(view.frame, key.but(n=n), other) for n in shown]
         if any(text != MISSING for text in texts):
             first = "1 thread:" if workload == "visdrone-1thread" else human(SHORT_METHODS, method)
@@ -163,7 +155,7 @@ MEMORY = Spec(
 
 def _launched(view: View) -> list[Key]:
     """Return the savings that save launches alone."""
-    keys = [view.key("visdrone", N, "saving", quantity=saving.name) for saving in numbers.SAVINGS]
+    keys = [view.key("visdrone", N, "saving", quantity=name) for name in numbers.SAVINGS]
     return [key for key in keys if _launcher(view, key)]
 
 
@@ -204,14 +196,12 @@ REPORT = StudyReport(
     numbers=(
         numbers.launch_costs,
         numbers.savings,
-        numbers.launch_shares,
-        numbers.metadata_overhead,
         numbers.bandwidths,
         numbers.write_rates,
         numbers.growths,
     ),
     of_published=(numbers.bounds,),
-    of_all=(numbers.cached_bounds,),
+    of_all=(numbers.explained, numbers.launch_shares, numbers.metadata_overhead, numbers.cached_bounds),
     per_object=("build_metadata",),
     tables={
         "stage_timing": stages,
@@ -220,10 +210,5 @@ REPORT = StudyReport(
         "memory": MEMORY,
         "launch_overhead": LAUNCH_OVERHEAD,
     },
-    figures={
-        "stage_breakdown": Chart(figures.stage_breakdown),
-        "scaling": Chart(figures.scaling),
-        "published_comparison": Chart(figures.published_comparison),
-        "launch_overhead": Chart(figures.launch_overhead),
-    },
+    figures=CHARTS | {"published_comparison": CHART},
 )

@@ -1,8 +1,7 @@
-"""Figures of the stage timing study: stages, scaling, the published values beside the measured ones, and launches."""
+"""Figures of the stage timing study: stages, scaling, and what launches cost."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,18 +10,17 @@ import numpy as np
 from octopus_study.report.charts import bars, lines, style
 from octopus_study.report.charts.palette import (
     BLACK,
-    GREY,
     LIGHT,
-    MACHINE_COLORS,
-    MACHINE_MARKERS,
     METHOD_COLORS,
     METHOD_MARKERS,
     STAGE_COLORS,
     VERMILION,
 )
-from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, published
-from octopus_study.report.labels import METHODS, PUBLISHED_MACHINES, QUANTITIES, SHORT_METHODS, human
+from octopus_study.report.charts.spec import Chart
+from octopus_study.report.frame import PUBLISHED, Frame, Key, Number
+from octopus_study.report.labels import METHODS, QUANTITIES, SHORT_METHODS, human
 from octopus_study.report.measured import BOUND, SUBJECT
+from octopus_study.report.studies.stage_timing_numbers import SAVINGS, STUDY
 from octopus_study.report.text import quantity_text
 from octopus_study.report.view import KERNEL, View, views
 
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-STUDY = "stage_timing"
 N = 1000  # boxes where a table or a figure shows one number of them
 JETSON = "Jetson Orin Nano"
 _KERNELS = ("crop_resize", "normalize", "crop_resize_normalize")
@@ -90,7 +87,7 @@ def _shown_counts(view: View) -> list[int]:
     return [n for n in _PUBLISHED_COUNTS if n in measured] or measured[: len(_PUBLISHED_COUNTS)]
 
 
-def _per_box(view: View, n: int, method: str, quantity: str) -> float:
+def per_box(view: View, n: int, method: str, quantity: str) -> float:
     """Return microseconds per box, NaN where there is no number."""
     return view.frame.value(stage_key(view, n, method, quantity)) * 1000 / n
 
@@ -98,16 +95,16 @@ def _per_box(view: View, n: int, method: str, quantity: str) -> float:
 def _stages(view: View, n: int) -> Iterator[Bar]:
     """Yield the stages; what end to end takes beyond them is submission, synchronisation and gaps."""
     for method, stages in _PARTS.items():
-        times = {stage: _per_box(view, n, method, stage) for stage in stages}
+        times = {stage: per_box(view, n, method, stage) for stage in stages}
         parts = {stage: time for stage, time in times.items() if time == time}
-        rest = _per_box(view, n, method, "end_to_end") - sum(parts.values())
+        rest = per_box(view, n, method, "end_to_end") - sum(parts.values())
         if parts:
             yield Bar(n, method, parts | ({"rest": rest} if rest > 0 else {}))
 
 
 def _whole(view: View, n: int) -> Iterator[Bar]:
     for method in (SUBJECT, "published", "n-launches"):
-        time = _per_box(view, n, method, "end_to_end")
+        time = per_box(view, n, method, "end_to_end")
         if time == time:
             yield Bar(n, method, {method: time})
 
@@ -166,134 +163,6 @@ def _line(axis: Axes, view: View, key: Key, **look: object) -> None:
     lines.line(axis, points, lambda n: 1000 / n, color=METHOD_COLORS[key.method], capsize=2, **look)
 
 
-_COMPARED = (
-    ("build_metadata", "published", QUANTITIES["build_metadata"]),
-    ("upload_metadata", "published", QUANTITIES["upload_metadata"]),
-    ("crop_resize", "published", QUANTITIES["crop_resize"]),
-    ("normalize", "published", QUANTITIES["normalize"]),
-    ("end_to_end", "published", "End to end, one launch"),
-    ("end_to_end", "n-launches", "End to end, N launches"),
-    ("end_to_end", SUBJECT, "End to end, Octopus"),
-)
-
-
-class Look(NamedTuple):
-    """How a machine is drawn."""
-
-    view: View
-    marker: str
-    color: str
-
-
-def published_comparison(frame: Frame) -> Figure:
-    """Draw four panels; hollow marks are published, filled ones measured, hatched ones the published kernels
-    measured here."""
-    looks = list(map(Look, views(frame, STUDY), MACHINE_MARKERS, MACHINE_COLORS))
-    result, axes = style.new_figure(4.5, 2, 2)
-    _compared(axes[0, 0], frame, looks)
-    _speedups(axes[0, 1], frame, looks)
-    _bounds(axes[1, 0], frame, looks)
-    _bandwidths(axes[1, 1], frame, looks)
-    style.bottom_legend([axes[0, 0], axes[0, 1]], 2)
-    return result
-
-
-def _compared(axis: Axes, frame: Frame, looks: list[Look]) -> None:
-    def times(view: View) -> list[float]:
-        return [_per_box(view, N, method, quantity) for quantity, method, _ in _COMPARED]
-
-    rows = range(len(_COMPARED))
-    hollow = {"color": BLACK, "markerfacecolor": "white", "markersize": 6}
-    axis.plot(times(View(frame, PUBLISHED, STUDY)), rows, "P", label=f"{JETSON}, published", **hollow)
-    for index, (view, marker, color) in enumerate(looks):
-        # A little below each other, so that machines of equal speed don't hide one another.
-        beside = [row + 0.2 * (index - (len(looks) - 1) / 2) for row in rows]
-        axis.plot(times(view), beside, marker, color=color, markersize=4, label=view.name)
-    axis.set_yticks(rows, [name for *_, name in _COMPARED])
-    axis.invert_yaxis()
-    axis.set(xscale="log", xlabel="Time per box (µs)")
-    axis.set_title(f"Stages, {N} boxes")
-
-
-def _speedups(axis: Axes, frame: Frame, looks: list[Look]) -> None:
-    """Draw the speed-up over N launches: of one launch with the published kernels, and of Octopus
-    (dashed)."""
-    numbers = frame.select(PUBLISHED, STUDY, method="published", quantity="speedup_over_n-launches")
-    points = sorted((number.n, number.value) for number in numbers)
-    axis.plot(*zip(*points, strict=True), "P-", color=BLACK, markerfacecolor="white", markersize=7)
-    for view, marker, color in looks:
-        for method, dashes in (("published", "-"), (SUBJECT, "--")):
-            keys = {n: stage_key(view, n, method, "end_to_end").speedup("n-launches") for n in counts(view)}
-            known = {n: number.value for n, key in keys.items() if (number := view.get(key))}
-            axis.plot(list(known), list(known.values()), marker + dashes, color=color)
-    axis.axhline(1, color=GREY, linewidth=0.8)
-    axis.set(xscale="log", yscale="log", xlabel="Boxes (dashed: Octopus)")
-    style.plain_log(axis.xaxis)
-    style.plain_log(axis.yaxis)
-    axis.set_title("Speed-up over N launches")
-
-
-class Level(NamedTuple):
-    """A bar with its name and what stands beside it."""
-
-    name: str
-    value: float
-    text: str
-    look: dict[str, object]
-
-
-def _bounds(axis: Axes, frame: Frame, looks: list[Look]) -> None:
-    jetson = Key(PUBLISHED, "derived", "jetson-orin-nano", N)
-    times, share = frame[jetson.but(quantity="times_write_bound")], "share_of_write_bound"
-    text = f"{times.text}, {frame.text(jetson.but(quantity=share))}"
-    hollow = {"facecolor": "white", "edgecolor": BLACK}
-    levels = [Level(f"{JETSON}, published", times.value, text, hollow)]
-    for view, _, color in looks:
-        for method, name, look in (
-            ("published", "published kernels,\nmeasured here", {"facecolor": LIGHT, "hatch": "/////"}),
-            (SUBJECT, "Octopus", {"facecolor": color}),
-        ):
-            key = stage_key(view, N, method, "crop_resize_normalize")
-            if times := view.get(key.derive("times", BOUND)):
-                text = f"{times.text}, {view.text(key.derive('share', BOUND))}"
-                levels.append(Level(f"{view.name}: {name}", times.value, text, look | {"edgecolor": color}))
-    _levels(axis, levels, room=6)
-    axis.set_xlabel("Kernel time / bound time, and share of the write bound")
-    axis.set_title(f"Distance from the write bound, {N} boxes")
-
-
-def _bandwidths(axis: Axes, frame: Frame, looks: list[Look]) -> None:
-    stated = {
-        f"{name}, stated": (frame.value(published("machines", key, "memory_bandwidth")), "white", BLACK)
-        for key, name in PUBLISHED_MACHINES.items()
-    }
-    measured = {
-        f"{view.name}, write": (frame.value(view.key("bandwidth", method="write")), color, color)
-        for view, _, color in looks
-    }
-    levels = [
-        Level(name, value, f"{value:.4g}", {"color": color, "edgecolor": edge})
-        for name, (value, color, edge) in (stated | measured).items()
-        if not math.isnan(value)
-    ]
-    _levels(axis, levels, room=5)
-    axis.set_xlabel("Stated or measured (GB/s)")
-    axis.set_title("Bandwidth")
-
-
-def _levels(axis: Axes, levels: list[Level], room: float) -> None:
-    """Draw bars on a logarithmic axis from 1 to `room` times the longest."""
-    for place, level in enumerate(levels):
-        axis.barh(place, level.value, height=0.6, **level.look)
-        bars.beside(axis, place, level.value, level.text, gap=3, fontsize=6)
-    axis.set_yticks(range(len(levels)), [level.name for level in levels], fontsize=5.8)
-    axis.invert_yaxis()
-    axis.set(xscale="log")
-    axis.set_xlim(1, max(level.value for level in levels) * room)
-    style.plain_log(axis.xaxis)
-    axis.grid(axis="y", visible=False)
-
-
 # From both kinds of N launches down to Octopus: a time, or a saving between two times.
 _BARS = {
     "n-launches": "N launches",
@@ -302,11 +171,6 @@ _BARS = {
     SUBJECT: "Octopus",
     "launches-fused": "saved by one launch",
     "n-launches-fused": "N launches, fused",
-}
-_SAVINGS = {
-    "launches": ("published", "n-launches"),
-    "fusion": (SUBJECT, "published"),
-    "launches-fused": (SUBJECT, "n-launches-fused"),
 }
 
 
@@ -361,17 +225,15 @@ def _waterfall(axis: Axes, view: View) -> None:
         axis.set_axis_off()
         return
     for place, name in enumerate(_BARS):
-        saving = view.key("visdrone", n, "saving", quantity=name) if name in _SAVINGS else None
-        low, high = (times[method] for method in _SAVINGS[name]) if saving else (0.0, times[name])
+        saving = view.key("visdrone", n, "saving", quantity=name) if name in SAVINGS else None
+        high, low = (times[method] for method in SAVINGS[name]) if saving else (times[name], 0.0)
         color = LIGHT if saving else METHOD_COLORS[name]
         axis.barh(place, high - low, left=low, height=0.7, color=color, edgecolor=BLACK, linewidth=0.5)
         if saving:
             _explained(axis, place, high, view.frame.value(saving.derive("expected")))
         text = quantity_text(-view.frame.value(saving) if saving else high, "ms")
         bars.beside(axis, place, max(low, high), text, gap=3, fontsize=6)
-    axis.set_yticks(range(len(_BARS)), list(_BARS.values()), fontsize=6.5)
-    axis.invert_yaxis()
-    axis.grid(axis="y", visible=False)
+    bars.listed(axis, list(_BARS.values()), fontsize=6.5)
     axis.set_xlim(0, 1.25 * max(times.values()))
     axis.set_title(f"End to end, {n} boxes")
 
@@ -382,3 +244,21 @@ def _explained(axis: Axes, place: float, high: float, expected: float) -> None:
         look = {"facecolor": "none", "edgecolor": VERMILION, "hatch": "/////", "linewidth": 0.5}
         label = "Slope of the launch \u00d7 launches saved"
         axis.barh(place, -expected, left=high, height=0.7, label=label, **look)
+
+
+CHARTS = {
+    "stage_breakdown": Chart(
+        stage_breakdown,
+        "Where the time of a box goes: the stages of one launch, stacked, and end to end beside N launches. Each stage "
+        "is timed alone, so their sum may exceed the end-to-end time.",
+    ),
+    "scaling": Chart(
+        scaling,
+        "Time per box over the number of boxes, with intervals of 95 % and the time that writing the output takes.",
+    ),
+    "launch_overhead": Chart(
+        launch_overhead,
+        "Cost of a launch as the slope over a series of empty kernels with the real argument lists, and the savings "
+        "from N launches to Octopus; hatched is what the launches saved should cost by that slope.",
+    ),
+}

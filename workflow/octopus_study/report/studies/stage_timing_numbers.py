@@ -4,149 +4,148 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from octopus_study.measure.statistics import Slope, median_interval, slope, unpaired_ratio_interval
-from octopus_study.report.frame import HERE, PUBLISHED, Frame, Key, Number, make_number, make_text, published
+from octopus_study.measure.statistics import median_interval, slope, unpaired_ratio_interval
+from octopus_study.report.frame import (
+    HERE,
+    PUBLISHED,
+    Frame,
+    Key,
+    Number,
+    make_number,
+    make_text,
+    published,
+)
 from octopus_study.report.measured import BOUND
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import Group, blocks, groups, pivot
+from octopus_study.report.samples import blocks, groups
+from octopus_study.report.view import View, views
 
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
 
+STUDY = "stage_timing"
 OUTPUT_BYTES = 3 * 224 * 224 * 4
 # Filling an output faster than this multiple of the measured write limit stays partly within a cache.
 CACHE_MARGIN = 1.2
 
 
-class Saving(NamedTuple):
-    """What a faster method saves; where it only launches less, its launches and whose launches they are.
-
-    Attributes
-    ----------
-    name, slower, faster : str
-    passes : int
-        Launches per object of the slower method and in all of the faster one; 0 where more than launches differ.
-    launchers : tuple of str
-        Who makes those launches, on a GPU or on a CPU.
-    """
-
-    name: str
-    slower: str
-    faster: str
-    passes: int = 0
-    launchers: tuple[str, ...] = ()
-
-
-SAVINGS = (
-    Saving("launches", "n-launches", "published", 2, ("numba-dispatch", "kernel-call")),
-    Saving("launches-fused", "n-launches-fused", "octopus", 1, ("cuda-core-launch", "kernel-call")),
-    Saving("fusion", "published", "octopus"),
-    Saving("total", "n-launches", "octopus"),
-)
+# What is saved -> the slower and the faster method.
+SAVINGS = {
+    "launches": ("n-launches", "published"),
+    "launches-fused": ("n-launches-fused", "octopus"),
+    "fusion": ("published", "octopus"),
+    "total": ("n-launches", "octopus"),
+}
+# Where nothing but the number of launches differs, slope x launches saved tells how much of the saving they are.
+_BY_LAUNCHES = ("launches", "launches-fused")
+# Launches of one run end to end: method -> (launches per object, launches besides, who makes them on a GPU).
+_LAUNCHES = {
+    "n-launches": (2, 0, "numba-dispatch"),
+    "n-launches-fused": (1, 0, "cuda-core-launch"),
+    "published": (0, 2, "numba-dispatch"),
+    "octopus": (0, 1, "cuda-core-launch"),
+}
 # What published claims say of growth with the number of boxes: (quantity, from, to).
 _GROWTHS = (
     ("build_metadata", 500, 2000),
     ("upload_metadata", 100, 2000),
     ("speedup_over_n-launches", 100, 1000),
 )
-# Launches of one run end to end: method -> (launches per object, launches besides, who makes them).
-_RUN_LAUNCHES = {
-    "n-launches": (2, 0, "numba-dispatch"),
-    "n-launches-fused": (1, 0, "cuda-core-launch"),
-    "published": (0, 2, "numba-dispatch"),
-    "octopus": (0, 1, "cuda-core-launch"),
-}
-
-
-def slopes(run: Run) -> dict[str, Slope]:
-    """Return the line through the times of each series of launches, in microseconds."""
-    series = run.rows[(run.rows["quantity"] == "launch_series") & run.rows["value"].notna()]
-    return {
-        str(method): slope(rows["n"], rows["value"] * 1000)
-        for method, rows in series.groupby("method", sort=False)
-        if rows["n"].nunique() > 1
-    }
+_ON_CPU = "kernel-call"
+_KERNEL = ("crop_resize_normalize", "device")
 
 
 def launch_costs(run: Run) -> Iterator[Number]:
-    """Yield slope and intercept of each series of launches."""
-    for method, fit in slopes(run).items():
-        key = run.key("launch-overhead", method=method)
-        source = run.from_rows("n/a", f"quantity=launch_series, method={method}, all n")
-        note = "line of Theil and Sen through the medians"
-        yield make_number(key.but(quantity="slope"), source, "us", fit.value, fit.low, fit.high, note=note)
-        yield make_number(key.but(quantity="intercept"), source, "us", fit.intercept)
+    """Yield slope and intercept of the line through the times of each series of launches."""
+    series = run.rows[(run.rows["quantity"] == "launch_series") & run.rows["value"].notna()]
+    for method, rows in series.groupby("method", sort=False):
+        if rows["n"].nunique() > 1:
+            fit = slope(rows["n"], rows["value"] * 1000)
+            key = run.key("launch-overhead", method=str(method))
+            source = run.from_rows("n/a", f"quantity=launch_series, method={method}, all n")
+            note = "line of Theil and Sen through the medians"
+            yield make_number(key.but(quantity="slope"), source, "us", *fit[:3], note=note)
+            yield make_number(key.but(quantity="intercept"), source, "us", fit.intercept)
 
 
 def savings(run: Run) -> Iterator[Number]:
-    """Yield what each step saves, paired per block, and how much of it slope x launches saved explains."""
-    fits = slopes(run)
+    """Yield what each step saves, paired per block."""
     for group, rows in groups(run, workload="visdrone", quantity="end_to_end", layer="host"):
-        table = blocks(rows)
-        for saving in SAVINGS:
-            if {saving.slower, saving.faster} <= set(table.columns):
-                yield from _saving(run, group, table[saving.slower] - table[saving.faster], saving, fits)
+        table, source = blocks(rows), group.rows_of(run)
+        for name, (slower, faster) in SAVINGS.items():
+            if {slower, faster} <= set(table.columns):
+                key = run.key(group.workload, group.n, "saving", quantity=name)
+                saved = median_interval((table[slower] - table[faster]).to_numpy())[:3]
+                note = f"{slower} - {faster}, median of per-block differences"
+                yield make_number(key, source, "ms", *saved, note=note)
+                if name == "launches":
+                    each, key = [1000 * end / group.n for end in saved], key.but(quantity="per_object")
+                    yield make_number(key, source, "us", *each, note="saving by launches / n")
 
 
-def _saving(
-    run: Run, group: Group, saved: pd.Series, saving: Saving, fits: dict[str, Slope]
-) -> Iterator[Number]:
-    key = run.key(group.workload, group.n, "saving", quantity=saving.name)
-    source, middle = group.rows_of(run), median_interval(saved.to_numpy())[:3]
-    note = f"{saving.slower} - {saving.faster}, median of per-block differences"
-    yield make_number(key, source, "ms", *middle, note=note)
-    if saving.name == "launches":
-        each = [1000 * end / group.n for end in middle]
-        yield make_number(key.but(quantity="per_object"), source, "us", *each, note="saving by launches / n")
-    launcher = next((name for name in saving.launchers if name in fits), None)
-    if launcher is None:
-        return
-    launches = saving.passes * (group.n - 1)
-    expected = [end * launches / 1000 for end in fits[launcher][:3]]
-    note = f"slope of {launcher} x launches saved"
-    yield make_text(key.derive("launcher"), source, launcher)
+def explained(frame: Frame) -> Iterator[Number]:
+    """Yield slope x launches saved and its share of the saving, with the ends that both intervals allow."""
+    for view in views(frame, STUDY):
+        for name in _BY_LAUNCHES:
+            slower, faster = SAVINGS[name]
+            launch = _slope(view, _LAUNCHES[slower][2]) or _slope(view, _ON_CPU)
+            for saved in view.select(method="saving", quantity=name) if launch else ():
+                yield from _explained(saved, launch, _launches(slower, saved.n) - _launches(faster, saved.n))
+
+
+def _explained(saved: Number, launch: Number, launches: int) -> Iterator[Number]:
+    key, source = saved.key, saved.source
+    expected = [end * launches / 1000 for end in (launch.value, launch.low, launch.high)]
+    note = f"slope of {launch.method} x launches saved"
+    yield make_text(key.derive("launcher"), source, launch.method)
     yield make_number(key.derive("launches_saved"), source, "count", launches)
     yield make_number(key.derive("expected"), source, "ms", *expected, note=note)
-    value, low, high = middle
-    if low > 0:
-        # The ends that both intervals allow.
-        share = (expected[0] / value, expected[1] / high, expected[2] / low)
+    if saved.low > 0:
+        share = (expected[0] / saved.value, expected[1] / saved.high, expected[2] / saved.low)
         yield make_number(key.derive("explained"), source, "fraction", *share, note=f"{note} / saving")
 
 
-def launch_shares(run: Run) -> Iterator[Number]:
+def _launches(method: str, n: int) -> int:
+    """Return the launches of one run of n objects."""
+    each, besides, _ = _LAUNCHES[method]
+    return each * n + besides
+
+
+def _slope(view: View, launcher: str) -> Number | None:
+    return view.get(view.key("launch-overhead", method=launcher, quantity="slope"))
+
+
+def launch_shares(frame: Frame) -> Iterator[Number]:
     """Yield the part of each run end to end that its launches take, and for the fused kernel launch / (launch
     + kernel): from one half on, launching takes longer than all else."""
-    fits = slopes(run)
-    for group, rows in groups(run, workload="visdrone", unit="ms"):
-        whole = group.quantity == "end_to_end"
-        if not whole and (group.quantity, group.layer) != ("crop_resize_normalize", "device"):
-            continue
-        for method, time in pivot(rows).median().items():
-            each, besides, launcher = _RUN_LAUNCHES.get(method, (0, 0, ""))
-            if launcher in fits:
-                launching = fits[launcher].value * (each * group.n + besides) / 1000
-                share = launching / (time if whole else launching + time)
-                where = (group.key(run, method).derive("launch_share"), group.rows_of(run, method))
-                yield make_number(*where, "fraction", share, note=f"slope of {launcher} x launches / time")
+    for view in views(frame, STUDY):
+        for method, (*_, launcher) in _LAUNCHES.items():
+            launch = _slope(view, launcher)
+            for time in view.select(workload="visdrone", method=method) if launch else ():
+                whole = time.quantity == "end_to_end"
+                if time.known and (whole or (time.quantity, time.layer) == _KERNEL):
+                    launching = launch.value * _launches(method, time.n) / 1000
+                    share = launching / (time.value if whole else launching + time.value)
+                    note = f"slope of {launcher} x launches / time"
+                    where = (time.key.derive("launch_share"), time.source, "fraction")
+                    yield make_number(*where, share, note=note)
 
 
-def metadata_overhead(run: Run) -> Iterator[Number]:
+def metadata_overhead(frame: Frame) -> Iterator[Number]:
     """Yield (build + upload) / end to end of the published kernels; the three are separate measurements."""
-    rows = run.rows[(run.rows["method"] == "published") & (run.rows["layer"] == "host")]
-    rows, wanted = rows[rows["value"].notna()], ["build_metadata", "upload_metadata", "end_to_end"]
-    middle = rows.groupby(["dataset", "workload", "n", "quantity"])["value"].median().unstack("quantity")
-    if not set(wanted) <= set(middle.columns):
-        return
-    for (dataset, workload, n), (build, upload, whole) in middle[wanted].dropna().iterrows():
-        selector = f"workload={workload}, n={n}, method=published, layer=host, quantity in {wanted}"
-        key = run.key(workload, n, "published", quantity="metadata_overhead")
-        where = (key, run.from_rows(dataset, selector), "fraction")
-        yield make_number(*where, (build + upload) / whole, note="ratio of medians")
+    quantities = ["build_metadata", "upload_metadata", "end_to_end"]
+    for view in views(frame, STUDY):
+        for whole in view.select(method="published", quantity="end_to_end", layer="host"):
+            build, upload, time = (view.frame.value(whole.key.but(quantity=name)) for name in quantities)
+            share = (build + upload) / time
+            if share == share:
+                where = f"workload={whole.workload}, n={whole.n}, method=published, layer=host"
+                source = whole.source._replace(selector=f"{where}, quantity in {quantities}")
+                key = whole.key.but(quantity="metadata_overhead", layer="")
+                yield make_number(key, source, "fraction", share, note="ratio of medians")
 
 
 def bandwidths(run: Run) -> Iterator[Number]:
@@ -224,7 +223,7 @@ def bounds(frame: Frame) -> Iterator[Number]:
     bandwidth = frame.find(published("machines", "jetson-orin-nano", "memory_bandwidth"))
     if bandwidth is None:
         return
-    for crop in frame.select(PUBLISHED, "stage_timing", method="published", quantity="crop_resize"):
+    for crop in frame.select(PUBLISHED, STUDY, method="published", quantity="crop_resize"):
         time = crop.value + frame[crop.key.but(quantity="normalize")].value
         bound = crop.n * OUTPUT_BYTES / (bandwidth.value * 1e6)
         where = {"n": crop.n, "note": f"{OUTPUT_BYTES} bytes per crop at {bandwidth.text}"}
@@ -235,18 +234,18 @@ def bounds(frame: Frame) -> Iterator[Number]:
 
 def cached_bounds(frame: Frame) -> Iterator[Number]:
     """Yield a sentence that names where the write bound stays within a cache; absent without the stage timings."""
-    machines = frame.machines("stage_timing")
+    machines = frame.machines(STUDY)
     if not machines:
         return
     where = {"workload": "visdrone", "method": BOUND, "quantity": "crop_resize_normalize"}
     cached = (
         f"{frame.fact(machine, 'name')} at n = {number.n}"
         for machine in machines
-        for number in frame.select(machine, "stage_timing", derived="within_cache", **where)
+        for number in frame.select(machine, STUDY, derived="within_cache", **where)
         if number.text == "yes"
     )
     places = " and ".join(dict.fromkeys(cached))
     text = f"Partly within the cache, so no memory bound: write bound on {places}." if places else ""
     first = min(machines, key=lambda name: (name != HERE, name))
-    source = frame[Key(first, "stage_timing", quantity="measured_on")].source
-    yield make_text(Key("shown", "stage_timing", quantity="within_cache"), source, text)
+    source = frame[Key(first, STUDY, quantity="measured_on")].source
+    yield make_text(Key("shown", STUDY, quantity="within_cache"), source, text)

@@ -1,30 +1,45 @@
-"""The kernel's own part of the arena: each step from the published passes to it, and its other kinds of results.
+"""The kernel's own part of the arena: each version from the published passes to it, and its other kinds of results.
 
 On GPUs alone, by events with a cold L2, boxes on the device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octopus import CropPlan
-from octopus_study.measure import Case, Method, Row, check_answers
+from octopus_study.measure import Method, Row, check_answers
 from octopus_study.measure.bandwidth import fill
-from octopus_study.peers.fused import OctopusOnGpu
-from octopus_study.peers.job import CropJob, make_job
-from octopus_study.peers.published import WHY_DIFFERENT, Published
-from octopus_study.studies.arena.own import HALF_ULP
-from octopus_study.studies.arena.workloads import VISDRONE, boxes_of, shared_count, uniform_boxes
-from octopus_study.studies.contest import TOLERANCE_LEVELS, Entry, ReferenceCrops, check, compare
+from octopus_study.peers.fused import HALF_ULP, OctopusOnGpu
+from octopus_study.peers.job import TOLERANCE_LEVELS, CropJob
+from octopus_study.peers.published import Published
+from octopus_study.studies.arena.workloads import (
+    VISDRONE,
+    arena_budget,
+    boxes_of,
+    case_of,
+    shared_count,
+    uniform_boxes,
+)
+from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
+from octopus_study.studies.crops import ReferenceCrops, check, crop_job
 
 QUANTITY = "crop_resize_normalize"
 LARGE_SIDE = 320  # boxes that are shrunk: every source row is read, and two results share none
 CHECKED = 50  # crops that are compared with the reference
+# Each version's means, as `KernelVersion` takes them.
+VERSIONS: dict[str, tuple[int, bool, bool] | None] = {
+    "one-pass": None,
+    "streamed": (1, False, False),
+    "prefetched": (1, False, True),
+    "paired": (2, False, True),
+}
 KINDS: dict[str, dict[str, Any]] = {
     "octopus": {},
     "octopus-nhwc": {"layout": "NHWC"},
@@ -38,51 +53,66 @@ KINDS: dict[str, dict[str, Any]] = {
 BOUNDS = {"write-bound": "float32", "write-bound-fp16": "float16", "write-bound-uint8": "uint8"}
 
 
-def rows(context: Context, expected: ReferenceCrops) -> list[Row]:
-    """All rows of these comparisons; a machine without a GPU, or without room, has none."""
+def parts(context: Context, crops: ReferenceCrops) -> Iterator[Part]:
+    """The versions on boxes of the data set and on large ones, and the kinds of results."""
     count = shared_count(context)
-    if context.device != "cuda" or context.shortage(count):
-        return []
-    height, width, _ = context.workload.frame.shape
-    side = min(LARGE_SIDE, width, height)
-    found = _ladder(context, "ladder", boxes_of(context, VISDRONE, count), expected)
-    found += _ladder(
-        context, "ladder-large", uniform_boxes(count, width, height, side, context.seed), expected
+    versions = ("two-passes", *VERSIONS, "octopus", "write-bound")
+    for workload in ("ladder", "ladder-large"):
+        yield _part(context, workload, partial(_versions, crops=crops), versions, count)
+    yield _part(context, "kinds", _kinds, (*KINDS, *BOUNDS), count)
+
+
+def _part(
+    context: Context,
+    workload: str,
+    measure: Callable[..., Iterable[Row]],
+    methods: tuple[str, ...],
+    count: int,
+) -> Part:
+    return Part(measure, (Comparison(case_of(context, workload, count), QUANTITY, "device", methods),))
+
+
+def _versions(context: Context, part: Part, crops: ReferenceCrops) -> list[Row]:
+    from octopus_study.studies.arena.versions import KernelVersion
+
+    context.require_room(part.case.n)
+    boxes = boxes_of(context, VISDRONE, part.case.n)
+    if part.case.workload == "ladder-large":
+        height, width, _ = context.workload.frame.shape
+        side = min(LARGE_SIDE, width, height)
+        boxes = uniform_boxes(part.case.n, width, height, side, context.seed)
+    job, every = crop_job(context, boxes), -(-len(boxes) // CHECKED)
+    published, versions = (
+        Published(job),
+        [KernelVersion(job, name, means) for name, means in VERSIONS.items()],
     )
-    return found + _kinds(context, boxes_of(context, VISDRONE, count), expected)
-
-
-def _ladder(context: Context, workload: str, boxes: NDArray[np.int32], expected: ReferenceCrops) -> list[Row]:
-    from octopus_study.studies.arena.steps import STEPS, Step
-
-    job, every = _job(context, boxes), -(-len(boxes) // CHECKED)
-    steps = [Step(job, name) for name in STEPS]
-    entries = [
-        Entry("two-passes", Published(job).kernels, why_different=WHY_DIFFERENT),
-        *(Entry(step.name, step.kernel) for step in steps),
-        Entry("octopus", OctopusOnGpu(job).kernel),
-        Entry("write-bound", fill(job.out), answers=False),
+    methods = [
+        job.method("two-passes", published.kernels, published.why_different),
+        *(version.timed(version.kernels) for version in (*versions, OctopusOnGpu(job))),
+        Method("write-bound", fill(job.out)),
     ]
-    answers = check(job, entries, expected.of(boxes[::every]), every)
-    return _timed(context, workload, entries, answers, len(boxes))
+    answers = check(job, methods, crops.of(boxes[::every]), every)
+    return compare(context, part.comparisons[0], methods, answers, budget=arena_budget(context))
 
 
-def _kinds(context: Context, boxes: NDArray[np.int32], expected: ReferenceCrops) -> list[Row]:
+def _kinds(context: Context, part: Part) -> list[Row]:
     from octopus.backends.cuda.memory import DeviceArray, upload
 
-    job, every = _job(context, boxes), -(-len(boxes) // CHECKED)
+    context.require_room(part.case.n)
+    boxes = boxes_of(context, VISDRONE, part.case.n)
+    job, every = crop_job(context, boxes), -(-len(boxes) // CHECKED)
     on_device = upload(boxes.astype(np.float32))
-    entries, answers, outputs = [], {}, {}
+    methods, answers, outputs = [], {}, {}
     for name, options in KINDS.items():
         options, run, out = _kind(job, on_device, options)
-        entries.append(Entry(name, run))
+        methods.append(Method(name, run))
         answers[name] = _answer(context, name, options, run, out, boxes[::every], every)
         outputs[options["dtype"]] = out
     for name, dtype in BOUNDS.items():
         like = outputs[dtype]
-        entries.append(Entry(name, fill(DeviceArray(like.shape, like.dtype)), answers=False))
-        answers |= check_answers([Method(name, entries[-1].run)], None)
-    return _timed(context, "kinds", entries, answers, len(boxes))
+        methods.append(Method(name, fill(DeviceArray(like.shape, like.dtype))))
+        answers |= check_answers(methods[-1:], None)
+    return compare(context, part.comparisons[0], methods, answers, budget=arena_budget(context))
 
 
 def _kind(
@@ -125,16 +155,3 @@ def _answer(
     out.fill_bytes(0xFF)
     method = Method(name, run, lambda: out.copy_to_host()[::every].astype(np.float32), tolerance)
     return check_answers([method], right.astype(np.float32))[name]
-
-
-def _job(context: Context, boxes: NDArray[np.int32]) -> CropJob:
-    crop = context.config.crop
-    return make_job(context.workload.frame, boxes, crop.size, crop.mean, crop.std, context.device)
-
-
-def _timed(
-    context: Context, workload: str, entries: list[Entry], answers: dict[str, str], count: int
-) -> list[Row]:
-    case = Case(context.study, context.workload.dataset, workload, count)
-    budget = context.budget_within(context.config.arena.max_seconds)
-    return compare(context, case, QUANTITY, entries, context.kernel_clocks()[0], answers, budget)

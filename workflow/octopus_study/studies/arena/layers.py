@@ -1,13 +1,10 @@
-"""One comparison of the arena: a workload, a number of boxes, and a layer, with everyone who can take part."""
+"""One batch of the arena in its layers, with every method that can take part."""
 
 from __future__ import annotations
 
-import gc
-import logging
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -16,174 +13,141 @@ from numpy.typing import NDArray
 from octopus.arrays.views import view
 from octopus.backends import cpu
 from octopus.backends.cuda import memory as cuda_memory
-from octopus_study.measure import Budget, Case, Clock, HostClock, Method, Row, check_answers, unavailable
+from octopus_study.measure import Case, Clock, HostClock, Method, Row, check_answers
 from octopus_study.measure.bandwidth import fill
 from octopus_study.measure.blocks import WARM_UP_RUNS
 from octopus_study.measure.rows import describe
-from octopus_study.peers import registry
+from octopus_study.methods import arena_methods
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.job import CropJob
-from octopus_study.studies.arena.own import ON_THE_HOST, OWN, Contender, FusedPlan, HalfPrecision, OpenCvCrops
+from octopus_study.peers.method import ON_THE_HOST, CropMethod
+from octopus_study.peers.registry import make
 from octopus_study.studies.arena.pipeline import PageLocked
-from octopus_study.studies.contest import BASE, TOLERANCE_LEVELS, Entry, compare
+from octopus_study.studies.arena.workloads import arena_budget
+from octopus_study.studies.comparison import BASE, Comparison, compare
 from octopus_study.studies.context import Context
-
-log = logging.getLogger(__name__)
+from octopus_study.studies.memory import empty_caches
 
 KERNELS, WHOLE = "crop_resize_normalize", "end_to_end"
-NOT_BY_EVENTS = "its device work can't be seen by events on the default stream"
-WRITE_BOUNDS = {
-    "write-bound": FusedPlan.name,
-    "write-bound-fp16": HalfPrecision.name,
-}  # whose result is filled
-KEPT = (BASE, OpenCvCrops.name)  # never left out for being slow: the base, and what most programs do
+WRITE_BOUNDS = {"write-bound": "octopus", "write-bound-fp16": "octopus-fp16"}  # whose result is filled
+KEPT = (BASE, "opencv")  # never left out for being slow: the base, and what most programs do
 RESULTS_PER_METHOD = 2  # a method's own result, and about as much beside it
 
 
 @dataclass
-class Round:
-    """The contenders of one batch.
+class Batch:
+    """The methods of one batch.
 
     Attributes
     ----------
-    context, case, job
+    context, job
     expected : ndarray
         Right answer of each `every`-th crop.
     every : int
-    contenders : list
+    locked : PageLocked or None
+        Memory of the layer `pipeline`.
+    methods : list
         Those that could be made.
     missing : dict
         Why the others could not.
-    locked : PageLocked or None
-        Memory of the layer `pipeline`.
     """
 
     context: Context
-    case: Case
     job: CropJob
     expected: NDArray[np.float32]
     every: int
     locked: PageLocked | None = None
-    contenders: list[Contender] = field(default_factory=list)
+    methods: list[CropMethod] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def budget(self) -> Budget:
-        """Limits of one comparison."""
-        return self.context.budget_within(self.context.config.arena.max_seconds)
+    def gather(self) -> None:
+        """Make every method that can be made here, one after the other, while there is memory."""
+        for name in names():
+            try:
+                _require_room(self.job)
+                self.methods.append(make(name, self.job))
+            except Unavailable as error:
+                self.missing[name] = str(error)
+            except Exception as error:  # any failure of a method is a row, never the end of the study
+                self.missing[name] = describe(error)
+
+    def release(self) -> None:
+        """Give back what the methods held."""
+        self.methods.clear()
+        empty_caches(self.job.device)
+
+    def rows(self, comparison: Comparison) -> list[Row]:
+        """The rows of a comparison, by its layer."""
+        layers = {"device": device_rows, "host": host_rows, "pipeline": pipeline_rows}
+        return layers[comparison.layer](self, comparison)
 
 
-@dataclass(frozen=True)
-class Task:
-    """What one contender does in one layer."""
-
-    name: str
-    run: Callable[[], object]
-    contender: Contender | None = None  # None for a write bound, which answers nothing
-    result: Callable[[], NDArray[np.float32]] | None = None
-    locked: PageLocked | None = None  # where the result goes in the end, if not where the contender left it
-
-
-def names() -> list[str]:
+def names() -> tuple[str, ...]:
     """All methods of the layers that time a whole way, in the order of the report."""
-    own = [kind.name for kind in OWN]
-    return [*own, *(name for name, _ in registry.ARENA if name not in own)]
+    return tuple(arena_methods())
 
 
-def gather(found: Round) -> None:
-    """Make every contender that can be made here, one after the other, while there is memory."""
-    makers: dict[str, Callable[[], Contender]] = {kind.name: partial(kind, found.job) for kind in OWN}
-    if found.locked is not None:
-        makers[OpenCvCrops.name] = partial(OpenCvCrops, found.job, found.locked.result)
-    for name in names():
-        short = _no_room(found.job)
-        if short:
-            found.missing[name] = short
-            continue
-        try:
-            make = makers.get(name) or partial(registry.make, name, found.job)
-            found.contenders.append(make())
-        except Unavailable as error:
-            found.missing[name] = str(error)
-        except Exception as error:  # any failure of a contender is a row, never the end of the study
-            found.missing[name] = describe(error)
+def layers(case: Case, device: str) -> tuple[Comparison, ...]:
+    """The comparisons of a batch; a CPU has no device beside its host."""
+    host = Comparison(case, WHOLE, "host", names())
+    if device == "cpu":
+        return (host,)
+    kernels = Comparison(case, KERNELS, "device", (*names(), *WRITE_BOUNDS))
+    return kernels, host, Comparison(case, WHOLE, "pipeline", names())
 
 
-def release(found: Round) -> None:
-    """Give back what the contenders held."""
-    found.contenders.clear()
-    empty_caches("cuda" if found.job.on_gpu else "cpu")
-
-
-def empty_caches(device: str) -> None:
-    """Collect garbage, and let torch give back what it keeps for later; its peak is counted anew."""
-    gc.collect()
-    torch = sys.modules.get("torch")
-    if device == "cuda" and torch is not None and torch.cuda.is_initialized():
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-
-
-def device_rows(found: Round) -> list[Row]:
+def device_rows(batch: Batch, comparison: Comparison) -> list[Row]:
     """Device work alone, by events with a cold L2: views, grids, rois and padded batches are made outside."""
-    missing, tasks = dict(found.missing), []
-    for each in found.contenders:
-        why = "" if each.device_layer else getattr(each, "why_no_device", NOT_BY_EVENTS)
-        problem = why or _prepared(each)
-        if problem:
-            missing[each.name] = problem
+    missing, methods = dict(batch.missing), []
+    for method in batch.methods:
+        reason = method.why_no_device or _prepared(method)
+        if reason:
+            missing[method.name] = reason
         else:
-            tasks.append(Task(each.name, each.kernels, each, each.result))
+            methods.append(method.timed(method.kernels))
     for name, writer in WRITE_BOUNDS.items():
-        output = next((each.output() for each in found.contenders if each.name == writer), None)
+        output = next((method.output() for method in batch.methods if method.name == writer), None)
         if output is None:
             missing[name] = f"{writer} has no result here"
         else:
-            tasks.append(Task(name, fill(output)))
-    return _rows(found, found.context.kernel_clocks()[0], KERNELS, tasks, missing)
+            methods.append(Method(name, fill(output)))
+    return _rows(batch, comparison, methods, missing, batch.context.clock(comparison.layer))
 
 
-def host_rows(found: Round) -> list[Row]:
+def host_rows(batch: Batch, comparison: Comparison) -> list[Row]:
     """From the boxes on the host to the synchronised result, the frame where the work is done."""
-    missing = dict(found.missing)
-    missing |= {each.name: ON_THE_HOST for each in found.contenders if getattr(each, "on_host", False)}
-    tasks = [
-        Task(each.name, each.run, each, each.result) for each in found.contenders if each.name not in missing
-    ]
-    return _rows(found, found.context.host_clock(), WHOLE, tasks, missing)
+    missing = batch.missing | {method.name: ON_THE_HOST for method in batch.methods if method.on_host}
+    methods = [method.timed() for method in batch.methods if not method.on_host]
+    return _rows(batch, comparison, methods, missing, batch.context.host_clock())
 
 
-def pipeline_rows(found: Round) -> list[Row]:
+def pipeline_rows(batch: Batch, comparison: Comparison) -> list[Row]:
     """The same with the frame's upload and the result's download."""
-    locked, host = found.locked, found.context.host_clock()
-    clock = HostClock(host.synchronize, host.throttle, layer="pipeline")
+    locked, host = batch.locked, batch.context.host_clock()
     if locked is None:
-        limit = found.context.config.arena.pipeline_max_count
-        why = f"results of more than {limit} boxes are not brought to page-locked memory"
-        return [unavailable(found.case, name, clock.layer, WHOLE, "ms", why) for name in names()]
-    tasks = []
-    for each in found.contenders:
-        if getattr(each, "on_host", False):
-            tasks.append(Task(each.name, each.run, each, each.result))
-        else:
-            result = partial(locked.downloaded, each)
-            tasks.append(Task(each.name, locked.through(each), each, result, locked))
-    return _rows(found, clock, WHOLE, tasks, found.missing)
+        limit = batch.context.config.arena.pipeline_max_count
+        return comparison.gaps(f"results of more than {limit} boxes are not brought to page-locked memory")
+    methods = [
+        method.timed()
+        if method.on_host
+        else replace(method.timed(locked.through(method)), result=partial(locked.downloaded, method))
+        for method in batch.methods
+    ]
+    clock = HostClock(host.synchronize, host.throttle, layer=comparison.layer)
+    return _rows(batch, comparison, methods, batch.missing, clock)
 
 
 def _rows(
-    found: Round, clock: Clock, quantity: str, tasks: Sequence[Task], missing: Mapping[str, str]
+    batch: Batch, comparison: Comparison, methods: Sequence[Method], missing: Mapping[str, str], clock: Clock
 ) -> list[Row]:
     """Check, leave out what takes too long, and time the rest in paired blocks."""
-    missing = dict(missing)
     seconds: dict[str, float] = {}
-    answers = {task.name: _answer(found, task, clock, seconds) for task in tasks}
-    missing |= too_slow(seconds, found.budget.min_blocks, found.context.config.arena.least_blocks_seconds)
-    entries = [Entry(task.name, task.run) for task in tasks if task.name not in missing]
-    gaps = [unavailable(found.case, name, clock.layer, quantity, "ms", why) for name, why in missing.items()]
-    if not entries:
-        return gaps
-    return [*compare(found.context, found.case, quantity, entries, clock, answers, found.budget), *gaps]
+    answers = {method.name: _answer(batch, method, clock, seconds) for method in methods}
+    limit = batch.context.config.arena.least_blocks_seconds
+    budget = arena_budget(batch.context)
+    slow = too_slow(seconds, budget.min_blocks, limit)
+    timed = [method for method in methods if method.name not in slow]
+    return compare(batch.context, comparison, timed, answers, {**missing, **slow}, clock=clock, budget=budget)
 
 
 def too_slow(seconds: Mapping[str, float], blocks: int, limit: float) -> dict[str, str]:
@@ -206,65 +170,51 @@ def too_slow(seconds: Mapping[str, float], blocks: int, limit: float) -> dict[st
     return left
 
 
-def _answer(found: Round, task: Task, clock: Clock, seconds: dict[str, float]) -> str:
-    """Compare with the reference what a task writes where its result of a run before was; `seconds` gets its time."""
-    each = task.contender
-    if each is None:
-        return check_answers([Method(task.name, task.run)], None)[task.name]
+def _answer(batch: Batch, method: Method, clock: Clock, seconds: dict[str, float]) -> str:
+    """Compare with the reference what a method writes where its result of a run before was; `seconds` gets its time."""
+    if method.result is None:  # a write bound
+        return check_answers([method], None)[method.name]
 
     def run() -> None:
-        task.run()  # compiles, and allocates what is then poisoned
-        poison(each.output())
-        if task.locked is not None:
-            task.locked.poison()
+        method.run()  # compiles, and allocates what is then poisoned
+        poison(next(each.output() for each in batch.methods if each.name == method.name))
+        if clock.layer == "pipeline":
+            batch.locked.poison()
         clock.settle()
         started = time.perf_counter()
-        task.run()
+        method.run()
         clock.settle()
         runs = 2 if getattr(clock, "warm", False) else 1
-        seconds[task.name] = runs * (time.perf_counter() - started)
+        seconds[method.name] = runs * (time.perf_counter() - started)
 
-    def result() -> NDArray[np.float32]:
-        return task.result()[:: found.every]
-
-    tolerance = TOLERANCE_LEVELS / max(found.job.std) if each.tolerance is None else each.tolerance
-    method = Method(task.name, run, result, tolerance, each.why_different)
-    return check_answers([method], found.expected)[task.name]
+    result: Callable[[], NDArray[np.float32]] = method.result
+    checked = replace(method, run=run, result=lambda: result()[:: batch.every])
+    return check_answers([checked], batch.expected)[method.name]
 
 
 def poison(output: object) -> None:
     """Fill a result, wherever it is, with NaN; one that can't be written was not made by writing into it."""
-    found = view(output, "output")
-    if found.device == "cuda":
-        cuda_memory.set_bytes(found.pointer, found.nbytes, 0xFF)
+    array = view(output, "output")
+    if array.device == "cuda":
+        cuda_memory.set_bytes(array.pointer, array.nbytes, 0xFF)
         return
-    values = found.numpy()
+    values = array.numpy()
     if values.flags.writeable:
         values.fill(np.nan)
 
 
-def _prepared(each: Contender) -> str:
-    """Prepare a contender; why it failed, or an empty text."""
+def _prepared(method: CropMethod) -> str:
+    """Prepare a method; why it failed, or an empty text."""
     try:
-        each.prepare()
-    except Exception as error:  # any failure of a contender is a row, never the end of the study
+        method.prepare()
+    except Exception as error:  # any failure of a method is a row, never the end of the study
         return describe(error)
     return ""
 
 
-def _no_room(job: CropJob) -> str:
-    """Why there is no memory for one more contender, or an empty text."""
+def _require_room(job: CropJob) -> None:
+    """Raise `Unavailable` if there is no memory for one more method."""
     needed = RESULTS_PER_METHOD * job.out.nbytes
     free = cuda_memory.free_bytes() if job.on_gpu else cpu.free_bytes()
-    if needed <= free:
-        return ""
-    return f"beside the other methods {needed:,} bytes are needed, {free:,} are free"
-
-
-def layers(device: str) -> Iterator[Callable[[Round], list[Row]]]:
-    """The layers of a machine: a CPU has no device beside its host."""
-    if device == "cuda":
-        yield device_rows
-    yield host_rows
-    if device == "cuda":
-        yield pipeline_rows
+    if needed > free:
+        raise Unavailable(f"beside the other methods {needed:,} bytes are needed, {free:,} are free")

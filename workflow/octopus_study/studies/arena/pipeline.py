@@ -1,6 +1,6 @@
 """The layer `pipeline`: a frame comes from page-locked memory, and the result goes back there.
 
-The buffers are allocated once per batch and shared by all contenders, as a program would that does this all day.
+The buffers are allocated once per batch and shared by all methods, as a program would that does this all day.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from octopus.arrays.views import ArrayView, view
 from octopus.errors import InputError
 from octopus_study.peers.job import CropJob
-from octopus_study.studies.arena.own import Contender
+from octopus_study.peers.method import CropMethod
 
 
 class PageLocked:
@@ -27,38 +27,38 @@ class PageLocked:
         self.frame[...] = job.frame
         self.result = pinned(job.out.shape, np.float32)
 
-    def through(self, contender: Contender) -> Callable[[], None]:
-        """The contender's way with the frame's upload before it and the result's download behind it."""
+    def through(self, method: CropMethod) -> Callable[[], None]:
+        """The method's way with the frame's upload before it and the result's download behind it."""
         from octopus.backends.cuda.memory import copy
 
         frame, target = self.job.device_frame, self.result.ctypes.data
 
         def run() -> None:
             copy(frame.pointer, self.frame.ctypes.data, self.frame.nbytes)
-            contender.run()
-            found = self._described(contender)
-            copy(target, found.pointer, found.nbytes)
+            method.run()
+            result = self._described(method)
+            copy(target, result.pointer, result.nbytes)
 
         return run
 
-    def downloaded(self, contender: Contender) -> NDArray[np.float32]:
+    def downloaded(self, method: CropMethod) -> NDArray[np.float32]:
         """What the last run left in the page-locked memory, as float32."""
         from octopus_study.measure.cuda import synchronize
 
         synchronize()
-        found = self._described(contender)
-        values = self.result.reshape(-1).view(np.uint8)[: found.nbytes].view(found.dtype)
-        return values.reshape(found.shape).astype(np.float32, copy=False)
+        result = self._described(method)
+        values = self.result.reshape(-1).view(np.uint8)[: result.nbytes].view(result.dtype)
+        return values.reshape(result.shape).astype(np.float32, copy=False)
 
     def poison(self) -> None:
         """Fill the host's side with NaN."""
         self.result.fill(np.nan)
 
-    def _described(self, contender: Contender) -> ArrayView:
-        found = view(contender.output(), "output")
-        if not found.contiguous or found.nbytes > self.result.nbytes:
+    def _described(self, method: CropMethod) -> ArrayView:
+        array = view(method.output(), "output")
+        if not array.contiguous or array.nbytes > self.result.nbytes:
             raise InputError(
-                f"the result of {contender.name} can't be copied in one piece: shape {found.shape}, "
-                f"strides {found.strides}, {found.nbytes} bytes"
+                f"the result of {method.name} can't be copied in one piece: shape {array.shape}, "
+                f"strides {array.strides}, {array.nbytes} bytes"
             )
-        return found
+        return array

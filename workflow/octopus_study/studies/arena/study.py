@@ -11,77 +11,77 @@ Whoever gives another answer (a resized padded image is not a resized crop) may 
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
-from octopus_study.measure import Case, Row, unavailable
-from octopus_study.peers.job import make_job
-from octopus_study.studies.arena import ladder as arena_ladder
-from octopus_study.studies.arena import memory as arena_memory
-from octopus_study.studies.arena import submit as arena_submit
-from octopus_study.studies.arena import threads as arena_threads
-from octopus_study.studies.arena.layers import (
-    KERNELS,
-    WHOLE,
-    WRITE_BOUNDS,
-    Round,
-    gather,
-    layers,
-    names,
-    release,
-)
+from octopus_study.measure import Row
+from octopus_study.peers.registry import make
+from octopus_study.studies import cpu_threads, memory
+from octopus_study.studies.arena import ladder, submit
+from octopus_study.studies.arena.layers import Batch, layers, names
 from octopus_study.studies.arena.pipeline import PageLocked
-from octopus_study.studies.arena.workloads import boxes_of, counts, padding_rows
-from octopus_study.studies.contest import ReferenceCrops
+from octopus_study.studies.arena.workloads import VISDRONE, boxes_of, case_of, padding_rows, shared_count
+from octopus_study.studies.comparison import Part
 from octopus_study.studies.context import Context
+from octopus_study.studies.crops import ReferenceCrops, crop_job, reference_of
 
-log = logging.getLogger(__name__)
-
+THREADS = {1: f"{VISDRONE}-1thread", 2: f"{VISDRONE}-2threads"}
+SWITCHED_OFF = "not measured in this run (arena.memory is false)"
 CHECKED = 500  # crops of a batch that are compared with the reference at most, spread over all of it
 
 
-def rows(context: Context) -> list[Row]:
-    """All rows of the study; progress goes to the log."""
-    crop = context.config.crop
-    expected = ReferenceCrops(context.workload.frame, crop.size, crop.mean, crop.std)
-    found, missing = [], {}
-    for workload in context.config.arena.workloads:
-        for count in counts(context):
-            log.info("workload %s, %d boxes", workload, count)
-            found += _batch_rows(context, workload, count, expected, missing)
+def plan(context: Context) -> Iterator[Part]:
+    """Every batch in all layers, OpenCV's threads or the kernel's own steps, what a call costs, and the memory."""
+    settings, shared = context.config.arena, shared_count(context)
+    crops = reference_of(context)
+    batches = Batches(crops)
+    for workload in settings.workloads:
+        for count in context.counts(settings):
+            yield Part(batches.measure, layers(case_of(context, workload, count), context.device))
     if context.device == "cpu":
-        found += arena_threads.rows(context, expected)
-    found += arena_ladder.rows(context, expected) + arena_submit.rows(context)
-    return found + arena_memory.rows(context, missing)
+        for threads, workload in THREADS.items():
+            yield cpu_threads.part(case_of(context, workload, shared), threads, crops)
+    else:
+        yield from ladder.parts(context, crops)
+        yield from submit.parts(context)
+    yield Part(batches.memory, memory.comparisons(case_of(context, VISDRONE, shared), names()))
 
 
-def _batch_rows(
-    context: Context, workload: str, count: int, expected: ReferenceCrops, missing: dict[str, str]
-) -> list[Row]:
-    """One workload and number of boxes in every layer; `missing` learns who can't be made on this machine."""
-    case = Case(context.study, context.workload.dataset, workload, count)
-    boxes = boxes_of(context, workload, count)
-    found = padding_rows(case, boxes)
-    short = context.shortage(count)
-    if short:
-        return found + _missing(context, case, short)
-    crop, every = context.config.crop, -(-count // CHECKED)
-    job = make_job(context.workload.frame, boxes, crop.size, crop.mean, crop.std, context.device)
-    here = Round(context, case, job, expected.of(boxes[::every]), every)
-    if job.on_gpu and count <= context.config.arena.pipeline_max_count:
-        here.locked = PageLocked(job)
-    gather(here)
-    if count == min(context.config.arena.counts):  # in a large batch it may be for want of room
-        missing |= here.missing
-    for layer in layers(context.device):
-        found += layer(here)
-    release(here)
-    return found
+@dataclass
+class Batches:
+    """What the batches of a run share.
 
+    Attributes
+    ----------
+    crops : ReferenceCrops
+    missing : dict
+        Why methods can't be made on this machine, whatever the batch.
+    """
 
-def _missing(context: Context, case: Case, why: str) -> list[Row]:
-    """One row for each method and layer of a batch without room."""
-    expected = [("host", WHOLE, name) for name in names()]
-    if context.device == "cuda":
-        expected += [("device", KERNELS, name) for name in (*names(), *WRITE_BOUNDS)]
-        expected += [("pipeline", WHOLE, name) for name in names()]
-    return [unavailable(case, name, layer, quantity, "ms", why) for layer, quantity, name in expected]
+    crops: ReferenceCrops
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def measure(self, context: Context, part: Part) -> Iterator[Row]:
+        """One workload and number of boxes in every layer."""
+        settings, count = context.config.arena, part.case.n
+        boxes = boxes_of(context, part.case.workload, count)
+        yield from padding_rows(part.case, boxes)
+        context.require_room(count)
+        every = -(-count // CHECKED)
+        job = crop_job(context, boxes)
+        locked = PageLocked(job) if job.on_gpu and count <= settings.pipeline_max_count else None
+        if locked is not None:
+            job = replace(job, host_out=locked.result)
+        batch = Batch(context, job, self.crops.of(boxes[::every]), every, locked)
+        batch.gather()
+        if count == min(settings.counts):  # in a large batch it may be for want of room
+            self.missing |= batch.missing
+        for comparison in part.comparisons:
+            yield from batch.rows(comparison)
+        batch.release()
+
+    def memory(self, context: Context, part: Part) -> Iterator[Row]:
+        """Every method in a process of its own, but those that the batches could not make."""
+        off = {} if context.config.arena.memory else dict.fromkeys(names(), SWITCHED_OFF)
+        boxes = boxes_of(context, VISDRONE, part.case.n)
+        return memory.rows(context, part, boxes, make, off | self.missing)

@@ -1,26 +1,28 @@
 """What calls cost when nobody else is there: a run's host time with boxes on the GPU, and a whole batch of a detector.
 
-In the arena's large comparisons the contenders' threads and caches are alive beside each other; here Octopus is alone.
+In the arena's large comparisons the methods' threads and caches are alive beside each other; here Octopus is alone.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from octopus import CropPlan
-from octopus_study.measure import Case, HostClock, Row, unavailable
+from octopus_study.measure import HostClock, Method, Row
 from octopus_study.peers.availability import Unavailable, need
-from octopus_study.peers.job import CropJob, make_job
-from octopus_study.studies.arena.own import FusedPlan, OneCall
-from octopus_study.studies.arena.workloads import VISDRONE, boxes_of
-from octopus_study.studies.contest import Entry, compare
+from octopus_study.peers.fused import Octopus, OneCall
+from octopus_study.peers.job import CropJob
+from octopus_study.studies.arena.workloads import VISDRONE, arena_budget, boxes_of, case_of
+from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
+from octopus_study.studies.crops import crop_job
 
 QUANTITY, ALONE = "submit", "end_to_end_alone"
+TORCH = "octopus-torch"
 SERIES = 32  # calls in a row, few enough that the driver's queue never fills
 
 
@@ -38,35 +40,34 @@ class SubmitClock(HostClock):
         return elapsed / SERIES / 1e6
 
 
-def rows(context: Context) -> list[Row]:
-    """One comparison for each number of boxes; a machine without a GPU has none."""
-    if context.device != "cuda":
-        return []
-    return [row for count in context.config.arena.counts for row in _count_rows(context, count)]
+def parts(context: Context) -> Iterator[Part]:
+    """One part for each number of boxes."""
+    for count in context.config.arena.counts:
+        case = case_of(context, VISDRONE, count)
+        yield Part(
+            _measure,
+            (
+                Comparison(case, QUANTITY, "host", (Octopus.name, TORCH)),
+                Comparison(case, ALONE, "host", (Octopus.name, OneCall.name)),
+            ),
+        )
 
 
-def _count_rows(context: Context, count: int) -> list[Row]:
-    case = Case(context.study, context.workload.dataset, VISDRONE, count)
-    crop = context.config.crop
-    boxes = boxes_of(context, VISDRONE, count)
-    if context.shortage(2 * count):
-        return []
-    job = make_job(context.workload.frame, boxes, crop.size, crop.mean, crop.std, context.device)
-    entries, gaps = [Entry("octopus", _own(job))], []
+def _measure(context: Context, part: Part) -> list[Row]:
+    context.require_room(2 * part.case.n)
+    job = crop_job(context, boxes_of(context, VISDRONE, part.case.n))
+    methods, missing = [Method(Octopus.name, _own(job))], {}
     try:
-        entries.append(Entry("octopus-torch", _torch(job)))
+        methods.append(Method(TORCH, _torch(job)))
     except Unavailable as error:
-        gaps.append(unavailable(case, "octopus-torch", "host", QUANTITY, "ms", str(error)))
-    host = context.host_clock()
+        missing[TORCH] = str(error)
+    host, budget = context.host_clock(), arena_budget(context)
+    submit, alone = part.comparisons
     clock = SubmitClock(host.synchronize, host.throttle)
-    budget = context.budget_within(context.config.arena.max_seconds)
-    found = compare(context, case, QUANTITY, entries, clock, "n/a", budget)
-    return [*found, *gaps, *compare(context, case, ALONE, _whole(job), host, "n/a", budget)]
-
-
-def _whole(job: CropJob) -> list[Entry]:
-    """From boxes on the host to the synchronised result, by a plan and by `crop_resize` itself."""
-    return [Entry(kind.name, kind(job).run) for kind in (FusedPlan, OneCall)]
+    rows = compare(context, submit, methods, missing=missing, clock=clock, budget=budget)
+    # From boxes on the host to the synchronised result, by a plan and by `crop_resize` itself.
+    whole = [Method(kind.name, kind(job).run) for kind in (Octopus, OneCall)]
+    return [*rows, *compare(context, alone, whole, clock=host, budget=budget)]
 
 
 def _own(job: CropJob) -> Callable[[], object]:

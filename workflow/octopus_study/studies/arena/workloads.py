@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.backends.cuda import memory as cuda_memory
 from octopus.errors import InputError
 from octopus_study.data.distributions import padding_waste
 from octopus_study.data.workload import sample_boxes
-from octopus_study.measure import Case, Row
-from octopus_study.studies.context import LARGE_GPU_BYTES, Context
+from octopus_study.measure import Budget, Case, Row
+from octopus_study.studies.context import Context
 
-UNIFORM, VISDRONE = "uniform", "visdrone"
+VISDRONE = "visdrone"
 MOST_SHARED = 1000  # boxes of the comparisons that are made at one size only: threads and memory
 
 
@@ -46,16 +45,19 @@ def boxes_of(context: Context, workload: str, count: int) -> NDArray[np.int32]:
     return uniform_boxes(count, width, height, context.config.arena.uniform_side, context.seed)
 
 
-def counts(context: Context) -> list[int]:
-    """Boxes per batch; more of them on GPUs with much memory."""
-    settings = context.config.arena
-    large = context.device == "cuda" and cuda_memory.total_bytes() >= LARGE_GPU_BYTES
-    return [*settings.counts, *(settings.counts_large_gpu if large else [])]
+def case_of(context: Context, workload: str, count: int) -> Case:
+    """A workload with a number of boxes of the data set."""
+    return Case(context.study, context.workload.dataset, workload, count)
 
 
 def shared_count(context: Context) -> int:
     """Boxes of the comparisons that are made at one size only."""
     return min(max(context.config.arena.counts), MOST_SHARED)
+
+
+def arena_budget(context: Context) -> Budget:
+    """Limits of one comparison."""
+    return context.budget_within(context.config.arena.max_seconds)
 
 
 def padding_rows(case: Case, boxes: NDArray[np.int32]) -> list[Row]:

@@ -18,11 +18,11 @@ from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Case, Method, Row
 from octopus_study.measure.bandwidth import fill
 from octopus_study.peers.fused import Octopus, OctopusOnGpu
-from octopus_study.peers.job import CropJob, make_job
-from octopus_study.peers.published import WHY_DIFFERENT, Published
+from octopus_study.peers.job import CropJob
+from octopus_study.peers.published import Published
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import check, reference_of
+from octopus_study.studies.crops import check, checked_rows, crop_job, reference_of
 
 STUDY = "distribution"
 VISDRONE = "visdrone"
@@ -60,7 +60,7 @@ def _measure(context: Context, part: Part) -> Iterator[Row]:
     frame, boxes = _inputs(context, part.case.workload)
     yield from _sizes(part.case, boxes)
     context.require_room(len(boxes))
-    yield from _speed(context, part, _job(context, frame, boxes))
+    yield from _speed(context, part, crop_job(context, boxes, frame))
     for comparison in part.of(FRAME):
         yield from _frame_times(context, comparison, frame)
 
@@ -72,11 +72,6 @@ def _inputs(context: Context, workload: str) -> tuple[NDArray[np.uint8], NDArray
         return context.workload.frame, sample_boxes(context.workload.pool, settings.count, context.seed)
     frame = cv2.resize(context.workload.frame, settings.frame, interpolation=cv2.INTER_LINEAR)
     return frame, GENERATORS[workload](settings.count, *settings.frame, context.seed)
-
-
-def _job(context: Context, frame: NDArray[np.uint8], boxes: NDArray[np.int32]) -> CropJob:
-    crop = context.config.crop
-    return make_job(frame, boxes, crop.size, crop.mean, crop.std, context.device)
 
 
 def _sizes(case: Case, boxes: NDArray[np.int32]) -> list[Row]:
@@ -101,25 +96,21 @@ def _speed(context: Context, part: Part, job: CropJob) -> Iterator[Row]:
     fused = (OctopusOnGpu if job.on_gpu else Octopus)(job)
     published = Published(job)
     kernels = [
-        job.method(fused.name, fused.kernel if job.on_gpu else fused.run),
-        job.method(published.name, published.kernels, WHY_DIFFERENT),
+        fused.timed(fused.kernels),
+        published.timed(published.kernels),
         Method("write-bound", fill(job.out)),
     ]
-    whole = [job.method(fused.name, fused.run)]
-    if job.on_gpu:
-        whole.append(job.method(published.name, published.run, WHY_DIFFERENT))
+    whole = [fused.timed(), *([published.timed()] if job.on_gpu else [])]
     missing = {published.name: SAME_ON_CPU}
     for quantity, methods in ((KERNELS, kernels), (WHOLE, whole)):
-        answers = check(job, methods, expected)
-        for comparison in part.of(quantity):
-            yield from compare(context, comparison, methods, answers, missing)
+        yield from checked_rows(context, part.of(quantity), job, methods, expected, missing)
 
 
 def _frame_times(context: Context, comparison: Comparison, frame: NDArray[np.uint8]) -> list[Row]:
     """The same plan over successive frames whose boxes jitter: does the time jitter with them?"""
     settings, crops = context.config.distribution, reference_of(context, frame)
     sequence = distributions.temporal(settings.count, *settings.frame, settings.frames, context.seed)
-    job = _job(context, frame, sequence[0])
+    job = crop_job(context, sequence[0], frame)
     fused = Octopus(job)
     methods, answers = [], {}
     for name, boxes in zip(comparison.methods, sequence, strict=True):

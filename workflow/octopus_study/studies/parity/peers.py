@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.peers import registry
 from octopus_study.peers.job import CropJob
+from octopus_study.peers.registry import make
 
 
 class Setting(NamedTuple):
     """One way to crop and resize: Octopus' options for it, and the peers that offer the same.
 
-    A peer is a function ``module:name`` of `octopus_study.peers` or ``arena:name``, a contender of the arena.
+    A peer is a function ``module:name`` of this folder, or ``arena:name``, a method of the arena.
     """
 
     options: dict[str, Any]
@@ -27,26 +27,24 @@ SETTINGS = {
     "float32-box": Setting(
         {},
         {
-            "opencv": "parity_opencv:exact",
-            "torch": "parity_torch:interpolate",
+            "opencv": "opencv:exact",
+            "torch": "torch:interpolate",
             "cvcuda": "arena:cvcuda",
             "dali": "arena:dali-slice",
         },
     ),
     "float32-image": Setting({"edge": "image"}, {"torchvision": "arena:roi-align", "dali": "arena:dali"}),
-    "uint8-box": Setting(
-        {"dtype": "uint8"}, {"opencv": "parity_opencv:fixed_point", "cvcuda": "parity_cvcuda:rounded"}
-    ),
+    "uint8-box": Setting({"dtype": "uint8"}, {"opencv": "opencv:fixed_point", "cvcuda": "cvcuda:rounded"}),
     "antialias": Setting(
         {"antialias": True},
         {
-            "pil": "parity_pil:exact",
-            "torch": "parity_torch:interpolate_antialias",
-            "torchvision": "parity_torch:torchvision_antialias",
+            "pil": "pil:exact",
+            "torch": "torch:interpolate_antialias",
+            "torchvision": "torch:torchvision_antialias",
         },
     ),
-    "antialias-uint8": Setting({"antialias": True, "dtype": "uint8"}, {"pil": "parity_pil:rounded"}),
-    "letterbox": Setting({"letterbox": True}, {"opencv": "parity_opencv:letterbox"}),
+    "antialias-uint8": Setting({"antialias": True, "dtype": "uint8"}, {"pil": "pil:rounded"}),
+    "letterbox": Setting({"letterbox": True}, {"opencv": "opencv:letterbox"}),
 }
 
 
@@ -60,10 +58,10 @@ def crops_of(peer: str, job: CropJob) -> NDArray[np.float32]:
     """
     module, _, name = peer.partition(":")
     if module == "arena":
-        contender = registry.make(name, job)
-        contender.run()
-        return np.asarray(contender.result(), np.float32).transpose(0, 2, 3, 1)
+        method = make(name, job)
+        method.run()
+        return np.asarray(method.result(), np.float32).transpose(0, 2, 3, 1)
     function: Callable[[CropJob], NDArray[np.float32]] = getattr(
-        import_module(f"octopus_study.peers.{module}"), name
+        import_module(f"{__package__}.{module}"), name
     )
     return function(job)

@@ -1,0 +1,164 @@
+"""Every method on crops gives the answer that its name promises, or says why it can't run here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+import pytest
+from crop_methods import BOXES, EXACT, FRAME, NAMES, cropped, expected, job, levels, limit, make
+from octopus_study import methods
+from octopus_study.peers.fused import OctopusOnGpu
+from octopus_study.peers.method import CropMethod
+from octopus_study.peers.opencv import OpenCvInPlace
+from octopus_study.peers.published import Published, build_metadata
+from octopus_study.peers.registry import make as make_method
+
+from octopus.errors import InputError
+
+REASONS = ("is not installed", "can't be loaded", "has no CUDA provider")
+ON_THE_CPU = ("octopus", "published", "n-launches", "n-launches-fused", "opencv", "padded-onnxruntime")
+
+
+def installed(name):
+    """Whether the library of a method is here."""
+    library = next(row.library for row in methods.METHODS if row.name == name)
+    packages = [package for each in methods.LIBRARIES if each.name == library for package in each.packages]
+    for package in packages:
+        try:
+            return bool(version(package))
+        except PackageNotFoundError:
+            continue
+    return not packages
+
+
+def check(method):
+    """Both ways to the result give the same, right answer."""
+    method.job.poison()
+    method.run()
+    whole = method.result().copy()
+    assert levels(whole, expected(method)) <= limit(method)
+    method.job.poison()
+    method.prepare()
+    method.kernels()
+    assert np.array_equal(method.result(), whole)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_on_the_cpu(name):
+    made = make(name, "cpu")
+    if isinstance(made, CropMethod):
+        check(made)
+    else:
+        assert "works on a GPU alone" in made or ("is not installed" in made and not installed(name))
+        assert name not in ON_THE_CPU
+
+
+def test_opencv_in_place_on_the_cpu():
+    check(OpenCvInPlace(job("cpu")))
+
+
+@pytest.mark.parametrize("name", ["cvcuda", "cvcuda-scalar", "tensorrt-padded", "tensorrt-gridsample"])
+def test_what_needs_a_gpu_says_so_or_that_it_is_missing(name):
+    assert make(name, "cpu").endswith(("works on a GPU alone", "is not installed"))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", NAMES)
+def test_on_the_gpu(name):
+    made = make(name, "cuda")
+    if isinstance(made, CropMethod):
+        check(made)
+    else:
+        assert any(word in made for word in REASONS)
+
+
+@pytest.mark.gpu
+def test_stages_on_the_gpu():
+    check(OctopusOnGpu(job("cuda")))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", NAMES)
+def test_kernels_on_the_gpu_see_a_new_frame(name):
+    made = make(name, "cuda")
+    if not isinstance(made, CropMethod):
+        return
+    made.run()
+    before = made.result().copy()
+    made.prepare()
+    reads_the_host = made.on_host or made.why_different.startswith("resizes the padded")
+    if made.job.device_frame is not None:
+        made.job.device_frame.copy_from_host(np.ascontiguousarray(255 - FRAME))
+    made.kernels()
+    assert bool((made.result() != before).any()) is not reads_the_host
+
+
+def test_torch_results_and_the_allocator():
+    made = make("grid-sample", "cpu")
+    if isinstance(made, CropMethod):
+        made.run()
+        assert made.output() is made.output()
+        assert made.allocator_peak() is None  # there is none on a CPU
+    else:
+        assert made.startswith("PyTorch is not installed")
+
+
+@pytest.mark.parametrize(("name", "target"), methods.arena_methods().items())
+def test_targets_are_the_classes(name, target):
+    module, _, kind = target.partition(":")
+    found = getattr(import_module(f"octopus_study.peers.{module}"), kind)
+    assert issubclass(found, CropMethod)
+    assert found.name == name
+
+
+@pytest.mark.parametrize("table", [methods.METHODS, methods.ITEM_METHODS, methods.EDGE_METHODS])
+def test_names_and_labels_are_distinct(table):
+    names, labels = [row.name for row in table], [row.label for row in table if row.label]
+    assert len(set(names)) == len(names) and len(set(labels)) == len(labels)
+
+
+def test_every_library_of_a_method_is_known():
+    known = {library.name for library in methods.LIBRARIES}
+    assert {row.library for row in methods.METHODS} - {""} <= known
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(InputError, match="there is no method 'opencl'"):
+        make_method("opencl", job("cpu"))
+
+
+def test_a_read_only_frame_is_taken():
+    made = make("onnxruntime-gridsample", "cpu")
+    frozen = FRAME.copy()
+    frozen.flags.writeable = False
+    again = type(made)(
+        type(made.job)(frozen, BOXES, made.job.size, made.job.mean, made.job.std, made.job.out)
+    )
+    check(again)
+
+
+def test_the_published_passes_do_round():
+    method = Published(job("cpu"))
+    method.run()
+    assert levels(method.result(), cropped("box")) > EXACT
+
+
+def test_stages_together_are_the_run():
+    published = Published(job("cpu"))
+    published.run()
+    whole = published.job.out.copy()
+    published.job.poison()
+    published.upload()
+    published.crop_resize()
+    published.normalize()
+    assert np.array_equal(published.job.out, whole)
+
+
+def test_metadata_are_the_published_eight_words_per_object():
+    metadata = build_metadata(job("cpu"))
+    assert metadata.dtype == np.int32
+    assert metadata[4].tolist() == [10, 20, 50, 70, 300, 200, 56, 40]
+    # P1: 1000 objects x 8 int32 = 31 KB
+    assert metadata[:1].nbytes * 1000 // 1024 == 31

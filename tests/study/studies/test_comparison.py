@@ -1,0 +1,137 @@
+"""Comparisons: what is wrong or unwritten is found before the timing, and who is missing has a row that says why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from octopus_study.measure import Budget, Case, HostClock, Method
+from octopus_study.peers.availability import Unavailable
+from octopus_study.peers.fused import Octopus
+from octopus_study.peers.job import make_job
+from octopus_study.studies.comparison import Comparison, Part, compare, measure_plan
+from octopus_study.studies.crops import ReferenceCrops, check
+
+from octopus.errors import InputError
+from octopus.kernels import reference
+
+FRAME = np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)
+BOXES = np.array([[1, 2, 30, 40], [5, 5, 6, 6], [0, 0, 80, 60]], np.int32)
+MEAN, STD = (1.0, 2.0, 3.0), (2.0, 4.0, 8.0)
+
+
+@pytest.fixture
+def job():
+    return make_job(FRAME, BOXES, (16, 12), MEAN, STD, "cpu")
+
+
+@pytest.fixture
+def expected():
+    return ReferenceCrops(FRAME, (16, 12), MEAN, STD).of(BOXES)
+
+
+def test_the_reference_is_that_of_the_kernels(expected):
+    right = reference.crop_resize(FRAME, BOXES, (16, 12), np.array(MEAN), np.array(STD))
+    assert np.allclose(expected, right, atol=1e-5)
+
+
+def test_a_method_that_writes_nothing_does_not_pass_with_old_values(job, expected):
+    octopus = Octopus(job)
+    answers = check(job, [octopus.timed(), job.method("lazy", lambda: None)], expected)
+    assert answers["octopus"] == "same"
+    assert answers["lazy"].startswith("different: ") and "NaN" in answers["lazy"]
+
+
+def test_one_wrong_value_is_found_and_explained(job, expected):
+    octopus = Octopus(job)
+
+    def nearly():
+        octopus.run()
+        job.out[2, 1, 15, 11] += 0.5
+
+    answers = check(job, [job.method("nearly", nearly, "adds")], expected)
+    assert answers["nearly"].startswith("different: largest error 0.")
+    assert answers["nearly"].endswith("adds")
+
+
+def test_a_method_that_fails_is_unavailable_and_one_without_a_result_is_not_judged(job, expected):
+    def fail():
+        raise RuntimeError("no such engine")
+
+    answers = check(job, [job.method("fails", fail), Method("bound", lambda: None)], expected)
+    assert answers == {"fails": "unavailable: RuntimeError: no such engine", "bound": "n/a"}
+
+
+def test_a_job_needs_a_device():
+    with pytest.raises(InputError, match="cpu or cuda"):
+        make_job(FRAME, BOXES, (16, 12), MEAN, STD, "auto")
+
+
+def test_a_part_of_the_crops_can_be_compared(job, expected):
+    octopus = Octopus(job)
+    answers = check(job, [octopus.timed(), job.method("lazy", lambda: None)], expected[::2], every=2)
+    assert answers["octopus"] == "same"
+    assert answers["lazy"].startswith("different: ")
+
+
+class Context:
+    """As much of a study's context as a comparison needs."""
+
+    budget, seed = Budget(min_blocks=2, max_blocks=2, min_seconds=0.0), 1
+
+    def clock(self, layer):
+        return HostClock(layer=layer)
+
+
+CASE = Case("arena", "synthetic", "uniform", 3)
+PAIR = Comparison(CASE, "end_to_end", "host", ("octopus", "peer"))
+
+
+def gaps(rows):
+    """Methods without a value, and why."""
+    return {
+        (row.quantity, row.method): row.answer
+        for row in rows
+        if row.method in PAIR.methods and row.value is None
+    }
+
+
+def quick(name):
+    return Method(name, lambda: None)
+
+
+def test_the_base_is_entered_twice_and_gives_its_answer_to_both():
+    rows = compare(Context(), PAIR, [quick("octopus"), quick("peer")], {"octopus": "same", "peer": "n/a"})
+    answers = {row.method: row.answer for row in rows if row.quantity == "end_to_end"}
+    assert answers == {"octopus": "same", "octopus-again": "same", "peer": "n/a"}
+    assert {row.layer for row in rows} == {"host"}
+
+
+def test_a_missing_method_has_its_reason_and_reasons_of_others_do_not_matter():
+    missing = {"peer": "not installed", "someone": "else"}
+    assert gaps(compare(Context(), PAIR, [quick("octopus")], missing=missing)) == {
+        ("end_to_end", "peer"): "unavailable: not installed"
+    }
+    assert len(compare(Context(), PAIR, [], missing=dict.fromkeys(PAIR.methods, "no room"))) == 2
+
+
+@pytest.mark.parametrize("names", [("octopus",), ("octopus", "peer", "stranger")])
+def test_who_is_neither_measured_nor_explained_is_an_error(names):
+    with pytest.raises(InputError, match="neither a method nor a reason fits"):
+        compare(Context(), PAIR, [quick(name) for name in names])
+
+
+def test_what_a_part_could_not_measure_has_the_reason_and_the_rest_is_kept():
+    whole = Comparison(CASE, "total", "host", ("octopus", "peer"), "s")
+
+    def measure(context, part):
+        yield CASE.row("boxes", "deterministic", "boxes", "count", 3)
+        yield CASE.row("octopus", "host", "end_to_end", "ms", 1.0)
+        raise Unavailable("no room")
+
+    rows = measure_plan(Context(), [Part(measure, (PAIR, whole))])
+    assert [row.quantity for row in rows[:2]] == ["boxes", "end_to_end"]
+    reason = "unavailable: no room"
+    assert gaps(rows) == {
+        ("end_to_end", "peer"): reason, ("total", "octopus"): reason, ("total", "peer"): reason,
+    }  # fmt: skip
+    assert {row.unit for row in rows if row.quantity == "total"} == {"s"}

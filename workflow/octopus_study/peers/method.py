@@ -1,0 +1,99 @@
+"""How a method on crops is written, Octopus' own and those of other libraries alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus_study.measure import Method
+from octopus_study.peers.availability import Unavailable
+from octopus_study.peers.job import CropJob
+
+READS_ACROSS = "reads across the box edge"
+NOT_BY_EVENTS = "its device work can't be seen by events on the default stream"
+ON_THE_HOST = "works on the host; the way of its frame and its result is the layer pipeline"
+
+
+class CropMethod:
+    """A way to make a job's crops.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the rows.
+    why_different : str
+        Why its answer is another one; empty if it should be the same.
+    why_no_device : str
+        Why events on the default stream don't time its device work; empty if they do.
+    on_host : bool
+        Whether it works in host memory beside a GPU.
+    tolerance : float
+        Of its answer, in units of the result.
+
+    Parameters
+    ----------
+    job : CropJob
+
+    Raises
+    ------
+    Unavailable
+        It can't run here.
+    """
+
+    name = ""
+    why_different = ""
+    why_no_device = ""
+    on_host = False
+
+    def __init__(self, job: CropJob) -> None:
+        self.job = job
+        self.tolerance = job.tolerance
+
+    def prepare(self) -> None:
+        """Bring all that the kernels read to the device: views, rois, grids, a padded batch."""
+
+    def kernels(self) -> None:
+        """Queue the device's work on what `prepare` has made; without a device that is the whole way."""
+        self.run()
+
+    def run(self) -> None:
+        """From the boxes on the host to the result: all that a user must do per batch."""
+        self.prepare()
+        self.kernels()
+
+    def output(self) -> Any:
+        """The result where it was made."""
+        return self.job.out
+
+    def result(self) -> NDArray[np.float32]:
+        """The result on the host."""
+        return self.job.result()
+
+    def allocator_peak(self) -> int | None:
+        """Most bytes that its library's own allocator held on the GPU; None if it has none."""
+        return None
+
+    def timed(self, run: Callable[[], object] | None = None) -> Method:
+        """What is timed and checked: the whole way, or `run` in its place."""
+        return Method(self.name, run or self.run, self.result, self.tolerance, self.why_different)
+
+
+def require_gpu(job: CropJob, product: str) -> None:
+    """Raise `Unavailable` for a job on the CPU."""
+    if not job.on_gpu:
+        raise Unavailable(f"{product} works on a GPU alone")
+
+
+def blocking_stream() -> Any:
+    """A stream of its own that is ordered with the default stream in both directions, without waiting on the host.
+
+    For libraries that don't take the default stream: events there see the work, and uploads before it are done first.
+    """
+    from cuda.core import StreamOptions
+
+    from octopus.backends.cuda.device import current
+
+    return current().create_stream(options=StreamOptions(nonblocking=False))

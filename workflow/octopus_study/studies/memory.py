@@ -1,0 +1,136 @@
+"""Memory of methods on crops in four lines, each method in a process of its own."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus_study.measure import Case, MemoryProbe, Row, memory_rows, payload
+from octopus_study.measure.memory import MemoryLines
+from octopus_study.peers.fused import HalfPrecision
+from octopus_study.peers.job import CropJob, make_job
+from octopus_study.peers.method import CropMethod
+from octopus_study.studies.comparison import Comparison, Part
+from octopus_study.studies.context import Context
+
+log = logging.getLogger(__name__)
+
+TARGET = "octopus_study.studies.memory:probe"
+TIMEOUT_S = 120
+
+
+def comparisons(case: Case, methods: tuple[str, ...]) -> tuple[Comparison, ...]:
+    """The four lines."""
+    lines = MemoryLines._fields
+    return tuple(Comparison(case, f"memory_{line}", "memory", methods, "bytes") for line in lines)
+
+
+def rows(
+    context: Context,
+    part: Part,
+    boxes: NDArray[np.int32],
+    make: Callable[[str, CropJob], CropMethod],
+    missing: Mapping[str, str] | None = None,
+) -> Iterator[Row]:
+    """Four rows per method; one that `missing` explains gets its reason, and no process is started.
+
+    `make` is a function of a module, since the process gets it by its name.
+    """
+    kwargs = {
+        "make": f"{make.__module__}:{make.__name__}",
+        "device": context.device,
+        "boxes": boxes.tolist(),
+        "size": list(context.config.crop.size),
+        "frame_shape": list(context.workload.frame.shape),
+    }
+    meter = "cuda" if context.device == "cuda" else "rss"
+    for method in part.comparisons[0].methods:
+        reason = (missing or {}).get(method)
+        if reason:
+            for comparison in part.comparisons:
+                yield from comparison.gaps(reason, [method])
+            continue
+        log.info("memory of %s", method)
+        arguments = {"method": method, **kwargs}
+        yield from memory_rows(part.case, method, TARGET, kwargs=arguments, meter=meter, timeout=TIMEOUT_S)
+
+
+def empty_caches(device: str) -> None:
+    """Collect garbage, and let torch give back what it keeps for later; its peak is counted anew."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if device == "cuda" and torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+
+
+def probe(
+    method: str, make: str, device: str, boxes: list[list[int]], size: list[int], frame_shape: list[int]
+) -> MemoryProbe:
+    """A method that has run once on one box, and what it does with all of them.
+
+    The sizes of the boxes matter (padding), the pixels don't, so that no data are read here.
+    """
+    module, _, function = make.partition(":")
+    made = getattr(import_module(module), function)
+    frame, all_boxes = np.zeros(frame_shape, np.uint8), np.array(boxes, np.int32).reshape(-1, 4)
+
+    alive: list[CropMethod] = []
+
+    def run(count: int) -> list[CropMethod]:
+        alive[:] = [made(method, _job(frame, all_boxes[:count], (size[0], size[1]), device))]
+        alive[0].run()
+        if device == "cuda":
+            from octopus_study.measure.cuda import synchronize
+
+            synchronize()
+        return alive
+
+    run(1)
+    has_allocator = alive[0].allocator_peak() is not None
+    alive.clear()
+    empty_caches(device)
+    kind = np.float16 if method == HalfPrecision.name else np.float32
+    result = ((len(all_boxes), frame_shape[2], *size), kind)
+    needed = payload(frame, result, ((len(all_boxes), 4), np.float32))
+    peak = (lambda: alive[0].allocator_peak()) if has_allocator else None
+    return MemoryProbe(needed, lambda: run(len(all_boxes)), peak)
+
+
+class LateResult:
+    """A job's result on the GPU whose memory is taken when someone asks for it.
+
+    Methods that write into memory of their own then don't hold the job's as well. On a CPU untouched memory is not
+    resident anyway.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape, self.dtype = shape, np.dtype(np.float32)
+        self.nbytes = payload((shape, self.dtype))
+
+    @cached_property
+    def _array(self) -> Any:
+        from octopus.backends.cuda.memory import DeviceArray
+
+        return DeviceArray(self.shape, self.dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._array, name)
+
+
+def _job(frame: np.ndarray, boxes: np.ndarray, size: tuple[int, int], device: str) -> CropJob:
+    channels = frame.shape[2]
+    plain = (0.0,) * channels, (1.0,) * channels
+    if device == "cpu":
+        return make_job(frame, boxes, size, *plain, device)
+    from octopus.backends.cuda.memory import upload
+
+    return CropJob(frame, boxes, size, *plain, LateResult((len(boxes), channels, *size)), upload(frame))

@@ -1,0 +1,122 @@
+"""What the machine itself costs: launches, the memory of each method, the first crop of a process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from octopus.backends.cuda import memory as cuda_memory
+from octopus_study.measure import Case, Method, Row
+from octopus_study.peers.availability import Unavailable
+from octopus_study.peers.fused import Octopus
+from octopus_study.peers.job import CropJob
+from octopus_study.peers.method import CropMethod
+from octopus_study.peers.published import NLaunches, Published
+from octopus_study.studies import memory
+from octopus_study.studies.comparison import Comparison, Part, compare
+from octopus_study.studies.context import Context
+
+FIRST_CROP_RUNS = 5
+FIRST_CROP = (
+    "import time; t = time.perf_counter(); "
+    "from octopus_study.studies.stage_timing.first_crop import main; main(t, {!r})"
+)
+TIMEOUT_S = 120
+LAUNCHERS = {"cuda": ("cuda-core-launch", "numba-dispatch"), "cpu": ("kernel-call",)}
+METHODS: dict[str, type[CropMethod]] = {kind.name: kind for kind in (Octopus, Published, NLaunches)}
+BOX = (4, 4, 60, 60)  # for memory neither pixels nor places matter
+
+
+def shared_count(context: Context) -> int:
+    """Objects of what is measured at one size only: 1000 as published, or what the configuration has."""
+    return min(max(context.config.stage_timing.counts), 1000)
+
+
+def launch_parts(context: Context) -> Iterator[Part]:
+    """Time of 1, 2, 4, … launches that do nothing and one synchronisation; the overhead is the slope over their number.
+
+    The kernels are empty but take the arguments of the real ones, since passing them is part of every launch.
+    """
+    for count in context.config.stage_timing.launches:
+        case = Case(context.study, context.workload.dataset, "launch-overhead", count)
+        yield Part(_launches, (Comparison(case, "launch_series", "host", LAUNCHERS[context.device]),))
+
+
+def _launches(context: Context, part: Part) -> list[Row]:
+    launchers = _gpu_launchers() if context.device == "cuda" else _cpu_launchers(context)
+    methods = [Method(name, _repeat(launch, part.case.n)) for name, launch in launchers.items()]
+    return compare(context, part.comparisons[0], methods)
+
+
+def _repeat(launch: Callable[[], object], count: int) -> Callable[[], None]:
+    def series() -> None:
+        for _ in range(count):
+            launch()
+
+    return series
+
+
+def _gpu_launchers() -> dict[str, Callable[[], object]]:
+    from numba import cuda
+
+    from octopus_study.kernels.cuda import published
+    from octopus_study.measure.cuda import LaunchProbe
+
+    array = cuda_memory.DeviceArray((1, 1, 1, 1), np.uint8)
+    pointers, integers, floats = array.pointer, [np.int32(1)] * 4, [np.float32(1)] * 8
+    fused = (pointers, *integers[:3], pointers, pointers, *integers, *floats)
+    frame = cuda.as_cuda_array(cuda_memory.DeviceArray((1, 1, 1), np.uint8), sync=False)
+    metadata = cuda.as_cuda_array(cuda_memory.DeviceArray((1, 8), np.int32), sync=False)
+    crops = cuda.as_cuda_array(array, sync=False)
+    dispatch = published.empty[1, 1]
+    return {
+        "cuda-core-launch": LaunchProbe("empty", *fused),
+        "numba-dispatch": lambda: dispatch(frame, metadata, crops, 0),
+    }
+
+
+def _cpu_launchers(context: Context) -> dict[str, Callable[[], object]]:
+    from octopus_study.kernels.cpu import probes
+
+    flags = np.zeros(context.thread_count, np.uint8)
+    return {"kernel-call": lambda: probes.empty(flags)}
+
+
+def memory_part(case: Case) -> Part:
+    """The four lines of each method, each in a process of its own."""
+    return Part(_memory, memory.comparisons(case, tuple(METHODS)))
+
+
+def _memory(context: Context, part: Part) -> Iterator[Row]:
+    return memory.rows(context, part, np.tile(np.array([BOX], np.int32), (part.case.n, 1)), make)
+
+
+def make(name: str, job: CropJob) -> CropMethod:
+    """One of `METHODS`, in a process of its own."""
+    return METHODS[name](job)
+
+
+def cold_start_part(case: Case) -> Part:
+    """From the start of `import octopus` to the first crop in a fresh process, kernels compiled before."""
+    return Part(_cold_start, (Comparison(case, "first_crop", "cold_start", ("octopus",)),))
+
+
+def _cold_start(context: Context, part: Part) -> list[Row]:
+    try:
+        _first_crop(context.device)  # it fills the cache and is not kept
+        times = [_first_crop(context.device) for _ in range(FIRST_CROP_RUNS)]
+    except (subprocess.SubprocessError, ValueError) as error:
+        raise Unavailable(str(error)) from error
+    return [
+        part.case.row("octopus", "cold_start", "first_crop", "ms", time, block=block)
+        for block, time in enumerate(times)
+    ]
+
+
+def _first_crop(device: str) -> float:
+    command = [sys.executable, "-c", FIRST_CROP.format(device)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
+    return float(done.stdout)

@@ -157,12 +157,12 @@ def patches(run: Run) -> Iterator[Number]:
             if floor == floor:
                 note = f"against {again}"
                 yield make_number(key.but(quantity="noise_floor"), source, "fraction", floor, note=note)
-        found = [patch for name in table if (patch := shape.Patch.of(str(name)))]
-        ranked = sorted(found, key=lambda patch: table[patch.method].median())
+        timed = [patch for name in table if (patch := shape.Patch.of(str(name)))]
+        ranked = sorted(timed, key=lambda patch: table[patch.method].median())
         if ranked:
             note = "least median time to cover the image"
             yield make_text(key.but(quantity="best"), source, ranked[0].text, note)
-        for method, quantity, ratio, note in (*_gains(table, found), *_best(table, ranked)):
+        for method, quantity, ratio, note in (*_gains(table, timed), *_best(table, ranked)):
             where = key.but(method=method, quantity=quantity)
             yield make_number(where, source, "ratio", *ratio[:3], note=note)
 
@@ -170,11 +170,11 @@ def patches(run: Run) -> Iterator[Number]:
 Gain = tuple[str, str, Interval, str]
 
 
-def _gains(table: pd.DataFrame, found: list[shape.Patch]) -> Iterator[Gain]:
+def _gains(table: pd.DataFrame, timed: list[shape.Patch]) -> Iterator[Gain]:
     """Yield what larger batches gain: method, quantity, ratio of times and note."""
     steps: list[tuple[Interval, shape.Patch]] = []
-    for side in sorted({patch.side for patch in found}):
-        batches = sorted(patch.batch for patch in found if patch.side == side)
+    for side in sorted({patch.side for patch in timed}):
+        batches = sorted(patch.batch for patch in timed if patch.side == side)
         if len(batches) < 2:
             continue
         pairs = {"gain": (batches[0], batches[-1])}

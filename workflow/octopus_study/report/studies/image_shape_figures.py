@@ -136,7 +136,7 @@ def _peak_text(number: Number, base: Number | None) -> str:
 def draw_throughput(frame: Frame) -> Figure:
     """Draw the time to cover an image over the patches per batch, one row of panels per machine."""
     times = {
-        view: {model: found for model in DENOISERS if (found := shape.patches(view, model))}
+        view: {model: covered for model in DENOISERS if (covered := shape.patches(view, model))}
         for view in views(frame, shape.STUDY)
     }
     times = {view: of_models for view, of_models in times.items() if of_models}
@@ -147,8 +147,8 @@ def draw_throughput(frame: Frame) -> Figure:
     for part, (view, of_models) in zip(parts, times.items(), strict=True):
         style.heading(part, view.name)
         axes = part.subplots(1, len(of_models), squeeze=False)[0]
-        for axis, (model, found) in zip(axes, of_models.items(), strict=True):
-            _throughput(axis, found, DENOISERS[model])
+        for axis, (model, covered) in zip(axes, of_models.items(), strict=True):
+            _throughput(axis, covered, DENOISERS[model])
         axes[0].set_ylabel("Time to cover the image (ms)")
         part.supxlabel("Patches per batch", fontsize=8)
         drawn += list(axes)

@@ -181,7 +181,7 @@ def _of_model(quantity: str) -> Cell:
     """Say what a model has once, beside its smallest side."""
 
     def text(view: View, key: Key) -> str:
-        first = next(each for each in _sides(view) if each.workload == key.workload)
+        first = next(one for one in _sides(view) if one.workload == key.workload)
         return view.text(key.but(method="", quantity=quantity), MISSING) if key == first else ""
 
     return text

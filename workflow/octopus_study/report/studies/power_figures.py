@@ -144,10 +144,10 @@ def draw_energy(frame: Frame) -> Figure:
     return result
 
 
-def _energies(axis: Axes, found: list[power.Point], method: str, **look: Any) -> None:
+def _energies(axis: Axes, points: list[power.Point], method: str, **look: Any) -> None:
     shared = {"label": power.method_name(method), "color": METHOD_COLORS[method]}
     shared |= {"marker": METHOD_MARKERS[method], "capsize": 1.5}
-    lines.line(axis, [(point.n, point.energy) for point in found], **(shared | look))
+    lines.line(axis, [(point.n, point.energy) for point in points], **(shared | look))
 
 
 def _finish_energy(axis: Axes, shown: list[int], title: str) -> None:
@@ -173,8 +173,8 @@ def draw_pareto(frame: Frame) -> Figure:
     idle = frame.value("published.power.n0.idle.power") / 1000
     _pareto(axes[0], watts, idle, _MODULE, markerfacecolor="white")
     for axis, view in zip(axes[1:], shown, strict=True):
-        found = {method: power.points(view, method) for method in power.METHODS}
-        watts = {m: [(point, point.power.value) for point in of_m] for m, of_m in found.items() if of_m}
+        points = {method: power.points(view, method) for method in power.METHODS}
+        watts = {m: [(point, point.power.value) for point in of_m] for m, of_m in points.items() if of_m}
         idle = view.frame.value(view.key(quantity="idle"))
         _pareto(axis, watts, idle, f"{view.name}\n({power.of_name(view)})")
     axes[0].set_ylabel("Mean power (W)")
@@ -183,8 +183,8 @@ def draw_pareto(frame: Frame) -> Figure:
 
 
 def _pareto(axis: Axes, methods: Watts, idle: float, title: str, **look: Any) -> None:
-    times = [point.time.value for found in methods.values() for point, _ in found]
-    watts = [watt for found in methods.values() for _, watt in found]
+    times = [point.time.value for points in methods.values() for point, _ in points]
+    watts = [watt for points in methods.values() for _, watt in points]
     axis.set(xscale="log", yscale="log", xlabel="Time per frame (ms)")
     margin = (max(times) / min(times)) ** 0.13  # on the left for the name of the first point
     axis.set_xlim(min(times) / margin, max(times) * 1.6)
@@ -192,8 +192,8 @@ def _pareto(axis: Axes, methods: Watts, idle: float, title: str, **look: Any) ->
     room = (high / low) ** 0.15
     axis.set_ylim(low / room, high * room)
     _same_count(axis, methods)
-    for method, found in methods.items():
-        _watts(axis, method, found, **look)
+    for method, points in methods.items():
+        _watts(axis, method, points, **look)
     if idle == idle:
         axis.axhline(idle, **_IDLE, label="Idle")
     _equal_energy(axis)
@@ -203,12 +203,12 @@ def _pareto(axis: Axes, methods: Watts, idle: float, title: str, **look: Any) ->
     axis.set_title(title)
 
 
-def _watts(axis: Axes, method: str, found: Sequence[tuple[power.Point, float]], **look: Any) -> None:
+def _watts(axis: Axes, method: str, points: Sequence[tuple[power.Point, float]], **look: Any) -> None:
     axis.errorbar(
-        [point.time.value for point, _ in found],
-        [watt for _, watt in found],
-        xerr=style.errors([point.time for point, _ in found]),
-        yerr=style.errors([point.power for point, _ in found]),
+        [point.time.value for point, _ in points],
+        [watt for _, watt in points],
+        xerr=style.errors([point.time for point, _ in points]),
+        yerr=style.errors([point.power for point, _ in points]),
         label=power.method_name(method),
         color=METHOD_COLORS[method],
         marker=METHOD_MARKERS[method],
@@ -221,8 +221,8 @@ def _watts(axis: Axes, method: str, found: Sequence[tuple[power.Point, float]], 
 def _same_count(axis: Axes, methods: Watts) -> None:
     """Join the methods' points of one number of boxes, and name three of the numbers at the fastest method."""
     by_count: dict[int, list[tuple[float, float]]] = {}
-    for found in methods.values():
-        for point, watt in found:
+    for points in methods.values():
+        for point, watt in points:
             by_count.setdefault(point.n, []).append((point.time.value, watt))
     for n, places in by_count.items():
         places.sort()

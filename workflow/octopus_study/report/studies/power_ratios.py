@@ -55,32 +55,32 @@ def back_to_back(run: Run) -> Iterator[Number]:
 
 
 def _parts(
-    run: Run, group: Group, pair: tuple[str, str], found: Decomposition, floor: float
+    run: Run, group: Group, pair: tuple[str, str], ratios: Decomposition, floor: float
 ) -> Iterator[Number]:
     source = group.rows_of(run, f"{pair[0]} and {pair[1]}")
-    note = f"{pair[0]} / {pair[1]}, {found.windows} {_NOTE}"
-    for name, ratio in (("time", found.time), ("power", found.power), ("energy", found.energy)):
+    note = f"{pair[0]} / {pair[1]}, {ratios.windows} {_NOTE}"
+    for name, ratio in (("time", ratios.time), ("power", ratios.power), ("energy", ratios.energy)):
         yield make_number(_key(run, group, pair, name), source, "ratio", *ratio, note=note)
     if pair == PUBLISHED_PAIR:
-        for name, ends in _changes(found).items():
+        for name, ends in _changes(ratios).items():
             yield make_number(_key(run, group, pair, name), source, "fraction", *ends, note=note)
-    share = found.share_of_time
+    share = ratios.share_of_time
     if math.isfinite(share):
         key = _key(run, group, pair, "share").but(other="time")
         yield make_number(key, source, "fraction", share, note="log time / log energy")
-    yield make_text(_key(run, group, pair, "sentence"), source, sentence(found, floor), note)
+    yield make_text(_key(run, group, pair, "sentence"), source, sentence(ratios, floor), note)
 
 
-def _changes(found: Decomposition) -> dict[str, tuple[float, float, float]]:
+def _changes(ratios: Decomposition) -> dict[str, tuple[float, float, float]]:
     """Return the ratios as what is saved or added, each with the ends of its interval in ascending order."""
 
     def saved(ratio: Ratio) -> tuple[float, float, float]:
         return 1 - ratio.value, 1 - ratio.high, 1 - ratio.low
 
-    time, power = found.time, found.power
+    time, power = ratios.time, ratios.power
     return {
         "time_saved": saved(time),
-        "energy_saved": saved(found.energy),
+        "energy_saved": saved(ratios.energy),
         "power_added": (power.value - 1, power.low - 1, power.high - 1),
         "longer": (1 / time.value - 1, 1 / time.high - 1, 1 / time.low - 1),
     }

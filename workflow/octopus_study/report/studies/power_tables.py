@@ -175,7 +175,7 @@ def _published_ratios(frame: Frame) -> Iterator[Row]:
 def _pairs(view: View) -> Iterator[Key | str]:
     for pair, name in power.PAIRS.items() if power.of(view) else ():
         keys = [power.ratio_key(view, n, pair, "") for n in power.counts(view)]
-        keys = [each for each in keys if all(view.get(each.derive(part)) for part in power.PARTS)]
+        keys = [ratio for ratio in keys if all(view.get(ratio.derive(part)) for part in power.PARTS)]
         if keys:
             yield f"{view.title}: {name}"
             yield from keys

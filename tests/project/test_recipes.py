@@ -52,7 +52,7 @@ class ToyCrops(CropMethod):
 '''
 ROW = (
     '    MethodRow(\n        "toy-crops", "Toy (crops)", "#123456", "*", library="Toy",\n'
-    '        target=f"{PEERS}.toy:ToyCrops",\n    ),\n'
+    '        target="toy:ToyCrops",\n    ),\n'
 )
 # file -> what stands before the insertion, and what is inserted; a new file has nothing before
 PEER_FILES = {

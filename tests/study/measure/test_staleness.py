@@ -54,6 +54,7 @@ def tree(tmp_path: Path) -> Path:
         ("from octopus_study.peers import cvcuda", CVCUDA),
         ("def late():\n    from octopus_study.peers.cvcuda import CvCuda", CVCUDA),
         ("PLACE = 'octopus_study.peers.cvcuda:CvCuda'", CVCUDA),
+        ("import_module(f'octopus_study.peers.{name}')", CVCUDA),
         ("run(['-c', 'from octopus_study.peers.cvcuda import main; main()'])", CVCUDA),
         ("'''See octopus_study.peers.cvcuda.'''\ndef f():\n    '''octopus_study.peers.cvcuda'''", ""),
         ("if TYPE_CHECKING:\n    from octopus_study.peers import cvcuda", ""),
@@ -139,7 +140,7 @@ def changed(checkout: Path, before: dict[str, str], name: str, text: str) -> set
         ("peers/cvcuda.py", {"arena", "parity"}),
         ("studies/distribution/study.py", {"distribution"}),
         ("studies/concurrency/worker.py", {"concurrency"}),  # started by its name
-        ("studies/first_crop.py", {"stage_timing"}),
+        ("studies/memory.py", {"arena", "stage_timing"}),
         ("methods.py", {"arena", "image_shape", "parity", "report"}),
         ("studies/__init__.py", set()),
         ("power/rapl.py", {"power", "report"}),

@@ -1,7 +1,8 @@
 """Which files a piece of code runs: its own, and those of all modules that it imports, over any number of steps.
 
 What is imported for type checkers alone doesn't count. What is imported by a name in a string does, as
-``"octopus_study.peers.cvcuda:CvCuda"`` or behind ``python -m``; a name that a program puts together can't be seen.
+``"octopus_study.peers.cvcuda:CvCuda"`` or behind ``python -m``, and ``f"octopus_study.peers.{name}"`` stands for all of
+that package; any other name that a program puts together can't be seen.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from octopus.errors import InputError
 from octopus_study.measure._files import repository_root
 from octopus_study.measure.digest import CODE, files_in, says_nothing
 
-_NAMED = re.compile(r"octopus_study(?:\.\w+)+")
+_NAMED = re.compile(r"octopus_study(?:\.\w+)+(?:\.$)?")
 
 
 def imported(
@@ -96,6 +97,9 @@ def _modules(name: str, modules: Mapping[str, Path]) -> Iterator[Path]:
     words = name.split(".")
     for count in range(1, len(words) + 1):
         inner = ".".join(words[:count])
+        if not words[count - 1]:  # the beginning of a name
+            yield from (file for module, file in modules.items() if module.startswith(inner))
+            return
         if inner not in modules:
             package = modules.get(".".join(words[: count - 1]))
             taken = _lazy(package.read_bytes()) if package and package.name == "__init__.py" else {}

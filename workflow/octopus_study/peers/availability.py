@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 from octopus.errors import OctopusError
+from octopus_study.measure.rows import describe
+
+T = TypeVar("T")
 
 
 class Unavailable(OctopusError):  # noqa: N818 - a fact about a machine, nothing went wrong
@@ -33,12 +37,12 @@ def need(module: str, product: str, install: str = "") -> Any:
     if not _installed(module):
         raise Unavailable(f"{product} is not installed{hint}")
     try:
-        found = import_module(module)
+        package = import_module(module)
     except (ImportError, OSError) as error:
         raise Unavailable(f"{product} can't be loaded: {error}") from error
-    if getattr(found, "__file__", None) is None:  # a folder of type stubs, which Python takes for a package
+    if getattr(package, "__file__", None) is None:  # a folder of type stubs, which Python takes for a package
         raise Unavailable(f"{product} is not installed{hint}")
-    return found
+    return package
 
 
 def _installed(module: str) -> bool:
@@ -54,3 +58,24 @@ def require_room(product: str, place: str, needed: int, free: int) -> None:
         raise Unavailable(
             f"{product} needs {needed:,} bytes on the {place} for this batch, {free:,} are free"
         )
+
+
+def reason_of(error: Exception) -> str:
+    """What a row says of an error: what is `Unavailable` says it by itself, of others the kind is told too."""
+    return str(error) if isinstance(error, Unavailable) else describe(error)
+
+
+def make_all(
+    makers: Mapping[str, Callable[[], T]], reason: Callable[[Exception], str] = reason_of
+) -> tuple[dict[str, T], dict[str, str]]:
+    """Make what can be had here; returns it by name, and why the others can't be had.
+
+    Any failure is a row, never the end of a study.
+    """
+    made, missing = {}, {}
+    for name, make in makers.items():
+        try:
+            made[name] = make()
+        except Exception as error:
+            missing[name] = reason(error)
+    return made, missing

@@ -45,18 +45,6 @@ TABLES = {
     },
     "satellite": {"satellite": "rules", "satellite_methods": "methods"},
     "drone": {"drone": "frames", "drone_stream": "streams"},
-    "concurrency": {
-        "concurrency": "arms",
-        "concurrency_proof": "proof",
-        "concurrency_rule": "rule",
-        "concurrency_crops": "crops",
-    },
-    "image_shape": {
-        "shape_cause": "cause",
-        "shape_widths": "widths",
-        "shape_lines": "lines",
-        "shape_patches": "patches",
-    },
 }
 FIGURES = {
     "stage_timing": ["stage_breakdown", "scaling", "published_comparison", "launch_overhead"],
@@ -66,8 +54,6 @@ FIGURES = {
     "total_cost": ["total_cost_stack", "amortisation"],
     "satellite": ["satellite_tiles", "satellite_pipeline"],
     "drone": ["drone_frames"],
-    "concurrency": ["concurrency_makespan", "concurrency_latency"],
-    "image_shape": ["image_shape_memory", "image_shape_throughput"],
 }
 PER_OBJECT = ("end_to_end", "build_metadata", "crop_resize_normalize")
 
@@ -80,7 +66,6 @@ def reports() -> dict[str, StudyReport]:
     from octopus_study.report.derive import (
         EXTRAS,
         against_published,
-        companions,
         edge_published,
         power_published,
     )
@@ -112,8 +97,6 @@ def reports() -> dict[str, StudyReport]:
         "sequences": "claims_mapping",
         "satellite": "claims_edge",
         "drone": "claims_edge",
-        "concurrency": "claims_companions",
-        "image_shape": "claims_companions",
     }
     more = {
         "power": {
@@ -131,8 +114,6 @@ def reports() -> dict[str, StudyReport]:
         "satellite": {"indexed": INDEXED, "of_all": (against_published.pictures,)},
         "mapping": {"of_all": (against_published.model_predictions,)},
         "total_cost": {"of_all": (against_published.cost_numbers,)},
-        "concurrency": {"of_runs": (companions.companions_shown,)},
-        "image_shape": {"of_runs": (companions.companions_shown,)},
     }
     return {
         study: StudyReport(

@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from octopus_study.measure.statistics import Comparison, compare, median_interval, noise_floor, ratio_interval
 from octopus_study.power.decomposition import t_quantile
 from octopus_study.report.frame import Number, make_number, make_text
@@ -15,7 +17,6 @@ from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot
 from octopus_study.report.study import StudyReport
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
 SUBJECT = "octopus"
@@ -36,15 +37,15 @@ def medians(run: Run, report: StudyReport) -> Iterator[Number]:
 
 
 def _median(run: Run, report: StudyReport, group: Group, method: str, rows: pd.DataFrame) -> Iterator[Number]:
-    key, source, first = group.key(run, method), group.rows_of(run, method), rows.iloc[0]
-    note = "" if first["answer"] in ("same", "n/a") else str(first["answer"])
-    values = rows["value"].dropna().to_numpy()
+    key, source = group.key(run, method), group.rows_of(run, method)
+    unit, answer, values = rows["unit"].iat[0], rows["answer"].iat[0], rows["value"].to_numpy()
+    note, values = "" if answer in ("same", "n/a") else answer, values[~np.isnan(values)]
     if not values.size:
-        yield make_number(key, source, first["unit"], math.nan, text=note, note=note)
+        yield make_number(key, source, unit, math.nan, text=note, note=note)
         return
     middle = (_mean_interval if report.windows else median_interval)(values)[:3]
-    yield make_number(key, source, first["unit"], *middle, note=note)
-    if first["unit"] == "ms" and group.n > 0 and group.quantity in report.per_object:
+    yield make_number(key, source, unit, *middle, note=note)
+    if unit == "ms" and group.n > 0 and group.quantity in report.per_object:
         per_object = [1000 * end / group.n for end in middle]
         yield make_number(key.derive("per_object"), source, "us", *per_object, note="median / n")
 
@@ -126,7 +127,7 @@ def speedup(
     """Yield the speed-up (time of the other / time of the method) and the verdict as a text, over the blocks that
     both have."""
     method, other = pair
-    both = table[[method, other]].dropna()
+    both = paired(table, method, other)
     if len(both) < 2:
         return
     result: Comparison = compare(both[method], both[other], floor)
@@ -140,7 +141,7 @@ def speedup(
 
 def ratio_of(table: pd.DataFrame, method: str, other: str) -> float:
     """Return the speed-up as :func:`speedup` gives it, without its interval."""
-    both = table[[method, other]].dropna()
+    both = paired(table, method, other)
     return float((both[other] / both[method]).median())
 
 

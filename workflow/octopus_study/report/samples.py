@@ -56,7 +56,10 @@ def pivot(rows: pd.DataFrame) -> pd.DataFrame:
 def paired(table: pd.DataFrame, *methods: str) -> pd.DataFrame:
     """Return the blocks that all of some methods have; none where one of them was not measured."""
     names = list(methods)
-    return table[names].dropna() if set(names) <= set(table.columns) else table[:0].reindex(columns=names)
+    if not set(names) <= set(table.columns):
+        return table[:0].reindex(columns=names)
+    chosen = table[names]
+    return chosen.dropna() if np.isnan(chosen.to_numpy()).any() else chosen
 
 
 def blocks(rows: pd.DataFrame) -> pd.DataFrame:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from octopus_study.report.derive.arena import arena_numbers
-from octopus_study.report.derive.concurrency import concurrency_numbers
 from octopus_study.report.derive.drone import drone_numbers
-from octopus_study.report.derive.image_shape import image_shape_numbers
 from octopus_study.report.derive.mapping import mapping_numbers
 from octopus_study.report.derive.power import power_numbers
 from octopus_study.report.derive.satellite import satellite_numbers
@@ -28,6 +26,4 @@ EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
     "total_cost": total_cost_numbers,
     "satellite": satellite_numbers,
     "drone": drone_numbers,
-    "concurrency": concurrency_numbers,
-    "image_shape": image_shape_numbers,
 }

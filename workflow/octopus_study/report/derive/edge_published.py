@@ -11,7 +11,8 @@ _RIVALS = ("opencv", "n-launches")
 
 
 def published_edge_numbers(frame) -> Iterator[Number]:
-    """Yield ratios of the published clip times, the threshold as a share of full brightness, and what processing is of the time to the ground."""
+    """Yield ratios of the published clip times, the threshold as a share of full brightness, and what processing is of
+    the time to the ground."""
     known = {number.id: number for number in frame}
     one = known.get("published.drone_video.one-launch.time_10s")
     for rival in _RIVALS if one else ():

@@ -29,13 +29,13 @@ class Spec:
         By head, what a cell says of a case; :mod:`octopus_study.report.tables.cells` makes the common ones. A list may
         have a head twice.
     cases : callable
-        The rows of a machine, as keys; a machine without any has no section.
+        The rows of a machine, as keys; a text among them is a heading. A machine without any has no section.
     caption : str or callable
         Without the reasons for empty cells, which follow it.
     absent : str or callable
         What the caption says where no machine has a row: in its place, or behind it where `before` has rows.
     title : callable
-        The heading over a machine's rows.
+        The heading over a machine's rows; none where it is empty.
     before : callable
         Rows above all machines, such as published ones.
     after : callable
@@ -50,7 +50,7 @@ class Spec:
     first: str
     label: Callable[[View, Key], str]
     columns: Mapping[str, Cell] | Callable[[Frame], Sequence[tuple[str, Cell]]]
-    cases: Callable[[View], Iterable[Key]]
+    cases: Callable[[View], Iterable[Key | str]]
     caption: str | Callable[[Frame], str]
     absent: str | Callable[[Frame], str] = ""
     title: Callable[[View], str] = lambda view: view.title
@@ -86,5 +86,9 @@ def _words(words: str | Callable[[Frame], str], frame: Frame) -> str:
 
 
 def _section(spec: Spec, view: View, columns: list[Cell]) -> list[Row]:
-    lines = [[spec.label(view, key), *(cell(view, key) for cell in columns)] for key in spec.cases(view)]
-    return [spec.title(view), *lines, *spec.after(view)] if lines else []
+    lines = [case if isinstance(case, str) else _line(spec, view, case, columns) for case in spec.cases(view)]
+    return [row for row in (spec.title(view), *lines, *spec.after(view)) if row] if lines else []
+
+
+def _line(spec: Spec, view: View, key: Key, columns: list[Cell]) -> list[str]:
+    return [spec.label(view, key), *(cell(view, key) for cell in columns)]

@@ -1,0 +1,115 @@
+"""Two pipelines by every method: the same results, the right order, and copies that can't be left out unseen."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import tiny_torch
+from octopus_study.studies.concurrency.methods import (
+    ALONE,
+    METHODS,
+    AsyncPipeline,
+    Prefetch,
+    make,
+    pipelines_of,
+)
+from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
+from octopus_study.studies.concurrency.pipeline import PlacedPipeline
+
+BOTH = [name for name in METHODS if name not in ALONE]
+
+
+def run(name, pipelines=None, captured=()):
+    method = make(name, tiny_torch.device(), pipelines or tiny_torch.pipelines(), captured)
+    try:
+        return method.run(), method.check(), method.proofs()
+    finally:
+        method.close()
+
+
+def expected(name):
+    values = np.arange(6, dtype=np.float32) + NAMES.index(name)
+    return (values + 2 * values) * 3
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_gives_the_results_of_its_pipelines(name):
+    latencies, found, _ = run(name, captured=("visual_odometry-1", "satellite_matching-2"))
+    assert tuple(latencies) == pipelines_of(name) or set(latencies) == set(pipelines_of(name))
+    for pipeline in pipelines_of(name):
+        np.testing.assert_array_equal(found[f"{pipeline}.points"], expected(pipeline))
+        np.testing.assert_array_equal(found[f"{pipeline}.answer"], [np.median(expected(pipeline))])
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_result_is_there_after_it_was_asked_for_and_the_critical_one_is_not_last(name):
+    latencies, _, _ = run(name)
+    assert all(value > 0 for value in latencies.values())
+    if name not in ("two-streams", "two-threads"):
+        assert latencies[VISUAL_ODOMETRY] <= latencies[SATELLITE_MATCHING]
+
+
+def test_two_streams_begin_where_the_host_never_waits_and_end_with_the_less_critical():
+    log = []
+    method = make("two-streams", tiny_torch.device(), tiny_torch.pipelines(log))
+    method.run()
+    assert log == ["satellite_matching-1", "visual_odometry-1", "visual_odometry-2", "satellite_matching-2"]
+
+
+def test_mechanisms_are_counted():
+    counted = {name: run(name)[2] for name in BOTH}
+    assert counted["sequential"] == counted["no-prefetch"] == {"streams": 1}
+    assert counted["two-streams"] == {"streams": 2}
+    assert counted["two-threads"] == {"streams": 2, "threads": 2}
+    assert counted["prefetch"] == counted["pipeline"] == {"streams": 2}
+
+
+def test_threads_end_with_their_method():
+    before = threading.active_count()
+    for name in ("two-threads", "pipeline"):
+        run(name)
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("kind", [Prefetch, AsyncPipeline])
+def test_a_copy_ahead_that_is_left_out_is_seen(kind, monkeypatch):
+    method = kind(tiny_torch.device(), tiny_torch.pipelines())
+    monkeypatch.setattr(kind, "_copy_next", lambda self: None)
+    found = method.check()
+    method.close()
+    assert all(np.isnan(array).all() for name, array in found.items() if name.endswith("points"))
+
+
+def test_an_upload_that_is_left_out_is_seen(monkeypatch):
+    monkeypatch.setattr(PlacedPipeline, "upload", lambda self, side=0, stream=None: None)
+    found = make("sequential", tiny_torch.device(), tiny_torch.pipelines()).check()
+    assert np.isnan(found["visual_odometry.points"]).all()
+
+
+def test_an_error_in_a_thread_is_the_methods_error():
+    pipelines = tiny_torch.pipelines()
+
+    def fail(*_):
+        raise RuntimeError("out of memory")
+
+    broken = pipelines[SATELLITE_MATCHING]
+    stages = tuple(stage._replace(run=fail) for stage in broken.stages)
+    pipelines[SATELLITE_MATCHING] = type(broken)(
+        broken.name, broken.inputs, stages, broken.results, broken.finish
+    )
+    for name in ("two-threads", "pipeline", "sequential"):
+        with pytest.raises(RuntimeError, match="out of memory"):
+            run(name, pipelines)
+
+
+def test_a_graph_refuses_values_of_another_shape():
+    device = tiny_torch.device()
+    pipeline = tiny_torch.pipelines()[VISUAL_ODOMETRY]
+    placed = PlacedPipeline(device, pipeline, captured=["visual_odometry-1"])
+    placed.upload()
+    placed.compute()
+    placed._values["image"] = tiny_torch.Tensor(np.zeros(4, np.float32))
+    with pytest.raises(ValueError, match="broadcast"):
+        placed.step(pipeline.stages[0])

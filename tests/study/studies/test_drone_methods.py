@@ -1,0 +1,116 @@
+"""Methods on a video: every frame's own crops, whichever frame was worked on before, and clips as a whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from octopus_study.data.video import make_clips, panned
+from octopus_study.peers.availability import Unavailable
+from octopus_study.studies.drone.frames import FRAME_METHODS, BatchOfFrames, OctopusGraphs, WholeClip
+from octopus_study.studies.drone.stream import BUFFERS, KernelsAlone, Streamed
+from octopus_study.studies.drone.video import Video
+
+from octopus import crop_resize
+
+SIZE, MEAN, STD = (20, 28), (123.7, 116.3, 103.5), (58.4, 57.1, 57.4)
+FRAME = np.random.default_rng(1).integers(0, 256, (120, 160, 3), np.uint8)
+RING = panned(FRAME, 3, step=5)
+POOL = np.array(
+    [[x, y, x + 9 + x % 13, y + 5 + y % 17] for x in range(0, 130, 7) for y in range(0, 90, 8)], np.int32
+)
+CLIP = make_clips(POOL, (1,), frame_rate=8, detections=(1, 6))[0]
+OPTIONS = {"size": SIZE, "mean": MEAN, "std": STD}
+ON_CPU = [kind for kind in FRAME_METHODS if kind is not OctopusGraphs]
+
+
+def video(keep=False):
+    return Video(RING, CLIP.boxes, SIZE, MEAN, STD, "cpu", keep)
+
+
+def right(number, ring=3):
+    return crop_resize(RING[number % ring], CLIP.boxes[number], SIZE, mean=MEAN, std=STD, device="cpu")
+
+
+@pytest.mark.parametrize("kind", ON_CPU)
+def test_a_method_makes_the_crops_of_the_frame_that_the_video_was_turned_to(kind):
+    clip = video()
+    method = kind(clip)
+    tolerance = 0.01 if method.why_different else 1e-4  # the published passes round to uint8
+    for number in (3, 0, 7, 4):
+        clip.turn(number)
+        method.job.poison()
+        method.run()
+        assert np.abs(method.job.result() - right(number)).max() < tolerance
+
+
+def test_graphs_are_for_gpus():
+    with pytest.raises(Unavailable, match="needs a CUDA GPU"):
+        OctopusGraphs(video())
+
+
+def test_crops_of_all_frames_share_memory_unless_they_are_kept():
+    shared, kept = video(), video(keep=True)
+    assert shared.out.shape[0] == CLIP.most and kept.out.shape[0] == CLIP.detections
+    assert np.shares_memory(shared.jobs[0].out, shared.jobs[1].out)
+    assert not np.shares_memory(kept.jobs[0].out, kept.jobs[1].out)
+
+
+@pytest.mark.parametrize("kind", [WholeClip, BatchOfFrames])
+def test_a_clip_frame_by_frame_and_as_one_batch(kind):
+    clip = video(keep=True)
+    method, job = kind(clip), clip.whole_job()
+    job.poison()
+    method.run()
+    assert len(job.boxes) == CLIP.detections
+    assert np.abs(job.result() - np.concatenate([right(k) for k in range(8)])).max() < 1e-4
+
+
+def loops(device):
+    """Serial, overlapped, and without uploads."""
+    inputs = (RING, CLIP.boxes, OPTIONS, device)
+    return Streamed(*inputs, overlap=False), Streamed(*inputs, overlap=True), KernelsAlone(*inputs)
+
+
+def last_crops(loop):
+    """What a loop leaves on poisoned memory, and what it should leave: the crops of the last two frames."""
+    loop.poison()
+    loop.run()
+    return loop.result(), np.concatenate([right(number, BUFFERS) for number in (6, 7)])
+
+
+def test_streams_end_with_the_crops_of_the_last_two_frames():
+    for loop in loops("cpu"):
+        assert np.array_equal(*last_crops(loop))
+
+
+def test_uploads_alone_hand_over_every_frame_and_leave_the_crops():
+    streamed = Streamed(RING, CLIP.boxes, OPTIONS, "cpu", overlap=True)
+    streamed.run()
+    before = streamed.result().copy()
+    streamed.upload()
+    assert np.array_equal(streamed.result(), before)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", FRAME_METHODS)
+def test_on_a_gpu_every_method_makes_every_frames_crops(kind):
+    clip = Video(RING, CLIP.boxes, SIZE, MEAN, STD, "cuda")
+    method = kind(clip)
+    for _ in range(2):
+        for number in (3, 0, 7, 4):
+            clip.turn(number)
+            method.job.poison()
+            method.run()
+            assert np.abs(method.job.result() - right(number)).max() < 0.01
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_whole_clips_and_streams_give_the_same_crops():
+    clip = Video(RING, CLIP.boxes, SIZE, MEAN, STD, "cuda", keep=True)
+    for method in (WholeClip(clip), BatchOfFrames(clip)):
+        clip.whole_job().poison()
+        method.run()
+        assert np.abs(clip.out.copy_to_host() - np.concatenate([right(k) for k in range(8)])).max() < 1e-3
+    for loop in loops("cuda"):
+        found, expected = last_crops(loop)
+        assert np.abs(found - expected).max() < 1e-3

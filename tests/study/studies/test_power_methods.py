@@ -1,0 +1,91 @@
+"""What a batch of study `power` needs, and which of its crops are compared."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from octopus_study.config import load_config
+from octopus_study.peers.job import CropJob, make_job
+from octopus_study.studies.context import make_context
+from octopus_study.studies.crops import reference_of
+from octopus_study.studies.power import methods as power_methods
+from octopus_study.studies.power.methods import CHECKED, make_methods, shortage, spread
+
+from octopus.backends import cpu
+from octopus.backends.cuda import memory
+
+GIB = 2**30
+CONFIG = Path(__file__).parents[3] / "config" / "config.yaml"
+
+
+@pytest.fixture
+def context(receipt):
+    return make_context("power", load_config(CONFIG, {"device": "cpu"}), receipt)
+
+
+def with_memory(monkeypatch, context, device: str, host: int, on_device: int):
+    """A context of a device, and so much free memory."""
+    monkeypatch.setattr(cpu, "free_bytes", lambda: host)
+    monkeypatch.setattr(memory, "free_bytes", lambda: on_device)
+    return SimpleNamespace(config=context.config, workload=context.workload, device=device)
+
+
+def test_five_thousand_objects_fit_a_module_of_eight_gigabytes(monkeypatch, context) -> None:
+    values = 5000 * 3 * np.prod(context.config.crop.size)
+    small = with_memory(monkeypatch, context, "cuda", 2 * GIB, 5 * GIB)
+    assert 6 * values < 5 * GIB
+    assert shortage(small, 5000) == ""
+    assert shortage(with_memory(monkeypatch, context, "cuda", 2 * GIB, 4 * GIB), 5000).endswith("are free")
+    assert "on the host" in shortage(with_memory(monkeypatch, context, "cuda", GIB // 2, 8 * GIB), 5000)
+
+
+def test_on_a_cpu_the_batch_lies_on_the_host(monkeypatch, context) -> None:
+    assert "on the host" in shortage(with_memory(monkeypatch, context, "cpu", 4 * GIB, 0), 5000)
+    assert shortage(with_memory(monkeypatch, context, "cpu", 6 * GIB, 0), 5000) == ""
+
+
+def job(count: int) -> CropJob:
+    frame = np.random.default_rng(1).integers(0, 256, (40, 60, 3), np.uint8)
+    boxes = np.tile(np.array([[3, 5, 31, 29]], np.int32), (count, 1))
+    made = make_job(frame, boxes, (4, 6), (0.0,) * 3, (255.0,) * 3, "cpu")
+    made.out[:] = np.arange(count, dtype=np.float32)[:, None, None, None]
+    return made
+
+
+@pytest.mark.parametrize(("count", "every"), [(7, 1), (10, 3), (9, 3)])
+def test_each_so_manieth_crop_comes_to_the_host(count: int, every: int) -> None:
+    found = spread(job(count), every)
+    assert list(found[:, 0, 0, 0]) == list(range(0, count, every))
+
+
+@pytest.mark.parametrize(("count", "every"), [(7, 1), (10, 3), (9, 3)])
+def test_no_more_than_these_are_copied_from_a_device(count: int, every: int, monkeypatch) -> None:
+    """The device's memory is the host's here, and a copy moves bytes between two addresses."""
+    on_host, moved = job(count), []
+
+    def copy(destination: int, source: int, nbytes: int, stream: object = None) -> None:
+        moved.append(nbytes)
+        ctypes.memmove(destination, source, nbytes)
+
+    monkeypatch.setattr(memory, "copy", copy)
+    monkeypatch.setattr(memory, "stream_of", lambda stream: SimpleNamespace(sync=lambda: None))
+    values = on_host.out
+    out = memory.DeviceArray(values.shape, values.dtype, buffer=values, pointer=values.ctypes.data)
+    there = CropJob(on_host.frame, on_host.boxes, on_host.size, on_host.mean, on_host.std, out)
+    found = spread(there, every)
+    assert np.array_equal(found, values[::every])
+    assert sum(moved) == found.nbytes
+
+
+def test_the_methods_are_compared_by_crops_from_all_over_the_batch(context, monkeypatch) -> None:
+    monkeypatch.setattr(power_methods, "CHECKED", 3)
+    reference = reference_of(context)
+    methods, answers = make_methods(context, 8, reference)
+    assert [method.name for method in methods] == list(answers)
+    assert answers["octopus"] == "same"
+    assert all(answers[name].startswith(("same", "different: ")) for name in ("published", "n-launches"))
+    assert len(reference._crops) <= 3 < CHECKED

@@ -1,0 +1,95 @@
+"""Methods on ragged batches by the names of the rows: how Octopus, an engineer and the publication make their maps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus.ragged import blockmap
+from octopus_study.measure import Method
+
+Run = Callable[[], object]
+STRATEGIES = {
+    "octopus": "block_search",
+    "thread-search": "thread_search",
+    "block-metadata": "block_metadata",
+    "block-metadata-tuned": "block_metadata",
+    "lookup": "lookup",
+    "lookup-vectorised": "lookup",
+    "lookup-published": "lookup",
+}
+THRESHOLDS = {
+    "block-metadata": blockmap.PUBLISHED_THRESHOLD,
+    "block-metadata-tuned": blockmap.DEFAULT_THRESHOLD,
+}
+ON_DEVICE = "lookup-device"  # whose table is made by a kernel
+
+
+@dataclass(frozen=True)
+class StagedMethod:
+    """A method on one batch, stage by stage and as a whole.
+
+    Attributes
+    ----------
+    name : str
+    bytes : int
+        Of what `setup` makes: the map, or the padding.
+    setup : callable
+        Make the map, the padded batch or the nested tensor.
+    kernel : callable
+        The operation, on what `setup` made before.
+    total : callable
+        All of it.
+    upload, download : callable or None
+        The map's way to the device and the result's way back; None where nothing is copied.
+    """
+
+    name: str
+    bytes: int
+    setup: Run
+    kernel: Run
+    total: Run
+    upload: Run | None = None
+    download: Run | None = None
+
+
+def stage(methods: Iterable[StagedMethod], quantity: str) -> list[Method]:
+    """One stage of the methods, or their `total`, to be timed."""
+    return [Method(method.name, getattr(method, quantity)) for method in methods]
+
+
+def build_of(method: str, offsets: NDArray[np.int64]) -> Callable[[], blockmap.BlockMap]:
+    """How a method's map is made on the host."""
+    if method == "lookup-published":
+        return lambda: blockmap.BlockMap("lookup", blockmap.narrowed(offsets), published_table(offsets))
+    if method in THRESHOLDS:
+        return lambda: blockmap.build(STRATEGIES[method], offsets, threshold=THRESHOLDS[method])
+    return lambda: blockmap.build(STRATEGIES[method], offsets)
+
+
+def published_table(offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The lookup table as published: filled item by item on the host."""
+    owner = np.empty(int(offsets[-1]), np.int32)
+    for item in range(len(offsets) - 1):
+        owner[offsets[item] : offsets[item + 1]] = item
+    return owner
+
+
+def table_on_device(offsets: Any, items: int, total: int, owner: Any) -> Run:
+    """A launch that fills the lookup table from offsets in device memory."""
+    from cuda.core import LaunchConfig, launch
+
+    from octopus.backends.cuda import compile, stream_of
+    from octopus_study.kernels.cuda import FOLDER
+    from octopus_study.kernels.cuda.ragged_probes import TABLE_PART, THREADS, signature
+
+    dtype = offsets.dtype.name
+    kernel = compile.load(f"ragged-probe-table-{dtype}", lambda: signature("table", dtype), FOLDER)
+    config, stream = LaunchConfig(grid=max(-(-total // TABLE_PART), 1), block=THREADS), stream_of(None)
+    return lambda: launch(
+        stream, config, kernel, offsets.pointer, np.int32(items), np.int64(total), owner.pointer
+    )

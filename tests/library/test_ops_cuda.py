@@ -31,10 +31,13 @@ BATCHES = {
 @pytest.mark.parametrize("operation", ops.OPERATIONS)
 def test_every_strategy_gives_the_reference_and_the_same_bits(operation, dtype):
     for name, shapes in BATCHES.items():
-        job, kept = RaggedJob(operation, shapes, dtype, "cuda", 1), None
-        for strategy, scalar in product(STRATEGIES, (False, True)):
-            answer, kept = job.check(job.kernel(strategy, 1000, scalar), kept)
-            assert answer == "same", (name, strategy, scalar)
+        job = RaggedJob(operation, shapes, dtype, "cuda", 1)
+        kernels = {
+            f"{name}, {strategy}, {scalar}": job.kernel(strategy, 1000, scalar)
+            for strategy, scalar in product(STRATEGIES, (False, True))
+        }
+        answers = job.check([job.method(kernel, run) for kernel, run in kernels.items()])
+        assert answers == dict.fromkeys(kernels, "same")
 
 
 def test_a_batch_on_the_host_gets_the_bits_of_the_cpu():
@@ -70,10 +73,11 @@ def test_more_elements_than_int32_counts():
     if memory.free_bytes() < 3 * total:
         pytest.fail(f"this test needs {3 * total:,} bytes on the GPU, {memory.free_bytes():,} are free")
     shapes = np.array([[3, 5], *[[30_000, 35_000]] * 2, [1, total - 2 * 1_050_000_000 - 16], [1, 1]])
-    job, kept = RaggedJob("multiply", shapes, "uint8", "cuda", 1), None
-    for strategy in ("block_search", "thread_search", "block_metadata"):
-        answer, kept = job.check(job.kernel(strategy), kept)
-        assert answer == "same"
+    job = RaggedJob("multiply", shapes, "uint8", "cuda", 1)
+    strategies = ("block_search", "thread_search", "block_metadata")
+    answers = job.check([job.method(strategy, job.kernel(strategy)) for strategy in strategies])
+    assert answers == dict.fromkeys(strategies, "same")
+    kept = job.keep()
     held = memory.DeviceArray((job.total,), np.uint8)
     RaggedPlan("multiply", job.batch).run(job.batch, job.parameters[0], out=held)
     assert same_bits(held, kept)

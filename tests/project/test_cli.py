@@ -13,8 +13,7 @@ from typing import NamedTuple
 import pytest
 import typer
 import yaml
-from octopus_study.cli import COMMANDS, HELP, commands, shared
-from octopus_study.studies.concurrency import trace as two_models_trace
+from octopus_study.cli import COMMANDS, HELP, commands
 
 from octopus import __version__, cli, doctor
 
@@ -185,15 +184,3 @@ def test_doctor_sees_the_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     found = {item.name: item for item in doctor.diagnose() if item.part == "data"}
     assert found["visdrone-val"].state == doctor.OK
     assert "OCTOPUS_MIRROR" in found["sentinel2-b04"].remedy
-
-
-def test_a_profiled_process_ends_at_once_and_another_goes_on(monkeypatch):
-    ended = []
-    monkeypatch.setattr(shared.os, "_exit", ended.append)
-    monkeypatch.setattr(shared.logging, "shutdown", lambda: None)
-    monkeypatch.setattr(two_models_trace, "profiled", set())
-    shared.end_if_profiled()
-    assert not ended
-    two_models_trace.profiled.add("PyTorch")
-    shared.end_if_profiled()
-    assert ended == [0]

@@ -10,24 +10,28 @@ from octopus_study.config import load_config
 from octopus_study.measure import Budget, Case, Method, read_rows, run_paired, validate_rows
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies import run_study
-from octopus_study.studies.concurrency import team as concurrency_team
-from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
-from octopus_study.studies.concurrency.rows import (
+from octopus_study.studies.concurrency import pool as pool_module
+from octopus_study.studies.concurrency.comparisons import (
     ALL,
     PROCESSES,
     PROCESSES_MPS,
-    ArmClock,
+    BlockClock,
     Recorded,
     ToldClock,
+    comparisons,
     same,
 )
-from octopus_study.studies.concurrency.team import TURNED_OFF, Team
+from octopus_study.studies.concurrency.methods import METHODS
+from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
+from octopus_study.studies.concurrency.pool import TURNED_OFF, Pool
+from octopus_study.studies.concurrency.trace import Trace
 from octopus_study.studies.concurrency.worker import Order
 
 QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
 CASE = Case("concurrency", "synthetic", "two-models", 2)
 ORDER = Order("sequential", "cpu", "frame.npy", "small", 42)
 GIB = 1 << 30
+MEMORY = [one for one in comparisons("synthetic", 20) if one.layer in ("memory", "deterministic")]
 
 
 def test_without_a_gpu_every_number_says_so(receipt, tmp_path):
@@ -47,7 +51,7 @@ def test_without_a_gpu_every_number_says_so(receipt, tmp_path):
     assert set(alone.quantity) == {"makespan", "latency_visual_odometry", "device_delta"}
 
 
-class Arm:
+class Counting:
     """Says the number of its run as both latencies."""
 
     def __init__(self, fail_at: int = -1) -> None:
@@ -66,16 +70,16 @@ class Arm:
         pass
 
 
-def timed(arms, throttled=lambda: None):
-    clock = ArmClock(throttle=throttled)
-    recorded = {name: Recorded(arm, clock) for name, arm in arms.items()}
-    methods = [Method(name, each.run) for name, each in recorded.items()]
+def timed(methods, throttled=lambda: None):
+    clock = BlockClock(throttle=throttled)
+    recorded = {name: Recorded(method, clock) for name, method in methods.items()}
+    counted = [Method(name, each.run) for name, each in recorded.items()]
     budget = Budget(min_blocks=3, max_blocks=5, min_seconds=0, target_halfwidth=0)
-    return recorded, run_paired(CASE, "makespan", "ms", methods, clock, budget, "same", 1)
+    return recorded, run_paired(CASE, "makespan", "ms", counted, clock, budget, "same", 1)
 
 
 def test_latencies_are_those_of_the_runs_that_were_timed():
-    recorded, rows = timed({"sequential": Arm()})
+    recorded, rows = timed({"sequential": Counting()})
     own = [row for row in rows if row.quantity == "makespan"]
     found = recorded["sequential"].rows(CASE, own)
     validate_rows(found)
@@ -86,14 +90,14 @@ def test_latencies_are_those_of_the_runs_that_were_timed():
 
 def test_latencies_of_throttled_blocks_are_left_out_and_the_others_stay_in_step():
     asked = iter(range(100))
-    recorded, rows = timed({"sequential": Arm()}, lambda: "hot" if next(asked) == 3 else None)
+    recorded, rows = timed({"sequential": Counting()}, lambda: "hot" if next(asked) == 3 else None)
     own = [row for row in rows if row.quantity == "makespan"]
     blocks = {row.block: row.value for row in recorded["sequential"].rows(CASE, own) if row.value < 100}
     assert blocks == {0: 3.0, 1: 4.0, 3: 6.0, 4: 7.0}
 
 
-def test_blocks_stay_in_step_when_another_arm_fails():
-    recorded, rows = timed({"two-threads": Arm(), "two-streams": Arm(fail_at=4)})
+def test_blocks_stay_in_step_when_another_method_fails():
+    recorded, rows = timed({"two-threads": Counting(), "two-streams": Counting(fail_at=4)})
     own = [row for row in rows if row.method == "two-threads" and row.quantity == "makespan"]
     assert len(own) >= 3
     found = [row for row in recorded["two-threads"].rows(CASE, own) if row.value < 100]
@@ -125,7 +129,7 @@ class Gpu:
 
 
 class Worker:
-    """A pretended process: CUDA takes half a GiB, its arm one."""
+    """A pretended process: CUDA takes half a GiB, its method one."""
 
     number = 100
 
@@ -140,7 +144,7 @@ class Worker:
     def ready(self):
         pass
 
-    def ask(self, command, **arguments):
+    def ask(self, command, seconds=0, **arguments):
         self.tell(command, **arguments)
         return self.hear()
 
@@ -149,12 +153,13 @@ class Worker:
 
     def hear(self):
         command, arguments = self.said[-1]
-        if (command, arguments.get("stage")) in self.fails or (self.order.arm, command) in self.fails:
+        if (command, arguments.get("stage")) in self.fails or (self.order.method, command) in self.fails:
             raise Unavailable(f"{command} fails")
         taken = {"context": GIB // 2, "load": GIB}.get(command, 0)
         self.gpu.free -= taken
         self.held += taken
-        return {"ended": {NAMES[0]: 0}} if command == "run" else {"mps": None}
+        answers = {"run": {"ended": {NAMES[0]: 0}}, "trace": {"trace": [1, 0.5, None, None]}}
+        return answers.get(command, {"mps": None})
 
     def close(self, kill=False):
         self.gpu.free += self.held
@@ -166,8 +171,8 @@ class Daemon:
 
     environment = {"CUDA_MPS_PIPE_DIRECTORY": "/pretended"}  # noqa: RUF012 - as in Mps
 
-    def __init__(self, team, clients_of) -> None:
-        self._team, self._clients_of, self.open = team, clients_of, False
+    def __init__(self, members, clients_of) -> None:
+        self._members, self._clients_of, self.open = members, clients_of, False
 
     def __enter__(self):
         self.open = True
@@ -177,7 +182,7 @@ class Daemon:
         self.open = False
 
     def clients(self):
-        return set(self._clients_of([each.process for each in self._team if each.environment]))
+        return set(self._clients_of([each.process for each in self._members if each.environment]))
 
     def servers(self):
         return [9]
@@ -189,7 +194,7 @@ class Daemon:
         return "" if self.clients() == set(workers) else f"clients are {sorted(self.clients())}"
 
 
-def team_of(clients_of=lambda own: own, fails=(), processes=True):
+def pool_of(clients_of=lambda own: own, fails=(), processes=True):
     gpu, members = Gpu(), []
 
     def make(order, environment):
@@ -197,7 +202,7 @@ def team_of(clients_of=lambda own: own, fails=(), processes=True):
         return members[-1]
 
     daemon = Daemon(members, clients_of)
-    return Team(ORDER, gpu, processes, make, lambda: daemon), members, daemon, gpu
+    return Pool(ORDER, gpu, processes, make, lambda: daemon), members, daemon, gpu
 
 
 def values(rows, quantity):
@@ -205,12 +210,12 @@ def values(rows, quantity):
 
 
 def test_contexts_and_memory_are_what_the_gpu_loses():
-    team, members, daemon, gpu = team_of()
-    with team:
-        rows = team.work(CASE)
+    pool, members, daemon, gpu = pool_of()
+    with pool:
+        rows = list(pool.work(MEMORY))
         assert daemon.open
-        assert set(team.arms) == {PROCESSES, PROCESSES_MPS}
-        assert team.still_attached() == ""
+        assert set(pool.methods) == {PROCESSES, PROCESSES_MPS}
+        assert pool.still_attached() == ""
     validate_rows(rows)
     half = GIB / 2
     assert values(rows, "process_context") == {
@@ -220,19 +225,19 @@ def test_contexts_and_memory_are_what_the_gpu_loses():
     assert delta[PROCESSES, 0] == delta[PROCESSES_MPS, 0] == 3 * GIB
     assert delta["sequential", 0] == 1.5 * GIB
     assert values(rows, "mps_clients") == {(PROCESSES_MPS, 0): 2}
-    assert team.notes["mps"]["clients"] == team.notes["mps"]["processes"]
+    assert pool.notes["mps"]["clients"] == pool.notes["mps"]["processes"]
     assert not daemon.open
     assert gpu.free == 80 * GIB
     assert sum(bool(each.environment) for each in members) == 2
 
 
 @pytest.mark.parametrize("clients_of", [lambda own: [], lambda own: own[:1], lambda own: [*own, 7]])
-def test_without_the_proof_the_mps_arm_does_not_run(clients_of):
-    team, _, _, _ = team_of(clients_of)
-    with team:
-        rows = team.work(CASE)
-        assert set(team.arms) == {PROCESSES}
-    assert team.missing[PROCESSES_MPS].startswith("clients are ")
+def test_without_the_proof_the_mps_method_does_not_run(clients_of):
+    pool, _, _, _ = pool_of(clients_of)
+    with pool:
+        rows = list(pool.work(MEMORY))
+        assert set(pool.methods) == {PROCESSES}
+    assert pool.missing[PROCESSES_MPS].startswith("clients are ")
     said = [row for row in rows if PROCESSES_MPS in (row.method,) or row.method == "process-mps"]
     assert {row.quantity for row in said} == {"device_delta", "process_context", "mps_clients"}
     assert all(row.answer.startswith("unavailable: clients are ") for row in said)
@@ -240,23 +245,23 @@ def test_without_the_proof_the_mps_arm_does_not_run(clients_of):
 
 def test_clients_that_leave_while_they_are_timed_are_told():
     lost = []
-    team, _, _, _ = team_of(lambda own: own[len(lost) :])
-    with team:
-        team.work(CASE)
+    pool, _, _, _ = pool_of(lambda own: own[len(lost) :])
+    with pool:
+        list(pool.work(MEMORY))
         lost.append(1)
-        assert team.still_attached().startswith("clients are ")
+        assert pool.still_attached().startswith("clients are ")
 
 
 def test_no_daemon_leaves_two_processes_without_it():
-    team, _, _, _ = team_of()
+    pool, _, _, _ = pool_of()
 
     def missing():
         raise Unavailable("it is not installed")
 
-    team._mps_of = missing
-    with team:
-        rows = team.work(CASE)
-        assert set(team.arms) == {PROCESSES}
+    pool._mps_of = missing
+    with pool:
+        rows = list(pool.work(MEMORY))
+        assert set(pool.methods) == {PROCESSES}
     assert [row.answer for row in rows if row.quantity == "mps_clients"] == [
         "unavailable: it is not installed"
     ]
@@ -264,10 +269,10 @@ def test_no_daemon_leaves_two_processes_without_it():
 
 def test_a_process_that_fails_is_a_gap_and_the_others_go_on():
     fails = {("two-threads", "load"), ("capture", "lightglue")}
-    team, _, _, _ = team_of(fails=fails)
-    with team:
-        rows = team.work(CASE)
-    assert team.captured == {
+    pool, _, _, _ = pool_of(fails=fails)
+    with pool:
+        rows = list(pool.work(MEMORY))
+    assert pool.captured == {
         "superpoint": "",
         "lightglue": "capture fails",
         "dinov2": "",
@@ -275,15 +280,27 @@ def test_a_process_that_fails_is_a_gap_and_the_others_go_on():
     }
     gaps = {row.method: row.answer for row in rows if row.value is None}
     assert gaps == {"two-threads": "unavailable: load fails"}
-    assert team._graphs() == ["superpoint", "dinov2", "efficientloftr"]
+    assert pool._graphs() == ["superpoint", "dinov2", "efficientloftr"]
+    assert set(pool.traces) == set(METHODS) - {"two-threads"}
+
+
+def test_a_trace_is_made_behind_the_memory_and_costs_nothing_else():
+    pool, members, _, _ = pool_of(fails={("prefetch", "trace")})
+    with pool:
+        rows = list(pool.work(MEMORY))
+    assert pool.traces.pop("prefetch") == "trace fails"
+    assert set(pool.traces.values()) == {Trace(1, 0.5, None, None)}
+    assert not [row for row in rows if row.value is None]
+    asked = [command for command, _ in next(each for each in members if each.order.method == "prefetch").said]
+    assert asked == ["context", "load", "run", "trace"]
 
 
 def test_processes_can_be_turned_off():
-    team, members, daemon, _ = team_of(processes=False)
-    with team:
-        rows = team.work(CASE)
+    pool, members, daemon, _ = pool_of(processes=False)
+    with pool:
+        rows = list(pool.work(MEMORY))
         assert not daemon.open
-    assert set(team.missing.values()) == {TURNED_OFF}
+    assert set(pool.missing.values()) == {TURNED_OFF}
     assert not any(each.environment for each in members)
     assert [row.method for row in rows if row.answer.endswith(TURNED_OFF)].count("process") == 1
 
@@ -291,10 +308,36 @@ def test_processes_can_be_turned_off():
 def test_all_processes_start_at_once_where_there_is_room(monkeypatch):
     started = []
     monkeypatch.setattr(Worker, "start", lambda self: started.append(self))
-    monkeypatch.setattr(concurrency_team, "available_cores", lambda: 16)
-    monkeypatch.setattr(concurrency_team.cpu, "free_bytes", lambda: 128 * GIB)
-    team, members, _, _ = team_of()
-    with team:
+    monkeypatch.setattr(pool_module, "available_cores", lambda: 16)
+    monkeypatch.setattr(pool_module.cpu, "free_bytes", lambda: 128 * GIB)
+    pool, members, _, _ = pool_of()
+    with pool:
         assert started == [each for each in members if each in started]
         assert len(started) == len(members)
-        assert team.work(CASE)
+        assert list(pool.work(MEMORY))
+
+
+def test_a_pool_that_fails_to_begin_leaves_no_daemon_and_no_process(monkeypatch):
+    def fail():
+        raise OSError("no more processes")
+
+    pool, members, _, _ = pool_of()
+    closed, ended = [], []
+    monkeypatch.setattr(pool, "_start_ahead", fail)
+    monkeypatch.setattr(Worker, "close", lambda self, kill=False: closed.append(self))
+    monkeypatch.setattr(Daemon, "__exit__", lambda self, *_: ended.append(self.open))
+    with pytest.raises(OSError, match="no more processes"), pool:
+        pass
+    assert ended == [True]
+    assert len(closed) == len(members) == 4 + len(pool._own) + 2 + 2
+
+
+def test_a_daemon_that_the_system_refuses_is_a_gap():
+    pool, _, _, _ = pool_of()
+
+    def refused():
+        raise PermissionError("not here")
+
+    pool._mps_of = refused
+    with pool:
+        assert pool.missing == {PROCESSES_MPS: "PermissionError: not here"}

@@ -5,21 +5,20 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import fake_tensors
 import numpy as np
 import pytest
+from fake_tensors import Tensor
 from octopus_study.config import load_config
 from octopus_study.measure import validate_rows
 from octopus_study.peers.availability import Unavailable
+from octopus_study.studies.comparison import measure_plan
 from octopus_study.studies.context import make_context
 from octopus_study.studies.detector import study as detector
 from octopus_study.studies.detector.answers import Thresholds, difference, overlaps
-from octopus_study.studies.detector.inputs import OctopusWay, OpenCvWay
+from octopus_study.studies.detector.inputs import OctopusInput, OpenCvInput
 from octopus_study.studies.detector.model import Detections
 from octopus_study.studies.detector.study import Camera
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "peers"))
-import fake_tensors
-from fake_tensors import Tensor
 
 QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
 CELL = 16
@@ -58,12 +57,16 @@ def context(receipt):
     return make_context("detector", load_config(QUICK, {"device": "cpu"}), receipt)
 
 
+def rows_of(context):
+    return measure_plan(context, detector.plan(context))
+
+
 def chosen(rows, **where):
     return [row for row in rows if all(getattr(row, name) == value for name, value in where.items())]
 
 
 def test_every_way_is_timed_on_every_frame_and_finds_the_same(context, torch):
-    rows = detector.rows(context)
+    rows = rows_of(context)
     validate_rows(rows)
     ways = {"octopus", "octopus-again", "opencv", "opencv-uint8"}
     for stage in detector.STAGES:
@@ -83,14 +86,14 @@ def test_every_way_is_timed_on_every_frame_and_finds_the_same(context, torch):
 
 
 def test_an_interpolated_input_is_compared_and_not_timed(context, torch):
-    rows = [row for row in detector.rows(context) if row.workload.endswith("-96x96")]
+    rows = [row for row in rows_of(context) if row.workload.endswith("-96x96")]
     assert {row.layer for row in rows} == {"deterministic"}
     assert {row.n for row in rows} == {1}
     assert {row.method for row in rows} == {"octopus", "opencv", "opencv-uint8"}
 
 
 def test_the_provenance_says_what_the_weights_are_and_what_counts_as_the_same(context, torch):
-    detector.rows(context)
+    rows_of(context)
     notes = context.notes["detector"]
     assert notes["weights"].startswith("random")
     assert notes["same_within"] == {"box_px": 1.0, "score": 0.005, "iou_at_threshold": 0.01}
@@ -99,9 +102,9 @@ def test_the_provenance_says_what_the_weights_are_and_what_counts_as_the_same(co
 
 
 def test_a_way_that_finds_something_else_is_told_in_every_row(context, torch, monkeypatch):
-    right = OpenCvWay.prepare
-    monkeypatch.setattr(OpenCvWay, "prepare", lambda way, frame: right(way, 255 - frame))
-    rows = [row for row in detector.rows(context) if row.method == "opencv"]
+    right = OpenCvInput.prepare
+    monkeypatch.setattr(OpenCvInput, "prepare", lambda way, frame: right(way, 255 - frame))
+    rows = [row for row in rows_of(context) if row.method == "opencv"]
     (differing,) = [row for row in rows if row.quantity == "frames_differing" and row.n == 4]
     assert differing.value == 4
     assert differing.answer == "different: other detections in 4 of 4 frames"
@@ -110,9 +113,9 @@ def test_a_way_that_finds_something_else_is_told_in_every_row(context, torch, mo
 
 
 def test_octopus_is_judged_by_the_float64_reference(context, torch, monkeypatch):
-    right = OctopusWay.prepare
-    monkeypatch.setattr(OctopusWay, "prepare", lambda way, frame: right(way, 255 - frame))
-    rows = chosen(detector.rows(context), method="octopus", quantity="end_to_end")
+    right = OctopusInput.prepare
+    monkeypatch.setattr(OctopusInput, "prepare", lambda way, frame: right(way, 255 - frame))
+    rows = chosen(rows_of(context), method="octopus", quantity="end_to_end")
     assert {row.answer for row in rows} == {"different: other detections in 4 of 4 frames"}
 
 
@@ -120,8 +123,8 @@ def test_a_way_that_can_not_be_had_is_a_row_and_the_others_go_on(context, torch,
     def broken(way, job):
         raise Unavailable("no such luck")
 
-    monkeypatch.setattr(OpenCvWay, "__init__", broken)
-    rows = detector.rows(context)
+    monkeypatch.setattr(OpenCvInput, "__init__", broken)
+    rows = rows_of(context)
     validate_rows(rows)
     gaps = [row for row in rows if row.value is None and row.method == "opencv"]
     assert {row.quantity for row in gaps} == {*detector.STAGES, *detector.COUNTS}
@@ -131,7 +134,7 @@ def test_a_way_that_can_not_be_had_is_a_row_and_the_others_go_on(context, torch,
 
 def test_without_torch_every_method_has_a_row_for_everything(context, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    rows = detector.rows(context)
+    rows = rows_of(context)
     validate_rows(rows)
     assert {row.answer for row in rows} == {
         "unavailable: Unavailable: PyTorch is not installed (pip install 'octopus[models]')"

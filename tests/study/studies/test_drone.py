@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from octopus_study.config import load_config
-from octopus_study.data.video import Clip, panned
+from octopus_study.data.video import Clip
 from octopus_study.measure import read_rows, validate_rows
 from octopus_study.studies import run_study
-from octopus_study.studies.contest import ReferenceCrops
 from octopus_study.studies.context import make_context
 from octopus_study.studies.drone import frames as video_frames
 from octopus_study.studies.drone import stream as drone_stream
@@ -96,7 +95,7 @@ def test_what_does_not_fit_and_what_fails_have_rows(receipt, tmp_path, monkeypat
         def __init__(self, video):
             raise RuntimeError("no such library")
 
-    monkeypatch.setattr(drone, "CONTENDERS", (*video_frames.CONTENDERS[:-1], Broken))
+    monkeypatch.setattr(drone, "FRAME_METHODS", (*video_frames.FRAME_METHODS[:-1], Broken))
     monkeypatch.setattr("octopus_study.studies.context.cpu.free_bytes", lambda: 1_000)
     small = run(receipt, tmp_path)
     assert small[small.layer == "host"].answer.str.contains("1,000 are free").all()
@@ -109,29 +108,30 @@ def test_what_does_not_fit_and_what_fails_have_rows(receipt, tmp_path, monkeypat
     assert row.answer == "unavailable: RuntimeError: no such library"
 
 
-def test_a_wrong_answer_in_any_checked_frame_is_told(receipt):
-    context = make_context("drone", load_config(QUICK, SMALL), receipt)
-    ring = panned(context.workload.frame, 2)
-    clip = Clip("clip-1s", tuple(context.workload.pool[k : k + 3] for k in range(4)))
-    crop = context.config.crop
-    right = [ReferenceCrops(frame, crop.size, crop.mean, crop.std) for frame in ring]
-    video = drone._video(context, clip, ring)
+@pytest.fixture
+def context(receipt):
+    return make_context("drone", load_config(QUICK, SMALL), receipt)
+
+
+def clip_of(context, name, frames):
+    return Clip(name, tuple(context.workload.pool[k : k + 3] for k in range(frames)))
+
+
+def test_a_wrong_answer_in_any_checked_frame_is_told(context):
+    footage = drone.footage_of(context, 2)
+    video = drone._video(context, clip_of(context, "clip-1s", 4), footage)
     good = video_frames.OctopusFrames(video)
-    assert drone._answer(video, good, right) == "same"
+    assert drone.answer(video, good, footage) == "same"
     run_well = good.run
     good.run = lambda: (run_well(), video.number == 3 and video.job.out.fill(7))
-    assert drone._answer(video, good, right).startswith("different: largest error")
+    assert drone.answer(video, good, footage).startswith("different: largest error")
 
 
-def test_the_loops_of_the_stream_answer_rightly_on_the_cpu_too(receipt):
-    context = make_context("drone", load_config(QUICK, SMALL), receipt)
-    ring = panned(context.workload.frame, 4)
-    clip = Clip("second", tuple(context.workload.pool[k : k + 3] for k in range(5)))
-    crop = context.config.crop
-    right = [ReferenceCrops(frame, crop.size, crop.mean, crop.std) for frame in ring]
-    methods, answers = drone_stream.contenders(context, clip, ring, right)
+def test_the_loops_of_the_stream_answer_rightly_on_the_cpu_too(context):
+    footage, clip = drone.footage_of(context, 4), clip_of(context, "second", 5)
+    methods, answers = drone_stream.loops(context, clip, footage)
     assert [method.name for method in methods] == list(drone_stream.NAMES)
     assert answers == {
         "stream-serial": "same", "stream-overlapped": "same", "upload-only": "n/a", "kernels-only": "same",
     }  # fmt: skip
-    assert np.isfinite(right[0].of(clip.boxes[0])).all()
+    assert np.isfinite(footage.crops(0, clip.boxes[0])).all()

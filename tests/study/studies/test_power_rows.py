@@ -20,7 +20,7 @@ from octopus_study.studies.power.rows import (
     Place,
     Span,
     Taken,
-    arm_rows,
+    method_rows,
     trace_rows,
 )
 from octopus_study.studies.power.watch import Watch
@@ -83,7 +83,7 @@ def test_a_load_that_draws_no_more_than_the_idle_device_has_no_energy(layer, wat
     window = Window(0, 5000 * MS, 100, 5000 * MS)
     level = Level("unknown", (power_of(100.0), power_of(99.999_999_99)))
     energy = WindowEnergy(window, None, power_of(watts).times(5000 * MS), 0.01)
-    rows = arm_rows(
+    rows = method_rows(
         Place(CASE, "octopus", layer, 0, "same", 0),
         [(0, Taken(window, energy, ""))],
         1,

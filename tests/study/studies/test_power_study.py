@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from octopus_study.config import load_config
-from octopus_study.measure import Row, read_rows, validate_rows, write_rows
+from octopus_study.measure import Method, Row, read_rows, validate_rows, write_rows
 from octopus_study.power.choose import SourceSpec
 from octopus_study.power.lint import lint_file
 from octopus_study.power.quantities import MilliWatt, Watt
@@ -20,9 +20,9 @@ from octopus_study.power.session import Attempt, NoUsableSensor
 from octopus_study.power.source import SensorError
 from octopus_study.power.windows import paced as real_paced
 from octopus_study.studies import run_study
+from octopus_study.studies.comparison import measure_plan
 from octopus_study.studies.context import make_context
 from octopus_study.studies.power import study as power
-from octopus_study.studies.power.arms import Arm
 from power_machine import BOARD, STEP_NS, Machine
 
 CONFIG = Path(__file__).parents[3] / "config" / "config.yaml"
@@ -48,18 +48,19 @@ def context(receipt):
 
 @pytest.fixture
 def measure(context, monkeypatch):
-    """Run the study on a machine; `change` may spoil an arm's frame."""
+    """Run the study on a machine; `change` may spoil a method's frame."""
 
     def run(machine: Machine, change=lambda name, count, frame: frame) -> pd.DataFrame:
-        def make_arms(context, count, expected):
-            return [
-                Arm(name, change(name, count, machine.frame(ms * count, watts)), "same")
+        def make_methods(context, count, reference):
+            methods = [
+                Method(name, change(name, count, machine.frame(ms * count, watts)))
                 for name, (ms, watts) in METHODS.items()
                 if name != "octopus-again" or count in context.config.power.again_counts
             ]
+            return methods, dict.fromkeys(METHODS, "same")
 
-        monkeypatch.setattr(power, "make_arms", make_arms)
-        rows = power.rows(context, machine.open_session, machine)
+        monkeypatch.setattr(power, "make_methods", make_methods)
+        rows = measure_plan(context, power.plan(context, machine.open_session, machine))
         validate_rows(rows)
         return pd.DataFrame(rows)
 
@@ -266,7 +267,7 @@ def test_a_sensor_that_fails_for_a_moment_costs_a_row_and_one_more_round(measure
     assert findings(rows) == []
 
 
-def test_an_arm_with_too_few_energies_has_none_and_keeps_its_powers(measure, findings):
+def test_a_method_with_too_few_energies_has_none_and_keeps_its_powers(measure, findings):
     machine, begun, last = Machine(), [], [0.0]
 
     def often_silent(name, count, frame):
@@ -461,7 +462,7 @@ def test_a_failed_test_leaves_reasons_and_no_numbers(context):
         raise NoUsableSensor([Attempt(SourceSpec("nvml"), "rises: power changed by 0 %")])
         yield
 
-    rows = power.rows(context, refuse)
+    rows = measure_plan(context, power.plan(context, refuse))
     assert len(rows) == 3 + 4 + 3
     assert {row.value for row in rows} == {None}
     expected = "unavailable: no power sensor (looked at NVML: rises: power changed by 0 %)"

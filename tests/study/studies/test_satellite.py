@@ -14,10 +14,12 @@ from octopus_study.data.scene import Scene, load_scene
 from octopus_study.errors import DataError
 from octopus_study.measure import read_rows, validate_rows
 from octopus_study.studies import run_study
+from octopus_study.studies.comparison import measure_plan
 from octopus_study.studies.context import make_context
+from octopus_study.studies.satellite import rules
 from octopus_study.studies.satellite import study as satellite
-from octopus_study.studies.satellite.host_methods import Integral, NumPy, OpenCv
-from octopus_study.studies.satellite.methods import Octopus, Padded, TileJob
+from octopus_study.studies.satellite.job import TileJob
+from octopus_study.studies.satellite.methods import whole
 
 from octopus import otsu_threshold
 
@@ -64,7 +66,7 @@ def test_kept_tiles_are_those_of_numpy(rows, scene_receipt):
     means = np.array([pixels[y1:y2, x1:x2].mean() / 10_000 for x1, y1, x2, y2 in tiles.tolist()])
     window = rows[rows.workload == "window-uint16"]
     assert np.array_equal(series(window, "tiles", "tile_brightness"), means)
-    for name, side in zip(satellite.SIDES, tiles.T, strict=True):
+    for name, side in zip(rules.SIDES, tiles.T, strict=True):
         assert np.array_equal(series(window, "tiles", name), side)
     assert np.array_equal(series(window, "fixed", "tile_kept"), means > 0.35)
     assert np.array_equal(series(window, "otsu", "tile_kept"), means > otsu_threshold(means))
@@ -85,7 +87,7 @@ def test_bytes_follow_from_pixels_and_times_from_the_downlink(rows):
 def test_only_the_scene_itself_is_pictured(rows):
     picture = rows[rows.quantity == "thumbnail"]
     assert set(picture.workload) == {"window-uint16"}
-    assert sorted(picture.block) == list(range(satellite.THUMBNAIL**2))
+    assert sorted(picture.block) == list(range(rules.THUMBNAIL**2))
     assert picture.value.between(0, 255).all() and picture.value.nunique() > 20
 
 
@@ -116,28 +118,28 @@ def test_published_bytes_are_rounded_and_clipped():
 
 
 @pytest.mark.parametrize("shape", [(90, 70), (90, 70, 3)])
-@pytest.mark.parametrize("kind", [Octopus, Padded, NumPy, OpenCv, Integral])
-def test_every_way_to_judge_sees_a_changed_scene(kind, shape):
+@pytest.mark.parametrize("name", whole("cpu"))
+def test_every_method_sees_a_changed_scene(name, shape):
     random = np.random.default_rng(1)
     image = random.integers(0, 256, shape, np.uint8 if len(shape) == 3 else np.uint16)
     tiles = np.array([[0, 0, 5, 90], [5, 0, 70, 3], [5, 3, 70, 90], [69, 89, 70, 90]], np.int32)
     job = TileJob(image, tiles, 255.0, 0.45, "cpu")
-    way = kind(job)
+    judge = whole("cpu")[name](job)
     for top in (0, 60):
         image[:top] //= 2
-        way.run()
+        judge.run()
         right = [image[y1:y2, x1:x2].mean() / 255 > 0.45 for x1, y1, x2, y2 in tiles.tolist()]
-        assert way.flags.tolist() == right
+        assert judge.flags.tolist() == right
 
 
 def test_without_room_a_method_is_a_row(context, monkeypatch):
     monkeypatch.setattr("octopus_study.studies.satellite.methods.cpu.free_bytes", lambda: 1000)
-    found = satellite.rows(context)
-    missing = {(row.workload, row.quantity, row.method) for row in found if "1,000 are free" in row.answer}
+    rows = measure_plan(context, satellite.plan(context))
+    missing = {(row.workload, row.quantity, row.method) for row in rows if "1,000 are free" in row.answer}
     assert ("window-uint16", "keep_tiles", "padded") in missing
     assert ("window-rgb8", "end_to_end", "padded") in missing
     assert ("window-rgb8", "end_to_end", "integral") in missing
-    validate_rows(found)
+    validate_rows(rows)
 
 
 def test_a_receipt_of_other_data_is_refused(receipt, scene_receipt, tmp_path):

@@ -15,7 +15,6 @@ import yaml
 
 from octopus.errors import InputError
 from octopus_study.cli.report_commands import OutDir, report
-from octopus_study.cli.shared import end_if_profiled
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(report, name="report")
@@ -106,7 +105,6 @@ def measure(
 
     run_study(study, config=load_config(config, parse_overrides(settings or [])), receipt=receipt, out=out)
     typer.echo(f"wrote {out}")
-    end_if_profiled()
 
 
 @app.command("power-selftest")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 from octopus.errors import OctopusError
+from octopus_study.measure.rows import describe
+
+T = TypeVar("T")
 
 
 class Unavailable(OctopusError):  # noqa: N818 - a fact about a machine, nothing went wrong
@@ -54,3 +58,24 @@ def require_room(product: str, place: str, needed: int, free: int) -> None:
         raise Unavailable(
             f"{product} needs {needed:,} bytes on the {place} for this batch, {free:,} are free"
         )
+
+
+def reason_of(error: Exception) -> str:
+    """What a row says of an error: what is `Unavailable` says it by itself, of others the kind is told too."""
+    return str(error) if isinstance(error, Unavailable) else describe(error)
+
+
+def make_all(
+    makers: Mapping[str, Callable[[], T]], reason: Callable[[Exception], str] = reason_of
+) -> tuple[dict[str, T], dict[str, str]]:
+    """Make what can be had here; returns it by name, and why the others can't be had.
+
+    Any failure is a row, never the end of a study.
+    """
+    made, missing = {}, {}
+    for name, make in makers.items():
+        try:
+            made[name] = make()
+        except Exception as error:
+            missing[name] = reason(error)
+    return made, missing

@@ -6,7 +6,7 @@ reference for a sample of items; all elements of the strategies' results are com
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,8 @@ from octopus.ragged.batch import RaggedBatch
 from octopus.ragged.blockmap import BlockMap, offsets_of
 from octopus.ragged.plan import RaggedPlan, image_sides
 from octopus_study.measure import Method, check_answers
-from octopus_study.peers.ragged_maps import table_on_device
+from octopus_study.measure.rows import SAME
+from octopus_study.peers.ragged_methods import table_on_device
 
 BLOCK = 1 << 24  # elements of the random block that a large batch repeats
 SAMPLE = 40  # items whose answer is compared with the reference, beside the first and the last ones
@@ -30,6 +31,11 @@ LARGEST_COMPARED = 1 << 22  # elements of an item that is compared with the refe
 SCALAR = Shape(1, 1, 256)  # one element per thread, as published
 CHANGING = {"gamma": (0.5, 2.5), "threshold": (0.3, 0.7)}
 BYTES = 255.0
+
+
+def is_copy_like(operation: str, dtype: str) -> bool:
+    """Whether an operation reads as many bytes as it writes, and nothing else, so that a copy bounds its time."""
+    return operation in POINTWISE and result_dtype(operation, dtype) == dtype
 
 
 class RaggedJob:
@@ -134,13 +140,13 @@ class RaggedJob:
             pointers["owner"] = table.pointer
         return lambda held=held: engine.launch(source, out, pointers, stream)
 
-    def engine(self, strategy: str, found: BlockMap, shape: Shape | None = None) -> Any:
-        """The launcher of a strategy's kernel; of the map `found` only the dtype and the numbers count."""
+    def engine(self, strategy: str, blockmap: BlockMap, shape: Shape | None = None) -> Any:
+        """The launcher of a strategy's kernel; of the map only the dtype and the numbers count."""
         from octopus.ragged.cuda import CudaRagged
 
         return CudaRagged(
-            self.operation, strategy, self.dtype.name, self.out_dtype.name, found.offsets.dtype.name,
-            self.total, self.items, blocks=found.blocks or 0, threshold=found.threshold, shape=shape,
+            self.operation, strategy, self.dtype.name, self.out_dtype.name, blockmap.offsets.dtype.name,
+            self.total, self.items, blocks=blockmap.blocks or 0, threshold=blockmap.threshold, shape=shape,
         )  # fmt: skip
 
     def _cpu_kernel(self, plan: RaggedPlan, scalar: bool) -> Callable[[], object]:
@@ -157,11 +163,6 @@ class RaggedJob:
         arguments = code, self.values, self.out, plan.map.offsets, first, second, widths, heights, 1
         return lambda: ragged.thread_search(*arguments)
 
-    @property
-    def has_copy_bound(self) -> bool:
-        """Whether the operation reads as many bytes as it writes, and nothing else."""
-        return self.operation in POINTWISE and self.dtype == self.out_dtype
-
     def copy_bound(self) -> Callable[[], object]:
         """Read and write as many bytes as the operation does, by the fastest copy of this machine."""
         if self.device == "cuda":
@@ -175,8 +176,6 @@ class RaggedJob:
         source = self.values.view(np.uint8)[: 4 * words].view(np.float32)
         out = self.out.view(np.uint8)[: 4 * words].view(np.float32)
         return lambda: probes.copy(source, out)
-
-    # Answers
 
     @cached_property
     def _sampled(self) -> NDArray[np.int64]:
@@ -206,38 +205,35 @@ class RaggedJob:
 
     def result(self) -> NDArray:
         """The sampled items of the last result, on the host."""
-        return np.concatenate([self._found_item(int(item)) for item in self._sampled])
+        return np.concatenate([self._result_item(int(item)) for item in self._sampled])
 
-    def _found_item(self, item: int) -> NDArray:
+    def _result_item(self, item: int) -> NDArray:
         start, stop = (int(edge) for edge in self.offsets[item : item + 2])
         if self.device == "cpu":
             return self.out[start:stop].copy()
         return self.out.part(start, (stop - start,)).copy_to_host()
 
-    def check(self, run: Callable[[], object], kept: Any) -> tuple[str, Any]:
-        """The answer of a method, compared with the reference and with the whole result of the one before.
+    def method(self, name: str, run: Callable[[], object]) -> Method:
+        """A method that writes the job's result."""
+        return Method(name, run, self.result, self.tolerance)
 
-        Parameters
-        ----------
-        run : callable
-        kept : array or None
-            Another method's result; None for the first.
+    def check(self, methods: Sequence[Method]) -> dict[str, str]:
+        """The answers of methods, each on poisoned memory: a sample against the reference, all of it bit for bit.
 
-        Returns
-        -------
-        str
-            As in the column `answer`.
-        array or None
-            A right result, to compare the next method's with.
+        The bits are those of the first method that is right. A method without a result has the answer ``n/a``.
         """
-        self.poison()
-        method = Method("method", run, self.result, self.tolerance)
-        answer = check_answers([method], self.expected)["method"]
-        if answer != "same":
-            return answer, kept
-        if kept is None:
-            return answer, self.keep()
-        return (answer if self.same_as(kept) else "different: not the bits of the other strategies"), kept
+        answers: dict[str, str] = {}
+        first = None
+        for method in methods:
+            self.poison()
+            answers |= check_answers([method], self.expected if method.result else None)
+            if answers[method.name] != SAME:
+                continue
+            if first is None:
+                first = self.keep()
+            elif not self.same_as(first):
+                answers[method.name] = "different: not the bits of the other strategies"
+        return answers
 
     @property
     def tolerance(self) -> float:

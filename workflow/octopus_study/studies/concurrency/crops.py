@@ -16,13 +16,15 @@ import numpy as np
 
 from octopus import CropPlan
 from octopus_study.data.workload import sample_boxes
-from octopus_study.measure import Case, Method, PowerCapKept, Row, check_answers, run_paired
+from octopus_study.measure import Method, PowerCapKept, Row, again, run_paired
 from octopus_study.measure.rows import SAME
+from octopus_study.peers.job import TOLERANCE_LEVELS
+from octopus_study.studies.comparison import Comparison
+from octopus_study.studies.concurrency.comparisons import MODEL, TOLERANCE, ToldClock, checked
 from octopus_study.studies.concurrency.device import Device
 from octopus_study.studies.concurrency.models import Pipeline
-from octopus_study.studies.concurrency.rows import CROPS_METHODS, MODEL_METHODS, TOLERANCE, ToldClock
-from octopus_study.studies.contest import TOLERANCE_LEVELS, ReferenceCrops
 from octopus_study.studies.context import Context
+from octopus_study.studies.crops import reference_of
 
 CHECKED = 20  # every so many crops are compared with the reference
 
@@ -48,22 +50,24 @@ class Beside:
         self._out = torch.empty((len(self.boxes), channels, *crop.size), device=device.name)
         # A plan that changes streams waits for its own work on the other: here each stream has its own.
         self._streams = {"first": device.default_stream(), "beside": device.stream()}
-        options: dict[str, Any] = {
-            "mean": crop.mean,
-            "std": crop.std,
-            "device": device.name,
-            "allocate": False,
-        }
-        self._plans = {
-            place: CropPlan(self._frame, len(self.boxes), crop.size, **options) for place in self._streams
-        }
+        options: dict[str, Any] = {**crop.model_dump(), "device": device.name, "allocate": False}
+        self._plans = {place: CropPlan(self._frame, len(self.boxes), **options) for place in self._streams}
         self._events = {name: device.event() for name in ("base", "model", "crops_start", "crops")}
         self._features: Any = None
         self._right: Any = None
         self._within: list[bool] = []
-        expected = ReferenceCrops(context.workload.frame, crop.size, crop.mean, crop.std)
-        self.expected = expected.of(self.boxes[::CHECKED])
+        self.expected = reference_of(context).of(self.boxes[::CHECKED])
         self.tolerance = TOLERANCE_LEVELS / max(crop.std)
+
+    def runs(self, quantity: str) -> dict[str, Callable[[], float]]:
+        """What gives the milliseconds of a quantity, by method."""
+        if quantity == MODEL:
+            return {
+                "model-alone": self.model_alone,
+                "crops-first": self.crops_first,
+                "crops-beside": self.crops_beside,
+            }
+        return {"crops-alone": self.crops_alone, "crops-beside": self.crops_beside_time}
 
     def model_alone(self) -> float:
         """Milliseconds until the model's result is there."""
@@ -105,7 +109,7 @@ class Beside:
         return float(np.mean(self._within))
 
     def answer(self, run: Callable[[], float], model: bool, crops: bool) -> str:
-        """Check what a way leaves behind, on poisoned memory."""
+        """Check what a run leaves behind, on poisoned memory."""
         if self._right is None:
             self._model()
             self.device.synchronize()
@@ -115,13 +119,13 @@ class Beside:
         self.device.synchronize()
         run()
         self.device.synchronize()
-        found = [SAME]
+        verdicts = []
         if model:
             tolerance = TOLERANCE * float(np.abs(self._right).max())
-            found.append(_checked(self._features.cpu().numpy(), self._right, tolerance))
+            verdicts.append(checked(self._features.cpu().numpy(), self._right, tolerance))
         if crops:
-            found.append(_checked(self._out[::CHECKED].cpu().numpy(), self.expected, self.tolerance))
-        return next((said for said in found if said != SAME), SAME)
+            verdicts.append(checked(self._out[::CHECKED].cpu().numpy(), self.expected, self.tolerance))
+        return next((verdict for verdict in verdicts if verdict != SAME), SAME)
 
     def _model(self) -> None:
         with self.device.torch.no_grad():
@@ -153,38 +157,27 @@ class Beside:
         return bool(start >= 0 and end <= model)
 
 
-def rows(context: Context, case: Case, device: Device, pipeline: Pipeline) -> list[Row]:
-    """Latency of the model and of the crops, alone and beside each other."""
+def crop_rows(context: Context, compared: list[Comparison], device: Device, pipeline: Pipeline) -> list[Row]:
+    """Latency of the model and of the crops, alone and beside each other; the first of each is entered twice."""
     beside = Beside(context, device, pipeline)
     watch = PowerCapKept()
     clock = ToldClock(device.synchronize, watch)
-    settings, budget = (
-        context.config.concurrency,
-        context.budget_within(context.config.concurrency.max_seconds),
-    )
+    settings = context.config.concurrency
+    budget = context.budget_within(settings.max_seconds)
     budget = replace(budget, max_blocks=max(settings.samples, budget.min_blocks))
-    model = dict(
-        zip(
-            MODEL_METHODS,
-            (beside.model_alone, beside.model_alone, beside.crops_first, beside.crops_beside),
-            strict=True,
+    rows: list[Row] = []
+    for comparison in compared:
+        case, quantity = comparison.case, comparison.quantity
+        runs = beside.runs(quantity)
+        first, *others = (Method(name, runs[name]) for name in comparison.methods)
+        answers = {
+            name: beside.answer(runs[name], model=quantity == MODEL, crops="crops" in name)
+            for name in comparison.methods
+        }
+        twice = again(first)
+        answers[twice.name] = answers[first.name]
+        rows += run_paired(
+            case, quantity, "ms", [first, twice, *others], clock, budget, answers, context.seed, first.name
         )
-    )
-    crops = dict(
-        zip(CROPS_METHODS, (beside.crops_alone, beside.crops_alone, beside.crops_beside_time), strict=True)
-    )
-    found: list[Row] = []
-    for quantity, ways, with_model in (("latency_model", model, True), ("latency_crops", crops, False)):
-        answers = {name: beside.answer(run, with_model, crops="crops" in name) for name, run in ways.items()}
-        methods = [Method(name, run) for name, run in ways.items()]
-        found += run_paired(
-            case, quantity, "ms", methods, clock, budget, answers, context.seed, methods[0].name
-        )
-        found.append(case.row(quantity, clock.layer, "power_capped", "fraction", watch.capped_share()))
-    found.append(case.row("crops-beside", "device", "beside", "fraction", beside.beside()))
-    return found
-
-
-def _checked(found: Any, expected: Any, tolerance: float) -> str:
-    method = Method("crops", lambda: None, lambda: found, tolerance)
-    return check_answers([method], expected)["crops"]
+        rows.append(case.row(quantity, clock.layer, "power_capped", "fraction", watch.capped_share()))
+    return [*rows, compared[0].case.row("crops-beside", "device", "beside", "fraction", beside.beside())]

@@ -1,29 +1,12 @@
-"""What the arms of two models need of a device: streams, events, page-locked memory. A CPU has stand-ins for them, so
-that the arms' logic can be tested where there is no GPU."""
+"""What the methods need of a device: streams, events, page-locked memory. A CPU has stand-ins for them, so that the
+methods' logic can be tested where there is no GPU."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
-
-
-class Device(Protocol):
-    """A place for tensors, with queues of work."""
-
-    name: str
-    torch: Any
-
-    def stream(self) -> Any: ...
-    def default_stream(self) -> Any: ...
-    def use(self, stream: Any) -> AbstractContextManager[Any]: ...
-    def event(self) -> Any: ...
-    def page_locked(self, tensor: Any) -> Any: ...
-    def wait(self, stream: Any, event: Any) -> None: ...
-    def handle(self, stream: Any) -> int: ...
-    def synchronize(self) -> None: ...
-    def capture(self, run: Callable[..., tuple], tensors: tuple) -> tuple[Callable[[], None], tuple]: ...
+from typing import Any
 
 
 class Cuda:
@@ -55,10 +38,6 @@ class Cuda:
     def page_locked(self, tensor: Any) -> Any:
         """A copy on the host that the GPU reads and writes by itself."""
         return tensor.pin_memory()
-
-    def wait(self, stream: Any, event: Any) -> None:
-        """Order a stream's further work behind an event."""
-        stream.wait_event(event)
 
     def handle(self, stream: Any) -> int:
         """The stream as CUDA names it."""
@@ -112,9 +91,6 @@ class Cpu:
         """A copy."""
         return tensor.clone()
 
-    def wait(self, stream: Any, event: Any) -> None:
-        """Nothing is under way."""
-
     def handle(self, stream: Any) -> int:
         """What tells one from the other."""
         return id(stream)
@@ -151,6 +127,9 @@ class _Done:
 
     def synchronize(self) -> None:
         """It is over."""
+
+
+Device = Cuda | Cpu
 
 
 def device_of(name: str, torch: Any) -> Device:

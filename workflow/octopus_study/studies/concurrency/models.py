@@ -9,7 +9,7 @@ is time, and that does not depend on the weights. Two settings keep it so. Light
 points, and both matchers accept every mutual match, since random weights give none that is confident.
 
 A pipeline begins with images on the host and ends with a displacement on the host. Its stages are the models; whoever
-runs them decides on streams, threads and processes (`octopus_study.studies.concurrency.arms`).
+runs them decides on streams, threads and processes (`octopus_study.studies.concurrency.methods`).
 """
 
 from __future__ import annotations
@@ -147,12 +147,12 @@ def build(
     torch, zoo
         From `load`.
     """
-    made = {}
+    pipelines = {}
     for name in names:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            made[name] = _MAKERS[name](frame, sizes, torch, zoo)
-    return made
+            pipelines[name] = _MAKERS[name](frame, sizes, torch, zoo)
+    return pipelines
 
 
 def _visual_odometry(frame: NDArray[np.uint8], sizes: Sizes, torch: Any, zoo: Any) -> Pipeline:
@@ -254,17 +254,17 @@ def _tensor(torch: Any, images: list[NDArray[np.uint8]]) -> Any:
     return torch.from_numpy(np.ascontiguousarray(planes))
 
 
-def _odometry(found: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+def _odometry(results: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     """Median displacement of the matched keypoints, x and y."""
-    partner, (before, after) = found["matches"].reshape(2, -1)[0], found["points"][0]
+    partner, (before, after) = results["matches"].reshape(2, -1)[0], results["points"][0]
     matched = partner >= 0
     return _median(after[partner[matched]] - before[matched])
 
 
-def _satellite(found: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+def _satellite(results: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     """Median displacement of the windows that match, x and y."""
-    before, after = found["points"][0]
-    return _median((after - before)[found["matching_scores"][0, 0] > 0])
+    before, after = results["points"][0]
+    return _median((after - before)[results["matching_scores"][0, 0] > 0])
 
 
 def _median(moves: NDArray[Any]) -> NDArray[Any]:

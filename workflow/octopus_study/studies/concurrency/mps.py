@@ -102,12 +102,12 @@ class Mps:
         """
         wanted, until = set(workers), time.monotonic() + seconds
         while True:
-            found = self.clients()
-            if found == wanted:
+            clients = self.clients()
+            if clients == wanted:
                 return ""
             if time.monotonic() >= until:
                 return (
-                    f"the MPS daemon's clients are {_listed(found)}, the processes of this arm {_listed(wanted)}: "
+                    f"the MPS daemon's clients are {_listed(clients)}, the processes of this arm {_listed(wanted)}: "
                     "they were not attached, or others were"
                 )
             time.sleep(0.1)
@@ -201,12 +201,10 @@ def _first_device() -> dict[str, str]:
 
 def _folders(folder: Path) -> dict[str, str]:
     """What daemon and clients have in common."""
-    found = {}
-    for name in ("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"):
-        place = folder / name.split("_")[2].lower()
-        place.mkdir()
-        found[name] = str(place)
-    return found
+    folders = {f"CUDA_MPS_{name.upper()}_DIRECTORY": folder / name for name in ("pipe", "log")}
+    for path in folders.values():
+        path.mkdir()
+    return {name: str(path) for name, path in folders.items()}
 
 
 def _numbers(said: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""The parent's side of `two_models_worker`: starts processes, speaks with them within time limits, and ends them."""
+"""The parent's side of `worker`: starts processes, speaks with them within time limits, and ends them."""
 
 from __future__ import annotations
 
@@ -105,19 +105,19 @@ class Process:
         try:
             line = self._answers.get(timeout=seconds)
         except queue.Empty:
-            why = f"the process of {self.order.arm} said nothing for {seconds:g} s{self._last_words()}"
+            why = f"the process of {self.order.method} said nothing for {seconds:g} s{self._last_words()}"
             self.close(kill=True)
             raise Unavailable(why) from None
         if not line:
             assert self._child is not None
             status = self._child.wait(END_SECONDS)
-            why = f"the process of {self.order.arm} ended with status {status}{self._last_words()}"
+            why = f"the process of {self.order.method} ended with status {status}{self._last_words()}"
             self.close(kill=True)
             raise Unavailable(why)
-        said: dict[str, Any] = json.loads(line)
-        if "why" in said:
-            raise Unavailable(said["why"])
-        return said
+        answer: dict[str, Any] = json.loads(line)
+        if "why" in answer:
+            raise Unavailable(answer["why"])
+        return answer
 
     def close(self, kill: bool = False) -> None:
         """End it; one that doesn't end when told to is killed."""
@@ -141,13 +141,13 @@ class Process:
 
     def _write(self, message: dict[str, Any]) -> None:
         if self._child is None:
-            raise Unavailable(f"the process of {self.order.arm} is no longer there")
+            raise Unavailable(f"the process of {self.order.method} is no longer there")
         assert self._child.stdin is not None
         try:
             self._child.stdin.write(json.dumps(message) + "\n")
             self._child.stdin.flush()
         except OSError as error:
-            raise Unavailable(f"the process of {self.order.arm} is gone{self._last_words()}") from error
+            raise Unavailable(f"the process of {self.order.method} is gone{self._last_words()}") from error
 
     def _listen(self, child: subprocess.Popen[str]) -> None:
         """Put each line of its output into the queue, then an empty one: the end."""
@@ -164,7 +164,7 @@ class Process:
 
 
 class TwoProcesses:
-    """An arm of two workers, each with one pipeline; it is run like those of `two_models_arms`.
+    """A method of two workers, each with one pipeline; it is run like those of `methods`.
 
     Parameters
     ----------
@@ -187,13 +187,13 @@ class TwoProcesses:
 
     def check(self, folder: Path) -> dict[str, NDArray[Any]]:
         """The results of both, each on its own, by pipeline and name."""
-        found: dict[str, NDArray[Any]] = {}
+        results: dict[str, NDArray[Any]] = {}
         for name, worker in self.workers.items():
             path = folder / f"{name}-{worker.process}.npz"
             worker.ask("results", path=str(path))
             with np.load(path) as arrays:
-                found |= {key: arrays[key] for key in arrays.files}
-        return found
+                results |= {key: arrays[key] for key in arrays.files}
+        return results
 
     def proofs(self) -> dict[str, int]:
         """Processes that are none of the others, nor this one."""

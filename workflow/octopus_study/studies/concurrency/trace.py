@@ -1,6 +1,8 @@
 """What the GPU did during some runs, as PyTorch's profiler saw it: which kernels and copies, when, on which stream.
 
-The profiler slows the host down, so its times stand for themselves; what they show is who worked beside whom.
+The profiler slows the host down, so its times stand for themselves; what they show is who worked beside whom. With it,
+CUDA graphs and `cuda.core` in one process, some library frees the same memory twice while the interpreter ends (seen on
+an H200 with PyTorch 2.11). So runs are recorded in a process of their own, which is killed behind it.
 """
 
 from __future__ import annotations
@@ -13,8 +15,6 @@ from typing import Any, NamedTuple
 
 KERNEL, UPLOAD = "kernel", "upload"
 _US_PER_MS = 1e3
-profiled: set[str] = set()
-"""What has profiled this process; see `octopus_study.cli.shared.end_if_profiled`."""
 
 
 class Work(NamedTuple):
@@ -57,7 +57,6 @@ def record(torch: Any, run: Callable[[], object], times: int = 3) -> Trace:
     RuntimeError
         The profiler saw no kernel, or doesn't work on this machine.
     """
-    profiled.add("PyTorch")
     activity = torch.profiler.ProfilerActivity
     with torch.profiler.profile(activities=[activity.CUDA]) as profiler:
         for _ in range(times):
@@ -71,20 +70,20 @@ def record(torch: Any, run: Callable[[], object], times: int = 3) -> Trace:
 
 def works(trace: dict[str, Any]) -> list[Work]:
     """Kernels and uploads of a trace in Chrome's format."""
-    found = []
+    items = []
     for event in trace["traceEvents"]:
         kind = _kind(event)
         if kind:
             start = event["ts"] / _US_PER_MS
             end = start + event["dur"] / _US_PER_MS
-            found.append(Work(kind, int(event["args"]["stream"]), start, end))
-    return found
+            items.append(Work(kind, int(event["args"]["stream"]), start, end))
+    return items
 
 
-def summary(found: Iterable[Work], times: int) -> Trace:
+def summary(items: Iterable[Work], times: int) -> Trace:
     """Shares of time of what some runs did."""
-    found = list(found)
-    kernels = [work for work in found if work.kind == KERNEL]
+    items = list(items)
+    kernels = [work for work in items if work.kind == KERNEL]
     if not kernels:
         raise RuntimeError("the profiler saw no kernel")
     streams = {
@@ -93,7 +92,7 @@ def summary(found: Iterable[Work], times: int) -> Trace:
     }
     everything = _union(kernels)
     busy = _length(everything)
-    uploads = [work for work in found if work.kind == UPLOAD]
+    uploads = [work for work in items if work.kind == UPLOAD]
     return Trace(
         kernels=round(len(kernels) / times),
         busy=busy / (everything[-1][1] - everything[0][0]),
@@ -113,10 +112,10 @@ def _kind(event: dict[str, Any]) -> str:
 Spans = list[tuple[float, float]]
 
 
-def _union(found: Iterable[Work]) -> Spans:
+def _union(items: Iterable[Work]) -> Spans:
     """Spans in which at least one was under way, in order."""
     spans: Spans = []
-    for start, end in sorted((work.start, work.end) for work in found):
+    for start, end in sorted((work.start, work.end) for work in items):
         if spans and start <= spans[-1][1]:
             spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
         else:

@@ -1,13 +1,13 @@
-"""A process of the study `concurrency`: builds an arm, and runs it when it is told to.
+"""A process of the study `concurrency`: builds a method, and runs it when it is told to.
 
 Each line of the standard input is a command, each line of the standard output its answer, both JSON. The first line is
 the order. A command that fails is answered with `why`, and the process goes on.
 
 `context` starts CUDA and nothing else, so that whoever watches the GPU's free memory sees what a context takes. `load`
-brings the models there and runs the arm until it is warm. `run` runs it once; `ended` says when each pipeline was
+brings the models there and runs the method until it is warm. `run` runs it once; `ended` says when each pipeline was
 ready, on the clock that all processes of a machine share. `results` stores the arrays of a run on poisoned memory.
-`capture` tries to hold a stage in a CUDA graph: an attempt that fails can leave PyTorch unable to go on, so that it is
-made where nothing else is measured.
+`trace` says what the profiler sees of some runs. `capture` tries to hold a stage in a CUDA graph: an attempt that fails
+can leave PyTorch unable to go on, so that it is made where nothing else is measured.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from typing import Any
 import numpy as np
 
 from octopus_study.measure.rows import describe
-from octopus_study.studies.concurrency import models as two_models
-from octopus_study.studies.concurrency.arms import Arm, make, pipelines_of
+from octopus_study.studies.concurrency import models
 from octopus_study.studies.concurrency.device import Device, device_of
-from octopus_study.studies.concurrency.flow import Flow, Replay
+from octopus_study.studies.concurrency.methods import PipelineMethod, make, pipelines_of
+from octopus_study.studies.concurrency.pipeline import PlacedPipeline, Replay
+from octopus_study.studies.concurrency.trace import record
 
 WARM_UPS = 2
 MPS_ENABLED = 133  # CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which older bindings don't name
@@ -39,19 +40,19 @@ class Order:
 
     Attributes
     ----------
-    arm : str
-        One of `two_models_arms.ARMS`.
+    method : str
+        One of `methods.METHODS`.
     device : str
     frame : str
         An `.npy` of the frame, (H, W, 3) uint8.
     sizes : str
-        One of `two_models.SIZES`.
+        One of `models.SIZES`.
     seed : int
     threads : int
         Of the CPU, for PyTorch.
     """
 
-    arm: str
+    method: str
     device: str
     frame: str
     sizes: str
@@ -64,24 +65,24 @@ class Worker:
 
     def __init__(self, order: Order) -> None:
         self.order = order
-        self.torch, zoo = two_models.load()
+        self.torch, zoo = models.load()
         self.torch.set_num_threads(order.threads)
-        frame, sizes = np.load(order.frame), two_models.SIZES[order.sizes]
-        names = pipelines_of(order.arm)
-        self.pipelines = two_models.build(names, frame, sizes, order.seed, self.torch, zoo)
+        frame, sizes = np.load(order.frame), models.SIZES[order.sizes]
+        names = pipelines_of(order.method)
+        self.pipelines = models.build(names, frame, sizes, order.seed, self.torch, zoo)
         self.device: Device = device_of(order.device, self.torch)
-        self._arm: Arm | None = None
+        self._method: PipelineMethod | None = None
 
     @property
-    def arm(self) -> Arm:
+    def method(self) -> PipelineMethod:
         """What `load` has made."""
-        if self._arm is None:
-            raise RuntimeError("an arm is run after it was loaded")
-        return self._arm
+        if self._method is None:
+            raise RuntimeError("a method is run after it was loaded")
+        return self._method
 
     def context(self) -> dict[str, Any]:
         """Start CUDA."""
-        two_models.load(self.order.device)
+        models.load(self.order.device)
         self.torch.zeros(1, device=self.order.device)
         self.device.synchronize()
         return {"mps": _mps() if self.order.device == "cuda" else None}
@@ -90,53 +91,56 @@ class Worker:
         """Bring the models to the device and run until warm."""
         for pipeline in self.pipelines.values():
             pipeline.place(self.order.device)
-        self._arm = make(self.order.arm, self.device, self.pipelines, captured)
+        self._method = make(self.order.method, self.device, self.pipelines, captured)
         for _ in range(WARM_UPS):
-            self._arm.run()
+            self._method.run()
         self.device.synchronize()
         return {}
 
     def run(self) -> dict[str, Any]:
-        """One run, without Python's garbage collector: neither do the arms in the parent's process have it."""
+        """One run, without Python's garbage collector: neither do the methods in the parent's process have it."""
         started = time.perf_counter_ns()
         gc.disable()
         try:
-            latencies = self.arm.run()
+            latencies = self.method.run()
         finally:
             gc.enable()
         return {"ended": {name: started + round(value * 1e6) for name, value in latencies.items()}}
 
     def results(self, path: str) -> dict[str, Any]:
         """Store the results as an `.npz`."""
-        arrays: dict[str, Any] = self.arm.check()
+        arrays: dict[str, Any] = self.method.check()
         np.savez(path, **arrays)
         return {}
+
+    def trace(self) -> dict[str, Any]:
+        """What the GPU does during some runs: the fields of a `Trace`."""
+        return {"trace": record(self.torch, self.method.run)}
 
     def capture(self, stage: str) -> dict[str, Any]:
         """Hold a stage in a graph, replay it, and compare."""
         for pipeline in self.pipelines.values():
-            for each in pipeline.stages:
-                if each.name == stage:
-                    pipeline.place(self.order.device)
-                    _captured(self.device, Flow(self.device, pipeline), stage)
-                    return {}
+            if stage in [known.name for known in pipeline.stages]:
+                pipeline.place(self.order.device)
+                _capture(self.device, PlacedPipeline(self.device, pipeline), stage)
+                return {}
         raise ValueError(f"there is no stage {stage}")
 
 
-def _captured(device: Device, flow: Flow, stage: str) -> None:
+def _capture(device: Device, placed: PlacedPipeline, name: str) -> None:
     """Run the stages before, then the one in question both ways."""
-    flow.upload()
-    flow.begin()
-    for each in flow.pipeline.stages:
-        if each.name == stage:
+    placed.upload()
+    placed.begin()
+    for stage in placed.pipeline.stages:
+        if stage.name == name:
             break
-        flow.step(each)
-    given = flow.tensors(each.takes)
+        placed.step(stage)
+    given = placed.tensors(stage.takes)
     with device.torch.no_grad():
-        expected = [tensor.clone() for tensor in each.run(*given)]
-        found = Replay(device, each.run, given)(given)
+        expected = [tensor.clone() for tensor in stage.run(*given)]
+        replayed = Replay(device, stage.run, given)(given)
         device.synchronize()
-    for mine, theirs in zip(found, expected, strict=True):
+    for mine, theirs in zip(replayed, expected, strict=True):
         if not device.torch.equal(mine, theirs):
             raise RuntimeError("the graph gives other values than the model")
 
@@ -161,10 +165,10 @@ def serve(worker: Worker, read: Callable[[], str], write: Callable[[dict[str, An
         if name == "quit":
             return
         try:
-            said = getattr(worker, name)(**command)
+            answer = getattr(worker, name)(**command)
         except Exception as error:  # the parent makes a row of it
-            said = {"why": describe(error)}
-        write(said)
+            answer = {"why": describe(error)}
+        write(answer)
 
 
 def main() -> None:
@@ -173,8 +177,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
-    def write(said: dict[str, Any]) -> None:
-        answers.write(json.dumps(said) + "\n")
+    def write(answer: dict[str, Any]) -> None:
+        answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
     order = Order(**json.loads(sys.stdin.readline()))

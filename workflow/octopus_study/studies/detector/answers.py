@@ -1,9 +1,9 @@
 """Whether two results of one detector are the same: a partner for every detection, within what rounding can do.
 
-The inputs of two ways differ by rounding, and a network passes that on to scores and boxes. Where a score then falls on
-the other side of the score threshold, or an overlap on the other side of the one that removes a box, a detection comes
-or goes although nothing has changed by more than the tolerance. Such detections lie on an edge; they are counted by
-themselves and make no frame different.
+The inputs of two methods differ by rounding, and a network passes that on to scores and boxes. Where a score then falls
+on the other side of the score threshold, or an overlap on the other side of the one that removes a box, a detection
+comes or goes although nothing has changed by more than the tolerance. Such detections lie on an edge; they are counted
+by themselves and make no frame different.
 """
 
 from __future__ import annotations
@@ -51,32 +51,32 @@ class Difference(NamedTuple):
     score: float
 
 
-def difference(found: Detections, expected: Detections, thresholds: Thresholds) -> Difference:
+def difference(result: Detections, expected: Detections, thresholds: Thresholds) -> Difference:
     """Compare two results for one frame; which order they come in does not matter."""
-    partners = _partners(found, expected)
-    boxes = [float(np.abs(found.boxes[here] - expected.boxes[there]).max()) for here, there in partners]
-    scores = [abs(float(found.scores[here] - expected.scores[there])) for here, there in partners]
+    partners = _partners(result, expected)
+    boxes = [float(np.abs(result.boxes[here] - expected.boxes[there]).max()) for here, there in partners]
+    scores = [abs(float(result.scores[here] - expected.scores[there])) for here, there in partners]
     taken = [{pair[side] for pair in partners} for side in (0, 1)]
     alone = [
-        [index for index in range(len(result.boxes)) if index not in used]
-        for result, used in zip((found, expected), taken, strict=True)
+        [index for index in range(len(one.boxes)) if index not in used]
+        for one, used in zip((result, expected), taken, strict=True)
     ]
     left, on_edge = sum(map(len, alone)), 0
     if left:
-        on_edge = _count_on_edge(found, expected, alone[0], alone[1], thresholds)
+        on_edge = _count_on_edge(result, expected, alone[0], alone[1], thresholds)
     return Difference(
         left - on_edge, on_edge, len(partners), max(boxes, default=0.0), max(scores, default=0.0)
     )
 
 
-def _partners(found: Detections, expected: Detections) -> list[tuple[int, int]]:
+def _partners(result: Detections, expected: Detections) -> list[tuple[int, int]]:
     """Pairs of detections that are the same, the nearest first; each detection is in one pair at most."""
-    if not len(found.boxes) or not len(expected.boxes):
+    if not len(result.boxes) or not len(expected.boxes):
         return []
-    box = np.abs(found.boxes[:, None] - expected.boxes[None]).max(axis=2)
-    score = np.abs(found.scores[:, None] - expected.scores[None])
+    box = np.abs(result.boxes[:, None] - expected.boxes[None]).max(axis=2)
+    score = np.abs(result.scores[:, None] - expected.scores[None])
     same = (box <= BOX_TOLERANCE) & (score <= SCORE_TOLERANCE)
-    same &= found.labels[:, None] == expected.labels[None]
+    same &= result.labels[:, None] == expected.labels[None]
     here, there = np.nonzero(same)
     nearest = np.argsort(box[here, there], kind="stable")
     pairs: list[tuple[int, int]] = []
@@ -91,15 +91,15 @@ def _partners(found: Detections, expected: Detections) -> list[tuple[int, int]]:
 
 
 def _count_on_edge(
-    found: Detections, expected: Detections, here: list[int], there: list[int], thresholds: Thresholds
+    result: Detections, expected: Detections, here: list[int], there: list[int], thresholds: Thresholds
 ) -> int:
     """How many of the detections without a partner a threshold explains, be it through another one of them."""
-    count = len(found.boxes)
-    boxes = np.concatenate([found.boxes, expected.boxes]).astype(np.float64)
-    scores = np.concatenate([found.scores, expected.scores])
-    labels = np.concatenate([found.labels, expected.labels])
-    rivals = (labels[:, None] == labels[None]) & ~np.eye(len(boxes), dtype=bool)
-    overlap = np.where(rivals, overlaps(boxes, boxes), -1.0)
+    count = len(result.boxes)
+    boxes = np.concatenate([result.boxes, expected.boxes]).astype(np.float64)
+    scores = np.concatenate([result.scores, expected.scores])
+    labels = np.concatenate([result.labels, expected.labels])
+    same_label = (labels[:, None] == labels[None]) & ~np.eye(len(boxes), dtype=bool)
+    overlap = np.where(same_label, overlaps(boxes, boxes), -1.0)
     alone = np.array(here + [count + index for index in there])
     undecided = np.abs(scores - thresholds.score) <= SCORE_TOLERANCE
     undecided |= (np.abs(overlap - thresholds.iou) <= IOU_TOLERANCE).any(axis=1)

@@ -1,4 +1,4 @@
-"""Ways from a frame on the host to a detector's input: letterboxed, normalised, float32, on the detector's device."""
+"""From a frame on the host to a detector's input: letterboxed, normalised, float32, on the detector's device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAD_LEVEL = 114  # the grey that YOLO surrounds its images with
 
 @dataclass(frozen=True, eq=False)
 class InputJob:
-    """What is asked of every way.
+    """What is asked of every method.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class InputJob:
         return np.ascontiguousarray(planes, np.float32)
 
 
-class Way(ABC):
-    """One way; `prepare` gives a tensor (1, 3, height, width) that the next call may overwrite."""
+class InputMethod(ABC):
+    """`prepare` gives a tensor (1, 3, height, width) that the next call may overwrite."""
 
     name: str
     why_different = ""
@@ -82,7 +82,7 @@ class Way(ABC):
         """Boxes (N, 4) from pixels of the last input to pixels of its frame."""
 
 
-class OctopusWay(Way):
+class OctopusInput(InputMethod):
     """The frame goes to the device as it is; one launch does the rest into a tensor that the network reads."""
 
     name = "octopus"
@@ -112,8 +112,8 @@ class OctopusWay(Way):
         return map_back(boxes[None], self._transform)[0]
 
 
-class _OpenCv(Way):
-    """What both ways on OpenCV share: the way back is known beforehand."""
+class _OpenCv(InputMethod):
+    """What both methods with OpenCV share: the way back is known beforehand."""
 
     def __init__(self, job: InputJob) -> None:
         super().__init__(job)
@@ -130,7 +130,7 @@ class _OpenCv(Way):
         return boxes * self._scale + self._shift
 
 
-class OpenCvWay(_OpenCv):
+class OpenCvInput(_OpenCv):
     """Everything in float32 on the CPU, in place and straight into the planes; then the upload of these."""
 
     name = "opencv"
@@ -156,7 +156,7 @@ class OpenCvWay(_OpenCv):
         return self.torch.from_numpy(self._planes).to(self.device)
 
 
-class OpenCvBytesWay(_OpenCv):
+class OpenCvBytesInput(_OpenCv):
     """As YOLO is mostly fed: bytes are resized, surrounded and uploaded, and become floats on the device."""
 
     name = "opencv-uint8"
@@ -180,4 +180,4 @@ class OpenCvBytesWay(_OpenCv):
         return self.torch.addcmul(self._bias, on_device, self._gain)
 
 
-WAYS: tuple[type[Way], ...] = (OctopusWay, OpenCvWay, OpenCvBytesWay)
+INPUT_METHODS: tuple[type[InputMethod], ...] = (OctopusInput, OpenCvInput, OpenCvBytesInput)

@@ -1,10 +1,10 @@
 """A detector of torchvision, cut at the seams that are timed: input tensor, network, detections.
 
 Its weights are random: none are on board, and what a detector is worth does not matter where the question is whether
-two ways to prepare its input end in the same detections. Random weights as torchvision draws them answer nothing at all
-to any image, though, since the signal dies within a few layers. So the batch normalisation takes its statistics from
-example images, and the score threshold lies where the first of them has a fixed number of candidates. From there on
-it is an ordinary detector: softmax over classes, best candidates, suppression of overlapping boxes.
+two methods to prepare its input end in the same detections. Random weights as torchvision draws them answer nothing at
+all to any image, though, since the signal dies within a few layers. So the batch normalisation takes its statistics
+from example images, and the score threshold lies where the first of them has a fixed number of candidates. From there
+on it is an ordinary detector: softmax over classes, best candidates, suppression of overlapping boxes.
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ from octopus_study.peers.availability import Unavailable, need
 NAME = "ssdlite320_mobilenet_v3_large"
 INSTALL = "pip install 'octopus[models]'"
 CLASSES = 10  # as many as VisDrone has
-CANDIDATES = (
-    60  # boxes of the first example above the score threshold, before the overlapping ones are removed
-)
+CANDIDATES = 60  # boxes of the first example above the score threshold, before overlapping ones are removed
 LEAST_EXAMPLES = 2  # the last feature map may be a single pixel, and one value has no variance
 REPRODUCIBLE = {"benchmark": False, "deterministic": True, "allow_tf32": False}
 
 
 class Detections(NamedTuple):
-    """What was found in one frame.
+    """What a detector gives for one frame.
 
     Attributes
     ----------
@@ -86,16 +84,13 @@ def reproducible(torch: Any) -> Iterator[None]:
     """
     settings = torch.backends.cudnn
     before = {name: getattr(settings, name) for name in REPRODUCIBLE}
-    _set(settings, REPRODUCIBLE)
     try:
+        for name, value in REPRODUCIBLE.items():
+            setattr(settings, name, value)
         yield
     finally:
-        _set(settings, before)
-
-
-def _set(settings: Any, values: dict[str, bool]) -> None:
-    for name, value in values.items():
-        setattr(settings, name, value)
+        for name, value in before.items():
+            setattr(settings, name, value)
 
 
 class Detector:
@@ -189,6 +184,6 @@ class Detector:
         with self.torch.inference_mode():
             images = self._image_list(answer.images, [self._size])
             anchors = self._model.anchor_generator(images, answer.features)
-            found = self._model.postprocess_detections(answer.head, anchors, [self._size])[0]
-            arrays = (back(found["boxes"]), found["scores"], found["labels"])
+            result = self._model.postprocess_detections(answer.head, anchors, [self._size])[0]
+            arrays = (back(result["boxes"]), result["scores"], result["labels"])
             return Detections(*(array.cpu().numpy() for array in arrays))

@@ -1,7 +1,8 @@
 """Study `detector`: detection end to end, its input prepared by OpenCV on the CPU, or by Octopus beside the network.
 
 A camera pans over the data set's frame; each frame lies on the host, and its detections end there. The input is the
-whole frame, letterboxed and normalised. The stages are timed one by one and together, every frame by every way in turn.
+whole frame, letterboxed and normalised. The stages are timed one by one and together, every frame by every method in
+turn.
 
 Where a side of the frame is an odd multiple of that of the input (1920 to 640: three to one), every sample falls on the
 middle of a pixel: nothing is interpolated, and even bytes lose nothing. So the detections are compared for a second,
@@ -12,7 +13,7 @@ detections, that says that the input differs; how much of it a trained network w
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -23,7 +24,9 @@ from numpy.typing import NDArray
 from octopus_study.measure import Case, Method, Row, again, check_answers, unavailable
 from octopus_study.measure.rows import NO_ANSWER, SAME, describe
 from octopus_study.measure.series import run_series
-from octopus_study.studies.contest import TOLERANCE_LEVELS
+from octopus_study.peers.availability import Unavailable, make_all
+from octopus_study.peers.job import TOLERANCE_LEVELS
+from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.detector.answers import (
     BOX_TOLERANCE,
@@ -33,7 +36,7 @@ from octopus_study.studies.detector.answers import (
     Thresholds,
     difference,
 )
-from octopus_study.studies.detector.inputs import WAYS, InputJob, Way
+from octopus_study.studies.detector.inputs import INPUT_METHODS, InputJob, InputMethod
 from octopus_study.studies.detector.model import (
     NAME,
     REPRODUCIBLE,
@@ -46,7 +49,6 @@ from octopus_study.studies.detector.model import (
 log = logging.getLogger(__name__)
 
 STUDY = "detector"
-BASE = "octopus"
 STAGES = ("preprocess", "inference", "postprocess", "end_to_end")
 COUNTS = ("detections", "frames_differing")
 PAN = 8  # pixels from frame to frame
@@ -70,16 +72,16 @@ class Camera:
         return np.ascontiguousarray(self._wide[:, shift : shift + self._width])
 
 
-@dataclass
+@dataclass(frozen=True)
 class Bench:
-    """Camera, detector, and the ways to feed it.
+    """Camera, detector, and the methods that feed it.
 
     Attributes
     ----------
     job : InputJob
     camera : Camera
     detector : Detector
-    ways : dict
+    inputs : dict
         Those that can be had here, by name; Octopus first.
     missing : dict
         Why the others can't.
@@ -88,51 +90,61 @@ class Bench:
     job: InputJob
     camera: Camera
     detector: Detector
-    ways: dict[str, Way] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
+    inputs: dict[str, InputMethod]
+    missing: dict[str, str]
 
     @property
     def thresholds(self) -> Thresholds:
         """Where the detector decides."""
         return Thresholds(self.detector.score_threshold, self.detector.iou_threshold)
 
-    def detect(self, way: Way, frame: Frame) -> Detections:
+    def detect(self, method: InputMethod, frame: Frame) -> Detections:
         """All of it: from the frame on the host to its detections there."""
-        return self.detector.finish(self.detector.infer(way.prepare(frame)), way.back)
+        return self.detector.finish(self.detector.infer(method.prepare(frame)), method.back)
 
     def expected(self, frame: Frame) -> Detections:
         """What the detector finds in the right input."""
-        any_way = self.ways[BASE]
-        planes = any_way.torch.from_numpy(self.job.expected(frame)).to(any_way.device)
-        any_way.prepare(frame)  # for the way back
-        return self.detector.finish(self.detector.infer(planes), any_way.back)
+        base = self.inputs[BASE]
+        planes = base.torch.from_numpy(self.job.expected(frame)).to(base.device)
+        base.prepare(frame)  # for the way back
+        return self.detector.finish(self.detector.infer(planes), base.back)
 
 
-def rows(context: Context) -> list[Row]:
-    """All rows of the study; progress goes to the log."""
+def plan(context: Context) -> list[Part]:
+    """One part: the stages of every method on every frame, and its detections."""
     settings = context.config.detector
     case = Case(STUDY, context.workload.dataset, f"{NAME}-random-weights", settings.frames)
+    names = tuple(kind.name for kind in INPUT_METHODS)
+    stages = (Comparison(case, stage, "host", names) for stage in STAGES)
+    found, differing = (
+        Comparison(case, quantity, "deterministic", methods, "count")
+        for quantity, methods in zip(COUNTS, (names, names[1:]), strict=True)
+    )
+    return [Part(_measure, (*stages, found, differing))]
+
+
+def _measure(context: Context, part: Part) -> Iterator[Row]:
     try:
         torch = get_torch(context.device)
-        bench = _make_bench(context, settings.size)
+        bench = _make_bench(context, context.config.detector.size)
     except Exception as error:  # a missing or broken package is a row, never the end of the study
-        why = describe(error)
-        log.warning("no detector: %s", why)
-        return [row for way in WAYS for row in _gap(case, way.name, why)]
+        raise Unavailable(describe(error)) from error
     with reproducible(torch):
-        return _measured(context, case, bench) + _interpolated(context, case)
+        yield from _measured(context, part, bench)
+        yield from _interpolated(context, part.case)
 
 
-def _measured(context: Context, case: Case, bench: Bench) -> list[Row]:
+def _measured(context: Context, part: Part, bench: Bench) -> Iterator[Row]:
     context.notes["detector"] = _notes(bench)
-    found = [row for name, why in bench.missing.items() for row in _gap(case, name, why)]
+    for comparison in part.comparisons:
+        for name, reason in bench.missing.items():
+            yield from comparison.gaps(reason, [name])
     inputs = _input_answers(bench)
-    counted, answers = _detections(case, bench)
-    found += counted
+    rows, answers = _detections(part.case, bench)
+    yield from rows
     for stage in STAGES:
         log.info("%s", stage)
-        found += _timed(context, case, bench, stage, inputs if stage == "preprocess" else answers)
-    return found
+        yield from _timed(context, part.case, bench, stage, inputs if stage == "preprocess" else answers)
 
 
 def _interpolated(context: Context, case: Case) -> list[Row]:
@@ -146,22 +158,18 @@ def _interpolated(context: Context, case: Case) -> list[Row]:
 
 
 def _make_bench(context: Context, size: tuple[int, int]) -> Bench:
-    """Detector and ways; a way that can't be had becomes a reason, but without Octopus there is no study."""
+    """Detector and inputs; a method that can't be had becomes a reason, but without Octopus there is no study."""
     crop, frame = context.config.crop, context.workload.frame
     job = InputJob(frame.shape, size, crop.mean, crop.std, context.device, context.thread_count)
     camera = Camera(frame)
     examples = np.concatenate([job.expected(camera.frame(index)) for index in range(EXAMPLES)])
     if context.device == "cpu":
         get_torch("cpu").set_num_threads(context.thread_count)
-    bench = Bench(job, camera, Detector(examples, context.device, context.seed))
-    for kind in WAYS:
-        try:
-            bench.ways[kind.name] = kind(job)
-        except Exception as error:  # as above
-            if kind.name == BASE:
-                raise
-            bench.missing[kind.name] = describe(error)
-    return bench
+    detector = Detector(examples, context.device, context.seed)
+    base, *others = INPUT_METHODS
+    octopus = base(job)
+    inputs, missing = make_all({kind.name: partial(kind, job) for kind in others}, describe)
+    return Bench(job, camera, detector, {base.name: octopus, **inputs}, missing)
 
 
 def _notes(bench: Bench) -> dict[str, Any]:
@@ -180,47 +188,36 @@ def _notes(bench: Bench) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _gap(case: Case, method: str, why: str) -> list[Row]:
-    """A row for everything that a method would have had."""
-    timed = [unavailable(case, method, "host", stage, "ms", why) for stage in STAGES]
-    counts = [name for name in COUNTS if method != BASE or name != "frames_differing"]
-    return timed + [unavailable(case, method, "deterministic", name, "count", why) for name in counts]
-
-
 def _input_answers(bench: Bench) -> dict[str, str]:
-    """Each way's input beside the float64 reference."""
+    """Each method's input beside the float64 reference."""
     frame = bench.camera.frame(1)
     tolerance = TOLERANCE_LEVELS / max(bench.job.std)
-    inputs: dict[str, Any] = {}
+    planes: dict[str, Any] = {}
 
-    def prepare(way: Way) -> None:
-        inputs[way.name] = way.prepare(frame)
+    def method(name: str, source: InputMethod) -> Method:
+        def prepare() -> None:
+            planes[name] = source.prepare(frame)
 
-    methods = [
-        Method(name, partial(prepare, way), partial(_on_host, inputs, name), tolerance, way.why_different)
-        for name, way in bench.ways.items()
-    ]
+        return Method(name, prepare, lambda: planes[name].cpu().numpy(), tolerance, source.why_different)
+
+    methods = [method(name, source) for name, source in bench.inputs.items()]
     return check_answers(methods, bench.job.expected(frame))
 
 
-def _on_host(inputs: dict[str, Any], name: str) -> NDArray[np.float32]:
-    return inputs[name].cpu().numpy()
-
-
 def _detections(case: Case, bench: Bench) -> tuple[list[Row], dict[str, str]]:
-    """Count and compare the detections of all frames: rows, and the answer of each way."""
-    counts = dict.fromkeys(bench.ways, 0)
-    differences: dict[str, list[Difference]] = {name: [] for name in bench.ways}
+    """Count and compare the detections of all frames: rows, and the answer of each method."""
+    counts = dict.fromkeys(bench.inputs, 0)
+    differences: dict[str, list[Difference]] = {name: [] for name in bench.inputs}
     for index in range(case.n):
         frame = bench.camera.frame(index)
-        results = {name: bench.detect(way, frame) for name, way in bench.ways.items()}
+        results = {name: bench.detect(method, frame) for name, method in bench.inputs.items()}
         for name, result in results.items():
             counts[name] += len(result.boxes)
             if name != BASE:
                 differences[name].append(difference(result, results[BASE], bench.thresholds))
         if index < CHECKED:
             differences[BASE].append(difference(results[BASE], bench.expected(frame), bench.thresholds))
-    answers = {name: _verdict(found, bench.ways[name]) for name, found in differences.items()}
+    answers = {name: _verdict(each, bench.inputs[name]) for name, each in differences.items()}
     rows = [
         case.row(name, "deterministic", "detections", "count", count, answer=answers[name])
         for name, count in counts.items()
@@ -230,25 +227,25 @@ def _detections(case: Case, bench: Bench) -> tuple[list[Row], dict[str, str]]:
     return rows, answers
 
 
-def _verdict(differences: list[Difference], way: Way) -> str:
-    wrong = sum(found.unmatched > 0 for found in differences)
+def _verdict(differences: list[Difference], method: InputMethod) -> str:
+    wrong = sum(one.unmatched > 0 for one in differences)
     if not wrong:
         return SAME
-    why = f"; {way.why_different}" if way.why_different else ""
+    why = f"; {method.why_different}" if method.why_different else ""
     return f"different: other detections in {wrong} of {len(differences)} frames{why}"
 
 
-def _difference_rows(case: Case, method: str, found: list[Difference], answer: str) -> list[Row]:
+def _difference_rows(case: Case, method: str, differences: list[Difference], answer: str) -> list[Row]:
     counts = {
-        "frames_differing": sum(one.unmatched > 0 for one in found),
-        "detections_unmatched": sum(one.unmatched for one in found),
-        "detections_on_edge": sum(one.on_edge for one in found),
+        "frames_differing": sum(one.unmatched > 0 for one in differences),
+        "detections_unmatched": sum(one.unmatched for one in differences),
+        "detections_on_edge": sum(one.on_edge for one in differences),
     }
     largest = {
-        "largest_box_difference": ("px", max(one.box for one in found)),
-        "largest_score_difference": ("fraction", max(one.score for one in found)),
+        "largest_box_difference": ("px", max(one.box for one in differences)),
+        "largest_score_difference": ("fraction", max(one.score for one in differences)),
     }
-    layer, partners = "deterministic", any(one.partners for one in found)
+    layer, partners = "deterministic", any(one.partners for one in differences)
     rows = [case.row(method, layer, name, "count", value, answer=answer) for name, value in counts.items()]
     for name, (unit, value) in largest.items():
         if partners:
@@ -269,30 +266,30 @@ class _Turn:
     def take(self, index: int) -> None:
         """Go to a frame."""
         frame = self.bench.camera.frame(index)
-        for name, way in self.bench.ways.items():
+        for name, method in self.bench.inputs.items():
             item: Any = frame
             if self.stage in ("inference", "postprocess"):
-                item = way.prepare(frame)
+                item = method.prepare(frame)
             if self.stage == "postprocess":
                 item = self.bench.detector.infer(item)
             self.ready[name] = item
 
     def work(self, name: str) -> Callable[[], object]:
-        """The stage of this way."""
-        bench, way, ready = self.bench, self.bench.ways[name], self.ready
+        """The stage by one method."""
+        bench, method, ready = self.bench, self.bench.inputs[name], self.ready
         stages: dict[str, Callable[[], object]] = {
-            "preprocess": lambda: way.prepare(ready[name]),
+            "preprocess": lambda: method.prepare(ready[name]),
             "inference": lambda: bench.detector.infer(ready[name]),
-            "postprocess": lambda: bench.detector.finish(ready[name], way.back),
-            "end_to_end": lambda: bench.detect(way, ready[name]),
+            "postprocess": lambda: bench.detector.finish(ready[name], method.back),
+            "end_to_end": lambda: bench.detect(method, ready[name]),
         }
         return stages[self.stage]
 
 
 def _timed(context: Context, case: Case, bench: Bench, stage: str, answers: dict[str, str]) -> list[Row]:
-    """Every frame by every way; the rows' block is the frame."""
+    """Every frame by every method; the rows' block is the frame."""
     turn = _Turn(bench, stage)
-    methods = [Method(name, turn.work(name)) for name in bench.ways]
+    methods = [Method(name, turn.work(name)) for name in bench.inputs]
     methods.append(again(methods[0]))
     verdicts = {method.name: answers[method.name.removesuffix("-again")] for method in methods}
     if stage == "inference":

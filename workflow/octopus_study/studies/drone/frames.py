@@ -1,4 +1,4 @@
-"""Contenders on a video, frame by frame: each works on the frame to which the `Video` was turned."""
+"""Methods on a video: frame by frame, on the frame to which the `Video` was turned, or all frames at once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from octopus.arrays.views import view
 from octopus.crop.check import check_host_boxes
+from octopus_study.measure import Method
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.job import CropJob
 from octopus_study.peers.opencv import OpenCv
@@ -17,8 +18,8 @@ from octopus_study.studies.drone.video import Video
 NEEDS_GPU = "needs a CUDA GPU"
 
 
-class Contender:
-    """What all of them have; `run` is the way of one frame from the host to its crops."""
+class FrameMethod:
+    """What all methods have; `run` is the way of one frame from the host to its crops."""
 
     name = ""
     why_different = ""
@@ -33,10 +34,14 @@ class Contender:
 
     def run(self) -> None:
         """A subclass says how."""
-        raise TypeError(f"{type(self).__name__} has no way to run")
+        raise TypeError(f"{type(self).__name__} doesn't say how to run")
+
+    def timed(self) -> Method:
+        """What is timed; it answers with the crops of the frame that is worked on."""
+        return self.job.method(self.name, self.run, self.why_different)
 
 
-class OctopusFrames(Contender):
+class OctopusFrames(FrameMethod):
     """`CropPlan.run` per frame."""
 
     name = "octopus"
@@ -52,7 +57,7 @@ class OctopusFrames(Contender):
         self._plan.run(job.working_frame, job.boxes, out=job.out)
 
 
-class OctopusGraphs(Contender):
+class OctopusGraphs(FrameMethod):
     """The same as one CUDA graph per frame: uploads of frame and boxes, and the launch.
 
     A graph holds what it was captured with, so that there is one for each number of boxes and each buffer from which
@@ -116,7 +121,7 @@ class OctopusGraphs(Contender):
         self._queue.record(self._used)
 
 
-class SeparateFrames(Contender):
+class SeparateFrames(FrameMethod):
     """The fused kernel once per box; the boxes of a frame are checked and uploaded together."""
 
     name = "n-launches"
@@ -147,7 +152,7 @@ class SeparateFrames(Contender):
             self._engine.launch(self._frame, address + 16 * index, "float32", 1, out, self._queue)
 
 
-class PublishedFrames(Contender):
+class PublishedFrames(FrameMethod):
     """The published passes, launched once per box each."""
 
     name = "n-launches-published"
@@ -164,7 +169,7 @@ class PublishedFrames(Contender):
         self._passes.run()
 
 
-class OpenCvFrames(Contender):
+class OpenCvFrames(FrameMethod):
     """OpenCV on one thread: the frame is where it is, and so are its crops."""
 
     name = "opencv"
@@ -174,7 +179,7 @@ class OpenCvFrames(Contender):
         self._video = video
         if video.on_gpu:
             job = video.jobs[0]
-            boxes = [each.boxes for each in video.jobs]
+            boxes = [one.boxes for one in video.jobs]
             self._video = Video(video.ring, boxes, job.size, job.mean, job.std, "cpu")
         self._crops = OpenCv(self._video.jobs[0])
 
@@ -189,10 +194,56 @@ class OpenCvFrames(Contender):
         self._crops.run()
 
 
-CONTENDERS: tuple[type[Contender], ...] = (
+FRAME_METHODS: tuple[type[FrameMethod], ...] = (
     OctopusFrames,
     OctopusGraphs,
     SeparateFrames,
     PublishedFrames,
     OpenCvFrames,
 )
+
+
+class WholeClip:
+    """`octopus` on all frames of a video that keeps its crops, frame by frame."""
+
+    name = OctopusFrames.name
+
+    def __init__(self, video: Video) -> None:
+        self._video, self._frame = video, OctopusFrames(video)
+
+    def run(self) -> None:
+        """One upload and one launch per frame."""
+        for number in range(self._video.frames):
+            self._video.turn(number)
+            self._frame.run()
+
+
+class BatchOfFrames:
+    """All frames at once: uploaded one after the other, cropped in one launch through `frame_index`.
+
+    On a CPU the frames are where they are, and each frame of the ring is there once.
+    """
+
+    name = "octopus-batch"
+
+    def __init__(self, video: Video) -> None:
+        self._video = video
+        self._boxes = np.concatenate([job.boxes for job in video.jobs])
+        numbers = np.repeat(np.arange(video.frames, dtype=np.int32), [job.count for job in video.jobs])
+        if video.on_gpu:
+            from octopus.backends.cuda.memory import DeviceArray
+
+            self._frames = DeviceArray((video.frames, *video.ring.shape[1:]), np.uint8)
+            self._index = numbers
+        else:
+            self._frames, self._index = video.ring, numbers % np.int32(len(video.ring))
+        self._plan = video.plan(len(self._boxes), self._frames)
+
+    def run(self) -> None:
+        """All uploads, one launch."""
+        video = self._video
+        if video.on_gpu:
+            for number in range(video.frames):
+                video.turn(number)
+                video.upload(self._frames.pointer + number * video.device_frame.nbytes)
+        self._plan.run(self._frames, self._boxes, frame_index=self._index, out=video.out)

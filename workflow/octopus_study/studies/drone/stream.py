@@ -6,62 +6,154 @@ and `kernels-only` crops frames and boxes that are on the GPU already.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus import CropPlan, FrameStream
 from octopus_study.data.video import Clip
-from octopus_study.measure import Case, HostClock, Method, Row, check_answers, run_paired, unavailable
-from octopus_study.studies.contest import TOLERANCE_LEVELS, ReferenceCrops
+from octopus_study.measure import HostClock, Method, Row, check_answers, run_paired
+from octopus_study.peers.availability import Unavailable
+from octopus_study.peers.job import TOLERANCE_LEVELS
+from octopus_study.studies.comparison import Part
 from octopus_study.studies.context import Context
-from octopus_study.studies.drone.clips import BUFFERS, KernelsAlone, Streamed, UploadsAlone
 from octopus_study.studies.drone.frames import NEEDS_GPU
+from octopus_study.studies.drone.video import Footage
 
-QUANTITY = "clip_time"
-SERIAL, OVERLAPPED = "stream-serial", "stream-overlapped"
-NAMES = (SERIAL, OVERLAPPED, UploadsAlone.name, KernelsAlone.name)
+BUFFERS = 2
+SERIAL, OVERLAPPED, UPLOADS, KERNELS = NAMES = (
+    "stream-serial", "stream-overlapped", "upload-only", "kernels-only",
+)  # fmt: skip
 
 
-def rows(
-    context: Context, case: Case, clip: Clip, ring: NDArray[np.uint8], right: list[ReferenceCrops]
-) -> list[Row]:
+class _Loop:
+    """Keeps the crops of the last two frames, each by its slot, the number modulo 2."""
+
+    _crops: list[Any]
+
+    def poison(self) -> None:
+        """Fill the crops with NaN."""
+        for part in self._crops:
+            if isinstance(part, np.ndarray):
+                part.fill(np.nan)
+            else:
+                part.fill_bytes(0xFF)
+
+    def result(self) -> NDArray[np.float32]:
+        """Crops of the last two frames, that of the first slot first."""
+        crops = (part if isinstance(part, np.ndarray) else part.copy_to_host() for part in self._crops)
+        return np.concatenate(list(crops))
+
+
+class Streamed(_Loop):
+    """A clip through `FrameStream`; its page-locked buffers hold the first frames of the ring from the start, as if a
+    camera wrote into them by itself.
+
+    Parameters
+    ----------
+    ring, boxes
+        As in `Video`; frame k is that of slot k modulo 2.
+    options : dict
+        `size`, `mean` and `std` of the crops.
+    device : {"cpu", "cuda"}
+    overlap : bool
+        Whether uploads go beside the crops.
+    """
+
+    def __init__(
+        self,
+        ring: NDArray[np.uint8],
+        boxes: Sequence[NDArray[np.int32]],
+        options: dict[str, Any],
+        device: str,
+        overlap: bool,
+    ) -> None:
+        self._boxes, self._none = list(boxes), np.empty((0, 4), np.int32)
+        most = max(map(len, boxes))
+        self._stream = FrameStream(ring[0], most, buffers=BUFFERS, overlap=overlap, device=device, **options)
+        self._crops = []
+        for frame in ring[:BUFFERS]:
+            self._stream.buffer()[...] = frame
+            self._crops.append(self._stream.submit(boxes[0]))
+        self._stream.wait()
+
+    def run(self) -> None:
+        """Hand over every frame as soon as its buffer is free."""
+        for number, boxes in enumerate(self._boxes):
+            self._stream.buffer()
+            self._crops[number % BUFFERS] = self._stream.submit(boxes)
+
+    def upload(self) -> None:
+        """The same without boxes."""
+        for _ in range(len(self._boxes)):
+            self._stream.buffer()
+            self._stream.submit(self._none)
+
+
+class KernelsAlone(_Loop):
+    """The crops of frames and boxes that lie where the work is done; parameters as `Streamed` has them."""
+
+    def __init__(
+        self,
+        ring: NDArray[np.uint8],
+        boxes: Sequence[NDArray[np.int32]],
+        options: dict[str, Any],
+        device: str,
+    ) -> None:
+        place = _placer(device)
+        self._frames = [place(frame) for frame in ring[:BUFFERS]]
+        self._boxes = [place(part.astype(np.float32)) for part in boxes]
+        most = max(map(len, boxes))
+        self._plans = [CropPlan(frame, most, device=device, **options) for frame in self._frames]
+        self._crops = [
+            plan.run(frame, boxes[0]) for plan, frame in zip(self._plans, self._frames, strict=True)
+        ]
+
+    def run(self) -> None:
+        """One launch per frame."""
+        for number, boxes in enumerate(self._boxes):
+            slot = number % BUFFERS
+            self._crops[slot] = self._plans[slot].run(self._frames[slot], boxes)
+
+
+def _placer(device: str) -> Any:
+    if device == "cpu":
+        return np.asarray
+    from octopus.backends.cuda.memory import upload
+
+    return upload
+
+
+def stream_rows(clip: Clip, footage: Footage, context: Context, part: Part) -> Iterator[Row]:
     """Rows of the layer `pipelined`; a machine without a GPU has nothing to overlap."""
     if context.device != "cuda":
-        return [unavailable(case, name, "pipelined", QUANTITY, "ms", NEEDS_GPU) for name in NAMES]
+        raise Unavailable(NEEDS_GPU)
+    (comparison,) = part.comparisons
     host = context.host_clock()
-    clock = HostClock(host.synchronize, host.throttle, "pipelined", warm=True)
+    clock = HostClock(host.synchronize, host.throttle, comparison.layer, warm=True)
     budget = context.budget_within(context.config.drone.max_seconds)
-    methods, answers = contenders(context, clip, ring, right)
-    return run_paired(case, QUANTITY, "ms", methods, clock, budget, answers, context.seed, base=SERIAL)
+    methods, answers = loops(context, clip, footage)
+    yield from run_paired(
+        *(comparison.case, comparison.quantity, comparison.unit, methods, clock, budget, answers),
+        context.seed, SERIAL,
+    )  # fmt: skip
 
 
-def contenders(
-    context: Context, clip: Clip, ring: NDArray[np.uint8], right: list[ReferenceCrops]
-) -> tuple[list[Method], dict[str, str]]:
+def loops(context: Context, clip: Clip, footage: Footage) -> tuple[list[Method], dict[str, str]]:
     """The four loops, and what their answers are worth."""
     crop = context.config.crop
-    options = {"size": crop.size, "mean": crop.mean, "std": crop.std}
-    inputs = (ring, clip.boxes, options, context.device)
+    inputs = (footage.ring, clip.boxes, crop.model_dump(), context.device)
     serial, overlapped = Streamed(*inputs, overlap=False), Streamed(*inputs, overlap=True)
     alone = KernelsAlone(*inputs)
-    uploads = UploadsAlone(overlapped)
-    expected = _expected(clip, right)
-    answers = {uploads.name: "n/a"}
-    for each in (serial, overlapped, alone):
-        answers |= _answer(each, expected, TOLERANCE_LEVELS / max(crop.std))
-    ways: list[Any] = [serial, overlapped, uploads, alone]
-    return [Method(way.name, way.run) for way in ways], answers
-
-
-def _expected(clip: Clip, right: list[ReferenceCrops]) -> NDArray[np.float32]:
-    """Crops of the last two frames, that of the first slot first."""
     last = sorted(range(len(clip.boxes))[-BUFFERS:], key=lambda number: number % BUFFERS)
-    return np.concatenate([right[number % BUFFERS].of(clip.boxes[number]) for number in last])
-
-
-def _answer(way: Any, expected: NDArray[np.float32], tolerance: float) -> dict[str, str]:
-    way.poison()
-    result: Callable[[], NDArray[np.float32]] = way.result
-    return check_answers([Method(way.name, way.run, result, tolerance)], expected)
+    # Each slot keeps the frame that it began with.
+    expected = np.concatenate([footage.crops(number % BUFFERS, clip.boxes[number]) for number in last])
+    tolerance = TOLERANCE_LEVELS / max(crop.std)
+    answers = {UPLOADS: "n/a"}
+    for name, loop in ((SERIAL, serial), (OVERLAPPED, overlapped), (KERNELS, alone)):
+        loop.poison()
+        answers |= check_answers([Method(name, loop.run, loop.result, tolerance)], expected)
+    runs = (serial.run, overlapped.run, overlapped.upload, alone.run)
+    return [Method(name, run) for name, run in zip(NAMES, runs, strict=True)], answers

@@ -8,23 +8,22 @@ each run follows an untimed one of the same frame; at the camera's rate nothing 
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from octopus_study.data.video import Clip, make_clips, panned
-from octopus_study.measure import Case, Clock, Method, PacedClock, Row, again, run_series, unavailable
-from octopus_study.measure.rows import SAME, describe
-from octopus_study.peers.availability import Unavailable
-from octopus_study.studies.contest import BASE, Entry, ReferenceCrops, check, compare
+from octopus_study.measure import Case, PacedClock, Row, again, run_series
+from octopus_study.measure.rows import SAME
+from octopus_study.peers.availability import make_all
+from octopus_study.studies.comparison import BASE, Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.drone import stream as drone_stream
-from octopus_study.studies.drone.clips import BatchOfFrames, WholeClip
-from octopus_study.studies.drone.frames import CONTENDERS, Contender
-from octopus_study.studies.drone.video import Video
+from octopus_study.studies.crops import check, reference_of
+from octopus_study.studies.drone import stream
+from octopus_study.studies.drone.frames import FRAME_METHODS, BatchOfFrames, FrameMethod, WholeClip
+from octopus_study.studies.drone.video import Footage, Video
 
-log = logging.getLogger(__name__)
 STUDY = "drone"
 QUANTITY, WHOLE = "frame_time", "clip_time"
 SECOND = "second"
@@ -34,126 +33,108 @@ CHECK_EVERY = 10  # of the crops of a second
 PACED = ("octopus", "octopus-graph", "n-launches", "opencv")
 
 
-def rows(context: Context) -> list[Row]:
-    """All rows of the study; progress goes to the log."""
+def plan(context: Context) -> list[Part]:
+    """A part for each clip; a second of frames one by one and as one batch; and the same second as a stream."""
     settings = context.config.drone
-    lengths = (settings.seconds, settings.frame_rate, settings.detections, context.seed)
-    clips = make_clips(context.workload.pool, *lengths)
-    ring = panned(context.workload.frame, RING, STEP)
-    crop = context.config.crop
-    right = [ReferenceCrops(frame, crop.size, crop.mean, crop.std) for frame in ring]
-    found = []
-    for clip in clips:
-        log.info("%s: %d detections", clip.name, clip.detections)
-        found += _clip_rows(context, clip, ring, right, paced=settings.paced and clip is clips[-1])
+    clips = make_clips(
+        context.workload.pool, settings.seconds, settings.frame_rate, settings.detections, context.seed
+    )
+    footage = footage_of(context, RING, STEP)
+    parts = [_clip_part(context, clip, footage, paced=settings.paced and clip is clips[-1]) for clip in clips]
     second = clips[0].head(SECOND, settings.frame_rate)
-    found += _second_rows(context, second, ring, right)
-    return found + drone_stream.rows(context, case_of(context, second), second, ring, right)
+    case = _case(context, second)
+    whole = Comparison(case, WHOLE, "host", (WholeClip.name, BatchOfFrames.name))
+    streams = Comparison(case, WHOLE, "pipelined", stream.NAMES)
+    return [
+        *parts,
+        Part(partial(_second, second, footage), (whole,)),
+        Part(partial(stream.stream_rows, second, footage), (streams,)),
+    ]
 
 
-def case_of(context: Context, clip: Clip) -> Case:
+def footage_of(context: Context, count: int, step: int = STEP) -> Footage:
+    """Frames that differ, panned over the data set's, and the right crops of each."""
+    ring = panned(context.workload.frame, count, step)
+    return Footage(ring, [reference_of(context, frame) for frame in ring])
+
+
+def _case(context: Context, clip: Clip) -> Case:
     """A clip as a case, with its detections as size."""
     return Case(STUDY, context.workload.dataset, clip.name, clip.detections)
 
 
-def _clip_rows(
-    context: Context, clip: Clip, ring: NDArray[np.uint8], right: list[ReferenceCrops], paced: bool
-) -> list[Row]:
+def _clip_part(context: Context, clip: Clip, footage: Footage, paced: bool) -> Part:
+    case, names = _case(context, clip), tuple(kind.name for kind in FRAME_METHODS)
+    layers = {"host": names} | ({"paced": PACED} if paced else {})
+    comparisons = (Comparison(case, QUANTITY, layer, methods) for layer, methods in layers.items())
+    return Part(partial(_clip, clip, footage), tuple(comparisons))
+
+
+def _clip(clip: Clip, footage: Footage, context: Context, part: Part) -> Iterator[Row]:
     """What a clip is, and the time of each of its frames."""
-    case, budget = case_of(context, clip), 1e3 / context.config.drone.frame_rate
-    found = [
-        case.row("clip", "deterministic", "detections", "count", clip.detections),
-        case.row("clip", "deterministic", "frames", "count", len(clip.boxes)),
-        case.row("clip", "deterministic", "frame_budget", "ms", budget),
-    ]
-    missing = context.shortage(clip.most)
-    if missing:
-        return found + [unavailable(case, kind.name, "host", QUANTITY, "ms", missing) for kind in CONTENDERS]
-    video, host = _video(context, clip, ring), context.host_clock()
-    contenders, gaps = _gather(video)
-    answers = {each.name: _answer(video, each, right) for each in contenders}
-    found += _series(context, case, video, contenders, host, answers)
-    found += [unavailable(case, name, "host", QUANTITY, "ms", why) for name, why in gaps.items()]
-    if paced:
-        clock = PacedClock(budget, host.synchronize, host.throttle)
-        chosen = [each for each in contenders if each.name in PACED]
-        found += _series(context, case, video, chosen, clock, answers)
-        found += [
-            unavailable(case, name, "paced", QUANTITY, "ms", why)
-            for name, why in gaps.items()
-            if name in PACED
-        ]
-    return found
+    frame_budget = 1e3 / context.config.drone.frame_rate
+    yield part.case.row("clip", "deterministic", "detections", "count", clip.detections)
+    yield part.case.row("clip", "deterministic", "frames", "count", len(clip.boxes))
+    yield part.case.row("clip", "deterministic", "frame_budget", "ms", frame_budget)
+    context.require_room(clip.most)
+    video = _video(context, clip, footage)
+    methods, missing = make_all({kind.name: partial(kind, video) for kind in FRAME_METHODS})
+    answers = {name: answer(video, method, footage) for name, method in methods.items()}
+    for comparison in part.comparisons:
+        chosen = {name: methods[name] for name in comparison.methods if name in methods}
+        yield from _series(context, comparison, video, chosen, answers)
+        for name in comparison.methods:
+            if name in missing:
+                yield from comparison.gaps(missing[name], [name])
 
 
-def _video(context: Context, clip: Clip, ring: NDArray[np.uint8], keep: bool = False) -> Video:
-    crop = context.config.crop
-    return Video(ring, clip.boxes, crop.size, crop.mean, crop.std, context.device, keep)
+def _video(context: Context, clip: Clip, footage: Footage, keep: bool = False) -> Video:
+    return Video(
+        footage.ring, clip.boxes, **context.config.crop.model_dump(), device=context.device, keep=keep
+    )
 
 
-def _gather(video: Video) -> tuple[list[Contender], dict[str, str]]:
-    """The contenders that can be had here, and why the others can't."""
-    contenders: list[Contender] = []
-    missing = {}
-    for kind in CONTENDERS:
-        try:
-            contenders.append(kind(video))
-        except Unavailable as error:
-            missing[kind.name] = str(error)
-        except Exception as error:  # any failure of a contender is a row, never the end of the study
-            missing[kind.name] = describe(error)
-    return contenders, missing
-
-
-def _answer(video: Video, contender: Contender, right: list[ReferenceCrops]) -> str:
-    """What a contender's crops of a few frames say, of the first one that is not right."""
+def answer(video: Video, method: FrameMethod, footage: Footage) -> str:
+    """What a method's crops of a few frames say, of the first one that is not right."""
     for number in np.linspace(0, video.frames - 1, CHECKED_FRAMES).round().astype(int).tolist():
         video.turn(number)
-        job = contender.job
-        entry = Entry(contender.name, contender.run, why_different=contender.why_different)
-        answer = check(job, [entry], right[number % len(right)].of(job.boxes))[contender.name]
-        if answer != SAME:
-            return answer
+        expected = footage.crops(number, method.job.boxes)
+        verdict = check(method.job, [method.timed()], expected)[method.name]
+        if verdict != SAME:
+            return verdict
     return SAME
 
 
 def _series(
     context: Context,
-    case: Case,
+    comparison: Comparison,
     video: Video,
-    contenders: list[Contender],
-    clock: Clock,
-    answers: dict[str, str],
+    chosen: Mapping[str, FrameMethod],
+    answers: Mapping[str, str],
 ) -> list[Row]:
-    """Every frame by every contender: frame after frame, or at a pace each contender by itself."""
-    methods = [Method(each.name, each.run) for each in contenders]
-    together = clock.layer == "host"
-    if together and any(method.name == BASE for method in methods):
-        methods.append(again(next(method for method in methods if method.name == BASE)))
+    """Every frame by every method: frame after frame, or at a pace each method by itself."""
+    clock, together = context.host_clock(), comparison.layer == "host"
+    if not together:
+        clock = PacedClock(1e3 / context.config.drone.frame_rate, clock.synchronize, clock.throttle)
+    methods = [method.timed() for method in chosen.values()]
+    methods += [again(method) for method in methods if together and method.name == BASE]
     verdicts = {method.name: answers[method.name.removesuffix("-again")] for method in methods}
     return run_series(
-        case, QUANTITY, "ms", methods, video.frames, video.turn, clock, context.budget, verdicts, context.seed,
-        together=together,
+        comparison.case, QUANTITY, "ms", methods, video.frames, video.turn, clock, context.budget, verdicts,
+        context.seed, together=together,
     )  # fmt: skip
 
 
-def _second_rows(
-    context: Context, clip: Clip, ring: NDArray[np.uint8], right: list[ReferenceCrops]
-) -> list[Row]:
+def _second(clip: Clip, footage: Footage, context: Context, part: Part) -> list[Row]:
     """A second of frames one by one, and as one batch."""
-    case = case_of(context, clip)
-    missing = context.shortage(clip.detections)
-    if missing:
-        return [
-            unavailable(case, kind.name, "host", WHOLE, "ms", missing) for kind in (WholeClip, BatchOfFrames)
-        ]
-    video = _video(context, clip, ring, keep=True)
-    owners = np.repeat(np.arange(video.frames), [job.count for job in video.jobs])[::CHECK_EVERY]
-    boxes = video.whole_job().boxes[::CHECK_EVERY]
-    expected = np.concatenate(
-        [right[owner % len(right)].of(box[None]) for owner, box in zip(owners.tolist(), boxes, strict=True)]
-    )
-    entries = [Entry(kind.name, kind(video).run) for kind in (WholeClip, BatchOfFrames)]
-    answers = check(video.whole_job(), entries, expected, CHECK_EVERY)
+    context.require_room(clip.detections)
+    video = _video(context, clip, footage, keep=True)
+    job = video.whole_job()
+    owners = np.repeat(np.arange(video.frames), [one.count for one in video.jobs])[::CHECK_EVERY].tolist()
+    boxes = job.boxes[::CHECK_EVERY]
+    pairs = zip(owners, boxes, strict=True)
+    expected = np.concatenate([footage.crops(owner, box[None]) for owner, box in pairs])
+    methods = [job.method(kind.name, kind(video).run) for kind in (WholeClip, BatchOfFrames)]
+    answers = check(job, methods, expected, CHECK_EVERY)
     budget = context.budget_within(context.config.drone.max_seconds)
-    return compare(context, case, WHOLE, entries, context.host_clock(), answers, budget)
+    return compare(context, part.comparisons[0], methods, answers, budget=budget)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,25 @@ from numpy.typing import NDArray
 
 from octopus import CropPlan
 from octopus_study.peers.job import CropJob
+from octopus_study.studies.crops import ReferenceCrops
+
+
+@dataclass(frozen=True)
+class Footage:
+    """Frames that come over and over, and what makes the right crops of each.
+
+    Attributes
+    ----------
+    ring : ndarray, (R, H, W, C), uint8
+    references : list of ReferenceCrops
+    """
+
+    ring: NDArray[np.uint8]
+    references: list[ReferenceCrops]
+
+    def crops(self, number: int, boxes: NDArray[np.int32]) -> NDArray[np.float32]:
+        """The right crops of the frame of that number."""
+        return self.references[number % len(self.ring)].of(boxes)
 
 
 class Video:

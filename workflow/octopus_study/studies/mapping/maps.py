@@ -2,41 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octopus.ragged import blockmap
-from octopus_study.measure import Case, HostClock, Method, Row, run_paired, unavailable
-from octopus_study.peers.ragged_maps import ON_DEVICE, build_of, table_on_device
+from octopus_study.measure import Case, HostClock, Method, Row, run_paired
+from octopus_study.peers.ragged_methods import ON_DEVICE, build_of, table_on_device
+from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
 
-COST_METHODS = ("octopus", "thread-search", "block-metadata", "block-metadata-tuned", "lookup")
+METHODS = ("octopus", "thread-search", "block-metadata", "block-metadata-tuned", "lookup")
 LARGEST_TABLE = 1 << 30  # bytes; building larger ones would take most of the study's time
+SETUP, UPLOAD = "setup", "upload"
 
 
-def map_rows(context: Context, case: Case, offsets: NDArray[np.int64]) -> list[Row]:
-    """Rows of `setup`, `upload`, `map_bytes` and `blocks` of one batch."""
-    found: list[Row] = []
-    names = list(COST_METHODS)
-    if 4 * int(offsets[-1]) > LARGEST_TABLE:
-        names.remove("lookup")
-        why = f"a table of {4 * int(offsets[-1]):,} bytes; its setup is measured up to {LARGEST_TABLE:,}"
-        found += [
-            unavailable(case, "lookup", "host", quantity, "ms", why) for quantity in _quantities(context)
-        ]
-        found.append(case.row("lookup", "deterministic", "map_bytes", "bytes", map_bytes("lookup", offsets)))
-    for name in names:
-        found += _facts(case, name, offsets)
-    setup = {name: build_of(name, offsets) for name in names}
-    if context.device == "cuda" and "lookup" in names:
-        setup[ON_DEVICE] = _device_table(offsets)
-        found.append(case.row(ON_DEVICE, "deterministic", "map_bytes", "bytes", map_bytes("lookup", offsets)))
-    found += _timed(context, case, "setup", setup)
-    if context.device == "cuda":
-        found += _timed(context, case, "upload", {name: _upload(name, offsets) for name in names})
-    return found
+def comparisons(context: Context, case: Case, elements: int) -> list[Comparison]:
+    """Setup of the maps and, beside a GPU, their upload; a table is also built on the device if it is built at all."""
+    if context.device == "cpu":
+        return [Comparison(case, SETUP, "host", METHODS)]
+    on_device = (ON_DEVICE,) if 4 * elements <= LARGEST_TABLE else ()
+    return [Comparison(case, SETUP, "host", METHODS + on_device), Comparison(case, UPLOAD, "host", METHODS)]
+
+
+def map_rows(context: Context, part: Part, offsets: NDArray[np.int64]) -> Iterator[Row]:
+    """Rows of `map_bytes`, `blocks`, `setup` and `upload` of one batch."""
+    case, table, missing = part.case, 4 * int(offsets[-1]), {}
+    if table > LARGEST_TABLE:
+        missing["lookup"] = f"a table of {table:,} bytes; its setup is measured up to {LARGEST_TABLE:,}"
+    for comparison in part.of(SETUP):
+        for name in comparison.methods:
+            yield case.row(name, "deterministic", "map_bytes", "bytes", map_bytes(name, offsets))
+    for name in ("block-metadata", "block-metadata-tuned"):
+        yield case.row(name, "deterministic", "blocks", "count", build_of(name, offsets)().blocks)
+    makers = {SETUP: partial(_setup, offsets), UPLOAD: partial(_upload, offsets)}
+    clock = HostClock(context.host_clock().synchronize, context.throttle)
+    for comparison in part.of(SETUP, UPLOAD):
+        names = [name for name in comparison.methods if name not in missing]
+        methods = [Method(name, makers[comparison.quantity](name)) for name in names]
+        yield from run_paired(
+            case, comparison.quantity, "ms", methods, clock, context.budget, "n/a", context.seed, BASE
+        )
+        for name, reason in missing.items():
+            yield from comparison.gaps(reason, [name])
 
 
 def map_bytes(name: str, offsets: NDArray[np.int64]) -> int:
@@ -46,25 +56,11 @@ def map_bytes(name: str, offsets: NDArray[np.int64]) -> int:
     return build_of(name, offsets)().nbytes
 
 
-def _facts(case: Case, name: str, offsets: NDArray[np.int64]) -> list[Row]:
-    found = [case.row(name, "deterministic", "map_bytes", "bytes", map_bytes(name, offsets))]
-    if name.startswith("block-metadata"):
-        blocks = build_of(name, offsets)().blocks
-        found.append(case.row(name, "deterministic", "blocks", "count", blocks))
-    return found
+def _setup(offsets: NDArray[np.int64], name: str) -> Callable[[], object]:
+    return _device_table(offsets) if name == ON_DEVICE else build_of(name, offsets)
 
 
-def _quantities(context: Context) -> tuple[str, ...]:
-    return ("setup", "upload") if context.device == "cuda" else ("setup",)
-
-
-def _timed(context: Context, case: Case, quantity: str, runs: dict[str, Callable[[], object]]) -> list[Row]:
-    methods = [Method(name, run) for name, run in runs.items()]
-    clock = HostClock(context.host_clock().synchronize, context.throttle)
-    return run_paired(case, quantity, "ms", methods, clock, context.budget, "n/a", context.seed, "octopus")
-
-
-def _upload(name: str, offsets: NDArray[np.int64]) -> Callable[[], object]:
+def _upload(offsets: NDArray[np.int64], name: str) -> Callable[[], object]:
     from octopus.backends.cuda import stream_of
     from octopus.ragged.cuda import Upload
 

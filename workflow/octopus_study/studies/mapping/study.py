@@ -1,4 +1,4 @@
-"""Study `mapping`: how does a thread find the item of its element, and what does each way cost?
+"""Study `mapping`: how does a thread find the item of its element, and what does each strategy cost?
 
 Strategies against each other on images of three spreads of size, for operations that wait for memory and operations
 that compute, with the kernels alone (cold L2 on a GPU), what must be built and uploaded for them, and their memory. All
@@ -8,6 +8,9 @@ elements of all strategies' results are compared bit for bit, a sample of items 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +20,14 @@ from octopus.backends.cuda import memory
 from octopus.kernels.operations import result_dtype
 from octopus.ragged import blockmap
 from octopus_study.data.ragged import mapping_shapes
-from octopus_study.measure import Case, Row, unavailable
+from octopus_study.measure import Case, Method, Row
 from octopus_study.measure.rows import describe
-from octopus_study.peers.ragged_job import RaggedJob
-from octopus_study.studies.contest import BASE, Entry, compare
+from octopus_study.peers.availability import make_all
+from octopus_study.peers.ragged_job import RaggedJob, is_copy_like
+from octopus_study.studies.comparison import BASE, Comparison, Part, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.machine_limits import bandwidth
-from octopus_study.studies.mapping.maps import map_rows
+from octopus_study.studies.mapping.maps import comparisons, map_rows
 from octopus_study.studies.mapping.tuner import tuner_rows
 
 log = logging.getLogger(__name__)
@@ -40,20 +44,28 @@ METHODS: dict[str, tuple[str, int | None, bool]] = {
     "block-metadata": ("block_metadata", blockmap.PUBLISHED_THRESHOLD, False),
     "block-metadata-tuned": ("block_metadata", blockmap.DEFAULT_THRESHOLD, False),
 }
-GPU_ONLY = ("lookup-scalar",)  # on a CPU every way reads its owners one by one
+GPU_ONLY = ("lookup-scalar",)  # on a CPU all strategies read their owners one by one
 COPY = "copy-bound"
 SHARE_OF_FREE = 0.6  # of the free memory that one case may take
 
 
-def rows(context: Context) -> list[Row]:
-    """All rows of the study; progress goes to the log."""
-    found = bandwidth(context)
-    settings = context.config.mapping
-    for distribution in settings.distributions:
+def plan(context: Context) -> Iterator[Part]:
+    """Per batch its maps and its operations; before them the bandwidth, behind them the tuner, which needs all."""
+    measured: list[Row] = []
+    yield Part(lambda context, _: bandwidth(context))
+    for distribution in context.config.mapping.distributions:
         for count in _counts(context):
-            found += _batch(context, distribution, count)
-    found += tuner_rows(context, found)
-    return found
+            for part in _batch(context, distribution, count):
+                yield replace(part, measure=partial(_recorded, part.measure, measured))
+    yield Part(lambda context, _: tuner_rows(context, measured))
+
+
+def _recorded(
+    measure: Callable[[Context, Part], Iterable[Row]], rows: list[Row], context: Context, part: Part
+) -> Iterator[Row]:
+    for row in measure(context, part):
+        rows.append(row)
+        yield row
 
 
 def _counts(context: Context) -> list[int]:
@@ -61,60 +73,48 @@ def _counts(context: Context) -> list[int]:
     return settings.items if context.device == "cuda" else settings.items_cpu
 
 
-def _batch(context: Context, distribution: str, count: int) -> list[Row]:
+def _batch(context: Context, distribution: str, count: int) -> Iterator[Part]:
     shapes = mapping_shapes(distribution, count, context.workload.pool, context.seed)
     dataset = context.workload.dataset if distribution == REAL else "synthetic"
     offsets = blockmap.offsets_of(shapes)
     case = Case(STUDY, dataset, distribution, count)
     log.info("%s: %d items, %.1f million elements", distribution, count, offsets[-1] / 1e6)
-    found = [case.row("batch", "deterministic", "elements", "count", int(offsets[-1]))]
-    found += map_rows(context, case, offsets)
-    for operation in context.config.mapping.operations:
-        found += _operation(context, case, operation, shapes, "float32")
+    yield Part(partial(_maps, offsets), tuple(comparisons(context, case, int(offsets[-1]))))
+    settings = context.config.mapping
+    operations = [(operation, "float32") for operation in settings.operations]
     if count == _counts(context)[0]:
-        for operation in context.config.mapping.uint8_operations:
-            found += _operation(context, case, operation, shapes, "uint8")
-    return found
+        operations += [(operation, "uint8") for operation in settings.uint8_operations]
+    for operation, dtype in operations:
+        suffix = "" if dtype == "float32" else f"-{dtype}"
+        named = case._replace(workload=f"{distribution}-{operation.replace('_', '-')}{suffix}")
+        names = [name for name in METHODS if context.device == "cuda" or name not in GPU_ONLY]
+        names += [COPY] * is_copy_like(operation, dtype)
+        comparison = Comparison(named, "kernel", context.kernel_layers[0], tuple(names))
+        yield Part(partial(_operation, operation, shapes, dtype), (comparison,))
+
+
+def _maps(offsets: NDArray[np.int64], context: Context, part: Part) -> Iterator[Row]:
+    yield part.case.row("batch", "deterministic", "elements", "count", int(offsets[-1]))
+    yield from map_rows(context, part, offsets)
 
 
 def _operation(
-    context: Context, case: Case, operation: str, shapes: NDArray[np.int64], dtype: str
-) -> list[Row]:
-    suffix = "" if dtype == "float32" else f"-{dtype}"
-    case = case._replace(workload=f"{case.workload}-{operation.replace('_', '-')}{suffix}")
-    names = [name for name in METHODS if context.device == "cuda" or name not in GPU_ONLY]
-    clock = context.kernel_clocks()[0]
-    missing = _shortage(context, operation, shapes, dtype)
-    if missing:
-        return [unavailable(case, name, clock.layer, "kernel", "ms", missing) for name in names]
+    operation: str, shapes: NDArray[np.int64], dtype: str, context: Context, part: Part
+) -> Iterator[Row]:
+    (comparison,) = part.comparisons
+    strategies = [name for name in comparison.methods if name != COPY]
+    reason = _shortage(context, operation, shapes, dtype)
+    if reason:
+        yield from comparison.gaps(reason, strategies)
+        return
     job = RaggedJob(operation, shapes, dtype, context.device, context.seed)
-    names += [COPY] * job.has_copy_bound
-    entries, answers, failed = _entries(job, names)
+    # A strategy that has no room is a row.
+    runs, missing = make_all({name: partial(job.kernel, *METHODS[name]) for name in strategies}, describe)
+    methods = [job.method(name, run) for name, run in runs.items()]
+    if COPY in comparison.methods:
+        methods.append(Method(COPY, job.copy_bound()))
     budget = context.budget_within(context.config.mapping.max_seconds)
-    rows = compare(context, case, "kernel", entries, clock, answers, budget) if entries else []
-    gaps = [unavailable(case, name, clock.layer, "kernel", "ms", why) for name, why in failed.items()]
-    return [*rows, *gaps]
-
-
-def _entries(job: RaggedJob, names: list[str]) -> tuple[list[Entry], dict[str, str], dict[str, str]]:
-    """The contenders that could be made, their answers, and why the others could not."""
-    entries: list[Entry] = []
-    answers: dict[str, str] = {}
-    failed: dict[str, str] = {}
-    kept = None
-    for name in names:
-        if name == COPY:
-            entries.append(Entry(COPY, job.copy_bound()))
-            answers[COPY] = "n/a"
-            continue
-        try:
-            run = job.kernel(*METHODS[name])
-        except Exception as error:  # a strategy that has no room is a row, never the end of the study
-            failed[name] = describe(error)
-            continue
-        answers[name], kept = job.check(run, kept)
-        entries.append(Entry(name, run))
-    return entries, answers, failed
+    yield from compare(context, comparison, methods, job.check(methods), missing, budget=budget)
 
 
 def _shortage(context: Context, operation: str, shapes: NDArray[np.int64], dtype: str) -> str:
@@ -124,10 +124,9 @@ def _shortage(context: Context, operation: str, shapes: NDArray[np.int64], dtype
     # Values, result and a copy of it for the comparison, the lookup table.
     needed = total * (size + 2 * np.dtype(result_dtype(operation, dtype)).itemsize + 4)
     on_gpu = context.device == "cuda"
-    free = memory.free_bytes() if on_gpu else cpu.free_bytes()
-    if needed > SHARE_OF_FREE * free:
-        allowed = int(SHARE_OF_FREE * free)
-        return f"{total:,} elements need {needed:,} bytes, {allowed:,} of the free memory may be taken"
+    allowed = SHARE_OF_FREE * (memory.free_bytes() if on_gpu else cpu.free_bytes())
+    if needed > allowed:
+        return f"{total:,} elements need {needed:,} bytes, {int(allowed):,} of the free memory may be taken"
     limits = context.config.mapping
     main = operation in limits.operations_large_cpu
     limit = limits.elements_cpu if main else limits.elements_cpu_all

@@ -9,7 +9,7 @@ import numpy as np
 from octopus.ragged import tuner
 from octopus_study.measure import Case, Row
 from octopus_study.studies.context import Context
-from octopus_study.studies.mapping.maps import COST_METHODS
+from octopus_study.studies.mapping.maps import METHODS
 
 RUNS = 5
 NAMES = {"block_search": "octopus", "thread_search": "thread-search", "lookup": "lookup"}
@@ -22,13 +22,13 @@ def tuner_rows(context: Context, rows: list[Row]) -> list[Row]:
     Regret is time of the tuner's choice / least time - 1, for a batch that is used once: kernel, and setup and upload
     of the map, which the operations pay at every call.
     """
-    found = [tuner.tune(context.device, keep=False) for _ in range(RUNS)]
+    tunings = [tuner.tune(context.device, keep=False) for _ in range(RUNS)]
     case = Case(context.study, "synthetic", "tuner", tuner.ELEMENTS[context.device])
     probes = [
-        case.row("tuner", "host", "tuner_probe", "ms", result.probe_ms, block=number)
-        for number, result in enumerate(found)
+        case.row("tuner", "host", "tuner_probe", "ms", tuning.probe_ms, block=number)
+        for number, tuning in enumerate(tunings)
     ]
-    return probes + _regrets(found[-1], rows)
+    return probes + _regrets(tunings[-1], rows)
 
 
 def _regrets(tuning: tuner.Tuning, rows: list[Row]) -> list[Row]:
@@ -63,7 +63,7 @@ def _costs(times: _Times, workload: str, n: int) -> dict[str, float]:
     """Milliseconds of one use by method, for those whose every part was measured."""
     distribution = workload.partition("-")[0]
     costs = {}
-    for method in COST_METHODS:
+    for method in METHODS:
         kernel = times.get((workload, n, method, "kernel"))
         setup = times.get((distribution, n, method, "setup"))
         upload = times.get((distribution, n, method, "upload"), 0.0)

@@ -1,4 +1,4 @@
-"""Rounds of windows: in each every arm has one, and one in which the device was slowed down is thrown away whole."""
+"""Rounds of windows: in each every method has one; a round in which the device was slowed down is thrown away whole."""
 
 from __future__ import annotations
 
@@ -16,22 +16,6 @@ SPARE_ROUNDS = 3
 DISCARDED = "discarded_blocks"
 
 
-@dataclass(frozen=True)
-class Round:
-    """One window of each arm.
-
-    Attributes
-    ----------
-    number : int
-        The block of its rows.
-    windows : dict of str to Taken
-        By arm; an arm that raised, or that the sensor's end left out, has none.
-    """
-
-    number: int
-    windows: dict[str, Taken] = field(default_factory=dict)
-
-
 @dataclass
 class Rounds:
     """The rounds of one layer: `least` are wanted, and some more are tried where any are thrown away.
@@ -39,20 +23,22 @@ class Rounds:
     Attributes
     ----------
     least : int
-    kept : list of Round
-    discarded : list of str
-        Why each of the others was thrown away.
     failed : dict
-        Why an arm raised, by its name; it has no windows from then on, and those before are not used.
+        Why a method raised, by its name; it has no windows from then on, and those before are not used.
     lost : str
         Why nothing can be sampled any more; empty while the sampler runs.
+    kept : dict
+        By the number of the round, the block of its rows: one window per method. A method that raised, or that the
+        sensor's end left out, has none.
+    discarded : list of str
+        Why each of the others was thrown away.
     """
 
     least: int
-    kept: list[Round] = field(default_factory=list)
-    discarded: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     lost: str = ""
+    kept: dict[int, dict[str, Taken]] = field(default_factory=dict)
+    discarded: list[str] = field(default_factory=list)
 
     @property
     def tried(self) -> int:
@@ -66,20 +52,20 @@ class Rounds:
             return False
         return len(self.kept) < self.least or self._lacks_energies()
 
-    def add(self, found: Round, slowed: str) -> None:
+    def add(self, number: int, windows: dict[str, Taken], slowed: str) -> None:
         """Keep a round, or throw it away because of what slowed the device down."""
         if slowed:
-            log.warning("round %d discarded: %s", found.number, slowed)
+            log.warning("round %d discarded: %s", number, slowed)
             self.discarded.append(slowed)
-        elif found.windows:
-            self.kept.append(found)
+        elif windows:
+            self.kept[number] = windows
 
     def of(self, name: str) -> list[tuple[int, Taken]]:
-        """Return an arm's windows, each with the number of its round."""
-        return [(each.number, each.windows[name]) for each in self.kept if name in each.windows]
+        """Return a method's windows, each with the number of its round."""
+        return [(number, windows[name]) for number, windows in self.kept.items() if name in windows]
 
     def why_none(self, name: str) -> str:
-        """Return why an arm has no numbers; empty where it has some."""
+        """Return why a method has no numbers; empty where it has some."""
         if name in self.failed:
             return self.failed[name]
         if self.lost:
@@ -91,24 +77,30 @@ class Rounds:
             f"throttled ({self.discarded[-1]})"
         )
 
-    def frame_ms(self, name: str) -> float:
-        """Median time of an arm's frame in milliseconds; infinite where there is none."""
-        times = [taken.window.frame_ms for _, taken in self.of(name)]
-        return statistics.median(times) if times else math.inf
+    def too_slow(self, name: str, rate: float) -> str:
+        """Return why a method can't keep a rate of frames per second, by these windows; empty if it can."""
+        limit, times = 1e3 / rate, [taken.window.frame_ms for _, taken in self.of(name)]
+        took = statistics.median(times) if times else math.inf
+        if why := self.why_none(name):
+            return why
+        return (
+            ""
+            if took < limit
+            else f"one frame takes {took:.3g} ms; at {rate:g} frames/s there are {limit:.1f} ms"
+        )
 
     def discarded_row(self, case: Case, layer: str, readable: bool) -> Row:
         """Count the rounds that were thrown away, or say that this machine doesn't tell."""
         if not readable:
-            return unavailable(
-                case, ENERGY, layer, DISCARDED, "count", "throttling can't be read on this machine"
-            )
+            reason = "throttling can't be read on this machine"
+            return unavailable(case, ENERGY, layer, DISCARDED, "count", reason)
         return case.row(ENERGY, layer, DISCARDED, "count", len(self.discarded))
 
     def _lacks_energies(self) -> bool:
-        """Whether a sensor that failed for a moment left an arm with too few energies.
+        """Whether a sensor that failed for a moment left a method with too few energies.
 
-        An arm that never had one gets no further rounds: what keeps it from one is there to stay.
+        A method that never had one gets no further rounds: what keeps it from one is there to stay.
         """
-        names = {name for each in self.kept for name in each.windows} - set(self.failed)
+        names = {name for windows in self.kept.values() for name in windows} - set(self.failed)
         known = (sum(taken.energy is not None for _, taken in self.of(name)) for name in names)
         return any(0 < energies < self.least for energies in known)

@@ -86,11 +86,11 @@ class Level(NamedTuple):
 
 def idle_level(windows: Sequence[Taken]) -> Level:
     """Return the idle power of the windows before and behind; the latter may not have come about."""
-    known = [taken.energy for taken in windows if taken.energy is not None]
-    seen = tuple(energy.power for energy in known)
-    if len(known) == 2:
+    energies = [taken.energy for taken in windows if taken.energy is not None]
+    seen = tuple(energy.power for energy in energies)
+    if len(energies) == 2:
         try:
-            return Level(idle_power(*known), seen)
+            return Level(idle_power(*energies), seen)
         except SensorError as error:
             return Level(reason(error), seen)
     return Level(next(taken.why for taken in windows if taken.energy is None), seen)
@@ -101,13 +101,13 @@ def reason(error: SensorError) -> str:
     return str(error) if error.check == "readable" else f"{error.check}: {error}"
 
 
-def arm_rows(
+def method_rows(
     place: Place, windows: Sequence[tuple[int, Taken]], least: int, scope: str, level: Level, lost: str
 ) -> list[Row]:
-    """Rows of an arm's windows, each with the number of its round.
+    """Rows of a method's windows, each with the number of its round.
 
     A window under load that drew less than the idle device has no energy: it is the plainest sign of a sensor that is
-    misread, or of another program that ended meanwhile. With fewer than `least` energies the arm has none per frame,
+    misread, or of another program that ended meanwhile. With fewer than `least` energies the method has none per frame,
     and its rows say why: a window's own reason, or that of `lost`, the sampler's end. What its windows gave is kept.
     """
     judged = [(number, _judged(taken, level.least(place.layer))) for number, taken in windows]
@@ -115,10 +115,11 @@ def arm_rows(
     known, few = len(judged) - len(gaps), ""
     if known < least:
         few = f"{known} of {least} windows have an energy: {lost or gaps[0]}"
-    found = []
-    for number, taken in judged:
-        found += _window_rows(place._replace(block=number), taken, scope, level.net, few)
-    return found
+    return [
+        row
+        for number, taken in judged
+        for row in _window_rows(place._replace(block=number), taken, scope, level.net, few)
+    ]
 
 
 def idle_rows(place: Place, taken: Taken, scope: str) -> list[Row]:
@@ -166,15 +167,15 @@ def _time_rows(place: Place, window: Window) -> list[Row]:
     return rows
 
 
-def _energy_rows(place: Place, found: WindowEnergy, scope: str) -> list[Row]:
+def _energy_rows(place: Place, energy: WindowEnergy, scope: str) -> list[Row]:
     """Rows of what the sensor saw."""
     rows = [
-        _row(place, f"power_mean_{scope}", "W", found.power.watts),
-        _row(place, f"energy_uncertainty_{scope}", "fraction", found.uncertainty),
+        _row(place, f"power_mean_{scope}", "W", energy.power.watts),
+        _row(place, f"energy_uncertainty_{scope}", "fraction", energy.uncertainty),
     ]
-    for way, energy in (("counter", found.by_counter), ("integral", found.by_integral)):
-        if energy is not None:
-            rows.append(_row(place, f"window_energy_{way}_{scope}", "J", energy.joules))
+    for source, joule in (("counter", energy.by_counter), ("integral", energy.by_integral)):
+        if joule is not None:
+            rows.append(_row(place, f"window_energy_{source}_{scope}", "J", joule.joules))
     return rows
 
 
@@ -186,20 +187,13 @@ def trace_rows(case: Case, trace: Trace, spans: Sequence[Span], zero_ns: int) ->
     rows: dict[int, Row] = {}
     quantity, spans = f"power_{trace.scope}", sorted(spans)
     for at_ns, power in _points(trace):
-        span = next((each for each in spans if each.start_ns <= at_ns <= each.end_ns), None)
+        span = next((span for span in spans if span.start_ns <= at_ns <= span.end_ns), None)
         where = case._replace(n=span.n if span else case.n)
         block = (at_ns - zero_ns) // 1_000_000
         if block >= 0:
             method = span.method if span else "between"
             rows[block] = where.row(method, TRACE, quantity, "W", power.watts, block=block)
     return list(rows.values())
-
-
-def missing_rows(case: Case, methods: Sequence[str], layers: Sequence[str], why: str) -> Iterator[Row]:
-    """One row per method and layer that says why there is no energy."""
-    for layer in layers:
-        for method in methods:
-            yield unavailable(case, method, layer, ENERGY, "mJ", why)
 
 
 def _points(trace: Trace) -> list[tuple[int, Watt]]:

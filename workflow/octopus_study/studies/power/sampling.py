@@ -10,7 +10,7 @@ from octopus_study.power.selftest import SystemClock, TimeSource
 from octopus_study.power.session import PowerSession
 from octopus_study.power.source import Sample, SensorError
 from octopus_study.power.windows import Stretch, back_to_back
-from octopus_study.studies.contest import BASE
+from octopus_study.studies.comparison import BASE
 from octopus_study.studies.power.rows import HOST, IDLE
 
 REPETITIONS = 5

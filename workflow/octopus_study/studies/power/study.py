@@ -17,19 +17,22 @@ from functools import partial
 
 import numpy as np
 
-from octopus_study.measure import Case, Row, unavailable
+from octopus_study.measure import Case, Method, Row, unavailable
 from octopus_study.measure.rows import describe
+from octopus_study.peers.availability import Unavailable
 from octopus_study.power.energy import WindowEnergy, window_energy
 from octopus_study.power.selftest import SystemClock, TimeSource
 from octopus_study.power.session import NoUsableSensor, PowerSession, open_session
 from octopus_study.power.source import SensorError
-from octopus_study.power.windows import Window, back_to_back, idle, paced, rate_missed, stretch
-from octopus_study.studies.contest import BASE, ReferenceCrops
+from octopus_study.power.windows import Stretch, Window, back_to_back, idle, paced, rate_missed, stretch
+from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
-from octopus_study.studies.power.arms import AGAIN, METHODS, Arm, make_arms, names, shortage
-from octopus_study.studies.power.rounds import Round, Rounds
+from octopus_study.studies.crops import ReferenceCrops, reference_of
+from octopus_study.studies.power.methods import AGAIN, NAMES, make_methods, shortage
+from octopus_study.studies.power.rounds import Rounds
 from octopus_study.studies.power.rows import (
     BACK_TO_BACK,
+    ENERGY,
     HOST,
     IDLE,
     PACED,
@@ -37,10 +40,9 @@ from octopus_study.studies.power.rows import (
     Place,
     Span,
     Taken,
-    arm_rows,
     idle_level,
     idle_rows,
-    missing_rows,
+    method_rows,
     reason,
     trace_rows,
 )
@@ -54,8 +56,8 @@ STUDY, WORKLOAD = "power", "visdrone"
 IDLE_SETTLE_SECONDS = 3.0  # boards are back at their idle power 1 to 2 s after a load
 
 
-def rows(context: Context, opener: Opener = open_session, clock: TimeSource | None = None) -> list[Row]:
-    """All rows of the study; progress goes to the log.
+def plan(context: Context, opener: Opener = open_session, clock: TimeSource | None = None) -> list[Part]:
+    """One part, since one session reads the sensor throughout: both layers of every number of objects.
 
     Parameters
     ----------
@@ -64,33 +66,33 @@ def rows(context: Context, opener: Opener = open_session, clock: TimeSource | No
         Gives a session for a device; tests give a simulated one, and with it a clock.
     clock : TimeSource, optional
     """
-    try:
-        with opener(context.device) as session:
-            return _Sweep(context, session, clock or SystemClock()).rows()
-    except NoUsableSensor as error:
-        log.warning("no energy is measured: %s", error)
-        context.notes["power"] = {
-            "sensor": None,
-            "reason": str(error),
-            "looked_at": error.looked,
-            "selftests": [each.selftest.record() for each in error.attempts if each.selftest],
-        }
-        return [row for count in context.config.power.counts for row in _nothing(context, count, str(error))]
-
-
-def layers(context: Context, count: int) -> list[str]:
-    """Return the layers that a number of objects has."""
-    return [BACK_TO_BACK, *([PACED] if count in context.config.power.paced_counts else [])]
+    settings, comparisons = context.config.power, []
+    for count in settings.counts:
+        case = _case(context, count)
+        names = (*NAMES, AGAIN) if count in settings.again_counts else NAMES
+        comparisons.append(Comparison(case, ENERGY, BACK_TO_BACK, names, "mJ"))
+        if count in settings.paced_counts:
+            comparisons.append(Comparison(case, ENERGY, PACED, NAMES, "mJ"))
+    return [Part(partial(_measure, opener, clock or SystemClock()), tuple(comparisons))]
 
 
 def _case(context: Context, count: int) -> Case:
     return Case(STUDY, context.workload.dataset, WORKLOAD, count)
 
 
-def _nothing(context: Context, count: int, why: str) -> Iterator[Row]:
-    for layer in layers(context, count):
-        methods = METHODS if layer == PACED else names(context, count)
-        yield from missing_rows(_case(context, count), methods, [layer], why)
+def _measure(opener: Opener, clock: TimeSource, context: Context, part: Part) -> Iterator[Row]:
+    try:
+        with opener(context.device) as session:
+            yield from _Sweep(context, session, clock).rows(part)
+    except NoUsableSensor as error:
+        context.notes["power"] = {
+            "sensor": None,
+            "reason": str(error),
+            "looked_at": error.looked,
+            "selftests": [attempt.selftest.record() for attempt in error.attempts if attempt.selftest],
+        }
+        log.warning("no energy is measured: %s", error)
+        raise Unavailable(str(error)) from error
 
 
 class _Sweep:
@@ -109,77 +111,81 @@ class _Sweep:
         self.watch = Watch(context.throttle)
         self.lost = ""  # why the sampler ended; nothing is measured from then on
 
-    def rows(self) -> list[Row]:
+    def rows(self, part: Part) -> Iterator[Row]:
         """Measure every number of objects; whatever fails is a row, and what was measured before is kept."""
         counts = self.settings.counts
-        log.info("power: about %.0f minutes, sensor %s", sum(map(self._minutes, counts)), self.scope)
-        crop = self.context.config.crop
-        expected = ReferenceCrops(self.context.workload.frame, crop.size, crop.mean, crop.std)
-        found: list[Row] = []
+        layers = {count: [one for one in part.comparisons if one.case.n == count] for count in counts}
+        minutes = {count: self._minutes(layers[count]) for count in counts}
+        log.info("power: about %.0f minutes, sensor %s", sum(minutes.values()), self.scope)
+        reference = reference_of(self.context)
         for number, count in enumerate(counts, 1):
-            log.info("%d objects, %d of %d: %.1f minutes", count, number, len(counts), self._minutes(count))
+            log.info("%d objects, %d of %d: %.1f minutes", count, number, len(counts), minutes[count])
             try:
-                found += self._count_rows(count, expected)
+                rows = self._count_rows(layers[count], reference)
             except Exception as error:  # a number of objects that fails is a row, never the end of the study
                 log.warning("%d objects: %s", count, error)
-                found += _nothing(self.context, count, describe(error))
+                rows = _gaps(layers[count], describe(error))
+            yield from rows
         self.context.notes["power"] = self._notes()
-        return [*found, *trace_rows(_case(self.context, 0), self.trace, self.spans, self.zero_ns)]
+        yield from trace_rows(_case(self.context, 0), self.trace, self.spans, self.zero_ns)
 
-    def _count_rows(self, count: int, expected: ReferenceCrops) -> list[Row]:
-        why = self.lost or shortage(self.context, count)
-        if why:
-            return list(_nothing(self.context, count, why))
-        arms = make_arms(self.context, count, expected)
-        around, groups = [self._idle(count)], {}
-        for layer in layers(self.context, count):
+    def _count_rows(self, layers: Sequence[Comparison], reference: ReferenceCrops) -> list[Row]:
+        case = layers[0].case
+        if missing := self.lost or shortage(self.context, case.n):
+            return _gaps(layers, missing)
+        methods, answers = make_methods(self.context, case.n, reference)
+        around, measured = [self._idle(case.n)], {}
+        for comparison in layers:
+            chosen = [method for method in methods if method.name in comparison.methods]
             failed = {}
-            if layer == PACED:
-                arms = [arm for arm in arms if arm.name != AGAIN]
-                failed = _too_slow(arms, groups[BACK_TO_BACK][1], self.settings.frame_rate)
-            groups[layer] = arms, self._rounds(count, layer, arms, failed)
-        around.append(self._idle(count))
-        level, found = idle_level(around), self._idle_rows(count, around)
+            if comparison.layer == PACED:
+                slow = {
+                    name: measured[BACK_TO_BACK].too_slow(name, self.settings.frame_rate) for name in NAMES
+                }
+                failed = {name: reason for name, reason in slow.items() if reason}
+            measured[comparison.layer] = self._rounds(comparison, chosen, failed)
+        around.append(self._idle(case.n))
+        level, rows = idle_level(around), self._idle_rows(case, around)
         if isinstance(level.net, str):
-            log.warning("%d objects: no net energies: %s", count, level.net)
-        for layer, (chosen, rounds) in groups.items():
-            found += self._layer_rows(count, layer, chosen, rounds, level)
-        if count == min(self.settings.counts) and not self.lost:
-            found += self._sampling_rows(count, arms[0])
-        return found
+            log.warning("%d objects: no net energies: %s", case.n, level.net)
+        for comparison in layers:
+            rows += self._layer_rows(comparison, measured[comparison.layer], answers, level)
+        if case.n == min(self.settings.counts) and not self.lost:
+            rows += self._sampling_rows(case, methods[0])
+        return rows
 
-    def _rounds(self, count: int, layer: str, arms: Sequence[Arm], failed: dict[str, str]) -> Rounds:
-        """Give every arm but those that failed before a window in each round."""
-        rounds = Rounds(self.settings.windows, failed=failed, lost=self.lost)
-        while rounds.wanted and any(arm.name not in failed for arm in arms):
-            number = rounds.tried
+    def _rounds(self, comparison: Comparison, methods: Sequence[Method], failed: dict[str, str]) -> Rounds:
+        """Give every method but those that failed before a window in each round."""
+        count, layer = comparison.case.n, comparison.layer
+        rounds = Rounds(self.settings.windows, failed, self.lost)
+        while rounds.wanted and any(method.name not in failed for method in methods):
+            number, windows, slowed = rounds.tried, {}, ""
             seed = [self.context.seed, count, len(layer), number]
-            found, slowed = Round(number), ""
-            for index in np.random.default_rng(seed).permutation(len(arms)):
-                arm = arms[index]
-                if arm.name not in failed and not self.lost:
-                    self._window(count, layer, arm, found, failed)
-                    slowed = slowed or self.watch.slowed()
-            rounds.add(found, slowed)
+            for index in np.random.default_rng(seed).permutation(len(methods)):
+                method = methods[index]
+                if method.name in failed or self.lost:
+                    continue
+                try:
+                    windows[method.name] = self._window(count, layer, method)
+                except Exception as error:  # any failure of a method is a row, never the end of the study
+                    log.warning("%s, %d objects: %s", method.name, count, error)
+                    failed[method.name] = describe(error)
+                slowed = slowed or self.watch.slowed()
+            rounds.add(number, windows, slowed)
             rounds.lost = self.lost
         return rounds
 
-    def _window(self, count: int, layer: str, arm: Arm, found: Round, failed: dict[str, str]) -> None:
-        """Let one arm work, and note its window or why it failed."""
-        make = partial(back_to_back, arm.frame)
+    def _window(self, count: int, layer: str, method: Method) -> Taken:
+        """Let one method work."""
+        make, rate = partial(back_to_back, method.run), self.settings.frame_rate
         if layer == PACED:
-            make = partial(paced, arm.frame, self.settings.frame_rate)
+            make = partial(paced, method.run, rate)
         self.watch.restart()
-        try:
-            window = make(lasting=self.work, clock=self.clock)
-        except Exception as error:  # any failure of a method is a row, never the end of the study
-            log.warning("%s, %d objects: %s", arm.name, count, error)
-            failed[arm.name] = describe(error)
-            return
-        taken = self._taken(window, count, arm.name, self.watch.capped())
-        if layer == PACED and (why := rate_missed(window, self.settings.frame_rate)):
-            taken = taken._replace(energy=None, why=f"frame-rate: {why}")
-        found.windows[arm.name] = taken
+        window = make(lasting=self.work, clock=self.clock)
+        taken = self._taken(window, count, method.name, self.watch.capped())
+        if layer == PACED and (missed := rate_missed(window, rate)):
+            return taken._replace(energy=None, why=f"frame-rate: {missed}")
+        return taken
 
     def _idle(self, count: int) -> Taken:
         """Let the device do nothing, unless nobody would see it."""
@@ -211,40 +217,37 @@ class _Sweep:
         part = self.trace.between(window.start_ns - margin, window.end_ns + margin)
         return window_energy(window, part, self.session.proof)
 
-    def _idle_rows(self, count: int, around: Sequence[Taken]) -> list[Row]:
-        found = []
+    def _idle_rows(self, case: Case, around: Sequence[Taken]) -> list[Row]:
+        rows = []
         for block, taken in enumerate(around):
             if taken.window.seconds:
-                place = Place(_case(self.context, count), IDLE, IDLE, block, "n/a", self.zero_ns)
-                found += idle_rows(place, taken, self.scope)
-        return found
+                rows += idle_rows(Place(case, IDLE, IDLE, block, "n/a", self.zero_ns), taken, self.scope)
+        return rows
 
     def _layer_rows(
-        self, count: int, layer: str, arms: Sequence[Arm], rounds: Rounds, level: Level
+        self, comparison: Comparison, rounds: Rounds, answers: dict[str, str], level: Level
     ) -> list[Row]:
-        """Rows of a layer: each arm's windows, or one row that says why there are none."""
-        case, found = _case(self.context, count), []
-        for arm in arms:
-            if why := rounds.why_none(arm.name):
-                found += missing_rows(case, [arm.name], [layer], why)
+        """Rows of a layer: each method's windows, or one row that says why there are none."""
+        (case, layer), rows = (comparison.case, comparison.layer), []
+        for name in comparison.methods:
+            if missing := rounds.why_none(name):
+                rows += comparison.gaps(missing, [name])
                 continue
-            place = Place(case, arm.name, layer, 0, arm.answer, self.zero_ns)
-            found += arm_rows(place, rounds.of(arm.name), rounds.least, self.scope, level, rounds.lost)
-        return [*found, rounds.discarded_row(case, layer, self.watch.readable)]
+            place = Place(case, name, layer, 0, answers[name], self.zero_ns)
+            rows += method_rows(place, rounds.of(name), rounds.least, self.scope, level, rounds.lost)
+        return [*rows, rounds.discarded_row(case, layer, self.watch.readable)]
 
-    def _sampling_rows(self, count: int, arm: Arm) -> list[Row]:
+    def _sampling_rows(self, case: Case, method: Method) -> list[Row]:
         """Rows of what sampling costs, as far as it goes."""
-        case, found = _case(self.context, count), []
+        rows: list[Row] = []
         try:
-            found.extend(sampling_rows(case, self.session, arm.frame, self.clock))
+            rows.extend(sampling_rows(case, self.session, method.run, self.clock))
             self._collect()
-        except (
-            Exception
-        ) as error:  # what sampling costs is worth knowing, but not worth the windows before it
+        except Exception as error:  # it is worth knowing, but not worth the windows before it
             log.warning("what sampling costs: %s", error)
             where = f"{BASE}-sampled", HOST, "sampling_cost", "fraction"
-            found.append(unavailable(case, *where, describe(error)))
-        return found
+            rows.append(unavailable(case, *where, describe(error)))
+        return rows
 
     def _notes(self) -> dict[str, object]:
         session = self.session
@@ -255,7 +258,7 @@ class _Sweep:
             "source": session.source.facts(),
             "sampler": session.sampler.facts(),
             "selftest": session.selftest.record(),
-            "looked_at": {each.spec.kind: each.reason or "used" for each in session.attempts},
+            "looked_at": {attempt.spec.kind: attempt.reason or "used" for attempt in session.attempts},
             "window_seconds": self.work.seconds,
             "settle_seconds": self.work.settle_seconds,
             "tail_seconds": self.work.tail_seconds,
@@ -265,23 +268,15 @@ class _Sweep:
             "sampler_ended": self.lost or None,
         }
 
-    def _minutes(self, count: int) -> float:
+    def _minutes(self, layers: Sequence[Comparison]) -> float:
         """What a number of objects will take; windows of methods that can't keep the frame rate are left out later."""
-        arms = len(names(self.context, count))
-        windows = arms + (len(METHODS) if PACED in layers(self.context, count) else 0)
-        one, resting = (
-            each.seconds + each.settle_seconds + each.tail_seconds for each in (self.work, self.rest)
-        )
-        return (windows * self.settings.windows * one + 2 * resting) / 60
+        windows = self.settings.windows * sum(len(comparison.methods) for comparison in layers)
+        return (windows * _seconds(self.work) + 2 * _seconds(self.rest)) / 60
 
 
-def _too_slow(arms: Sequence[Arm], rounds: Rounds, rate: float) -> dict[str, str]:
-    """Why arms can't keep a rate, by their windows back to back."""
-    limit, found = 1e3 / rate, {}
-    for arm in arms:
-        took = rounds.frame_ms(arm.name)
-        if why := rounds.why_none(arm.name):
-            found[arm.name] = why
-        elif not took < limit:
-            found[arm.name] = f"one frame takes {took:.3g} ms; at {rate:g} frames/s there are {limit:.1f} ms"
-    return found
+def _seconds(lasting: Stretch) -> float:
+    return lasting.seconds + lasting.settle_seconds + lasting.tail_seconds
+
+
+def _gaps(layers: Sequence[Comparison], reason: str) -> list[Row]:
+    return [row for comparison in layers for row in comparison.gaps(reason)]

@@ -1,4 +1,4 @@
-"""Ways to judge the tiles of a scene: all in one launch, a launch per tile, and a batch padded to the largest tile.
+"""Methods that judge the tiles of a scene: in one launch, a launch per tile, padded, and what users have on the CPU.
 
 A scene begins on the host and ends as one flag per tile there (`run`); `kernel` is the device's part of it, on what
 lies there already. Memory of results is spoilt first, so that a flag that nobody writes is seen.
@@ -6,74 +6,23 @@ lies there already. Memory of results is spoilt first, so that a flag that nobod
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from octopus.backends import cpu
 from octopus.tiles.api import TilePlan
 from octopus_study.peers.availability import require_room
+from octopus_study.studies.satellite.job import TileJob
 
 SPOILT = 0xFF  # neither of a flag's values
-
-
-@dataclass(frozen=True, eq=False)
-class TileJob:
-    """What every contender is given.
-
-    Attributes
-    ----------
-    image : ndarray, (H, W) or (H, W, C), uint8 or uint16
-        The scene, on the host.
-    tiles : ndarray, (N, 4), int32
-    scale, threshold : float
-        A tile is kept if its mean divided by `scale` is above `threshold`.
-    device : {"cpu", "cuda"}
-    """
-
-    image: NDArray[Any]
-    tiles: NDArray[np.int32]
-    scale: float
-    threshold: float
-    device: str
-
-    @property
-    def on_gpu(self) -> bool:
-        """Whether there is a GPU to work on."""
-        return self.device == "cuda"
-
-    @property
-    def pixels(self) -> NDArray[np.int64]:
-        """Of each tile, (N,)."""
-        sides = (self.tiles[:, 2:] - self.tiles[:, :2]).astype(np.int64)
-        return sides[:, 0] * sides[:, 1]
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Bytes of each tile, (N,)."""
-        return self.pixels * (self.image.nbytes // (self.image.shape[0] * self.image.shape[1]))
-
-    @cached_property
-    def device_image(self) -> Any:
-        """The scene in the memory of the GPU, for all contenders that find it there."""
-        from octopus.backends.cuda.memory import upload
-
-        return upload(self.image)
-
-    @cached_property
-    def reference(self) -> NDArray[np.float64]:
-        """Brightness of each tile by NumPy, (N,)."""
-        return (
-            np.array([self.image[y1:y2, x1:x2].mean() for x1, y1, x2, y2 in self.tiles.tolist()]) / self.scale
-        )
-
-    @property
-    def expected(self) -> NDArray[np.uint8]:
-        """The right flags."""
-        return (self.reference > self.threshold).astype(np.uint8)
+BOUND = "read-bound"
+Maker = Callable[[TileJob], Any]
+Means = Callable[[], NDArray[np.float64]]
 
 
 class Octopus:
@@ -86,8 +35,6 @@ class Octopus:
         Instead of the job's.
     """
 
-    name = "octopus"
-
     def __init__(self, job: TileJob, device: str | None = None) -> None:
         self.job = job
         self.plan = TilePlan(job.image, job.tiles, scale=job.scale, device=device or job.device)
@@ -99,19 +46,8 @@ class Octopus:
         self.plan.run(self.job.image, self.job.threshold)
 
 
-class OctopusCpu(Octopus):
-    """The same on the CPU, beside a GPU: what the way there and back must pay for."""
-
-    name = "octopus-cpu"
-
-    def __init__(self, job: TileJob) -> None:
-        super().__init__(job, "cpu")
-
-
 class OnDevice:
     """A plan for the scene where it lies on the GPU; for the time of the kernel alone."""
-
-    name = "octopus"
 
     def __init__(self, job: TileJob) -> None:
         self.job = job
@@ -131,15 +67,13 @@ class OnDevice:
 class NLaunches:
     """The same kernel, launched for each tile with the blocks that it needs."""
 
-    name = "n-launches"
-
     def __init__(self, job: TileJob) -> None:
         from octopus.backends.cuda import memory, stream_of
         from octopus.kernels.cuda.tile_grid import MOST_PARTS, Grid, parts_of
 
         self.job, self._stream = job, stream_of(None)
         self.plan = TilePlan(job.device_image, job.tiles, scale=job.scale)
-        self._found = np.zeros(len(job.tiles), np.uint8)
+        self._on_host = np.zeros(len(job.tiles), np.uint8)
         self._device_flags = memory.DeviceArray((len(job.tiles),), np.uint8).fill_bytes(SPOILT)
         self._device_means = memory.DeviceArray((len(job.tiles),), np.float64)
         width, height = (job.tiles[:, 2:] - job.tiles[:, :2]).astype(np.int64).T
@@ -163,7 +97,7 @@ class NLaunches:
         """From the scene on the host to the flags on the host."""
         self.job.device_image.copy_from_host(self.job.image, self._stream)
         self.kernel()
-        self._device_flags.copy_to_host(self._found)
+        self._device_flags.copy_to_host(self._on_host)
 
     @property
     def flags(self) -> NDArray[np.uint8]:
@@ -181,8 +115,6 @@ class Padded:
     Unavailable
         The host, or the GPU, has too little memory.
     """
-
-    name = "padded"
 
     def __init__(self, job: TileJob) -> None:
         self.job = job
@@ -240,3 +172,79 @@ def _on_device(array: NDArray[Any]) -> Any:
     from octopus.backends.cuda.memory import DeviceArray
 
     return DeviceArray(array.shape, array.dtype)
+
+
+class ByMeans:
+    """On the host, by the mean of each tile over all channels.
+
+    Parameters
+    ----------
+    means_of : callable
+        Gives, for a job, what finds the means, (N,) float64.
+    job : TileJob
+    """
+
+    def __init__(self, means_of: Callable[[TileJob], Means], job: TileJob) -> None:
+        self.job, self._means = job, means_of(job)
+        self.flags = np.zeros(len(job.tiles), np.uint8)
+
+    def run(self) -> None:
+        """From the scene to the flags."""
+        self.flags = (self._means() / self.job.scale > self.job.threshold).astype(np.uint8)
+
+
+def _numpy(job: TileJob) -> Means:
+    """`mean` of each tile."""
+    image, boxes = job.image, job.tiles.tolist()
+    return lambda: np.array([image[y1:y2, x1:x2].mean() for x1, y1, x2, y2 in boxes])
+
+
+def _opencv(job: TileJob) -> Means:
+    """`cv2.mean` of each tile."""
+    image, boxes, channels = job.image, job.tiles.tolist(), job.image[0, 0].size
+
+    def means() -> NDArray[np.float64]:
+        each = [cv2.mean(image[y1:y2, x1:x2])[:channels] for x1, y1, x2, y2 in boxes]
+        return np.array(each).mean(axis=1)
+
+    return means
+
+
+def _integral(job: TileJob) -> Means:
+    """`cv2.integral` of the scene, then four values per tile; float64 counts exactly what int32 can't hold."""
+    height, width = job.image.shape[:2]
+    shape = (height + 1, width + 1, *job.image.shape[2:])
+    require_room("the integral image", "host", 8 * int(np.prod(shape, dtype=np.int64)), cpu.free_bytes())
+    memory = np.empty(shape)  # written once, so that its pages are not mapped anew each time
+    memory.fill(0)
+
+    def means() -> NDArray[np.float64]:
+        table = cv2.integral(job.image, memory, sdepth=cv2.CV_64F)
+        left, top, right, bottom = job.tiles.T
+        sums = table[bottom, right] - table[top, right] - table[bottom, left] + table[top, left]
+        sums = sums.reshape(len(sums), -1)
+        return sums.sum(axis=1) / (job.pixels * sums.shape[1])
+
+    return means
+
+
+def kernels(device: str) -> dict[str, Maker]:
+    """Methods whose work on the device is compared."""
+    if device == "cpu":
+        return {"octopus": Octopus, "padded": Padded}
+    return {"octopus": OnDevice, "n-launches": NLaunches, "padded": Padded}
+
+
+def whole(device: str) -> dict[str, Maker]:
+    """Methods that are compared from the scene to the flags.
+
+    Beside a GPU stands Octopus on the CPU: what the way there and back must pay for.
+    """
+    on_gpu: dict[str, Maker] = {"octopus-cpu": partial(Octopus, device="cpu"), "n-launches": NLaunches}
+    on_host = {"numpy": _numpy, "opencv": _opencv, "integral": _integral}
+    return {
+        "octopus": Octopus,
+        **({} if device == "cpu" else on_gpu),
+        "padded": Padded,
+        **{name: partial(ByMeans, means_of) for name, means_of in on_host.items()},
+    }

@@ -4,34 +4,38 @@ The published random grid cuts Sentinel-2's red band into tiles; a tile is kept 
 fixed threshold, above Otsu's, or if it is among the brightest that fit a budget of bytes. The band is judged as it is
 and as the published three channels of bytes. A generated scene of the published size stands beside a window that is
 smaller.
+
+Timed are the kernel, beside the time to read the scene, and the way from the scene on the host to the flags there.
+Beside a GPU the scene lies in page-locked memory on the host, for all methods.
 """
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus import best_within, keep_tiles, otsu_threshold, tile_means
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.synthetic import greenland_band
-from octopus_study.measure import Case, Row
-from octopus_study.measure.rows import SAME
+from octopus_study.measure import Case, Method, Row, check_answers
+from octopus_study.measure.bandwidth import drain
+from octopus_study.measure.rows import describe
+from octopus_study.peers.availability import make_all
+from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.satellite import timed as satellite_timed
-from octopus_study.studies.satellite.methods import TileJob
+from octopus_study.studies.satellite.job import TileJob, placed
+from octopus_study.studies.satellite.methods import BOUND, kernels, whole
+from octopus_study.studies.satellite.rules import FULL_SCALE, judged, picture
 
-log = logging.getLogger(__name__)
 STUDY = "satellite"
+KERNEL, WHOLE = "keep_tiles", "end_to_end"
 PUBLISHED_SIDE = 8192  # of the published scene in pixels
-FULL_SCALE = 10_000  # digital number of a reflectance of 1
-THUMBNAIL = 128  # pixels along each side of the picture of the scene
-BITS = 8  # of a byte
-Kept = tuple[float, NDArray[np.bool_], NDArray[np.bool_]]
-SIDES = ("tile_left", "tile_top", "tile_right", "tile_bottom")
+# Bytes of a scene that takes milliseconds: no method then needs an untimed run before each timed one.
+LARGE = 1 << 25
 
 
 @dataclass(frozen=True)
@@ -57,25 +61,19 @@ class View:
     pictured: bool
 
 
-def rows(context: Context) -> list[Row]:
-    """All rows of the study; progress goes to the log."""
-    found: list[Row] = []
+def plan(context: Context) -> Iterator[Part]:
+    """A part for each scene and variant: what is kept, the kernels, and the whole way."""
     for view in _views(context):
         height, width = view.band.shape
         tiles = satellite_tiles(width, height, context.seed)
         for variant in context.config.satellite.variants:
-            log.info("%s, %s: %d tiles", view.name, variant, len(tiles))
-            image, scale = as_variant(view.band, variant)
-            job = TileJob(
-                satellite_timed.placed(image, context.device), tiles, scale, view.threshold, context.device
-            )
             case = Case(STUDY, view.dataset, f"{view.name}-{variant}", len(tiles))
-            found += _judged(context, case, job, pictured=view.pictured and variant == "uint16")
-            found += satellite_timed.rows(context, case, job)
-        if view.pictured:
-            case = Case(STUDY, view.dataset, f"{view.name}-uint16", len(tiles))
-            found += _picture(case, view.band)
-    return found
+            bound = (BOUND,) if context.device == "cuda" else ()
+            comparisons = (
+                Comparison(case, KERNEL, context.kernel_layers[0], (*kernels(context.device), *bound)),
+                Comparison(case, WHOLE, "host", tuple(whole(context.device))),
+            )
+            yield Part(partial(_measure, view, variant, tiles), comparisons)
 
 
 def as_variant(
@@ -89,87 +87,51 @@ def as_variant(
     return np.ascontiguousarray(np.broadcast_to(table[band][..., None], (*band.shape, 3))), 255.0
 
 
-def _views(context: Context) -> list[View]:
+def _views(context: Context) -> Iterator[View]:
     """The scene of the receipt, whole or its published part, and a generated one where that is smaller."""
     settings, scene = context.config.satellite, context.scene
     band = scene.pixels
     threshold = settings.threshold_synthetic if scene.synthetic else settings.threshold
     if min(band.shape) >= PUBLISHED_SIDE:
         part = np.ascontiguousarray(band[:PUBLISHED_SIDE, :PUBLISHED_SIDE])
-        return [View("full", scene.dataset, part, threshold, True)]
-    views = [View("window", scene.dataset, band, threshold, True)]
+        yield View("full", scene.dataset, part, threshold, True)
+        return
+    yield View("window", scene.dataset, band, threshold, True)
     side = settings.synthetic_side
     if side:
         made = greenland_band(side, side, context.seed)
-        views.append(View("scale", "synthetic", made, settings.threshold_synthetic, False))
-    return views
+        yield View("scale", "synthetic", made, settings.threshold_synthetic, False)
 
 
-def _judged(context: Context, case: Case, job: TileJob, pictured: bool) -> list[Row]:
-    """The scene, and what each rule keeps of it, found by the library and compared with NumPy's means."""
-    downlink = context.config.satellite.downlink
-    found = [
-        case.row("scene", "deterministic", "tiles", "count", len(job.tiles)),
-        case.row("scene", "deterministic", "scene_bytes", "bytes", job.image.nbytes),
-        case.row("scene", "deterministic", "scene_downlink_time", "s", job.image.nbytes * BITS / downlink),
-    ]
-    means = tile_means(job.image, job.tiles, scale=job.scale, device=job.device)
-    kept = _kept(context, job, means)
+def _measure(
+    view: View, variant: str, tiles: NDArray[np.int32], context: Context, part: Part
+) -> Iterator[Row]:
+    image, scale = as_variant(view.band, variant)
+    job = TileJob(placed(image, context.device), tiles, scale, view.threshold, context.device)
+    pictured = view.pictured and variant == "uint16"
+    yield from judged(context, part.case, job, pictured)
+    for comparison in part.comparisons:
+        yield from _timed(context, comparison, job)
     if pictured:
-        found += _tile_rows(case, job.tiles, means)
-    for rule, (level, flags, right) in kept.items():
-        unlike = int((flags != right).sum())
-        answer = f"different: {unlike} of {len(flags)} flags are not those of NumPy" if unlike else SAME
-        nbytes = int(job.sizes[flags].sum())
-        values = {
-            ("threshold", "fraction"): level,
-            ("kept_tiles", "count"): int(flags.sum()),
-            ("kept_bytes", "bytes"): nbytes,
-            ("kept_downlink_time", "s"): nbytes * BITS / downlink,
-        }
-        found += [
-            case.row(rule, "deterministic", *name, value, answer=answer) for name, value in values.items()
-        ]
-        if pictured:
-            found += [
-                case.row(rule, "deterministic", "tile_kept", "count", int(flag), block=tile)
-                for tile, flag in enumerate(flags.tolist())
-            ]
-    return found
+        yield from picture(part.case, view.band)
 
 
-def _kept(context: Context, job: TileJob, means: NDArray[np.float64]) -> dict[str, Kept]:
-    """By rule: its threshold, the flags, and the flags that NumPy's means give."""
-    right = job.reference
-    found = {}
-    for rule, level, expected in (
-        ("fixed", job.threshold, right > job.threshold),
-        ("otsu", otsu_threshold(means), right > otsu_threshold(right)),
-    ):
-        flags, _ = keep_tiles(job.image, job.tiles, level, scale=job.scale, device=job.device)
-        found[rule] = (level, flags, expected)
-    budget = int(context.config.satellite.byte_budget * job.image.nbytes)
-    best = best_within(means, job.sizes, budget)
-    darkest = float(means[best].min()) if best.any() else 1.0  # digital numbers may be above full scale
-    found["byte-budget"] = (darkest, best, best_within(right, job.sizes, budget))
-    return found
+def _timed(context: Context, comparison: Comparison, job: TileJob) -> list[Row]:
+    """Check the flags of every method that can be had here, then time them."""
+    is_kernel, clock = comparison.quantity == KERNEL, context.clock(comparison.layer)
+    if not is_kernel:
+        clock.warm = clock.warm and job.image.nbytes < LARGE
+    makers = (kernels if is_kernel else whole)(job.device)
+    # A lack of memory is a row, never the end of the study.
+    made, missing = make_all({name: partial(make, job) for name, make in makers.items()}, describe)
+    methods = [_method(name, judge, is_kernel) for name, judge in made.items()]
+    if BOUND in comparison.methods:
+        methods.append(Method(BOUND, drain(job.device_image)))
+    answers = check_answers(methods, job.expected)
+    budget = context.budget_within(context.config.satellite.max_seconds)
+    return compare(context, comparison, methods, answers, missing, clock=clock, budget=budget)
 
 
-def _tile_rows(case: Case, tiles: NDArray[np.int32], means: NDArray[np.float64]) -> list[Row]:
-    """Where the tiles lie, and how bright they are."""
-    columns = {(name, "px"): tiles[:, side] for side, name in enumerate(SIDES)}
-    return [
-        case.row("tiles", "deterministic", *name, value, block=tile)
-        for name, values in {**columns, ("tile_brightness", "fraction"): means}.items()
-        for tile, value in enumerate(values.tolist())
-    ]
-
-
-def _picture(case: Case, band: NDArray[np.uint16]) -> list[Row]:
-    """A small picture of the scene, in levels from 0 to 255, each the mean of its part."""
-    small = cv2.resize(band.astype(np.float32), (THUMBNAIL, THUMBNAIL), interpolation=cv2.INTER_AREA)
-    levels = np.rint(255 * np.clip(small / FULL_SCALE, 0, 1)).astype(int)
-    return [
-        case.row("scene", "deterministic", "thumbnail", "levels", level, block=place)
-        for place, level in enumerate(levels.ravel().tolist())
-    ]
+def _method(name: str, judge: Any, is_kernel: bool) -> Method:
+    kernel = getattr(judge, "kernel", None) if is_kernel else None
+    return Method(name, kernel or judge.run, lambda: judge.flags)

@@ -1,60 +1,37 @@
-"""Ragged sequences by each way: strategies, padding to the longest one, and torch's nested tensors."""
+"""Methods on ragged sequences: strategies, padding to the longest one, and torch's nested tensors."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from octopus.ragged.plan import RaggedPlan
 from octopus_study.peers.availability import need
-from octopus_study.peers.ragged_cost import Run
 from octopus_study.peers.ragged_job import RaggedJob
-from octopus_study.peers.ragged_maps import STRATEGIES, build_of
+from octopus_study.peers.ragged_methods import STRATEGIES, StagedMethod, build_of
 
 OWN = ("octopus", "block-metadata", "lookup-vectorised", "lookup-published")
-OTHERS = ("padded", "nested-jagged")
-NAMES = (*OWN, *OTHERS)
+NAMES = (*OWN, "padded", "nested-jagged")
 
 
-@dataclass(frozen=True)
-class Way:
-    """A method's parts: what must be made per batch, the operation on it, and all of it.
-
-    Attributes
-    ----------
-    setup : callable
-        Make the map, the padded batch or the nested tensor.
-    kernel : callable
-        The operation, on what `setup` made before.
-    total : callable
-        From the flat values to the flat result, on the device where the values are.
-    bytes : int
-        Of the map, or of the padding.
-    """
-
-    name: str
-    setup: Run
-    kernel: Run
-    total: Run
-    bytes: int
-
-
-def make(name: str, job: RaggedJob) -> Way:
-    """One way for a batch of sequences.
+def make(name: str, job: RaggedJob) -> StagedMethod:
+    """One method for a batch of sequences; `total` goes from flat values to flat results where they lie.
 
     Raises
     ------
-    MissingPackageError
-        If torch is needed and not installed.
+    Unavailable
+        Torch is needed and not installed.
     """
     if name in OWN:
         return _strategy(name, job)
-    return (_padded if name == "padded" else _nested)(job)
+    if name == "nested-jagged":
+        return _nested(job)
+    return _padded_numpy(job) if job.device == "cpu" else _padded_torch(job)
 
 
-def _strategy(name: str, job: RaggedJob) -> Way:
+def _strategy(name: str, job: RaggedJob) -> StagedMethod:
     build, strategy = build_of(name, job.offsets), STRATEGIES[name]
     made = build()
     kernel = job.kernel(strategy, made.threshold or None)
@@ -63,14 +40,10 @@ def _strategy(name: str, job: RaggedJob) -> Way:
         plan = RaggedPlan(job.operation, job.batch, strategy=strategy, device=job.device, made=build())
         plan.run(job.batch, *job.given, out=job.out)
 
-    return Way(name, build, kernel, total, made.nbytes)
+    return StagedMethod(name, made.nbytes, build, kernel, total)
 
 
-def _padded(job: RaggedJob) -> Way:
-    return _padded_numpy(job) if job.device == "cpu" else _padded_torch(job)
-
-
-def _padded_numpy(job: RaggedJob) -> Way:
+def _padded_numpy(job: RaggedJob) -> StagedMethod:
     """Pad, operate on all of it, and take the values back, with whole-array operations of NumPy."""
     lengths = np.diff(job.offsets)
     longest = int(lengths.max())
@@ -90,22 +63,17 @@ def _padded_numpy(job: RaggedJob) -> Way:
         job.out[:] = work(padded)[mask]
 
     made = setup()[0]
-    return Way("padded", setup, lambda: work(made), total, made.nbytes - 4 * job.total)
+    return StagedMethod("padded", made.nbytes - 4 * job.total, setup, lambda: work(made), total)
 
 
-def _padded_torch(job: RaggedJob) -> Way:
+def _padded_torch(job: RaggedJob) -> StagedMethod:
     """As users do: `pad_sequence` over the items, the operation, and a mask to take the values back."""
-    torch = need("torch", "PyTorch")
-    values, out = (torch.as_tensor(array, device="cuda") for array in (job.values, job.out))
+    torch, values, out, work = _in_torch(job)
     lengths = np.diff(job.offsets)
     sizes, on_gpu = lengths.tolist(), torch.as_tensor(lengths, device="cuda")
-    mean, inverse = (torch.as_tensor(array, device="cuda")[:, None] for array in job.parameters)
 
     def setup() -> Any:
         return torch.nn.utils.rnn.pad_sequence(values.split(sizes), batch_first=True)
-
-    def work(padded: Any) -> Any:
-        return (padded - mean) * inverse
 
     def total() -> None:
         result = work(setup())
@@ -113,26 +81,28 @@ def _padded_torch(job: RaggedJob) -> Way:
         out.copy_(result[mask])
 
     made = setup()
-    return Way("padded", setup, lambda: work(made), total, 4 * (made.numel() - job.total))
+    return StagedMethod("padded", 4 * (made.numel() - job.total), setup, lambda: work(made), total)
 
 
-def _nested(job: RaggedJob) -> Way:
+def _nested(job: RaggedJob) -> StagedMethod:
     """A nested tensor of the jagged layout shares the flat values; its operations broadcast over the items."""
-    torch = need("torch", "PyTorch")
-    device = "cuda" if job.device == "cuda" else "cpu"
-    values, out = (torch.as_tensor(array, device=device) for array in (job.values, job.out))
+    torch, values, out, work = _in_torch(job)
     offsets = torch.as_tensor(job.offsets)
-    mean, inverse = (torch.as_tensor(array, device=device)[:, None] for array in job.parameters)
 
     def setup() -> Any:
-        return torch.nested.nested_tensor_from_jagged(values, offsets.to(device))
-
-    def work(nested: Any) -> Any:
-        return (nested - mean) * inverse
+        return torch.nested.nested_tensor_from_jagged(values, offsets.to(job.device))
 
     def total() -> None:
         out.copy_(work(setup()).values())
 
     made = setup()
     total()  # an operation that torch doesn't have for nested tensors is told here
-    return Way("nested-jagged", setup, lambda: work(made), total, offsets.nbytes)
+    return StagedMethod("nested-jagged", offsets.nbytes, setup, lambda: work(made), total)
+
+
+def _in_torch(job: RaggedJob) -> tuple[Any, Any, Any, Callable[[Any], Any]]:
+    """Torch, values and result as its tensors, and the operation on any tensor with an item per row."""
+    torch = need("torch", "PyTorch")
+    values, out = (torch.as_tensor(array, device=job.device) for array in (job.values, job.out))
+    mean, inverse = (torch.as_tensor(array, device=job.device)[:, None] for array in job.parameters)
+    return torch, values, out, lambda items: (items - mean) * inverse

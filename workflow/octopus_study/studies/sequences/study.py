@@ -7,66 +7,49 @@ bring it to the device, run, and end with flat values again.
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from octopus_study.data.ragged import sequence_lengths
-from octopus_study.measure import Case, Clock, Row, unavailable
+from octopus_study.measure import Case, Row
 from octopus_study.measure.rows import describe
+from octopus_study.peers.availability import make_all
 from octopus_study.peers.ragged_job import RaggedJob
-from octopus_study.studies.contest import Entry, compare
+from octopus_study.peers.ragged_methods import stage
+from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.sequences.methods import NAMES, Way, make
-
-log = logging.getLogger(__name__)
+from octopus_study.studies.sequences.methods import NAMES, make
 
 STUDY = "sequences"
 OPERATION = "normalize"
-PARTS = ("setup", "kernel", "total")
 
 
-def rows(context: Context) -> list[Row]:
-    """All rows of the study; progress goes to the log."""
-    found: list[Row] = []
-    for mix in context.config.sequences.mixes:
-        log.info("%s", mix)
-        found += _mix(context, mix)
-    return found
+def plan(context: Context) -> list[Part]:
+    """A part for each mix: what is made per batch, the operation on it, and all of it."""
+    return [_part(context, mix) for mix in context.config.sequences.mixes]
 
 
-def _mix(context: Context, mix: str) -> list[Row]:
+def _part(context: Context, mix: str) -> Part:
     lengths = sequence_lengths(mix, context.seed)
     case = Case(STUDY, "synthetic", mix, len(lengths))
-    job = RaggedJob(OPERATION, lengths[:, None], "float32", context.device, context.seed)
+    layers = {"setup": "host", "kernel": context.kernel_layers[0], "total": "host"}
+    comparisons = (Comparison(case, quantity, layer, NAMES) for quantity, layer in layers.items())
+    return Part(partial(_measure, lengths), tuple(comparisons))
+
+
+def _measure(lengths: NDArray[np.int64], context: Context, part: Part) -> Iterator[Row]:
+    case, job = part.case, RaggedJob(OPERATION, lengths[:, None], "float32", context.device, context.seed)
     padded = 4 * len(lengths) * int(lengths.max())
-    found = [
-        case.row("batch", "deterministic", "elements", "count", job.total),
-        case.row("padded", "deterministic", "padding_waste", "fraction", 1 - 4 * job.total / padded),
-    ]
-    ways, missing = _ways(job)
-    answers, kept = {}, None
-    for way in ways:
-        answers[way.name], kept = job.check(way.total, kept)
-        found.append(case.row(way.name, "deterministic", "map_bytes", "bytes", way.bytes))
-    for part in PARTS:
-        clock = context.kernel_clocks()[0] if part == "kernel" else context.host_clock()
-        found += _timed(context, case, part, ways, clock, answers)
-        found += [unavailable(case, name, clock.layer, part, "ms", why) for name, why in missing.items()]
-    return found
-
-
-def _ways(job: RaggedJob) -> tuple[list[Way], dict[str, str]]:
-    """Those that can be had here, and why the others can't."""
-    ways, missing = [], {}
-    for name in NAMES:
-        try:
-            ways.append(make(name, job))
-        except Exception as error:  # a missing package or operation is a row, never the end of the study
-            missing[name] = describe(error)
-    return ways, missing
-
-
-def _timed(
-    context: Context, case: Case, part: str, ways: list[Way], clock: Clock, answers: dict[str, str]
-) -> list[Row]:
-    entries = [Entry(way.name, getattr(way, part)) for way in ways]
-    return compare(context, case, part, entries, clock, "n/a" if part == "setup" else answers)
+    yield case.row("batch", "deterministic", "elements", "count", job.total)
+    yield case.row("padded", "deterministic", "padding_waste", "fraction", 1 - 4 * job.total / padded)
+    made, missing = make_all({name: partial(make, name, job) for name in NAMES}, describe)
+    methods = list(made.values())
+    answers = job.check([job.method(method.name, method.total) for method in methods])
+    for method in methods:
+        yield case.row(method.name, "deterministic", "map_bytes", "bytes", method.bytes)
+    for comparison in part.comparisons:
+        verdicts = "n/a" if comparison.quantity == "setup" else answers
+        yield from compare(context, comparison, stage(methods, comparison.quantity), verdicts, missing)

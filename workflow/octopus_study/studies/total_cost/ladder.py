@@ -1,36 +1,80 @@
-"""The ladder of unfair baselines, shown as what it is: against these anything looks fast."""
+"""The ladder of unfair baselines, shown as what it is: against these anything looks fast.
+
+One thread per image, and a linear search by every thread, beside Octopus.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus.ragged import blockmap
+from octopus.ragged.plan import image_sides
 from octopus_study.measure import Case, Row
 from octopus_study.peers.ragged_job import RaggedJob
-from octopus_study.studies.contest import BASE, Entry, compare
+from octopus_study.studies.comparison import BASE, Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.total_cost.ladder_methods import baselines
 
 CPU_IMAGES = 100
 SECONDS = 1.0  # once there is the least number of blocks
 GIVE_UP_SECONDS = 60.0  # without it; one thread per image takes seconds per run
+KERNELS = {"one-thread-per-image": "image_per_thread", "linear-search": "linear_search"}
+THREADS = 256
+BLOCKS_PER_SM = 8
 
 
-def ladder_rows(context: Context, case: Case, shapes: NDArray[np.int64]) -> list[Row]:
-    """Kernel times of one thread per image and of a linear search per pixel, beside Octopus.
+def ladder_part(context: Context, case: Case, shapes: NDArray[np.int64]) -> Part:
+    """Kernel times on uint8 images and 3x3 means.
 
     A CPU does the first images alone: its linear searches would take minutes.
     """
     shapes = shapes if context.device == "cuda" else shapes[:CPU_IMAGES]
-    job = RaggedJob("blur3x3", shapes, "uint8", context.device, context.seed)
-    entries = [Entry(BASE, job.kernel("block_search"))]
-    entries += [Entry(name, run) for name, run in baselines(job).items()]
-    answers, kept = {}, None
-    for entry in entries:
-        answers[entry.name], kept = job.check(entry.run, kept)
     case = case._replace(workload=f"{case.workload}-ladder", n=len(shapes))
-    budget = replace(context.budget_within(SECONDS), give_up_seconds=GIVE_UP_SECONDS)
-    found = compare(context, case, "kernel", entries, context.kernel_clocks()[0], answers, budget)
-    return [*found, case.row("batch", "deterministic", "elements", "count", job.total)]
+    comparison = Comparison(case, "kernel", context.kernel_layers[0], (BASE, *KERNELS))
+
+    def measure(context: Context, part: Part) -> Iterator[Row]:
+        job = RaggedJob("blur3x3", shapes, "uint8", context.device, context.seed)
+        make = _on_cpu if job.device == "cpu" else _on_gpu
+        methods = [job.method(BASE, job.kernel("block_search"))]
+        methods += [job.method(name, make(job, kernel)) for name, kernel in KERNELS.items()]
+        budget = replace(context.budget_within(SECONDS), give_up_seconds=GIVE_UP_SECONDS)
+        yield from compare(context, comparison, methods, job.check(methods), budget=budget)
+        yield part.case.row("batch", "deterministic", "elements", "count", job.total)
+
+    return Part(measure, (comparison,))
+
+
+def _on_cpu(job: RaggedJob, name: str) -> Callable[[], object]:
+    from octopus_study.kernels.cpu import ragged_ladder
+
+    heights, widths = np.ascontiguousarray(job.shapes.T)
+    kernel = getattr(ragged_ladder, name)
+    return lambda: kernel(job.values, job.out, job.offsets, widths, heights)
+
+
+def _on_gpu(job: RaggedJob, name: str) -> Callable[[], object]:
+    from cuda.core import LaunchConfig, launch
+
+    from octopus.backends.cuda import compile, stream_of
+    from octopus.backends.cuda.device import current
+    from octopus.backends.cuda.memory import upload
+    from octopus_study.kernels.cuda import FOLDER
+    from octopus_study.kernels.cuda.ragged_probes import signature
+
+    narrow = blockmap.narrowed(job.offsets)
+    kernel = compile.load(
+        f"ragged-probe-{name}-{narrow.dtype.name}", lambda: signature(name, narrow.dtype.name), FOLDER
+    )
+    sides = {side: upload(array) for side, array in image_sides(job.operation, job.batch).items()}
+    offsets = upload(narrow)
+    grid = -(-job.items // THREADS)
+    if name == "linear_search":
+        grid = BLOCKS_PER_SM * current().properties.multiprocessor_count
+    config, stream = LaunchConfig(grid=grid, block=THREADS), stream_of(None)
+    return lambda: launch(
+        stream, config, kernel, job.values.pointer, job.out.pointer, offsets.pointer, np.int32(job.items),
+        sides["widths"].pointer, sides["heights"].pointer,
+    )  # fmt: skip

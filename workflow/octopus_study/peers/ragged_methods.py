@@ -1,15 +1,18 @@
-"""Maps of the strategies by the names of the rows' methods, as Octopus, an engineer and the publication make them."""
+"""Methods on ragged batches by the names of the rows: how Octopus, an engineer and the publication make their maps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octopus.ragged import blockmap
+from octopus_study.measure import Method
 
+Run = Callable[[], object]
 STRATEGIES = {
     "octopus": "block_search",
     "thread-search": "thread_search",
@@ -24,6 +27,39 @@ THRESHOLDS = {
     "block-metadata-tuned": blockmap.DEFAULT_THRESHOLD,
 }
 ON_DEVICE = "lookup-device"  # whose table is made by a kernel
+
+
+@dataclass(frozen=True)
+class StagedMethod:
+    """A method on one batch, stage by stage and as a whole.
+
+    Attributes
+    ----------
+    name : str
+    bytes : int
+        Of what `setup` makes: the map, or the padding.
+    setup : callable
+        Make the map, the padded batch or the nested tensor.
+    kernel : callable
+        The operation, on what `setup` made before.
+    total : callable
+        All of it.
+    upload, download : callable or None
+        The map's way to the device and the result's way back; None where nothing is copied.
+    """
+
+    name: str
+    bytes: int
+    setup: Run
+    kernel: Run
+    total: Run
+    upload: Run | None = None
+    download: Run | None = None
+
+
+def stage(methods: Iterable[StagedMethod], quantity: str) -> list[Method]:
+    """One stage of the methods, or their `total`, to be timed."""
+    return [Method(method.name, getattr(method, quantity)) for method in methods]
 
 
 def build_of(method: str, offsets: NDArray[np.int64]) -> Callable[[], blockmap.BlockMap]:
@@ -43,7 +79,7 @@ def published_table(offsets: NDArray[np.int64]) -> NDArray[np.int32]:
     return owner
 
 
-def table_on_device(offsets: Any, items: int, total: int, owner: Any) -> Callable[[], object]:
+def table_on_device(offsets: Any, items: int, total: int, owner: Any) -> Run:
     """A launch that fills the lookup table from offsets in device memory."""
     from cuda.core import LaunchConfig, launch
 

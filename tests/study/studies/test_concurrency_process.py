@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import tiny_torch
 from octopus_study.peers.availability import Unavailable
-from octopus_study.studies.concurrency import worker as two_models_worker
+from octopus_study.studies.concurrency import worker as worker_module
 from octopus_study.studies.concurrency.models import SATELLITE_MATCHING, VISUAL_ODOMETRY
 from octopus_study.studies.concurrency.process import Process, TwoProcesses
+from octopus_study.studies.concurrency.trace import Trace, summary
 from octopus_study.studies.concurrency.worker import Order, Worker, serve
 
 ORDER = Order("sequential", "cpu", "frame.npy", "small", 42)
@@ -101,12 +102,12 @@ def test_two_processes_run_at_once_and_say_when_each_was_ready(start):
     workers = {name: start({"PIPELINE": name}) for name in (VISUAL_ODOMETRY, SATELLITE_MATCHING)}
     for worker in workers.values():
         worker.ready()
-    arm = TwoProcesses(workers)
-    found = arm.run()
+    pair = TwoProcesses(workers)
+    found = pair.run()
     assert set(found) == set(workers)
     assert all(0 < value < 10_000 for value in found.values())
-    assert arm.proofs() == {"processes": 2}
-    arm.close()
+    assert pair.proofs() == {"processes": 2}
+    pair.close()
 
 
 @pytest.fixture
@@ -116,9 +117,9 @@ def worker(monkeypatch, tmp_path):
     torch = tiny_torch.torch
     monkeypatch.setattr(torch, "set_num_threads", lambda count: None, raising=False)
     monkeypatch.setattr(torch, "zeros", lambda shape, device: None, raising=False)
-    monkeypatch.setattr(two_models_worker.two_models, "load", lambda device="cpu": (torch, None))
+    monkeypatch.setattr(worker_module.models, "load", lambda device="cpu": (torch, None))
     monkeypatch.setattr(
-        two_models_worker.two_models, "build", lambda names, *_: {n: tiny_torch.pipelines()[n] for n in names}
+        worker_module.models, "build", lambda names, *_: {n: tiny_torch.pipelines()[n] for n in names}
     )
     return Worker(Order("sequential", "cpu", str(tmp_path / "frame.npy"), "small", 42))
 
@@ -142,7 +143,7 @@ def test_a_worker_serves_until_it_is_told_to_quit(worker, tmp_path):
         {"do": "quit"},
         {"do": "run"},
     )
-    assert said[0] == {"why": "RuntimeError: an arm is run after it was loaded"}
+    assert said[0] == {"why": "RuntimeError: a method is run after it was loaded"}
     assert said[1:3] == [{"mps": None}, {}]
     assert set(said[3]["ended"]) == {VISUAL_ODOMETRY, SATELLITE_MATCHING}
     assert len(said) == 5
@@ -159,3 +160,12 @@ def test_a_worker_tries_a_graph(worker, monkeypatch):
     wrong = (tiny_torch.Tensor([0.0]),)
     monkeypatch.setattr(worker.device, "capture", lambda run, given: (lambda: None, wrong))
     assert served(worker, captured) == [{"why": "RuntimeError: the graph gives other values than the model"}]
+
+
+def test_a_worker_tells_what_the_profiler_saw(worker, monkeypatch):
+    seen = Trace(3, 0.5, None, 1.0)
+    monkeypatch.setattr(worker_module, "record", lambda torch, run: run() and seen)
+    load, trace = {"do": "load", "captured": []}, {"do": "trace"}
+    assert Trace(*served(worker, load, trace)[1]["trace"]) == seen
+    monkeypatch.setattr(worker_module, "record", lambda torch, run: summary([], 3))
+    assert served(worker, trace) == [{"why": "RuntimeError: the profiler saw no kernel"}]

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from octopus_study.config import load_config
 from octopus_study.peers.job import CropJob, make_job
-from octopus_study.studies.contest import ReferenceCrops
 from octopus_study.studies.context import make_context
-from octopus_study.studies.power import arms as power_arms
-from octopus_study.studies.power.arms import CHECKED, _spread, make_arms, shortage
+from octopus_study.studies.crops import reference_of
+from octopus_study.studies.power import methods as power_methods
+from octopus_study.studies.power.methods import CHECKED, make_methods, shortage, spread
 
 from octopus.backends import cpu
 from octopus.backends.cuda import memory
@@ -58,7 +58,7 @@ def job(count: int) -> CropJob:
 
 @pytest.mark.parametrize(("count", "every"), [(7, 1), (10, 3), (9, 3)])
 def test_each_so_manieth_crop_comes_to_the_host(count: int, every: int) -> None:
-    found = _spread(job(count), every).result()
+    found = spread(job(count), every)
     assert list(found[:, 0, 0, 0]) == list(range(0, count, every))
 
 
@@ -76,17 +76,16 @@ def test_no_more_than_these_are_copied_from_a_device(count: int, every: int, mon
     values = on_host.out
     out = memory.DeviceArray(values.shape, values.dtype, buffer=values, pointer=values.ctypes.data)
     there = CropJob(on_host.frame, on_host.boxes, on_host.size, on_host.mean, on_host.std, out)
-    found = _spread(there, every).result()
+    found = spread(there, every)
     assert np.array_equal(found, values[::every])
     assert sum(moved) == found.nbytes
 
 
-def test_the_arms_are_compared_by_crops_from_all_over_the_batch(context, monkeypatch) -> None:
-    monkeypatch.setattr(power_arms, "CHECKED", 3)
-    crop = context.config.crop
-    expected = ReferenceCrops(context.workload.frame, crop.size, crop.mean, crop.std)
-    arms = make_arms(context, 8, expected)
-    answers = {arm.name: arm.answer for arm in arms}
+def test_the_methods_are_compared_by_crops_from_all_over_the_batch(context, monkeypatch) -> None:
+    monkeypatch.setattr(power_methods, "CHECKED", 3)
+    reference = reference_of(context)
+    methods, answers = make_methods(context, 8, reference)
+    assert [method.name for method in methods] == list(answers)
     assert answers["octopus"] == "same"
     assert all(answers[name].startswith(("same", "different: ")) for name in ("published", "n-launches"))
-    assert len(expected._crops) <= 3 < CHECKED
+    assert len(reference._crops) <= 3 < CHECKED

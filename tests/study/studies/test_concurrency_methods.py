@@ -1,4 +1,4 @@
-"""Two pipelines in every arm: the same results, the right order, and copies that can't be left out unseen."""
+"""Two pipelines by every method: the same results, the right order, and copies that can't be left out unseen."""
 
 from __future__ import annotations
 
@@ -7,19 +7,26 @@ import threading
 import numpy as np
 import pytest
 import tiny_torch
-from octopus_study.studies.concurrency.arms import ALONE, ARMS, AsyncPipeline, Prefetch, make, pipelines_of
-from octopus_study.studies.concurrency.flow import Flow
+from octopus_study.studies.concurrency.methods import (
+    ALONE,
+    METHODS,
+    AsyncPipeline,
+    Prefetch,
+    make,
+    pipelines_of,
+)
 from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
+from octopus_study.studies.concurrency.pipeline import PlacedPipeline
 
-BOTH = [name for name in ARMS if name not in ALONE]
+BOTH = [name for name in METHODS if name not in ALONE]
 
 
 def run(name, pipelines=None, captured=()):
-    arm = make(name, tiny_torch.device(), pipelines or tiny_torch.pipelines(), captured)
+    method = make(name, tiny_torch.device(), pipelines or tiny_torch.pipelines(), captured)
     try:
-        return arm.run(), arm.check(), arm.proofs()
+        return method.run(), method.check(), method.proofs()
     finally:
-        arm.close()
+        method.close()
 
 
 def expected(name):
@@ -27,8 +34,8 @@ def expected(name):
     return (values + 2 * values) * 3
 
 
-@pytest.mark.parametrize("name", ARMS)
-def test_every_arm_gives_the_results_of_its_pipelines(name):
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_gives_the_results_of_its_pipelines(name):
     latencies, found, _ = run(name, captured=("visual_odometry-1", "satellite_matching-2"))
     assert tuple(latencies) == pipelines_of(name) or set(latencies) == set(pipelines_of(name))
     for pipeline in pipelines_of(name):
@@ -46,8 +53,8 @@ def test_a_result_is_there_after_it_was_asked_for_and_the_critical_one_is_not_la
 
 def test_two_streams_begin_where_the_host_never_waits_and_end_with_the_less_critical():
     log = []
-    arm = make("two-streams", tiny_torch.device(), tiny_torch.pipelines(log))
-    arm.run()
+    method = make("two-streams", tiny_torch.device(), tiny_torch.pipelines(log))
+    method.run()
     assert log == ["satellite_matching-1", "visual_odometry-1", "visual_odometry-2", "satellite_matching-2"]
 
 
@@ -59,7 +66,7 @@ def test_mechanisms_are_counted():
     assert counted["prefetch"] == counted["pipeline"] == {"streams": 2}
 
 
-def test_threads_end_with_their_arm():
+def test_threads_end_with_their_method():
     before = threading.active_count()
     for name in ("two-threads", "pipeline"):
         run(name)
@@ -68,20 +75,20 @@ def test_threads_end_with_their_arm():
 
 @pytest.mark.parametrize("kind", [Prefetch, AsyncPipeline])
 def test_a_copy_ahead_that_is_left_out_is_seen(kind, monkeypatch):
-    arm = kind(tiny_torch.device(), tiny_torch.pipelines())
+    method = kind(tiny_torch.device(), tiny_torch.pipelines())
     monkeypatch.setattr(kind, "_copy_next", lambda self: None)
-    found = arm.check()
-    arm.close()
+    found = method.check()
+    method.close()
     assert all(np.isnan(array).all() for name, array in found.items() if name.endswith("points"))
 
 
 def test_an_upload_that_is_left_out_is_seen(monkeypatch):
-    monkeypatch.setattr(Flow, "upload", lambda self, side=0, stream=None: None)
+    monkeypatch.setattr(PlacedPipeline, "upload", lambda self, side=0, stream=None: None)
     found = make("sequential", tiny_torch.device(), tiny_torch.pipelines()).check()
     assert np.isnan(found["visual_odometry.points"]).all()
 
 
-def test_an_error_in_a_thread_is_the_arms_error():
+def test_an_error_in_a_thread_is_the_methods_error():
     pipelines = tiny_torch.pipelines()
 
     def fail(*_):
@@ -100,9 +107,9 @@ def test_an_error_in_a_thread_is_the_arms_error():
 def test_a_graph_refuses_values_of_another_shape():
     device = tiny_torch.device()
     pipeline = tiny_torch.pipelines()[VISUAL_ODOMETRY]
-    flow = Flow(device, pipeline, captured=["visual_odometry-1"])
-    flow.upload()
-    flow.compute()
-    flow._values["image"] = tiny_torch.Tensor(np.zeros(4, np.float32))
+    placed = PlacedPipeline(device, pipeline, captured=["visual_odometry-1"])
+    placed.upload()
+    placed.compute()
+    placed._values["image"] = tiny_torch.Tensor(np.zeros(4, np.float32))
     with pytest.raises(ValueError, match="broadcast"):
-        flow.step(pipeline.stages[0])
+        placed.step(pipeline.stages[0])

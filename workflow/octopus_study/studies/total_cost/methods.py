@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
 
 from octopus.ragged.blockmap import BlockMap, narrowed
 from octopus.ragged.plan import RaggedPlan, image_sides
 from octopus_study.peers.ragged_job import RaggedJob
-from octopus_study.peers.ragged_maps import ON_DEVICE, STRATEGIES, THRESHOLDS, build_of, table_on_device
+from octopus_study.peers.ragged_methods import (
+    ON_DEVICE,
+    STRATEGIES,
+    THRESHOLDS,
+    Run,
+    StagedMethod,
+    build_of,
+    table_on_device,
+)
 
 METHODS = ("octopus", "thread-search", "block-metadata", "lookup-published", "lookup-vectorised")
-Run = Callable[[], object]
 
 
-@dataclass(frozen=True)
-class CostedMethod:
-    """A method's stages, each a function, and all of them in a row.
-
-    `upload` and `download` are None on a CPU, where nothing is copied.
-    """
-
-    name: str
-    map_bytes: int
-    setup: Run
-    upload: Run | None
-    kernel: Run
-    download: Run | None
-    total: Run
+def names(device: str) -> tuple[str, ...]:
+    """All methods, Octopus first; the table is made on the device where there is one."""
+    return METHODS if device == "cpu" else (*METHODS, ON_DEVICE)
 
 
-def methods_for(job: RaggedJob) -> list[CostedMethod]:
-    """All methods for a batch, Octopus first; the table is made on the device where there is one."""
-    if job.device == "cpu":
-        return [_on_cpu(job, name) for name in METHODS]
-    return [*(_on_gpu(job, name) for name in METHODS), _device_built(job)]
+def make(name: str, job: RaggedJob) -> StagedMethod:
+    """One of `names` for a batch."""
+    if name == ON_DEVICE:
+        return _device_built(job)
+    return (_on_cpu if job.device == "cpu" else _on_gpu)(job, name)
 
 
-def _on_cpu(job: RaggedJob, name: str) -> CostedMethod:
+def _on_cpu(job: RaggedJob, name: str) -> StagedMethod:
     build = build_of(name, job.offsets)
     plan = RaggedPlan(
         job.operation, job.batch, strategy=STRATEGIES[name], threshold=THRESHOLDS.get(name), device="cpu"
@@ -52,10 +45,10 @@ def _on_cpu(job: RaggedJob, name: str) -> CostedMethod:
         plan.map = build()
         kernel()
 
-    return CostedMethod(name, build().nbytes, build, None, kernel, None, total)
+    return StagedMethod(name, build().nbytes, build, kernel, total)
 
 
-def _on_gpu(job: RaggedJob, name: str) -> CostedMethod:
+def _on_gpu(job: RaggedJob, name: str) -> StagedMethod:
     from octopus.backends.cuda import stream_of
     from octopus.ragged.cuda import Upload
 
@@ -66,23 +59,24 @@ def _on_gpu(job: RaggedJob, name: str) -> CostedMethod:
     held = Upload(made.arrays | sides, stream)
     landing = np.empty(job.total, job.out_dtype)
 
-    def upload(found: BlockMap = made) -> Upload:
-        return Upload(found.arrays | sides, stream)
+    def upload(blockmap: BlockMap = made) -> Upload:
+        return Upload(blockmap.arrays | sides, stream)
 
     def launch(there: Upload) -> None:
         engine.launch(job.values.pointer, job.out.pointer, there.pointers, stream)
+
+    def download() -> None:
+        job.out.copy_to_host(landing)
 
     def total() -> None:
         there = upload(build())
         launch(there)
         job.out.copy_to_host(landing)
 
-    return CostedMethod(
-        name, made.nbytes, build, upload, lambda: launch(held), lambda: job.out.copy_to_host(landing), total
-    )
+    return StagedMethod(name, made.nbytes, build, lambda: launch(held), total, upload, download)
 
 
-def _device_built(job: RaggedJob) -> CostedMethod:
+def _device_built(job: RaggedJob) -> StagedMethod:
     """The table is made by a kernel: setup is its launch, upload that of the offsets."""
     from octopus.backends.cuda import stream_of
     from octopus.backends.cuda.memory import DeviceArray
@@ -92,8 +86,10 @@ def _device_built(job: RaggedJob) -> CostedMethod:
     arrays = {"offsets": narrow, **image_sides(job.operation, job.batch)}
     owner = DeviceArray((job.total,), np.int32)
     engine = job.engine("lookup", BlockMap("lookup", narrow))
-    held = Upload(arrays, stream)
     landing = np.empty(job.total, job.out_dtype)
+
+    def upload() -> Upload:
+        return Upload(arrays, stream)
 
     def fill(there: Upload) -> Run:
         offsets = DeviceArray(
@@ -104,15 +100,17 @@ def _device_built(job: RaggedJob) -> CostedMethod:
     def launch(there: Upload) -> None:
         engine.launch(job.values.pointer, job.out.pointer, there.pointers | {"owner": owner.pointer}, stream)
 
+    def download() -> None:
+        job.out.copy_to_host(landing)
+
     def total() -> None:
-        there = Upload(arrays, stream)
+        there = upload()
         fill(there)()
         launch(there)
         job.out.copy_to_host(landing)
 
+    held = upload()
     setup = fill(held)
     setup()
-    return CostedMethod(
-        ON_DEVICE, owner.nbytes + narrow.nbytes, setup, lambda: Upload(arrays, stream), lambda: launch(held),
-        lambda: job.out.copy_to_host(landing), total,
-    )  # fmt: skip
+    nbytes = owner.nbytes + narrow.nbytes
+    return StagedMethod(ON_DEVICE, nbytes, setup, lambda: launch(held), total, upload, download)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from octopus_study.studies.detector.inputs import WAYS, InputJob, OctopusWay, OpenCvWay
+from octopus_study.studies.detector.inputs import INPUT_METHODS, InputJob, OctopusInput, OpenCvInput
 from octopus_study.studies.detector.model import Detector, reproducible
 
 SHAPE, SIZE = (216, 384, 3), (128, 128)
@@ -26,7 +26,7 @@ def detector(job):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("kind", WAYS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", INPUT_METHODS, ids=lambda kind: kind.name)
 def test_an_input_on_the_gpu_is_the_reference(job, kind):
     way = kind(job)
     for frame in pictures(2):
@@ -39,7 +39,7 @@ def test_an_input_on_the_gpu_is_the_reference(job, kind):
 def test_detections_repeat_to_the_bit_and_do_not_depend_on_who_prepared_the_input(job, detector):
     frame, results = pictures(1)[0], []
     with reproducible(detector.torch):
-        for kind in (OctopusWay, OctopusWay, OpenCvWay):
+        for kind in (OctopusInput, OctopusInput, OpenCvInput):
             way = kind(job)
             results.append(detector.finish(detector.infer(way.prepare(frame)), way.back))
     first, second, third = results

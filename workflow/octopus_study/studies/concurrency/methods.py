@@ -1,6 +1,6 @@
-"""Ways to run two pipelines on one GPU within one process.
+"""Methods to run two pipelines on one GPU within one process.
 
-Every arm does the same job: images of both pipelines lie on the host, and at the end the results of both are there.
+All do the same job: images of both pipelines lie on the host, and at the end the results of both are there.
 `run` says when each was ready, in milliseconds from the moment at which both images were there. So in `sequential` the
 second pipeline's latency holds the first one's time, and the order is a decision.
 
@@ -28,8 +28,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from octopus_study.studies.concurrency.device import Device
-from octopus_study.studies.concurrency.flow import Flow
 from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY, Pipeline
+from octopus_study.studies.concurrency.pipeline import PlacedPipeline
 
 ALONE = {
     "visual-odometry-alone": VISUAL_ODOMETRY,
@@ -38,8 +38,8 @@ ALONE = {
 Latencies = dict[str, float]
 
 
-class Arm:
-    """Flows and an order to run them in: one after the other, unless a subclass says otherwise."""
+class PipelineMethod:
+    """Pipelines and an order to run them in: one after the other, unless a subclass says otherwise."""
 
     pageable = False
     sides = 1
@@ -49,39 +49,38 @@ class Arm:
     ) -> None:
         self.device = device
         self._started = 0
-        self.flows = {
-            name: Flow(
-                device, pipeline, self._stream(), sides=self.sides, pageable=self.pageable, captured=captured
-            )
+        options: dict[str, Any] = {"sides": self.sides, "pageable": self.pageable, "captured": captured}
+        self.pipelines = {
+            name: PlacedPipeline(device, pipeline, self._stream(), **options)
             for name, pipeline in pipelines.items()
         }
 
     def run(self) -> Latencies:
         """Do the job once; returns when each pipeline was ready."""
         self.start()
-        return {name: self._alone(flow) for name, flow in self.flows.items()}
+        return {name: self._alone(pipeline) for name, pipeline in self.pipelines.items()}
 
     def check(self) -> dict[str, NDArray[Any]]:
         """The results, by pipeline and name, of two runs on poisoned memory: the second uses what the first copied."""
         self.device.synchronize()
-        for flow in self.flows.values():
-            flow.poison()
+        for pipeline in self.pipelines.values():
+            pipeline.poison()
         self.prime()
         self.run()
         self.run()
         self.device.synchronize()
         return {
-            f"{pipeline}.{name}": value
-            for pipeline, flow in self.flows.items()
-            for name, value in flow.results().items()
+            f"{name}.{result}": value
+            for name, pipeline in self.pipelines.items()
+            for result, value in pipeline.results().items()
         }
 
     def prime(self) -> None:
         """Do what the run before would have done for this one."""
 
     def proofs(self) -> dict[str, int]:
-        """What the arm counts of its own mechanism."""
-        return {"streams": len({self.device.handle(flow.stream) for flow in self.flows.values()})}
+        """What it counts of its own mechanism."""
+        return {"streams": len({self.device.handle(pipeline.stream) for pipeline in self.pipelines.values()})}
 
     def close(self) -> None:
         """End its threads."""
@@ -97,25 +96,25 @@ class Arm:
     def _stream(self) -> Any:
         return None
 
-    def _alone(self, flow: Flow) -> float:
-        """A flow's whole way, waited for."""
-        flow.upload()
-        flow.compute()
-        return self._finished(flow)
+    def _alone(self, pipeline: PlacedPipeline) -> float:
+        """A pipeline's whole way, waited for."""
+        pipeline.upload()
+        pipeline.compute()
+        return self._finished(pipeline)
 
-    def _finished(self, flow: Flow) -> float:
-        flow.download()
-        flow.finish()
+    def _finished(self, pipeline: PlacedPipeline) -> float:
+        pipeline.download()
+        pipeline.finish()
         return self.elapsed()
 
 
-class NoPrefetch(Arm):
+class NoPrefetch(PipelineMethod):
     """From pageable memory."""
 
     pageable = True
 
 
-class TwoStreams(Arm):
+class TwoStreams(PipelineMethod):
     """One thread, two streams."""
 
     def _stream(self) -> Any:
@@ -124,41 +123,42 @@ class TwoStreams(Arm):
     def run(self) -> Latencies:
         """Queue the stages there and back, then take the results as they come."""
         self.start()
-        for flow in self.flows.values():
-            flow.upload()
-            flow.begin()
-        critical, other = self.flows.values()
+        for pipeline in self.pipelines.values():
+            pipeline.upload()
+            pipeline.begin()
+        critical, other = self.pipelines.values()
         first, second = critical.pipeline.stages, other.pipeline.stages
         for number, (mine, theirs) in enumerate(zip(first, second, strict=True)):
             turn = [(other, theirs), (critical, mine)]
-            for flow, stage in turn[::-1] if number % 2 else turn:
-                flow.step(stage)
-        waiting, found = dict(self.flows), {}
-        for flow in waiting.values():
-            flow.download()
+            for pipeline, stage in turn[::-1] if number % 2 else turn:
+                pipeline.step(stage)
+        waiting, latencies = dict(self.pipelines), {}
+        for pipeline in waiting.values():
+            pipeline.download()
         while waiting:
-            for name in [name for name, flow in waiting.items() if flow.ready()]:
+            for name in [name for name, pipeline in waiting.items() if pipeline.ready()]:
                 waiting.pop(name).finish()
-                found[name] = self.elapsed()
-        return found
+                latencies[name] = self.elapsed()
+        return latencies
 
 
-class TwoThreads(Arm):
+class TwoThreads(PipelineMethod):
     """Two threads, two streams."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._threads = {name: ThreadPoolExecutor(1, f"model-{name}") for name in self.flows}
+        self._threads = {name: ThreadPoolExecutor(1, f"model-{name}") for name in self.pipelines}
         self._seen: set[int] = set()
 
     def _stream(self) -> Any:
         return self.device.stream()
 
     def run(self) -> Latencies:
-        """Let each thread take its flow."""
+        """Let each thread take its pipeline."""
         self.start()
         futures = {
-            name: self._threads[name].submit(self._in_thread, flow) for name, flow in self.flows.items()
+            name: self._threads[name].submit(self._in_thread, pipeline)
+            for name, pipeline in self.pipelines.items()
         }
         return {name: future.result() for name, future in futures.items()}
 
@@ -171,12 +171,12 @@ class TwoThreads(Arm):
         for thread in self._threads.values():
             thread.shutdown(cancel_futures=True)
 
-    def _in_thread(self, flow: Flow) -> float:
+    def _in_thread(self, pipeline: PlacedPipeline) -> float:
         self._seen.add(threading.get_ident())
-        return self._alone(flow)
+        return self._alone(pipeline)
 
 
-class Prefetch(Arm):
+class Prefetch(PipelineMethod):
     """The next images are copied while these are worked on."""
 
     sides = 2
@@ -190,26 +190,26 @@ class Prefetch(Arm):
 
     def prime(self) -> None:
         """Bring the images of the next run to the device."""
-        for flow in self.flows.values():
-            flow.upload(self._side)
+        for pipeline in self.pipelines.values():
+            pipeline.upload(self._side)
         self.device.synchronize()
 
     def run(self) -> Latencies:
         """Compute from one buffer, fill the other."""
         self.start()
         self._copy_next()
-        found = {name: self._computed(flow) for name, flow in self.flows.items()}
+        latencies = {name: self._computed(pipeline) for name, pipeline in self.pipelines.items()}
         self._swap()
-        return found
+        return latencies
 
     def proofs(self) -> dict[str, int]:
         """The stream of the copies is another one."""
-        streams = {self.device.handle(flow.stream) for flow in self.flows.values()}
+        streams = {self.device.handle(pipeline.stream) for pipeline in self.pipelines.values()}
         return {"streams": len(streams | {self.device.handle(self._copies)})}
 
     def _copy_next(self) -> None:
-        for flow in self.flows.values():
-            flow.upload(1 - self._side, self._copies)
+        for pipeline in self.pipelines.values():
+            pipeline.upload(1 - self._side, self._copies)
         with self.device.use(self._copies):
             self._copied.record()
 
@@ -218,9 +218,9 @@ class Prefetch(Arm):
         self._copied.synchronize()
         self._side = 1 - self._side
 
-    def _computed(self, flow: Flow) -> float:
-        flow.compute(self._side)
-        return self._finished(flow)
+    def _computed(self, pipeline: PlacedPipeline) -> float:
+        pipeline.compute(self._side)
+        return self._finished(pipeline)
 
 
 class AsyncPipeline(Prefetch):
@@ -235,29 +235,29 @@ class AsyncPipeline(Prefetch):
         self.start()
         self._copy_next()
         futures = {}
-        for name, flow in self.flows.items():
-            flow.compute(self._side)
-            flow.download()
-            futures[name] = self._behind.submit(self._taken, flow)
-        found = {name: future.result() for name, future in futures.items()}
+        for name, pipeline in self.pipelines.items():
+            pipeline.compute(self._side)
+            pipeline.download()
+            futures[name] = self._behind.submit(self._taken, pipeline)
+        latencies = {name: future.result() for name, future in futures.items()}
         self._swap()
-        return found
+        return latencies
 
     def close(self) -> None:
         """End the thread."""
         self._behind.shutdown(cancel_futures=True)
 
-    def _taken(self, flow: Flow) -> float:
-        flow.finish()
+    def _taken(self, pipeline: PlacedPipeline) -> float:
+        pipeline.finish()
         return self.elapsed()
 
 
-ARMS: dict[str, Callable[..., Arm]] = {
-    **dict.fromkeys(ALONE, Arm),
-    "sequential": Arm,
+METHODS: dict[str, Callable[..., PipelineMethod]] = {
+    **dict.fromkeys(ALONE, PipelineMethod),
+    "sequential": PipelineMethod,
     "two-streams": TwoStreams,
     "two-threads": TwoThreads,
-    "cuda-graphs": Arm,
+    "cuda-graphs": PipelineMethod,
     "pipeline": AsyncPipeline,
     "prefetch": Prefetch,
     "no-prefetch": NoPrefetch,
@@ -265,22 +265,24 @@ ARMS: dict[str, Callable[..., Arm]] = {
 
 
 def pipelines_of(name: str) -> tuple[str, ...]:
-    """The pipelines that an arm runs."""
+    """The pipelines that a method of one process runs."""
     return (ALONE[name],) if name in ALONE else NAMES
 
 
-def make(name: str, device: Device, pipelines: Mapping[str, Pipeline], captured: Iterable[str] = ()) -> Arm:
-    """The arm of that name.
+def make(
+    name: str, device: Device, pipelines: Mapping[str, Pipeline], captured: Iterable[str] = ()
+) -> PipelineMethod:
+    """The method of that name.
 
     Parameters
     ----------
     name : str
-        One of `ARMS`.
+        One of `METHODS`.
     device : Device
     pipelines : mapping
         At least those that it runs, on the device.
     captured : iterable of str
         Stages that CUDA graphs can hold; only `cuda-graphs` looks at it.
     """
-    chosen = {each: pipelines[each] for each in pipelines_of(name)}
-    return ARMS[name](device, chosen, captured if name == "cuda-graphs" else ())
+    chosen = {pipeline: pipelines[pipeline] for pipeline in pipelines_of(name)}
+    return METHODS[name](device, chosen, captured if name == "cuda-graphs" else ())

@@ -1,4 +1,4 @@
-"""One pipeline's way through an arm: buffers on the device, the stream it works on, and its results on the host."""
+"""A pipeline that runs: its buffers on the device, the stream on which it works, and its results on the host."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from octopus_study.studies.concurrency.models import Pipeline, Stage
 POISON = -77  # where NaN can't be written
 
 
-class Flow:
-    """A pipeline with memory of its own; flows that share its weights must not run at the same time.
+class PlacedPipeline:
+    """A pipeline with memory of its own; two that share weights must not run at the same time.
 
     Parameters
     ----------
@@ -107,18 +107,19 @@ class Flow:
     def finish(self) -> None:
         """Wait for the results and do the host's part."""
         self._done.synchronize()
-        self.answer = self.pipeline.finish({name: each.numpy() for name, each in self._results.items()})
+        self.answer = self.pipeline.finish({name: tensor.numpy() for name, tensor in self._results.items()})
 
     def poison(self) -> None:
         """Fill inputs and results with what nobody computes, so that a copy that is left out is seen."""
-        for tensor in [*self._results.values(), *(each for side in self._sides for each in side.values())]:
+        inputs = [tensor for side in self._sides for tensor in side.values()]
+        for tensor in [*self._results.values(), *inputs]:
             tensor.fill_(float("nan") if tensor.is_floating_point() else POISON)
         self.answer = None
 
     def results(self) -> dict[str, NDArray[Any]]:
         """Copies of what the last run brought to the host, and of what the host made of it."""
-        found = {name: each.numpy().copy() for name, each in self._results.items()}
-        return found | {"answer": np.array(self.answer)}
+        results = {name: tensor.numpy().copy() for name, tensor in self._results.items()}
+        return results | {"answer": np.array(self.answer)}
 
     def _result(self, name: str) -> Any:
         """Page-locked memory for a result, of its shape."""

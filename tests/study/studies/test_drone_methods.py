@@ -1,4 +1,4 @@
-"""Contenders on a video: every frame's own crops, whichever frame was worked on before, and clips as a whole."""
+"""Methods on a video: every frame's own crops, whichever frame was worked on before, and clips as a whole."""
 
 from __future__ import annotations
 
@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 from octopus_study.data.video import make_clips, panned
 from octopus_study.peers.availability import Unavailable
-from octopus_study.studies.drone.clips import (
-    BUFFERS,
-    BatchOfFrames,
-    KernelsAlone,
-    Streamed,
-    UploadsAlone,
-    WholeClip,
-)
-from octopus_study.studies.drone.frames import CONTENDERS, OctopusGraphs
+from octopus_study.studies.drone.frames import FRAME_METHODS, BatchOfFrames, OctopusGraphs, WholeClip
+from octopus_study.studies.drone.stream import BUFFERS, KernelsAlone, Streamed
 from octopus_study.studies.drone.video import Video
 
 from octopus import crop_resize
@@ -27,7 +20,7 @@ POOL = np.array(
 )
 CLIP = make_clips(POOL, (1,), frame_rate=8, detections=(1, 6))[0]
 OPTIONS = {"size": SIZE, "mean": MEAN, "std": STD}
-ON_CPU = [kind for kind in CONTENDERS if kind is not OctopusGraphs]
+ON_CPU = [kind for kind in FRAME_METHODS if kind is not OctopusGraphs]
 
 
 def video(keep=False):
@@ -39,15 +32,15 @@ def right(number, ring=3):
 
 
 @pytest.mark.parametrize("kind", ON_CPU)
-def test_a_contender_makes_the_crops_of_the_frame_that_the_video_was_turned_to(kind):
+def test_a_method_makes_the_crops_of_the_frame_that_the_video_was_turned_to(kind):
     clip = video()
-    contender = kind(clip)
-    tolerance = 0.01 if contender.why_different else 1e-4  # the published passes round to uint8
+    method = kind(clip)
+    tolerance = 0.01 if method.why_different else 1e-4  # the published passes round to uint8
     for number in (3, 0, 7, 4):
         clip.turn(number)
-        contender.job.poison()
-        contender.run()
-        assert np.abs(contender.job.result() - right(number)).max() < tolerance
+        method.job.poison()
+        method.run()
+        assert np.abs(method.job.result() - right(number)).max() < tolerance
 
 
 def test_graphs_are_for_gpus():
@@ -65,54 +58,59 @@ def test_crops_of_all_frames_share_memory_unless_they_are_kept():
 @pytest.mark.parametrize("kind", [WholeClip, BatchOfFrames])
 def test_a_clip_frame_by_frame_and_as_one_batch(kind):
     clip = video(keep=True)
-    way, job = kind(clip), clip.whole_job()
+    method, job = kind(clip), clip.whole_job()
     job.poison()
-    way.run()
+    method.run()
     assert len(job.boxes) == CLIP.detections
     assert np.abs(job.result() - np.concatenate([right(k) for k in range(8)])).max() < 1e-4
 
 
-@pytest.mark.parametrize("way", ["overlapped", "serial", "resident"])
-def test_streams_end_with_the_crops_of_the_last_two_frames(way):
-    inputs = (RING, CLIP.boxes, OPTIONS, "cpu")
-    made = KernelsAlone(*inputs) if way == "resident" else Streamed(*inputs, overlap=way == "overlapped")
-    made.poison()
-    made.run()
-    expected = np.concatenate([right(number, BUFFERS) for number in (6, 7)])
-    assert np.array_equal(made.result(), expected)
+def loops(device):
+    """Serial, overlapped, and without uploads."""
+    inputs = (RING, CLIP.boxes, OPTIONS, device)
+    return Streamed(*inputs, overlap=False), Streamed(*inputs, overlap=True), KernelsAlone(*inputs)
+
+
+def last_crops(loop):
+    """What a loop leaves on poisoned memory, and what it should leave: the crops of the last two frames."""
+    loop.poison()
+    loop.run()
+    return loop.result(), np.concatenate([right(number, BUFFERS) for number in (6, 7)])
+
+
+def test_streams_end_with_the_crops_of_the_last_two_frames():
+    for loop in loops("cpu"):
+        assert np.array_equal(*last_crops(loop))
 
 
 def test_uploads_alone_hand_over_every_frame_and_leave_the_crops():
     streamed = Streamed(RING, CLIP.boxes, OPTIONS, "cpu", overlap=True)
     streamed.run()
     before = streamed.result().copy()
-    UploadsAlone(streamed).run()
+    streamed.upload()
     assert np.array_equal(streamed.result(), before)
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("kind", CONTENDERS)
-def test_on_a_gpu_every_contender_makes_every_frames_crops(kind):
+@pytest.mark.parametrize("kind", FRAME_METHODS)
+def test_on_a_gpu_every_method_makes_every_frames_crops(kind):
     clip = Video(RING, CLIP.boxes, SIZE, MEAN, STD, "cuda")
-    contender = kind(clip)
+    method = kind(clip)
     for _ in range(2):
         for number in (3, 0, 7, 4):
             clip.turn(number)
-            contender.job.poison()
-            contender.run()
-            assert np.abs(contender.job.result() - right(number)).max() < 0.01
+            method.job.poison()
+            method.run()
+            assert np.abs(method.job.result() - right(number)).max() < 0.01
 
 
 @pytest.mark.gpu
 def test_on_a_gpu_whole_clips_and_streams_give_the_same_crops():
     clip = Video(RING, CLIP.boxes, SIZE, MEAN, STD, "cuda", keep=True)
-    for way in (WholeClip(clip), BatchOfFrames(clip)):
+    for method in (WholeClip(clip), BatchOfFrames(clip)):
         clip.whole_job().poison()
-        way.run()
+        method.run()
         assert np.abs(clip.out.copy_to_host() - np.concatenate([right(k) for k in range(8)])).max() < 1e-3
-    inputs = (RING, CLIP.boxes, OPTIONS, "cuda")
-    expected = np.concatenate([right(number, BUFFERS) for number in (6, 7)])
-    for made in (Streamed(*inputs, overlap=True), Streamed(*inputs, overlap=False), KernelsAlone(*inputs)):
-        made.poison()
-        made.run()
-        assert np.abs(made.result() - expected).max() < 1e-3
+    for loop in loops("cuda"):
+        found, expected = last_crops(loop)
+        assert np.abs(found - expected).max() < 1e-3

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 from fake_tensors import Tensor
 from octopus_study.peers.availability import Unavailable
-from octopus_study.studies.detector.inputs import WAYS, InputJob, OctopusWay, OpenCvBytesWay, OpenCvWay
+from octopus_study.studies.detector.inputs import (
+    INPUT_METHODS,
+    InputJob,
+    OctopusInput,
+    OpenCvBytesInput,
+    OpenCvInput,
+)
 from octopus_study.studies.detector.model import REPRODUCIBLE, Detector, get_torch, reproducible
 
 from octopus.kernels import reference
@@ -18,9 +24,9 @@ MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 FRAMES = {"wide": (54, 96, 3), "tall": (96, 40, 3), "square": (50, 50, 3)}
 SIZES = [(32, 32), (33, 47), (80, 64)]
 LEVELS = {
-    OctopusWay: 0.05,
-    OpenCvWay: 0.05,
-    OpenCvBytesWay: 1.0,
+    OctopusInput: 0.05,
+    OpenCvInput: 0.05,
+    OpenCvBytesInput: 1.0,
 }  # of 255; bytes: weights of 11 bits, then rounding
 
 
@@ -39,7 +45,7 @@ def make_job(shape, size, device="cpu"):
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("shape", FRAMES.values(), ids=FRAMES)
-@pytest.mark.parametrize("kind", WAYS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", INPUT_METHODS, ids=lambda kind: kind.name)
 def test_the_input_is_the_reference_letterboxed(kind, shape, size):
     job = make_job(shape, size)
     way = kind(job)
@@ -56,13 +62,13 @@ def test_bytes_are_rounded_where_pixels_are_interpolated_and_not_where_they_are_
     shape, errors = (54, 96, 3), {}
     for size in ((32, 32), (30, 30)):  # 96 to 32: every sample lies on the middle of a pixel
         job = make_job(shape, size)
-        error = OpenCvBytesWay(job).prepare(picture(shape)).numpy() - job.expected(picture(shape))
+        error = OpenCvBytesInput(job).prepare(picture(shape)).numpy() - job.expected(picture(shape))
         errors[size] = np.abs(error).max() * min(STD)
     assert errors[32, 32] < 1e-3 < 0.3 < errors[30, 30]
 
 
 @pytest.mark.parametrize("shape", FRAMES.values(), ids=FRAMES)
-@pytest.mark.parametrize("kind", WAYS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", INPUT_METHODS, ids=lambda kind: kind.name)
 def test_boxes_come_back_to_the_frame(kind, shape):
     job = make_job(shape, (32, 48))
     way, at = kind(job), make_job(shape, (32, 48)).place
@@ -82,7 +88,7 @@ def test_without_torch_or_without_a_gpu_there_is_a_reason(monkeypatch):
         get_torch("cuda")
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(Unavailable, match=r"PyTorch is not installed \(pip install 'octopus\[models\]'\)"):
-        OpenCvWay(make_job((8, 8, 3), (4, 4)))
+        OpenCvInput(make_job((8, 8, 3), (4, 4)))
 
 
 def test_without_torchvision_there_is_a_reason(monkeypatch):

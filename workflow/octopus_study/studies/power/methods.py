@@ -1,0 +1,95 @@
+"""The methods of study `power` on one number of objects: each makes one synchronised frame, and is checked before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus.backends import cpu
+from octopus.backends.cuda import memory
+from octopus_study.data.workload import sample_boxes
+from octopus_study.measure import Method, again
+from octopus_study.peers.fused import Octopus
+from octopus_study.peers.job import CropJob
+from octopus_study.peers.published import NLaunches, Published
+from octopus_study.studies.comparison import BASE
+from octopus_study.studies.context import Context
+from octopus_study.studies.crops import ReferenceCrops, check, crop_job
+
+NAMES = (BASE, "published", "n-launches")
+AGAIN = f"{BASE}-again"
+CHECKED = 500  # crops that are compared with the reference at most, spread over the batch
+# Per value of the result: its four bytes, and one in uint8 for each of the two methods with two passes.
+BYTES_PER_VALUE = 6
+
+
+def make_methods(
+    context: Context, count: int, reference: ReferenceCrops
+) -> tuple[list[Method], dict[str, str]]:
+    """Make the methods on `count` boxes of the pool, Octopus first, and check them.
+
+    Returns
+    -------
+    list of Method
+        A run goes from boxes on the host to the synchronised result.
+    dict
+        The answers, by name.
+    """
+    boxes = sample_boxes(context.workload.pool, count, context.seed)
+    job, every = crop_job(context, boxes), _every(count)
+    kinds = [kind(job) for kind in (Octopus, Published, NLaunches)]
+    checked = [
+        Method(made.name, made.run, partial(spread, job, every), job.tolerance, made.why_different)
+        for made in kinds
+    ]
+    answers = check(job, checked, reference.of(boxes[::every]))
+    synchronize = context.host_clock().synchronize
+    methods = [Method(made.name, partial(_frame, made.run, synchronize)) for made in kinds]
+    if count in context.config.power.again_counts:
+        methods.append(again(methods[0]))
+        answers[AGAIN] = answers[BASE]
+    return methods, answers
+
+
+def _frame(run: Callable[[], object], synchronize: Callable[[], object]) -> None:
+    run()
+    synchronize()
+
+
+def _every(count: int) -> int:
+    """Return which crops are compared: each so-manieth."""
+    return -(-count // CHECKED)
+
+
+def spread(job: CropJob, every: int) -> NDArray[np.float32]:
+    """Each `every`-th crop on the host: a copy of all of them may find no place there."""
+    if not job.on_gpu:
+        return job.out[::every]
+    chosen = range(0, job.count, every)
+    crops = np.empty((len(chosen), *job.out.shape[1:]), np.float32)
+    for crop, index in zip(crops, chosen, strict=True):
+        where = job.out.pointer + index * crop.nbytes
+        memory.DeviceArray(crop.shape, crop.dtype, buffer=job.out, pointer=where).copy_to_host(crop)
+    return crops
+
+
+def shortage(context: Context, count: int) -> str:
+    """Return why a batch of `count` objects does not fit, or an empty text.
+
+    The device holds the result and what the two-pass methods put between their passes. The host holds, of the crops
+    that are compared, the reference with its store, which grows from count to count, and their copy.
+    """
+    height, width = context.config.crop.size
+    crop = height * width * context.workload.frame.shape[2]
+    work = BYTES_PER_VALUE * count * crop
+    compared = len(range(0, count, _every(count)))
+    checking = 4 * crop * (2 * compared + min(compared, len(context.workload.pool)))
+    host = checking if context.device == "cuda" else checking + work
+    if host > cpu.free_bytes():
+        return f"{count} objects need {host:,} bytes on the host, {cpu.free_bytes():,} are free"
+    if context.device == "cuda" and work > memory.free_bytes():
+        return f"{count} objects need {work:,} bytes on the GPU, {memory.free_bytes():,} are free"
+    return ""

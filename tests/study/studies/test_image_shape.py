@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import fake_denoisers
@@ -16,6 +17,7 @@ from octopus_study.config import Config, load_config
 from octopus_study.measure import Budget, HostClock, read_rows, validate_rows
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies import run_study
+from octopus_study.studies.comparison import Part
 from octopus_study.studies.context import make_context
 from octopus_study.studies.image_shape import child, denoisers, patches, processes
 from octopus_study.studies.image_shape import study as image_shape
@@ -46,13 +48,13 @@ def on_gpu(torch, monkeypatch):
     monkeypatch.setattr(processes, "_run", run)
 
 
-def orders(folder, methods=denoisers.WAYS, results=True, model="drunet"):
+def orders(folder, methods=denoisers.METHODS, results=True, model="drunet"):
     image = np.random.default_rng(0).integers(0, 256, (64, 136, 3), np.uint8)
     np.save(folder / "image.npy", image)
     return [
         child.Order(
-            "synthetic", f"{model}-interventions", model, method, [68, 128], str(folder / "image.npy"),
-            asdict(BUDGET), 42, 100 * number, str(folder) if results else "",
+            "synthetic", f"{model}-interventions", model, method, [68, 128], asdict(BUDGET), 42, 100 * number,
+            str(folder / "image.npy"), str(folder) if results else "",
         )
         for number, method in enumerate(methods)
     ]  # fmt: skip
@@ -87,7 +89,7 @@ def test_without_the_packages_every_method_and_quantity_says_so(receipt, tmp_pat
     assert set(rows.workload) == {
         f"drunet-{kind}" for kind in ("step64", "step68", "interventions", "patches")
     }
-    assert set(rows.method[rows.workload == "drunet-interventions"]) == set(denoisers.WAYS)
+    assert set(rows.method[rows.workload == "drunet-interventions"]) == set(denoisers.METHODS)
     assert set(rows.method[rows.workload == "drunet-patches"]) == {"32x1", "32x2"}
     assert set(rows.quantity) == {name for _, name, _ in child.QUANTITIES} | {"cover"}
 
@@ -103,7 +105,7 @@ def test_a_cpu_counts_the_splits_and_says_what_needs_a_gpu(receipt, tmp_path, to
     assert rows.answer[rows.layer == "device"].str.startswith("unavailable: needs a GPU").all()
 
 
-def test_each_way_changes_what_its_name_says(torch, tmp_path, on_gpu):
+def test_each_method_changes_what_its_name_says(torch, tmp_path, on_gpu):
     rows = processes.measured(orders(tmp_path), tmp_path)
     validate_rows(rows)
     whole = {"as-published": 0, "padded-whole": 0, "forced-split": 1} | dict.fromkeys(denoisers.CUDNN, 0)
@@ -119,7 +121,7 @@ def test_results_are_compared_and_times_of_different_processes_share_no_block(to
     rows = processes.measured(orders(tmp_path), tmp_path)
     assert {row.answer for row in rows if row.quantity == "forward" and row.n == 128} == {"same"}
     blocks = [row.block for row in rows if row.quantity == "forward" and row.n == 128]
-    assert len(set(blocks)) == len(blocks) > len(denoisers.WAYS)
+    assert len(set(blocks)) == len(blocks) > len(denoisers.METHODS)
 
 
 def test_an_answer_that_differs_says_by_how_much_and_why(tmp_path):
@@ -153,7 +155,7 @@ def test_a_width_that_fails_is_a_gap_and_the_others_go_on(torch, tmp_path, on_gp
 def test_splits_are_counted_where_the_model_looks_and_the_function_is_put_back(torch):
     denoiser = denoisers.Denoiser("drunet", "cpu")
     home = sys.modules[fake_denoisers.HOME]
-    run = denoiser.way("as-published")
+    run = denoiser.runner("as-published")
     with denoiser.counted_splits() as splits:
         for width in (64, 68, 72, 76):
             run(denoiser.empty(64, width))
@@ -180,7 +182,7 @@ def test_the_settings_of_cudnn_hold_for_the_run_alone(torch):
         whole(images),
     )[1]
     for method in denoisers.CUDNN:
-        denoiser.way(method)(denoiser.empty(64, 64))
+        denoiser.runner(method)(denoiser.empty(64, 64))
     assert seen == [(True, True), (True, False), (False, False)]
     assert (cudnn.enabled, cudnn.benchmark) == (True, False)
 
@@ -218,7 +220,7 @@ def test_all_patch_sizes_are_timed_together_against_the_published_best(receipt, 
     context = make_context("image_shape", load_config(QUICK, {"device": "cpu"}), receipt)
     image = image_shape._image(context, square=True)
     assert image.shape == (64, 64, 3)
-    rows = patches.rows(context, "dncnn", image)
+    rows = patches.cover_rows(context, patches.comparison_of(context, "dncnn"), "dncnn", image)
     validate_rows(rows)
     timed = [row for row in rows if row.quantity == "cover" and row.value is not None]
     assert {row.method for row in timed} == {"32x1", "32x2", "32x2-again"}
@@ -241,9 +243,10 @@ def test_patches_that_fail_cost_no_other_row(receipt, tmp_path, torch, on_gpu, m
     def fail(*_):
         raise RuntimeError("out of memory")
 
-    monkeypatch.setattr(patches, "rows", fail)
+    monkeypatch.setattr(patches, "cover_rows", fail)
     context = make_context("image_shape", load_config(QUICK, {"device": "cpu"}), receipt)
-    found = image_shape._patches(context, "drunet", image_shape._image(context, square=True))
-    validate_rows(found)
-    assert {row.method for row in found} == {"32x1", "32x2"}
-    assert {row.answer for row in found} == {"unavailable: RuntimeError: out of memory"}
+    comparison = patches.comparison_of(context, "drunet")
+    rows = Part(partial(image_shape.cover, "drunet"), (comparison,)).rows(context)
+    validate_rows(rows)
+    assert {row.method for row in rows} == {"32x1", "32x2"}
+    assert {row.answer for row in rows} == {"unavailable: RuntimeError: out of memory"}

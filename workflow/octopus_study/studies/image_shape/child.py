@@ -44,16 +44,12 @@ MEMORY = ("first_allocated_peak", "allocated_peak", "reserved_peak", "device_del
 SPLITS = ("deterministic", "split_calls", "count")
 TIME = ("device", "forward", "ms")
 PR_SET_PDEATHSIG = 1  # of prctl(2)
-QUANTITIES = (
-    SPLITS,
-    *(("memory", name, "bytes") for name in MEMORY),
-    TIME,
-)
+QUANTITIES = (SPLITS, *(("memory", name, "bytes") for name in MEMORY), TIME)
 
 
 @dataclass(frozen=True)
 class Order:
-    """What one process measures: one model, run in one way, at some widths.
+    """What one process measures: one model, run by one method, at some widths.
 
     Attributes
     ----------
@@ -63,14 +59,14 @@ class Order:
         See `octopus_study.studies.image_shape.denoisers`.
     widths : list of int
         Columns of the image; the `n` of the rows.
-    image : str
-        An `.npy` of the image at its greatest width, (H, W, 3) uint8.
     budget : dict
         Fields of a `Budget`, for one forward.
     seed : int
     first_block : int
         Number of the first block; no two orders that share a case have a block in common, since nothing of them was
         measured together.
+    image : str
+        An `.npy` of the image at its greatest width, (H, W, 3) uint8.
     results : str
         Folder for the denoised image, one `.npy` per width; empty: not kept.
     """
@@ -80,15 +76,20 @@ class Order:
     model: str
     method: str
     widths: list[int]
-    image: str
     budget: dict[str, Any]
     seed: int
     first_block: int = 0
+    image: str = ""
     results: str = ""
 
     def case(self, width: int) -> Case:
         """The case of one width."""
         return Case(STUDY, self.dataset, self.workload, width)
+
+    def gaps(self, reason: str, width: int | None = None) -> list[Row]:
+        """One `unavailable` row for each quantity of one width, by default the first."""
+        case = self.case(self.widths[0] if width is None else width)
+        return [unavailable(case, self.method, *quantity, reason) for quantity in QUANTITIES]
 
     def result(self, width: int) -> Path:
         """Where the denoised image of one width is kept."""
@@ -105,18 +106,13 @@ def measure(order: Order) -> list[Row]:
     """
     denoiser = Denoiser(order.model, "cuda", order.seed)
     image = np.load(order.image)
-    found: list[Row] = []
+    rows: list[Row] = []
     for width in order.widths:
         try:
-            found += _width(order, denoiser, image[:, :width])
+            rows += _width(order, denoiser, image[:, :width])
         except Exception as error:  # too little memory for one width is a row, the other widths go on
-            found += gaps(order.case(width), order.method, describe(error))
-    return [_numbered(row, order.first_block) for row in found]
-
-
-def gaps(case: Case, method: str, why: str) -> list[Row]:
-    """One `unavailable` row for each quantity."""
-    return [unavailable(case, method, layer, name, unit, why) for layer, name, unit in QUANTITIES]
+            rows += order.gaps(describe(error), width)
+    return [_numbered(row, order.first_block) for row in rows]
 
 
 def _numbered(row: Row, first: int) -> Row:
@@ -126,27 +122,26 @@ def _numbered(row: Row, first: int) -> Row:
 
 def _width(order: Order, denoiser: Denoiser, image: NDArray[np.uint8]) -> list[Row]:
     """Memory of two forwards, then the time of some more."""
-    case, run = order.case(image.shape[1]), denoiser.way(order.method)
+    case, run = order.case(image.shape[1]), denoiser.runner(order.method)
     first = _forward(denoiser, run, image)["allocated_peak"]
     path = order.result(image.shape[1]) if order.results else None
     readings = {"first_allocated_peak": first, **_forward(denoiser, run, image, path)}
-    found = [
+    rows = [
         case.row(order.method, layer, name, unit, readings[name]) for layer, name, unit in QUANTITIES[:-1]
     ]
-    images = denoiser.upload(image)
-    timed = [Method(order.method, lambda: run(images))]
-    return found + capped(case, TIME[1], lambda clock: _time(order, case, timed, clock))
+    images, (_, quantity, unit) = denoiser.upload(image), TIME
+    methods, budget = [Method(order.method, lambda: run(images))], Budget(**order.budget)
+    return rows + capped(
+        case,
+        quantity,
+        lambda clock: run_paired(case, quantity, unit, methods, clock, budget, "n/a", order.seed),
+    )
 
 
 def _clock(watch: PowerCapKept) -> Clock:
     from octopus_study.measure.cuda import CudaEventClock
 
     return CudaEventClock(cold=True, throttle=watch)
-
-
-def _time(order: Order, case: Case, timed: list[Method], clock: Clock) -> list[Row]:
-    _, quantity, unit = TIME
-    return run_paired(case, quantity, unit, timed, clock, Budget(**order.budget), "n/a", order.seed)
 
 
 def capped(case: Case, quantity: str, timing: Callable[[Clock], list[Row]]) -> list[Row]:
@@ -198,12 +193,12 @@ def carry_out(task: Callable[[], object], answer: Path, seconds: int) -> None:
         _end_with_parent()
         signal.alarm(seconds)  # whose default is to end the process
         try:
-            said: Any = task()
+            answered: Any = task()
         except Unavailable as error:
-            said = {"why": str(error)}
+            answered = {"why": str(error)}
         except Exception as error:  # whatever it is, the other orders go on
-            said = {"why": describe(error)}
-        answer.write_text(json.dumps(said), encoding="utf-8")
+            answered = {"why": describe(error)}
+        answer.write_text(json.dumps(answered), encoding="utf-8")
         status = 0
     finally:
         os._exit(status)  # nothing that belongs to the parent is cleaned up here
@@ -221,9 +216,9 @@ def main() -> None:
     given = json.load(sys.stdin)
     for module in IMPORT_ONCE:
         import_module(module)
-    for number, each in enumerate(given["orders"]):
+    for number, order in enumerate(given["orders"]):
         answer = Path(given["folder"]) / f"{number}.json"
-        carry_out(partial(_answer, Order(**each)), answer, given["seconds"])
+        carry_out(partial(_answer, Order(**order)), answer, given["seconds"])
 
 
 def _answer(order: Order) -> dict[str, list[Row]]:

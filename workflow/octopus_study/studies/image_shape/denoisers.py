@@ -1,17 +1,17 @@
-"""Three denoisers of deepinv with random weights, and the ways to run DRUNet that tell a split from cuDNN's choice.
+"""Three denoisers of deepinv with random weights, and the methods to run DRUNet that tell a split from cuDNN's choice.
 
 DRUNet halves its image three times. In deepinv 0.5 its `forward` runs an image whole where every side is a multiple of
 8 and at least 32; else, in eval mode and with no side below 64, `test_onesplit` runs four overlapping quadrants one
 after the other, and a smaller image is padded. UNet pads to a multiple of 8, DnCNN takes any size. So DRUNet's memory
-alone can jump with the remainder by 8, and each way here changes one thing about that:
+alone can jump with the remainder by 8, and each method here changes one thing about that:
 
 * `padded-whole`: the image is padded to multiples of 8, so that it runs whole;
 * `forced-split`: the quadrants, whatever the sides;
 * `cudnn-benchmark`, `cudnn-no-benchmark`: cuDNN's algorithms chosen by trial, or by its heuristics (PyTorch's default);
 * `no-cudnn`: PyTorch's own convolutions.
 
-PyTorch keeps cuDNN's choice per shape for the whole process, whichever way asked first: ways that differ in cuDNN's
-settings must be compared in processes of their own.
+PyTorch keeps cuDNN's choice per shape for the whole process, whichever method asked first: those that differ in
+cuDNN's settings must be compared in processes of their own.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CUDNN: dict[str, dict[str, bool]] = {
     "cudnn-no-benchmark": {"benchmark": False},
     "no-cudnn": {"enabled": False},
 }
-WAYS = tuple(row.name for row in IMAGE_METHODS)
+METHODS = tuple(row.name for row in IMAGE_METHODS)
 INSTALL = "pip install 'octopus[models]'"
 NOISE_LEVEL = 0.1  # on the scale 0-1; only DRUNet looks at it
 OVERLAP = 64  # `refield` of deepinv's own call: sides of the quadrants are multiples of it
@@ -103,8 +103,8 @@ class Denoiser:
         """An uninitialised tensor (1, 3, height, width); enough where only shapes matter."""
         return self.torch.empty((1, 3, height, width), device=self.device)
 
-    def way(self, method: str) -> Callable[[Any], Any]:
-        """What takes a tensor (B, 3, H, W) to one of the same shape, in one of `WAYS`."""
+    def runner(self, method: str) -> Callable[[Any], Any]:
+        """What takes a tensor (B, 3, H, W) to one of the same shape, by one of `METHODS`."""
         run = {"padded-whole": self._padded_whole, "forced-split": self._forced_split}.get(method, self._run)
         settings = CUDNN.get(method, {})
 

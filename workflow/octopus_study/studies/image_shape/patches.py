@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,17 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.measure import Case, Clock, Method, Row, again, check_answers, run_paired, unavailable
-from octopus_study.methods import AS_PUBLISHED as PUBLISHED
+from octopus_study.measure import Case, Clock, Method, Row, again, check_answers, run_paired
+from octopus_study.methods import AS_PUBLISHED
+from octopus_study.studies.comparison import Comparison
 from octopus_study.studies.context import Context
 from octopus_study.studies.image_shape.child import capped
 from octopus_study.studies.image_shape.denoisers import Denoiser
 
-log = logging.getLogger(__name__)
-
-QUANTITY = "cover"
-LAYER = "device"
-# Of the result's greatest value: TF32 has 10 bits, and cuDNN's algorithm differs with the batch.
+# Of the result's greatest value: TF32 has 10 bits, and cuDNN's algorithms, which differ with batch and settings, add in
+# different orders.
 TOLERANCE = 0.01
 
 
@@ -49,40 +46,43 @@ class Cover:
         return np.asarray(self._run(self._batches[0])[0].cpu().numpy())
 
 
-def rows(context: Context, model: str, image: NDArray[np.uint8]) -> list[Row]:
+def cover_rows(context: Context, comparison: Comparison, model: str, image: NDArray[np.uint8]) -> list[Row]:
     """Every side and batch against each other, in paired blocks; the base is the published best: small and many."""
-    log.info("patches, %s", model)
     denoiser = Denoiser(model, context.device, context.seed)
-    found = _compared(context, denoiser, image)
+    rows = _compared(context, comparison, denoiser, image)
     gc.collect()  # the patches, so that the next model finds the GPU empty
     denoiser.torch.cuda.empty_cache()
-    return found
+    return rows
 
 
-def _compared(context: Context, denoiser: Denoiser, image: NDArray[np.uint8]) -> list[Row]:
+def _compared(
+    context: Context, comparison: Comparison, denoiser: Denoiser, image: NDArray[np.uint8]
+) -> list[Row]:
     settings = context.config.image_shape
     covers = _covers(context, denoiser, image)
     answers: dict[str, str] = {}
     for side in settings.patch_sides:
         answers |= _checked({name: cover for name, (size, cover) in covers.items() if size == side})
     methods = [Method(name, cover) for name, (_, cover) in covers.items()]
-    base = next(method for method in methods if method.name == _base(context))
+    best = f"{settings.patch_sides[0]}x{settings.patch_batches[-1]}"
+    base = next(method for method in methods if method.name == best)
     methods.append(again(base))
     answers[methods[-1].name] = answers[base.name]
     budget = context.budget_within(settings.max_seconds)
     budget = replace(budget, give_up_seconds=min(budget.give_up_seconds, 3 * settings.max_seconds))
-    case = _case(context, denoiser.name)
+    case, quantity = comparison.case, comparison.quantity
 
     def timing(clock: Clock) -> list[Row]:
-        return run_paired(case, QUANTITY, "ms", methods, clock, budget, answers, context.seed, base.name)
+        return run_paired(case, quantity, "ms", methods, clock, budget, answers, context.seed, base.name)
 
-    return capped(case, QUANTITY, timing)
+    return capped(case, quantity, timing)
 
 
-def gaps(context: Context, model: str, why: str) -> list[Row]:
-    """One `unavailable` row per side and batch."""
-    case = _case(context, model)
-    return [unavailable(case, name, LAYER, QUANTITY, "ms", why) for name in names(context)]
+def comparison_of(context: Context, model: str) -> Comparison:
+    """All sides and batches of a model."""
+    height = context.config.image_shape.height
+    case = Case(context.study, context.workload.dataset, f"{model}-patches", height)
+    return Comparison(case, "cover", "device", tuple(names(context)))
 
 
 def names(context: Context) -> dict[str, tuple[int, int]]:
@@ -103,25 +103,15 @@ def patches(image: NDArray[np.uint8], side: int) -> list[NDArray[np.uint8]]:
     return [image[top : top + side, left : left + side] for top, left in starts]
 
 
-def _case(context: Context, model: str) -> Case:
-    settings = context.config.image_shape
-    return Case(context.study, context.workload.dataset, f"{model}-patches", settings.height)
-
-
-def _base(context: Context) -> str:
-    settings = context.config.image_shape
-    return f"{settings.patch_sides[0]}x{settings.patch_batches[-1]}"
-
-
 def _covers(context: Context, denoiser: Denoiser, image: NDArray[np.uint8]) -> dict[str, tuple[int, Cover]]:
     """Side and cover by the name of the method; the patches of one side are uploaded once."""
-    run, whole, found = denoiser.way(PUBLISHED), {}, {}
+    run, whole, covers = denoiser.runner(AS_PUBLISHED), {}, {}
     for name, (side, batch) in names(context).items():
         if side not in whole:
             uploaded = [denoiser.upload(patch) for patch in patches(image, side)]
             whole[side] = denoiser.torch.cat(uploaded)
-        found[name] = (side, Cover(run, whole[side].split(batch)))
-    return found
+        covers[name] = (side, Cover(run, whole[side].split(batch)))
+    return covers
 
 
 def _checked(covers: dict[str, Cover]) -> dict[str, str]:

@@ -14,15 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from octopus_study.measure import Method, Row, check_answers
-from octopus_study.methods import AS_PUBLISHED as PUBLISHED
-from octopus_study.studies.image_shape.child import Order, gaps
+from octopus_study.methods import AS_PUBLISHED
+from octopus_study.studies.image_shape.child import Order
+from octopus_study.studies.image_shape.patches import TOLERANCE
 
 log = logging.getLogger(__name__)
 
 CHILD = "octopus_study.studies.image_shape.child"
 SECONDS = 300  # for one order, after which its process is ended
-# Of the result's greatest value: TF32 has 10 bits, and the algorithms add in different orders.
-TOLERANCE = 0.01
 WHY_DIFFERENT = {
     "padded-whole": "quadrants begin at columns that are no multiple of 8, so the model's strides fall elsewhere",
     "forced-split": "a quadrant sees nothing beyond its overlap",
@@ -31,18 +30,18 @@ WHY_DIFFERENT = {
 
 def measured(orders: Sequence[Order], folder: Path) -> list[Row]:
     """The rows of all orders; those of an order whose process failed say so."""
-    said = _run(orders, folder)
+    silent = _run(orders, folder)
     answers = _answers(orders)
-    found = []
+    rows = []
     for number, order in enumerate(orders):
         path = folder / f"{number}.json"
-        told = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"why": said}
-        if "why" in told:
-            log.warning("%s, %s: %s", order.workload, order.method, told["why"])
-            found += gaps(order.case(order.widths[0]), order.method, told["why"])
+        answer = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"why": silent}
+        if "why" in answer:
+            log.warning("%s, %s: %s", order.workload, order.method, answer["why"])
+            rows += order.gaps(answer["why"])
             continue
-        found += [_answered(Row(*row), answers) for row in told["rows"]]
-    return found
+        rows += [_answered(Row(*row), answers) for row in answer["rows"]]
+    return rows
 
 
 def _run(orders: Sequence[Order], folder: Path) -> str:
@@ -63,8 +62,8 @@ def _run(orders: Sequence[Order], folder: Path) -> str:
 
 def _answers(orders: Sequence[Order]) -> dict[tuple[str, int, str], str]:
     """By workload, width and method: whether the image is the one of the model as published."""
-    found = {}
-    for published in (order for order in orders if order.results and order.method == PUBLISHED):
+    answers = {}
+    for published in (order for order in orders if order.results and order.method == AS_PUBLISHED):
         others = [order for order in orders if order.workload == published.workload and order.results]
         for width in published.widths:
             if not published.result(width).is_file():
@@ -72,8 +71,8 @@ def _answers(orders: Sequence[Order]) -> dict[tuple[str, int, str], str]:
             expected = np.load(published.result(width))
             for order in others:
                 if order.result(width).is_file():
-                    found[order.workload, width, order.method] = _compared(order, width, expected)
-    return found
+                    answers[order.workload, width, order.method] = _compared(order, width, expected)
+    return answers
 
 
 def _compared(order: Order, width: int, expected: np.ndarray) -> str:

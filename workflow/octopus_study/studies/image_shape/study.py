@@ -2,17 +2,18 @@
 
 The published explanation of DRUNet's jumps in memory is cuDNN's choice of algorithm. The other one is that deepinv runs
 an image in four quadrants where a side is no multiple of 8. Beside each width's memory stands how often the image was
-split, and at one width of each kind the ways of `denoisers` change one thing at a time.
+split, and at one width of each kind the methods of `denoisers` change one thing at a time.
 
-Memory is measured in a fresh process per model and step, or per way. Where there is no GPU, the splits are still
+Memory is measured in a fresh process per model and step, or per method. Where there is no GPU, the splits are still
 counted: shapes can be followed through the models without computing anything.
 """
 
 from __future__ import annotations
 
-import logging
 import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,47 +23,73 @@ from octopus_study.measure import Budget, Row, unavailable
 from octopus_study.measure.rows import describe
 from octopus_study.methods import AS_PUBLISHED, DRUNET_MULTIPLE
 from octopus_study.peers.availability import Unavailable
+from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.image_shape import denoisers, patches
-from octopus_study.studies.image_shape.child import QUANTITIES, SPLITS, TIME, Order, gaps
+from octopus_study.studies.image_shape.child import QUANTITIES, SPLITS, TIME, Order
 from octopus_study.studies.image_shape.processes import measured
 from octopus_study.studies.image_shape.settings import ImageShape
 
-log = logging.getLogger(__name__)
-
 NO_GPU = "needs a GPU: the caching allocator of CUDA is what is measured"
+INTERVENTIONS = "interventions"
 NO_GPU_TIME = "needs a GPU: a CPU takes minutes for one image"
 PUBLISHED_SPLIT, PUBLISHED_WHOLE = 1228, 1296  # the widths of the published jump
 # Forwards of tens of ms that nothing else disturbs; they give a curve, and no verdict hangs on them.
 FORWARD_BLOCKS, FORWARD_SECONDS, GIVE_UP_SECONDS = 5, 0.6, 5.0
 
 
-def rows(context: Context) -> list[Row]:
-    """All rows of the study; progress goes to the log."""
-    why = _missing(context)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        orders = _orders(context, folder)
-        if why:
-            found = [row for order in orders for row in gaps(order.case(order.widths[0]), order.method, why)]
-        elif context.device == "cpu":
-            found = _counted(orders, context.config.image_shape.height)
-        else:
-            np.save(folder / "image.npy", _image(context))
-            found = measured(orders, folder)
-    why = why or (NO_GPU_TIME if context.device == "cpu" else "")
-    image = _image(context, square=True)
-    for model in context.config.image_shape.models:
-        found += patches.gaps(context, model, why) if why else _patches(context, model, image)
-    return found
+def plan(context: Context) -> list[Part]:
+    """Memory and time by width in processes of their own; then for each model the patches."""
+    orders = _orders(context)
+    widths = Part(partial(_widths, orders), tuple(_comparisons(orders)))
+    models = context.config.image_shape.models
+    return [
+        widths,
+        *(Part(partial(_patches, model), (patches.comparison_of(context, model),)) for model in models),
+    ]
 
 
-def _patches(context: Context, model: str, image: NDArray[np.uint8]) -> list[Row]:
+def _comparisons(orders: list[Order]) -> Iterator[Comparison]:
+    """One for each quantity of each workload, at its first width."""
+    methods: dict[str, list[str]] = {}
+    for order in orders:
+        methods.setdefault(order.workload, []).append(order.method)
+    cases = {order.workload: order.case(order.widths[0]) for order in orders}
+    for workload, case in cases.items():
+        for layer, name, unit in QUANTITIES:
+            yield Comparison(case, name, layer, tuple(methods[workload]), unit)
+
+
+def _widths(orders: list[Order], context: Context, part: Part) -> list[Row]:
+    torch, _ = denoisers.load(context.device)
+    context.notes["cudnn"] = torch.backends.cudnn.version()
+    if context.device == "cpu":
+        return _counted(orders, context.config.image_shape.height)
+    with tempfile.TemporaryDirectory() as folder:
+        image = Path(folder) / "image.npy"
+        np.save(image, _image(context))
+        return measured([_placed(order, image) for order in orders], Path(folder))
+
+
+def _placed(order: Order, image: Path) -> Order:
+    """An order that finds its image, and keeps the results of those that are compared beside it."""
+    results = str(image.parent) if order.workload.endswith(INTERVENTIONS) else ""
+    return replace(order, image=str(image), results=results)
+
+
+def _patches(model: str, context: Context, part: Part) -> list[Row]:
+    denoisers.load(context.device)
+    if context.device == "cpu":
+        raise Unavailable(NO_GPU_TIME)
+    return cover(model, context, part)
+
+
+def cover(model: str, context: Context, part: Part) -> list[Row]:
+    """Rows of the patches; too little memory for them must not cost all that was measured before."""
     try:
-        return patches.rows(context, model, image)
-    except Exception as error:  # too little memory for the patches must not cost all that was measured before
-        log.warning("patches, %s: %s", model, describe(error))
-        return patches.gaps(context, model, describe(error))
+        return patches.cover_rows(context, part.comparisons[0], model, _image(context, square=True))
+    except Exception as error:
+        raise Unavailable(describe(error)) from error
 
 
 def widths(settings: ImageShape, step: int) -> list[int]:
@@ -80,43 +107,27 @@ def intervention_widths(settings: ImageShape) -> list[int]:
     return [min(some, key=lambda width: abs(width - aim)) for some, aim in pairs if some]
 
 
-def _missing(context: Context) -> str:
-    """Why no model can be had here; empty if they can."""
-    try:
-        torch, _ = denoisers.load(context.device)
-    except Unavailable as error:
-        return str(error)
-    context.notes["cudnn"] = torch.backends.cudnn.version()
-    return ""
-
-
-def _orders(context: Context, folder: Path) -> list[Order]:
-    """What each process measures: every model at the widths of every step, and the ways of those that may split."""
-    settings = context.config.image_shape
-    found = []
+def _orders(context: Context) -> list[Order]:
+    """What each process measures: every model at the widths of every step, and the methods of those that may split."""
+    settings, orders = context.config.image_shape, []
     for model in settings.models:
-        for step in settings.steps:
-            found.append(_order(context, folder, model, f"step{step}", AS_PUBLISHED, widths(settings, step)))
-        if model in denoisers.SPLITTING:
-            chosen = intervention_widths(settings)
-            ways = [_order(context, folder, model, "interventions", way, chosen) for way in denoisers.WAYS]
-            found += [
-                replace(order, first_block=number * context.budget.max_blocks, results=str(folder))
-                for number, order in enumerate(ways)
-            ]
-    return found
+        orders += [
+            _order(context, model, f"step{step}", AS_PUBLISHED, widths(settings, step))
+            for step in settings.steps
+        ]
+        for number, method in enumerate(denoisers.METHODS if model in denoisers.SPLITTING else ()):
+            order = _order(context, model, INTERVENTIONS, method, intervention_widths(settings))
+            orders.append(replace(order, first_block=number * context.budget.max_blocks))
+    return orders
 
 
-def _order(
-    context: Context, folder: Path, model: str, workload: str, method: str, columns: list[int]
-) -> Order:
+def _order(context: Context, model: str, workload: str, method: str, columns: list[int]) -> Order:
     return Order(
         dataset=context.workload.dataset,
         workload=f"{model}-{workload}",
         model=model,
         method=method,
         widths=columns,
-        image=str(folder / "image.npy"),
         budget=asdict(_forward_budget(context)),
         seed=context.seed,
     )
@@ -139,25 +150,18 @@ def _image(context: Context, square: bool = False) -> NDArray[np.uint8]:
 
 def _counted(orders: list[Order], height: int) -> list[Row]:
     """How often the image is split at each width, and why there is nothing else."""
-    found: list[Row] = []
+    rows: list[Row] = []
     models: dict[str, denoisers.Denoiser] = {}
     for order in orders:
         if order.model not in models:
             models[order.model] = denoisers.Denoiser(order.model, "meta", order.seed)
         denoiser = models[order.model]
-        run = denoiser.way(order.method)
+        run = denoiser.runner(order.method)
         for width in order.widths:
             with denoiser.counted_splits() as splits:
                 run(denoiser.empty(height, width))
-            found.append(order.case(width).row(order.method, *SPLITS, splits.calls))
-        found += _uncounted(order)
-    return found
-
-
-def _uncounted(order: Order) -> list[Row]:
-    """One row for each quantity that only a GPU gives."""
-    case = order.case(order.widths[0])
-    missing = [(quantity, NO_GPU) for quantity in QUANTITIES if quantity not in (SPLITS, TIME)]
-    return [
-        unavailable(case, order.method, *quantity, why) for quantity, why in [*missing, (TIME, NO_GPU_TIME)]
-    ]
+            rows.append(order.case(width).row(order.method, *SPLITS, splits.calls))
+        for quantity in QUANTITIES[1:]:
+            reason = NO_GPU_TIME if quantity == TIME else NO_GPU
+            rows.append(unavailable(order.case(order.widths[0]), order.method, *quantity, reason))
+    return rows

@@ -38,7 +38,8 @@ class Workflow:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a plain `snakemake --cores 1` with the copy's package."""
         command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(self.folder), "OCTOPUS_MIRROR": ""}
+        packages = os.pathsep.join(map(str, (self.folder, self.folder / "workflow")))
+        environment = {**os.environ, "PYTHONPATH": packages, "OCTOPUS_MIRROR": ""}
         return subprocess.run(
             command,
             cwd=self.folder,
@@ -49,13 +50,14 @@ class Workflow:
         )
 
     def planned(self, *more: str) -> set[str]:
-        """Names of the rules that a dry run would run."""
-        done = self.run("-n", *QUICK, *more)
+        """Names of the rules that a dry run would run, and of the studies among them."""
+        done = self.run("-n", "--printshellcmds", *QUICK, *more)
         assert done.returncode == 0, done.stdout
         if "Nothing to be done" in done.stdout:
             return set()
         table = done.stdout.rpartition("Job stats:")[2]
-        return set(re.findall(r"^([a-z_0-9]+) +\d+$", table, re.MULTILINE)) - {"total", "all"}
+        rules = set(re.findall(r"^([a-z_0-9]+) +\d+$", table, re.MULTILINE)) - {"total", "all"}
+        return rules | set(re.findall(r"octopus measure (\w+)", done.stdout))
 
     @contextmanager
     def appended(self, name: str, text: str) -> Iterator[None]:
@@ -120,6 +122,12 @@ def test_touching_every_file_reruns_nothing(finished: Workflow) -> None:
 def test_comments_and_docstrings_rerun_nothing(finished: Workflow) -> None:
     with finished.appended("octopus/kernels/geometry.py", "\n# a comment\n'''and a text'''\n"):
         assert finished.planned() == set()
+
+
+def test_a_peer_reruns_the_studies_that_name_it(finished: Workflow) -> None:
+    with finished.appended("workflow/octopus_study/peers/cvcuda.py", "\nCHANGED = True\n"):
+        planned = finished.planned()
+    assert planned & set(STUDIES) == {"arena", "parity"}
 
 
 def test_code_of_a_study_reruns_that_study(finished: Workflow) -> None:

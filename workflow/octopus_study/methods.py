@@ -51,7 +51,7 @@ class MethodRow(NamedTuple):
     library : str
         Of `LIBRARIES`; empty for Octopus' own and for NumPy.
     target : str
-        ``module:class`` of the `CropMethod` that the arena runs; empty where a study makes the method itself.
+        ``module:class`` in `peers` of what the arena runs; empty where a study makes the method itself.
     listed : bool
         Whether the arena's tables list it although it has no target.
     """
@@ -82,54 +82,53 @@ LIBRARIES = (
     Library("transformers", ("transformers",), "models"),
     Library("deepinv", ("deepinv",), "models"),
 )  # fmt: skip
-PEERS = "octopus_study.peers"
 # On crops. The order is that of the arena's tables and figures.
 METHODS = (
-    MethodRow("octopus", "Octopus", BLUE, "o", target=f"{PEERS}.fused:Octopus"),
-    MethodRow("octopus-one-call", "Octopus (one call)", "#003F66", "p", target=f"{PEERS}.fused:OneCall"),
-    MethodRow("octopus-fp16", "Octopus (float16)", "#5AA3D8", ".", target=f"{PEERS}.fused:HalfPrecision"),
+    MethodRow("octopus", "Octopus", BLUE, "o", target="fused:Octopus"),
+    MethodRow("octopus-one-call", "Octopus (one call)", "#003F66", "p", target="fused:OneCall"),
+    MethodRow("octopus-fp16", "Octopus (float16)", "#5AA3D8", ".", target="fused:HalfPrecision"),
     MethodRow(
         "published", "Published kernels, one launch", ORANGE, "s", "Published",
-        target=f"{PEERS}.published:Published",
+        target="published:Published",
     ),
     MethodRow(
         "n-launches", "Published kernels, N launches", VERMILION, "^", "N launches",
-        target=f"{PEERS}.published:NLaunches",
+        target="published:NLaunches",
     ),
     MethodRow(
         "n-launches-fused", "Fused kernel, N launches", PURPLE, "v", "N launches, fused",
-        target=f"{PEERS}.fused:NLaunchesFused",
+        target="fused:NLaunchesFused",
     ),
     MethodRow(
-        "opencv", "OpenCV and NumPy", GREEN, "D", "OpenCV + NumPy", "OpenCV", f"{PEERS}.opencv:OpenCv"
+        "opencv", "OpenCV and NumPy", GREEN, "D", "OpenCV + NumPy", "OpenCV", "opencv:OpenCv"
     ),
     MethodRow("opencv-inplace", "OpenCV, in place", SKY, "P", library="OpenCV", listed=True),
-    MethodRow("cvcuda", "CV-CUDA", GREEN, "X", library="CV-CUDA", target=f"{PEERS}.cvcuda:CvCuda"),
+    MethodRow("cvcuda", "CV-CUDA", GREEN, "X", library="CV-CUDA", target="cvcuda:CvCuda"),
     MethodRow(
         "cvcuda-views", "CV-CUDA (views by hand)", "#004D40", "P", library="CV-CUDA",
-        target=f"{PEERS}.cvcuda:CvCudaViews",
+        target="cvcuda:CvCudaViews",
     ),
     MethodRow(
         "cvcuda-scalar", "CV-CUDA (one scale)", "#66C2A4", "x", library="CV-CUDA",
-        target=f"{PEERS}.cvcuda:CvCudaScalar",
+        target="cvcuda:CvCudaScalar",
     ),
-    MethodRow("dali-slice", "DALI (slices)", "#7A5230", "h", library="DALI", target=f"{PEERS}.dali:DaliSlice"),
-    MethodRow("dali", "DALI (regions)", "#B08968", "H", library="DALI", target=f"{PEERS}.dali:Dali"),
+    MethodRow("dali-slice", "DALI (slices)", "#7A5230", "h", library="DALI", target="dali:DaliSlice"),
+    MethodRow("dali", "DALI (regions)", "#B08968", "H", library="DALI", target="dali:Dali"),
     MethodRow(
         "roi-align", "torchvision (RoIAlign)", PURPLE, "<", library="torchvision",
-        target=f"{PEERS}.roi_align:RoiAlign",
+        target="roi_align:RoiAlign",
     ),
     MethodRow(
         "grid-sample", "PyTorch (grid sample)", "#8C4B8C", ">", library="PyTorch",
-        target=f"{PEERS}.grid_sample:GridSample",
+        target="grid_sample:GridSample",
     ),
     MethodRow(
         "onnxruntime-gridsample", "ONNX Runtime (grid sample)", "#B38FD1", "d", library="ONNX Runtime",
-        target=f"{PEERS}.onnxruntime_graphs:OnnxRuntimeGridSample",
+        target="onnxruntime_graphs:OnnxRuntimeGridSample",
     ),
     MethodRow(
         "tensorrt-gridsample", "TensorRT (grid sample)", "#3B6E22", "8", library="TensorRT",
-        target=f"{PEERS}.tensorrt_graphs:TensorRtGridSample",
+        target="tensorrt_graphs:TensorRtGridSample",
     ),
     MethodRow(
         "tensorrt-gridsample-fp16", "TensorRT (grid sample, float16)", "#3B6E22", "8", library="TensorRT",
@@ -137,19 +136,19 @@ METHODS = (
     ),
     MethodRow(
         "padded-torch", "PyTorch (padded)", "#A08A00", "1", library="PyTorch",
-        target=f"{PEERS}.padded_torch:PaddedTorch",
+        target="padded_torch:PaddedTorch",
     ),
     MethodRow(
         "padded-onnxruntime", "ONNX Runtime (padded)", "#C9B458", "2", library="ONNX Runtime",
-        target=f"{PEERS}.onnxruntime_graphs:PaddedOnnxRuntime",
+        target="onnxruntime_graphs:PaddedOnnxRuntime",
     ),
     MethodRow(
         "tensorrt-padded", "TensorRT (padded)", "#7FA650", "3", library="TensorRT",
-        target=f"{PEERS}.tensorrt_graphs:TensorRtPadded",
+        target="tensorrt_graphs:TensorRtPadded",
     ),
     MethodRow(
         "tensorrt-padded-fp16", "TensorRT (padded, float16)", "#7FA650", "4", library="TensorRT",
-        target=f"{PEERS}.tensorrt_graphs:TensorRtPaddedHalf",
+        target="tensorrt_graphs:TensorRtPaddedHalf",
     ),
     MethodRow("write-bound", "Write bound", GREY, listed=True),
     MethodRow("write-bound-fp16", "Write bound (float16)", "#A8A8A8", listed=True),

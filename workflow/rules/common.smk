@@ -3,22 +3,15 @@
 import json
 import os
 import sys
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 from octopus_study.config import check_config
-from octopus_study.measure.digest import source_digest
 from octopus_study.measure.machine import machine_id
+from octopus_study.measure.staleness import data_code, report_code, study_code
 from octopus_study.report import charts, tables
 from octopus_study.studies import STUDIES
-
-# What a rule's code is, so that a change of it makes the rule's results stale, and no other change does.
-LIBRARY = "octopus"
-ARTIFACT = "workflow/octopus_study"
-CODE = {
-    "data": ["errors.py", "data"],
-    "study": ["errors.py", "methods.py", "sections.py", "data", "kernels", "measure", "peers"],
-    "report": ["errors.py", "methods.py", "measure", "power", "report"],
-}
 
 CONFIG = check_config(config, source="the configuration (config/config.yaml, --configfile and --config)")
 MACHINE = machine_id(CONFIG.device) if CONFIG.machine == "auto" else CONFIG.machine
@@ -29,6 +22,7 @@ COMMITTED_FILES = [
     *sorted(map(str, Path("data/published").glob("*.csv"))),
     *sorted(map(str, Path(CONFIG.reference_dir).glob("*/*.[cj]s*"))),
 ]
+REPORT_CODE = report_code()
 PAPER_FILES = sorted(str(file) for file in Path("paper").rglob("*.*") if "build" not in file.parts)
 
 # More than any machine has: Snakemake scales a job down to what --cores allows.
@@ -39,23 +33,36 @@ os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.env
 
 
 wildcard_constraints:
+    study="|".join(STUDIES),
     figure="|".join(charts.names()),
 
 
-def code(part, *more, library=False):
-    """Digest of the code that a rule runs; comments and dates don't change it."""
-    own = [f"{ARTIFACT}/{path}" for path in (*CODE[part], *more)]
-    return source_digest([*own, LIBRARY] if library else own)
+def about(study):
+    """The package of a study, which says its title and which data it needs."""
+    return import_module(f"octopus_study.studies.{study}")
 
 
-def study(name):
-    """Params of a study: the settings that it reads, and the digest of the code that it runs."""
-    keys = ["device", "seed", "threads", "measure", "crop", name]
+def receipt(wildcards):
+    """Receipt of a study's data set."""
+    return f"{RAW}/{about(wildcards.study).DATASET}.json"
+
+
+def study_settings(wildcards):
+    """The settings that a study reads, as options."""
+    keys = ["device", "seed", "threads", "measure", "crop", wildcards.study]
     values = CONFIG.model_dump(mode="json", include=set(keys))
-    settings = [f"--set={key}={json.dumps(values[key])}" for key in keys]
-    shared = [f"studies/{file.name}" for file in Path(ARTIFACT, "studies").glob("*.py")]
-    own = ["power"] if name == "power" else []  # no other study reads a sensor
-    return {"settings": settings, "code": code("study", *own, *shared, f"studies/{name}", library=True)}
+    return [f"--set={key}={json.dumps(values[key])}" for key in keys]
+
+
+@cache
+def code(study):
+    """Digest of the code of a study; kept, since Snakemake asks for it more than once per job."""
+    return study_code(study)
+
+
+def study_title(wildcards, output):
+    """Title of a study; made from the output, since Snakemake then takes no new title for a change of the result."""
+    return about(Path(output.rows).stem).__doc__.partition(": ")[2].rstrip(".")
 
 
 def source(*more):
@@ -63,4 +70,4 @@ def source(*more):
     options = [f"--mode={CONFIG.data}", f"--raw={RAW}", *more]
     if CONFIG.mirror and CONFIG.data != "sample":
         options.append(f"--mirror={CONFIG.mirror}")
-    return {"options": options, "code": code("data")}
+    return {"options": options, "code": data_code()}

@@ -9,7 +9,7 @@ rule paper:
     conda:
         "../envs/octopus.yaml"
     params:
-        code=code("report"),
+        code=REPORT_CODE,
     message:
         "Paper: octopus.pdf"
     shell:

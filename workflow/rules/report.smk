@@ -11,7 +11,7 @@ rule numbers:
         "../envs/octopus.yaml"
     params:
         folders=f"--results={RESULTS} --reference={CONFIG.reference_dir} --published=data/published",
-        code=code("report"),
+        code=REPORT_CODE,
     message:
         "Report: every number, from this run, the reference and the published tables"
     shell:
@@ -29,7 +29,7 @@ rule claims:
     conda:
         "../envs/octopus.yaml"
     params:
-        code=code("report"),
+        code=REPORT_CODE,
     message:
         "Report: verdict on each claim"
     shell:
@@ -47,7 +47,7 @@ rule tables:
     conda:
         "../envs/octopus.yaml"
     params:
-        code=code("report"),
+        code=REPORT_CODE,
     message:
         "Report: tables for Typst and Markdown"
     shell:
@@ -66,7 +66,7 @@ rule figure:
     conda:
         "../envs/octopus.yaml"
     params:
-        code=code("report"),
+        code=REPORT_CODE,
     message:
         "Report: figure {wildcards.figure}"
     shell:

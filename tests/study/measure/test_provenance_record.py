@@ -17,6 +17,7 @@ from octopus_study.measure import (
     write_provenance,
     write_rows,
 )
+from octopus_study.measure.digest import CODE
 from octopus_study.measure.provenance import adopt_commit, git_state, provenance
 
 from octopus.errors import InputError
@@ -165,12 +166,13 @@ def test_versions_of_peers_are_added():
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A clean checkout with a package of one file."""
+    """A clean checkout with packages of one file."""
     folder = tmp_path / "checkout"
-    (folder / "octopus").mkdir(parents=True)
-    (folder / "octopus" / "crop.py").write_text("answer = 42\n")
+    for package in CODE:
+        (folder / package).mkdir(parents=True)
+        (folder / package / "crop.py").write_text("answer = 42\n")
     identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    for arguments in (["init", "-q"], ["add", "octopus"], [*identity, "commit", "-q", "-m", "a"]):
+    for arguments in (["init", "-q"], ["add", "."], [*identity, "commit", "-q", "-m", "a"]):
         subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
     return folder
 
@@ -186,7 +188,7 @@ def measured_without_git(record, checkout, folder):
     """Store a record as a copy of the checkout without its history would write it."""
     write_rows(folder / "stage_timing.csv", [ROW])
     unknown = {"commit": None, "dirty": None, "reason": "not a git repository"}
-    code = {"version": "0", "sha256": source_digest(["octopus"], checkout)}
+    code = {"version": "0", "sha256": source_digest(root=checkout)}
     return write_provenance(folder / "stage_timing.json", {**record, "git": unknown, "octopus": code})
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from octopus_study import methods
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.job import make_job
-from octopus_study.peers.method import make as make_method
+from octopus_study.peers.registry import make as make_method
 
 from octopus.kernels import reference
 

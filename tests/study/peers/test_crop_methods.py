@@ -11,9 +11,9 @@ from crop_methods import BOXES, EXACT, FRAME, NAMES, cropped, expected, job, lev
 from octopus_study import methods
 from octopus_study.peers.fused import OctopusOnGpu
 from octopus_study.peers.method import CropMethod
-from octopus_study.peers.method import make as make_method
 from octopus_study.peers.opencv import OpenCvInPlace
 from octopus_study.peers.published import Published, build_metadata
+from octopus_study.peers.registry import make as make_method
 
 from octopus.errors import InputError
 
@@ -108,7 +108,7 @@ def test_torch_results_and_the_allocator():
 @pytest.mark.parametrize(("name", "target"), methods.arena_methods().items())
 def test_targets_are_the_classes(name, target):
     module, _, kind = target.partition(":")
-    found = getattr(import_module(module), kind)
+    found = getattr(import_module(f"octopus_study.peers.{module}"), kind)
     assert issubclass(found, CropMethod)
     assert found.name == name
 

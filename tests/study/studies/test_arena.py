@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ from octopus_study.studies.crops import crop_job, reference_of
 from octopus.errors import InputError
 
 QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
+MAKE = "octopus_study.peers.registry:make"
 SETTINGS = {"device": "cpu", "crop.size": [20, 24]}
 REQUIRED = {
     "octopus", "octopus-fp16", "published", "n-launches", "opencv", "roi-align", "grid-sample", "padded-torch",
@@ -101,10 +103,9 @@ OWN = (
 @pytest.fixture
 def fakes(monkeypatch):
     """Octopus' own and OpenCV, and instead of the other libraries these."""
+    monkeypatch.setitem(sys.modules, "octopus_study.peers.fakes", sys.modules[__name__])
     own = [row for row in methods.METHODS if row.name in OWN or not row.target]
-    peers = [
-        methods.MethodRow(name, name, target=f"{__name__}:{kind.__name__}") for name, kind in FAKES.items()
-    ]
+    peers = [methods.MethodRow(name, name, target=f"fakes:{kind.__name__}") for name, kind in FAKES.items()]
     monkeypatch.setattr(methods, "METHODS", (*own, *peers))
 
 
@@ -332,7 +333,7 @@ def test_a_thread_that_fails_is_heard(context):
 @pytest.mark.parametrize("method", OWN)
 def test_every_method_of_this_package_can_be_asked_for_its_memory(method):
     boxes = [[0, 0, 9, 9], [4, 5, 30, 40]]
-    probe = memory.probe(method, "cpu", boxes, [6, 7], [50, 60, 3])
+    probe = memory.probe(method, MAKE, "cpu", boxes, [6, 7], [50, 60, 3])
     item = 2 if method == "octopus-fp16" else 4
     assert probe.payload == 50 * 60 * 3 + 2 * 3 * 6 * 7 * item + 2 * 4 * 4
     (made,) = probe.run()
@@ -381,7 +382,7 @@ def test_all_layers_of_a_gpu_are_there_and_octopus_is_right_in_each(receipt, tmp
 @pytest.mark.gpu
 @pytest.mark.parametrize("method", OWN[:-1])
 def test_who_writes_into_memory_of_its_own_does_not_hold_the_job_s_too(method):
-    probe = memory.probe(method, "cuda", [[0, 0, 99, 99]] * 4, [20, 24], [200, 200, 3])
+    probe = memory.probe(method, MAKE, "cuda", [[0, 0, 99, 99]] * 4, [20, 24], [200, 200, 3])
     (made,) = probe.run()
     assert ("_array" in vars(made.job.out)) == (method not in ("octopus-fp16", "octopus-one-call"))
     assert np.isfinite(made.result()).all()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
 import time
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 
 import fake_denoisers
@@ -17,7 +17,6 @@ from octopus_study.config import Config, load_config
 from octopus_study.measure import Budget, HostClock, read_rows, validate_rows
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies import run_study
-from octopus_study.studies.comparison import Part
 from octopus_study.studies.context import make_context
 from octopus_study.studies.image_shape import child, denoisers, patches, processes
 from octopus_study.studies.image_shape import study as image_shape
@@ -41,20 +40,20 @@ def on_gpu(torch, monkeypatch):
 
     def run(orders, folder):
         for number, order in enumerate(orders):
-            rows = {"rows": child.measure(order)}
+            rows = {"rows": child.measure(order, folder)}
             (folder / f"{number}.json").write_text(json.dumps(rows), encoding="utf-8")
         return "nobody answered"
 
     monkeypatch.setattr(processes, "_run", run)
 
 
-def orders(folder, methods=denoisers.METHODS, results=True, model="drunet"):
+def orders(folder, methods=denoisers.METHODS, keeps=True, model="drunet"):
     image = np.random.default_rng(0).integers(0, 256, (64, 136, 3), np.uint8)
     np.save(folder / "image.npy", image)
     return [
         child.Order(
             "synthetic", f"{model}-interventions", model, method, [68, 128], asdict(BUDGET), 42, 100 * number,
-            str(folder / "image.npy"), str(folder) if results else "",
+            keeps,
         )
         for number, method in enumerate(methods)
     ]  # fmt: skip
@@ -127,13 +126,13 @@ def test_results_are_compared_and_times_of_different_processes_share_no_block(to
 def test_an_answer_that_differs_says_by_how_much_and_why(tmp_path):
     published, padded = orders(tmp_path, ["as-published", "padded-whole"])
     for order, value in ((published, 1.0), (padded, 1.5)):
-        np.save(order.result(68), np.full((1, 3, 2, 2), value, np.float32))
-    answers = processes._answers([published, padded])
+        np.save(order.result(tmp_path, 68), np.full((1, 3, 2, 2), value, np.float32))
+    answers = processes._answers([published, padded], tmp_path)
     assert answers["drunet-interventions", 68, "as-published"] == "same"
     assert answers["drunet-interventions", 68, "padded-whole"].startswith("different: largest error 0.5")
     assert processes.WHY_DIFFERENT["padded-whole"] in answers["drunet-interventions", 68, "padded-whole"]
-    np.save(published.result(68), np.full((1, 3, 2, 2), np.nan, np.float32))
-    assert "NaN" in processes._answers([published])["drunet-interventions", 68, "as-published"]
+    np.save(published.result(tmp_path, 68), np.full((1, 3, 2, 2), np.nan, np.float32))
+    assert "NaN" in processes._answers([published], tmp_path)["drunet-interventions", 68, "as-published"]
 
 
 def test_a_width_that_fails_is_a_gap_and_the_others_go_on(torch, tmp_path, on_gpu, monkeypatch):
@@ -155,7 +154,7 @@ def test_a_width_that_fails_is_a_gap_and_the_others_go_on(torch, tmp_path, on_gp
 def test_splits_are_counted_where_the_model_looks_and_the_function_is_put_back(torch):
     denoiser = denoisers.Denoiser("drunet", "cpu")
     home = sys.modules[fake_denoisers.HOME]
-    run = denoiser.runner("as-published")
+    run = denoiser.by("as-published")
     with denoiser.counted_splits() as splits:
         for width in (64, 68, 72, 76):
             run(denoiser.empty(64, width))
@@ -182,7 +181,7 @@ def test_the_settings_of_cudnn_hold_for_the_run_alone(torch):
         whole(images),
     )[1]
     for method in denoisers.CUDNN:
-        denoiser.runner(method)(denoiser.empty(64, 64))
+        denoiser.by(method)(denoiser.empty(64, 64))
     assert seen == [(True, True), (True, False), (False, False)]
     assert (cudnn.enabled, cudnn.benchmark) == (True, False)
 
@@ -195,14 +194,14 @@ def test_a_task_in_a_fork_answers_or_says_why_or_is_ended(tmp_path):
     assert time.monotonic() - started < 30
     assert json.loads((tmp_path / "fine.json").read_text())["rows"][0] != os.getpid()
     assert json.loads((tmp_path / "raises.json").read_text()) == {
-        "why": "ZeroDivisionError: division by zero"
+        "reason": "ZeroDivisionError: division by zero"
     }
     assert not (tmp_path / "late.json").exists()
 
 
 def test_a_process_that_says_nothing_leaves_gaps_with_its_last_words(tmp_path, monkeypatch):
     monkeypatch.setattr(processes, "CHILD", "octopus.no_such_module")
-    rows = processes.measured(orders(tmp_path, ["as-published"], results=False), tmp_path)
+    rows = processes.measured(orders(tmp_path, ["as-published"], keeps=False), tmp_path)
     validate_rows(rows)
     assert {row.n for row in rows} == {68}
     assert all("No module named octopus.no_such_module" in row.answer for row in rows)
@@ -220,7 +219,7 @@ def test_all_patch_sizes_are_timed_together_against_the_published_best(receipt, 
     context = make_context("image_shape", load_config(QUICK, {"device": "cpu"}), receipt)
     image = image_shape._image(context, square=True)
     assert image.shape == (64, 64, 3)
-    rows = patches.cover_rows(context, patches.comparison_of(context, "dncnn"), "dncnn", image)
+    rows = patches.rows(context, patches.comparison(context, "dncnn"), "dncnn", image)
     validate_rows(rows)
     timed = [row for row in rows if row.quantity == "cover" and row.value is not None]
     assert {row.method for row in timed} == {"32x1", "32x2", "32x2-again"}
@@ -243,10 +242,9 @@ def test_patches_that_fail_cost_no_other_row(receipt, tmp_path, torch, on_gpu, m
     def fail(*_):
         raise RuntimeError("out of memory")
 
-    monkeypatch.setattr(patches, "cover_rows", fail)
+    monkeypatch.setattr(patches, "rows", fail)
     context = make_context("image_shape", load_config(QUICK, {"device": "cpu"}), receipt)
-    comparison = patches.comparison_of(context, "drunet")
-    rows = Part(partial(image_shape.cover, "drunet"), (comparison,)).rows(context)
+    rows = image_shape.plan(context)[-1].rows(dataclasses.replace(context, device="cuda"))
     validate_rows(rows)
     assert {row.method for row in rows} == {"32x1", "32x2"}
     assert {row.answer for row in rows} == {"unavailable: RuntimeError: out of memory"}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
 from octopus_study.errors import DataError
+from octopus_study.measure._files import atomic_text
 
 
 @dataclass(frozen=True)
@@ -54,19 +53,10 @@ def now() -> str:
 
 def write_receipt(receipt: Receipt, path: str | Path) -> Path:
     """Write `receipt` as JSON; a reader sees the old file or the new one, never a part."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(asdict(receipt), file, indent=2, ensure_ascii=False)
-            file.write("\n")
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return path
+    with atomic_text(Path(path)) as file:
+        json.dump(asdict(receipt), file, indent=2, ensure_ascii=False)
+        file.write("\n")
+    return Path(path)
 
 
 def read_receipt(path: str | Path) -> Receipt:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from octopus_study.errors import DataError
+from octopus_study.measure._files import repository_root
 
-REPOSITORY = Path(__file__).resolve().parents[3]
-DATASETS_TSV = REPOSITORY / "config" / "datasets.tsv"
+DATASETS_TSV = repository_root() / "config" / "datasets.tsv"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Everything that turns a runnable method into numbers which can be trusted.
 
-The way of a number: a study makes one :class:`Method` per contender, :func:`check_answers` compares what
+The way of a number: a study makes one :class:`Method` for each that takes part, :func:`check_answers` compares what
 they compute with the CPU reference, :func:`run_paired` times them in blocks (:func:`run_series` on the steps
 of a series, such as the frames of a video), :func:`write_rows` stores one row per method and block, and
 :func:`write_provenance` binds the stored rows to the code, data and machine they came from. Summaries

@@ -77,7 +77,7 @@ class Blocks:
             elapsed = self.clock.time(method.run)
             if not (math.isfinite(elapsed) and elapsed > 0):
                 raise MeasureError(f"the clock gave {elapsed} ms: below its resolution, or no time at all")
-        except Exception as error:  # any failure of a contender is a row, never the end of the study
+        except Exception as error:  # any failure of a method is a row, never the end of the study
             self.samples.drop(method.name, describe(error))
             self.alive.remove(method)
             return None

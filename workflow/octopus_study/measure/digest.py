@@ -43,7 +43,7 @@ def source_digest(paths: Iterable[str | Path] = CODE, root: str | Path | None = 
     """
     base = Path(root) if root is not None else repository_root()
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
-    files = {file for path in paths for file in _files(base, Path(path))}
+    files = {file for path in paths for file in files_in(base, Path(path))}
     total = hashlib.sha256()
     for file in sorted(files, key=lambda found: found.relative_to(base).as_posix()):
         total.update(f"{file.relative_to(base).as_posix()} {_content(file)}\n".encode())
@@ -69,7 +69,7 @@ def config_digest(config: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _files(base: Path, path: Path) -> Iterator[Path]:
+def files_in(base: Path, path: Path) -> Iterator[Path]:
     target = base / path
     if target.is_file():
         yield target
@@ -116,10 +116,10 @@ def _canonical(node: Any) -> str:
         kept = [f"{name}={_canonical(value)}" for name, value in fields if value is not None and value != []]
         return f"{type(node).__name__}({','.join(kept)})"
     if isinstance(node, list):
-        return "[" + ",".join(_canonical(item) for item in node if not _says_nothing(item)) + "]"
+        return "[" + ",".join(_canonical(item) for item in node if not says_nothing(item)) + "]"
     return repr(node)
 
 
-def _says_nothing(node: Any) -> bool:
+def says_nothing(node: Any) -> bool:
     """Tell a statement that does nothing when it runs: a docstring, any other bare constant, or ``pass``."""
     return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))

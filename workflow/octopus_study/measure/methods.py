@@ -1,4 +1,4 @@
-"""Contenders, and the check that they compute the same thing before any of them is timed."""
+"""What is timed, and the check that they compute the same thing before any of them is timed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHUNK = 1 << 16  # elements compared at a time: the float64 copies stay in the 
 
 @dataclass(frozen=True)
 class Method:
-    """One contender of a comparison.
+    """One method of a comparison.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def _answer(method: Method, reference: np.ndarray | None) -> str:
         if method.result is None:
             return NO_ANSWER
         difference = _difference(method.result(), reference, method.tolerance)
-    except Exception as error:  # any failure of a contender is a row, never the end of the study
+    except Exception as error:  # any failure of a method is a row, never the end of the study
         return f"unavailable: {describe(error)}"
     if difference is None:
         return SAME

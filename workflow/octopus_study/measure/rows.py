@@ -35,7 +35,7 @@ class Row(NamedTuple):
     n : int
         Size of the case (objects, launches or MiB, as the study says).
     method : str
-        The contender.
+        The method.
     layer : str
         ``device`` (events, cold L2), ``device_hot``, ``host``, ``pipeline`` (host, with the frame's upload and the
         result's download), ``pipelined``, ``cold_start``, ``memory``, ``deterministic`` or ``limit``. Values of
@@ -70,7 +70,7 @@ _PER_BLOCK = ("block", "value")
 
 
 class Case(NamedTuple):
-    """The part of a row that all contenders of one comparison share."""
+    """The part of a row that all methods of one comparison share."""
 
     study: str
     dataset: str

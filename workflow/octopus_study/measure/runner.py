@@ -86,7 +86,7 @@ def run_paired(
     case, quantity, unit
         Go into the rows. `unit` is a unit of time: ns, us, ms or s.
     methods : sequence of Method
-        Contenders; enter one twice (:func:`octopus_study.measure.again`) for the noise floor.
+        Those that take part; enter one twice (:func:`octopus_study.measure.again`) for the noise floor.
     clock : Clock
         Gives the times and the layer.
     budget : Budget

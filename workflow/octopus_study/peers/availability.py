@@ -37,12 +37,12 @@ def need(module: str, product: str, install: str = "") -> Any:
     if not _installed(module):
         raise Unavailable(f"{product} is not installed{hint}")
     try:
-        found = import_module(module)
+        package = import_module(module)
     except (ImportError, OSError) as error:
         raise Unavailable(f"{product} can't be loaded: {error}") from error
-    if getattr(found, "__file__", None) is None:  # a folder of type stubs, which Python takes for a package
+    if getattr(package, "__file__", None) is None:  # a folder of type stubs, which Python takes for a package
         raise Unavailable(f"{product} is not installed{hint}")
-    return found
+    return package
 
 
 def _installed(module: str) -> bool:

@@ -1,17 +1,14 @@
-"""How a method on crops is written, Octopus' own and those of other libraries alike, and how it is had by name."""
+"""How a method on crops is written, Octopus' own and those of other libraries alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.errors import InputError
 from octopus_study.measure import Method
-from octopus_study.methods import arena_methods
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.job import CropJob
 
@@ -82,23 +79,6 @@ class CropMethod:
     def timed(self, run: Callable[[], object] | None = None) -> Method:
         """What is timed and checked: the whole way, or `run` in its place."""
         return Method(self.name, run or self.run, self.result, self.tolerance, self.why_different)
-
-
-def make(name: str, job: CropJob) -> CropMethod:
-    """The method of that name.
-
-    Raises
-    ------
-    InputError
-        No method of the arena has that name.
-    Unavailable
-        It can't run here; the message says why.
-    """
-    targets = arena_methods()
-    if name not in targets:
-        raise InputError(f"there is no method {name!r}; there are {', '.join(targets)}")
-    module, _, kind = targets[name].partition(":")
-    return getattr(import_module(module), kind)(job)
 
 
 def require_gpu(job: CropJob, product: str) -> None:

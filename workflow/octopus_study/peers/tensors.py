@@ -34,8 +34,8 @@ class Tensor:
 
 def tensor(name: str, array: Any) -> Tensor:
     """Describe an array under a graph's name for it."""
-    found = view(array, name)
-    return Tensor(name, found.pointer, found.shape, found.dtype, array)
+    described = view(array, name)
+    return Tensor(name, described.pointer, described.shape, described.dtype, array)
 
 
 class Staged:

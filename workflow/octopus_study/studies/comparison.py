@@ -99,6 +99,7 @@ def compare(
     *,
     clock: Clock | None = None,
     budget: Budget | None = None,
+    base: str = BASE,
 ) -> list[Row]:
     """Time `methods` in paired blocks; the base, where it takes part, is entered twice for the noise floor.
 
@@ -115,6 +116,8 @@ def compare(
         By default that of the comparison's layer.
     budget : Budget, optional
         By default the context's.
+    base : str
+        The method to which the others are compared.
 
     Raises
     ------
@@ -126,15 +129,15 @@ def compare(
     if not methods:
         return gaps
     methods, verdicts = list(methods), answers if isinstance(answers, str) else dict(answers)
-    base = next((method for method in methods if method.name == BASE), None)
-    if base is not None:
-        methods.append(again(base))
+    base_methods = [method for method in methods if method.name == base]
+    if base_methods:
+        methods.append(again(base_methods[0]))
         if not isinstance(verdicts, str):
-            verdicts[methods[-1].name] = verdicts[BASE]
+            verdicts[methods[-1].name] = verdicts[base]
     rows = run_paired(
         comparison.case, comparison.quantity, comparison.unit, methods,
         clock or context.clock(comparison.layer), budget or context.budget, verdicts, context.seed,
-        None if base is None else BASE,
+        base if base_methods else None,
     )  # fmt: skip
     return [*rows, *gaps]
 

@@ -140,9 +140,9 @@ class Context:
         """
         height, width = self.config.crop.size
         crop = height * width * self.workload.frame.shape[2]
-        values, known = count * crop, min(count, len(self.workload.pool)) * crop
+        values, different = count * crop, min(count, len(self.workload.pool)) * crop
         # float32: the expected result, each different crop of it, and the result or its copy; uint8: the intermediate
-        host = 4 * (2 * values + known) + (0 if self.device == "cuda" else values)
+        host = 4 * (2 * values + different) + (0 if self.device == "cuda" else values)
         if host > cpu.free_bytes():
             return f"checking {count} objects needs {host:,} bytes on the host, {cpu.free_bytes():,} are free"
         if self.device == "cuda" and values * 5 > cuda_memory.free_bytes():

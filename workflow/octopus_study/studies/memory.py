@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import logging
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from octopus_study.measure import Case, MemoryProbe, Row, memory_rows, payload
 from octopus_study.measure.memory import MemoryLines
 from octopus_study.peers.fused import HalfPrecision
 from octopus_study.peers.job import CropJob, make_job
-from octopus_study.peers.method import CropMethod, make
+from octopus_study.peers.method import CropMethod
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 
@@ -33,10 +34,18 @@ def comparisons(case: Case, methods: tuple[str, ...]) -> tuple[Comparison, ...]:
 
 
 def rows(
-    context: Context, part: Part, boxes: NDArray[np.int32], missing: Mapping[str, str] | None = None
+    context: Context,
+    part: Part,
+    boxes: NDArray[np.int32],
+    make: Callable[[str, CropJob], CropMethod],
+    missing: Mapping[str, str] | None = None,
 ) -> Iterator[Row]:
-    """Four rows per method; one that `missing` explains gets its reason, and no process is started."""
+    """Four rows per method; one that `missing` explains gets its reason, and no process is started.
+
+    `make` is a function of a module, since the process gets it by its name.
+    """
     kwargs = {
+        "make": f"{make.__module__}:{make.__name__}",
         "device": context.device,
         "boxes": boxes.tolist(),
         "size": list(context.config.crop.size),
@@ -64,18 +73,20 @@ def empty_caches(device: str) -> None:
 
 
 def probe(
-    method: str, device: str, boxes: list[list[int]], size: list[int], frame_shape: list[int]
+    method: str, make: str, device: str, boxes: list[list[int]], size: list[int], frame_shape: list[int]
 ) -> MemoryProbe:
     """A method that has run once on one box, and what it does with all of them.
 
     The sizes of the boxes matter (padding), the pixels don't, so that no data are read here.
     """
+    module, _, function = make.partition(":")
+    made = getattr(import_module(module), function)
     frame, all_boxes = np.zeros(frame_shape, np.uint8), np.array(boxes, np.int32).reshape(-1, 4)
 
     alive: list[CropMethod] = []
 
     def run(count: int) -> list[CropMethod]:
-        alive[:] = [make(method, _job(frame, all_boxes[:count], (size[0], size[1]), device))]
+        alive[:] = [made(method, _job(frame, all_boxes[:count], (size[0], size[1]), device))]
         alive[0].run()
         if device == "cuda":
             from octopus_study.measure.cuda import synchronize

@@ -1,1 +1,3 @@
 """Study `arena`: what users would pick instead."""
+
+DATASET = "visdrone-val"

@@ -20,7 +20,8 @@ from octopus_study.measure.rows import describe
 from octopus_study.methods import arena_methods
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.job import CropJob
-from octopus_study.peers.method import ON_THE_HOST, CropMethod, make
+from octopus_study.peers.method import ON_THE_HOST, CropMethod
+from octopus_study.peers.registry import make
 from octopus_study.studies.arena.pipeline import PageLocked
 from octopus_study.studies.arena.workloads import arena_budget
 from octopus_study.studies.comparison import BASE, Comparison, compare

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from octopus_study.measure import Row
+from octopus_study.peers.registry import make
 from octopus_study.studies import cpu_threads, memory
 from octopus_study.studies.arena import ladder, submit
 from octopus_study.studies.arena.layers import Batch, layers, names
@@ -83,4 +84,4 @@ class Batches:
         """Every method in a process of its own, but those that the batches could not make."""
         off = {} if context.config.arena.memory else dict.fromkeys(names(), SWITCHED_OFF)
         boxes = boxes_of(context, VISDRONE, part.case.n)
-        return memory.rows(context, part, boxes, off | self.missing)
+        return memory.rows(context, part, boxes, make, off | self.missing)

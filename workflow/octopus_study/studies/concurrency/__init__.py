@@ -1,1 +1,3 @@
 """Study `concurrency`: two models on one GPU, and crops beside a model."""
+
+DATASET = "visdrone-val"

@@ -1,1 +1,3 @@
 """Study `distribution`: what the distribution of box sizes costs."""
+
+DATASET = "visdrone-val"

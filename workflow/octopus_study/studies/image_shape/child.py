@@ -44,7 +44,11 @@ MEMORY = ("first_allocated_peak", "allocated_peak", "reserved_peak", "device_del
 SPLITS = ("deterministic", "split_calls", "count")
 TIME = ("device", "forward", "ms")
 PR_SET_PDEATHSIG = 1  # of prctl(2)
-QUANTITIES = (SPLITS, *(("memory", name, "bytes") for name in MEMORY), TIME)
+QUANTITIES = (
+    SPLITS,
+    *(("memory", name, "bytes") for name in MEMORY),
+    TIME,
+)
 
 
 @dataclass(frozen=True)
@@ -65,10 +69,8 @@ class Order:
     first_block : int
         Number of the first block; no two orders that share a case have a block in common, since nothing of them was
         measured together.
-    image : str
-        An `.npy` of the image at its greatest width, (H, W, 3) uint8.
-    results : str
-        Folder for the denoised image, one `.npy` per width; empty: not kept.
+    keeps : bool
+        Whether the denoised image of each width is kept, for a comparison.
     """
 
     dataset: str
@@ -79,25 +81,26 @@ class Order:
     budget: dict[str, Any]
     seed: int
     first_block: int = 0
-    image: str = ""
-    results: str = ""
+    keeps: bool = False
 
     def case(self, width: int) -> Case:
         """The case of one width."""
         return Case(STUDY, self.dataset, self.workload, width)
 
     def gaps(self, reason: str, width: int | None = None) -> list[Row]:
-        """One `unavailable` row for each quantity of one width, by default the first."""
+        """One `unavailable` row for each quantity at one width, by default the first."""
         case = self.case(self.widths[0] if width is None else width)
         return [unavailable(case, self.method, *quantity, reason) for quantity in QUANTITIES]
 
-    def result(self, width: int) -> Path:
+    def result(self, folder: Path, width: int) -> Path:
         """Where the denoised image of one width is kept."""
-        return Path(self.results) / f"{self.workload}-{self.method}-{width}.npy"
+        return folder / f"{self.workload}-{self.method}-{width}.npy"
 
 
-def measure(order: Order) -> list[Row]:
+def measure(order: Order, folder: Path) -> list[Row]:
     """All rows of an order; a width that fails gets one `unavailable` row per quantity.
+
+    `folder` holds `image.npy`, the image at its greatest width, (H, W, 3) uint8.
 
     Raises
     ------
@@ -105,11 +108,12 @@ def measure(order: Order) -> list[Row]:
         PyTorch or deepinv is missing, or there is no GPU.
     """
     denoiser = Denoiser(order.model, "cuda", order.seed)
-    image = np.load(order.image)
+    image = np.load(folder / "image.npy")
     rows: list[Row] = []
     for width in order.widths:
+        path = order.result(folder, width) if order.keeps else None
         try:
-            rows += _width(order, denoiser, image[:, :width])
+            rows += _width(order, denoiser, image[:, :width], path)
         except Exception as error:  # too little memory for one width is a row, the other widths go on
             rows += order.gaps(describe(error), width)
     return [_numbered(row, order.first_block) for row in rows]
@@ -120,28 +124,28 @@ def _numbered(row: Row, first: int) -> Row:
     return row._replace(block=row.block + first) if row.layer == TIME[0] else row
 
 
-def _width(order: Order, denoiser: Denoiser, image: NDArray[np.uint8]) -> list[Row]:
+def _width(order: Order, denoiser: Denoiser, image: NDArray[np.uint8], path: Path | None) -> list[Row]:
     """Memory of two forwards, then the time of some more."""
-    case, run = order.case(image.shape[1]), denoiser.runner(order.method)
+    case, run = order.case(image.shape[1]), denoiser.by(order.method)
     first = _forward(denoiser, run, image)["allocated_peak"]
-    path = order.result(image.shape[1]) if order.results else None
     readings = {"first_allocated_peak": first, **_forward(denoiser, run, image, path)}
     rows = [
         case.row(order.method, layer, name, unit, readings[name]) for layer, name, unit in QUANTITIES[:-1]
     ]
-    images, (_, quantity, unit) = denoiser.upload(image), TIME
-    methods, budget = [Method(order.method, lambda: run(images))], Budget(**order.budget)
-    return rows + capped(
-        case,
-        quantity,
-        lambda clock: run_paired(case, quantity, unit, methods, clock, budget, "n/a", order.seed),
-    )
+    images = denoiser.upload(image)
+    timed = [Method(order.method, lambda: run(images))]
+    return rows + capped(case, TIME[1], lambda clock: _time(order, case, timed, clock))
 
 
 def _clock(watch: PowerCapKept) -> Clock:
     from octopus_study.measure.cuda import CudaEventClock
 
     return CudaEventClock(cold=True, throttle=watch)
+
+
+def _time(order: Order, case: Case, timed: list[Method], clock: Clock) -> list[Row]:
+    _, quantity, unit = TIME
+    return run_paired(case, quantity, unit, timed, clock, Budget(**order.budget), "n/a", order.seed)
 
 
 def capped(case: Case, quantity: str, timing: Callable[[Clock], list[Row]]) -> list[Row]:
@@ -180,7 +184,7 @@ def _forward(
 def carry_out(task: Callable[[], object], answer: Path, seconds: int) -> None:
     """Run `task` in a fork and have it write what it returns to `answer` as JSON; wait for its end.
 
-    A task that raises writes `{"why": ...}`; one that is killed, for instance since it took longer than `seconds`,
+    A task that raises writes `{"reason": ...}`; one that is killed, for instance since it took longer than `seconds`,
     writes nothing.
     """
     sys.stderr.flush()
@@ -193,12 +197,12 @@ def carry_out(task: Callable[[], object], answer: Path, seconds: int) -> None:
         _end_with_parent()
         signal.alarm(seconds)  # whose default is to end the process
         try:
-            answered: Any = task()
+            content: Any = task()
         except Unavailable as error:
-            answered = {"why": str(error)}
+            content = {"reason": str(error)}
         except Exception as error:  # whatever it is, the other orders go on
-            answered = {"why": describe(error)}
-        answer.write_text(json.dumps(answered), encoding="utf-8")
+            content = {"reason": describe(error)}
+        answer.write_text(json.dumps(content), encoding="utf-8")
         status = 0
     finally:
         os._exit(status)  # nothing that belongs to the parent is cleaned up here
@@ -213,16 +217,17 @@ def _end_with_parent() -> None:
 def main() -> None:
     """Read the orders and measure them one after the other; answers go to the files that they name."""
     _end_with_parent()
-    given = json.load(sys.stdin)
+    task = json.load(sys.stdin)
+    folder = Path(task["folder"])
     for module in IMPORT_ONCE:
         import_module(module)
-    for number, order in enumerate(given["orders"]):
-        answer = Path(given["folder"]) / f"{number}.json"
-        carry_out(partial(_answer, Order(**order)), answer, given["seconds"])
+    for number, fields in enumerate(task["orders"]):
+        answer = folder / f"{number}.json"
+        carry_out(partial(_answer, Order(**fields), folder), answer, task["seconds"])
 
 
-def _answer(order: Order) -> dict[str, list[Row]]:
-    return {"rows": measure(order)}
+def _answer(order: Order, folder: Path) -> dict[str, list[Row]]:
+    return {"rows": measure(order, folder)}
 
 
 if __name__ == "__main__":

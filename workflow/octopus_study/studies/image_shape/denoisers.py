@@ -10,7 +10,7 @@ alone can jump with the remainder by 8, and each method here changes one thing a
 * `cudnn-benchmark`, `cudnn-no-benchmark`: cuDNN's algorithms chosen by trial, or by its heuristics (PyTorch's default);
 * `no-cudnn`: PyTorch's own convolutions.
 
-PyTorch keeps cuDNN's choice per shape for the whole process, whichever method asked first: those that differ in
+PyTorch keeps cuDNN's choice per shape for the whole process, whichever method asked first: methods that differ in
 cuDNN's settings must be compared in processes of their own.
 """
 
@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
-from octopus_study.methods import IMAGE_METHODS
+from octopus_study.methods import DRUNET_MULTIPLE, IMAGE_METHODS
 from octopus_study.peers.availability import Unavailable, need
 
 MODELS: dict[str, Callable[[Any], Any]] = {
@@ -103,7 +102,7 @@ class Denoiser:
         """An uninitialised tensor (1, 3, height, width); enough where only shapes matter."""
         return self.torch.empty((1, 3, height, width), device=self.device)
 
-    def runner(self, method: str) -> Callable[[Any], Any]:
+    def by(self, method: str) -> Callable[[Any], Any]:
         """What takes a tensor (B, 3, H, W) to one of the same shape, by one of `METHODS`."""
         run = {"padded-whole": self._padded_whole, "forced-split": self._forced_split}.get(method, self._run)
         settings = CUDNN.get(method, {})
@@ -139,7 +138,7 @@ class Denoiser:
 
     def _padded_whole(self, images: Any) -> Any:
         height, width = images.shape[-2:]
-        margins = (0, -width % MULTIPLE, 0, -height % MULTIPLE)
+        margins = (0, -width % DRUNET_MULTIPLE, 0, -height % DRUNET_MULTIPLE)
         padded = self.torch.nn.functional.pad(images, margins, mode="replicate") if any(margins) else images
         return self._run(padded)[..., :height, :width]
 

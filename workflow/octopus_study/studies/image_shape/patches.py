@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,15 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.measure import Case, Clock, Method, Row, again, check_answers, run_paired
+from octopus_study.measure import Case, Clock, Method, Row, check_answers
 from octopus_study.methods import AS_PUBLISHED
-from octopus_study.studies.comparison import Comparison
+from octopus_study.studies.comparison import Comparison, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.image_shape.child import capped
 from octopus_study.studies.image_shape.denoisers import Denoiser
 
-# Of the result's greatest value: TF32 has 10 bits, and cuDNN's algorithms, which differ with batch and settings, add in
-# different orders.
+log = logging.getLogger(__name__)
+
+# Of the result's greatest value: TF32 has 10 bits, and cuDNN's algorithm differs with the batch.
 TOLERANCE = 0.01
 
 
@@ -46,8 +48,16 @@ class Cover:
         return np.asarray(self._run(self._batches[0])[0].cpu().numpy())
 
 
-def cover_rows(context: Context, comparison: Comparison, model: str, image: NDArray[np.uint8]) -> list[Row]:
-    """Every side and batch against each other, in paired blocks; the base is the published best: small and many."""
+def comparison(context: Context, model: str) -> Comparison:
+    """Every side and batch against each other."""
+    settings = context.config.image_shape
+    case = Case(context.study, context.workload.dataset, f"{model}-patches", settings.height)
+    return Comparison(case, "cover", "device", tuple(sizes(context)))
+
+
+def rows(context: Context, comparison: Comparison, model: str, image: NDArray[np.uint8]) -> list[Row]:
+    """All sides and batches in paired blocks; the base is the published best: small and many."""
+    log.info("patches, %s", model)
     denoiser = Denoiser(model, context.device, context.seed)
     rows = _compared(context, comparison, denoiser, image)
     gc.collect()  # the patches, so that the next model finds the GPU empty
@@ -64,28 +74,17 @@ def _compared(
     for side in settings.patch_sides:
         answers |= _checked({name: cover for name, (size, cover) in covers.items() if size == side})
     methods = [Method(name, cover) for name, (_, cover) in covers.items()]
-    best = f"{settings.patch_sides[0]}x{settings.patch_batches[-1]}"
-    base = next(method for method in methods if method.name == best)
-    methods.append(again(base))
-    answers[methods[-1].name] = answers[base.name]
     budget = context.budget_within(settings.max_seconds)
     budget = replace(budget, give_up_seconds=min(budget.give_up_seconds, 3 * settings.max_seconds))
-    case, quantity = comparison.case, comparison.quantity
+    base = f"{settings.patch_sides[0]}x{settings.patch_batches[-1]}"
 
     def timing(clock: Clock) -> list[Row]:
-        return run_paired(case, quantity, "ms", methods, clock, budget, answers, context.seed, base.name)
+        return compare(context, comparison, methods, answers, clock=clock, budget=budget, base=base)
 
-    return capped(case, quantity, timing)
-
-
-def comparison_of(context: Context, model: str) -> Comparison:
-    """All sides and batches of a model."""
-    height = context.config.image_shape.height
-    case = Case(context.study, context.workload.dataset, f"{model}-patches", height)
-    return Comparison(case, "cover", "device", tuple(names(context)))
+    return capped(comparison.case, comparison.quantity, timing)
 
 
-def names(context: Context) -> dict[str, tuple[int, int]]:
+def sizes(context: Context) -> dict[str, tuple[int, int]]:
     """Side and batch by the name of the method."""
     settings = context.config.image_shape
     return {
@@ -105,8 +104,8 @@ def patches(image: NDArray[np.uint8], side: int) -> list[NDArray[np.uint8]]:
 
 def _covers(context: Context, denoiser: Denoiser, image: NDArray[np.uint8]) -> dict[str, tuple[int, Cover]]:
     """Side and cover by the name of the method; the patches of one side are uploaded once."""
-    run, whole, covers = denoiser.runner(AS_PUBLISHED), {}, {}
-    for name, (side, batch) in names(context).items():
+    run, whole, covers = denoiser.by(AS_PUBLISHED), {}, {}
+    for name, (side, batch) in sizes(context).items():
         if side not in whole:
             uploaded = [denoiser.upload(patch) for patch in patches(image, side)]
             whole[side] = denoiser.torch.cat(uploaded)

@@ -11,7 +11,7 @@ counted: shapes can be followed through the models without computing anything.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.measure import Budget, Row, unavailable
+from octopus_study.measure import Budget, Row
 from octopus_study.measure.rows import describe
 from octopus_study.methods import AS_PUBLISHED, DRUNET_MULTIPLE
 from octopus_study.peers.availability import Unavailable
@@ -31,7 +31,6 @@ from octopus_study.studies.image_shape.processes import measured
 from octopus_study.studies.image_shape.settings import ImageShape
 
 NO_GPU = "needs a GPU: the caching allocator of CUDA is what is measured"
-INTERVENTIONS = "interventions"
 NO_GPU_TIME = "needs a GPU: a CPU takes minutes for one image"
 PUBLISHED_SPLIT, PUBLISHED_WHOLE = 1228, 1296  # the widths of the published jump
 # Forwards of tens of ms that nothing else disturbs; they give a curve, and no verdict hangs on them.
@@ -39,56 +38,40 @@ FORWARD_BLOCKS, FORWARD_SECONDS, GIVE_UP_SECONDS = 5, 0.6, 5.0
 
 
 def plan(context: Context) -> list[Part]:
-    """Memory and time by width in processes of their own; then for each model the patches."""
+    """All widths of all models, whose processes run one after the other, and the patches of each model."""
     orders = _orders(context)
-    widths = Part(partial(_widths, orders), tuple(_comparisons(orders)))
+    comparisons = tuple(
+        Comparison(order.case(order.widths[0]), name, layer, (order.method,), unit)
+        for order in orders
+        for layer, name, unit in QUANTITIES
+    )
     models = context.config.image_shape.models
     return [
-        widths,
-        *(Part(partial(_patches, model), (patches.comparison_of(context, model),)) for model in models),
+        Part(partial(_shapes, orders=orders), comparisons),
+        *(Part(partial(_patches, model=model), (patches.comparison(context, model),)) for model in models),
     ]
 
 
-def _comparisons(orders: list[Order]) -> Iterator[Comparison]:
-    """One for each quantity of each workload, at its first width."""
-    methods: dict[str, list[str]] = {}
-    for order in orders:
-        methods.setdefault(order.workload, []).append(order.method)
-    cases = {order.workload: order.case(order.widths[0]) for order in orders}
-    for workload, case in cases.items():
-        for layer, name, unit in QUANTITIES:
-            yield Comparison(case, name, layer, tuple(methods[workload]), unit)
-
-
-def _widths(orders: list[Order], context: Context, part: Part) -> list[Row]:
-    torch, _ = denoisers.load(context.device)
-    context.notes["cudnn"] = torch.backends.cudnn.version()
+def _shapes(context: Context, part: Part, orders: Sequence[Order]) -> Iterator[Row]:
+    """Every order in its process; without a GPU the splits, and why there is nothing else."""
+    _require_packages(context)
     if context.device == "cpu":
-        return _counted(orders, context.config.image_shape.height)
+        yield from _counted(orders, context.config.image_shape.height)
+        for comparison in part.of(TIME[1]):
+            yield from comparison.gaps(NO_GPU_TIME)
+        raise Unavailable(NO_GPU)
     with tempfile.TemporaryDirectory() as folder:
-        image = Path(folder) / "image.npy"
-        np.save(image, _image(context))
-        return measured([_placed(order, image) for order in orders], Path(folder))
+        np.save(Path(folder) / "image.npy", _image(context))
+        yield from measured(orders, Path(folder))
 
 
-def _placed(order: Order, image: Path) -> Order:
-    """An order that finds its image, and keeps the results of those that are compared beside it."""
-    results = str(image.parent) if order.workload.endswith(INTERVENTIONS) else ""
-    return replace(order, image=str(image), results=results)
-
-
-def _patches(model: str, context: Context, part: Part) -> list[Row]:
-    denoisers.load(context.device)
+def _patches(context: Context, part: Part, model: str) -> list[Row]:
+    _require_packages(context)
     if context.device == "cpu":
         raise Unavailable(NO_GPU_TIME)
-    return cover(model, context, part)
-
-
-def cover(model: str, context: Context, part: Part) -> list[Row]:
-    """Rows of the patches; too little memory for them must not cost all that was measured before."""
     try:
-        return patches.cover_rows(context, part.comparisons[0], model, _image(context, square=True))
-    except Exception as error:
+        return patches.rows(context, part.comparisons[0], model, _image(context, square=True))
+    except Exception as error:  # too little memory for the patches must not cost all that was measured before
         raise Unavailable(describe(error)) from error
 
 
@@ -107,17 +90,24 @@ def intervention_widths(settings: ImageShape) -> list[int]:
     return [min(some, key=lambda width: abs(width - aim)) for some, aim in pairs if some]
 
 
+def _require_packages(context: Context) -> None:
+    """Raise `Unavailable` if no model can be had here."""
+    torch, _ = denoisers.load(context.device)
+    context.notes["cudnn"] = torch.backends.cudnn.version()
+
+
 def _orders(context: Context) -> list[Order]:
     """What each process measures: every model at the widths of every step, and the methods of those that may split."""
-    settings, orders = context.config.image_shape, []
+    settings = context.config.image_shape
+    orders = []
     for model in settings.models:
-        orders += [
-            _order(context, model, f"step{step}", AS_PUBLISHED, widths(settings, step))
-            for step in settings.steps
-        ]
-        for number, method in enumerate(denoisers.METHODS if model in denoisers.SPLITTING else ()):
-            order = _order(context, model, INTERVENTIONS, method, intervention_widths(settings))
-            orders.append(replace(order, first_block=number * context.budget.max_blocks))
+        for step in settings.steps:
+            orders.append(_order(context, model, f"step{step}", AS_PUBLISHED, widths(settings, step)))
+        if model in denoisers.SPLITTING:
+            columns = intervention_widths(settings)
+            for number, method in enumerate(denoisers.METHODS):
+                order = _order(context, model, "interventions", method, columns)
+                orders.append(replace(order, first_block=number * context.budget.max_blocks, keeps=True))
     return orders
 
 
@@ -148,20 +138,15 @@ def _image(context: Context, square: bool = False) -> NDArray[np.uint8]:
     return np.pad(frame, margins, mode="symmetric")
 
 
-def _counted(orders: list[Order], height: int) -> list[Row]:
-    """How often the image is split at each width, and why there is nothing else."""
-    rows: list[Row] = []
+def _counted(orders: Sequence[Order], height: int) -> Iterator[Row]:
+    """How often the image is split at each width."""
     models: dict[str, denoisers.Denoiser] = {}
     for order in orders:
         if order.model not in models:
             models[order.model] = denoisers.Denoiser(order.model, "meta", order.seed)
         denoiser = models[order.model]
-        run = denoiser.runner(order.method)
+        run = denoiser.by(order.method)
         for width in order.widths:
             with denoiser.counted_splits() as splits:
                 run(denoiser.empty(height, width))
-            rows.append(order.case(width).row(order.method, *SPLITS, splits.calls))
-        for quantity in QUANTITIES[1:]:
-            reason = NO_GPU_TIME if quantity == TIME else NO_GPU
-            rows.append(unavailable(order.case(order.widths[0]), order.method, *quantity, reason))
-    return rows
+            yield order.case(width).row(order.method, *SPLITS, splits.calls)

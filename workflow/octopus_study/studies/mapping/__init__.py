@@ -1,1 +1,3 @@
 """Study `mapping`: how a thread finds the item of its element."""
+
+DATASET = "visdrone-val"

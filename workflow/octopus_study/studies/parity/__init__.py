@@ -1,1 +1,3 @@
 """Study `parity`: how far the results lie from those of other libraries."""
+
+DATASET = "visdrone-val"

@@ -28,10 +28,10 @@ def _resized(job: CropJob, x1: int, y1: int, x2: int, y2: int) -> NDArray[np.flo
     shape = (*job.size, job.frame.shape[2])
     resized = cvcuda.resize(cvcuda.as_tensor(crop, "HWC"), shape, cvcuda.Interp.LINEAR)
     current().sync()
-    found = view(resized.cuda(), "resized")
-    if not found.contiguous:
-        raise Unavailable(f"CV-CUDA's result has the strides {found.strides}, which are not copied here")
-    pixels = np.empty(found.shape, found.dtype)
-    copy(pixels.ctypes.data, found.pointer, pixels.nbytes)
+    described = view(resized.cuda(), "resized")
+    if not described.contiguous:
+        raise Unavailable(f"CV-CUDA's result has the strides {described.strides}, which are not copied here")
+    pixels = np.empty(described.shape, described.dtype)
+    copy(pixels.ctypes.data, described.pointer, pixels.nbytes)
     current().sync()
     return pixels.reshape(shape).astype(np.float32)

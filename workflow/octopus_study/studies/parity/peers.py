@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus_study.peers.job import CropJob
-from octopus_study.peers.method import make
+from octopus_study.peers.registry import make
 
 
 class Setting(NamedTuple):

@@ -1,1 +1,3 @@
 """Study `power`: what a batch costs in energy."""
+
+DATASET = "visdrone-val"

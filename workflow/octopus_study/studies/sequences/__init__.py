@@ -1,1 +1,3 @@
 """Study `sequences`: ragged sequences against padding."""
+
+DATASET = "visdrone-val"

@@ -11,16 +11,22 @@ import numpy as np
 from octopus.backends.cuda import memory as cuda_memory
 from octopus_study.measure import Case, Method, Row
 from octopus_study.peers.availability import Unavailable
+from octopus_study.peers.fused import Octopus
+from octopus_study.peers.job import CropJob
+from octopus_study.peers.method import CropMethod
+from octopus_study.peers.published import NLaunches, Published
 from octopus_study.studies import memory
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 
 FIRST_CROP_RUNS = 5
 FIRST_CROP = (
-    "import time; t = time.perf_counter(); from octopus_study.studies.first_crop import main; main(t, {!r})"
+    "import time; t = time.perf_counter(); "
+    "from octopus_study.studies.stage_timing.first_crop import main; main(t, {!r})"
 )
 TIMEOUT_S = 120
 LAUNCHERS = {"cuda": ("cuda-core-launch", "numba-dispatch"), "cpu": ("kernel-call",)}
+METHODS: dict[str, type[CropMethod]] = {kind.name: kind for kind in (Octopus, Published, NLaunches)}
 BOX = (4, 4, 60, 60)  # for memory neither pixels nor places matter
 
 
@@ -81,11 +87,16 @@ def _cpu_launchers(context: Context) -> dict[str, Callable[[], object]]:
 
 def memory_part(case: Case) -> Part:
     """The four lines of each method, each in a process of its own."""
-    return Part(_memory, memory.comparisons(case, ("octopus", "published", "n-launches")))
+    return Part(_memory, memory.comparisons(case, tuple(METHODS)))
 
 
 def _memory(context: Context, part: Part) -> Iterator[Row]:
-    return memory.rows(context, part, np.tile(np.array([BOX], np.int32), (part.case.n, 1)))
+    return memory.rows(context, part, np.tile(np.array([BOX], np.int32), (part.case.n, 1)), make)
+
+
+def make(name: str, job: CropJob) -> CropMethod:
+    """One of `METHODS`, in a process of its own."""
+    return METHODS[name](job)
 
 
 def cold_start_part(case: Case) -> Part:

@@ -1,1 +1,3 @@
 """Study `total_cost`: what a batch costs from setup to download."""
+
+DATASET = "visdrone-val"

@@ -1,4 +1,4 @@
-"""The first crop of a process; `machine_limits.cold_start` runs it in fresh ones."""
+"""The first crop of a process; `machine` runs it in fresh ones."""
 
 from __future__ import annotations
 

@@ -1,0 +1,152 @@
+"""The recipes of CONTRIBUTING.md, done in a copy of the repository: as many files as they say, up to the report."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from octopus_study.data.fetch import fetch
+
+COPIED = ("octopus", "workflow", "config", "data/published", "tests/study/peers", "pyproject.toml")
+LOCK = "requirements.lock"
+QUICK = {
+    "device": "cpu",
+    "crop.size": [20, 24],
+    "arena.counts": [3],
+    "arena.workloads": ["visdrone"],
+}
+
+PEER = '''"""Toy: crop by crop on the host, with the answer of Octopus."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from octopus_study.peers.availability import need
+from octopus_study.peers.job import CropJob
+from octopus_study.peers.method import ON_THE_HOST, CropMethod
+
+
+class ToyCrops(CropMethod):
+    """One crop after the other."""
+
+    name = "toy-crops"
+    why_no_device = ON_THE_HOST
+
+    def __init__(self, job: CropJob) -> None:
+        super().__init__(job.on_host())
+        self.on_host = job.on_gpu
+        self._resize = need("cv2", "Toy", "pip install 'octopus[peers]'").resize
+
+    def run(self) -> None:
+        """All boxes."""
+        mean, inverse_std = self.job.affine
+        for (x1, y1, x2, y2), planes in zip(self.job.boxes.tolist(), self.job.out, strict=True):
+            crop = self._resize(self.job.frame[y1:y2, x1:x2].astype(np.float32), self.job.size[::-1])
+            planes[...] = ((crop - mean) * inverse_std).transpose(2, 0, 1)
+'''
+ROW = (
+    '    MethodRow(\n        "toy-crops", "Toy (crops)", "#123456", "*", library="Toy",\n'
+    '        target="toy:ToyCrops",\n    ),\n'
+)
+# file -> what stands before the insertion, and what is inserted; a new file has nothing before
+PEER_FILES = {
+    "workflow/octopus_study/peers/toy.py": [("", PEER)],
+    "workflow/octopus_study/methods.py": [
+        ("LIBRARIES = (\n", '    Library("Toy", ("toy-crops",), "peers"),\n'),
+        ("METHODS = (\n", ROW),
+    ],
+    "workflow/pyproject.toml": [("peers = [", '"toy-crops>=1.0", ')],
+    LOCK: [("\n", "toy-crops==1.0\n")],
+}
+
+
+def apply(files: dict[str, list[tuple[str, str]]], copy: Path) -> None:
+    """Insert each text behind the first place where its anchor stands."""
+    for name, insertions in files.items():
+        path = copy / name
+        text = path.read_text() if path.exists() else ""
+        for anchor, added in insertions:
+            before, found, after = text.partition(anchor) if anchor else (text, "", "")
+            assert found == anchor, f"{name} has no {anchor!r}"
+            text = before + found + added + after
+        path.write_text(text)
+
+
+def python(copy: Path, *command: str) -> str:
+    """What Python prints, with the code of the copy."""
+    paths = [str(copy), str(copy / "workflow")]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "OCTOPUS_CACHE_DIR": str(copy / "cache"),
+    }
+    done = subprocess.run(
+        [sys.executable, *command], cwd=copy, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def commands(copy: Path, *lines: list[str]) -> None:
+    """Run commands of the artifact one after the other in one process."""
+    code = "from octopus_study.cli.commands import app\n" + "".join(
+        f"app({line!r}, standalone_mode=False)\n" for line in lines
+    )
+    python(copy, "-c", code)
+
+
+@pytest.fixture(scope="module")
+def copy(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("copy")
+    for name in (*COPIED, LOCK):
+        source, target = root / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        else:
+            shutil.copy(source, target)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def peer(copy: Path) -> Path:
+    apply(PEER_FILES, copy)
+    return copy
+
+
+def test_a_peer_costs_four_files(root: Path) -> None:
+    assert len(PEER_FILES) <= 4
+    recipe = (root / "CONTRIBUTING.md").read_text().partition("## Add a peer")[2].partition("\n## ")[0]
+    for name in PEER_FILES:
+        assert Path(name).name in recipe.replace("<name>", "toy"), name
+
+
+def test_a_peer_is_checked_by_the_tests_that_are_there(peer: Path) -> None:
+    tests = ["tests/study/peers/test_crop_methods.py", "-k", "toy", "-q", "-p", "no:cacheprovider"]
+    assert "2 passed" in python(peer, "-m", "pytest", *tests)
+
+
+def test_a_peer_is_measured_and_shown(peer: Path, tmp_path: Path) -> None:
+    results, build = tmp_path / "results" / "here", tmp_path / "build"
+    fetch("visdrone-val", raw_dir=tmp_path, mode="sample", progress=False)
+    settings = [f"--set={key}={json.dumps(value)}" for key, value in QUICK.items()]
+    measure = ["measure", "arena", "--config=config/quick.yaml", *settings]
+    measure += [f"--receipt={tmp_path / 'visdrone-val.json'}", f"--out={results / 'arena.csv'}"]
+    folders = [f"--results={results}", f"--reference={tmp_path / 'none'}", "--published=data/published"]
+    numbers = ["report", "numbers", *folders, f"--out={build / 'numbers.csv'}"]
+    read = f"--numbers={build / 'numbers.csv'}"
+    claims = ["report", "claims", read, "--claims=config/claims.yaml", f"--out={build / 'claims.csv'}"]
+    tables = ["report", "tables", read, f"--claims={build / 'claims.csv'}", f"--out-dir={build}"]
+    commands(peer, measure, numbers, claims, tables)
+    rows = (results / "arena.csv").read_text().splitlines()
+    timed = [row for row in rows if ",toy-crops,host,end_to_end,ms," in row]
+    assert timed and all(row.endswith(",same") for row in timed)
+    lines = (build / "arena_cpu.md").read_text().splitlines()
+    assert any(line.startswith("| Toy (crops) |") for line in lines)
+    packages = json.loads((results / "arena.json").read_text())["machine"]["packages"]
+    assert packages["toy-crops"] is None  # asked for, not installed

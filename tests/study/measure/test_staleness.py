@@ -1,0 +1,164 @@
+"""What a piece of code imports, and so which results a change of it makes stale."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from octopus_study.measure.digest import CODE
+from octopus_study.measure.imports import imported
+from octopus_study.measure.staleness import data_code, report_code, study_code
+from octopus_study.studies import STUDIES
+
+from octopus.errors import InputError
+
+STUDY = "workflow/octopus_study"
+FILES = {
+    "octopus/__init__.py": "if TYPE_CHECKING:\n    from octopus.crop import crop_resize\n",
+    "octopus/crop.py": "import octopus.errors\n",
+    "octopus/errors.py": "",
+    f"{STUDY}/__init__.py": "",
+    f"{STUDY}/peers/__init__.py": "",
+    f"{STUDY}/peers/cvcuda.py": "import cvcuda\n",
+    f"{STUDY}/peers/table.csv": "1",
+    f"{STUDY}/start.py": "",
+}
+LOAD = """
+import importlib, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+own = [name for name in sys.modules if name.partition(".")[0] in ("octopus", "octopus_study")]
+print(*(sys.modules[name].__file__ for name in own))
+"""
+CVCUDA = "__init__ peers/__init__ peers/cvcuda"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("import numpy, os.path", ""),
+        ("import octopus_study.peers.cvcuda", CVCUDA),
+        ("from octopus_study.peers import cvcuda", CVCUDA),
+        ("def late():\n    from octopus_study.peers.cvcuda import CvCuda", CVCUDA),
+        ("PLACE = 'octopus_study.peers.cvcuda:CvCuda'", CVCUDA),
+        ("import_module(f'octopus_study.peers.{name}')", CVCUDA),
+        ("run(['-c', 'from octopus_study.peers.cvcuda import main; main()'])", CVCUDA),
+        ("'''See octopus_study.peers.cvcuda.'''\ndef f():\n    '''octopus_study.peers.cvcuda'''", ""),
+        ("if TYPE_CHECKING:\n    from octopus_study.peers import cvcuda", ""),
+        ("from octopus_study.peers.absent import x", "__init__ peers/__init__"),
+    ],
+)
+def test_what_a_source_imports_of_the_artifact(tree: Path, source: str, names: str) -> None:
+    (tree / STUDY / "start.py").write_text(source)
+    files = {file.relative_to(tree / STUDY).as_posix() for file in imported([f"{STUDY}/start.py"], tree)}
+    assert files == {"start.py", *(f"{name}.py" for name in names.split())}
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("from octopus import __version__", ["__init__.py"]),
+        ("from octopus import crop_resize", ["__init__.py", "crop.py", "errors.py"]),
+        ("from octopus.errors import InputError", ["__init__.py", "errors.py"]),
+    ],
+)
+def test_a_name_that_a_package_imports_on_first_use_is_followed(
+    tree: Path, source: str, names: list[str]
+) -> None:
+    (tree / STUDY / "start.py").write_text(source)
+    files = imported([f"{STUDY}/start.py"], tree)
+    assert [file.name for file in files if file.is_relative_to(tree / "octopus")] == names
+
+
+def test_data_beside_a_module_count_where_it_names_them(tree: Path) -> None:
+    start = f"{STUDY}/peers/cvcuda.py"
+    assert [file.name for file in imported([start], tree)] == ["cvcuda.py"]
+    (tree / start).write_text("TABLE = Path(__file__).with_name('table.csv')")
+    assert [file.name for file in imported([start], tree)] == ["cvcuda.py", "table.csv"]
+
+
+def test_what_is_left_out_is_not_followed(tree: Path) -> None:
+    (tree / STUDY / "start.py").write_text("import octopus.crop")
+    files = imported([f"{STUDY}/start.py"], tree, without=["octopus.crop"])
+    assert [file.name for file in files] == ["__init__.py", "start.py"]
+
+
+def test_an_absent_path_is_named(tree: Path) -> None:
+    with pytest.raises(InputError, match="octopus/warp"):
+        imported(["octopus/warp"], tree)
+
+
+@pytest.fixture(scope="module")
+def checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("checkout")
+    for place in CODE:
+        shutil.copytree(root / place, folder / place, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def before(checkout: Path) -> dict[str, str]:
+    return digests(checkout)
+
+
+def digests(checkout: Path) -> dict[str, str]:
+    codes = {study: study_code(study, checkout) for study in STUDIES}
+    return {**codes, "report": report_code(checkout), "data": data_code(checkout)}
+
+
+def changed(checkout: Path, before: dict[str, str], name: str, text: str) -> set[str]:
+    """What gets another digest while `text` stands at the end of a file."""
+    file = checkout / name
+    content = file.read_bytes()
+    file.write_bytes(content + text.encode())
+    after = digests(checkout)
+    file.write_bytes(content)
+    return {result for result, digest in after.items() if digest != before[result]}
+
+
+@pytest.mark.parametrize(
+    ("file", "stale"),
+    [
+        ("peers/cvcuda.py", {"arena", "parity"}),
+        ("studies/distribution/study.py", {"distribution"}),
+        ("studies/concurrency/worker.py", {"concurrency"}),  # started by its name
+        ("studies/memory.py", {"arena", "stage_timing"}),
+        ("studies/__init__.py", set()),
+        ("power/rapl.py", {"power", "report"}),
+        ("report/text.py", {"report"}),
+        ("data/visdrone_sizes.csv", {"data", "satellite"}),
+    ],
+)
+def test_a_change_makes_stale_what_runs_it(
+    checkout: Path, before: dict[str, str], file: str, stale: set[str]
+) -> None:
+    assert changed(checkout, before, f"{STUDY}/{file}", "\nCHANGED = True\n") == stale
+
+
+def test_a_comment_makes_nothing_stale(checkout: Path, before: dict[str, str]) -> None:
+    assert changed(checkout, before, f"{STUDY}/measure/rows.py", "\n# a comment\n'''and a text'''\n") == set()
+
+
+def test_a_change_of_the_library_makes_every_study_stale(checkout: Path, before: dict[str, str]) -> None:
+    assert changed(checkout, before, "octopus/crop/transforms.py", "\nCHANGED = True\n") == set(STUDIES)
+
+
+@pytest.mark.parametrize("part", ["report", *(f"studies/{study}" for study in STUDIES)])
+def test_every_module_that_is_loaded_counts(root: Path, part: str) -> None:
+    """Once the report showed a constant of a study's methods, and its digest didn't know."""
+    folder = root / STUDY / part
+    files = folder.rglob("*.py") if part == "report" else [folder / "study.py"]
+    names = [".".join(file.relative_to(root / "workflow").with_suffix("").parts) for file in files]
+    done = subprocess.run([sys.executable, "-c", LOAD, *names], capture_output=True, text=True, check=True)
+    assert set(map(Path, done.stdout.split())) - set(imported([f"{STUDY}/{part}"], root)) == set()

@@ -29,7 +29,7 @@ from octopus_study.studies.concurrency.worker import Order
 
 QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
 CASE = Case("concurrency", "synthetic", "two-models", 2)
-ORDER = Order("sequential", "cpu", "frame.npy", "small", 42)
+ORDER = Order("sequential", "frame.npy", 42)
 GIB = 1 << 30
 MEMORY = [one for one in comparisons("synthetic", 20) if one.layer in ("memory", "deterministic")]
 

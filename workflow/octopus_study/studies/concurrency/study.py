@@ -236,7 +236,7 @@ class _Session:
                 rows += gaps(self.times[1:], name, failed.removeprefix("unavailable: "))
             else:
                 rows += method.rows(self.case, own)
-        return [*rows, *(row for name, why in self.missing.items() for row in gaps(self.times, name, why))]
+        return [*rows, *(row for comparison in self.times for row in comparison.missing(self.missing))]
 
     def _proofs(self) -> list[Row]:
         """What each method that was timed counts of its mechanism."""

@@ -137,8 +137,7 @@ def _measure(context: Context, part: Part) -> Iterator[Row]:
 def _measured(context: Context, part: Part, bench: Bench) -> Iterator[Row]:
     context.notes["detector"] = _notes(bench)
     for comparison in part.comparisons:
-        for name, reason in bench.missing.items():
-            yield from comparison.gaps(reason, [name])
+        yield from comparison.missing(bench.missing)
     inputs = _input_answers(bench)
     rows, answers = _detections(part.case, bench)
     yield from rows

@@ -116,8 +116,12 @@ def tune(arguments: Sequence[str]) -> int:
         "--device", choices=("auto", "cpu", "cuda"), default="auto", help="what shall be probed"
     )
     parser.add_argument("--uses", type=int, default=1, help="how often a batch of the same sizes is used")
-    keep = {"action": argparse.BooleanOptionalAction, "default": True}
-    parser.add_argument("--keep", **keep, help='keep the choice for strategy="auto"')
+    parser.add_argument(
+        "--keep",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help='keep the choice for strategy="auto"',
+    )
     given = parser.parse_args(arguments)
     result = probe(given.device, uses=given.uses, keep=given.keep)
     print("\n".join(result.lines()))

@@ -87,12 +87,14 @@ def host_copy(array: Any) -> np.ndarray:
     """An array in GPU memory as a NumPy array; waits for the GPU."""
     library = family(array)
     if library == "torch":
-        return array.detach().cpu().numpy()
-    if library == "cupy":
-        return array.get()
-    if library in ("numba", "octopus"):
-        return array.copy_to_host()
-    found = view(array, "offsets")
-    current().sync()  # the array's library may use any stream
-    given = memory.DeviceArray(found.shape, found.dtype, buffer=array, pointer=found.pointer)
-    return given.copy_to_host()
+        copied: np.ndarray = array.detach().cpu().numpy()
+    elif library == "cupy":
+        copied = array.get()
+    elif library in ("numba", "octopus"):
+        copied = array.copy_to_host()
+    else:
+        found = view(array, "offsets")
+        current().sync()  # the array's library may use any stream
+        given = memory.DeviceArray(found.shape, found.dtype, buffer=array, pointer=found.pointer)
+        copied = given.copy_to_host()
+    return copied

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -83,7 +82,7 @@ def current_stream(model: ArrayView) -> Any:
 
 
 @cache
-def _torch_stream() -> Callable[[int], Any]:
+def _torch_stream() -> Any:
     """What tells torch's current stream of a GPU: its bare handle, or else an object around it, which takes longer."""
     import torch
 

@@ -52,7 +52,7 @@ class ArrayView:
     after: int | None = None
 
     @property
-    def layout(self) -> tuple:
+    def layout(self) -> tuple[Any, ...]:
         """What the checks of an array look at: all but its address."""
         return self.shape, self.strides, self.dtype, self.device
 
@@ -142,11 +142,11 @@ def view_of(array: Any, name: str) -> ArrayView:
 
 def family(array: Any) -> str:
     """The library that an array comes from."""
-    return _family_of(type(array))
+    return _family_of(type(array))  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=256)
-def _family_of(kind: type) -> str:
+def _family_of(kind: type[Any]) -> str:
     torch = sys.modules.get("torch")
     if torch is not None and issubclass(kind, torch.Tensor):  # also its subclasses
         return "torch"

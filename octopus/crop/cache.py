@@ -49,7 +49,7 @@ def kernel_for(
     key = _key(frame, options, queue)
     if key is None:
         return _make(frame, boxes, index, options, queue)
-    known: OrderedDict[tuple, CropKernel] = _thread.__dict__.setdefault("kernels", OrderedDict())
+    known: OrderedDict[tuple[Any, ...], CropKernel] = _thread.__dict__.setdefault("kernels", OrderedDict())
     kernel = known.get(key)
     if kernel is None:
         kernel = known[key] = _make(frame, boxes, index, options, queue)
@@ -73,7 +73,7 @@ def _make(
     return kernel
 
 
-def _key(frame: ArrayView, options: dict[str, Any], queue: Any) -> tuple | None:
+def _key(frame: ArrayView, options: dict[str, Any], queue: Any) -> tuple[Any, ...] | None:
     """What decides the kernel; None if an argument may change without our seeing it, such as a tensor of means."""
     values = [_fixed(value) for value in options.values()]
     if _CHANGING in values:

@@ -58,7 +58,8 @@ class CpuEngine:
 def _stored(values: np.ndarray, dtype: str) -> np.ndarray:
     """Float32 values as the CPU kernels store them: rounded and saturated to uint8, or the bits of a float16."""
     if dtype == "uint8":
-        return np.rint(values).clip(0, 255).astype(np.uint8)
+        stored: np.ndarray = np.rint(values).clip(0, 255).astype(np.uint8)
+        return stored
     if dtype == "float16":
         with np.errstate(over="ignore"):
             return values.astype(np.float16).view(np.uint16)

@@ -99,15 +99,15 @@ class CudaEngine:
         """
         if self._is_capturing(stream):
             raise InputError("boxes and frame_index must be on the GPU while a graph is captured")
-        from_host = isinstance(boxes, np.ndarray)
-        box_dtype = "float32" if from_host else dtype_name(boxes.dtype)
-        box_bytes = 4 * np.dtype(box_dtype).itemsize
-        count = len(boxes) if from_host else boxes.shape[0]
+        box_dtype, count = dtype_name(boxes.dtype), boxes.shape[0]
+        box_bytes = 4 * boxes.dtype.itemsize
         for first in range(0, count, self.capacity):
             last = min(first + self.capacity, count)
             index = 0 if frame_index is None else self.upload_index(frame_index[first:last], stream)
-            part = boxes[first:last] if from_host else None
-            pointer = boxes.pointer + first * box_bytes if part is None else self.upload_boxes(part, stream)
+            if isinstance(boxes, np.ndarray):
+                pointer = self.upload_boxes(boxes[first:last], stream)
+            else:
+                pointer = boxes.pointer + first * box_bytes
             self.launch(
                 frame, pointer, box_dtype, last - first, out + first * self._item_bytes, stream, frame_index=index,
                 transform=transform and transform + first * TRANSFORM_BYTES,

@@ -100,11 +100,13 @@ class FrameStream:
         self.wait()
 
     @staticmethod
-    def _on_cpu(model: ArrayView, max_boxes: int, size: tuple[int, int], options: dict) -> _Slot:
+    def _on_cpu(model: ArrayView, max_boxes: int, size: tuple[int, int], options: dict[str, Any]) -> _Slot:
         buffer = np.zeros(model.shape, model.dtype)
         return _Slot(buffer, buffer, CropPlan(buffer, max_boxes, size, device="cpu", **options))
 
-    def _on_gpu(self, model: ArrayView, max_boxes: int, size: tuple[int, int], options: dict) -> _Slot:
+    def _on_gpu(
+        self, model: ArrayView, max_boxes: int, size: tuple[int, int], options: dict[str, Any]
+    ) -> _Slot:
         from octopus.backends.cuda import memory
         from octopus.backends.cuda.device import current
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,10 +52,10 @@ class CropKernel:
         self._model = replace(frame, owner=None)  # the kernel must not keep the frame alive
         self._host_to_gpu = device == "cuda" and frame.device == "cpu"
         # What the checks have found good; another array of the same layout needs no second look.
-        self._good_frame: tuple | None = None
-        self._good_boxes: tuple | None = None
-        self._good_index: tuple | None = None
-        self._good_out: tuple | None = None
+        self._good_frame: tuple[Any, ...] | None = None
+        self._good_boxes: tuple[Any, ...] | None = None
+        self._good_index: tuple[Any, ...] | None = None
+        self._good_out: tuple[Any, ...] | None = None
         self.engine: Any = CpuEngine(self.spec) if device == "cpu" else None
 
     def load(self, upload_boxes: int, box_dtype: str, index_dtype: str, queue: Any) -> None:
@@ -117,8 +116,7 @@ class CropKernel:
         arrays = (frame, boxes, out) if index is None else (frame, boxes, out, index)
         queue = self.memory.enter(stream, arrays, boxes)
         if self._stage is not None:
-            submit = partial(self._submit_staged, frame, boxes, host_boxes, index, host_index, queue)
-            self._stage.run(frame, (out, written), queue, submit)
+            self._run_staged(self._stage, frame, boxes, host_boxes, index, host_index, queue, out, written)
             return
         address = 0 if written is None else written.pointer
         self._submit(frame, boxes, host_boxes, index, host_index, queue, out.pointer, address)
@@ -145,9 +143,23 @@ class CropKernel:
             frame_index=pointer, index_dtype=dtype, transform=transform,
         )  # fmt: skip
 
-    def _submit_staged(self, frame: ArrayView, *work: Any) -> None:
-        """The same for a frame from the host; its address on the GPU comes before those of the results."""
-        *arrays, pointer, out, transform = work
-        strides = c_strides(frame.shape, frame.dtype)
-        on_gpu = replace(frame, pointer=pointer, strides=strides, device="cuda")
-        self._submit(on_gpu, *arrays, out, transform)
+    def _run_staged(
+        self,
+        stage: Stage,
+        frame: ArrayView,
+        boxes: ArrayView,
+        host_boxes: np.ndarray | None,
+        index: ArrayView | None,
+        host_index: np.ndarray | None,
+        queue: Any,
+        out: ArrayView,
+        transform: ArrayView | None,
+    ) -> None:
+        """The same for a frame from the host, whose result is waited for."""
+
+        def submit(pixels: int, result: int, way_back: int) -> None:
+            strides = c_strides(frame.shape, frame.dtype)
+            on_gpu = replace(frame, pointer=pixels, strides=strides, device="cuda")
+            self._submit(on_gpu, boxes, host_boxes, index, host_index, queue, result, way_back)
+
+        stage.run(frame, (out, transform), queue, submit)

@@ -71,11 +71,11 @@ class StreamLauncher:
         sides = np.array([width, height], np.float32)
         self._sides = (width, height, *(1 / sides).tolist())
         self._arguments.writer(12, 8)(*_four(spec.gain), *_four(spec.bias))
-        self._write_options: Callable | None = None
+        self._write_options: Callable[..., None] | None = None
         if options:
             self._write_options = self._arguments.writer(20, 4)
             self._arguments.writer(24, 4)(*_four(spec.pad))
-        self._ready: dict[tuple, _Ready] = {}
+        self._ready: dict[tuple[Any, ...], _Ready] = {}
         self._plain: PlainLauncher | None = None
 
     def preload(self, model: ArrayView, box_dtype: str, index_dtype: str) -> None:
@@ -159,7 +159,7 @@ class PlainLauncher:
         self._arguments = ArgumentBlock("QiiiQQiiii" + "f" * 8 + ("iqQQffff" if options else ""))
         self._arguments.writer(6, 12)(width, height, *self._tiles, *_four(spec.gain), *_four(spec.bias))
         self._write_addresses = self._arguments.writer(0, 6)
-        self._write_options: Callable | None = None
+        self._write_options: Callable[..., None] | None = None
         if options:
             self._write_options = self._arguments.writer(18, 4)
             self._arguments.writer(22, 4)(*_four(spec.pad))
@@ -193,7 +193,7 @@ def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant, capability: t
 
     frame, box_dtype, index_dtype, values, words = kind.frame, *variant
 
-    def build() -> tuple:
+    def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
         from octopus.kernels.cuda import ptx, stream
 
         kernel = stream.build(
@@ -214,7 +214,7 @@ def _plain_kernel(kind: Kernel, box_dtype: str, index_dtype: str, capability: tu
 
     frame = kind.frame
 
-    def build() -> tuple:
+    def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
         from octopus.kernels.cuda import antialias, crop
 
         make = antialias.build if kind.antialias else crop.build

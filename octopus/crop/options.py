@@ -110,6 +110,6 @@ def _dtype_name(dtype: Any) -> str:
     if text in DTYPES:
         return text
     try:
-        return np.dtype(dtype).name
+        return str(np.dtype(dtype).name)
     except TypeError:
         return text

@@ -108,7 +108,7 @@ def _padding(value: Any, gain: np.ndarray, bias: np.ndarray) -> np.ndarray:
     """The padding of each channel, normalised as a pixel of that value would be."""
     values = _per_channel("pad_value", value, 0.0, len(gain))
     with np.errstate(over="ignore"):
-        pad = values.astype(np.float32) * gain + bias
+        pad: np.ndarray = values.astype(np.float32) * gain + bias
     if not np.isfinite(pad).all():
         raise InputError(f"pad_value {values.tolist()} leaves the range of float32 once normalised")
     return pad

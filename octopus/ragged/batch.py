@@ -158,7 +158,7 @@ class RaggedBatch:
         return other
 
     def __len__(self) -> int:
-        return self.offsets.shape[0] - 1
+        return int(self.offsets.shape[0]) - 1
 
     def __getitem__(self, index: int) -> Any:
         """A view of one item, of the same library as the values; writing to it writes to the batch.
@@ -270,7 +270,8 @@ class RaggedBatch:
             raise InputError(
                 f"{what} needs the offsets on the host, they are in GPU memory; use offsets_to_host()"
             )
-        return self.offsets
+        on_host: np.ndarray = self.offsets
+        return on_host
 
     def _sides(self) -> np.ndarray:
         """Shapes of the items (N, D), also of a batch that has only offsets, on the host."""

@@ -16,6 +16,7 @@ it is told otherwise: it has nothing to build and is the only one that needs no 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,7 @@ class BlockMap:
         return sum(array.nbytes for array in self.arrays.values())
 
     @property
-    def arrays(self) -> dict[str, NDArray]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays by name, without those that the strategy does without."""
         found = {"offsets": self.offsets, "owner": self.owner, "starts": self.starts}
         return {name: array for name, array in found.items() if array is not None}
@@ -132,17 +133,17 @@ def block_records(
         raise InputError(f"threshold must be at least 1 element per block, found {threshold}")
     from octopus.kernels.cpu import ragged
 
-    offsets = np.asarray(offsets, np.int64)
-    lengths = np.diff(offsets)
+    bounds: NDArray[np.int64] = np.asarray(offsets, np.int64)
+    lengths = np.diff(bounds)
     if len(lengths) and lengths.min() > 0 and lengths.max() <= threshold:  # a block per item, the common case
-        return np.arange(len(lengths), dtype=np.int32), offsets[:-1].copy()
-    blocks = int(ragged.block_count(offsets, threshold))
+        return np.arange(len(lengths), dtype=np.int32), bounds[:-1].copy()
+    blocks = int(ragged.block_count(bounds, threshold))
     if blocks > INT32_MAX:
         raise InputError(
             f"{blocks:,} blocks of {threshold} elements are more than a grid holds; raise threshold"
         )
     owner, starts = np.empty(blocks, np.int32), np.empty(blocks, np.int64)
-    ragged.fill_records(offsets, threshold, owner, starts)
+    ragged.fill_records(bounds, threshold, owner, starts)
     return owner, starts
 
 

@@ -35,7 +35,8 @@ def integers(array: Any, name: str, dimensions: int) -> np.ndarray:
         raise InputError(
             f"{name} must be an integer array of {dimensions} dimension(s), found {array.dtype} of shape {array.shape}"
         )
-    return array.astype(np.int64, copy=False)
+    result: np.ndarray = array.astype(np.int64, copy=False)
+    return result
 
 
 def kept_offsets(offsets: Any, values: ArrayView) -> Any:

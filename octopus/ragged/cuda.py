@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -83,7 +84,7 @@ class Upload:
 def _kernel(kind: Kind, capability: tuple[int, int]) -> Any:
     from octopus.backends.cuda import compile
 
-    def build() -> tuple:
+    def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
         from octopus.kernels.cuda import ragged
 
         return ragged.build(kind), ragged.argument_types(kind)

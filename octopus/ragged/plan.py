@@ -196,11 +196,12 @@ class RaggedPlan:
 
         aligned = not (source | out) % ALIGNMENT
         if aligned not in self._engines:
-            offset_dtype = self.map.offsets.dtype.name if self.map else dtype_name(self._offsets.dtype)
+            offsets = self.map.offsets if self.map else self._offsets
+            assert offsets is not None
             blocks, threshold = (self.map.blocks or 0, self.map.threshold) if self.map else (0, 0)
             self._engines[aligned] = CudaRagged(
-                self.operation, self.strategy, dtype_name(self._values.dtype), self.out_dtype.name, offset_dtype,
-                self.total, self.items, aligned=aligned, blocks=blocks, threshold=threshold,
+                self.operation, self.strategy, dtype_name(self._values.dtype), self.out_dtype.name,
+                dtype_name(offsets.dtype), self.total, self.items, aligned=aligned, blocks=blocks, threshold=threshold,
             )  # fmt: skip
         return self._engines[aligned]
 
@@ -239,7 +240,8 @@ def _host_offsets(operation: str, batch: RaggedBatch) -> NDArray[np.integer] | N
     An operation that reads neighbours must not trust what nobody has checked: its offsets are made from the shapes.
     """
     if batch.offsets_on_host:
-        return batch.offsets
+        on_host: NDArray[np.integer] = batch.offsets
+        return on_host
     if operation not in STENCILS or batch.shapes is None:
         return None
     offsets = blockmap.offsets_of(batch.shapes)
@@ -305,4 +307,5 @@ def _parameter(value: Any, items: int, operation: str) -> NDArray[np.float32] | 
 def _on_host(value: Any) -> NDArray[np.float32]:
     if isinstance(value, ArrayView):
         raise InputError("a parameter is in GPU memory but the batch is on the CPU; copy it to the host")
-    return value
+    on_host: NDArray[np.float32] = value
+    return on_host

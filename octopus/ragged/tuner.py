@@ -168,7 +168,7 @@ def _plan(device: str, batch: RaggedBatch, operation: str, strategy: str, thresh
     """A launch of the kernel alone, on data that are in place; run once, so that it is compiled."""
     gains = np.linspace(0.5, 1.5, len(batch), dtype=np.float32)
     parameters = (gains,) if operation == "multiply" else ()
-    options = {"strategy": strategy, "device": device, "threshold": threshold or None}
+    options: dict[str, Any] = {"strategy": strategy, "device": device, "threshold": threshold or None}
     if device == "cpu":
         plan, out = RaggedPlan(operation, batch, **options), np.empty_like(batch.values)
         plan.run(batch, *parameters, out=out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -136,7 +137,7 @@ def _capability() -> tuple[int, int]:
 def _kernel(kind: Kind, capability: tuple[int, int]) -> Any:
     from octopus.backends.cuda import compile
 
-    def build() -> tuple:
+    def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
         from octopus.kernels.cuda import tile_sums
 
         return tile_sums.build(kind), tile_sums.argument_types(kind)

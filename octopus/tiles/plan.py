@@ -209,4 +209,4 @@ class _Parts:
             rows, self._owner, self._first, self._last, self._left, self._right, nodata is not None, nodata or 0,
             total, count,
         )  # fmt: skip
-        return tuple(np.add.reduceat(array, self._begin[:-1]) for array in (total, count))
+        return np.add.reduceat(total, self._begin[:-1]), np.add.reduceat(count, self._begin[:-1])

@@ -99,10 +99,12 @@ def test_rows_and_provenance_fit_their_schemas_and_say_synthetic(finished: Workf
 
 
 def test_figures_tables_and_claims_are_there(finished: Workflow) -> None:
-    from octopus_study.report import figures, tables
+    from octopus_study.report import outputs
 
-    wanted = [f"figures/{name}.{kind}" for name in figures.NAMES for kind in ("pdf", "png")]
-    wanted += [f"paper/build/tables/{name}.{kind}" for name in tables.NAMES for kind in ("typ", "tex", "md")]
+    wanted = [f"figures/{name}.{kind}" for name in outputs.figures() for kind in ("pdf", "png")]
+    wanted += [
+        f"paper/build/tables/{name}.{kind}" for name in outputs.table_names() for kind in ("typ", "md")
+    ]
     wanted += [f"paper/build/{name}" for name in ("numbers.csv", "numbers.json", "claims.csv")]
     missing = [name for name in wanted if not (finished.folder / name).stat().st_size]
     assert missing == []

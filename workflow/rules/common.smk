@@ -10,7 +10,7 @@ from pathlib import Path
 from octopus_study.config import check_config
 from octopus_study.measure.machine import machine_id
 from octopus_study.measure.staleness import data_code, report_code, study_code
-from octopus_study.report import charts, tables
+from octopus_study.report import outputs
 from octopus_study.studies import STUDIES
 
 CONFIG = check_config(config, source="the configuration (config/config.yaml, --configfile and --config)")
@@ -34,7 +34,7 @@ os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.env
 
 wildcard_constraints:
     study="|".join(STUDIES),
-    figure="|".join(charts.names()),
+    figure="|".join(outputs.figures()),
 
 
 def about(study):
@@ -57,7 +57,7 @@ def study_settings(wildcards):
 @cache
 def code(study):
     """Digest of the code of a study; kept, since Snakemake asks for it more than once per job."""
-    return study_code(study)
+    return study_code(study, getattr(about(study), "CODE", ()))
 
 
 def study_title(wildcards, output):

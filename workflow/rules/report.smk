@@ -1,10 +1,15 @@
+NUMBERS = {
+    "numbers": report("paper/build/numbers.csv", caption="../report/numbers.rst", category="Numbers"),
+    "authors": "paper/build/numbers.json",
+    "series": directory("paper/build/series"),
+}
+
+
 rule numbers:
     input:
         [*rules.measured.input, *COMMITTED_FILES],
     output:
-        report("paper/build/numbers.csv", caption="../report/numbers.rst", category="Numbers"),
-        "paper/build/numbers.json",
-        directory("paper/build/series"),
+        **NUMBERS,
     log:
         "logs/numbers.log",
     conda:
@@ -15,12 +20,12 @@ rule numbers:
     message:
         "Report: every number, from this run, the reference and the published tables"
     shell:
-        "octopus report numbers {params.folders} --out {output[0]} 2>&1 | tee {log}"
+        "octopus report numbers {params.folders} --out {output.numbers} 2>&1 | tee {log}"
 
 
 rule claims:
     input:
-        numbers=rules.numbers.output[0],
+        numbers=rules.numbers.output.numbers,
         claims="config/claims.yaml",
     output:
         report("paper/build/claims.csv", caption="../report/claims.rst", category="Claims"),
@@ -38,10 +43,10 @@ rule claims:
 
 rule tables:
     input:
-        numbers=rules.numbers.output[0],
+        numbers=rules.numbers.output.numbers,
         claims=rules.claims.output,
     output:
-        expand("paper/build/tables/{table}.{kind}", table=tables.names(), kind=["typ", "md"]),
+        expand("paper/build/tables/{table}.{kind}", table=outputs.table_names(), kind=["typ", "md"]),
     log:
         "logs/tables.log",
     conda:
@@ -54,10 +59,16 @@ rule tables:
         "octopus report tables --numbers {input.numbers} --claims {input.claims} --out-dir paper/build/tables 2>&1 | tee {log}"
 
 
+DRAWN = {"numbers": rules.numbers.output.numbers, "series": rules.numbers.output.series}
+FIGURE = {
+    "caption": lambda wildcards: outputs.figures()[wildcards.figure][1].caption,
+    "code": REPORT_CODE,
+}
+
+
 rule figure:
     input:
-        numbers=rules.numbers.output[0],
-        series=rules.numbers.output[2],
+        **DRAWN,
     output:
         pdf="figures/{figure}.pdf",
         png=report("figures/{figure}.png", caption="../report/figure.rst", category="Figures"),
@@ -66,7 +77,7 @@ rule figure:
     conda:
         "../envs/octopus.yaml"
     params:
-        code=REPORT_CODE,
+        **FIGURE,
     message:
         "Report: figure {wildcards.figure}"
     shell:
@@ -77,6 +88,6 @@ rule shown:
     input:
         rules.claims.output,
         rules.tables.output,
-        expand(["figures/{figure}.pdf", "figures/{figure}.png"], figure=charts.names()),
+        expand(["figures/{figure}.pdf", "figures/{figure}.png"], figure=outputs.figures()),
     message:
         "All figures, tables and claims are built"

@@ -12,7 +12,6 @@ os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 
 import numpy as np
 from numba import cuda
-from octopus_study.kernels.cuda import published
 
 from octopus.kernels import reference
 from octopus.kernels.cuda import crop
@@ -42,18 +41,6 @@ def run_fused(pixels, boxes, dtype, layout, threads=4):
     return out.reshape(shape)
 
 
-def run_published(pixels, boxes):
-    rows = [[x1, y1, x2 - x1, y2 - y1, 0, 0, 0, 0] for x1, y1, x2, y2 in boxes.astype(int).tolist()]
-    crops = np.zeros((len(boxes), *SIZE, 3), np.uint8)
-    out = np.full((len(boxes), 3, *SIZE), np.nan, np.float32)
-    metadata = np.array(rows, np.int32)
-    published.crop_resize[(1, len(boxes)), 8](pixels, metadata, crops, 0)
-    published.normalize[(2, len(boxes)), 8](
-        crops, MEAN.astype(np.float32), (1 / STD).astype(np.float32), out, 0
-    )
-    return out
-
-
 def difference(found, boxes, layout="NCHW", pixels=None):
     expected = reference.crop_resize(frame() if pixels is None else pixels, boxes, SIZE, MEAN, STD, layout)
     if found.dtype == np.uint8:
@@ -72,7 +59,6 @@ def main():
         "int32-boxes": difference(
             run_fused(frame(), BOXES[:3].astype(np.int32), np.float32, "NCHW"), BOXES[:3]
         ),
-        "published": difference(run_published(frame(), BOXES[:3]), BOXES[:3]),
         "bad-boxes-nan": float(np.isnan(run_fused(frame(), BAD, np.float32, "NCHW")).mean()),
         "bad-boxes-zero": float((run_fused(frame(), BAD, np.uint8, "NCHW") == 0).mean()),
     }

@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
 
-import numba.cuda.dispatcher
 import pytest
-from octopus_study.kernels.cuda import probes
 
 from octopus.backends.cuda.compile import entry_name, to_ptx
 from octopus.kernels.cuda import antialias, crop
-
-CAPABILITIES = {"T4": (7, 5), "Jetson Orin": (8, 7), "RTX 4090": (8, 9), "H200": (9, 0)}
-
-
-@pytest.fixture(params=CAPABILITIES.values(), ids=CAPABILITIES)
-def capability(request, monkeypatch):
-    """Device functions ask the current device for its capability; here there is none to ask."""
-    device = SimpleNamespace(compute_capability=request.param)
-    monkeypatch.setattr(numba.cuda.dispatcher, "get_current_device", lambda: device)
-    return request.param
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "uint8"])
@@ -71,11 +58,6 @@ def test_the_filter_stays_in_registers(capability, options):
     assert f".target sm_{capability[0]}{capability[1]}" in ptx
     assert "antialias_kernel" in entry_name(ptx)
     assert "local_depot" not in ptx
-
-
-@pytest.mark.parametrize("name", probes.SIGNATURES)
-def test_the_probes(capability, name):
-    assert name in entry_name(to_ptx(*probes.SIGNATURES[name], capability))
 
 
 def test_two_entries_are_refused():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,10 @@ FILES = {
     f"{STUDY}/start.py": "",
 }
 LOAD = """
-import importlib, sys
+import contextlib, importlib, sys
 for name in sys.argv[1:]:
-    importlib.import_module(name)
+    with contextlib.suppress(ImportError):  # of a peer that is not installed
+        importlib.import_module(name)
 own = [name for name in sys.modules if name.partition(".")[0] in ("octopus", "octopus_study")]
 print(*(sys.modules[name].__file__ for name in own))
 """
@@ -94,9 +96,13 @@ def test_what_is_left_out_is_not_followed(tree: Path) -> None:
     assert [file.name for file in files] == ["__init__.py", "start.py"]
 
 
-def test_an_absent_path_is_named(tree: Path) -> None:
+def test_absent_and_broken_files_are_named(tree: Path) -> None:
     with pytest.raises(InputError, match="octopus/warp"):
         imported(["octopus/warp"], tree)
+    (tree / STUDY / "start.py").write_text("from octopus_study.peers import cvcuda")
+    (tree / STUDY / "peers/__init__.py").write_text("def f(:")
+    with pytest.raises(InputError, match=r"peers/__init__\.py"):
+        imported([f"{STUDY}/start.py"], tree)
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +119,8 @@ def before(checkout: Path) -> dict[str, str]:
 
 
 def digests(checkout: Path) -> dict[str, str]:
-    codes = {study: study_code(study, checkout) for study in STUDIES}
+    packages = {study: import_module(f"octopus_study.studies.{study}") for study in STUDIES}
+    codes = {study: study_code(study, getattr(packages[study], "CODE", ()), checkout) for study in STUDIES}
     return {**codes, "report": report_code(checkout), "data": data_code(checkout)}
 
 
@@ -134,6 +141,7 @@ def changed(checkout: Path, before: dict[str, str], name: str, text: str) -> set
         ("studies/distribution/study.py", {"distribution"}),
         ("studies/concurrency/worker.py", {"concurrency"}),  # started by its name
         ("studies/memory.py", {"arena", "stage_timing"}),
+        ("methods.py", {"arena", "image_shape", "parity", "report"}),
         ("studies/__init__.py", set()),
         ("power/rapl.py", {"power", "report"}),
         ("report/text.py", {"report"}),
@@ -157,8 +165,7 @@ def test_a_change_of_the_library_makes_every_study_stale(checkout: Path, before:
 @pytest.mark.parametrize("part", ["report", *(f"studies/{study}" for study in STUDIES)])
 def test_every_module_that_is_loaded_counts(root: Path, part: str) -> None:
     """Once the report showed a constant of a study's methods, and its digest didn't know."""
-    folder = root / STUDY / part
-    files = folder.rglob("*.py") if part == "report" else [folder / "study.py"]
+    files = (root / STUDY / part).rglob("*.py")
     names = [".".join(file.relative_to(root / "workflow").with_suffix("").parts) for file in files]
     done = subprocess.run([sys.executable, "-c", LOAD, *names], capture_output=True, text=True, check=True)
     assert set(map(Path, done.stdout.split())) - set(imported([f"{STUDY}/{part}"], root)) == set()

@@ -7,17 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from octopus_study.report.build import build_numbers
 from octopus_study.report.claims import build_claims
-from octopus_study.report.macros import export_macros
-from octopus_study.report.numbers import Numbers, build_numbers
-from octopus_study.report.tables import build_tables
+from octopus_study.report.frame import Frame
+from octopus_study.report.outputs import build_tables
 from synthetic_runs import CLAIMS, PUBLISHED, write_run
 
 
 def build_report(folder: Path, results: Path | None, reference: Path | None) -> Path:
-    """Build numbers, macros, claims and tables into `folder` and return it."""
+    """Build numbers, claims and tables into `folder` and return it."""
     build_numbers(results, reference, PUBLISHED, folder / "numbers.csv")
-    export_macros(folder / "numbers.csv", folder)
     build_claims(folder / "numbers.csv", CLAIMS, folder / "claims.csv")
     build_tables(folder / "numbers.csv", folder / "claims.csv", folder / "tables")
     return folder
@@ -75,16 +74,16 @@ def old(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def numbers(full: Path) -> Numbers:
+def numbers(full: Path) -> Frame:
     """The numbers of the full report."""
-    return Numbers.read(full / "numbers.csv")
+    return Frame.read(full / "numbers.csv")
 
 
 @pytest.fixture
-def make_numbers(tmp_path: Path) -> Callable[..., Numbers]:
+def make_numbers(tmp_path: Path) -> Callable[..., Frame]:
     """Build the numbers of given folders."""
 
-    def make(results: Path | None, reference: Path | None) -> Numbers:
-        return Numbers.read(build_numbers(results, reference, PUBLISHED, tmp_path / "numbers.csv"))
+    def make(results: Path | None, reference: Path | None) -> Frame:
+        return Frame.read(build_numbers(results, reference, PUBLISHED, tmp_path / "numbers.csv"))
 
     return make

@@ -20,7 +20,7 @@ from synthetic_edge import detector, drone, satellite
 from synthetic_mapping import mapping, sequences, total_cost
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests" / "power"))
+sys.path.insert(0, str(ROOT / "tests" / "study" / "power"))
 from synthetic_power import no_sensor_run, power_run  # noqa: E402
 
 PUBLISHED = ROOT / "data" / "published"

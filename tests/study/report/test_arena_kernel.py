@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from frames import matching
 from octopus_study.measure.rows import read_rows
 from octopus_study.report import arena
 from octopus_study.report.derive.arena_kernel import KERNEL_WORKLOADS, bound_of, limit_of
+from octopus_study.report.frame import Frame
 from octopus_study.report.labels import LADDER_CHANGES, LADDER_STEPS, RESULT_KINDS
-from octopus_study.report.numbers import Numbers
 from octopus_study.studies.arena import ladder as arena_ladder
 from synthetic_arena import GPU, KINDS, LADDER
 from test_arena_report import lines
@@ -30,7 +31,7 @@ def test_every_kind_of_result_has_a_name_and_every_step_says_what_changes() -> N
     assert list(LADDER_STEPS) == list(LADDER_CHANGES) == list(LADDER)[:-1]
 
 
-def test_each_step_is_compared_with_the_one_before(numbers: Numbers, runs: Path) -> None:
+def test_each_step_is_compared_with_the_one_before(numbers: Frame, runs: Path) -> None:
     steps = list(LADDER_STEPS)
     for workload in ("ladder", "ladder-large"):
         for before, step in pairwise(steps):
@@ -54,7 +55,7 @@ def test_each_kind_has_the_bound_of_its_type(method: str, bound: str) -> None:
     assert bound_of(method) == bound
 
 
-def test_what_limits_a_kernel_follows_from_its_share(numbers: Numbers) -> None:
+def test_what_limits_a_kernel_follows_from_its_share(numbers: Frame) -> None:
     assert limit_of(0.7) == "memory" and limit_of(0.69) == "issuing instructions"
     kinds = f"{PREFIX}.kinds.n1000"
     for method, limit in (("octopus", "memory"), ("octopus-uint8", "issuing instructions")):
@@ -68,16 +69,18 @@ def test_what_limits_a_kernel_follows_from_its_share(numbers: Numbers) -> None:
     assert f"{PREFIX}.ladder.n1000.two-passes.{TIMED}.limited_by" not in numbers
 
 
-def test_the_kernel_itself_is_no_contender(numbers: Numbers) -> None:
+def test_the_kernel_itself_is_no_contender(numbers: Frame) -> None:
     shown = {field.workload for field in arena.fields(numbers, "pretended-gpu")}
     assert shown == {"uniform", "visdrone"}
     counted = [numbers.value(f"{PREFIX}.methods.{word}") for word in ("same", "different", "unavailable")]
     assert sum(counted) == len(GPU)
-    assert not [found for name in KERNEL_WORKLOADS for found in numbers.matching(rf".*\.{name}\..*best_peer")]
-    assert not numbers.matching(r".*\.submit\.host\.(best_peer|host_share|transfer_share)")
+    assert not [
+        found for name in KERNEL_WORKLOADS for found in matching(numbers, rf".*\.{name}\..*best_peer")
+    ]
+    assert not matching(numbers, r".*\.submit\.host\.(best_peer|host_share|transfer_share)")
 
 
-def test_tables_of_the_kernel(full: Path, numbers: Numbers) -> None:
+def test_tables_of_the_kernel(full: Path, numbers: Frame) -> None:
     steps = {row[0].partition(" (a)")[0]: row for row in lines(full, "arena_ladder")}
     assert list(LADDER_STEPS.values()) == [name for name in steps if name in LADDER_STEPS.values()]
     gain = numbers.text(f"{PREFIX}.ladder.n1000.octopus.{TIMED}.speedup_over_paired")

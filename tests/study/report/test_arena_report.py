@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from frames import matching
 from octopus_study.measure.rows import read_rows
 from octopus_study.report import arena
 from octopus_study.report.arena import Field
 from octopus_study.report.figures import arena_bars, style
+from octopus_study.report.frame import Frame
 from octopus_study.report.labels import ARENA_METHODS, SETTINGS
 from octopus_study.report.literals import check_paper
-from octopus_study.report.numbers import Numbers
 from octopus_study.report.parity_doc import build_parity_doc, parity_doc
 from octopus_study.studies.arena.layers import WRITE_BOUNDS, names
 from octopus_study.studies.parity.peers import SETTINGS as STUDIED
@@ -42,7 +43,7 @@ def test_everyone_in_the_arena_and_every_setting_has_a_name() -> None:
     assert len(set(ARENA_METHODS.values())) == len(ARENA_METHODS)
 
 
-def test_each_type_is_compared_with_the_bound_of_its_own_output(numbers: Numbers, runs: Path) -> None:
+def test_each_type_is_compared_with_the_bound_of_its_own_output(numbers: Frame, runs: Path) -> None:
     share = numbers[f"{KEY}.octopus-fp16.crop_resize_normalize.device.share_of_write-bound-fp16"]
     ratio = values(runs, "device", "octopus-fp16") / values(runs, "device", "write-bound-fp16")
     assert share.value == pytest.approx(1 / np.median(ratio)) and share.low < share.value < share.high
@@ -50,7 +51,7 @@ def test_each_type_is_compared_with_the_bound_of_its_own_output(numbers: Numbers
     assert f"{DEVICE}.speedup_over_write-bound-fp16" not in numbers
 
 
-def test_the_best_peer_gives_the_same_answer_and_is_no_work_of_ours(numbers: Numbers) -> None:
+def test_the_best_peer_gives_the_same_answer_and_is_no_work_of_ours(numbers: Frame) -> None:
     assert numbers.text(f"{DEVICE}.best_peer") == "CV-CUDA"
     assert numbers.value(f"{DEVICE}.speedup_over_best_peer") == numbers.value(f"{DEVICE}.speedup_over_cvcuda")
     # RoIAlign is faster from the host, but its answer is another one.
@@ -61,7 +62,7 @@ def test_the_best_peer_gives_the_same_answer_and_is_no_work_of_ours(numbers: Num
     )
 
 
-def test_memory_beyond_the_payload_and_multiples_of_the_published(numbers: Numbers) -> None:
+def test_memory_beyond_the_payload_and_multiples_of_the_published(numbers: Frame) -> None:
     beyond = numbers[f"{KEY}.octopus.memory_beyond_payload.memory"]
     assert beyond.value == 65536 - 16 * 1000 and beyond.text == "48.4 KiB"
     ratio = numbers.value(f"{KEY}.cvcuda.memory_device_delta.memory.times_published")
@@ -70,14 +71,14 @@ def test_memory_beyond_the_payload_and_multiples_of_the_published(numbers: Numbe
     assert ratio == pytest.approx((frame + output + output // 8) / (frame + output + output // 4))
 
 
-def test_what_host_work_and_transfers_add(numbers: Numbers) -> None:
+def test_what_host_work_and_transfers_add(numbers: Frame) -> None:
     device, _, host, fixed, _ = GPU["cvcuda"]
     share = numbers.value(f"{KEY}.cvcuda.end_to_end.host.host_share")
     assert share == pytest.approx(1 - (1000 * device + 0.005) / (1000 * host + fixed), rel=0.01)
     assert 0.9 < numbers.value(f"{KEY}.octopus.end_to_end.pipeline.transfer_share") < 1
 
 
-def test_answers_are_counted_and_explained(numbers: Numbers) -> None:
+def test_answers_are_counted_and_explained(numbers: Frame) -> None:
     counted = [numbers.value(f"gpu.arena.methods.{word}") for word in ("same", "different", "unavailable")]
     assert sum(counted) == len(GPU) and counted[2] == 2
     why = numbers.text("gpu.arena.methods.unavailable_why")
@@ -87,7 +88,7 @@ def test_answers_are_counted_and_explained(numbers: Numbers) -> None:
     )
 
 
-def test_tables_say_answers_times_and_who_is_missing(full: Path, numbers: Numbers) -> None:
+def test_tables_say_answers_times_and_who_is_missing(full: Path, numbers: Frame) -> None:
     table = lines(full, "arena")
     rows = {row[0]: row for row in table}
     assert rows["CV-CUDA"][1] == "same" and rows["CV-CUDA"][5] == numbers.text(
@@ -110,13 +111,13 @@ def test_padding_table_stands_beside_the_published_values(full: Path) -> None:
     }
 
 
-def test_without_tensorrt_a_note_names_it_and_with_it_there_is_none(numbers: Numbers, tensorrt: Path) -> None:
+def test_without_tensorrt_a_note_names_it_and_with_it_there_is_none(numbers: Frame, tensorrt: Path) -> None:
     field = Field("pretended-gpu", "visdrone", 1000, "host")
     assert "TensorRT is not installed" in arena.without_time(numbers, [field])
-    assert "TensorRT" not in arena.without_time(Numbers.read(tensorrt / "numbers.csv"), [field])
+    assert "TensorRT" not in arena.without_time(Frame.read(tensorrt / "numbers.csv"), [field])
 
 
-def test_a_different_answer_is_hatched(numbers: Numbers) -> None:
+def test_a_different_answer_is_hatched(numbers: Frame) -> None:
     field = Field("pretended-gpu", "visdrone", 1000, "device")
     group = arena_bars.Group("A GPU", [field], ["VisDrone"])
     figure = arena_bars.draw_groups(numbers, [group], "ms")
@@ -132,21 +133,21 @@ def test_a_different_answer_is_hatched(numbers: Numbers) -> None:
 
 
 def test_results_without_the_study_are_told_and_not_refused(old: Path) -> None:
-    known = Numbers.read(old / "numbers.csv")
-    assert known.scopes("arena") == [] and check_paper(ROOT / "paper", known) == []
+    known = Frame.read(old / "numbers.csv")
+    assert known.machines("arena") == [] and check_paper(ROOT / "paper", known) == []
     for name in ("arena", "arena_cpu", "arena_counts", "arena_memory", "arena_padding", "parity"):
         assert "No run" in (old / "tables" / f"{name}.md").read_text(encoding="utf-8")
 
 
-def test_a_parity_run_alone_makes_no_cpu_of_a_gpu(numbers: Numbers) -> None:
+def test_a_parity_run_alone_makes_no_cpu_of_a_gpu(numbers: Frame) -> None:
     """Its rows hold no time on a device; provenance says what was measured."""
     assert numbers.aliases == {"gpu": "pretended-gpu", "cpu": "pretended-cpu"}
     assert "Pretended GPU" in numbers.text("shown.parity")
 
 
-def test_parity_has_maximum_and_mean_and_names_the_farthest(full: Path, numbers: Numbers) -> None:
+def test_parity_has_maximum_and_mean_and_names_the_farthest(full: Path, numbers: Frame) -> None:
     prefix = "pretended-gpu.parity.float32-box.n100"
-    found = numbers.matching(rf"{prefix}\.(\w+)\.max_abs_difference\.deterministic")
+    found = matching(numbers, rf"{prefix}\.(\w+)\.max_abs_difference\.deterministic")
     assert numbers.value(f"{prefix}.largest_difference") == max(number.value for _, number in found)
     rows = [row for row in lines(full, "parity") if row[0] == "float32, edge of the box"]
     assert " / " in rows[1][1] and "unavailable (a)" in rows[0]
@@ -163,12 +164,12 @@ def test_the_parity_page_says_who_is_missing(runs: Path, tmp_path: Path) -> None
     assert "Pretended GPU, VisDrone val" in text and "(a) not installed." in text
 
 
-def test_a_run_of_few_boxes_is_shown_at_its_largest(tmp_path: Path, numbers: Numbers) -> None:
+def test_a_run_of_few_boxes_is_shown_at_its_largest(tmp_path: Path, numbers: Frame) -> None:
     few = [
         number._replace(id=number.id.replace(".n1000.", ".n6."))
         for number in numbers
         if number.id.startswith("here.arena.visdrone.n1000.")
     ]
-    field = arena.shown_field(Numbers(few), "here", "visdrone", "host")
+    field = arena.shown_field(Frame(few), "here", "visdrone", "host")
     assert field is not None and field.n == 6
-    assert arena.shown_field(Numbers(few), "here", "uniform", "host") is None
+    assert arena.shown_field(Frame(few), "here", "uniform", "host") is None

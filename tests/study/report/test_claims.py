@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from octopus_study.report.claims import BOARDS, judge, load_claims, read_claims, rule_text
-from octopus_study.report.numbers import Numbers, make_number
+from frames import number, text
+from octopus_study.report.claims import BOARDS, Claim, judge, load_claims, read_claims
+from octopus_study.report.frame import Frame, Key
 from synthetic_runs import CLAIMS
 
 from octopus.errors import InputError
@@ -17,21 +18,27 @@ CLAIM = {
 }  # fmt: skip
 
 
+X = Key("m", "x")
+
+
 def one_number(
     value: float, low: float, high: float, kind: str = "cpu", dataset: str = "visdrone-val"
-) -> Numbers:
-    origin = ("reference", "m", dataset, "s")
-    return Numbers(
+) -> Frame:
+    return Frame(
         [
-            make_number("m.x", origin, "", "ms", value, low, high),
-            make_number("m.machine.kind", origin, "", "text", float("nan"), text=kind),
-            make_number("m.stage_timing.measured_on", origin, "", "text", float("nan"), text="2026-11-21"),
+            number(X, "ms", value, low, high, dataset=dataset),
+            text(Key("m", "machine", quantity="kind"), kind),
+            text(Key("m", "stage_timing", quantity="measured_on"), "2026-11-21"),
         ]
     )
 
 
-def verdict(claim: dict, numbers: Numbers) -> str:
-    (judgement,) = judge(claim, numbers)
+def rule_text(claim: dict) -> str:
+    return Claim(**claim).rule
+
+
+def verdict(claim: dict, numbers: Frame) -> str:
+    (judgement,) = judge(Claim(**claim), numbers)
     return judgement.verdict
 
 
@@ -75,12 +82,11 @@ def test_a_missing_number_is_not_measurable_here() -> None:
 
 
 def test_all_of_several_numbers_must_satisfy_the_rule() -> None:
-    origin = ("reference", "m", "visdrone-val", "s")
-    other = make_number("m.y", origin, "", "ms", 20, 19, 21)
-    numbers = Numbers([*one_number(10, 9.5, 10.5), other])
+    other = number(Key("m", "y"), "ms", 20, 19, 21)
+    numbers = Frame([*one_number(10, 9.5, 10.5), other])
     both = CLAIM | {"number": ["{run}.x", "{run}.y"], "operator": "at_most"}
     assert [verdict(both | {"value": most}, numbers) for most in (11, 22)] == ["not reproduced", "reproduced"]
-    (judgement,) = judge(both, numbers)
+    (judgement,) = judge(Claim(**both), numbers)
     assert judgement.measured == "10.00 ms [9.500\u201310.50 ms] and 20.0 ms"
     assert verdict(both | {"number": ["{run}.x", "{run}.z"]}, numbers) == "not measurable here"
 
@@ -93,7 +99,7 @@ def test_what_a_verdict_rests_on_can_be_seen() -> None:
         (10.1, 10.0, 10.3, "10.10 ms [10.00\u201310.30 ms]"),
         (11, 10.3, 12, "11.0 ms"),
     ):
-        (judgement,) = judge(most, one_number(value, low, high))
+        (judgement,) = judge(Claim(**most), one_number(value, low, high))
         assert judgement.measured == shown
 
 
@@ -116,7 +122,7 @@ def test_every_claim_is_judged_on_every_machine_and_measurable_somewhere(full: P
     judged = read_claims(full / "claims.csv")
     claims = load_claims(CLAIMS)
     assert len(judged) == 3 * len(claims)
-    reasons = {claim["id"]: set() for claim in claims}
+    reasons = {claim.id: set() for claim in claims}
     for judgement in judged:
         reasons[judgement.claim_id].add(judgement.reason)
     # An id that no study writes would never be measurable: only a machine, TensorRT or an arm of ONNX Runtime may be

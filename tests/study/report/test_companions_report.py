@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 from conftest import build_report
 from octopus_study.measure.rows import Row, write_rows
+from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
-from octopus_study.report.derive.concurrency_rule import _least
-from octopus_study.report.derive.image_shape_cause import HEURISTICS, QUADRANTS, UNDECIDED, verdict
-from octopus_study.report.figures import draw, style
-from octopus_study.report.image_shape import Patch
+from octopus_study.report.frame import Frame
 from octopus_study.report.labels import CONCURRENCY_ARMS, SHAPE_WAYS
 from octopus_study.report.literals import check_paper
-from octopus_study.report.numbers import Numbers
-from octopus_study.report.tables.concurrency import _first_words
+from octopus_study.report.outputs import draw
+from octopus_study.report.studies.concurrency_rule import _least
+from octopus_study.report.studies.concurrency_tables import first_words
+from octopus_study.report.studies.image_shape_cause import HEURISTICS, QUADRANTS, UNDECIDED, verdict
+from octopus_study.report.studies.image_shape_view import Patch
 from synthetic_companions import (
     BATCHES,
     CROPS,
@@ -68,7 +69,7 @@ def caption(folder: Path, name: str) -> str:
     return (folder / "tables" / f"{name}.md").read_text(encoding="utf-8").partition("\n")[0]
 
 
-def test_the_makespan_lies_between_the_bounds(numbers: Numbers) -> None:
+def test_the_makespan_lies_between_the_bounds(numbers: Frame) -> None:
     longer, both = (numbers[f"{PAIR}.bounds.{name}"] for name in ("longer", "sum"))
     assert longer.value == pytest.approx(MATCHING, rel=0.01)
     assert both.value == pytest.approx(ODOMETRY + MATCHING, rel=0.01)
@@ -78,7 +79,7 @@ def test_the_makespan_lies_between_the_bounds(numbers: Numbers) -> None:
 @pytest.mark.parametrize(
     ("arm", "hidden"), [("two-streams", -0.13), ("cuda-graphs", 0.35), ("two-processes-mps", 0.52)]
 )
-def test_the_hidden_share_is_paired_within_blocks(arm: str, hidden: float, numbers: Numbers) -> None:
+def test_the_hidden_share_is_paired_within_blocks(arm: str, hidden: float, numbers: Frame) -> None:
     overlap = numbers[f"{PAIR}.arms.{arm}.overlap"]
     assert overlap.value == pytest.approx(hidden, abs=0.02)
     assert overlap.low < overlap.value < overlap.high
@@ -86,7 +87,7 @@ def test_the_hidden_share_is_paired_within_blocks(arm: str, hidden: float, numbe
     assert overlap.high - overlap.low < 0.02
 
 
-def test_every_way_is_compared_with_one_after_the_other(numbers: Numbers) -> None:
+def test_every_way_is_compared_with_one_after_the_other(numbers: Frame) -> None:
     start = f"{PAIR}.two-models.n2"
     assert numbers.text(f"{start}.two-streams.makespan.host.verdict_over_sequential") == "slower"
     assert numbers.text(f"{start}.pipeline.makespan.host.verdict_over_sequential") == "equal"
@@ -97,7 +98,7 @@ def test_every_way_is_compared_with_one_after_the_other(numbers: Numbers) -> Non
     assert numbers.value(f"{PAIR}.prefetch.gain") == pytest.approx(1.1, abs=0.3)
 
 
-def test_latencies_have_a_tail(numbers: Numbers) -> None:
+def test_latencies_have_a_tail(numbers: Frame) -> None:
     for name, factor in (("p50", 1.0), ("p99", 1.6)):
         number = numbers[f"{PAIR}.latency.visual-odometry.pipeline.{name}"]
         assert number.value == pytest.approx(ODOMETRY * factor, rel=0.04)
@@ -108,7 +109,7 @@ def test_latencies_have_a_tail(numbers: Numbers) -> None:
     assert numbers.value(f"{PAIR}.latency.model.crops-first.max") > CROPS["crops-first"]
 
 
-def test_a_way_is_recommended_by_rule(numbers: Numbers, full: Path) -> None:
+def test_a_way_is_recommended_by_rule(numbers: Frame, full: Path) -> None:
     assert numbers.text(f"{PAIR}.recommended.whole") == "Two processes with MPS"
     assert numbers.text(f"{PAIR}.recommended.memory") == "One after the other"
     assert numbers.value(f"{PAIR}.recommended.pipeline.makespan") > 1.2
@@ -119,7 +120,7 @@ def test_a_way_is_recommended_by_rule(numbers: Numbers, full: Path) -> None:
 def test_without_mps_graphs_are_recommended(tmp_path: Path) -> None:
     rows = list(concurrency("gpu", "visdrone-val", timed, mps=False))
     folder = report_of(tmp_path, "concurrency", rows)
-    known = Numbers.read(folder / "numbers.csv")
+    known = Frame.read(folder / "numbers.csv")
     assert known.text(f"{PAIR}.recommended.whole") == "CUDA graphs"
     assert known.text(f"{PAIR}.arms.two-processes-mps.overlap").endswith("no client reached the MPS daemon")
     assert "no client reached the MPS daemon" in caption(folder, "concurrency")
@@ -137,7 +138,7 @@ def test_a_way_with_another_answer_is_no_candidate(tmp_path: Path) -> None:
         for row in concurrency("gpu", "visdrone-val", timed)
     ]
     folder = report_of(tmp_path, "concurrency", rows)
-    known = Numbers.read(folder / "numbers.csv")
+    known = Frame.read(folder / "numbers.csv")
     assert known.text(f"{PAIR}.recommended.whole").startswith("Asynchronous pipeline")
     marked = [row[0] for row in lines(folder, "concurrency") if "†" in row[1]]
     assert sorted(marked) == sorted(CONCURRENCY_ARMS[name] for name in wrong)
@@ -151,7 +152,7 @@ def test_ways_whose_intervals_meet_are_not_told_apart() -> None:
     assert _least({}) == []
 
 
-def test_proofs_contexts_and_crops_are_shown(numbers: Numbers, full: Path) -> None:
+def test_proofs_contexts_and_crops_are_shown(numbers: Frame, full: Path) -> None:
     rows = {row[0]: row for row in lines(full, "concurrency_proof")}
     assert rows["Two processes with MPS"][1] == "2 processes, 2 MPS clients"
     assert rows["Two streams"][2:6] == ["2100", "86.0 %", "3.00 %", "10.0 %"]
@@ -182,7 +183,7 @@ def test_the_verdict_follows_the_rule(measured: tuple[bool, float, float, float]
     assert verdict(*measured) == expected
 
 
-def test_memory_follows_the_quadrants(numbers: Numbers) -> None:
+def test_memory_follows_the_quadrants(numbers: Frame) -> None:
     assert numbers.text(f"{SHAPE}.cause.drunet.verdict") == QUADRANTS
     assert numbers.value(f"{SHAPE}.cause.drunet.padded") == pytest.approx(
         peak("drunet", 1228, "padded-whole") / peak("drunet", 1228)
@@ -192,20 +193,27 @@ def test_memory_follows_the_quadrants(numbers: Numbers) -> None:
     without = peak("drunet", 1296, "no-cudnn") / peak("drunet", 1228, "no-cudnn")
     assert numbers.value(f"{SHAPE}.jump_without_cudnn.drunet") == pytest.approx(without)
     assert numbers.value(f"{SHAPE}.cause.drunet.without_cudnn") == pytest.approx(WORKSPACE["no-cudnn"])
-    benchmark = f"{SHAPE}.interventions.drunet.w1296.cudnn-benchmark"
-    assert numbers.value(f"{benchmark}.first_allocated_peak") > numbers.value(f"{benchmark}.allocated_peak")
+    start = f"{SHAPE}.drunet-interventions.n1296"
+    first, after = (
+        numbers.value(f"{start}.cudnn-benchmark.{quantity}.memory")
+        / numbers.value(f"{start}.as-published.{quantity}.memory")
+        for quantity in ("first_allocated_peak", "allocated_peak")
+    )
+    assert (
+        first > after == numbers.value(f"{SHAPE}.interventions.drunet.w1296.cudnn-benchmark.allocated_peak")
+    )
     assert numbers.value(f"{SHAPE}.cause.drunet.first_forward") > WORKSPACE["cudnn-benchmark"]
 
 
 def test_memory_that_follows_cudnn_says_so(tmp_path: Path) -> None:
     rows = list(image_shape("gpu", "visdrone-val", timed, caused_by_cudnn=True))
     folder = report_of(tmp_path, "image_shape", rows)
-    assert Numbers.read(folder / "numbers.csv").text(f"{SHAPE}.cause.drunet.verdict") == HEURISTICS
+    assert Frame.read(folder / "numbers.csv").text(f"{SHAPE}.cause.drunet.verdict") == HEURISTICS
     judged = {one.claim_id: one.verdict for one in read_claims(folder / "claims.csv")}
     assert judged["shape-cause"] == judged["shape-divisible"] == "reproduced"
 
 
-def test_lines_fit_each_kind_of_width_and_not_both(numbers: Numbers) -> None:
+def test_lines_fit_each_kind_of_width_and_not_both(numbers: Frame) -> None:
     for model in MODELS:
         assert numbers.value(f"{SHAPE}.linearity.{model}.step64.all.r2") == pytest.approx(1)
     for subset in ("whole", "split"):
@@ -224,7 +232,7 @@ def test_every_width_has_its_count_of_splits(full: Path) -> None:
     assert {row[1] for row in ways if row[0] == "Split by force"} == {"1"}
 
 
-def test_patches_and_batches(numbers: Numbers, full: Path) -> None:
+def test_patches_and_batches(numbers: Frame, full: Path) -> None:
     start = f"{SHAPE}.patches.drunet"
     assert numbers.text(f"{start}.best") == Patch(128, 16).text == "16 \u00d7 128²"
     assert 0 < numbers.value(f"{start}.noise_floor") < 0.01
@@ -263,13 +271,13 @@ def test_parts_that_no_row_measures_say_so_on_the_published_board(tmp_path: Path
     assert "in no package" in judged["conc-time-litesam"].reason
 
 
-def test_published_statements_are_numbers(numbers: Numbers) -> None:
+def test_published_statements_are_numbers(numbers: Frame) -> None:
     assert numbers.text("published.two_models.pinned-prefetch.gain") == "a few ms"
     assert numbers.text("published.image_shape.sides.multiple") == "8, 16 or 32 px"
 
 
 def test_machines_without_the_extras_say_so_and_nothing_else(alone: Path) -> None:
-    known = Numbers.read(alone / "numbers.csv")
+    known = Frame.read(alone / "numbers.csv")
     for study in ("concurrency", "image_shape"):
         assert known.text(f"shown.{study}.missing").endswith("PyTorch is not installed")
         assert f"shown.{study}.measured" not in known
@@ -306,7 +314,7 @@ def test_splits_counted_without_a_gpu_are_shown_without_memory(tmp_path: Path) -
         for row in image_shape("gpu", "visdrone-val", timed)
     ]
     folder = report_of(tmp_path, "image_shape", list({row[:9]: row for row in rows}.values()))
-    known = Numbers.read(folder / "numbers.csv")
+    known = Frame.read(folder / "numbers.csv")
     assert known.text("shown.image_shape.missing").endswith("needs a GPU")
     widths = [row for row in lines(folder, "shape_widths") if row[0].isdigit()]
     assert widths and all(row[3] == "\u2013" for row in widths) and {row[2] for row in widths} == {"0", "1"}
@@ -334,12 +342,12 @@ def test_no_identifier_is_shown(full: Path) -> None:
 def test_the_sections_use_known_numbers(report: str, request: pytest.FixtureRequest) -> None:
     from synthetic_runs import PAPER
 
-    problems = check_paper(PAPER, Numbers.read(request.getfixturevalue(report) / "numbers.csv"))
+    problems = check_paper(PAPER, Frame.read(request.getfixturevalue(report) / "numbers.csv"))
     assert [one for one in problems if "concurrency" in one or "image_shape" in one] == []
 
 
 def test_an_error_of_cuda_is_told_without_its_type_and_advice():
     advice = "unless it is pinned. Please use tensor.pin_memory() or allocate it so."
-    assert _first_words(f"RuntimeError: Cannot copy {advice}") == "Cannot copy unless it is pinned"
-    found = _first_words("AcceleratorError: CUDA error: operation failed Search for `x' in https://y")
+    assert first_words(f"RuntimeError: Cannot copy {advice}") == "Cannot copy unless it is pinned"
+    found = first_words("AcceleratorError: CUDA error: operation failed Search for `x' in https://y")
     assert found == "operation failed"

@@ -10,15 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import build_report
+from frames import matching
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.sentinel2 import ATTRIBUTION
-from octopus_study.report import detector, drone, satellite
+from octopus_study.report import drone, satellite
+from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
 from octopus_study.report.derive.edge import ratio_of_sums, resampled
-from octopus_study.report.figures import draw, style
 from octopus_study.report.figures import satellite_tiles as tiles_figure
+from octopus_study.report.frame import Frame
 from octopus_study.report.macros import typst_macros
-from octopus_study.report.numbers import Numbers
+from octopus_study.report.outputs import draw
+from octopus_study.report.studies import detector
+from octopus_study.report.view import views
 from synthetic_edge import FRAME_LAWS, FRAMES, PREPARING, RULES, SIDE, TILE_LAWS, detections
 from synthetic_runs import without_values, write_run
 
@@ -29,9 +33,13 @@ TILES = len(satellite_tiles(8192, 8192))
 
 
 @pytest.fixture
-def whole(tensorrt: Path) -> Numbers:
+def whole(tensorrt: Path) -> Frame:
     """The numbers of a GPU whose receipt holds the full scene."""
-    return Numbers.read(tensorrt / "numbers.csv")
+    return Frame.read(tensorrt / "numbers.csv")
+
+
+def with_detections(frame: Frame) -> list[str]:
+    return [view.machine for view in views(frame, "detector") if detector.measured(view)]
 
 
 def lines(folder: Path, name: str) -> list[list[str]]:
@@ -56,7 +64,7 @@ def test_a_resampled_statistic_lies_in_its_interval() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_what_a_rule_saves_follows_from_what_it_keeps(rule: str, numbers: Numbers) -> None:
+def test_what_a_rule_saves_follows_from_what_it_keeps(rule: str, numbers: Frame) -> None:
     start = f"gpu.satellite.scale-rgb8.n{TILES}"
     sent, everything, size, all_bytes, kept, processing = (
         numbers.value(f"{start}.{name}")
@@ -78,20 +86,20 @@ def test_what_a_rule_saves_follows_from_what_it_keeps(rule: str, numbers: Number
     assert numbers.value(f"{start}.{rule}.kept_share") == kept / TILES
 
 
-def test_indices_get_no_median(numbers: Numbers) -> None:
-    assert not numbers.matching(r".*\.(tile_\w+|thumbnail)\.deterministic")
+def test_indices_get_no_median(numbers: Frame) -> None:
+    assert not matching(numbers, r".*\.(tile_\w+|thumbnail)\.deterministic")
     assert numbers.value(f"gpu.satellite.scale-rgb8.n{TILES}.fixed.kept_tiles.deterministic") > 0
     # n counts frames here, and the time is that of one.
-    assert not numbers.matching(r".*\.detector\..*\.end_to_end\.host\.per_object")
+    assert not matching(numbers, r".*\.detector\..*\.end_to_end\.host\.per_object")
 
 
-def test_the_kernel_is_compared_with_reading_the_scene(numbers: Numbers) -> None:
+def test_the_kernel_is_compared_with_reading_the_scene(numbers: Frame) -> None:
     key = f"gpu.satellite.scale-rgb8.n{TILES}.octopus.keep_tiles.device.share_of_read-bound"
     assert numbers.value(key) == pytest.approx(0.9, abs=0.02)
     assert numbers.text("gpu.satellite.flags_equal") == "in all 12 cases"
 
 
-def test_the_picture_comes_back_from_its_texts(numbers: Numbers) -> None:
+def test_the_picture_comes_back_from_its_texts(numbers: Frame) -> None:
     picture = satellite.picture(numbers)
     boxes = satellite_tiles(1000, 1000)
     # The real scene of a reference goes before the generated one of this machine.
@@ -104,15 +112,15 @@ def test_the_picture_comes_back_from_its_texts(numbers: Numbers) -> None:
     assert numbers.text("shown.satellite.picture").endswith(f"{ATTRIBUTION}.")
 
 
-def test_the_full_scene_goes_before_its_window(whole: Numbers, tensorrt: Path, tmp_path: Path) -> None:
+def test_the_full_scene_goes_before_its_window(whole: Frame, tensorrt: Path, tmp_path: Path) -> None:
     picture = satellite.picture(whole)
     assert picture is not None and picture.scene == "full" and len(picture.tiles) == TILES
     draw("satellite_tiles", tensorrt / "numbers.csv", tmp_path / "tiles")
 
 
 def test_a_generated_scene_is_stamped_and_credited_to_nobody(alone: Path, full: Path) -> None:
-    known = Numbers.read(alone / "numbers.csv")
-    assert tiles_figure.synthetic(known) and not tiles_figure.synthetic(Numbers.read(full / "numbers.csv"))
+    known = Frame.read(alone / "numbers.csv")
+    assert tiles_figure.synthetic(known) and not tiles_figure.synthetic(Frame.read(full / "numbers.csv"))
     assert known.text("shown.satellite.picture").endswith(f"{satellite.GENERATED}.")
     assert ATTRIBUTION == satellite.ATTRIBUTION not in known.text("shown.satellite.picture")
 
@@ -128,7 +136,7 @@ def test_the_attribution_stands_in_the_figure(
     assert len(notes) == 1 and ATTRIBUTION in notes[0]
 
 
-def test_texts_for_figures_are_no_macros(numbers: Numbers) -> None:
+def test_texts_for_figures_are_no_macros(numbers: Frame) -> None:
     macros = typst_macros(numbers)
     assert ".satellite.picture." not in macros and ".series" not in macros
     assert "shown.satellite.picture" in macros
@@ -148,7 +156,7 @@ def test_claims_on_greenland_need_the_full_scene(full: Path, tensorrt: Path) -> 
     assert judged["sat-processing", "pretended-gpu"].reason == "needs a Jetson Orin Nano"
 
 
-def test_frames_are_summed_up_by_their_budget(numbers: Numbers) -> None:
+def test_frames_are_summed_up_by_their_budget(numbers: Frame) -> None:
     key = "cpu.drone.frames.clip-10s.host.opencv"
     frames = drone.frames(numbers, "pretended-cpu", "clip-10s", "opencv")
     budget = numbers.value("cpu.drone.clips.clip-10s.frame_budget")
@@ -168,7 +176,7 @@ def test_frames_are_summed_up_by_their_budget(numbers: Numbers) -> None:
     assert key.replace("clip-10s", "clip-1s") + ".p99" not in numbers  # thirty frames have no such percentile
 
 
-def test_detections_follow_the_published_rule(numbers: Numbers, full: Path) -> None:
+def test_detections_follow_the_published_rule(numbers: Frame, full: Path) -> None:
     counts = {seconds: int(frames.sum()) for seconds, frames in detections().items()}
     assert (counts[1], counts[10]) == (851, 8347)
     judged = {(one.claim_id, one.scope): one for one in read_claims(full / "claims.csv")}
@@ -180,7 +188,7 @@ def test_detections_follow_the_published_rule(numbers: Numbers, full: Path) -> N
         assert judged[claim, "pretended-gpu"].reason == "needs a Jetson Orin Nano"
 
 
-def test_published_ratios_follow_from_published_times(numbers: Numbers) -> None:
+def test_published_ratios_follow_from_published_times(numbers: Frame) -> None:
     over = "published.derived.drone_video.speedup_over_"
     assert numbers.text(f"{over}opencv") == "1.88\u00d7" and numbers.text(f"{over}n-launches") == "1.42\u00d7"
     each = numbers.value("published.derived.detector.cpu-preprocessing.frame_time")
@@ -188,20 +196,20 @@ def test_published_ratios_follow_from_published_times(numbers: Numbers) -> None:
     assert numbers.value("published.derived.satellite.processing_share") == pytest.approx(0.147 / 361.147)
 
 
-def test_overlap_is_a_share_of_what_can_be_hidden(numbers: Numbers) -> None:
+def test_overlap_is_a_share_of_what_can_be_hidden(numbers: Frame) -> None:
     hidden = numbers["gpu.drone.overlap.fraction"]
     assert hidden.value == pytest.approx((11.2 - 9.4) / 2.2, abs=0.05) and hidden.low < hidden.high
     assert numbers.value("gpu.drone.overlap.over_ideal") == pytest.approx(9.4 / 9.0, abs=0.01)
     assert "cpu.drone.overlap.fraction" not in numbers
 
 
-def test_the_clip_s_length_does_not_matter(numbers: Numbers) -> None:
+def test_the_clip_s_length_does_not_matter(numbers: Frame) -> None:
     slope, fixed = FRAME_LAWS["gpu"]["octopus"]
     means = [slope * frames.mean() + fixed for frames in (detections()[10], detections()[1])]
     assert numbers.value("gpu.drone.length.octopus") == pytest.approx(means[0] / means[1], abs=0.05)
 
 
-def test_all_frames_of_the_detector_are_one_total(numbers: Numbers) -> None:
+def test_all_frames_of_the_detector_are_one_total(numbers: Frame) -> None:
     start, model = "gpu.detector", sum((6.0, 0.6))
     for method, preparing in PREPARING["gpu"].items():
         total = numbers[f"{start}.total.{method}"]
@@ -213,7 +221,7 @@ def test_all_frames_of_the_detector_are_one_total(numbers: Numbers) -> None:
     assert gain == pytest.approx((9.0 + model) / (0.35 + model), rel=0.02)
 
 
-def test_identical_detections_are_judged_or_a_reason_is_given(full: Path, numbers: Numbers) -> None:
+def test_identical_detections_are_judged_or_a_reason_is_given(full: Path, numbers: Frame) -> None:
     judged = {(one.claim_id, one.scope): one for one in read_claims(full / "claims.csv")}
     assert judged["detector-identical", "pretended-gpu"].verdict == "reproduced"
     assert numbers.value("gpu.detector.frames_differing.opencv-uint8") == 0
@@ -221,11 +229,11 @@ def test_identical_detections_are_judged_or_a_reason_is_given(full: Path, number
     assert numbers.text("gpu.detector.frames_differing_interpolated.opencv-uint8") == f"7 of {FRAMES // 4}"
     cpu = judged["detector-identical", "pretended-cpu"]
     assert cpu.verdict == "not measurable here" and "torch is not installed" in cpu.reason
-    assert detector.measured(numbers) == ["pretended-gpu"]
+    assert with_detections(numbers) == ["pretended-gpu"]
     assert "pip" not in "".join(itertools.chain(*lines(full, "claims_edge")))
 
 
-def test_tables_show_published_beside_measured(full: Path, tensorrt: Path, numbers: Numbers) -> None:
+def test_tables_show_published_beside_measured(full: Path, tensorrt: Path, numbers: Frame) -> None:
     rules = lines(full, "satellite")
     assert rules[3][:6] == ["Fixed threshold", "53.5 %", "325 of 727", "86 MiB", "55 %", "361 s"]
     assert any(row[0].startswith("**Window of the scene (synthetic sample)") for row in rules)
@@ -238,7 +246,7 @@ def test_tables_show_published_beside_measured(full: Path, tensorrt: Path, numbe
     assert [row[-4] for row in lines(full, "detector")[3:5]] == ["\u2013", "2.9\u00d7"]
 
 
-def test_other_answers_are_marked(full: Path, numbers: Numbers) -> None:
+def test_other_answers_are_marked(full: Path, numbers: Frame) -> None:
     assert drone.differs(numbers, "pretended-gpu", "clip-10s", "n-launches-published")
     marked = {row[0] for row in lines(full, "drone") if "\u2020" in row[0]}
     assert marked == {"N launches, published \u2020"} and "\u2020: the answer differs" in caption(
@@ -264,7 +272,7 @@ def test_a_run_without_some_parts_still_has_its_report(tmp_path: Path) -> None:
         kept = [line for line in path.read_text().splitlines() if not any(word in line for word in words)]
         path.write_text("\n".join(kept) + "\n")
     report = build_report(tmp_path / "report", None, tmp_path / "reference")
-    known = Numbers.read(report / "numbers.csv")
+    known = Frame.read(report / "numbers.csv")
     assert drone.clips(known, "pretended-gpu") == ["clip-1s", "clip-5s"]
     assert set(satellite.picture(known).kept) == {"fixed", "otsu"}
     for name in FIGURES:
@@ -285,8 +293,8 @@ def test_figures_without_a_run_say_so(
 
 
 def test_tables_without_a_run_say_so(old: Path) -> None:
-    known = Numbers.read(old / "numbers.csv")
-    assert all(known.scopes(study) == [] for study in STUDIES)
+    known = Frame.read(old / "numbers.csv")
+    assert all(known.machines(study) == [] for study in STUDIES)
     assert all("is at hand: older results lack" in caption(old, name) for name in TABLES)
 
 
@@ -300,8 +308,8 @@ def test_all_runs_unavailable_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     )
     for name in FIGURES:
         draw(name, report / "numbers.csv", tmp_path / name)
-    known = Numbers.read(report / "numbers.csv")
-    assert not any((satellite.measured(known), drone.measured(known), detector.measured(known), *stamps))
+    known = Frame.read(report / "numbers.csv")
+    assert not any((satellite.measured(known), drone.measured(known), with_detections(known), *stamps))
 
 
 def test_no_identifier_is_shown(full: Path) -> None:

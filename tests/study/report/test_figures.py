@@ -12,9 +12,10 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from octopus_study.report.figures import NAMES, draw, style
+from octopus_study.report.build import build_numbers
+from octopus_study.report.charts import style
 from octopus_study.report.labels import METHODS
-from octopus_study.report.numbers import build_numbers
+from octopus_study.report.outputs import draw, figures
 from synthetic_runs import PUBLISHED, write_run
 
 from octopus.errors import InputError
@@ -27,7 +28,7 @@ def reference_only(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", figures())
 @pytest.mark.parametrize("report", ["full", "alone", "reference_only", "old"])
 def test_a_figure_is_drawn(
     name: str, report: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

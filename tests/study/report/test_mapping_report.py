@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 from conftest import build_report
+from frames import matching
 from octopus_study.report import mapping, sequences, total_cost
+from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
 from octopus_study.report.derive.mapping import kind_of
 from octopus_study.report.derive.total_cost import Cost, crossover
-from octopus_study.report.figures import draw, style
+from octopus_study.report.frame import Frame
 from octopus_study.report.labels import IMAGE_MIXES, SEQUENCE_WORKLOADS
-from octopus_study.report.numbers import Numbers
+from octopus_study.report.outputs import draw
 from synthetic_mapping import ITEMS, MEAN_ELEMENTS, OPERATIONS
 from synthetic_runs import without_values, write_run
 
@@ -73,7 +75,7 @@ def test_a_workload_is_taken_apart(workload: str, expected: tuple[str, str, str]
     assert kind_of(workload) == expected
 
 
-def test_block_metadata_are_compared_with_the_published_search(numbers: Numbers) -> None:
+def test_block_metadata_are_compared_with_the_published_search(numbers: Frame) -> None:
     key = f"{GPU}.visdrone-multiply.n100000.block-metadata.kernel.device"
     ratio = numbers[f"{key}.speedup_over_thread-search-scalar"]
     assert ratio.low < ratio.value < ratio.high
@@ -81,14 +83,14 @@ def test_block_metadata_are_compared_with_the_published_search(numbers: Numbers)
     assert numbers.text(f"{key}.verdict_over_thread-search-scalar") == "faster"
 
 
-def test_the_copy_bound_gives_shares_of_pointwise_operations_alone(numbers: Numbers) -> None:
+def test_the_copy_bound_gives_shares_of_pointwise_operations_alone(numbers: Frame) -> None:
     key = f"{GPU}.large-{{}}.n10000.octopus.kernel.device.share_of_copy-bound"
     assert numbers.value(key.format("multiply")) == pytest.approx(1 / 1.06, abs=0.01)
     assert key.format("blur3x3") not in numbers
-    assert not numbers.matching(r".*octopus-again\.kernel\.\w+\.share_of_copy-bound")
+    assert not matching(numbers, r".*octopus-again\.kernel\.\w+\.share_of_copy-bound")
 
 
-def test_ranges_hold_every_comparison_of_their_class(numbers: Numbers) -> None:
+def test_ranges_hold_every_comparison_of_their_class(numbers: Frame) -> None:
     whole = numbers[f"{GPU}.memory-bound.all.block-metadata.range_over_thread-search-scalar"]
     for distribution in ("tiny", "visdrone", "large"):
         part = numbers[f"{GPU}.memory-bound.{distribution}.block-metadata.range_over_thread-search-scalar"]
@@ -97,7 +99,7 @@ def test_ranges_hold_every_comparison_of_their_class(numbers: Numbers) -> None:
     assert numbers.text(f"{GPU}.memory-bound.appears").startswith("in 15 of 15 comparisons, most in")
 
 
-def test_targets_are_judged_by_rule(numbers: Numbers) -> None:
+def test_targets_are_judged_by_rule(numbers: Frame) -> None:
     outcomes = {
         name: numbers[f"{GPU}.target.{name}"] for name in ("not_slower", "build", "regret", "copy_share")
     }
@@ -119,7 +121,7 @@ def test_a_slower_kernel_misses_its_target(tmp_path: Path) -> None:
             parts[9] = repr(1.1 * float(parts[9]))
         changed.append(",".join(parts))
     path.write_text("\n".join(changed) + "\n")
-    known = Numbers.read(build_report(tmp_path / "report", None, tmp_path / "reference") / "numbers.csv")
+    known = Frame.read(build_report(tmp_path / "report", None, tmp_path / "reference") / "numbers.csv")
     target = known[f"{GPU}.target.not_slower"]
     assert target.note == f"missed in {len(ITEMS)} of {5 * len(OPERATIONS) + 1}"
     assert "multiply" in target.text and "tiny items" in target.text
@@ -137,7 +139,7 @@ def test_crossovers(saved: float, dearer: float, uses: float) -> None:
         assert table.after(uses) < other.after(uses) and table.after(uses - 1) >= other.after(uses - 1)
 
 
-def test_a_table_pays_after_so_many_uses(numbers: Numbers) -> None:
+def test_a_table_pays_after_so_many_uses(numbers: Frame) -> None:
     start = f"{COST}.flickr-500-light.n500"
     uses = numbers[f"{start}.lookup-device.crossover_over_block-metadata"]
     assert uses.low <= uses.value <= uses.high
@@ -148,7 +150,7 @@ def test_a_table_pays_after_so_many_uses(numbers: Numbers) -> None:
     assert never <= {"never", "undecided"}
 
 
-def test_gains_are_published_ones_side_by_side(numbers: Numbers) -> None:
+def test_gains_are_published_ones_side_by_side(numbers: Frame) -> None:
     for table in total_cost.TABLES:
         gain = numbers[f"{COST}.gain.without_download.block-metadata.over_{table}"]
         each = [
@@ -161,7 +163,7 @@ def test_gains_are_published_ones_side_by_side(numbers: Numbers) -> None:
     assert memory == pytest.approx(4 * 89_416_278 / (12 * (500 + 89_416_278 // 65_536)))
 
 
-def test_what_survives_a_fair_table_is_said_by_rule(numbers: Numbers) -> None:
+def test_what_survives_a_fair_table_is_said_by_rule(numbers: Frame) -> None:
     text = numbers.text(f"{COST}.gain.without_download.survives")
     assert "filled image by image it survives (" in text
     assert "filled by one call it survives (" in text
@@ -170,7 +172,7 @@ def test_what_survives_a_fair_table_is_said_by_rule(numbers: Numbers) -> None:
     assert "device" not in numbers.text("cpu.total_cost.gain.total.survives")
 
 
-def test_reuse_is_judged_after_the_published_uses(numbers: Numbers) -> None:
+def test_reuse_is_judged_after_the_published_uses(numbers: Frame) -> None:
     key = f"{COST}.reuse.break_even.light.{{}}.over_block-metadata"
     assert numbers.value(key.format("lookup-published")) > 10 > 1 > numbers.value(key.format("lookup-device"))
     assert (
@@ -179,7 +181,7 @@ def test_reuse_is_judged_after_the_published_uses(numbers: Numbers) -> None:
     )
 
 
-def test_sequences_have_an_average_over_all_mixes(numbers: Numbers) -> None:
+def test_sequences_have_an_average_over_all_mixes(numbers: Frame) -> None:
     start = sequences.prefixes(numbers, "pretended-gpu")
     assert list(start) == list(SEQUENCE_WORKLOADS)
     ratios = [
@@ -195,7 +197,7 @@ def test_sequences_have_an_average_over_all_mixes(numbers: Numbers) -> None:
 
 
 def test_the_model_is_fitted_on_half_of_the_cases_and_checked_on_the_others(h200: Path) -> None:
-    known = Numbers.read(h200 / "numbers.csv")
+    known = Frame.read(h200 / "numbers.csv")
     step, cycles = (known[f"{GPU}.costmodel.{name}"] for name in ("step", "step_cycles"))
     # The pretended searches take 40 ns per step; a scalar kernel that streams slower than the bound looks like more.
     assert 30 < step.value < 120
@@ -214,7 +216,7 @@ def test_the_model_is_fitted_on_half_of_the_cases_and_checked_on_the_others(h200
     assert any("agree" in cell for row in lines(h200, "mapping_model") for cell in row)
 
 
-def test_a_gpu_that_the_model_does_not_know_gets_a_reason(numbers: Numbers, full: Path) -> None:
+def test_a_gpu_that_the_model_does_not_know_gets_a_reason(numbers: Frame, full: Path) -> None:
     assert numbers.text(f"{GPU}.costmodel.step").startswith(
         "unavailable: the threads in flight of Pretended GPU"
     )
@@ -251,7 +253,7 @@ def test_missing_sizes_are_lettered(full: Path) -> None:
     assert f"needs {8 * 100_000 * MEAN_ELEMENTS['large'] / 2**30:.1f} GiB of memory" in caption
 
 
-def test_tables_show_published_beside_measured(full: Path, numbers: Numbers) -> None:
+def test_tables_show_published_beside_measured(full: Path, numbers: Frame) -> None:
     gains = lines(full, "total_gains")
     assert ["Setup", "210\u00d7", "134\u00d7", "79\u00d7", "124\u00d7", "193\u00d7"] in gains
     ladder = {row[0]: row for row in lines(full, "ladder")}
@@ -274,8 +276,8 @@ def test_figures_without_a_run_say_so(
 
 
 def test_tables_without_a_run_say_so(old: Path) -> None:
-    known = Numbers.read(old / "numbers.csv")
-    assert all(known.scopes(study) == [] for study in ("mapping", "total_cost", "sequences"))
+    known = Frame.read(old / "numbers.csv")
+    assert all(known.machines(study) == [] for study in ("mapping", "total_cost", "sequences"))
     for name in TABLES:
         caption = (old / "tables" / f"{name}.md").read_text("utf-8").partition("\n")[0]
         assert "is at hand: older results lack it." in caption
@@ -294,4 +296,4 @@ def test_all_runs_unavailable_is_said(tmp_path: Path) -> None:
     report = build_report(tmp_path / "report", None, tmp_path / "reference")
     for name in FIGURES:
         draw(name, report / "numbers.csv", tmp_path / name)
-    assert mapping.distributions(Numbers.read(report / "numbers.csv"), "pretended-gpu") == []
+    assert mapping.distributions(Frame.read(report / "numbers.csv"), "pretended-gpu") == []

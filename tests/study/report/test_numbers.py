@@ -1,4 +1,4 @@
-"""Numbers follow from the rows: medians, paired ratios, slopes, parts of the saving; each has a source."""
+"""Frame follow from the rows: medians, paired ratios, slopes, parts of the saving; each has a source."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from frames import TIME, number
 from octopus_study.measure.rows import read_rows
+from octopus_study.report.build import build_numbers
 from octopus_study.report.captions import bound_text, is_launch_bound
-from octopus_study.report.derive.machines import fact
-from octopus_study.report.numbers import Numbers, build_numbers, make_number
+from octopus_study.report.frame import Frame
+from octopus_study.report.machines import fact
 from synthetic_runs import CPU_LAUNCH_US, GPU_LAUNCH_US, LAWS, PUBLISHED
 
 from octopus.errors import InputError
@@ -27,15 +29,15 @@ def gpu_values(runs: Path, quantity: str, layer: str, method: str) -> np.ndarray
     return chosen.sort_values("block")["value"].to_numpy()
 
 
-def test_a_median_is_that_of_its_rows_and_names_them(runs: Path, numbers: Numbers) -> None:
+def test_a_median_is_that_of_its_rows_and_names_them(runs: Path, numbers: Frame) -> None:
     number = numbers[f"{GPU}.octopus.end_to_end.host"]
     assert number.value == np.median(gpu_values(runs, "end_to_end", "host", "octopus"))
     assert number.low < number.value < number.high
-    assert number.source.endswith("pretended-gpu/stage_timing.csv")
+    assert number.file.endswith("pretended-gpu/stage_timing.csv")
     assert number.selector == "workload=visdrone, n=1000, quantity=end_to_end, layer=host, method=octopus"
 
 
-def test_a_speedup_is_paired_per_block(runs: Path, numbers: Numbers) -> None:
+def test_a_speedup_is_paired_per_block(runs: Path, numbers: Frame) -> None:
     ratios = gpu_values(runs, "end_to_end", "host", "published") / gpu_values(
         runs, "end_to_end", "host", "octopus"
     )
@@ -47,7 +49,7 @@ def test_a_speedup_is_paired_per_block(runs: Path, numbers: Numbers) -> None:
     assert numbers.text(f"{GPU}.octopus.end_to_end.host.verdict_over_published") == "faster"
 
 
-def test_layers_never_share_a_number(numbers: Numbers) -> None:
+def test_layers_never_share_a_number(numbers: Frame) -> None:
     assert f"{GPU}.octopus.crop_resize_normalize.device" in numbers
     assert f"{GPU}.octopus.crop_resize_normalize.device_hot" in numbers
     assert f"{GPU}.octopus.crop_resize_normalize.host" not in numbers
@@ -60,11 +62,11 @@ def test_layers_never_share_a_number(numbers: Numbers) -> None:
         ("pretended-cpu.stage_timing.launch-overhead.kernel-call.slope", CPU_LAUNCH_US),
     ],
 )
-def test_the_slope_finds_the_cost_of_a_launch(numbers: Numbers, identifier: str, expected: float) -> None:
+def test_the_slope_finds_the_cost_of_a_launch(numbers: Frame, identifier: str, expected: float) -> None:
     assert numbers.value(identifier) == pytest.approx(expected, rel=0.02)
 
 
-def test_parts_of_the_saving_add_up(numbers: Numbers) -> None:
+def test_parts_of_the_saving_add_up(numbers: Frame) -> None:
     parts = [numbers.value(f"{GPU}.saving.{part}") for part in ("launches", "fusion", "total")]
     assert parts[0] + parts[1] == pytest.approx(parts[2], rel=0.01)
     law = LAWS["gpu"]
@@ -72,7 +74,7 @@ def test_parts_of_the_saving_add_up(numbers: Numbers) -> None:
     assert parts[2] == pytest.approx(slow - fast, rel=0.03)
 
 
-def test_a_slope_explains_only_the_saving_of_its_own_launches(numbers: Numbers) -> None:
+def test_a_slope_explains_only_the_saving_of_its_own_launches(numbers: Frame) -> None:
     law = LAWS["gpu"]
     saving = {
         "launches": ("n-launches", "published", 2 * 999 * 31.0),
@@ -86,7 +88,7 @@ def test_a_slope_explains_only_the_saving_of_its_own_launches(numbers: Numbers) 
     assert f"{GPU}.saving.total.explained" not in numbers and f"{GPU}.saving.fusion.explained" not in numbers
 
 
-def test_launch_shares_tell_what_is_launch_bound(numbers: Numbers) -> None:
+def test_launch_shares_tell_what_is_launch_bound(numbers: Frame) -> None:
     law = LAWS["gpu"]["n-launches-fused"]
     share = numbers.value(f"{GPU}.n-launches-fused.end_to_end.host.launch_share")
     assert share == pytest.approx(GPU_LAUNCH_US / (1000 * law[0] + law[1]), rel=0.05)
@@ -94,7 +96,7 @@ def test_launch_shares_tell_what_is_launch_bound(numbers: Numbers) -> None:
     assert not is_launch_bound(numbers, f"{GPU}.octopus.crop_resize_normalize.device")
 
 
-def test_time_over_bound_time_and_the_share_of_the_bound(numbers: Numbers) -> None:
+def test_time_over_bound_time_and_the_share_of_the_bound(numbers: Frame) -> None:
     key = f"{GPU}.published.crop_resize_normalize.device"
     times = numbers.value(f"{key}.times_write-bound")
     assert times == pytest.approx(LAWS["gpu"]["published"][0] * 1000 / 0.131 + 0.1 / 0.131, rel=0.02)
@@ -119,7 +121,7 @@ def test_the_write_rate_tells_what_stays_within_a_cache(
     assert "n = 100." in found.text("shown.stage_timing.within_cache")
 
 
-def test_frames_differ_only_where_their_spread_is_above_the_noise(numbers: Numbers) -> None:
+def test_frames_differ_only_where_their_spread_is_above_the_noise(numbers: Frame) -> None:
     """The pretended frames slow down by 0.4 % each: a standard deviation of 1.2 %, above a floor below 0.5 %."""
     prefix = "gpu.distribution.temporal.n1000.octopus"
     spread = numbers[f"{prefix}.frame_time.host.spread"]
@@ -137,41 +139,41 @@ def test_a_kernel_version_is_major_and_minor() -> None:
     assert fact({"os": "Debian 12, Linux 6.18.44-fc-v669"}, "os") == "Debian 12, Linux 6.18"
 
 
-def test_an_unavailable_row_stays_visible(numbers: Numbers) -> None:
+def test_an_unavailable_row_stays_visible(numbers: Frame) -> None:
     key = "pretended-cpu.stage_timing.visdrone.n1000.published.upload_metadata.host"
     assert numbers[key].text == "unavailable: the CPU reads the boxes where they are"
     assert numbers.get(key) is None and math.isnan(numbers.value(key))
 
 
-def test_own_results_stand_beside_the_reference(numbers: Numbers) -> None:
-    assert numbers.scopes("stage_timing") == ["here", "pretended-gpu", "pretended-cpu"]
+def test_own_results_stand_beside_the_reference(numbers: Frame) -> None:
+    assert numbers.machines("stage_timing") == ["here", "pretended-gpu", "pretended-cpu"]
     assert numbers["here.stage_timing.visdrone.n1000.octopus.end_to_end.host"].synthetic
     assert not numbers["cpu.stage_timing.visdrone.n1000.octopus.end_to_end.host"].synthetic
     assert numbers.text("gpu.machine.name") == "Pretended GPU"
     assert "synthetic VisDrone sample" in numbers.text("shown.stage_timing")
 
 
-def test_published_values_keep_their_printed_digits(numbers: Numbers) -> None:
+def test_published_values_keep_their_printed_digits(numbers: Frame) -> None:
     assert numbers.text("published.stage_timing.n1000.published.build_metadata") == "1.000 ms"
     assert numbers.text("published.auto_tuner.all.tuner.probe_time") == "≤ 50 ms"
     bound = numbers["published.derived.jetson-orin-nano.n1000.times_write_bound"]
     assert bound.value == pytest.approx((172.165 + 26.519) / (3 * 224 * 224 * 4 * 1000 / 102e9 * 1e3))
 
 
-def test_reading_back_gives_the_same_numbers(numbers: Numbers, tmp_path: Path) -> None:
-    again = Numbers.read(numbers.write(tmp_path / "again.csv"))
+def test_reading_back_gives_the_same_numbers(numbers: Frame, tmp_path: Path) -> None:
+    again = Frame.read(numbers.write(tmp_path / "again.csv"))
     assert [repr(number) for number in again] == [repr(number) for number in numbers]
 
 
-def test_an_unknown_id_names_the_nearest(numbers: Numbers) -> None:
+def test_an_unknown_id_names_the_nearest(numbers: Frame) -> None:
     with pytest.raises(InputError, match=r"octopus\.end_to_end\.host"):
         numbers[f"{GPU}.octopus.end_to_ends.host"]
 
 
 def test_two_numbers_of_one_id_are_refused() -> None:
-    number = make_number("a", ("here", "m", "d", "s"), "", "ms", 1.0)
+    one = number(TIME, "ms", 1.0)
     with pytest.raises(InputError, match="Two numbers"):
-        Numbers([number, number])
+        Frame([one, one])
 
 
 def test_nothing_to_report_is_an_error(tmp_path: Path) -> None:

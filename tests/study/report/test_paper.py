@@ -6,8 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+import typst
 from octopus_study.errors import DataError
-from octopus_study.report.figures import NAMES, draw
+from octopus_study.report import outputs
+from octopus_study.report.frame import Frame
 from octopus_study.report.literals import (
     check_paper,
     literal_numbers,
@@ -15,7 +17,7 @@ from octopus_study.report.literals import (
     referenced_ids,
     unknown_ids,
 )
-from octopus_study.report.numbers import Numbers
+from octopus_study.report.outputs import draw
 from octopus_study.report.paper import build_paper
 from synthetic_runs import PAPER
 
@@ -25,7 +27,7 @@ from octopus.errors import InputError
 @pytest.fixture(scope="module")
 def figures(full: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("figures")
-    for name in NAMES:
+    for name in outputs.figures():
         draw(name, full / "numbers.csv", folder / name)
     return folder
 
@@ -39,7 +41,22 @@ def test_the_paper_is_typeset(
     assert pdf.read_bytes().startswith(b"%PDF") and pdf.stat().st_size > 100_000
 
 
-def test_every_number_of_the_paper_is_in_numbers_csv(numbers: Numbers) -> None:
+def test_typst_resolves_aliases_and_refuses_unknown_ids(full: Path, tmp_path: Path) -> None:
+    key = "gpu.stage_timing.visdrone.n1000.octopus.end_to_end.host"
+    for name in ("numbers.json", "claims.csv"):
+        shutil.copy(full / name, tmp_path / name)
+    shutil.copy(PAPER / "lib.typ", tmp_path / "lib.typ")
+    typeset(f'#num("{key}") #ci("{key}") #assert(has-run("here"))', tmp_path)
+    with pytest.raises(typst.TypstError, match=r"there is no number gpu\.nothing"):
+        typeset('#num("gpu.nothing")', tmp_path)
+
+
+def typeset(source: str, folder: Path) -> None:
+    (folder / "test.typ").write_text(f'#import "lib.typ": *\n{source}', encoding="utf-8")
+    assert typst.compile(str(folder / "test.typ"), sys_inputs={"build": "/"}).startswith(b"%PDF")
+
+
+def test_every_number_of_the_paper_is_in_numbers_csv(numbers: Frame) -> None:
     assert check_paper(PAPER, numbers) == []
 
 
@@ -92,7 +109,7 @@ def test_every_constant_has_a_reason_and_is_used(tmp_path: Path) -> None:
         load_constants(tmp_path / "constants.yaml")
 
 
-def test_an_unknown_id_is_found_unless_its_text_is_left_out(numbers: Numbers) -> None:
+def test_an_unknown_id_is_found_unless_its_text_is_left_out(numbers: Frame) -> None:
     assert unknown_ids('#num("gpu.stage_timing.nothing")', numbers) == ["gpu.stage_timing.nothing"]
     assert unknown_ids('#if has("gpu.x") [#num("gpu.stage_timing.nothing")]', numbers) == []
 

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 from conftest import build_report
+from frames import matching
 from octopus_study.power.checks import CHECKS
 from octopus_study.report import power
 from octopus_study.report.captions import is_synthetic
 from octopus_study.report.claims import read_claims
 from octopus_study.report.figures import NAMES, draw, power_traces
+from octopus_study.report.frame import Frame
 from octopus_study.report.literals import check_paper
 from octopus_study.report.macros import typst_macros
-from octopus_study.report.numbers import Numbers
 from octopus_study.report.paper import build_paper
 from synthetic_power import NO_SENSOR, no_sensor_run, power_run
 from synthetic_runs import BASIS, PAPER, write_run
@@ -49,7 +50,7 @@ def caption(folder: Path, name: str) -> str:
     return (folder / "tables" / f"{name}.md").read_text(encoding="utf-8").partition("\n")[0]
 
 
-def test_the_energy_ratio_is_time_times_power(numbers: Numbers) -> None:
+def test_the_energy_ratio_is_time_times_power(numbers: Frame) -> None:
     time, watts, energy = (numbers[f"{ONE}.{part}"] for part in ("time", "power", "energy"))
     assert energy.value == pytest.approx(time.value * watts.value, rel=1e-6)
     for ratio in (time, watts, energy):
@@ -61,11 +62,11 @@ def test_the_energy_ratio_is_time_times_power(numbers: Numbers) -> None:
     assert len(numbers.text(f"{ONE}.sentence")) > 10
 
 
-def test_five_windows_get_no_verdict_of_blocks(numbers: Numbers) -> None:
-    assert numbers.matching(r".*\.power\..*\.(?:speedup|verdict)_over_.*") == []
+def test_five_windows_get_no_verdict_of_blocks(numbers: Frame) -> None:
+    assert matching(numbers, r".*\.power\..*\.(?:speedup|verdict)_over_.*") == []
 
 
-def test_windows_are_counted_and_compared(numbers: Numbers) -> None:
+def test_windows_are_counted_and_compared(numbers: Frame) -> None:
     assert numbers.value(f"{GPU}.windows_per_arm") == 5
     assert numbers.value(f"{GPU}.counter_agreement") == pytest.approx(0.003, abs=1e-4)
     assert numbers.value(f"{GPU}.least_load_over_idle") > 1
@@ -75,7 +76,7 @@ def test_windows_are_counted_and_compared(numbers: Numbers) -> None:
     assert numbers.text(f"{GPU}.capped") == "none"
 
 
-def test_at_a_fixed_rate_idle_is_most_of_the_energy(numbers: Numbers) -> None:
+def test_at_a_fixed_rate_idle_is_most_of_the_energy(numbers: Frame) -> None:
     assert numbers.text(f"{GPU}.frame_rate") == "30"
     paced = numbers[f"{GPU}.visdrone.n100.octopus.over_published.paced.energy"]
     assert (
@@ -87,26 +88,26 @@ def test_at_a_fixed_rate_idle_is_most_of_the_energy(numbers: Numbers) -> None:
     assert numbers.value(f"{GPU}.visdrone.n100.octopus.paced_idle_share") > 0.9
 
 
-def test_the_trace_is_that_of_the_test_and_one_round(numbers: Numbers) -> None:
-    test = numbers.matching(r"pretended-gpu\.power\.trace\.selftest\..*")
-    rounds = numbers.matching(r"pretended-gpu\.power\.trace\.round\..*")
-    windows = numbers.matching(r"pretended-gpu\.power\.trace\.window\.n1000\.([\w-]+)\.start")
+def test_the_trace_is_that_of_the_test_and_one_round(numbers: Frame) -> None:
+    test = matching(numbers, r"pretended-gpu\.power\.trace\.selftest\..*")
+    rounds = matching(numbers, r"pretended-gpu\.power\.trace\.round\..*")
+    windows = matching(numbers, r"pretended-gpu\.power\.trace\.window\.n1000\.([\w-]+)\.start")
     assert len(test) > 100 and len(rounds) > 100 and len(test) + len(rounds) < 1000
     assert {match[1] for match, _ in windows} == {*power.METHODS, "octopus-again"}
-    phases = numbers.matching(r"pretended-gpu\.power\.selftest\.phase\d\.(\w+)\.start")
+    phases = matching(numbers, r"pretended-gpu\.power\.selftest\.phase\d\.(\w+)\.start")
     assert [match[1] for match, _ in phases] == ["idle", "load", "idle", "load"]
     assert ".trace." not in typst_macros(numbers)
 
 
 def test_without_a_sensor_there_is_a_reason_and_no_energy(alone: Path) -> None:
-    known = Numbers.read(alone / "numbers.csv")
+    known = Frame.read(alone / "numbers.csv")
     assert power.measured(known) == [] and "shown.power.measured" not in known
     assert known.text("here.power.unavailable") == NO_SENSOR
     assert (
         known.text("shown.power.energy")
         == "No energy was measured on Pretended (this machine): no power sensor."
     )
-    energies = known.matching(r"here\.power\..*energy.*")
+    energies = matching(known, r"here\.power\..*energy.*")
     assert energies and all(math.isnan(number.value) for _, number in energies)
     # Nothing of it rests on the stand-in for real data.
     assert is_synthetic(known, "stage_timing") and not is_synthetic(known, "power")
@@ -148,11 +149,11 @@ def test_sizes_are_judged_on_the_published_board(tmp_path: Path) -> None:
 
 
 def test_a_refused_run_keeps_no_number(spoiled: Path) -> None:
-    known = Numbers.read(spoiled / "numbers.csv")
+    known = Frame.read(spoiled / "numbers.csv")
     assert power.measured(known) == []
     assert known.text(f"{GPU}.unavailable").startswith("refused by the results linter")
     finite = [
-        number for _, number in known.matching(r"pretended-gpu\.power\..*") if number.value == number.value
+        number for _, number in matching(known, r"pretended-gpu\.power\..*") if number.value == number.value
     ]
     assert finite == []
     assert "No energy was measured on Pretended GPU: refused by the results linter" in known.text(
@@ -163,7 +164,7 @@ def test_a_refused_run_keeps_no_number(spoiled: Path) -> None:
     } == {"not measurable here"}
 
 
-def test_both_glances_tell_the_published_tables_apart(numbers: Numbers) -> None:
+def test_both_glances_tell_the_published_tables_apart(numbers: Frame) -> None:
     wrong, right = "published.derived.power_voltage_misread", "published.derived.power"
     assert (
         numbers.value(f"{wrong}.highest_load_over_idle")
@@ -177,7 +178,7 @@ def test_both_glances_tell_the_published_tables_apart(numbers: Numbers) -> None:
     assert numbers.value(f"{right}.n1000.energy_saved") < 0.7 * numbers.value(f"{right}.n1000.time_saved")
 
 
-def test_the_linter_judges_the_published_tables(numbers: Numbers) -> None:
+def test_the_linter_judges_the_published_tables(numbers: Frame) -> None:
     verdicts = {
         name: numbers.text(f"published.derived.{name}.linter")
         for name in ("power_voltage_misread", "power_voltage_relabelled", "power")
@@ -187,7 +188,7 @@ def test_the_linter_judges_the_published_tables(numbers: Numbers) -> None:
     assert verdicts["power_voltage_relabelled"].startswith("refused (")
 
 
-def test_derived_published_ratios_are_those_of_the_table(numbers: Numbers) -> None:
+def test_derived_published_ratios_are_those_of_the_table(numbers: Frame) -> None:
     for n in power.published_counts(numbers):
         prefix = f"published.power.n{n}"
         energies = [numbers.value(f"{prefix}.{method}.energy") for method in ("one-launch", "n-launches")]
@@ -197,7 +198,7 @@ def test_derived_published_ratios_are_those_of_the_table(numbers: Numbers) -> No
         )
 
 
-def test_the_table_has_published_and_measured_rows(full: Path, numbers: Numbers) -> None:
+def test_the_table_has_published_and_measured_rows(full: Path, numbers: Frame) -> None:
     rows = {row[0]: row[1:] for row in lines(full, "power")}
     column = next(index for index, cell in enumerate(lines(full, "power")[0][1:]) if cell == "n = 1000")
     assert rows["One launch, energy"][column] == "1728.896 mJ"
@@ -207,7 +208,7 @@ def test_the_table_has_published_and_measured_rows(full: Path, numbers: Numbers)
     assert "No energy was measured on Pretended (this machine): no power sensor." in caption(full, "power")
 
 
-def test_the_ratios_table_has_sentences_and_the_linters_verdict(full: Path, numbers: Numbers) -> None:
+def test_the_ratios_table_has_sentences_and_the_linters_verdict(full: Path, numbers: Frame) -> None:
     table = lines(full, "power_decomposition")
     said = [row for row in table if row[0].startswith("**Jetson")]
     assert len(said) == 2 and "refused" in said[0][0] and "accepted" in said[1][0]
@@ -232,7 +233,7 @@ def test_what_is_too_slow_and_what_drifted_is_lettered(tmp_path: Path) -> None:
     assert "idle drifted by" in caption(report, "power") and "one frame takes 54 ms" in caption(
         report, "power_paced"
     )
-    known = Numbers.read(report / "numbers.csv")
+    known = Frame.read(report / "numbers.csv")
     assert known.text(f"{GPU}.paced_gaps").startswith("N launches at n = 1000 (one frame takes 54 ms")
     assert known.get(power.key(known, "pretended-gpu", 1000, "octopus", "energy_per_frame_net")) is None
     for name in FIGURES:
@@ -246,7 +247,7 @@ def test_windows_at_the_power_limit_are_marked(tmp_path: Path) -> None:
     run.rows.loc[chosen, "value"] = 0.6
     run.write(folder)
     report = build_report(tmp_path / "report", None, tmp_path / "reference")
-    assert Numbers.read(report / "numbers.csv").text(f"{GPU}.capped") == "Octopus at n = 1000"
+    assert Frame.read(report / "numbers.csv").text(f"{GPU}.capped") == "Octopus at n = 1000"
     assert "at the power limit" in caption(report, "power")
     assert [cell for row in lines(report, "power") for cell in row if cell.endswith("\u2021")] != []
 
@@ -256,7 +257,7 @@ def test_what_is_missing_is_said_in_every_figure_and_table(
     report: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     folder: Path = request.getfixturevalue(report)
-    known = Numbers.read(folder / "numbers.csv")
+    known = Frame.read(folder / "numbers.csv")
     for name in TABLES:
         assert report == "full" or "No energy was measured" in caption(folder, name)
     assert bool(power.figure_note(known)) == (report != "full")
@@ -281,15 +282,15 @@ def test_the_paper_is_typeset_over_a_refused_run_and_other_sensors(spoiled: Path
             pdf, _ = draw(name, report / "numbers.csv", figures / name)
         for name in set(NAMES) - set(FIGURES):  # other tests look at these
             shutil.copy(pdf, figures / f"{name}.pdf")
-        assert check_paper(PAPER, Numbers.read(report / "numbers.csv")) == []
+        assert check_paper(PAPER, Frame.read(report / "numbers.csv")) == []
         assert build_paper(PAPER, report, figures, tmp_path / "octopus.pdf").stat().st_size > 100_000
 
 
 def test_older_references_lack_the_study(
-    old: Path, make_numbers: Callable[..., Numbers], tmp_path: Path
+    old: Path, make_numbers: Callable[..., Frame], tmp_path: Path
 ) -> None:
-    known = Numbers.read(old / "numbers.csv")
-    assert known.scopes("power") == [] and "shown.power" not in known
+    known = Frame.read(old / "numbers.csv")
+    assert known.machines("power") == [] and "shown.power" not in known
     assert power.note(known) == power.NO_RUN
     # A machine without a sensor beside references without the study.
     folder = write_run(tmp_path / "results", "laptop", "cpu", only=("power",))

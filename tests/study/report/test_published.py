@@ -6,16 +6,17 @@ import csv
 from pathlib import Path
 
 import pytest
-from octopus_study.report.derive.published import COLUMNS, published_numbers
-from octopus_study.report.numbers import Numbers
+from frames import matching
+from octopus_study.report.frame import Frame
+from octopus_study.report.published import COLUMNS, published_numbers
 from synthetic_runs import PUBLISHED
 
 from octopus.errors import InputError
 
 
 @pytest.fixture(scope="module")
-def published() -> Numbers:
-    return Numbers(published_numbers(PUBLISHED))
+def published() -> Frame:
+    return Frame(published_numbers(PUBLISHED))
 
 
 @pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.csv")), ids=lambda path: path.stem)
@@ -26,7 +27,7 @@ def test_every_row_has_a_value_a_unit_and_a_source(path: Path) -> None:
             assert row["source"][:2] in {"P1", "P2", "P3", "P4"} and row["unit"]
 
 
-def test_words_and_lists_are_no_exact_numbers(published: Numbers) -> None:
+def test_words_and_lists_are_no_exact_numbers(published: Frame) -> None:
     equal = published["published.block_metadata_gain.rtx-4090.memory-bound.speedup_over_thread_search"]
     assert (equal.text, equal.value == equal.value) == ("about equal", False)
     streams = published["published.two_models.two-streams.time"]
@@ -37,12 +38,12 @@ def test_words_and_lists_are_no_exact_numbers(published: Numbers) -> None:
     )
 
 
-def test_all_four_documents_are_there(published: Numbers) -> None:
+def test_all_four_documents_are_there(published: Frame) -> None:
     assert {number.note[:2] for number in published} == {"P1", "P2", "P3", "P4"}
 
 
-def test_energy_is_power_times_time_in_the_power_table(published: Numbers) -> None:
-    found = published.matching(r"published\.power\.(n\d+\.(?:one|n)-launch(?:es)?)\.energy")
+def test_energy_is_power_times_time_in_the_power_table(published: Frame) -> None:
+    found = matching(published, r"published\.power\.(n\d+\.(?:one|n)-launch(?:es)?)\.energy")
     assert len(found) == 16
     for match, energy in found:
         time, power = (published.value(f"published.power.{match[1]}.{name}") for name in ("time", "power"))
@@ -50,8 +51,8 @@ def test_energy_is_power_times_time_in_the_power_table(published: Numbers) -> No
         assert energy.value == pytest.approx(time * power / 1000, rel=0.015)
 
 
-def test_both_voltage_tables_show_load_below_idle(published: Numbers) -> None:
-    misread = published.matching(r"published\.power_voltage_misread\.n[1-9]\d*\.[\w-]+\.power")
+def test_both_voltage_tables_show_load_below_idle(published: Frame) -> None:
+    misread = matching(published, r"published\.power_voltage_misread\.n[1-9]\d*\.[\w-]+\.power")
     assert len(misread) == 12
     assert all(
         number.value < published.value("published.power_voltage_misread.n0.idle.power")
@@ -61,7 +62,7 @@ def test_both_voltage_tables_show_load_below_idle(published: Numbers) -> None:
     assert second.high < published.value("published.power_voltage_relabelled.n0.idle.power")
 
 
-def test_speedups_follow_from_the_stage_times(published: Numbers) -> None:
+def test_speedups_follow_from_the_stage_times(published: Frame) -> None:
     for n in (100, 500, 1000, 2000):
         prefix = f"published.stage_timing.n{n}"
         ratio = published.value(f"{prefix}.n-launches.end_to_end") / published.value(

@@ -48,19 +48,19 @@ def tables(
     out_dir: OutDir,
 ) -> None:
     """Write every table as .typ and .md."""
-    from octopus_study.report.tables import build_tables
+    from octopus_study.report.outputs import build_tables
 
     build_tables(numbers, claims, out_dir)
 
 
 @report.command()
 def figure(
-    name: Annotated[str, typer.Argument(help="A name of octopus_study.report.charts.names().")],
+    name: Annotated[str, typer.Argument(help="A name of octopus_study.report.outputs.figures().")],
     numbers: Numbers,
     out: Annotated[Path, typer.Option(help="PDF to write; the PNG goes beside it.")],
 ) -> None:
     """Draw one figure as PDF and PNG."""
-    from octopus_study.report.charts import draw
+    from octopus_study.report.outputs import draw
 
     draw(name, numbers, out.with_suffix(""))
 

@@ -43,45 +43,7 @@ _HOME = {
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
-__all__ = [
-    "Budget",
-    "Case",
-    "Clock",
-    "CpuThrottle",
-    "GpuThrottle",
-    "HostClock",
-    "MemoryProbe",
-    "Method",
-    "PacedClock",
-    "PowerCapKept",
-    "Row",
-    "adopt_commit",
-    "again",
-    "available_cores",
-    "check_answers",
-    "compare",
-    "config_digest",
-    "machine_facts",
-    "machine_id",
-    "machine_state",
-    "measure_memory",
-    "median_interval",
-    "memory_rows",
-    "noise_floor",
-    "payload",
-    "ratio_interval",
-    "read_rows",
-    "run_paired",
-    "run_series",
-    "slope",
-    "source_digest",
-    "throttle_reasons",
-    "unavailable",
-    "validate_provenance",
-    "validate_rows",
-    "write_provenance",
-    "write_rows",
-]
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:

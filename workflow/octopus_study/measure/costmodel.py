@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from octopus.errors import InputError
 
-Strategy = Literal[
-    "lookup", "thread-search-scalar", "thread-search", "block-metadata", "block-metadata-tuned", "octopus"
-]
 STRATEGIES: tuple[str, ...] = (
     "lookup",
     "thread-search-scalar",

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from octopus.errors import InputError
 from octopus_study.measure._files import repository_root
 from octopus_study.measure.digest import CODE, files_in, says_nothing
 
@@ -31,17 +32,17 @@ def imported(
     root : str or Path, optional
         The checkout; the one of this package, by default.
     without : iterable of str
-        Modules that neither count nor are followed, such as ``octopus_study.config``.
+        Modules that neither count nor are followed where they are imported, such as ``octopus_study.config``.
 
     Raises
     ------
     InputError
-        A path doesn't exist.
+        A path doesn't exist, or a Python file can't be parsed.
     """
     base = Path(root) if root is not None else repository_root()
     modules = _all_modules(base)
     left_out = {modules.get(name) for name in without}
-    waiting = {file for path in paths for file in files_in(base, Path(path))} - left_out
+    waiting = {file for path in paths for file in files_in(base, Path(path))}
     files: set[Path] = set()
     while waiting:
         files |= waiting
@@ -52,7 +53,10 @@ def imported(
 
 def _files_named(file: Path, modules: Mapping[str, Path]) -> Iterator[Path]:
     """The files of all modules that a file names, their packages' included, and the data beside it that it names."""
-    names, texts = _names(file.read_bytes())
+    try:
+        names, texts = _names(file.read_bytes())
+    except SyntaxError as error:
+        raise InputError(f"Can't follow the imports of {file}: {error}.") from error
     for name in names:
         yield from _modules(name, modules)
     yield from (file.parent / text for text in texts if (file.parent / text).is_file())
@@ -118,6 +122,10 @@ def _all_modules(base: Path) -> dict[str, Path]:
 @cache
 def _lazy(source: bytes) -> dict[str, str]:
     """Names that a module takes from others for type checkers, which are those that it imports on first use."""
-    blocks = [node for node in ast.walk(ast.parse(source)) if _for_type_checkers(node)]
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:  # told when the file itself is followed
+        return {}
+    blocks = [node for node in ast.walk(tree) if _for_type_checkers(node)]
     imports = [node for block in blocks for node in ast.walk(block) if isinstance(node, ast.ImportFrom)]
     return {item.name: f"{node.module}.{item.name}" for node in imports for item in node.names}

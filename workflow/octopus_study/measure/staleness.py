@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from octopus_study.measure.digest import source_digest
 from octopus_study.measure.imports import imported
 
 LIBRARY, ARTIFACT = "octopus", "workflow/octopus_study"
-# The settings come as parameters of a rule, and the list of the studies decides no value.
-NOT_CODE = ("octopus_study.config", "octopus_study.studies")
+# The settings come as parameters of a rule; the list of the studies and the table of the methods decide no value.
+NOT_OF_STUDIES = ("octopus_study.config", "octopus_study.studies", "octopus_study.methods")
 
 
 def data_code(root: Path | None = None) -> str:
@@ -17,9 +18,18 @@ def data_code(root: Path | None = None) -> str:
     return _digest("data", root=root)
 
 
-def study_code(study: str, root: Path | None = None) -> str:
-    """Digest of what a study runs: its folder, how it is measured, the peers that it names, and the library."""
-    return _digest(f"studies/{study}", "studies/context.py", "measure", root=root, library=True)
+def study_code(study: str, named: Iterable[str] = (), root: Path | None = None) -> str:
+    """Digest of what a study runs: its folder, how it is measured, the peers that it names, and the library.
+
+    Parameters
+    ----------
+    study : str
+    named : iterable of str
+        Further code, in the artifact's folder, which the study has by names that no source spells out.
+    root : Path, optional
+    """
+    parts = (f"studies/{study}", "studies/comparison.py", "studies/context.py", "measure", *named)
+    return _digest(*parts, root=root, without=NOT_OF_STUDIES, also=(LIBRARY,))
 
 
 def report_code(root: Path | None = None) -> str:
@@ -27,6 +37,6 @@ def report_code(root: Path | None = None) -> str:
     return _digest("report", root=root)
 
 
-def _digest(*parts: str, root: Path | None, library: bool = False) -> str:
-    files = imported([f"{ARTIFACT}/{part}" for part in parts], root, without=NOT_CODE)
-    return source_digest([*files, LIBRARY] if library else files, root)
+def _digest(*parts: str, root: Path | None, without: Iterable[str] = (), also: Iterable[str] = ()) -> str:
+    files = imported([f"{ARTIFACT}/{part}" for part in parts], root, without)
+    return source_digest([*files, *also], root)

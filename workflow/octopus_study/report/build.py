@@ -24,7 +24,7 @@ def build_numbers(
     published_dir: str | Path,
     out: str | Path,
 ) -> Path:
-    """Derive every number from the result rows and the published tables, and write ``numbers.csv``, the same for authors
+    """Derive every number from the result rows and the published tables; write ``numbers.csv``, what authors need of it
     as ``numbers.json``, and ``series/``.
 
     Parameters
@@ -91,10 +91,14 @@ def derive_all(runs: list[Run]) -> Iterator[Number]:
 
 def derive(run: Run, report: StudyReport) -> Iterator[Number]:
     """Yield the numbers of one run."""
-    yield from by(medians, run, report)
+    numbers = list(by(medians, run, report))
     if not report.windows:
-        yield from by(comparisons, run, report)
-    yield from _by_each(report.numbers, run)
+        numbers += by(comparisons, run, report)
+    numbers += _by_each(report.numbers, run)
+    yield from numbers
+    if report.absent:
+        known = {number.id for number in numbers}
+        yield from (number for number in by(report.absent, run) if number.id not in known)
 
 
 def by(function: Callable[..., Iterable[Number]], *given: object) -> Iterator[Number]:

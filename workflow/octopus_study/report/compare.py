@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from octopus_study.report.derive import derive_all
-from octopus_study.report.frame import HERE
-from octopus_study.report.numbers import Number, Numbers
+from octopus_study.report.build import derive_all, vetted
+from octopus_study.report.frame import HERE, Frame, Number
 from octopus_study.report.runs import load_runs
 
 if TYPE_CHECKING:
@@ -31,22 +30,18 @@ def compare_runs(results_dir: str | Path, reference_dir: str | Path) -> pd.DataF
     """
     import pandas as pd
 
-    numbers = Numbers(derive_all(load_runs(results_dir, reference_dir)))
-    here = {key: number for key, number in _unscoped(numbers) if number.role == HERE}
+    frame = Frame(derive_all(vetted(load_runs(results_dir, reference_dir))))
     records = [
-        _record(key, here[key], number)
-        for key, number in _unscoped(numbers)
-        if number.role == "reference" and key in here
+        _record(here, number)
+        for number in frame
+        if number.role == "reference" and number.known and (here := frame.get(number.key.but(machine=HERE)))
     ]
     columns = ["number", "machine", "unit", "here", "reference", "ratio", "intervals_overlap"]
     return pd.DataFrame(records, columns=columns)
 
 
-def _unscoped(numbers: Numbers) -> list[tuple[str, Number]]:
-    return [(number.id.partition(".")[2], number) for number in numbers if numbers.get(number.id) is not None]
-
-
-def _record(key: str, here: Number, other: Number) -> tuple[object, ...]:
+def _record(here: Number, other: Number) -> tuple[object, ...]:
+    name = other.id.removeprefix(f"{other.machine}.")
     ratio = here.value / other.value if other.value else (float("nan") if here.value else 1.0)
     overlap = here.low <= other.high and other.low <= here.high
-    return key, other.machine, here.unit, here.value, other.value, ratio, overlap
+    return name, other.machine, here.unit, here.value, other.value, ratio, overlap

@@ -300,10 +300,11 @@ class Frame:
                 index.setdefault(key, []).append(number)
         return index
 
-    def machines(self, study: str) -> list[str]:
-        """Return the machines that have numbers of a study: this one first, then reference GPUs, then CPUs."""
-        with_run = [key[0] for key in self._index if key[1:] == (study, "measured_on", "")]
-        return sorted(with_run, key=lambda name: (name != HERE, not self.is_gpu(name), name))
+    def machines(self, study: str = "") -> list[str]:
+        """Return the machines that have numbers of a study, or of any: this one first, then reference GPUs, then
+        CPUs."""
+        runs = [key for key in self._index if key[2:] == ("measured_on", "") and study in ("", key[1])]
+        return sorted({key[0] for key in runs}, key=lambda name: (name != HERE, not self.is_gpu(name), name))
 
     def fact(self, machine: str, name: str) -> str:
         """Return a fact about a machine, empty where it isn't known."""

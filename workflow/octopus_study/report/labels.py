@@ -3,6 +3,8 @@ are in ``labels_edge``."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from octopus_study import methods
 
 METHODS = {row.name: row.label for row in methods.METHODS}
@@ -194,6 +196,12 @@ PUBLISHED_MACHINES = {
 def human(names: dict[str, str], identifier: str) -> str:
     """Return the human name of an identifier; one that nobody has named yet reads as words."""
     return names.get(identifier) or identifier.replace("_", " ").replace("-", " ").capitalize()
+
+
+def place(names: Iterable[str], identifier: str) -> tuple[int, str]:
+    """Return what sorts identifiers in the order in which they are named; those that nobody has named yet come last."""
+    order = list(names)
+    return (order.index(identifier) if identifier in order else len(order), identifier)
 
 
 def machine_name(device: str) -> str:

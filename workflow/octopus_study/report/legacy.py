@@ -13,7 +13,6 @@ TABLES = {
         "memory": "memory",
         "launch_overhead": "launch_overhead",
     },
-    "distribution": {"padding_waste": "padding_waste", "distribution_speed": "speed"},
     "arena": {
         "arena": "times",
         "arena_uniform": "times_uniform",
@@ -25,7 +24,6 @@ TABLES = {
         "arena_kinds": "arena_kernel.kinds",
         "arena_submit": "arena_kernel.submit",
     },
-    "parity": {"parity": "parity"},
     "power": {
         "power": "energy",
         "power_decomposition": "decomposition",
@@ -47,32 +45,15 @@ TABLES = {
     },
     "satellite": {"satellite": "rules", "satellite_methods": "methods"},
     "drone": {"drone": "frames", "drone_stream": "streams"},
-    "detector": {"detector": "stages"},
-    "concurrency": {
-        "concurrency": "arms",
-        "concurrency_proof": "proof",
-        "concurrency_rule": "rule",
-        "concurrency_crops": "crops",
-    },
-    "image_shape": {
-        "shape_cause": "cause",
-        "shape_widths": "widths",
-        "shape_lines": "lines",
-        "shape_patches": "patches",
-    },
 }
 FIGURES = {
     "stage_timing": ["stage_breakdown", "scaling", "published_comparison", "launch_overhead"],
-    "distribution": ["size_distributions", "temporal_jitter"],
     "arena": ["arena_device", "arena_end_to_end", "arena_memory", "arena_scaling", "arena_bound_share"],
     "power": ["power_traces", "energy_per_frame", "power_pareto", "power_decomposition"],
     "mapping": ["mapping_heatmap", "mapping_scaling", "mapping_memory"],
     "total_cost": ["total_cost_stack", "amortisation"],
     "satellite": ["satellite_tiles", "satellite_pipeline"],
     "drone": ["drone_frames"],
-    "detector": ["detector_stages"],
-    "concurrency": ["concurrency_makespan", "concurrency_latency"],
-    "image_shape": ["image_shape_memory", "image_shape_throughput"],
 }
 PER_OBJECT = ("end_to_end", "build_metadata", "crop_resize_normalize")
 
@@ -85,7 +66,6 @@ def reports() -> dict[str, StudyReport]:
     from octopus_study.report.derive import (
         EXTRAS,
         against_published,
-        companions,
         edge_published,
         power_published,
     )
@@ -100,7 +80,7 @@ def reports() -> dict[str, StudyReport]:
 
     def chart(name):
         module = import_module(f"octopus_study.report.figures.{name}")
-        keys = {
+        keys = {"CAPTION": "caption", 
             "NO_RUN": "absent",
             "WITHOUT_RUN": "published",
             "footer": "footer",
@@ -117,9 +97,6 @@ def reports() -> dict[str, StudyReport]:
         "sequences": "claims_mapping",
         "satellite": "claims_edge",
         "drone": "claims_edge",
-        "detector": "claims_edge",
-        "concurrency": "claims_companions",
-        "image_shape": "claims_companions",
     }
     more = {
         "power": {
@@ -130,10 +107,6 @@ def reports() -> dict[str, StudyReport]:
             "indexed": ("trace", "window_start"),
         },
         "drone": {"of_published": (edge_published.published_edge_numbers,)},
-        "distribution": {
-            "indexed": ("width_quantile", "height_quantile"),
-            "of_runs": (stage_timing_cross.generated,),
-        },
         "stage_timing": {
             "of_published": (stage_timing_cross.bounds,),
             "of_all": (stage_timing_cross.cached_bounds,),
@@ -141,8 +114,6 @@ def reports() -> dict[str, StudyReport]:
         "satellite": {"indexed": INDEXED, "of_all": (against_published.pictures,)},
         "mapping": {"of_all": (against_published.model_predictions,)},
         "total_cost": {"of_all": (against_published.cost_numbers,)},
-        "concurrency": {"of_runs": (companions.companions_shown,)},
-        "image_shape": {"of_runs": (companions.companions_shown,)},
     }
     return {
         study: StudyReport(
@@ -150,7 +121,7 @@ def reports() -> dict[str, StudyReport]:
             figures={name: chart(name) for name in FIGURES.get(study, [])},
             numbers=(EXTRAS[study],),
             claims=groups.get(study, "claims"),
-            per_object=() if study == "detector" else PER_OBJECT,
+            per_object=PER_OBJECT,
             **more.get(study, {}),
         )
         for study in EXTRAS

@@ -7,15 +7,16 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from octopus_study.measure.statistics import Comparison, compare, median_interval, noise_floor, ratio_interval
 from octopus_study.power.decomposition import t_quantile
 from octopus_study.report.frame import Number, make_number, make_text
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, Group, groups, pivot
+from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot
 from octopus_study.report.study import StudyReport
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
 SUBJECT = "octopus"
@@ -36,15 +37,15 @@ def medians(run: Run, report: StudyReport) -> Iterator[Number]:
 
 
 def _median(run: Run, report: StudyReport, group: Group, method: str, rows: pd.DataFrame) -> Iterator[Number]:
-    key, source, first = group.key(run, method), group.rows_of(run, method), rows.iloc[0]
-    note = "" if first["answer"] in ("same", "n/a") else str(first["answer"])
-    values = rows["value"].dropna().to_numpy()
+    key, source = group.key(run, method), group.rows_of(run, method)
+    unit, answer, values = rows["unit"].iat[0], rows["answer"].iat[0], rows["value"].to_numpy()
+    note, values = "" if answer in ("same", "n/a") else answer, values[~np.isnan(values)]
     if not values.size:
-        yield make_number(key, source, first["unit"], math.nan, text=note, note=note)
+        yield make_number(key, source, unit, math.nan, text=note, note=note)
         return
     middle = (_mean_interval if report.windows else median_interval)(values)[:3]
-    yield make_number(key, source, first["unit"], *middle, note=note)
-    if first["unit"] == "ms" and group.n > 0 and group.quantity in report.per_object:
+    yield make_number(key, source, unit, *middle, note=note)
+    if unit == "ms" and group.n > 0 and group.quantity in report.per_object:
         per_object = [1000 * end / group.n for end in middle]
         yield make_number(key.derive("per_object"), source, "us", *per_object, note="median / n")
 
@@ -93,13 +94,10 @@ def comparisons(run: Run, report: StudyReport) -> Iterator[Number]:
                 yield from share_of_bound(run, group, table, method, BOUND)
 
 
-def floor_of(table: pd.DataFrame) -> float:
-    """Return the noise floor of a group's blocks; NaN where Octopus was not entered twice."""
-    again = f"{SUBJECT}{AGAIN}"
-    if not {SUBJECT, again} <= set(table.columns):
-        return math.nan
-    both = table[[SUBJECT, again]].dropna()
-    return noise_floor(both[SUBJECT], both[again]) if len(both) else math.nan
+def floor_of(table: pd.DataFrame, method: str = SUBJECT) -> float:
+    """Return the noise floor of a group's blocks; NaN where the method was not entered twice."""
+    both = paired(table, method, f"{method}{AGAIN}")
+    return noise_floor(both.iloc[:, 0], both.iloc[:, 1]) if len(both) else math.nan
 
 
 def _pairs(table: pd.DataFrame) -> list[tuple[str, str]]:
@@ -129,7 +127,7 @@ def speedup(
     """Yield the speed-up (time of the other / time of the method) and the verdict as a text, over the blocks that
     both have."""
     method, other = pair
-    both = table[[method, other]].dropna()
+    both = paired(table, method, other)
     if len(both) < 2:
         return
     result: Comparison = compare(both[method], both[other], floor)
@@ -143,14 +141,14 @@ def speedup(
 
 def ratio_of(table: pd.DataFrame, method: str, other: str) -> float:
     """Return the speed-up as :func:`speedup` gives it, without its interval."""
-    both = table[[method, other]].dropna()
+    both = paired(table, method, other)
     return float((both[other] / both[method]).median())
 
 
 def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bound: str) -> Iterator[Number]:
     """Yield time / time to write the output, and its inverse, the share of the write bound; nothing where one of
     the two was not measured."""
-    both = table[[method, bound]].dropna() if {method, bound} <= set(table.columns) else table[:0]
+    both = paired(table, method, bound)
     if len(both) < 2:
         return
     ratio = ratio_interval(both[method], both[bound])
@@ -172,3 +170,14 @@ def memory_gains(run: Run, challengers: tuple[str, ...], tables: tuple[str, ...]
                     source = group.rows_of(run, f"{method} and {other}")
                     value = float(sizes[other] / sizes[method])
                     yield make_number(key, source, "ratio", value, note="bytes / bytes")
+
+
+def padded_float32(run: Run) -> Iterator[Number]:
+    """Yield the bytes of the padded batch as float32, which the source documents state; rows have it as uint8."""
+    for row in run.rows[run.rows["quantity"] == "padded_bytes"].itertuples():
+        key = run.key(row.workload, row.n, "padding", quantity="padded_float32_bytes")
+        selector = f"workload={row.workload}, n={row.n}, method=padding, quantity=padded_bytes"
+        value = 4 * float(row.value)
+        yield make_number(
+            key, run.from_rows(row.dataset, selector), "bytes", value, note="4 x the bytes as uint8"
+        )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from octopus_study.measure._files import atomic_text
-from octopus_study.report.derive import derive_all
-from octopus_study.report.numbers import Numbers
+from octopus_study.report.build import derive_all
+from octopus_study.report.frame import Frame
 from octopus_study.report.runs import load_runs
-from octopus_study.report.tables.parity import STUDY, parity
+from octopus_study.report.studies.parity import PARITY
+from octopus_study.report.tables.spec import build
 from octopus_study.report.tables.writers import markdown
 
 _HEAD = """\
@@ -43,10 +44,10 @@ def parity_doc(reference_dir: str | Path) -> str:
     reference_dir : path
         ``data/reference``.
     """
-    runs = [run for run in load_runs(None, reference_dir) if run.study == STUDY]
+    runs = [run for run in load_runs(None, reference_dir) if run.study == PARITY.study]
     if not runs:
         return _HEAD + _NOTHING
-    return _HEAD + markdown(parity(Numbers(derive_all(runs))))
+    return _HEAD + markdown(build(PARITY, Frame(derive_all(runs))))
 
 
 def build_parity_doc(reference_dir: str | Path, out: str | Path) -> Path:

@@ -15,12 +15,12 @@ from octopus_study.measure._files import atomic_text
 from octopus_study.power.judges import LOAD, levels
 from octopus_study.power.selftest import SelfTest
 from octopus_study.power.session import Trial
-from octopus_study.report.figures import style
+from octopus_study.report.charts import palette, style
 
 STEM = "power_selftest"
 COLUMNS = ("seconds", "phase", "power_w", "counter", "counter_unit")
 _SCOPES = {"gpu_board": "GPU board", "module_vdd_in": "module (VDD_IN)", "cpu_package": "CPU package"}
-_SHADES = {"idle": style.LIGHT, LOAD: style.SKY}
+_SHADES = {"idle": palette.LIGHT, LOAD: palette.SKY}
 
 
 def write_trial(trial: Trial, out_dir: Path) -> list[Path]:
@@ -75,7 +75,7 @@ def _figure(test: SelfTest) -> Figure:
                 phase.mean,
                 start,
                 end,
-                color=style.VERMILION,
+                color=palette.VERMILION,
                 linestyles="--",
                 label="mean of the phase",
                 zorder=3,
@@ -84,13 +84,15 @@ def _figure(test: SelfTest) -> Figure:
     axis.plot(
         [(at - zero) * 1e-9 for at, _ in points],
         [power.watts for _, power in points],
-        color=style.BLUE,
+        color=palette.BLUE,
         linewidth=1.0,
         label="power, means of 50 ms",
     )
     if test.trace.failures:
         failed = [(each.at_ns - zero) * 1e-9 for each in test.trace.failures]
-        axis.plot(failed, [0.0] * len(failed), "x", color=style.BLACK, clip_on=False, label="failed reading")
+        axis.plot(
+            failed, [0.0] * len(failed), "x", color=palette.BLACK, clip_on=False, label="failed reading"
+        )
     _dress(axis, test)
     style.bottom_legend([axis], 5)
     return result

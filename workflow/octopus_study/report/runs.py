@@ -105,9 +105,15 @@ def load_runs(results_dir: str | Path | None, reference_dir: str | Path | None) 
 def _read_folder(folder: Path, role: Role) -> list[Run]:
     scope = HERE if role == HERE else folder.name
     return [
-        Run(scope, folder.name, role, path.stem, path.as_posix(), read_rows(path), read_provenance(path))
+        Run(scope, folder.name, role, path.stem, path.as_posix(), _rows(path), read_provenance(path))
         for path in sorted(folder.glob("*.csv"))
     ]
+
+
+def _rows(path: Path) -> pd.DataFrame:
+    """Read result rows with texts as plain objects, of which thousands of small groups are made much faster."""
+    rows = read_rows(path)
+    return rows.astype({name: object for name in rows.columns if rows[name].dtype == "str"})
 
 
 def read_provenance(rows_path: Path) -> dict[str, Any]:

@@ -1,9 +1,12 @@
-"""Choosing rows: what the derivations share."""
+"""Choosing rows, and resampling them: what the derivations share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from octopus_study.report.frame import Key, Source
 from octopus_study.report.runs import Run
@@ -12,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 AGAIN = "-again"
+RESAMPLES = 1000
 
 
 class Group(NamedTuple):
@@ -49,6 +53,40 @@ def pivot(rows: pd.DataFrame) -> pd.DataFrame:
     return measured.pivot(index="block", columns="method", values="value")
 
 
+def paired(table: pd.DataFrame, *methods: str) -> pd.DataFrame:
+    """Return the blocks that all of some methods have; none where one of them was not measured."""
+    names = list(methods)
+    if not set(names) <= set(table.columns):
+        return table[:0].reindex(columns=names)
+    chosen = table[names]
+    return chosen.dropna() if np.isnan(chosen.to_numpy()).any() else chosen
+
+
 def blocks(rows: pd.DataFrame) -> pd.DataFrame:
     """Pivot a group and keep the blocks that every method has, so that columns are paired."""
     return pivot(rows).dropna()
+
+
+def resampled(values: np.ndarray, statistic: Callable[..., np.ndarray]) -> tuple[float, float, float]:
+    """Return a statistic of samples with its percentile bootstrap interval (95 %), the same for the same samples.
+
+    Parameters
+    ----------
+    values : ndarray, shape (samples,) or (samples, columns)
+        Rows are drawn whole, so that paired columns stay paired.
+    statistic : callable
+        Takes ``(..., samples)`` or ``(..., samples, columns)`` and the keyword ``axis``, that of the samples.
+    """
+    axis = -values.ndim
+    value = float(statistic(values, axis=axis))
+    if len(values) < 2:
+        return value, math.nan, math.nan
+    chosen = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
+    low, high = np.quantile(statistic(values[chosen], axis=axis), (0.025, 0.975))
+    return value, min(value, float(low)), max(value, float(high))
+
+
+def ratio_of_sums(values: np.ndarray, axis: int) -> np.ndarray:
+    """Return the second column's sum over the first one's."""
+    sums = values.sum(axis=axis)
+    return sums[..., 1] / sums[..., 0]

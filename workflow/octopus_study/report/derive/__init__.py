@@ -9,13 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from octopus_study.report.derive.arena import arena_numbers
-from octopus_study.report.derive.concurrency import concurrency_numbers
-from octopus_study.report.derive.detector import detector_numbers
-from octopus_study.report.derive.distribution import distribution_numbers
 from octopus_study.report.derive.drone import drone_numbers
-from octopus_study.report.derive.image_shape import image_shape_numbers
 from octopus_study.report.derive.mapping import mapping_numbers
-from octopus_study.report.derive.parity import parity_numbers
 from octopus_study.report.derive.power import power_numbers
 from octopus_study.report.derive.satellite import satellite_numbers
 from octopus_study.report.derive.stage_timing import stage_timing_numbers
@@ -25,15 +20,10 @@ from octopus_study.report.runs import Run
 
 EXTRAS: dict[str, Callable[[Run], Iterable[Number]]] = {
     "stage_timing": stage_timing_numbers,
-    "distribution": distribution_numbers,
     "arena": arena_numbers,
-    "parity": parity_numbers,
     "power": power_numbers,
     "mapping": mapping_numbers,
     "total_cost": total_cost_numbers,
     "satellite": satellite_numbers,
     "drone": drone_numbers,
-    "detector": detector_numbers,
-    "concurrency": concurrency_numbers,
-    "image_shape": image_shape_numbers,
 }

@@ -23,9 +23,9 @@ from octopus_study.report.derive.comparisons import (
     share_of_bound,
     speedup,
 )
-from octopus_study.report.derive.distribution import padded_float32
 from octopus_study.report.derive.samples import AGAIN, Group, groups, origin, pivot, slug
 from octopus_study.report.labels import ARENA_METHODS, human
+from octopus_study.report.measured import padded_float32
 from octopus_study.report.numbers import Number, make_number
 from octopus_study.report.runs import Run
 from octopus_study.report.text import reason

@@ -11,8 +11,8 @@ _RIVALS = ("opencv", "n-launches")
 
 
 def published_edge_numbers(frame) -> Iterator[Number]:
-    """Yield ratios of the published clip times, times per frame of the detector, the threshold as
-    a share of full brightness, and what processing is of the time to the ground."""
+    """Yield ratios of the published clip times, the threshold as a share of full brightness, and what processing is of
+    the time to the ground."""
     known = {number.id: number for number in frame}
     one = known.get("published.drone_video.one-launch.time_10s")
     for rival in _RIVALS if one else ():
@@ -20,11 +20,6 @@ def published_edge_numbers(frame) -> Iterator[Number]:
         yield _derived(
             one, f"drone_video.speedup_over_{rival}", "ratio", other.value / one.value, "time / time"
         )
-    frames = known.get("published.detector.yolo.frames")
-    for method in ("cpu-preprocessing", "gpu-preprocessing") if frames else ():
-        total = known[f"published.detector.{method}.time"]
-        each = total.value / frames.value
-        yield _derived(total, f"detector.{method}.frame_time", "ms", each, "time of all frames / frames")
     threshold = known.get("published.satellite.greenland.threshold")
     if threshold:
         yield _derived(threshold, "satellite.threshold", "fraction", threshold.value, "as printed")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from octopus_study.report.frame import Frame, Key, Number
+from octopus_study.report.measured import BOUND
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.text import significant, with_unit
 from octopus_study.report.view import KERNEL, Reasons, View
@@ -70,6 +71,11 @@ def floor(**columns: Any) -> Cell:
     return lambda view, key: floor_text(view.frame, at(view, key, columns))
 
 
+def bound(**columns: Any) -> Cell:
+    """Say a kernel's time as a multiple of its write bound, and the share of the bound that it reaches."""
+    return lambda view, key: bound_text(view.frame, at(view, key, columns))
+
+
 def at(view: View, key: Key, columns: dict[str, Any]) -> Key:
     """Return a key with other columns; the layer ``kernel`` is that on which the machine times its kernels."""
     changed = key.but(**columns)
@@ -128,6 +134,16 @@ def floor_text(frame: Frame, key: Key) -> str:
     """Return the noise floor of a comparison, a dash where there is none."""
     number = frame.get(key.derive("noise_floor"))
     return with_unit(significant(100 * number.value, 2), "percent") if number else MISSING
+
+
+def bound_text(frame: Frame, key: Key) -> str:
+    """Return a kernel's time / bound time and the share of the write bound, or ``launch-bound``."""
+    number = frame.get(key.derive("times", BOUND))
+    if number is None:
+        return MISSING
+    if is_launch_bound(frame, key):
+        return "launch-bound"
+    return f"{number.text} ({frame.text(key.derive('share', BOUND))})"
 
 
 def with_interval(number: Number) -> str:

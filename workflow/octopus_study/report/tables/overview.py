@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from octopus_study.report import studies
 from octopus_study.report.claims import Judgement
 from octopus_study.report.frame import Frame
 from octopus_study.report.labels import human, machine_name
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import reason
 
-Maker = Callable[[Frame], Table]
 _RULE_NOTE = (
     f"The whole 95 % interval must satisfy the rule. {MISSING}: not measurable on this machine, with what it would "
     "need."
@@ -80,7 +78,7 @@ _FACTS = {
 
 def machines(frame: Frame) -> Table:
     """One column per machine, one row per fact."""
-    names = _all_machines(frame)
+    names = frame.machines()
     rows = [[name, *(_facts(frame, machine, keys) for machine in names)] for name, keys in _FACTS.items()]
     rows.append(["Discarded blocks", *(_discarded(frame, machine) for machine in names)])
     caption = (
@@ -118,19 +116,18 @@ def _discarded(frame: Frame, machine: str) -> str:
     return ", ".join(some)
 
 
-def claims(name: str, frame: Frame, judgements: list[Judgement]) -> Table:
+def claims(group: Claims, frame: Frame, chosen: list[Judgement]) -> Table:
     """One row per claim, one column per machine with the measured value and the verdict."""
-    chosen = [judgement for judgement in judgements if studies.report_of(judgement.study).claims == name]
     by_claim: dict[str, list[Judgement]] = {}
     for judgement in chosen:
         by_claim.setdefault(judgement.claim_id, []).append(judgement)
-    names = [name for name in _all_machines(frame) if name in {judgement.scope for judgement in chosen}]
+    names = [name for name in frame.machines() if name in {judgement.scope for judgement in chosen}]
     rows: list[list[str] | str] = []
-    for group in by_claim.values():
-        cells = {judgement.scope: _cell(judgement) for judgement in group}
-        rows.append([group[0].claim, group[0].rule, *(cells.get(machine, MISSING) for machine in names)])
+    for same in by_claim.values():
+        cells = {judgement.scope: _cell(judgement) for judgement in same}
+        rows.append([same[0].claim, same[0].rule, *(cells.get(machine, MISSING) for machine in names)])
     header, widths = ["Published claim", "Rule"], ("1.9fr", "auto")
-    return _by_machine(frame, _caption(CLAIMS[name], frame, bool(chosen)), header, rows, names, widths)
+    return _by_machine(frame, _caption(group, frame, bool(chosen)), header, rows, names, widths)
 
 
 def _caption(table: Claims, frame: Frame, judged: bool) -> str:
@@ -153,8 +150,3 @@ def _cell(judgement: Judgement) -> str:
         return f"{MISSING} ({reason(why) if why.startswith('unavailable: ') else why})"
     mark = f"{judgement.verdict}, {judgement.measured}"
     return f"{mark} (synthetic)" if "synthetic-" in judgement.dataset else mark
-
-
-def _all_machines(frame: Frame) -> list[str]:
-    named = [machine for study in studies.reports() for machine in frame.machines(study)]
-    return list(dict.fromkeys(named))

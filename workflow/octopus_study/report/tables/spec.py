@@ -11,6 +11,7 @@ from octopus_study.report.tables.writers import Table
 from octopus_study.report.view import View, views
 
 Row = list[str] | str
+Maker = Callable[[Frame], Table]
 
 
 @dataclass(frozen=True)
@@ -24,16 +25,17 @@ class Spec:
         Head of the first column.
     label : callable
         What the first column says of a case.
-    columns : dict of str to callable
-        By head, what a cell says of a case; :mod:`octopus_study.report.tables.cells` makes the common ones.
+    columns : dict of str to callable, or a function that makes a list of such pairs from the numbers
+        By head, what a cell says of a case; :mod:`octopus_study.report.tables.cells` makes the common ones. A list may
+        have a head twice.
     cases : callable
-        The rows of a machine, as keys; a machine without any has no section.
+        The rows of a machine, as keys; a text among them is a heading. A machine without any has no section.
     caption : str or callable
         Without the reasons for empty cells, which follow it.
-    absent : str
+    absent : str or callable
         What the caption says where no machine has a row: in its place, or behind it where `before` has rows.
     title : callable
-        The heading over a machine's rows.
+        The heading over a machine's rows; none where it is empty.
     before : callable
         Rows above all machines, such as published ones.
     after : callable
@@ -47,10 +49,10 @@ class Spec:
     study: str
     first: str
     label: Callable[[View, Key], str]
-    columns: Mapping[str, Cell]
-    cases: Callable[[View], Iterable[Key]]
+    columns: Mapping[str, Cell] | Callable[[Frame], Sequence[tuple[str, Cell]]]
+    cases: Callable[[View], Iterable[Key | str]]
     caption: str | Callable[[Frame], str]
-    absent: str = ""
+    absent: str | Callable[[Frame], str] = ""
     title: Callable[[View], str] = lambda view: view.title
     before: Callable[[Frame], Iterable[Row]] = lambda frame: ()
     after: Callable[[View], Iterable[Row]] = lambda view: ()
@@ -58,23 +60,35 @@ class Spec:
     text_columns: Sequence[int] = field(default=(0,))
 
 
+def make(table: Spec | Maker, frame: Frame) -> Table:
+    """Return the table of a specification, or that which a function makes."""
+    return build(table, frame) if isinstance(table, Spec) else table(frame)
+
+
 def build(spec: Spec, frame: Frame) -> Table:
     """Return the table of a specification."""
     above, rows, machines = list(spec.before(frame)), [], views(frame, spec.study)
+    columns = list(spec.columns(frame) if callable(spec.columns) else spec.columns.items())
     for view in machines:
-        rows += _section(spec, view)
-    caption = spec.caption if isinstance(spec.caption, str) else spec.caption(frame)
+        rows += _section(spec, view, [cell for _, cell in columns])
+    caption = _words(spec.caption, frame)
     if machines:
         caption += machines[0].reasons.note
     if not rows and spec.absent:
-        caption = f"{caption} {spec.absent}" if above else spec.absent
-    header = [spec.first, *spec.columns]
+        absent = _words(spec.absent, frame)
+        caption = f"{caption} {absent}" if above else absent
+    header = [spec.first, *(head for head, _ in columns)]
     return Table(caption, header, [*above, *rows], tuple(spec.text_columns), tuple(spec.widths))
 
 
-def _section(spec: Spec, view: View) -> list[Row]:
-    lines = [
-        [spec.label(view, key), *(cell(view, key) for cell in spec.columns.values())]
-        for key in spec.cases(view)
-    ]
-    return [spec.title(view), *lines, *spec.after(view)] if lines else []
+def _words(words: str | Callable[[Frame], str], frame: Frame) -> str:
+    return words if isinstance(words, str) else words(frame)
+
+
+def _section(spec: Spec, view: View, columns: list[Cell]) -> list[Row]:
+    lines = [case if isinstance(case, str) else _line(spec, view, case, columns) for case in spec.cases(view)]
+    return [row for row in (spec.title(view), *lines, *spec.after(view)) if row] if lines else []
+
+
+def _line(spec: Spec, view: View, key: Key, columns: list[Cell]) -> list[str]:
+    return [spec.label(view, key), *(cell(view, key) for cell in columns)]

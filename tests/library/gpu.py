@@ -1,0 +1,127 @@
+"""What the tests on a GPU share: waiting, streams with work on them, the sanitizer, kernels compiled side by side."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+from octopus import crop_resize
+from octopus.backends.cuda import compile
+from octopus.backends.cuda.device import current
+from octopus.backends.cuda.memory import DeviceArray, allocate
+
+CHANNELS, FRAME_DTYPES = (1, 3, 4), ("uint8", "uint16")
+LAYOUTS, DTYPES = ("NCHW", "NHWC"), ("float32", "float16", "uint8")
+SETS = [
+    {"edge": edge, "antialias": antialias, "letterbox": boxed}
+    for edge, antialias, boxed in product(("box", "image"), (False, True), (False, True))
+]
+
+
+def random_frame(height=200, width=300, channels=3, dtype=np.uint8, seed=0):
+    top = np.iinfo(dtype).max
+    return np.random.default_rng(seed).integers(0, top, (height, width, channels), dtype, endpoint=True)
+
+
+def host(array):
+    """An array of any library on the host."""
+    if isinstance(array, np.ndarray):
+        return array
+    return array.copy_to_host() if hasattr(array, "copy_to_host") else array.cpu().numpy()
+
+
+def synchronize():
+    current().sync()
+
+
+def slow_down(stream, microseconds):
+    """Queue waiting on a stream."""
+    from cuda.core import LaunchConfig, launch
+
+    launch(stream, LaunchConfig(grid=1, block=1), _waiting(), np.int32(microseconds))
+
+
+def slow_stream():
+    """A non-blocking stream with 20 ms of waiting already queued."""
+    stream = current().create_stream()
+    slow_down(stream, 20_000)
+    return stream
+
+
+def _waiting():
+    def build():
+        from numba import cuda, types
+
+        def wait(microseconds):
+            for _ in range(microseconds):
+                cuda.nanosleep(np.uint32(1000))
+
+        return wait, (types.int32,)
+
+    return compile.load("wait", build, Path(__file__).parent)
+
+
+def refuse_allocation(*args):
+    """Stands for `memory.allocate` while a plan runs."""
+    raise AssertionError("a run allocated device memory")
+
+
+def new_results(count, items, size):
+    """Memory for as many batches of crops."""
+    return [DeviceArray((items, 3, *size), np.float32) for _ in range(count)]
+
+
+def overwrite_freed_memory(shape):
+    """What has been given back is handed out again and filled with NaN."""
+    for _ in range(50):
+        DeviceArray(shape, np.float32).fill_bytes(0xFF)
+
+
+def sanitize(tool, code, folder):
+    """Run a program under a tool of compute-sanitizer, which must find nothing."""
+    program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    script = folder / "program.py"
+    script.write_text(code)
+    options = ["--tool", tool, "--report-api-errors", "no", "--error-exitcode", "9"]
+    command = [program, *options, sys.executable, script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def compile_side_by_side():
+    """Compile the kernels of all combinations in several processes; the tests then find them in the cache.
+
+    One after the other they take minutes, since a process compiles one kernel at a time.
+    """
+    types = product(CHANNELS, FRAME_DTYPES, LAYOUTS, DTYPES, (None, False, True))
+    calls = [_call_of_types(*combination) for combination in types]
+    calls += [((3, "uint8"), several, size, options) for several in (False, True) for options in SETS
+              for size in ((40, 56), (17, 300))]  # fmt: skip
+    allocate(1)  # fails here, and not in every process, where there is no GPU
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        list(pool.map(_crop, calls, chunksize=4))
+
+
+def _call_of_types(channels, frame_dtype, layout, dtype, antialias):
+    """The plain call of these types, or with `antialias` False or True the one with options."""
+    options = {"dtype": dtype, "layout": layout, "std": np.iinfo(frame_dtype).max / 255 * 2, "mean": 3.0}
+    if antialias is None:
+        return (channels, frame_dtype), False, (40, 56), options
+    options |= {"edge": "image", "letterbox": True, "antialias": antialias}
+    return (channels, frame_dtype), True, (33, 47), options
+
+
+def _crop(call):
+    (channels, dtype), several, size, options = call
+    frame = random_frame(20, 30, channels, dtype)
+    frame, index = (np.stack([frame] * 2), [1]) if several else (frame, None)
+    sizes = [size] if several else [size, (17, 299)]  # a width that no vector divides
+    for height, width in sizes:
+        crop_resize(frame, [[1, 2, 20, 15]], (height, width), frame_index=index, device="cuda", **options)

@@ -1,0 +1,24 @@
+"""The study's own kernels without a GPU: answers of the published ones, and PTX of the probes for every GPU named."""
+
+from __future__ import annotations
+
+import pytest
+from octopus_study.kernels.cuda import probes, ragged_probes
+
+from octopus.backends.cuda.compile import entry_name, to_ptx
+
+SCRIPT = "simulate_published.py"
+
+
+def test_the_published_kernels_round_between_their_passes_and_are_else_the_reference(answers):
+    assert 0.01 < answers <= 0.5 / 2 + 1e-3  # half a level, divided by the smallest std
+
+
+@pytest.mark.parametrize("name", probes.SIGNATURES)
+def test_the_probes(capability, name):
+    assert name in entry_name(to_ptx(*probes.SIGNATURES[name], capability))
+
+
+@pytest.mark.parametrize("name", ["table", "image_per_thread", "linear_search", "differ"])
+def test_the_kernels_on_ragged_batches(capability, name):
+    assert entry_name(to_ptx(*ragged_probes.signature(name), capability))

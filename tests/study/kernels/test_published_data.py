@@ -1,0 +1,96 @@
+"""The library on the data of the study: all boxes of the pool, and the published grid of tiles."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+from octopus_study.data.distributions import satellite_tiles
+from octopus_study.data.synthetic import drone_frame, drone_pool
+
+from octopus import TilePlan, crop_resize
+from octopus.backends.cuda import memory
+from octopus.kernels import reference
+from octopus.kernels.cuda.tile_grid import grid_of, parts_of, passes_for
+
+MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
+LEVELS = 0.255  # 1e-3 of the range 0 to 255
+PROCESSORS = 132
+
+
+def opencv(frame, boxes, size):
+    """Float crops, resized one by one."""
+    crops = [
+        cv2.resize(frame[y1:y2, x1:x2].astype(np.float32), size[::-1], interpolation=cv2.INTER_LINEAR)
+        for x1, y1, x2, y2 in boxes
+    ]
+    return np.stack(crops).reshape(len(boxes), *size, frame.shape[2])
+
+
+@pytest.fixture(scope="module")
+def scene():
+    pool = drone_pool()
+    return drone_frame(pool), pool
+
+
+def test_every_box_of_the_pool_equals_opencv(scene):
+    frame, pool = scene
+    for start in range(0, len(pool), 256):
+        boxes = pool[start : start + 256]
+        expected = (opencv(frame, boxes, (224, 224)) - MEAN) / STD
+        found = crop_resize(frame, boxes, mean=MEAN, std=STD, device="cpu", layout="NHWC")
+        assert np.abs(found - expected).max() * min(STD) < LEVELS
+
+
+@pytest.mark.gpu
+def test_the_whole_pool_equals_the_reference():
+    pool = drone_pool()[:256]
+    frame = drone_frame(pool)
+    found = crop_resize(frame, pool, mean=3.0, std=2.0, device="cuda")
+    expected = reference.crop_resize(frame, pool, (224, 224), np.full(3, 3.0), np.full(3, 2.0))
+    assert np.abs(found - expected).max() * 2 < 1e-3 * 255
+
+
+def means_of(image, tiles, scale):
+    return np.array([image[y1:y2, x1:x2].mean() / scale for x1, y1, x2, y2 in tiles.tolist()])
+
+
+def test_the_published_grid_of_8192_pixels_has_727_tiles():
+    tiles = satellite_tiles(8192, 8192)
+    image = np.random.default_rng(1).integers(0, 10_000, (8192, 8192), np.uint16)
+    plan = TilePlan(image, tiles, scale=10_000, device="cpu")
+    flags, means = plan.run(image, 0.5)
+    assert len(flags) == 727
+    assert np.array_equal(means, means_of(image, tiles, 10_000)) and np.array_equal(flags, means > 0.5)
+
+
+@pytest.mark.gpu
+def test_a_scene_of_8192_pixels_equals_numpy():
+    tiles = satellite_tiles(8192, 8192)
+    for shape, dtype in (((8192, 8192), np.uint16), ((8192, 8192, 3), np.uint8)):
+        image = np.random.default_rng(1).integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
+        right = means_of(image, tiles, 100)
+        plan = TilePlan(memory.upload(image), tiles, scale=100)
+        for _ in range(3):
+            flags, means = plan.run(memory.upload(image), float(np.median(right)))
+            assert np.array_equal(means.copy_to_host(), right)
+            assert np.array_equal(flags.copy_to_host(), right > np.median(right))
+
+
+def test_the_published_grid_of_tiles_is_listed_in_the_order_of_memory():
+    tiles = satellite_tiles(8192, 8192)
+    for pixel in (2, 3):
+        passes = passes_for(8192 * 8192 * pixel, PROCESSORS)
+        grid = grid_of(tiles, pixel, passes)
+        sides = (tiles[:, 2:] - tiles[:, :2]).astype(np.int64)
+        strips, bands, rows = parts_of(sides[:, 0], sides[:, 1], pixel, passes)
+        assert grid.shape == (len(grid.work), 1) == (int((strips * bands).sum()), 1)
+        assert len(grid.work) > 8 * PROCESSORS
+        tile, number, blocks, cut = grid.work.T
+        assert (cut == strips[tile]).all()
+        assert (np.bincount(tile) == blocks[np.argsort(tile)][np.cumsum(np.bincount(tile)) - 1]).all()
+        assert (
+            len(set(zip(tile.tolist(), number.tolist(), strict=True))) == len(tile)
+            and (number < blocks).all()
+        )
+        assert (np.diff(tiles[tile, 1] + number % bands[tile] * rows[tile]) >= 0).all()

@@ -1,0 +1,67 @@
+"""What a run lacks: numbers that say why there is none, and which runs of a study measured something."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from octopus_study.report.frame import Frame, Key, Number, Source, make_number
+from octopus_study.report.machines import place_name, run_list, shown
+from octopus_study.report.runs import Run
+from octopus_study.report.text import reason
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_UNAVAILABLE = "unavailable: "
+# Layers whose rows need a device; what is counted without one is no measurement.
+_LAYERS = ("host", "memory", "device")
+
+
+def make_absent(key: Key, source: Source, unit: str, why: str) -> Number:
+    """Return a number without a value that says why there is none."""
+    text = why if why.startswith(_UNAVAILABLE) else f"{_UNAVAILABLE}{why}"
+    return make_number(key, source, unit, math.nan, text=text, note=text)
+
+
+def first_reason(rows: pd.DataFrame, fallback: str) -> str:
+    """Return what the first unavailable row says."""
+    return next((str(answer) for answer in rows["answer"] if str(answer).startswith(_UNAVAILABLE)), fallback)
+
+
+def measured_runs(runs: list[Run]) -> Iterator[Number]:
+    """Yield ``shown.<study>.measured`` and ``shown.<study>.missing``: machines, data and days, and why others have no
+    numbers."""
+    measured = run_list([run for run in runs if _measured_something(run)])
+    lacking = [f"{place_name(run)}: {_most_say(run)}" for run in runs if not _measured_something(run)]
+    for name, text in (("measured", measured), ("missing", "; ".join(lacking))):
+        if text:
+            yield shown(runs, name, text, "all runs of the study")
+
+
+def _measured_something(run: Run) -> bool:
+    rows = run.rows[run.rows["layer"].isin(_LAYERS) & (run.rows["quantity"] != "discarded_blocks")]
+    return bool(rows["value"].notna().any())
+
+
+def _most_say(run: Run) -> str:
+    """Return the reason that most rows without a number give."""
+    answers = run.rows.loc[run.rows["value"].isna(), "answer"].value_counts()
+    return reason(str(answers.index[0])) if len(answers) else "no row says why"
+
+
+def with_reasons(frame: Frame, study: str, sentence: str) -> str:
+    """Say `sentence`, that nothing was measured, and why on each machine."""
+    missing = frame.text(Key("shown", study, quantity="missing"))
+    return f"{sentence} {missing}." if missing else sentence
+
+
+def footer(study: str) -> Callable[[Frame], str]:
+    """Return the footer of a figure that rests on the runs which measured something; others say what they lack."""
+
+    def text(frame: Frame) -> str:
+        names = frame.text(Key("shown", study, quantity="measured"))
+        return f"Measured on: {names}." if names else "Nothing was measured."
+
+    return text

@@ -1,0 +1,111 @@
+"""What readers see: the tables as Typst and Markdown, the figures as PDF and PNG, found by name in the reports of the
+studies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from octopus.errors import InputError
+from octopus_study.measure._files import atomic_text
+from octopus_study.report import studies
+from octopus_study.report.charts.spec import Chart
+from octopus_study.report.claims import read_claims
+from octopus_study.report.frame import Frame
+from octopus_study.report.tables import overview
+from octopus_study.report.tables.spec import make
+from octopus_study.report.tables.writers import Table, markdown, typst
+
+TABLE_SUFFIXES = (".typ", ".md")
+
+
+def table_names() -> list[str]:
+    """Return the names of all tables."""
+    of_studies = [name for report in studies.reports().values() for name in report.tables]
+    return ["machines", *of_studies, *overview.CLAIMS]
+
+
+def build_tables(numbers: str | Path, claims: str | Path, out_dir: str | Path) -> list[Path]:
+    """Write every table in both formats and return the paths.
+
+    Parameters
+    ----------
+    numbers : path
+        ``numbers.csv``.
+    claims : path
+        ``claims.csv``.
+    out_dir : path
+        Folder that gets ``<name>.typ`` and ``<name>.md`` for each of :func:`table_names`.
+    """
+    frame, judgements = Frame.read(numbers), read_claims(claims)
+    tables = {"machines": overview.machines(frame)}
+    for report in studies.reports().values():
+        tables |= {name: make(table, frame) for name, table in report.tables.items()}
+    for name, group in overview.CLAIMS.items():
+        chosen = [one for one in judgements if studies.report_of(one.study).claims == name]
+        tables[name] = overview.claims(group, frame, chosen)
+    return [path for name, table in tables.items() for path in _write(name, table, Path(out_dir))]
+
+
+def _write(name: str, table: Table, folder: Path) -> list[Path]:
+    paths = [folder / f"{name}{suffix}" for suffix in TABLE_SUFFIXES]
+    for path, text in zip(paths, (typst(name, table), markdown(table)), strict=True):
+        with atomic_text(path) as stream:
+            stream.write(text)
+    return paths
+
+
+def figures() -> dict[str, tuple[str, Chart]]:
+    """Return all figures by name, each with its study."""
+    return {
+        name: (study, chart)
+        for study, report in studies.reports().items()
+        for name, chart in report.figures.items()
+    }
+
+
+def draw(name: str, numbers: str | Path, out_stem: str | Path) -> tuple[Path, Path]:
+    """Draw a figure and return the paths of its PDF and PNG.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`figures`.
+    numbers : path
+        ``numbers.csv``.
+    out_stem : path
+        Where to write, without suffix.
+
+    Raises
+    ------
+    InputError
+        There is no such figure, or no run of its study and nothing to say about it.
+    """
+    import matplotlib as mpl
+
+    from octopus_study.report.charts import style
+
+    if name not in figures():
+        raise InputError(f"There is no figure {name!r}; the figures are {', '.join(figures())}.")
+    study, chart = figures()[name]
+    frame = Frame.read(numbers)
+    shows = bool(frame.machines(study)) or chart.published
+    if not shows and not chart.absent:
+        raise InputError(f"The figure {name} needs a run of the study {study}; {numbers} has none.")
+    with mpl.rc_context(style.RC):
+        figure = chart.draw(frame) if shows else style.empty(chart.absent)
+        footer = chart.footer(frame) if chart.footer else _footer(frame, study)
+        synthetic = chart.synthetic(frame) if chart.synthetic else is_synthetic(frame, study)
+        area = style.finish(figure, footer, synthetic, chart.real)
+    return style.save(figure, Path(out_stem), area)
+
+
+def _footer(frame: Frame, study: str) -> str:
+    shown = frame.text(f"shown.{study}")
+    return f"Measured on: {shown}." if shown else "Nothing was measured."
+
+
+def is_synthetic(frame: Frame, study: str) -> bool:
+    """Say whether any number of a study rests on the generated stand-in for real data; a run that measured nothing has
+    none."""
+    stand_ins = [m for m in frame.machines(study) if frame.text(f"{m}.{study}.synthetic") == "yes"]
+    return any(number.study == study and number.machine in stand_ins and number.known for number in frame)

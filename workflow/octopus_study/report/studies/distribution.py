@@ -1,0 +1,207 @@
+"""Size distributions: what padding wastes, how fast each distribution is, and how far equal frames differ in time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from octopus_study.report.charts.spec import Chart
+from octopus_study.report.frame import Frame, Key, Number, make_number, make_text, published
+from octopus_study.report.machines import device_name, shown
+from octopus_study.report.measured import SUBJECT, floor_of, padded_float32
+from octopus_study.report.runs import Run
+from octopus_study.report.samples import Group, blocks, groups
+from octopus_study.report.series import Series
+from octopus_study.report.studies import distribution_figures as figures
+from octopus_study.report.studies.distribution_figures import cases, workload_name
+from octopus_study.report.study import StudyReport
+from octopus_study.report.tables import cells
+from octopus_study.report.tables.spec import Spec
+from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.text import with_unit
+from octopus_study.report.view import KERNEL, View, views
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ABOVE_NOISE, WITHIN_NOISE = "above the noise", "not distinguishable from noise"
+QUANTILES = ("width_quantile", "height_quantile")
+_RESAMPLES = 1000
+# Quantity -> the unit in which it is printed, and the factor to it.
+_PADDING = {
+    "actual_bytes": ("MiB", 2.0**-20),
+    "padded_bytes": ("MiB", 2.0**-20),
+    "padding_waste": ("percent", 100.0),
+}
+
+
+def medians_of_sizes(run: Run) -> Iterator[Number]:
+    """Yield the median width and height of each workload's boxes."""
+    rows = run.rows[run.rows["quantity"].isin(QUANTILES) & (run.rows["block"] == 50)]
+    for row in rows.itertuples():
+        side = row.quantity.removesuffix("_quantile")
+        key = run.key(row.workload, method="boxes", quantity=side, derived="p50")
+        selector = f"workload={row.workload}, quantity={row.quantity}, block=50 (percentile)"
+        yield make_number(key, run.from_rows(row.dataset, selector), "px", float(row.value))
+
+
+def sizes(run: Run) -> Iterator[Series]:
+    """Yield every percentile of width and height of each workload's boxes."""
+    rows = run.rows[run.rows["quantity"].isin(QUANTILES)]
+    table = rows.pivot(index=["workload", "block"], columns="quantity", values="value").reset_index()
+    yield Series(run.scope, run.study, "sizes", {str(name): list(table[name]) for name in table})
+
+
+def frames(run: Run) -> Iterator[Number]:
+    """Yield the mean of a sequence's frame medians, their standard deviation, and whether noise explains it."""
+    for group, rows in groups(run, quantity="frame_time", layer="host"):
+        table = blocks(rows)
+        times = table[[name for name in table.columns if "/frame-" in name]]
+        if times.shape[1] < 2 or times.empty:
+            continue
+        key, source = group.key(run, SUBJECT), group.rows_of(run, "octopus/frame-*")
+        mean = float(times.median().mean())
+        yield make_number(key.derive("mean"), source, "ms", mean, note="mean of the medians")
+        spread = _relative_spread(times)
+        note = "standard deviation of the frames' medians / their mean; the interval resamples the blocks"
+        yield make_number(key.derive("spread"), source, "fraction", *spread, note=note)
+        verdict = ABOVE_NOISE if spread[1] > _noise_floor(run, group) else WITHIN_NOISE
+        note = "above the noise where the whole interval of the spread lies above the noise floor end to end"
+        yield make_text(key.derive("spread_verdict"), source, verdict, note)
+
+
+def _relative_spread(times: pd.DataFrame) -> tuple[float, float, float]:
+    """Return the standard deviation of the columns' medians / their mean, with its interval.
+
+    Blocks are drawn whole, so that frames stay paired. Noise of the medians is part of the spread, so the interval
+    leans upwards; its ends never leave the value out.
+    """
+    values = times.to_numpy()
+    rows = np.random.default_rng(0).integers(0, len(values), (_RESAMPLES, len(values)))
+    draws = np.array([np.median(values[chosen], axis=0) for chosen in rows])
+    middle = np.median(values, axis=0)
+    value = float(middle.std(ddof=1) / middle.mean())
+    low, high = np.quantile(draws.std(axis=1, ddof=1) / draws.mean(axis=1), (0.025, 0.975))
+    return value, min(value, float(low)), max(value, float(high))
+
+
+def _noise_floor(run: Run, group: Group) -> float:
+    """Return the noise floor end to end on the same boxes; NaN without one."""
+    same = groups(run, workload=group.workload, n=group.n, quantity="end_to_end", layer="host")
+    return next((floor for _, rows in same if not math.isnan(floor := floor_of(blocks(rows)))), math.nan)
+
+
+def range_over_sizes(run: Run) -> Iterator[Number]:
+    """Yield by how much the slowest distribution of sizes exceeds the fastest one, method by method."""
+    quantity, by = "crop_resize_normalize", ["n", "layer", "method"]
+    rows = run.rows[(run.rows["quantity"] == quantity) & run.rows["value"].notna()]
+    middle = rows.groupby([*by, "workload"])["value"].median()
+    for (n, layer, method), times in middle.groupby(level=by):
+        if len(times) > 1:
+            key = run.key("all", n, method, quantity=quantity, layer=layer, derived="range")
+            selector = f"n={n}, method={method}, quantity={quantity}, layer={layer}, all workloads"
+            value = float(times.max() / times.min()) - 1
+            note = "slowest / fastest distribution - 1, of medians"
+            yield make_number(key, run.from_rows("synthetic", selector), "fraction", value, note=note)
+
+
+def generated(runs: list[Run]) -> Iterator[Number]:
+    """Yield on which pixels the generated boxes lie: those of each run's own frame."""
+    stand_ins = [run for run in runs if any("synthetic-" in name for name in run.datasets)]
+    text = "synthetic boxes on synthetic pixels"
+    if len(stand_ins) < len(runs):
+        others = " and ".join(device_name(run) for run in stand_ins)
+        text = "synthetic boxes on VisDrone pixels" + (f", on {others} on synthetic ones" if others else "")
+    yield shown(runs, "generated", text)
+
+
+def padding_waste(frame: Frame) -> Table:
+    """Return published beside computed padding waste, with the verdict whether they print the same."""
+    machines = views(frame, "distribution")[:1]
+    rows = [_padding_row(view, key) for view in machines for key in cases(view)]
+    caption = (
+        "Bytes of all boxes (1000, as published) as uint8 with three channels, stored as they are / padded to the "
+        "largest, and the share that padding wastes. Identical: every published digit agrees. "
+        f"{frame.text('shown.distribution')}."
+    )
+    return Table(caption, ["Sizes", "Computed", "Published", "Verdict"], rows, text_columns=(0, 3))
+
+
+def _padding_row(view: View, key: Key) -> list[str]:
+    waste, computed, printed = view.frame[key], {}, {}
+    for quantity, (unit, factor) in _PADDING.items():
+        number = view.frame[key.but(quantity=quantity)]
+        computed[quantity] = with_unit(str(round(number.value * factor)), unit)
+        if (text := view.frame.find(_published(key, quantity))) is not None:
+            printed[quantity] = text.text
+    verdict = _verdict(computed, printed, waste)
+    return [workload_name(waste), _in_one_cell(computed), _in_one_cell(printed), verdict]
+
+
+def _in_one_cell(texts: dict[str, str]) -> str:
+    """Return actual and padded bytes, with one unit, and the waste; or what there is of them."""
+    if len(texts) < len(_PADDING):
+        return ", ".join(texts.values()) or MISSING
+    actual, padded, waste = texts.values()
+    return f"{actual.partition(' ')[0]} / {padded}, {waste}"
+
+
+def _published(key: Key, quantity: str) -> str:
+    """Return where the published value is; a run with another count finds none."""
+    if key.workload == "visdrone" and key.n == 1000:
+        return published("device_independent_facts", "visdrone-sample", quantity)
+    return published("padding_waste", key.workload, f"n{key.n}", quantity)
+
+
+def _verdict(computed: dict[str, str], printed: dict[str, str], waste: Number) -> str:
+    if not printed:
+        return "not published"
+    if waste.dataset.startswith("synthetic-"):
+        return "not comparable"
+    return "identical" if computed | printed == computed else "differs"
+
+
+def _kernels(view: View) -> list[Key]:
+    """Return the times of Octopus, distribution by distribution."""
+    columns = {"quantity": "crop_resize_normalize", "layer": KERNEL}
+    keys = (view.key(key.workload, key.n, SUBJECT, **columns) for key in cases(view))
+    return [key for key in keys if view.get(key)]
+
+
+def _caption(frame: Frame) -> str:
+    return (
+        "Speed by size distribution, n = 1000: time of the kernels (crop, resize, normalise), speed-up over the "
+        "published ones, kernel time / bound time with the share of the write bound, and end to end. "
+        f"{cells.RATIO_NOTE}; {cells.WIDE_NOTE}. {cells.DIFFERENT_NOTE}. "
+        f"(synthetic): {frame.text('shown.distribution.generated')}."
+    )
+
+
+SPEED = Spec(
+    study="distribution",
+    first="Sizes",
+    label=lambda view, key: workload_name(view.frame[key]),
+    cases=_kernels,
+    columns={
+        "Octopus": cells.time(),
+        f"Published {cells.DIFFERENT}": cells.time(method="published"),
+        "Speed-up": cells.ratio("published"),
+        "Time / bound": cells.bound(),
+        "End to end": cells.time(quantity="end_to_end", layer="host"),
+    },
+    caption=_caption,
+)
+REPORT = StudyReport(
+    numbers=(medians_of_sizes, padded_float32, frames, range_over_sizes),
+    of_runs=(generated,),
+    series=(sizes,),
+    indexed=QUANTILES,
+    tables={"padding_waste": padding_waste, "distribution_speed": SPEED},
+    figures={
+        "size_distributions": Chart(figures.size_distributions),
+        "temporal_jitter": Chart(figures.temporal_jitter),
+    },
+)

@@ -1,0 +1,235 @@
+"""Shapes of images: how memory grows with the width, where images are split, the jump between the published widths,
+and which patches cover an image soonest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from octopus_study.measure.statistics import Interval, ratio_interval, slope
+from octopus_study.methods import AS_PUBLISHED as PUBLISHED
+from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
+from octopus_study.report.charts.spec import Chart
+from octopus_study.report.frame import Key, Number, Source, make_number, make_text
+from octopus_study.report.measured import floor_of
+from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs
+from octopus_study.report.runs import Run
+from octopus_study.report.samples import AGAIN, groups, paired, pivot
+from octopus_study.report.studies import image_shape_figures as figures
+from octopus_study.report.studies import image_shape_tables as tables
+from octopus_study.report.studies.image_shape_cause import INTERVENTIONS, WITHOUT, causes, interventions
+from octopus_study.report.studies.image_shape_view import (
+    JUMP,
+    MODEL,
+    NO_RUN,
+    PEAK,
+    SPLITS,
+    STUDY,
+    SUBSETS,
+    Patch,
+)
+from octopus_study.report.study import StudyReport
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BEST = Patch(128, 16)  # published as the best
+_GIGABYTE = 1e9
+_STEP = re.compile(r"(\w+)-step(\d+)")
+_LEAST_WIDTHS = 3  # a line through two points says nothing
+# What claims need, whether it could be measured or not: workload, method, quantity -> unit.
+CLAIMED = {
+    **{(f"linearity.{model}.step64", "all", "r2"): "fraction" for model in ("drunet", "unet", "dncnn")},
+    **{("peak", MODEL, f"w{width}"): "GB" for width in JUMP},
+    ("jump", MODEL, ""): "ratio",
+    ("cause", MODEL, "cudnn_over_split"): "ratio",
+    ("cause", MODEL, "padded"): "ratio",
+    **{(f"patches.{MODEL}", f"side{side}", "gain"): "ratio" for side in (128, 256, 512)},
+    **{(f"patches.{MODEL}", f"side{side}", "last_doubling"): "ratio" for side in (256, 512)},
+    (f"patches.{MODEL}", "", "least_gain"): "ratio",
+    (f"patches.{MODEL}", "", "published_best"): "ratio",
+}
+
+
+def absent(run: Run) -> Iterator[Number]:
+    """Yield what claims ask for with the reason why a run lacks it."""
+    why = first_reason(run.rows, "no row of this run has it")
+    for (workload, method, quantity), unit in CLAIMED.items():
+        key = run.key(workload, method=method, quantity=quantity)
+        yield make_absent(key, run.from_rows("n/a", "all rows"), unit, why)
+
+
+class Step(NamedTuple):
+    """What one model shows at the widths of one step: bytes and splits by width."""
+
+    model: str
+    name: str
+    source: Source
+    peaks: dict[int, float]
+    splits: dict[int, float]
+
+
+def _steps(run: Run) -> Iterator[Step]:
+    for workload, rows in run.rows.groupby("workload", sort=False):
+        if match := _STEP.fullmatch(str(workload)):
+            source = run.from_rows(rows["dataset"].iloc[0], f"workload={workload}, method={PUBLISHED}")
+            values = (by_width(rows, quantity) for quantity in (PEAK, SPLITS))
+            yield Step(match[1], f"step{match[2]}", source, *values)
+
+
+def by_width(rows: pd.DataFrame, quantity: str, method: str = PUBLISHED) -> dict[int, float]:
+    """Return the median of a quantity by width."""
+    chosen = rows[(rows["quantity"] == quantity) & (rows["method"] == method) & rows["value"].notna()]
+    return {int(n): float(value) for n, value in chosen.groupby("n")["value"].median().items()}
+
+
+def splits(run: Run) -> Iterator[Number]:
+    """Yield in words at how many widths of each kind the image was split."""
+    for step in _steps(run):
+        odd = [count > 0 for width, count in step.splits.items() if width % MULTIPLE]
+        even = [count > 0 for width, count in step.splits.items() if not width % MULTIPLE]
+        parts = []
+        if odd:
+            parts.append(f"{sum(odd)} of {len(odd)} widths that are no multiple of {MULTIPLE}")
+        if even:
+            parts.append(f"{sum(even)} of {len(even)} {'that are' if odd else 'widths'}")
+        if parts:
+            key = run.key("splits", method=step.model, quantity=step.name)
+            yield make_text(key, step.source, " and ".join(parts), f"{SPLITS} > 0 by width")
+
+
+def lines(run: Run) -> Iterator[Number]:
+    """Yield how well a line through the peaks explains them: of all widths, and of each kind where there are both."""
+    for step in _steps(run):
+        for subset in SUBSETS:
+            peaks = {
+                width: value
+                for width, value in step.peaks.items()
+                if subset == "all" or (step.splits.get(width, 0) > 0) == (subset == "split")
+            }
+            if len(peaks) >= _LEAST_WIDTHS and (subset == "all" or len(peaks) < len(step.peaks)):
+                key = run.key(f"linearity.{step.model}.{step.name}", method=subset)
+                yield from _line(key, step.source, peaks)
+
+
+def _line(key: Key, source: Source, peaks: dict[int, float]) -> Iterator[Number]:
+    line = slope(list(peaks), list(peaks.values()))
+    note = f"line of Theil and Sen through {len(peaks)} widths"
+    yield make_number(key.but(quantity="r2"), source, "fraction", line.r2, note=note)
+    share = round(line.residual / float(np.median(list(peaks.values()))), 6)  # beyond, it is floating point's
+    words = f"{note}: root mean square residual / median peak"
+    yield make_number(key.but(quantity="residual"), source, "fraction", share, note=words)
+    yield make_number(key.but(quantity="per_column"), source, "bytes", line.value, note="slope of the line")
+
+
+def jumps(run: Run) -> Iterator[Number]:
+    """Yield DRUNet's peaks at the published widths and by how much it grows between them, as published and where
+    nothing of cuDNN can be the cause."""
+    for step in _steps(run):
+        if step.model == MODEL:
+            for width in set(JUMP) & set(step.peaks):
+                key, value = (
+                    run.key("peak", method=MODEL, quantity=f"w{width}"),
+                    step.peaks[width] / _GIGABYTE,
+                )
+                yield make_number(key, step.source, "GB", value, note=f"{PEAK} at this width")
+            yield from _jump(run.key("jump", method=MODEL), step.source, step.peaks)
+    workload = f"{MODEL}{INTERVENTIONS}"
+    rows = run.rows[run.rows["workload"] == workload]
+    if len(rows):
+        source = run.from_rows(rows["dataset"].iloc[0], f"workload={workload}, method={WITHOUT}")
+        yield from _jump(run.key("jump_without_cudnn", method=MODEL), source, by_width(rows, PEAK, WITHOUT))
+
+
+def _jump(key: Key, source: Source, peaks: dict[int, float]) -> Iterator[Number]:
+    if set(JUMP) <= set(peaks):
+        jump, note = peaks[JUMP[1]] / peaks[JUMP[0]], f"{PEAK} at {JUMP[1]} / at {JUMP[0]}"
+        yield make_number(key, source, "ratio", jump, note=note)
+
+
+def patches(run: Run) -> Iterator[Number]:
+    """Yield gains of batches, side by side, the noise floor, and the best of all patches."""
+    for group, rows in groups(run, quantity="cover"):
+        table, source = pivot(rows), group.rows_of(run)
+        key = run.key(f"patches.{group.workload.rpartition('-')[0]}")
+        for again in (str(name) for name in table if str(name).endswith(AGAIN)):
+            floor = floor_of(table, again.removesuffix(AGAIN))
+            if floor == floor:
+                note = f"against {again}"
+                yield make_number(key.but(quantity="noise_floor"), source, "fraction", floor, note=note)
+        found = [patch for name in table if (patch := Patch.of(str(name)))]
+        ranked = sorted(found, key=lambda patch: table[patch.method].median())
+        if ranked:
+            note = "least median time to cover the image"
+            yield make_text(key.but(quantity="best"), source, ranked[0].text, note)
+        for method, quantity, ratio, note in (*_gains(table, found), *_best(table, ranked)):
+            where = key.but(method=method, quantity=quantity)
+            yield make_number(where, source, "ratio", *ratio[:3], note=note)
+
+
+Gain = tuple[str, str, Interval, str]
+
+
+def _gains(table: pd.DataFrame, found: list[Patch]) -> Iterator[Gain]:
+    """Yield what larger batches gain: method, quantity, ratio of times and note."""
+    steps: list[tuple[Interval, Patch]] = []
+    for side in sorted({patch.side for patch in found}):
+        batches = sorted(patch.batch for patch in found if patch.side == side)
+        if len(batches) < 2:
+            continue
+        pairs = {"gain": (batches[0], batches[-1])}
+        pairs |= {"first_doubling": tuple(batches[:2]), "last_doubling": tuple(batches[-2:])}
+        for name, (small, large) in pairs.items():
+            if ratio := _ratio(table, Patch(side, small), Patch(side, large)):
+                yield f"side{side}", name, ratio, f"time of batch {small} / of batch {large}"
+        for small, large in pairwise(batches):
+            if ratio := _ratio(table, Patch(side, small), Patch(side, large)):
+                steps.append((ratio, Patch(side, large)))
+    if steps:
+        least, patch = min(steps, key=lambda step: step[0].value)
+        yield "", "least_gain", least, f"least time with the next smaller batch / time: {patch.text}"
+
+
+def _best(table: pd.DataFrame, ranked: list[Patch]) -> Iterator[Gain]:
+    """Yield what the published best takes against the fastest other."""
+    other = next((patch for patch in ranked if patch != BEST), None)
+    if BEST in ranked and other and (ratio := _ratio(table, BEST, other)):
+        yield "", "published_best", ratio, f"time of {BEST.text} / of {other.text}, the fastest other"
+
+
+def _ratio(table: pd.DataFrame, top: Patch, bottom: Patch) -> Interval | None:
+    both = paired(table, top.method, bottom.method)
+    return ratio_interval(both[top.method], both[bottom.method]) if len(both) else None
+
+
+def power_capped(run: Run) -> Iterator[Number]:
+    """Yield how many blocks were at the power limit, which the study keeps: large convolutions reach it by
+    themselves."""
+    rows = run.rows[(run.rows["quantity"] == "power_capped") & run.rows["value"].notna()]
+    for (dataset, what), chosen in rows.groupby(["dataset", "method"], sort=False):
+        key = run.key("power_capped", quantity=what)
+        source = run.from_rows(dataset, f"quantity=power_capped, method={what}")
+        note = f"mean share of blocks over {len(chosen)} comparisons, their warm-up as one"
+        yield make_number(key, source, "fraction", float(chosen["value"].mean()), note=note)
+
+
+REPORT = StudyReport(
+    numbers=(splits, lines, jumps, interventions, causes, patches, power_capped),
+    absent=absent,
+    of_runs=(measured_runs,),
+    tables={
+        "shape_cause": tables.CAUSE,
+        "shape_widths": tables.WIDTHS,
+        "shape_lines": tables.LINES,
+        "shape_patches": tables.patches,
+    },
+    figures={
+        "image_shape_memory": Chart(figures.draw_memory, absent=NO_RUN, footer=footer(STUDY)),
+        "image_shape_throughput": Chart(figures.draw_throughput, absent=NO_RUN, footer=footer(STUDY)),
+    },
+    claims="claims_companions",
+)

@@ -140,13 +140,13 @@ def _visual_odometry(frame: NDArray[np.uint8], torch: Any, zoo: Any) -> Pipeline
     detected = ("keypoints", "scores", "descriptors", "mask")
 
     def detect(images: Any) -> tuple[Any, ...]:
-        found = detector(images[0])
-        return tuple(getattr(found, name) for name in detected)
+        outputs = detector(images[0])
+        return tuple(getattr(outputs, name) for name in detected)
 
     def match(images: Any, *detections: Any) -> tuple[Any, ...]:
         given.detections = detections
-        found = matcher(images)
-        return found.matches, found.matching_scores, found.keypoints
+        outputs = matcher(images)
+        return outputs.matches, outputs.matching_scores, outputs.keypoints
 
     stages = (
         Stage("superpoint", ("images",), detected, detect),
@@ -172,8 +172,8 @@ def _satellite_matching(frame: NDArray[np.uint8], torch: Any, zoo: Any) -> Pipel
         return (describer(tiles).pooler_output,)
 
     def match(pair: Any) -> tuple[Any, ...]:
-        found = matcher(pair)
-        return found.matching_scores, found.keypoints
+        outputs = matcher(pair)
+        return outputs.matching_scores, outputs.keypoints
 
     stages = (
         Stage("dinov2", ("tiles",), ("features",), describe),

@@ -193,7 +193,7 @@ class _Session:
         watch = PowerCapKept()
         clock = BlockClock(self.device.synchronize, watch)
         recorded = {name: Recorded(method, clock) for name, method in self.methods.items()}
-        methods = [Method(name, each.run) for name, each in recorded.items()]
+        methods = [Method(name, method.run) for name, method in recorded.items()]
         answers, base = dict(self.answers), BASE if BASE in self.methods else None
         if base:
             methods.append(Method(f"{base}-again", self.methods[base].run))

@@ -114,7 +114,7 @@ class Worker:
     def capture(self, stage: str) -> dict[str, Any]:
         """Hold a stage in a graph, replay it, and compare."""
         for pipeline in self.pipelines.values():
-            if stage in [known.name for known in pipeline.stages]:
+            if stage in [one.name for one in pipeline.stages]:
                 pipeline.place(self.device.name)
                 _capture(self.device, PlacedPipeline(self.device, pipeline), stage)
                 return {}

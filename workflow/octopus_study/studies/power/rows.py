@@ -123,9 +123,9 @@ def method_rows(
     """
     judged = [(number, _judged(taken, level.least(place.layer))) for number, taken in windows]
     gaps = [taken.why for _, taken in judged if taken.energy is None]
-    known, few = len(judged) - len(gaps), ""
-    if known < least:
-        few = f"{known} of {least} windows have an energy: {lost or gaps[0]}"
+    count, few = len(judged) - len(gaps), ""
+    if count < least:
+        few = f"{count} of {least} windows have an energy: {lost or gaps[0]}"
     return [
         row
         for number, taken in judged

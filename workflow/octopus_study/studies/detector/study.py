@@ -116,11 +116,11 @@ def plan(context: Context) -> list[Part]:
     case = Case(STUDY, context.workload.dataset, f"{NAME}-random-weights", settings.frames)
     names = tuple(kind.name for kind in INPUT_METHODS)
     stages = (Comparison(case, stage, "host", names) for stage in STAGES)
-    found, differing = (
+    counted, differing = (
         Comparison(case, quantity, "deterministic", methods, "count")
         for quantity, methods in zip(COUNTS, (names, names[1:]), strict=True)
     )
-    return [Part(_measure, (*stages, found, differing))]
+    return [Part(_measure, (*stages, counted, differing))]
 
 
 def _measure(context: Context, part: Part) -> Iterator[Row]:
@@ -137,8 +137,7 @@ def _measure(context: Context, part: Part) -> Iterator[Row]:
 def _measured(context: Context, part: Part, bench: Bench) -> Iterator[Row]:
     context.notes["detector"] = _notes(bench)
     for comparison in part.comparisons:
-        for name, reason in bench.missing.items():
-            yield from comparison.gaps(reason, [name])
+        yield from comparison.missing(bench.missing)
     inputs = _input_answers(bench)
     rows, answers = _detections(part.case, bench)
     yield from rows
@@ -217,7 +216,7 @@ def _detections(case: Case, bench: Bench) -> tuple[list[Row], dict[str, str]]:
                 differences[name].append(difference(result, results[BASE], bench.thresholds))
         if index < CHECKED:
             differences[BASE].append(difference(results[BASE], bench.expected(frame), bench.thresholds))
-    answers = {name: _verdict(each, bench.inputs[name]) for name, each in differences.items()}
+    answers = {name: _verdict(of_frames, bench.inputs[name]) for name, of_frames in differences.items()}
     rows = [
         case.row(name, "deterministic", "detections", "count", count, answer=answers[name])
         for name, count in counts.items()

@@ -9,27 +9,16 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, create_model
 
 from octopus.errors import InputError
 from octopus_study.sections import Count, Fraction, Seconds, Section, Triple
-from octopus_study.studies.arena.settings import Arena
-from octopus_study.studies.concurrency.settings import Concurrency
-from octopus_study.studies.detector.settings import Detector
-from octopus_study.studies.distribution.settings import Distribution
-from octopus_study.studies.drone.settings import Drone
-from octopus_study.studies.image_shape.settings import ImageShape
-from octopus_study.studies.mapping.settings import ItemMapping
-from octopus_study.studies.parity.settings import Parity
-from octopus_study.studies.power.settings import Power
-from octopus_study.studies.satellite.settings import Satellite
-from octopus_study.studies.sequences.settings import Sequences
-from octopus_study.studies.stage_timing.settings import StageTiming
-from octopus_study.studies.total_cost.settings import TotalCost
+from octopus_study.studies import STUDIES
 
 MIRROR_VARIABLE = "OCTOPUS_MIRROR"
 
@@ -68,8 +57,8 @@ class Sentinel2(Section):
     )
 
 
-class Config(Section):
-    """Everything that a run of the Octopus artifact can be told."""
+class Common(Section):
+    """What a run can be told beside the settings of the studies."""
 
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where to measure")
     data: Literal["auto", "real", "sample"] = Field(
@@ -90,20 +79,23 @@ class Config(Section):
     reference_dir: str = Field("data/reference", description="committed measurements that the paper shows")
     measure: Measure = Measure()
     crop: Crop = Crop()
-    stage_timing: StageTiming = StageTiming()
-    distribution: Distribution = Distribution()
-    arena: Arena = Arena()
-    parity: Parity = Parity()
-    power: Power = Power()
-    mapping: ItemMapping = ItemMapping()
-    total_cost: TotalCost = TotalCost()
-    sequences: Sequences = Sequences()
-    satellite: Satellite = Satellite()
-    drone: Drone = Drone()
-    detector: Detector = Detector()
-    concurrency: Concurrency = Concurrency()
-    image_shape: ImageShape = ImageShape()
     sentinel2: Sentinel2 = Sentinel2()
+
+
+def _section(study: str) -> type[Section]:
+    """The section that the settings of a study define."""
+    module = import_module(f"octopus_study.studies.{study}.settings")
+    own = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
+    return next(value for value in own if isinstance(value, type) and issubclass(value, Section))
+
+
+_SECTIONS = {study: _section(study) for study in STUDIES}
+Config = create_model(
+    "Config",
+    __base__=Common,
+    __doc__="Everything that a run of the Octopus artifact can be told.",
+    **{study: (section, section()) for study, section in _SECTIONS.items()},
+)
 
 
 def load_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Config:

@@ -1,9 +1,10 @@
-"""Numbers for tests: made by hand, and found by a pattern of their ids."""
+"""Numbers for tests: made by hand, and found by a pattern of their ids; and the lines of a table."""
 
 from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 
 from octopus_study.report.frame import Frame, Key, Number, Source, make_number, make_text
 
@@ -25,3 +26,11 @@ def matching(frame: Frame, pattern: str) -> list[tuple[re.Match[str], Number]]:
     """Return the numbers whose whole id matches a regular expression, with the match."""
     pairs = ((re.fullmatch(pattern, number.id), number) for number in frame)
     return [(match, number) for match, number in pairs if match]
+
+
+def lines(folder: Path, name: str) -> list[list[str]]:
+    """Return the cells of a table in a report's folder, line by line."""
+    text = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"
+    ]

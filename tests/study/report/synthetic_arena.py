@@ -9,6 +9,7 @@ from octopus_study.measure.rows import Case, Row, unavailable
 
 COUNTS = {"gpu": (28, 100, 1000, 5000), "cpu": (28, 100, 1000)}
 PIPELINE_MOST = 1000
+QUANTITIES = {"device": "crop_resize_normalize", "host": "end_to_end", "pipeline": "end_to_end"}
 MEBIBYTE = 2**20
 OUTPUT_BYTES = 3 * 224 * 224 * 4
 PADDED = "different: resizes the padded image, not the crop"
@@ -102,7 +103,7 @@ def arena(kind: str, dataset: str, timed: Timed, tensorrt: bool = False) -> Iter
     for workload, side in (("uniform", 256), ("visdrone", 50)):
         for n in COUNTS[kind]:
             case = Case("arena", dataset, workload, n)
-            yield from padding(case, side)
+            yield from padding(case, n * 3 * side**2, n * 3 * (side**2 if side == 256 else 312 * 313))
             yield from (gpu(rng, case, timed, tensorrt) if kind == "gpu" else cpu(rng, case, timed))
     if kind == "cpu":
         for threads, name in ((1, "1thread"), (2, "2threads")):
@@ -136,9 +137,8 @@ def kernel(rng: np.random.Generator, dataset: str, timed: Timed, torch: bool) ->
             yield unavailable(case, "octopus-torch", "host", "submit", "ms", "PyTorch is not installed")
 
 
-def padding(case: Case, side: int) -> Iterator[Row]:
+def padding(case: Case, actual: int, padded: int) -> Iterator[Row]:
     """Yield what padding wastes."""
-    actual, padded = case.n * 3 * side * side, case.n * 3 * (side * side if side == 256 else 312 * 313)
     for quantity, unit, value in (
         ("actual_bytes", "bytes", actual),
         ("padded_bytes", "bytes", padded),
@@ -151,35 +151,22 @@ def gpu(rng: np.random.Generator, case: Case, timed: Timed, tensorrt: bool) -> I
     """Yield the layers of a pretended GPU."""
     here = {name: law for name, law in GPU.items() if tensorrt or not name.startswith("tensorrt")}
     device = {name: (a, b, answer) for name, (a, b, _, _, answer) in here.items() if a == a}
-    bounds = {name: (a, b, "n/a") for name, (a, b) in BOUNDS.items()}
-    yield from series(rng, case, "device", device | bounds, timed)
     host = {name: (a, b, answer) for name, (_, _, a, b, answer) in here.items() if a == a}
-    yield from series(rng, case, "host", host, timed)
     pipeline = {name: (a + 0.012, b + 0.3, answer) for name, (a, b, answer) in host.items()}
     pipeline["opencv"] = (0.55, 0.3, "same")
-    if case.n <= PIPELINE_MOST:
-        yield from series(rng, case, "pipeline", pipeline, timed)
-    gaps = {"device": set(here) - set(device), "host": {"opencv"}, "pipeline": set()}
-    for layer, quantity in (
-        ("device", "crop_resize_normalize"),
-        ("host", "end_to_end"),
-        ("pipeline", "end_to_end"),
-    ):
-        for method in sorted(gaps[layer]):
-            why = "works on the host" if method == "opencv" else NO_EVENTS
-            yield unavailable(case, method, layer, quantity, "ms", why)
-        if case.n > PIPELINE_MOST and layer == "pipeline":
-            for method in here:
-                yield unavailable(
-                    case,
-                    method,
-                    layer,
-                    quantity,
-                    "ms",
-                    "results of more than 1000 boxes are not brought back",
-                )
-        for method in sorted(set(GPU) - set(here)):
-            yield unavailable(case, method, layer, quantity, "ms", NO_TENSORRT)
+    bounds = {name: (a, b, "n/a") for name, (a, b) in BOUNDS.items()}
+    for layer, laws in {"device": device | bounds, "host": host, "pipeline": pipeline}.items():
+        reasons = {name: NO_EVENTS for name in here if name not in laws} | dict.fromkeys(
+            set(GPU) - set(here), NO_TENSORRT
+        )
+        if "opencv" in reasons:
+            reasons["opencv"] = "works on the host"
+        if layer == "pipeline" and case.n > PIPELINE_MOST:
+            reasons |= dict.fromkeys(here, "results of more than 1000 boxes are not brought back")
+        else:
+            yield from series(rng, case, layer, laws, timed)
+        for method in sorted(reasons):
+            yield unavailable(case, method, layer, QUANTITIES[layer], "ms", reasons[method])
 
 
 def cpu(rng: np.random.Generator, case: Case, timed: Timed) -> Iterator[Row]:
@@ -195,7 +182,7 @@ def series(
     rng: np.random.Generator, case: Case, layer: str, laws: dict[str, tuple[float, float, str]], timed: Timed
 ) -> Iterator[Row]:
     """Yield paired blocks of all methods, Octopus twice."""
-    quantity = "crop_resize_normalize" if layer == "device" else "end_to_end"
+    quantity = QUANTITIES[layer]
     times = {name: a * case.n + b for name, (a, b, _) in laws.items()}
     times["octopus-again"] = times["octopus"]
     answers = {name: answer for name, (*_, answer) in laws.items()} | {"octopus-again": "same"}

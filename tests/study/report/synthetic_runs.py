@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from octopus_study.measure.rows import Case, Row, unavailable, write_rows
-from synthetic_arena import arena, parity
+from synthetic_arena import arena, padding, parity
 from synthetic_companions import concurrency, image_shape
 from synthetic_edge import detector, drone, satellite
 from synthetic_mapping import mapping, sequences, total_cost
@@ -192,12 +192,7 @@ def distribution(kind: str, dataset: str) -> Iterator[Row]:
     rng = np.random.default_rng(2)
     for workload, (actual, padded) in PADDING.items():
         case = Case("distribution", dataset if workload == "visdrone" else "synthetic", workload, 1000)
-        for quantity, unit, value in (
-            ("actual_bytes", "bytes", actual),
-            ("padded_bytes", "bytes", padded),
-            ("padding_waste", "fraction", 1 - actual / padded),
-        ):
-            yield case.row("padding", "deterministic", quantity, unit, value)
+        yield from padding(case, actual, padded)
         yield from quantiles(case, SIZE_SCALE[workload])
         laws = with_again({name: LAWS[kind][name] for name in ("octopus", "published")}, 1000)
         slower = 1 + SIZE_SCALE[workload] / 500

@@ -1,40 +1,43 @@
-"""The arena's numbers, tables and notes: paired shares, the best peer, memory, and nobody missing silently."""
+"""The arena's numbers, tables and notes: paired shares, the best peer, memory, nobody missing silently, and of the
+kernel alone each step over the one before and shares of the right bound."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from frames import matching
+from frames import lines, matching
 from octopus_study.measure.rows import read_rows
-from octopus_study.report import arena
-from octopus_study.report.arena import Field
-from octopus_study.report.figures import arena_bars, style
+from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.frame import Frame
-from octopus_study.report.labels import ARENA_METHODS, SETTINGS
+from octopus_study.report.labels import ARENA_METHODS, LADDER_CHANGES, LADDER_STEPS, RESULT_KINDS, SETTINGS
 from octopus_study.report.literals import check_paper
 from octopus_study.report.parity_doc import build_parity_doc, parity_doc
+from octopus_study.report.studies import arena_figures
+from octopus_study.report.studies import arena_view as arena
+from octopus_study.report.studies.arena_numbers import limit_of
+from octopus_study.report.view import View
+from octopus_study.studies.arena import ladder as arena_ladder
 from octopus_study.studies.arena.layers import WRITE_BOUNDS, names
 from octopus_study.studies.parity.peers import SETTINGS as STUDIED
-from synthetic_arena import GPU, OUTPUT_BYTES
+from synthetic_arena import GPU, KINDS, LADDER, OUTPUT_BYTES
 from synthetic_runs import ROOT
 
-KEY = "gpu.arena.visdrone.n1000"
+ARENA, KEY = "gpu.arena", "gpu.arena.visdrone.n1000"
+TIMED = "crop_resize_normalize.device"
 DEVICE, HOST = f"{KEY}.octopus.crop_resize_normalize.device", f"{KEY}.octopus.end_to_end.host"
 
 
-def lines(folder: Path, name: str) -> list[list[str]]:
-    text = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
-    return [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"
-    ]
-
-
-def values(runs: Path, layer: str, method: str) -> np.ndarray:
+def values(runs: Path, workload: str, layer: str, method: str) -> np.ndarray:
     rows = read_rows(runs / "reference" / "pretended-gpu" / "arena.csv")
-    chosen = rows[(rows["workload"] == "visdrone") & (rows["n"] == 1000) & (rows["unit"] == "ms")]
+    chosen = rows[(rows["workload"] == workload) & (rows["n"] == 1000) & (rows["unit"] == "ms")]
     return chosen[(chosen["layer"] == layer) & (chosen["method"] == method)]["value"].to_numpy()
+
+
+def gpu(numbers: Frame) -> View:
+    return View(numbers, "pretended-gpu", "arena")
 
 
 def test_everyone_in_the_arena_and_every_setting_has_a_name() -> None:
@@ -45,7 +48,9 @@ def test_everyone_in_the_arena_and_every_setting_has_a_name() -> None:
 
 def test_each_type_is_compared_with_the_bound_of_its_own_output(numbers: Frame, runs: Path) -> None:
     share = numbers[f"{KEY}.octopus-fp16.crop_resize_normalize.device.share_of_write-bound-fp16"]
-    ratio = values(runs, "device", "octopus-fp16") / values(runs, "device", "write-bound-fp16")
+    ratio = values(runs, "visdrone", "device", "octopus-fp16") / values(
+        runs, "visdrone", "device", "write-bound-fp16"
+    )
     assert share.value == pytest.approx(1 / np.median(ratio)) and share.low < share.value < share.high
     assert f"{KEY}.octopus-fp16.crop_resize_normalize.device.share_of_write-bound" not in numbers
     assert f"{DEVICE}.speedup_over_write-bound-fp16" not in numbers
@@ -112,24 +117,27 @@ def test_padding_table_stands_beside_the_published_values(full: Path) -> None:
 
 
 def test_without_tensorrt_a_note_names_it_and_with_it_there_is_none(numbers: Frame, tensorrt: Path) -> None:
-    field = Field("pretended-gpu", "visdrone", 1000, "host")
-    assert "TensorRT is not installed" in arena.without_time(numbers, [field])
-    assert "TensorRT" not in arena.without_time(Frame.read(tensorrt / "numbers.csv"), [field])
+    without, with_it = (
+        arena.without_time(gpu(frame), [numbers[HOST].key])
+        for frame in (numbers, Frame.read(tensorrt / "numbers.csv"))
+    )
+    assert "TensorRT is not installed" in without and "TensorRT" not in with_it
 
 
 def test_a_different_answer_is_hatched(numbers: Frame) -> None:
-    field = Field("pretended-gpu", "visdrone", 1000, "device")
-    group = arena_bars.Group("A GPU", [field], ["VisDrone"])
-    figure = arena_bars.draw_groups(numbers, [group], "ms")
+    group = arena_figures.group_of(gpu(numbers), {("visdrone", "device"): "VisDrone"})
+    assert group is not None and group.panels["VisDrone"].n == 1000
+    figure = arena_figures.draw_groups([group], "ms")
     axis = figure.subfigs[0].axes[0]
     hatched = {
         label.get_text()
         for label, bar in zip(axis.get_yticklabels(), axis.patches, strict=True)
         if bar.get_hatch()
     }
-    different = [name for name, number in arena.measured(numbers, field).items() if arena.differs(number)]
+    measured = arena.measured(group.view, group.panels["VisDrone"])
+    different = [name for name, times in measured.items() if arena.differs(times)]
     assert hatched == {ARENA_METHODS[name] for name in different} and len(hatched) == 4
-    assert all(name in style.METHOD_COLORS for name in arena.measured(numbers, field))
+    assert set(measured) <= set(METHOD_COLORS)
 
 
 def test_results_without_the_study_are_told_and_not_refused(old: Path) -> None:
@@ -166,10 +174,86 @@ def test_the_parity_page_says_who_is_missing(runs: Path, tmp_path: Path) -> None
 
 def test_a_run_of_few_boxes_is_shown_at_its_largest(tmp_path: Path, numbers: Frame) -> None:
     few = [
-        number._replace(id=number.id.replace(".n1000.", ".n6."))
+        number._replace(id=number.key.but(n=6).id, n=6)
         for number in numbers
         if number.id.startswith("here.arena.visdrone.n1000.")
     ]
-    field = arena.shown_field(Frame(few), "here", "visdrone", "host")
-    assert field is not None and field.n == 6
-    assert arena.shown_field(Frame(few), "here", "uniform", "host") is None
+    here = View(Frame(few), "here", "arena")
+    key = arena.shown(here, "visdrone", "host")
+    assert key is not None and key.n == 6
+    assert arena.shown(here, "uniform", "host") is None
+
+
+def test_every_kind_of_result_has_a_name_and_every_step_says_what_changes() -> None:
+    assert set(RESULT_KINDS) == {*arena_ladder.KINDS, *arena_ladder.BOUNDS} == set(KINDS)
+    assert list(LADDER_STEPS) == list(LADDER_CHANGES) == list(LADDER)[:-1]
+
+
+def test_each_step_is_compared_with_the_one_before(numbers: Frame, runs: Path) -> None:
+    steps = list(LADDER_STEPS)
+    for workload in ("ladder", "ladder-large"):
+        for before, step in pairwise(steps):
+            found = numbers[f"{ARENA}.{workload}.n1000.{step}.{TIMED}.speedup_over_{before}"]
+            ratio = values(runs, workload, "device", before) / values(runs, workload, "device", step)
+            assert found.value == pytest.approx(np.median(ratio)) and found.low <= found.value <= found.high
+
+
+@pytest.mark.parametrize(
+    ("method", "bound"),
+    [
+        ("octopus", "write-bound"),
+        ("octopus-image", "write-bound"),
+        ("octopus-fp16-nhwc", "write-bound-fp16"),
+        ("tensorrt-padded-fp16", "write-bound-fp16"),
+        ("octopus-uint8", "write-bound-uint8"),
+        ("octopus-uint8-nhwc", "write-bound-uint8"),
+    ],
+)
+def test_each_kind_has_the_bound_of_its_type(method: str, bound: str) -> None:
+    assert arena.bound_of(method) == bound
+
+
+def test_what_limits_a_kernel_follows_from_its_share(numbers: Frame) -> None:
+    assert limit_of(0.7) == "memory" and limit_of(0.69) == "issuing instructions"
+    kinds = f"{ARENA}.kinds.n1000"
+    for method, limit in (("octopus", "memory"), ("octopus-uint8", "issuing instructions")):
+        key = f"{kinds}.{method}.{TIMED}"
+        share = numbers.value(f"{key}.share_of_{arena.bound_of(method)}")
+        assert share == pytest.approx(KINDS[arena.bound_of(method)] / KINDS[method], rel=0.02)
+        assert numbers.text(f"{key}.limited_by") == limit
+    assert numbers.text(f"{ARENA}.ladder-large.n1000.octopus.{TIMED}.limited_by") == "issuing instructions"
+    assert numbers.text(f"{kinds}.not_memory_limited").startswith("float16, NHWC (")
+    # A slow step may wait for memory that it reads twice: the rule says nothing about it.
+    assert f"{ARENA}.ladder.n1000.two-passes.{TIMED}.limited_by" not in numbers
+
+
+def test_the_kernel_itself_is_no_contender(numbers: Frame) -> None:
+    assert {key.workload for key in arena.all_comparisons(gpu(numbers))} == {"uniform", "visdrone"}
+    counted = [numbers.value(f"{ARENA}.methods.{word}") for word in ("same", "different", "unavailable")]
+    assert sum(counted) == len(GPU)
+    assert not [
+        found for name in arena.KERNEL_WORKLOADS for found in matching(numbers, rf".*\.{name}\..*best_peer")
+    ]
+    assert not matching(numbers, r".*\.submit\.host\.(best_peer|host_share|transfer_share)")
+
+
+def test_tables_of_the_kernel(full: Path, numbers: Frame) -> None:
+    steps = {row[0].partition(" (a)")[0]: row for row in lines(full, "arena_ladder")}
+    assert list(LADDER_STEPS.values()) == [name for name in steps if name in LADDER_STEPS.values()]
+    gain = numbers.text(f"{ARENA}.ladder.n1000.octopus.{TIMED}.speedup_over_paired")
+    assert steps["Words (Octopus)"][4] == gain and steps["Two passes"][4] == "\u2013"
+    share = numbers.text(f"{ARENA}.ladder-large.n1000.streamed.{TIMED}.share_of_write-bound")
+    assert steps["Streamed"][6] == share
+    kinds = {row[0]: row for row in lines(full, "arena_kinds")}
+    assert kinds["uint8, NHWC"][3] == "issuing instructions" and kinds["Write bound, uint8"][3] == "\u2013"
+    submitted = {row[0]: row for row in lines(full, "arena_submit")}
+    assert submitted["1000"][1].endswith(" µs") and submitted["1000"][2] == "\u2013 (a)"
+    assert submitted["28"][4].startswith(
+        numbers.text(f"{ARENA}.visdrone.n28.octopus-one-call.end_to_end_alone.host")[:3]
+    )
+
+
+@pytest.mark.parametrize("name", ["arena_ladder", "arena_kinds", "arena_submit"])
+def test_a_machine_without_a_gpu_says_so(alone: Path, name: str) -> None:
+    text = (alone / "tables" / f"{name}.md").read_text(encoding="utf-8")
+    assert "need a GPU" in text and "unavailable" not in text

@@ -13,16 +13,15 @@ from conftest import build_report
 from frames import matching
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.sentinel2 import ATTRIBUTION
-from octopus_study.report import drone, satellite
+from octopus_study.report import satellite
 from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
 from octopus_study.report.derive.edge import ratio_of_sums, resampled
 from octopus_study.report.figures import satellite_tiles as tiles_figure
-from octopus_study.report.frame import Frame
-from octopus_study.report.macros import typst_macros
+from octopus_study.report.frame import Frame, Key
 from octopus_study.report.outputs import draw
-from octopus_study.report.studies import detector
-from octopus_study.report.view import views
+from octopus_study.report.studies import detector, drone_view
+from octopus_study.report.view import View, views
 from synthetic_edge import FRAME_LAWS, FRAMES, PREPARING, RULES, SIDE, TILE_LAWS, detections
 from synthetic_runs import without_values, write_run
 
@@ -36,6 +35,10 @@ TILES = len(satellite_tiles(8192, 8192))
 def whole(tensorrt: Path) -> Frame:
     """The numbers of a GPU whose receipt holds the full scene."""
     return Frame.read(tensorrt / "numbers.csv")
+
+
+def with_frames(frame: Frame) -> list[str]:
+    return [view.machine for view in views(frame, "drone") if drone_view.clips(view)]
 
 
 def with_detections(frame: Frame) -> list[str]:
@@ -136,10 +139,9 @@ def test_the_attribution_stands_in_the_figure(
     assert len(notes) == 1 and ATTRIBUTION in notes[0]
 
 
-def test_texts_for_figures_are_no_macros(numbers: Frame) -> None:
-    macros = typst_macros(numbers)
-    assert ".satellite.picture." not in macros and ".series" not in macros
-    assert "shown.satellite.picture" in macros
+def test_series_and_pictures_are_no_numbers(numbers: Frame) -> None:
+    assert not matching(numbers, r".*\.series")
+    assert "shown.satellite.picture" in numbers
 
 
 def test_claims_on_greenland_need_the_full_scene(full: Path, tensorrt: Path) -> None:
@@ -158,7 +160,7 @@ def test_claims_on_greenland_need_the_full_scene(full: Path, tensorrt: Path) -> 
 
 def test_frames_are_summed_up_by_their_budget(numbers: Frame) -> None:
     key = "cpu.drone.frames.clip-10s.host.opencv"
-    frames = drone.frames(numbers, "pretended-cpu", "clip-10s", "opencv")
+    frames = np.array(numbers.series("pretended-cpu", "drone", "clip-10s.host.opencv")["ms"])
     budget = numbers.value("cpu.drone.clips.clip-10s.frame_budget")
     assert len(frames) == 300 and budget == pytest.approx(1000 / 30)
     for name, value in {
@@ -247,7 +249,8 @@ def test_tables_show_published_beside_measured(full: Path, tensorrt: Path, numbe
 
 
 def test_other_answers_are_marked(full: Path, numbers: Frame) -> None:
-    assert drone.differs(numbers, "pretended-gpu", "clip-10s", "n-launches-published")
+    other = Key("pretended-gpu", "drone", "clip-10s", 8347, "n-launches-published", "frame_time", "host")
+    assert drone_view.differs(View(numbers, other.machine, "drone"), other) == " \u2020"
     marked = {row[0] for row in lines(full, "drone") if "\u2020" in row[0]}
     assert marked == {"N launches, published \u2020"} and "\u2020: the answer differs" in caption(
         full, "drone"
@@ -273,7 +276,7 @@ def test_a_run_without_some_parts_still_has_its_report(tmp_path: Path) -> None:
         path.write_text("\n".join(kept) + "\n")
     report = build_report(tmp_path / "report", None, tmp_path / "reference")
     known = Frame.read(report / "numbers.csv")
-    assert drone.clips(known, "pretended-gpu") == ["clip-1s", "clip-5s"]
+    assert drone_view.clips(View(known, "pretended-gpu", "drone")) == ["clip-1s", "clip-5s"]
     assert set(satellite.picture(known).kept) == {"fixed", "otsu"}
     for name in FIGURES:
         draw(name, report / "numbers.csv", tmp_path / name)
@@ -309,7 +312,7 @@ def test_all_runs_unavailable_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     for name in FIGURES:
         draw(name, report / "numbers.csv", tmp_path / name)
     known = Frame.read(report / "numbers.csv")
-    assert not any((satellite.measured(known), drone.measured(known), with_detections(known), *stamps))
+    assert not any((satellite.measured(known), with_frames(known), with_detections(known), *stamps))
 
 
 def test_no_identifier_is_shown(full: Path) -> None:

@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 from conftest import build_report
 from frames import matching
-from octopus_study.report import mapping, sequences, total_cost
+from octopus_study.report import total_cost
 from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
-from octopus_study.report.derive.mapping import kind_of
 from octopus_study.report.derive.total_cost import Cost, crossover
 from octopus_study.report.frame import Frame
 from octopus_study.report.labels import IMAGE_MIXES, SEQUENCE_WORKLOADS
 from octopus_study.report.outputs import draw
+from octopus_study.report.studies import mapping_figures, sequences
+from octopus_study.report.studies.mapping_numbers import kind_of
+from octopus_study.report.view import View
 from synthetic_mapping import ITEMS, MEAN_ELEMENTS, OPERATIONS
 from synthetic_runs import without_values, write_run
 
@@ -182,18 +184,12 @@ def test_reuse_is_judged_after_the_published_uses(numbers: Frame) -> None:
 
 
 def test_sequences_have_an_average_over_all_mixes(numbers: Frame) -> None:
-    start = sequences.prefixes(numbers, "pretended-gpu")
-    assert list(start) == list(SEQUENCE_WORKLOADS)
-    ratios = [
-        numbers.value(f"{one}.block-metadata.total.host.speedup_over_lookup-published")
-        for one in start.values()
-    ]
+    keys = sequences.cases(View(numbers, "pretended-gpu", "sequences"))
+    assert [key.workload for key in keys] == list(SEQUENCE_WORKLOADS)
+    ratios = [numbers.value(key.but(method="block-metadata").speedup("lookup-published")) for key in keys]
     average = numbers.value("gpu.sequences.average.block-metadata.total_gain_over_lookup-published")
     assert average == pytest.approx(sum(ratios) / len(ratios))
-    assert any(
-        "torch is not installed" in cell
-        for cell in [numbers.text(f"{start['nlp-1k']}.nested-jagged.total.host")]
-    )
+    assert "torch is not installed" in numbers.text(keys[0].but(method="nested-jagged"))
 
 
 def test_the_model_is_fitted_on_half_of_the_cases_and_checked_on_the_others(h200: Path) -> None:
@@ -296,4 +292,4 @@ def test_all_runs_unavailable_is_said(tmp_path: Path) -> None:
     report = build_report(tmp_path / "report", None, tmp_path / "reference")
     for name in FIGURES:
         draw(name, report / "numbers.csv", tmp_path / name)
-    assert mapping.distributions(Frame.read(report / "numbers.csv"), "pretended-gpu") == []
+    assert mapping_figures.measured(Frame.read(report / "numbers.csv")) == []

@@ -12,9 +12,9 @@ import pytest
 from frames import TIME, number
 from octopus_study.measure.rows import read_rows
 from octopus_study.report.build import build_numbers
-from octopus_study.report.captions import bound_text, is_launch_bound
 from octopus_study.report.frame import Frame
 from octopus_study.report.machines import fact
+from octopus_study.report.tables.cells import bound_text, is_launch_bound
 from synthetic_runs import CPU_LAUNCH_US, GPU_LAUNCH_US, LAWS, PUBLISHED
 
 from octopus.errors import InputError
@@ -92,15 +92,15 @@ def test_launch_shares_tell_what_is_launch_bound(numbers: Frame) -> None:
     law = LAWS["gpu"]["n-launches-fused"]
     share = numbers.value(f"{GPU}.n-launches-fused.end_to_end.host.launch_share")
     assert share == pytest.approx(GPU_LAUNCH_US / (1000 * law[0] + law[1]), rel=0.05)
-    assert is_launch_bound(numbers, f"{GPU}.n-launches-fused.end_to_end.host")
-    assert not is_launch_bound(numbers, f"{GPU}.octopus.crop_resize_normalize.device")
+    assert is_launch_bound(numbers, numbers[f"{GPU}.n-launches-fused.end_to_end.host"].key)
+    assert not is_launch_bound(numbers, numbers[f"{GPU}.octopus.crop_resize_normalize.device"].key)
 
 
 def test_time_over_bound_time_and_the_share_of_the_bound(numbers: Frame) -> None:
     key = f"{GPU}.published.crop_resize_normalize.device"
     times = numbers.value(f"{key}.times_write-bound")
     assert times == pytest.approx(LAWS["gpu"]["published"][0] * 1000 / 0.131 + 0.1 / 0.131, rel=0.02)
-    assert bound_text(numbers, key).endswith(f"({100 / times:.2f} %)")
+    assert bound_text(numbers, numbers[key].key).endswith(f"({100 / times:.2f} %)")
     assert numbers.value(f"{key}.share_of_write-bound") == pytest.approx(1 / times)
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
-from frames import TIME, number, text
-from octopus_study.report.captions import within_cache
+from frames import TIME, lines, number, text
 from octopus_study.report.frame import Frame
 from octopus_study.report.outputs import table_names
-from octopus_study.report.tables import cells, oldcells
+from octopus_study.report.studies.stage_timing import WITHIN_CACHE, within_cache
+from octopus_study.report.tables import cells
 from octopus_study.report.tables.writers import Table, markdown, typst
 from octopus_study.report.text import significant
 
@@ -21,13 +20,6 @@ def test_every_table_exists_in_every_format(name: str, report: str, request: pyt
     folder: Path = request.getfixturevalue(report) / "tables"
     for suffix in (".typ", ".md"):
         assert (folder / f"{name}{suffix}").stat().st_size > 100
-
-
-def lines(folder: Path, name: str) -> list[list[str]]:
-    text = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
-    return [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"
-    ]
 
 
 def test_stage_table_shows_published_beside_measured(full: Path) -> None:
@@ -85,13 +77,10 @@ def test_each_share_belongs_to_its_own_saving(full: Path, numbers: Frame) -> Non
 
 def test_a_bound_within_the_cache_is_marked_by_rule(full: Path, numbers: Frame) -> None:
     """The pretended CPU fills 12 GB/s and writes 15; the pretended GPU as fast as its limit."""
-    assert oldcells.WITHIN_CACHE not in "".join(map("".join, lines(full, "limits")))
-    key = "m.stage_timing.visdrone.n100.{}.crop_resize_normalize.host"
-    from octopus_study.report.numbers import make_number
-
-    origin = ("reference", "m", "visdrone-val", "s")
-    rule = make_number(f"{key.format('write-bound')}.within_cache", origin, "", "text", math.nan, text="yes")
-    assert within_cache(Frame([rule]), key.format("octopus"))
+    assert WITHIN_CACHE not in "".join(map("".join, lines(full, "limits")))
+    kernel = TIME.but(quantity="crop_resize_normalize")
+    rule = text(kernel.but(method="write-bound").derive("within_cache"), "yes")
+    assert within_cache(Frame([rule]), kernel)
     assert (
         numbers.text("gpu.stage_timing.visdrone.n100.write-bound.crop_resize_normalize.device.within_cache")
         == "no"

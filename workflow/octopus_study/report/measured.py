@@ -4,17 +4,18 @@ with their verdicts and the noise floor."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from octopus_study.measure.statistics import Comparison, compare, median_interval, noise_floor, ratio_interval
-from octopus_study.power.decomposition import t_quantile
-from octopus_study.report.frame import Number, make_number, make_text
+from octopus_study.report.frame import Key, Number, Source, make_number, make_text
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot
+from octopus_study.report.student import mean_interval
 from octopus_study.report.study import StudyReport
+from octopus_study.report.text import range_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,20 +44,11 @@ def _median(run: Run, report: StudyReport, group: Group, method: str, rows: pd.D
     if not values.size:
         yield make_number(key, source, unit, math.nan, text=note, note=note)
         return
-    middle = (_mean_interval if report.windows else median_interval)(values)[:3]
+    middle = (mean_interval if report.windows else median_interval)(values)[:3]
     yield make_number(key, source, unit, *middle, note=note)
     if unit == "ms" and group.n > 0 and group.quantity in report.per_object:
         per_object = [1000 * end / group.n for end in middle]
         yield make_number(key.derive("per_object"), source, "us", *per_object, note="median / n")
-
-
-def _mean_interval(values: np.ndarray) -> tuple[float, float, float]:
-    """Return the mean and its 95 % interval by Student's t; NaN for a single window."""
-    mean = float(values.mean())
-    if values.size < 2:
-        return mean, math.nan, math.nan
-    reach = t_quantile(0.95, values.size - 1) * float(values.std(ddof=1)) / math.sqrt(values.size)
-    return mean, mean - reach, mean + reach
 
 
 def _discarded(run: Run) -> Iterator[Number]:
@@ -157,6 +149,15 @@ def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bou
     yield make_number(key.derive("times", bound), source, "ratio", *ratio[:3], note=note)
     share = (1 / ratio.value, 1 / ratio.high, 1 / ratio.low)
     yield make_number(key.derive("share", bound), source, "fraction", *share, note=f"1 / times_{bound}")
+
+
+def spread(key: Key, source: Source, values: Sequence[float], middle: float, note: str) -> Number:
+    """Return the least and the greatest of several ratios as the interval of one number."""
+    low, high = min(values), max(values)
+    note = f"least and greatest of {len(values)} {note}"
+    return make_number(
+        key, source, "ratio", middle, low, high, text=range_text(low, high, "ratio"), note=note
+    )
 
 
 def memory_gains(run: Run, challengers: tuple[str, ...], tables: tuple[str, ...]) -> Iterator[Number]:

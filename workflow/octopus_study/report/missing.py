@@ -19,6 +19,11 @@ _UNAVAILABLE = "unavailable: "
 _LAYERS = ("host", "memory", "device")
 
 
+def no_run(study: str) -> str:
+    """Say that no run of a study is shown, in place of a figure or a table."""
+    return f"No run of the study {study} is at hand: older results lack it."
+
+
 def make_absent(key: Key, source: Source, unit: str, why: str) -> Number:
     """Return a number without a value that says why there is none."""
     text = why if why.startswith(_UNAVAILABLE) else f"{_UNAVAILABLE}{why}"

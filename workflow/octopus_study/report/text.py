@@ -80,6 +80,11 @@ def interval_text(value: float, low: float, high: float, unit: str, least: int =
     return with_unit("\u2013".join(significant(end, digits) for end in ends), name)
 
 
+def range_text(low: float, high: float, unit: str) -> str:
+    """Format the least and the greatest of several values; once where both look the same."""
+    return with_unit("\u2013".join(dict.fromkeys([significant(low), significant(high)])), unit)
+
+
 def reason(note: str) -> str:
     """Return why an answer is different or unavailable, from ``different: why`` or ``unavailable: why``.
 

@@ -81,7 +81,7 @@ class View:
         layers : collection of str
             Only these; all when empty.
         order : sequence of str
-            Only these workloads, in this order; all of them, as in the rows, when empty.
+            Only these workloads, in this order and by ascending n; all of them, as in the rows, when empty.
         """
         layers = [self.kernel_layer if layer == KERNEL else layer for layer in layers]
         numbers = self.select(method=method, quantity=quantity)
@@ -89,7 +89,7 @@ class View:
         if order:
             keys = sorted(
                 (key for key in keys if key.workload in order),
-                key=lambda key: list(order).index(key.workload),
+                key=lambda key: (list(order).index(key.workload), key.n),
             )
         return keys
 

@@ -1,13 +1,14 @@
 """The studies, a folder each: they say what they compare, build inputs and methods, and hand them to `measure`.
 
 `run_study` is the only way in. A study is a folder with `settings`, and a module `study` whose function
-``plan(context)`` gives the parts of which `comparison` makes the rows; its name stands in `STUDIES`.
+``plan(context)`` gives the parts of which `comparison` makes the rows.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from octopus.errors import InputError
@@ -15,7 +16,8 @@ from octopus.errors import InputError
 if TYPE_CHECKING:
     from octopus_study.config import Config
 
-STUDIES = (
+# The order in which the paper goes; a study that isn't named comes last.
+_ORDER = (
     "stage_timing",
     "distribution",
     "arena",
@@ -30,6 +32,8 @@ STUDIES = (
     "concurrency",
     "image_shape",
 )
+_FOLDERS = sorted(info.name for info in iter_modules(__path__) if info.ispkg)
+STUDIES = tuple(sorted(_FOLDERS, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)))
 
 
 def run_study(study: str, *, config: Config, receipt: Path, out: Path) -> Path:

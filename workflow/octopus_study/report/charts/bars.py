@@ -8,8 +8,9 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from octopus_study.report.charts import style
-from octopus_study.report.charts.palette import BLACK
+from octopus_study.report.charts.palette import BLACK, GREY
 from octopus_study.report.frame import Number
+from octopus_study.report.text import TIMES, significant
 
 
 def bar(
@@ -25,6 +26,17 @@ def bar(
     """Draw a bar from `left` to a number times `scale`, with its interval; `look` is that of matplotlib's ``barh``."""
     spans = style.errors([number], scale)
     axis.barh(place, scale * number.value - left, left=left, xerr=spans, error_kw=dict(error), **look)
+
+
+def ratio(axis: Axes, place: float, number: Number, fontsize: float = 5.8, **look: Any) -> None:
+    """Draw a bar from 1 to a ratio, with its interval where it has one, and the ratio at its end."""
+    known, less = number.low == number.low, number.value < 1
+    error = {"ecolor": GREY, "elinewidth": 0.8, "capsize": 1.2}
+    spans = style.errors([number]) if known else None
+    axis.barh(place, number.value - 1, left=1, xerr=spans, error_kw=error, **look)
+    end = number.low if less and known else end_of(number)
+    side = {"ha": "right", "gap": -3} if less else {"ha": "left", "gap": 3}
+    beside(axis, place, end, f"{significant(number.value)}{TIMES}", fontsize=fontsize, **side)
 
 
 def beside(axis: Axes, place: float, end: float, text: str, gap: float = 4, **options: Any) -> None:
@@ -56,6 +68,13 @@ def names(
     axis.set_yticks(range(len(labels)), labels, **options)
     axis.set_ylim((len(labels) if room is None else room) - edge, edge - 1)
     plain(axis)
+
+
+def listed(axis: Axes, labels: Sequence[str], **options: Any) -> None:
+    """Name the bars at places 0, 1 … from the top, with matplotlib's own room at the edges."""
+    axis.set_yticks(range(len(labels)), labels, **options)
+    axis.invert_yaxis()
+    axis.grid(axis="y", visible=False)
 
 
 def plain(axis: Axes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import Bbox
 
@@ -140,6 +142,12 @@ def legend_of(part: Any, axes: list[Axes], columns: int, **options: Any) -> None
     part.legend(entries.values(), entries.keys(), loc="center", ncols=columns, **options)
 
 
+def legend_of_looks(part: Any, looks: Mapping[str, Mapping[str, Any]]) -> None:
+    """Fill the part of a legend with patches that look as bars do, in one line."""
+    handles = [Patch(label=label, **look) for label, look in looks.items()]
+    part.legend(handles=handles, loc="center", ncols=len(handles))
+
+
 def empty(sentence: str) -> Figure:
     """Return a figure of one sentence: there is nothing to draw."""
     return words(new_figure(1.2)[0], sentence)
@@ -148,6 +156,11 @@ def empty(sentence: str) -> Figure:
 def heading(part: Any, text: str) -> None:
     """Write a machine's name over its row of panels."""
     part.suptitle(text, fontsize=8.5, fontweight="bold", x=0.005, ha="left")
+
+
+def gap(axis: Axes, sentence: str, height: float = 0.5, **options: Any) -> None:
+    """Write a sentence in the middle of a panel in which there is nothing to draw."""
+    axis.annotate(sentence, (0.5, height), xycoords="axes fraction", ha="center", color=GREY, **options)
 
 
 def words(figure: Figure, sentence: str) -> Figure:

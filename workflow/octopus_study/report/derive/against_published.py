@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator
 
 from octopus_study.report import satellite, total_cost
-from octopus_study.report.derive.mapping_model import predictions
 from octopus_study.report.derive.total_cost import PUBLISHED_TABLE
 from octopus_study.report.labels import IMAGE_KERNELS
 from octopus_study.report.labels_edge import SCENES
@@ -20,11 +19,6 @@ _FORMS = {
     "lookup-vectorised": "filled by one call",
     "lookup-device": "built on the device",
 }
-
-
-def model_predictions(numbers: Numbers) -> Iterator[Number]:
-    for scope in numbers.scopes("mapping"):
-        yield from predictions(numbers, scope)
 
 
 def cost_numbers(numbers: Numbers) -> Iterator[Number]:

@@ -6,20 +6,11 @@ from collections.abc import Iterator
 
 from octopus_study.report.numbers import Number, make_number
 
-# Published pairs of clip times: other / one launch.
-_RIVALS = ("opencv", "n-launches")
-
 
 def published_edge_numbers(frame) -> Iterator[Number]:
     """Yield ratios of the published clip times, the threshold as a share of full brightness, and what processing is of
     the time to the ground."""
     known = {number.id: number for number in frame}
-    one = known.get("published.drone_video.one-launch.time_10s")
-    for rival in _RIVALS if one else ():
-        other = known[f"published.drone_video.{rival}.time_10s"]
-        yield _derived(
-            one, f"drone_video.speedup_over_{rival}", "ratio", other.value / one.value, "time / time"
-        )
     threshold = known.get("published.satellite.greenland.threshold")
     if threshold:
         yield _derived(threshold, "satellite.threshold", "fraction", threshold.value, "as printed")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, make_number, make_text, published
 from octopus_study.report.machines import device_name, shown
 from octopus_study.report.measured import SUBJECT, floor_of, padded_float32
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import Group, blocks, groups
+from octopus_study.report.samples import Group, blocks, groups, resampled
 from octopus_study.report.series import Series
-from octopus_study.report.studies import distribution_figures as figures
-from octopus_study.report.studies.distribution_figures import cases, workload_name
+from octopus_study.report.studies.distribution_figures import CHARTS, cases, workload_name
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
@@ -24,12 +21,8 @@ from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import with_unit
 from octopus_study.report.view import KERNEL, View, views
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 ABOVE_NOISE, WITHIN_NOISE = "above the noise", "not distinguishable from noise"
 QUANTILES = ("width_quantile", "height_quantile")
-_RESAMPLES = 1000
 # Quantity -> the unit in which it is printed, and the factor to it.
 _PADDING = {
     "actual_bytes": ("MiB", 2.0**-20),
@@ -65,7 +58,7 @@ def frames(run: Run) -> Iterator[Number]:
         key, source = group.key(run, SUBJECT), group.rows_of(run, "octopus/frame-*")
         mean = float(times.median().mean())
         yield make_number(key.derive("mean"), source, "ms", mean, note="mean of the medians")
-        spread = _relative_spread(times)
+        spread = resampled(times.to_numpy(), _relative_spread)
         note = "standard deviation of the frames' medians / their mean; the interval resamples the blocks"
         yield make_number(key.derive("spread"), source, "fraction", *spread, note=note)
         verdict = ABOVE_NOISE if spread[1] > _noise_floor(run, group) else WITHIN_NOISE
@@ -73,19 +66,11 @@ def frames(run: Run) -> Iterator[Number]:
         yield make_text(key.derive("spread_verdict"), source, verdict, note)
 
 
-def _relative_spread(times: pd.DataFrame) -> tuple[float, float, float]:
-    """Return the standard deviation of the columns' medians / their mean, with its interval.
-
-    Blocks are drawn whole, so that frames stay paired. Noise of the medians is part of the spread, so the interval
-    leans upwards; its ends never leave the value out.
-    """
-    values = times.to_numpy()
-    rows = np.random.default_rng(0).integers(0, len(values), (_RESAMPLES, len(values)))
-    draws = np.array([np.median(values[chosen], axis=0) for chosen in rows])
-    middle = np.median(values, axis=0)
-    value = float(middle.std(ddof=1) / middle.mean())
-    low, high = np.quantile(draws.std(axis=1, ddof=1) / draws.mean(axis=1), (0.025, 0.975))
-    return value, min(value, float(low)), max(value, float(high))
+def _relative_spread(times: np.ndarray, axis: int) -> np.ndarray:
+    """Return the standard deviation of the frames' medians / their mean. Noise of the medians is part of it, so its
+    interval leans upwards."""
+    medians = np.median(times, axis=axis)
+    return medians.std(axis=-1, ddof=1) / medians.mean(axis=-1)
 
 
 def _noise_floor(run: Run, group: Group) -> float:
@@ -200,8 +185,5 @@ REPORT = StudyReport(
     series=(sizes,),
     indexed=QUANTILES,
     tables={"padding_waste": padding_waste, "distribution_speed": SPEED},
-    figures={
-        "size_distributions": Chart(figures.size_distributions),
-        "temporal_jitter": Chart(figures.temporal_jitter),
-    },
+    figures=CHARTS,
 )

@@ -14,6 +14,7 @@ from octopus_study.report.charts.palette import (
     METHOD_MARKERS,
     WORKLOAD_COLORS,
 )
+from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, published
 from octopus_study.report.labels import SHORT_METHODS, WORKLOADS, human
 from octopus_study.report.measured import BOUND, SUBJECT
@@ -96,9 +97,7 @@ def _waste(axis: Axes, view: View) -> None:
         printed = view.frame.text(published("padding_waste", key.workload, "n1000", "padding_waste"))
         text = view.text(key) + (f"\n(published {printed})" if printed else "")
         bars.beside(axis, place, padded, text, gap=3, fontsize=6.5)
-    axis.set_yticks(range(len(cases(view))), _names(view))
-    axis.invert_yaxis()
-    axis.grid(axis="y", visible=False)
+    bars.listed(axis, _names(view))
     axis.set_xlim(0, axis.get_xlim()[1] * 1.25)
     axis.set(xlabel="All boxes as uint8 (MiB): full, and padding (hatched)")
     axis.set_title("Padding to the largest, share wasted")
@@ -176,3 +175,17 @@ def _jitter(axis: Axes, view: View, index: int, machines: int) -> None:
         label=textwrap.fill(f"{view.name}: {', '.join(facts)}", 58),
     )
     axis.set_xticks(list(frames))
+
+
+CHARTS = {
+    "size_distributions": Chart(
+        size_distributions,
+        "Sizes of the boxes (all but VisDrone: synthetic boxes on VisDrone pixels), what padding them to the largest "
+        "would waste, and the time of the kernels for each distribution, with kernel time / bound time.",
+    ),
+    "temporal_jitter": Chart(
+        temporal_jitter,
+        "Time of successive frames with nearly the same synthetic boxes on VisDrone pixels, relative to their mean; "
+        "the legend names the mean, the spread and the noise floor.",
+    ),
+}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from octopus_study.report.charts import bars, style
-from octopus_study.report.charts.palette import GREY, METHOD_COLORS
+from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, make_number, published
 from octopus_study.report.labels import SEQUENCE_WORKLOADS, STRATEGIES, human
@@ -17,7 +17,6 @@ from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Row, Spec
 from octopus_study.report.tables.writers import MISSING
-from octopus_study.report.text import significant
 from octopus_study.report.view import KERNEL, View, views
 
 if TYPE_CHECKING:
@@ -167,13 +166,7 @@ def _panel(axis: Axes, view: View, others: list[str]) -> None:
 
 def _bar(axis: Axes, position: float, method: str, number: Number) -> None:
     look = {"height": _BAR * 0.9, "color": METHOD_COLORS[method], "label": human(STRATEGIES, method)}
-    bars.bar(
-        axis, position, number, left=1, error={"ecolor": GREY, "elinewidth": 0.8, "capsize": 1.2}, **look
-    )
-    less = number.value < 1
-    end = number.low if less and number.low == number.low else bars.end_of(number)
-    side = {"ha": "right", "gap": -3} if less else {"ha": "left", "gap": 3}
-    bars.beside(axis, position, end, f"{significant(number.value)}\u00d7", fontsize=5.8, **side)
+    bars.ratio(axis, position, number, **look)
 
 
 REPORT = StudyReport(

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from octopus_study.report.captions import is_launch_bound
-from octopus_study.report.derive.stage_timing import CACHE_MARGIN
 from octopus_study.report.numbers import Number, Numbers
 from octopus_study.report.tables.oldwriters import MISSING
 from octopus_study.report.text import reason, significant, with_unit
 
 DIFFERENT = "\u2020"
 LAUNCH_BOUND = "\u2021"
-WITHIN_CACHE = "\u00a7"
 # A median that is known less well than this shows its interval.
 WIDE = 0.05
 DIFFERENT_NOTE = f"{DIFFERENT}: the answer differs from the reference"
-WITHIN_CACHE_NOTE = (
-    f"{WITHIN_CACHE}: within the cache, the output is filled at more than {CACHE_MARGIN:g} times the measured write "
-    "limit, so this is no multiple of a memory bound"
-)
 LAUNCH_BOUND_NOTE = f"{LAUNCH_BOUND}: launch-bound, launches alone take at least half of the time"
 WIDE_NOTE = "an interval of 95 % is shown where it is wider than ±5 %"
 RATIO_NOTE = (

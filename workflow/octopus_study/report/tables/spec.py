@@ -92,3 +92,41 @@ def _section(spec: Spec, view: View, columns: list[Cell]) -> list[Row]:
 
 def _line(spec: Spec, view: View, key: Key, columns: list[Cell]) -> list[str]:
     return [spec.label(view, key), *(cell(view, key) for cell in columns)]
+
+
+def beside(
+    frame: Frame,
+    study: str,
+    first: Sequence[str],
+    lines: Iterable[tuple[Sequence[str], Callable[[View], str]] | str],
+    caption: str,
+    absent: str = "",
+    widths: tuple[Sequence[str], str] = ((), ""),
+    text_columns: Sequence[int] | None = (0,),
+) -> Table:
+    """Return a table with the machines side by side, a column each.
+
+    Parameters
+    ----------
+    first : sequence of str
+        Heads of the columns before the machines.
+    lines : iterable
+        What stands below these heads, and what a machine's cell says; or a heading.
+    caption : str
+        Without the reasons for empty cells, which follow it.
+    absent : str
+        What the caption says too where there is no machine.
+    widths : (sequence of str, str)
+        Widths of the first columns and of a machine's.
+    text_columns : sequence of int, optional
+        Columns of text, aligned left; None for all of them.
+    """
+    machines = views(frame, study)
+    rows: list[Row] = [
+        line if isinstance(line, str) else [*line[0], *(line[1](view) for view in machines)] for line in lines
+    ]
+    header = [*first, *(view.name for view in machines)]
+    caption += machines[0].reasons.note if machines else f" {absent}"
+    shown = (*widths[0], *(widths[1] for _ in machines)) if widths[1] else ()
+    columns = range(len(header)) if text_columns is None else text_columns
+    return Table(caption, header, rows, tuple(columns), shown)

@@ -1,0 +1,202 @@
+"""The arena: Octopus beside every peer on the same boxes, and its kernel step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from octopus_study.report.frame import Frame, Key, published
+from octopus_study.report.labels import ARENA_METHODS, ARENA_WORKLOADS, LAYERS, QUANTITIES, human
+from octopus_study.report.measured import BOUND, padded_float32
+from octopus_study.report.studies import arena_kernel
+from octopus_study.report.studies import arena_numbers as numbers
+from octopus_study.report.studies import arena_view as arena
+from octopus_study.report.studies.arena_figures import CHARTS
+from octopus_study.report.studies.arena_view import PUBLISHED_COUNT, STUDY, Column, all_shown, shown
+from octopus_study.report.study import StudyReport
+from octopus_study.report.tables import cells
+from octopus_study.report.tables.spec import Row, Spec
+from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.view import View, views
+
+NOT_SHOWN = "No run of this study is shown."
+_VERDICT_NOTE = "faster unless said otherwise"
+
+
+def _unavailable(why: str) -> list[Row]:
+    return [f"Unavailable here. {why}"] if why else []
+
+
+def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool | None = None) -> Spec:
+    """Return the table of every method: answer, times, and speed-ups of Octopus; `gpu` is for which machines."""
+
+    def answer(view: View, case: Key) -> str:
+        text = arena.answer_of(view, all_shown(view, columns), case.method)
+        other = text if text in ("same", "") else f"other ({view.reasons.letter(text)})"
+        return MISSING if case.method.startswith(BOUND) else other
+
+    def cases(view: View) -> list[Key]:
+        on_device = shown(view, "visdrone", "device") is not None
+        keys = all_shown(view, columns) if gpu in (None, on_device) else []
+        return [view.key(method=method) for method in arena.measured(view, *keys)]
+
+    def missing(view: View) -> list[Row]:
+        return _unavailable(arena.without_time(view, all_shown(view, columns)))
+
+    return Spec(
+        study=STUDY,
+        first="Method",
+        label=lambda view, case: human(ARENA_METHODS, case.method),
+        columns={
+            "Answer": answer,
+            **{title: partial(arena.time, column) for column, title in columns.items()},
+            **{f"{title}, speed-up": partial(arena.speedup, column) for column, title in columns.items()},
+        },
+        cases=cases,
+        title=partial(arena.title, columns),
+        after=missing,
+        caption=f"{what}. Medians in ms with intervals of 95 %, and speed-ups: time of the method / time of Octopus, "
+        f"{_VERDICT_NOTE}.",
+        absent=f"{what}. {absent}",
+        text_columns=(0, 1),
+        # A cell over all columns would stretch those that are as wide as their content.
+        widths=("2.7fr", "1.1fr", *("2.1fr" for _ in columns), *("1.2fr" for _ in columns)),
+    )
+
+
+def _on_layers(workload: str, absent: str, gpu: bool | None) -> Spec:
+    what = (
+        f"Arena, {human(ARENA_WORKLOADS, workload)}. Device: kernels alone, by events with a cold L2. "
+        "Host: from boxes on the host to the synchronised result. Pipeline: also the upload of the frame and the "
+        "download of the result"
+    )
+    return _times({(workload, layer): title for layer, title in LAYERS.items()}, what, absent, gpu)
+
+
+def counts(frame: Frame) -> Table:
+    """Return speed-ups of Octopus over every method, over the number of boxes."""
+    machines = views(frame, STUDY)
+    every = sorted({key.n for view in machines for key in arena.all_comparisons(view)})
+    rows: list[Row] = []
+    for view in machines:
+        for column in (("visdrone", "device"), ("visdrone", "host"), ("uniform", "device")):
+            rows += _count_rows(view, arena.comparisons(view, *column), every)
+    caption = (
+        f"Speed-up of Octopus over each method by number of boxes n: medians of per-block ratios, {_VERDICT_NOTE}. "
+        f"{cells.DIFFERENT_NOTE}. {MISSING}: not measured."
+    )
+    header = ["Method", *(f"n = {n}" for n in every)]
+    return Table(caption if rows else f"Speed-ups. {NOT_SHOWN}", header, rows)
+
+
+def _count_rows(view: View, keys: list[Key], every: list[int]) -> Iterator[Row]:
+    lines: list[Row] = []
+    for method, times in arena.measured(view, *keys).items():
+        texts = [cells.speedup_text(view.frame, keys[0].but(n=n), method) for n in every]
+        if any(text != MISSING for text in texts):
+            mark = f" {cells.DIFFERENT}" if arena.differs(times) else ""
+            lines.append([f"{human(ARENA_METHODS, method)}{mark}", *texts])
+    if lines:
+        where = f"{human(ARENA_WORKLOADS, keys[0].workload)}, {LAYERS[keys[0].layer].lower()}"
+        yield f"{view.title}: {where}"
+        yield from lines
+
+
+_MEMORY_COLUMNS = (*arena.MEMORY_LINES[:3], "memory_beyond_payload", arena.MEMORY_LINES[3])
+
+
+def _memory_cases(view: View) -> list[Key]:
+    methods = arena.memory_lines(view).values()
+    return [lines[arena.MEMORY_LINES[0]].key for lines in methods if arena.has_memory(lines)]
+
+
+def _bytes(line: str, view: View, key: Key) -> str:
+    return arena.entry(view, key.but(quantity=line), View.text)
+
+
+MEMORY = Spec(
+    study=STUDY,
+    first="Method",
+    label=lambda view, key: human(ARENA_METHODS, key.method),
+    columns={
+        human(QUANTITIES | {"memory_beyond_payload": "Beyond payload"}, line): partial(_bytes, line)
+        for line in _MEMORY_COLUMNS
+    },
+    cases=_memory_cases,
+    title=lambda view: f"{view.title}: n = {_memory_cases(view)[0].n}",
+    after=lambda view: _unavailable(arena.without_memory(view)),
+    caption="Memory of each method in a process of its own, VisDrone boxes. Payload: frame, boxes and result, from "
+    "their shapes. Allocator peak: most that the method's own allocator held. Device delta: growth of used memory. "
+    "Beyond payload: device delta less payload; on a CPU the frame exists before the growth is counted. Fixed: "
+    "imports, modules and context.",
+    absent=f"Memory. {NOT_SHOWN}",
+    widths=("2fr", *("1fr" for _ in _MEMORY_COLUMNS)),
+)
+# Published values of padded float32 batches and their waste, at the published count.
+_PUBLISHED = {
+    "uniform": (published("arena", "uniform-256", "tensorrt", "padded_input"),),
+    "visdrone": (
+        published("arena", "visdrone", "tensorrt", "padded_input"),
+        published("arena", "visdrone", "tensorrt", "padding_waste"),
+    ),
+}
+
+
+def padding(frame: Frame) -> Table:
+    """Return what padding the boxes to the largest wastes; runs with equal rows share them."""
+    sections: dict[tuple[tuple[str, ...], ...], list[View]] = {}
+    for view in views(frame, STUDY):
+        sections.setdefault(tuple(_padding_rows(view)), []).append(view)
+    rows: list[Row] = []
+    for lines, machines in sections.items():
+        datasets = dict.fromkeys(view.fact("dataset") for view in machines)
+        rows += [f"{', '.join(view.name for view in machines)}: {', '.join(datasets)}", *map(list, lines)]
+    caption = (
+        "Bytes of the boxes as uint8 with three channels, as they are and padded to the largest; the share that "
+        "padding wastes; the padded batch as float32; and what the published table prints of it."
+    )
+    header = ["Boxes", "n", "As they are", "Padded", "Waste", "Padded, float32", "Published"]
+    return Table(caption if rows else f"Padding. {NOT_SHOWN}", header, rows)
+
+
+def _padding_rows(view: View) -> Iterator[tuple[str, ...]]:
+    wasted = view.select(method="padding", quantity="padding_waste", layer="deterministic")
+    for key in sorted((number.key for number in wasted), key=lambda key: (key.workload, key.n)):
+        columns = [
+            key.but(quantity=quantity) for quantity in ("actual_bytes", "padded_bytes", "padding_waste")
+        ]
+        columns.append(key.but(quantity="padded_float32_bytes", layer=""))
+        texts = [view.text(column, MISSING) for column in columns]
+        known = _PUBLISHED.get(key.workload, ()) if key.n == PUBLISHED_COUNT else ()
+        printed = ", ".join(view.frame.text(name) for name in known if name in view.frame) or MISSING
+        yield human(ARENA_WORKLOADS, key.workload), str(key.n), *texts, printed
+
+
+_CPU_COLUMNS = {
+    ("visdrone", "host"): "VisDrone",
+    ("visdrone-1thread", "host"): "1 thread",
+    ("visdrone-2threads", "host"): "2 threads",
+}
+_ON_CPUS = "Arena on CPUs, from the boxes to the result, with all cores where no number of threads is given"
+REPORT = StudyReport(
+    numbers=(
+        padded_float32,
+        numbers.metadata,
+        numbers.further_speedups,
+        numbers.bound_shares,
+        numbers.best_peers,
+        numbers.limits,
+        numbers.answers,
+    ),
+    of_all=(numbers.memory, numbers.layer_shares),
+    tables={
+        "arena": _on_layers("visdrone", "No run on a GPU is shown.", gpu=True),
+        "arena_uniform": _on_layers("uniform", NOT_SHOWN, gpu=None),
+        "arena_cpu": _times(_CPU_COLUMNS, _ON_CPUS, "No run on a CPU is shown.", gpu=False),
+        "arena_counts": counts,
+        "arena_memory": MEMORY,
+        "arena_padding": padding,
+        **arena_kernel.TABLES,
+    },
+    figures=CHARTS,
+)

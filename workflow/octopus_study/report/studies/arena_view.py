@@ -1,0 +1,173 @@
+"""What tables and figures of the arena share: its comparisons, who was entered in them, why some have no time, and
+cells of tables.
+
+A comparison is named by the key of the time of Octopus; what it holds was measured in the same blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+from octopus_study.report.frame import Key, Number
+from octopus_study.report.labels import ARENA_METHODS, LADDER_WORKLOADS, human, place
+from octopus_study.report.measured import BOUND, SUBJECT
+from octopus_study.report.samples import AGAIN
+from octopus_study.report.tables import cells
+from octopus_study.report.tables.writers import MISSING
+from octopus_study.report.text import interval_text, reason, significant
+from octopus_study.report.view import View
+
+STUDY = "arena"
+NO_RUN = "No run of the study arena is at hand: older results lack it."
+# The published size of the comparison; a run without it shows its largest.
+PUBLISHED_COUNT = 1000
+QUANTITIES = {"device": "crop_resize_normalize", "host": "end_to_end", "pipeline": "end_to_end"}
+KINDS = "kinds"
+KERNEL_WORKLOADS = (*LADDER_WORKLOADS, KINDS)  # the kernel with itself
+MEMORY_LINES = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
+# Types of results other than float32, as names of methods carry them.
+_TYPES = ("fp16", "uint8")
+Column = tuple[str, str]  # workload and layer
+
+
+def comparisons(view: View, workload: str, layer: str) -> list[Key]:
+    """Return the comparisons of a workload on a layer in which Octopus was timed, by count."""
+    keys = view.cases(SUBJECT, QUANTITIES[layer], (layer,), order=[workload])
+    return sorted(keys, key=lambda key: key.n)
+
+
+def all_comparisons(view: View) -> list[Key]:
+    """Return all comparisons; those of the kernel with itself are none."""
+    keys = (key for layer, name in QUANTITIES.items() for key in view.cases(SUBJECT, name, (layer,)))
+    return [key for key in keys if key.workload not in KERNEL_WORKLOADS]
+
+
+def shown(view: View, workload: str, layer: str) -> Key | None:
+    """Return the comparison at the published count, else at the largest; None where there is none."""
+    keys = comparisons(view, workload, layer)
+    return next((key for key in keys if key.n == PUBLISHED_COUNT), keys[-1] if keys else None)
+
+
+def all_shown(view: View, columns: Iterable[Column]) -> list[Key]:
+    """Return the comparisons that there are of some workloads on layers."""
+    return [key for column in columns if (key := shown(view, *column))]
+
+
+def entered(view: View, keys: Iterable[Key]) -> dict[str, list[Number]]:
+    """Return every method that was entered in some comparisons, with its times or the notes why it has none."""
+    methods: dict[str, list[Number]] = {}
+    for key in keys:
+        for number in view.select(workload=key.workload, n=key.n, quantity=key.quantity, layer=key.layer):
+            if not number.method.endswith(AGAIN):
+                methods.setdefault(number.method, []).append(number)
+    return in_order(methods)
+
+
+def measured(view: View, *keys: Key) -> dict[str, list[Number]]:
+    """Return the methods that have a time in some comparisons, with those times."""
+    times = {name: [n for n in numbers if n.known] for name, numbers in entered(view, keys).items()}
+    return {name: numbers for name, numbers in times.items() if numbers}
+
+
+def without_time(view: View, keys: Iterable[Key]) -> str:
+    """Say which methods have no time in any of some comparisons, and why: ``A, B: why; C: another``."""
+    methods = entered(view, keys).items()
+    return by_reason((name, ns[-1].note) for name, ns in methods if not any(n.known for n in ns))
+
+
+def by_reason(notes: Iterable[tuple[str, str]]) -> str:
+    """Return methods with the reasons in their notes, each reason once: ``A, B: why; C: another``."""
+    reasons: dict[str, list[str]] = {}
+    for method, note in notes:
+        reasons.setdefault(reason(note), []).append(human(ARENA_METHODS, method))
+    return "; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items())
+
+
+def differs(numbers: Iterable[Number]) -> bool:
+    """Say whether a time belongs to an answer that differs from the reference."""
+    return any(number.note.startswith("different") for number in numbers)
+
+
+def answer_of(view: View, keys: Iterable[Key], method: str) -> str:
+    """Return a method's answer in some comparisons: ``same``, ``different: why``, ``unavailable: why``, or nothing
+    where it wasn't entered. A time in one of them is enough to be available."""
+    numbers = [number for key in keys if (number := view.frame.find(key.but(method=method)))]
+    timed = [number for number in numbers if number.known]
+    if timed:
+        return next((number.note for number in timed if differs([number])), "same")
+    return numbers[0].note if numbers else ""
+
+
+def memory_lines(view: View) -> dict[str, dict[str, Number]]:
+    """Return the lines of memory of each method, with what the growth leaves beside the payload."""
+    methods: dict[str, dict[str, Number]] = {}
+    for number in view.select(workload="visdrone", layer="memory"):
+        methods.setdefault(number.method, {})[number.quantity] = number
+    return in_order({method: lines for method, lines in methods.items() if MEMORY_LINES[0] in lines})
+
+
+def without_memory(view: View) -> str:
+    """Say which methods have no line of memory at all, and why."""
+    methods = memory_lines(view).items()
+    return by_reason((name, lines[MEMORY_LINES[0]].note) for name, lines in methods if not has_memory(lines))
+
+
+def has_memory(lines: dict[str, Number]) -> bool:
+    """Say whether a method has any line of memory."""
+    return any(number.known for number in lines.values())
+
+
+def bound_of(method: str) -> str:
+    """Return the write bound that a method is compared with: the one of its own output."""
+    kind = next((name for name in _TYPES if name in method.split("-")), "")
+    return f"{BOUND}-{kind}" if kind else BOUND
+
+
+def in_order(methods: dict[str, object]) -> dict:
+    """Sort methods as the arena shows them; ones that nobody named come last."""
+    return {name: methods[name] for name in sorted(methods, key=partial(place, ARENA_METHODS))}
+
+
+def entry(view: View, key: Key | None, say: Callable[[View, Key], str]) -> str:
+    """Say something of a number; a letter where it has no value, and a dash where there is none."""
+    number = view.frame.find(key) if key else None
+    if number is None:
+        return MISSING
+    return say(view, key) if number.known else f"{MISSING} ({view.reasons.letter(number.note)})"
+
+
+def _milliseconds(view: View, key: Key) -> str:
+    number = view.frame[key]
+    ends = interval_text(number.value, number.low, number.high, "")
+    return f"{significant(number.value)} [{ends}]" if ends else significant(number.value)
+
+
+def at(view: View, column: Column, method: str) -> Key | None:
+    """Return the key of a method's time in the comparison that is shown of a workload on a layer."""
+    key = shown(view, *column)
+    return key.but(method=method) if key else None
+
+
+def time(column: Column, view: View, case: Key) -> str:
+    """Say a method's milliseconds with their interval."""
+    return entry(view, at(view, column, case.method), _milliseconds)
+
+
+def speedup(column: Column, view: View, case: Key) -> str:
+    """Say the speed-up of Octopus over a method."""
+    key = at(view, column, SUBJECT)
+    return cells.speedup_text(view.frame, key, case.method) if key else MISSING
+
+
+def share(column: Column, view: View, case: Key) -> str:
+    """Say which share of the bound of its type a method reaches."""
+    key = at(view, column, case.method)
+    return view.text(key.derive("share", bound_of(case.method)), MISSING) if key else MISSING
+
+
+def title(columns: Mapping[Column, str], view: View) -> str:
+    """Name the run, its count, and the noise floor of each column, by which its verdicts are judged."""
+    keys = [shown(view, *column) for column in columns]
+    floors = (cells.floor_text(view.frame, key) if key else MISSING for key in keys)
+    return f"{view.title}: n = {next(key.n for key in keys if key)}; noise floor {', '.join(floors)}"

@@ -1,0 +1,161 @@
+"""The numbers of the drone's video: how the frames of a clip are spread, what misses its budget, and how much of the
+upload hides behind the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from octopus_study.measure.statistics import median_interval
+from octopus_study.report.frame import Frame, Number, make_number, published
+from octopus_study.report.measured import SUBJECT, floor_of, speedup
+from octopus_study.report.published import derived
+from octopus_study.report.runs import Run
+from octopus_study.report.samples import RESAMPLES, groups, pivot, resampled
+from octopus_study.report.series import Series
+from octopus_study.report.studies.drone_view import METHODS, clip_seconds, frames_of
+
+BATCH = "octopus-batch"
+STREAMS = ("stream-serial", "stream-overlapped", "upload-only", "kernels-only")
+FRAME_TIME, CLIP_TIME = "frame_time", "clip_time"
+# With fewer frames the 99th percentile is their maximum.
+ENOUGH_FOR_P99 = 100
+_p99 = partial(np.quantile, q=0.99)
+
+
+def facts(run: Run) -> Iterator[Number]:
+    """Yield a clip's facts under names without its number of detections, which only claims know."""
+    rows = run.rows[(run.rows["method"] == "clip") & run.rows["value"].notna()]
+    for clip, chosen in rows.groupby("workload", sort=False):
+        dataset, values = (
+            chosen["dataset"].iat[0],
+            dict(zip(chosen["quantity"], chosen["value"], strict=True)),
+        )
+        key = run.key(f"clips.{clip}")
+        for name, unit in (("detections", "count"), ("frame_budget", "ms")):
+            if name in values:
+                source = run.from_rows(dataset, f"workload={clip}, method=clip, quantity={name}")
+                yield make_number(key.but(quantity=name), source, unit, values[name])
+        if values.get("frames"):
+            source = run.from_rows(dataset, f"workload={clip}, method=clip")
+            mean = values["detections"] / values["frames"]
+            where = (key.but(quantity="detections_per_frame"), source, "count", mean)
+            yield make_number(*where, note="detections / frames")
+
+
+def _clips(run: Run) -> dict[str, str]:
+    """Return the longest clip that was timed on each layer."""
+    timed = run.rows[(run.rows["quantity"] == FRAME_TIME) & run.rows["value"].notna()]
+    longest: dict[str, str] = {}
+    for layer, clip in timed[["layer", "workload"]].drop_duplicates().itertuples(index=False):
+        longest[layer] = max(longest.get(layer, ""), clip, key=clip_seconds)
+    return longest
+
+
+def frames(run: Run) -> Iterator[Number]:
+    """Yield the mean frame of each clip and method, and of the longest clip how its frames are spread."""
+    budgets = run.rows[run.rows["quantity"] == "frame_budget"].set_index("workload")["value"].to_dict()
+    longest = _clips(run)
+    for group, rows in groups(run, quantity=FRAME_TIME):
+        for method, chosen in rows.groupby("method", sort=False):
+            values = chosen["value"].dropna().to_numpy()
+            if method in METHODS and values.size:
+                key, source = frames_of(group.key(run, method)), group.rows_of(run, method)
+                mean = resampled(values, np.mean)
+                note = "over the frames; the interval resamples them"
+                yield make_number(key.but(quantity="mean"), source, "ms", *mean, note=note)
+                if group.workload == longest[group.layer]:
+                    for name, *rest, note in _spread(values, mean, budgets.get(group.workload)):
+                        yield make_number(key.but(quantity=name), source, *rest, note=note)
+
+
+def _spread(values: np.ndarray, mean: tuple[float, ...], budget: float | None) -> Iterator[tuple]:
+    """Yield name, unit, value with its interval, and note."""
+    note = "over the frames; the interval resamples them"
+    yield "p50", "ms", *median_interval(values)[:3], note
+    if values.size >= ENOUGH_FOR_P99:
+        yield "p99", "ms", *resampled(values, _p99), note
+    yield "max", "ms", float(values.max()), "longest frame"
+    yield "sum", "ms", *(len(values) * end for end in mean), "all frames, one after the other"
+    if budget:
+        yield "budget_share", "fraction", *(end / budget for end in mean), "mean / budget"
+        yield "misses", "count", float((values > budget).sum()), f"of {len(values)} frames"
+
+
+def frame_series(run: Run) -> Iterator[Series]:
+    """Yield the frames of the longest clips in their order, as milliseconds that a figure can tell apart."""
+    longest = _clips(run)
+    for group, rows in groups(run, quantity=FRAME_TIME):
+        if longest.get(group.layer) == group.workload:
+            for method, chosen in rows.sort_values("block").groupby("method", sort=False):
+                values = [float(f"{value:.4g}") for value in chosen["value"].dropna()]
+                if method in METHODS and values:
+                    yield Series(
+                        run.scope, run.study, f"{group.workload}.{group.layer}.{method}", {"ms": values}
+                    )
+
+
+def length(run: Run) -> Iterator[Number]:
+    """Yield the mean frame of the longest clip over that of the shortest; clips share no frames, so each is resampled
+    on its own."""
+    by_length: dict[int, tuple[str, np.ndarray]] = {}
+    for group, rows in groups(run, quantity=FRAME_TIME, layer="host", method=SUBJECT):
+        if clip_seconds(group.workload) and rows["value"].notna().any():
+            by_length[clip_seconds(group.workload)] = (group.dataset, rows["value"].dropna().to_numpy())
+    if len(by_length) > 1:
+        (_, short), (dataset, long) = by_length[min(by_length)], by_length[max(by_length)]
+        where = f"clips of {max(by_length)} and {min(by_length)} s, method={SUBJECT}"
+        note = "mean frame of the longest clip / of the shortest"
+        key, source = run.key("length", method=SUBJECT), run.from_rows(dataset, where)
+        yield make_number(key, source, "ratio", *_ratio_of_means(long, short), note=note)
+
+
+def _ratio_of_means(top: np.ndarray, bottom: np.ndarray) -> tuple[float, float, float]:
+    rng = np.random.default_rng(0)
+    draws = [
+        values[rng.integers(0, len(values), (RESAMPLES, len(values)))].mean(axis=1)
+        for values in (top, bottom)
+    ]
+    low, high = np.quantile(draws[0] / draws[1], (0.025, 0.975))
+    return float(top.mean() / bottom.mean()), float(low), float(high)
+
+
+def batch(run: Run) -> Iterator[Number]:
+    """Yield the speed-up of all frames in one batch over frame by frame."""
+    for group, rows in groups(run, quantity=CLIP_TIME, layer="host"):
+        table = pivot(rows)
+        if {BATCH, SUBJECT} <= set(table):
+            yield from speedup(run, group, table, (BATCH, SUBJECT), floor_of(table))
+
+
+def overlap(run: Run) -> Iterator[Number]:
+    """Yield which part of what could be hidden was hidden, and how far the streamed loop is from the longer of its
+    parts."""
+    for group, rows in groups(run, quantity=CLIP_TIME, layer="pipelined"):
+        table = pivot(rows)
+        whole = table.notna().all(axis=1)
+        if not set(STREAMS) <= set(table) or not whole.any():
+            continue
+        for name, unit, values, note in _overlaps(table[whole]):
+            key = run.key("overlap", quantity=name)
+            interval = median_interval(values.to_numpy())[:3]
+            yield make_number(key, group.rows_of(run), unit, *interval, note=f"{note}, median over blocks")
+
+
+def _overlaps(table: pd.DataFrame) -> Iterator[tuple[str, str, pd.Series, str]]:
+    serial, overlapped, upload, kernels = (table[name] for name in STREAMS)
+    shorter, longer = np.minimum(upload, kernels), np.maximum(upload, kernels)
+    yield "fraction", "fraction", (serial - overlapped) / shorter, "(serial - overlapped) / shorter part"
+    yield "speedup", "ratio", serial / overlapped, "serial / overlapped"
+    yield "over_ideal", "ratio", overlapped / longer, "overlapped / longer part"
+
+
+def published_ratios(frame: Frame) -> Iterator[Number]:
+    """Yield ratios of the published clip times."""
+    one = frame.find(published("drone_video", "one-launch", "time_10s"))
+    for other in ("opencv", "n-launches") if one else ():
+        ratio = frame[published("drone_video", other, "time_10s")].value / one.value
+        yield derived(one, "drone_video", "ratio", ratio, "time / time", derived="speedup", other=other)

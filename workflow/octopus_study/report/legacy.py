@@ -80,7 +80,8 @@ def reports() -> dict[str, StudyReport]:
 
     def chart(name):
         module = import_module(f"octopus_study.report.figures.{name}")
-        keys = {"CAPTION": "caption", 
+        keys = {
+            "CAPTION": "caption",
             "NO_RUN": "absent",
             "WITHOUT_RUN": "published",
             "footer": "footer",

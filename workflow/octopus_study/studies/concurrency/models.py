@@ -22,9 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.peers.availability import Unavailable, need
+from octopus_study.peers.availability import need, need_torch
 
-INSTALL = "pip install 'octopus[models]'"
 VISUAL_ODOMETRY, SATELLITE_MATCHING = "visual_odometry", "satellite_matching"
 NAMES = (VISUAL_ODOMETRY, SATELLITE_MATCHING)  # the latency-critical one first
 # cuBLAS promises the same bits whichever stream it works on only with a workspace of fixed size per stream; it reads
@@ -93,10 +92,8 @@ def load(device: str = "cpu") -> tuple[Any, Any]:
     """
     for name, value in DETERMINISM.items():
         os.environ.setdefault(name, value)
-    torch = need("torch", "PyTorch", INSTALL)
-    zoo = need("transformers", "transformers", INSTALL)
-    if device == "cuda" and not torch.cuda.is_available():
-        raise Unavailable(f"PyTorch {torch.__version__} finds no GPU")
+    torch = need_torch(device, "models")
+    zoo = need("transformers", "transformers", "pip install 'octopus[models]'")
     torch.backends.cudnn.benchmark = False  # which would choose by time, and so differently in each process
     torch.backends.cudnn.deterministic = True
     return torch, zoo

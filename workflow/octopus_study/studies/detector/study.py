@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from octopus_study.measure import Case, Method, Row, again, check_answers, unavailable
 from octopus_study.measure.rows import NO_ANSWER, SAME, describe
 from octopus_study.measure.series import run_series
-from octopus_study.peers.availability import Unavailable, make_all
+from octopus_study.peers.availability import Unavailable, make_all, need_torch
 from octopus_study.peers.job import TOLERANCE_LEVELS
 from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
@@ -42,7 +42,6 @@ from octopus_study.studies.detector.model import (
     REPRODUCIBLE,
     Detections,
     Detector,
-    get_torch,
     reproducible,
 )
 
@@ -125,7 +124,7 @@ def plan(context: Context) -> list[Part]:
 
 def _measure(context: Context, part: Part) -> Iterator[Row]:
     try:
-        torch = get_torch(context.device)
+        torch = need_torch(context.device, "models")
         bench = _make_bench(context, context.config.detector.size)
     except Exception as error:  # a missing or broken package is a row, never the end of the study
         raise Unavailable(describe(error)) from error
@@ -163,7 +162,7 @@ def _make_bench(context: Context, size: tuple[int, int]) -> Bench:
     camera = Camera(frame)
     examples = np.concatenate([job.expected(camera.frame(index)) for index in range(EXAMPLES)])
     if context.device == "cpu":
-        get_torch("cpu").set_num_threads(context.thread_count)
+        need_torch("cpu", "models").set_num_threads(context.thread_count)
     detector = Detector(examples, context.device, context.seed)
     base, *others = INPUT_METHODS
     octopus = base(job)

@@ -291,11 +291,6 @@ def test_figures_without_models_or_without_a_run_say_why(
     assert said[1].endswith("is at hand: older results lack it.")
 
 
-def test_tables_without_a_run_say_so(old: Path) -> None:
-    for name in TABLES:
-        assert "is at hand: older results lack" in caption(old, name)
-
-
 def test_splits_counted_without_a_gpu_are_shown_without_memory(tmp_path: Path) -> None:
     rows = [
         row

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import build_report
-from frames import matching
+from frames import caption, lines, matching
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.sentinel2 import ATTRIBUTION
 from octopus_study.report.charts import style
@@ -45,17 +45,6 @@ def with_frames(frame: Frame) -> list[str]:
 
 def with_detections(frame: Frame) -> list[str]:
     return [view.machine for view in views(frame, "detector") if detector.measured(view)]
-
-
-def lines(folder: Path, name: str) -> list[list[str]]:
-    text = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
-    return [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"
-    ]
-
-
-def caption(folder: Path, name: str) -> str:
-    return (folder / "tables" / f"{name}.md").read_text("utf-8").partition("\n")[0]
 
 
 def test_a_resampled_statistic_lies_in_its_interval() -> None:
@@ -284,25 +273,6 @@ def test_a_run_without_some_parts_still_has_its_report(tmp_path: Path) -> None:
     assert set(satellite_figures.picture(known).kept) == {"fixed", "otsu"}
     for name in FIGURES:
         draw(name, report / "numbers.csv", tmp_path / name)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_figures_without_a_run_say_so(
-    name: str, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said, words, stacked = [], style.words, style.stacked
-    monkeypatch.setattr(style, "words", lambda figure, text: words(figure, said.append(text) or text))
-    monkeypatch.setattr(
-        style, "stacked", lambda charts, legend, note="": stacked(charts, legend, said.append(note) or note)
-    )
-    draw(name, old / "numbers.csv", tmp_path / name)
-    assert len(said) == 1 and "is at hand: older results lack it." in said[0]
-
-
-def test_tables_without_a_run_say_so(old: Path) -> None:
-    known = Frame.read(old / "numbers.csv")
-    assert all(known.machines(study) == [] for study in STUDIES)
-    assert all("is at hand: older results lack" in caption(old, name) for name in TABLES)
 
 
 def test_all_runs_unavailable_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

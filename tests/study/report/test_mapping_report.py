@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import build_report
-from frames import matching
-from octopus_study.report.charts import style
+from frames import caption, lines, matching
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame, Key
 from octopus_study.report.labels import IMAGE_MIXES, SEQUENCE_WORKLOADS
@@ -55,13 +54,6 @@ def h200(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in folder.glob("*.json"):
         path.write_text(path.read_text().replace("Pretended GPU", "NVIDIA H200"))
     return build_report(root / "report", None, root / "reference")
-
-
-def lines(folder: Path, name: str) -> list[list[str]]:
-    text = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
-    return [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"
-    ]
 
 
 @pytest.mark.parametrize(
@@ -246,8 +238,8 @@ def test_sizes_are_judged_on_the_published_board(tmp_path: Path) -> None:
 def test_missing_sizes_are_lettered(full: Path) -> None:
     rows = {row[0]: row for row in lines(full, "mapping")}
     assert rows["Large, 100\u2009000"][2].startswith("unavailable (")
-    caption = (full / "tables" / "mapping.md").read_text("utf-8").partition("\n")[0]
-    assert f"needs {8 * 100_000 * MEAN_ELEMENTS['large'] / 2**30:.1f} GiB of memory" in caption
+    size = f"needs {8 * 100_000 * MEAN_ELEMENTS['large'] / 2**30:.1f} GiB of memory"
+    assert size in caption(full, "mapping")
 
 
 def test_tables_show_published_beside_measured(full: Path, numbers: Frame) -> None:
@@ -260,24 +252,6 @@ def test_tables_show_published_beside_measured(full: Path, numbers: Frame) -> No
     rows = {row[0]: row for row in lines(full, "tuner")}
     assert rows["C over B, multiply, VisDrone, most items"][1] == "3.17\u00d7"
     assert rows["Longest probe"][2] == numbers.text("here.mapping.tuner.probe")
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_figures_without_a_run_say_so(
-    name: str, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said, words = [], style.words
-    monkeypatch.setattr(style, "words", lambda figure, text: words(figure, said.append(text) or text))
-    draw(name, old / "numbers.csv", tmp_path / name)
-    assert len(said) == 1 and said[0].endswith("is at hand: older results lack it.")
-
-
-def test_tables_without_a_run_say_so(old: Path) -> None:
-    known = Frame.read(old / "numbers.csv")
-    assert all(known.machines(study) == [] for study in ("mapping", "total_cost", "sequences"))
-    for name in TABLES:
-        caption = (old / "tables" / f"{name}.md").read_text("utf-8").partition("\n")[0]
-        assert "is at hand: older results lack it." in caption
 
 
 def test_no_identifier_is_shown(full: Path) -> None:

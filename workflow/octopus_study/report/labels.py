@@ -168,7 +168,6 @@ POWER_SCOPES = {
     "cpu_package": "CPU packages",
 }
 POWER_SENSORS = {"nvml": "NVML", "ina3221": "INA3221", "rapl": "RAPL"}
-POWER_LAYERS = {"back_to_back": "Back to back", "paced": "Paced"}
 POWER_PHASES = {"idle": "Idle", "load": "Known load"}
 # The published table's names of the two methods that this project measures too.
 PUBLISHED_POWER = {"published": "one-launch", "n-launches": "n-launches"}

@@ -1,0 +1,37 @@
+"""What figures and tables say where no run of their study is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from frames import caption
+from octopus_study.report.charts import style
+from octopus_study.report.frame import Frame
+from octopus_study.report.outputs import draw
+from octopus_study.report.studies import report_of
+
+MAPPING, EDGE = ("mapping", "total_cost", "sequences"), ("satellite", "drone", "detector")
+COMPANIONS = ("concurrency", "image_shape")
+FIGURES = [name for study in (*MAPPING, *EDGE) for name in report_of(study).figures]
+TABLES = [name for study in (*MAPPING, *EDGE, *COMPANIONS) for name in report_of(study).tables]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_says_so(name: str, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said, words, stacked = [], style.words, style.stacked
+    monkeypatch.setattr(style, "words", lambda figure, text: words(figure, said.append(text) or text))
+    monkeypatch.setattr(
+        style, "stacked", lambda charts, legend, note="": stacked(charts, legend, said.append(note) or note)
+    )
+    draw(name, old / "numbers.csv", tmp_path / name)
+    assert len(said) == 1 and "is at hand: older results lack it." in said[0]
+
+
+def test_tables_say_so(old: Path) -> None:
+    known = Frame.read(old / "numbers.csv")
+    assert all(known.machines(study) == [] for study in (*MAPPING, *EDGE))
+    for name in (*TABLES, "claims_mapping", "claims_edge", "claims_companions"):
+        assert "is at hand: older results lack" in caption(old, name)
+    for name in (*(name for study in MAPPING for name in report_of(study).tables), "claims_mapping"):
+        assert "is at hand: older results lack it." in caption(old, name)

@@ -85,7 +85,7 @@ def _device() -> Iterator[Finding]:
 
     why = cuda.missing()
     if why:
-        remedy = f"an NVIDIA GPU with its driver; then {cuda.device.INSTALL}"
+        remedy = "an NVIDIA GPU with its driver, and an extra (cuda12 or cuda13)"
         yield Finding("device", "GPU", MISSING, why, remedy)
         return
     from octopus.backends.cuda.memory import total_bytes

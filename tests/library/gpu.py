@@ -25,6 +25,12 @@ SETS = [
 ]
 
 
+def name_of(options):
+    """A set of options in words."""
+    names = [options["edge"], *(name for name, wanted in options.items() if wanted is True)]
+    return "-".join(names)
+
+
 def random_frame(height=200, width=300, channels=3, dtype=np.uint8, seed=0):
     top = np.iinfo(dtype).max
     return np.random.default_rng(seed).integers(0, top, (height, width, channels), dtype, endpoint=True)

@@ -8,14 +8,19 @@ import re
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
 import typer
 import yaml
+from octopus_study import doctor as study_doctor
 from octopus_study.cli import COMMANDS, HELP, commands
+from octopus_study.measure import machine
 
 from octopus import __version__, cli, doctor
+from octopus.backends import cuda
+from octopus.backends.cuda import memory
 
 
 class Result(NamedTuple):
@@ -175,6 +180,23 @@ def test_doctor_survives_a_check_that_breaks(monkeypatch: pytest.MonkeyPatch) ->
     assert (other.part, other.state) == ("storage", doctor.OK)
     assert (unloadable.part, unloadable.state) == ("elsewhere", doctor.BROKEN)
     assert octopus("doctor").exit_code == 0
+
+
+def test_doctor_tells_a_gpu_and_its_board(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = {"name": "H200", "board": None, "driver": "580.1", "power_limit_w": 700.0}
+    monkeypatch.setattr(cuda, "missing", lambda: None)
+    monkeypatch.setattr(cuda, "compute_capability", lambda: (9, 0))
+    monkeypatch.setattr(cuda.device, "current", lambda: SimpleNamespace(name="H200"))
+    monkeypatch.setattr(memory, "total_bytes", lambda: 141 << 30)
+    monkeypatch.setattr(machine, "machine_facts", lambda device: {"gpu": facts})
+    findings = {item.name: item.detail for item in (*doctor._device(), *study_doctor.device())}
+    assert findings == {
+        "GPU": "H200",
+        "compute capability": "9.0",
+        "memory": "141 GiB",
+        "driver": "580.1",
+        "power limit": "700 W",
+    }
 
 
 def test_doctor_sees_the_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:

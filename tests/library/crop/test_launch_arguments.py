@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from gpu import SETS, name_of
 from numba import types
 
 from octopus.arrays.views import view
@@ -61,42 +62,38 @@ def submitted(monkeypatch):
         kernels.cache_clear()
 
 
-def make_engine(frames, *options, size=(24, 36), dtype="float16", layout="NHWC", boxes=5):
+def make_engine(frames, *, size=(24, 36), dtype="float16", layout="NHWC", boxes=5, **options):
     pixels = view(frames, "frame")
-    spec = make_spec(pixels, CropOptions(size, 3.0, 2.0, dtype, layout, *options))
+    spec = make_spec(pixels, CropOptions(size, 3.0, 2.0, dtype, layout, **options))
     return pixels, cuda.CudaEngine(spec, boxes, pixels, "float32", "int64", None)
 
 
-@pytest.mark.parametrize(
-    ("several", "edge", "antialias", "boxed"),
-    list(product((False, True), ("box", "image"), (False, True), (False, True))),
-)
-def test_arguments_fit_the_kernel(submitted, several, edge, antialias, boxed):
-    pixels, engine = make_engine(FRAMES if several else FRAME, edge, antialias, boxed, 9.0)
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("options", SETS, ids=name_of)
+def test_arguments_fit_the_kernel(submitted, several, options):
+    pixels, engine = make_engine(FRAMES if several else FRAME, pad_value=9.0, **options)
     engine.launch(pixels, 1, "int32", 5, 16, None, frame_index=3, index_dtype="int64", transform=4)
     kernel, _, _, values = submitted[0]
     assert values[:6] == (pixels.pointer, pixels.strides[-3], 60, 40, 1, 16)
     assert values[6:8] == (36, 24)
-    gain = 12 if not antialias else 10
+    gain = 10 if options["antialias"] else 12
     assert values[gain : gain + 8] == (0.5, 0.5, 0.5, 0.0, -1.5, -1.5, -1.5, 0.0)
-    options = values[gain + 8 :]
-    assert bool(options) == (several or antialias or boxed)
-    if options:
-        assert options[:2] == ((3, 50 * 72 * 3) if several else (1, 0))
-        assert options[2:4] == (3, 4)
-        assert options[4:] == (3.0, 3.0, 3.0, 0.0)  # (9 - 3) / 2
+    rest = values[gain + 8 :]
+    assert bool(rest) == (several or options["antialias"] or options["letterbox"])
+    if rest:
+        assert rest[:2] == ((3, 50 * 72 * 3) if several else (1, 0))
+        assert rest[2:4] == (3, 4)
+        assert rest[4:] == (3.0, 3.0, 3.0, 0.0)  # (9 - 3) / 2
     assert ("int64" in kernel.name) == several
 
 
 def test_every_set_of_options_has_a_kernel_of_its_own(submitted):
     names = set()
-    for several, edge, antialias, boxed in product(
-        (False, True), ("box", "image"), (False, True), (False, True)
-    ):
-        pixels, engine = make_engine(FRAMES if several else FRAME, edge, antialias, boxed)
+    for frames, options in product((FRAME, FRAMES), SETS):
+        pixels, engine = make_engine(frames, **options)
         engine.launch(pixels, 1, "int32", 5, 16, None)
         names.add(submitted[-1][0].name)
-    assert len(names) == 16
+    assert len(names) == 2 * len(SETS)
 
 
 def launched(submitted, frames, out=4096, count=5, **options):

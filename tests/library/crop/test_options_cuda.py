@@ -11,6 +11,7 @@ from gpu import (
     LAYOUTS,
     SETS,
     host,
+    name_of,
     new_results,
     random_frame,
     refuse_allocation,
@@ -43,10 +44,6 @@ def frames():
 def parts(result, boxed):
     """Crops and transform, or None, whatever the options."""
     return result if boxed else (result, None)
-
-
-def name_of(options):
-    return "-".join(str(name) for name, wanted in options.items() if wanted not in (False, "box")) or "plain"
 
 
 @pytest.mark.usefixtures("compiled")

@@ -68,7 +68,7 @@ def every_set_of_options():
     for edge, boxed, filtered in product(("box", "image"), (False, True), (False, True)):
         options = {"edge": edge, "letterbox": boxed}
         found, transform = run(some_frames(), BOXES, INDEX, filtered=filtered, **options)
-        name = "-".join([edge, *["letterbox"] * boxed, *["antialias"] * filtered])
+        name = "-".join([edge, *["antialias"] * filtered, *["letterbox"] * boxed])
         results[name] = difference(found, antialias=filtered, **options)
         expected = reference.transforms(BOXES, SIZE) if boxed else np.full((len(BOXES), 4), 3.0)
         results[f"transform-{name}"] = float(np.abs(transform - expected).max())

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import pytest
+from gpu import SETS, name_of
 
 SCRIPT = "simulate_options.py"
-SETS = [
-    "-".join(filter(None, names)) for names in product(("box", "image"), ("", "letterbox"), ("", "antialias"))
-]
+NAMES = [name_of(options) for options in SETS]
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_set_of_options_equals_the_reference(answers, name):
     assert answers[name] <= 1e-3
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", NAMES)
 def test_transforms_are_written_with_letterbox_alone(answers, name):
     assert answers[f"transform-{name}"] <= (1e-5 if "letterbox" in name else 0)
 

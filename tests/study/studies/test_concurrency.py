@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from octopus_study.config import load_config
-from octopus_study.measure import Budget, Case, Method, read_rows, run_paired, validate_rows
+from octopus_study.measure import Budget, Case, Method, run_paired, validate_rows
 from octopus_study.peers.availability import Unavailable
-from octopus_study.studies import run_study
 from octopus_study.studies.concurrency import pool as pool_module
 from octopus_study.studies.concurrency.comparisons import (
     ALL,
@@ -27,18 +23,14 @@ from octopus_study.studies.concurrency.pool import TURNED_OFF, Pool
 from octopus_study.studies.concurrency.trace import Trace
 from octopus_study.studies.concurrency.worker import Order
 
-QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
 CASE = Case("concurrency", "synthetic", "two-models", 2)
-ORDER = Order("sequential", "cpu", "frame.npy", "small", 42)
+ORDER = Order("sequential", "frame.npy", 42)
 GIB = 1 << 30
 MEMORY = [one for one in comparisons("synthetic", 20) if one.layer in ("memory", "deterministic")]
 
 
-def test_without_a_gpu_every_number_says_so(receipt, tmp_path):
-    config = load_config(QUICK, {"device": "cpu"})
-    rows = read_rows(
-        run_study("concurrency", config=config, receipt=receipt, out=tmp_path / "concurrency.csv")
-    )
+def test_without_a_gpu_every_number_says_so(quick_rows):
+    rows = quick_rows("concurrency")
     assert set(rows.answer) == {"unavailable: two models on one GPU need a GPU"}
     for quantity in ("makespan", "device_delta"):
         assert set(rows.method[rows.quantity == quantity]) == set(ALL)

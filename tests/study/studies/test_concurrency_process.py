@@ -17,7 +17,7 @@ from octopus_study.studies.concurrency.process import Process, TwoProcesses
 from octopus_study.studies.concurrency.trace import Trace, summary
 from octopus_study.studies.concurrency.worker import Order, Worker, serve
 
-ORDER = Order("sequential", "cpu", "frame.npy", "small", 42)
+ORDER = Order("sequential", "frame.npy", 42)
 # Echoes commands; some of them are trouble.
 ECHO = """
 import json, os, sys, time
@@ -117,11 +117,12 @@ def worker(monkeypatch, tmp_path):
     torch = tiny_torch.torch
     monkeypatch.setattr(torch, "set_num_threads", lambda count: None, raising=False)
     monkeypatch.setattr(torch, "zeros", lambda shape, device: None, raising=False)
+    monkeypatch.setattr(worker_module, "Device", lambda torch: tiny_torch.device())
     monkeypatch.setattr(worker_module.models, "load", lambda device="cpu": (torch, None))
     monkeypatch.setattr(
         worker_module.models, "build", lambda names, *_: {n: tiny_torch.pipelines()[n] for n in names}
     )
-    return Worker(Order("sequential", "cpu", str(tmp_path / "frame.npy"), "small", 42))
+    return Worker(Order("sequential", str(tmp_path / "frame.npy"), 42))
 
 
 def served(worker, *commands):

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import fake_tensors
 import numpy as np
 import pytest
 from fake_tensors import Tensor
-from octopus_study.config import load_config
 from octopus_study.measure import validate_rows
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.comparison import measure_plan
-from octopus_study.studies.context import make_context
 from octopus_study.studies.detector import study as detector
 from octopus_study.studies.detector.answers import Thresholds, difference, overlaps
 from octopus_study.studies.detector.inputs import OctopusInput, OpenCvInput
 from octopus_study.studies.detector.model import Detections
 from octopus_study.studies.detector.study import Camera
 
-QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
 CELL = 16
 THRESHOLDS = Thresholds(0.5, 0.55)
 
@@ -53,8 +49,8 @@ def torch(monkeypatch):
 
 
 @pytest.fixture
-def context(receipt):
-    return make_context("detector", load_config(QUICK, {"device": "cpu"}), receipt)
+def context(quick_context):
+    return quick_context("detector")
 
 
 def rows_of(context):

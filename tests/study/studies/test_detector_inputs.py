@@ -8,7 +8,7 @@ import fake_tensors
 import numpy as np
 import pytest
 from fake_tensors import Tensor
-from octopus_study.peers.availability import Unavailable
+from octopus_study.peers.availability import Unavailable, need_torch
 from octopus_study.studies.detector.inputs import (
     INPUT_METHODS,
     InputJob,
@@ -16,7 +16,7 @@ from octopus_study.studies.detector.inputs import (
     OpenCvBytesInput,
     OpenCvInput,
 )
-from octopus_study.studies.detector.model import REPRODUCIBLE, Detector, get_torch, reproducible
+from octopus_study.studies.detector.model import REPRODUCIBLE, Detector, reproducible
 
 from octopus.kernels import reference
 
@@ -85,7 +85,7 @@ def test_boxes_come_back_to_the_frame(kind, shape):
 
 def test_without_torch_or_without_a_gpu_there_is_a_reason(monkeypatch):
     with pytest.raises(Unavailable, match=r"PyTorch 0\.fake finds no GPU"):
-        get_torch("cuda")
+        need_torch("cuda", "models")
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(Unavailable, match=r"PyTorch is not installed \(pip install 'octopus\[models\]'\)"):
         OpenCvInput(make_job((8, 8, 3), (4, 4)))

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from octopus_study.config import load_config
 from octopus_study.data.video import Clip
-from octopus_study.measure import read_rows, validate_rows
-from octopus_study.studies import run_study
-from octopus_study.studies.context import make_context
 from octopus_study.studies.drone import frames as video_frames
 from octopus_study.studies.drone import stream as drone_stream
 from octopus_study.studies.drone import study as drone
 
-QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
-SMALL = {"device": "cpu", "crop.size": [16, 24], "drone.frame_rate": 6, "drone.detections": [2, 5]}
+SMALL = {"crop.size": [16, 24], "drone.frame_rate": 6, "drone.detections": [2, 5]}
 ON_CPU = {"octopus", "octopus-again", "n-launches", "n-launches-published", "opencv"}
 
 
@@ -26,18 +19,10 @@ def measured(rows, **columns):
     return rows[rows.value.notna() & (rows.quantity != "discarded_blocks")]
 
 
-def run(receipt, folder, **changes):
-    out = run_study(
-        "drone", config=load_config(QUICK, SMALL | changes), receipt=receipt, out=folder / "drone.csv"
-    )
-    validate_rows(out)
-    return read_rows(out)
-
-
 @pytest.fixture(scope="module")
-def rows(receipt, tmp_path_factory):
+def rows(quick_rows):
     changes = {"drone.seconds": [1, 2], "drone.paced": True, "drone.frame_rate": 30}
-    return run(receipt, tmp_path_factory.mktemp("drone"), **changes)
+    return quick_rows("drone", **SMALL | changes)
 
 
 def test_clips_are_counted(rows):
@@ -90,27 +75,27 @@ def test_generated_data_are_marked(rows):
     assert set(rows.dataset) == {"synthetic-visdrone"}
 
 
-def test_what_does_not_fit_and_what_fails_have_rows(receipt, tmp_path, monkeypatch):
+def test_what_does_not_fit_and_what_fails_have_rows(quick_rows, monkeypatch):
     class Broken(video_frames.OpenCvFrames):
         def __init__(self, video):
             raise RuntimeError("no such library")
 
     monkeypatch.setattr(drone, "FRAME_METHODS", (*video_frames.FRAME_METHODS[:-1], Broken))
     monkeypatch.setattr("octopus_study.studies.context.cpu.free_bytes", lambda: 1_000)
-    small = run(receipt, tmp_path)
+    small = quick_rows("drone", **SMALL)
     assert small[small.layer == "host"].answer.str.contains("1,000 are free").all()
     assert set(small.method[small.layer == "host"]) == {
         *(ON_CPU - {"octopus-again"}), "octopus-graph", "octopus-batch",
     }  # fmt: skip
     monkeypatch.setattr("octopus_study.studies.context.cpu.free_bytes", lambda: 1 << 40)
-    broken = run(receipt, tmp_path)
+    broken = quick_rows("drone", **SMALL)
     (row,) = broken[broken.method == "opencv"].itertuples()
     assert row.answer == "unavailable: RuntimeError: no such library"
 
 
 @pytest.fixture
-def context(receipt):
-    return make_context("drone", load_config(QUICK, SMALL), receipt)
+def context(quick_context):
+    return quick_context("drone", **SMALL)
 
 
 def clip_of(context, name, frames):

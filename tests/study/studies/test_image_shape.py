@@ -14,10 +14,8 @@ import fake_denoisers
 import numpy as np
 import pytest
 from octopus_study.config import Config, load_config
-from octopus_study.measure import Budget, HostClock, read_rows, validate_rows
+from octopus_study.measure import Budget, HostClock, validate_rows
 from octopus_study.peers.availability import Unavailable
-from octopus_study.studies import run_study
-from octopus_study.studies.context import make_context
 from octopus_study.studies.image_shape import child, denoisers, patches, processes
 from octopus_study.studies.image_shape import study as image_shape
 
@@ -76,14 +74,12 @@ def test_quick_runs_take_one_width_of_each_kind():
     assert not whole % 8
 
 
-def test_without_the_packages_every_method_and_quantity_says_so(receipt, tmp_path, monkeypatch):
+def test_without_the_packages_every_method_and_quantity_says_so(quick_rows, monkeypatch):
     def absent(device="cpu"):
         raise Unavailable("deepinv is not installed")
 
     monkeypatch.setattr(denoisers, "load", absent)
-    config = load_config(QUICK, {"device": "cpu"})
-    out = run_study("image_shape", config=config, receipt=receipt, out=tmp_path / "image_shape.csv")
-    rows = read_rows(out)
+    rows = quick_rows("image_shape")
     assert set(rows.answer) == {"unavailable: deepinv is not installed"}
     assert set(rows.workload) == {
         f"drunet-{kind}" for kind in ("step64", "step68", "interventions", "patches")
@@ -93,11 +89,8 @@ def test_without_the_packages_every_method_and_quantity_says_so(receipt, tmp_pat
     assert set(rows.quantity) == {name for _, name, _ in child.QUANTITIES} | {"cover"}
 
 
-def test_a_cpu_counts_the_splits_and_says_what_needs_a_gpu(receipt, tmp_path, torch):
-    config = load_config(QUICK, {"device": "cpu"})
-    out = run_study("image_shape", config=config, receipt=receipt, out=tmp_path / "image_shape.csv")
-    validate_rows(out)
-    rows = read_rows(out)
+def test_a_cpu_counts_the_splits_and_says_what_needs_a_gpu(quick_rows, torch):
+    rows = quick_rows("image_shape")
     counts = rows[(rows.workload == "drunet-step68") & (rows.quantity == "split_calls")]
     assert dict(zip(counts.n, counts.value, strict=True)) == {64: 0, 132: 1}
     assert set(rows.answer[rows.layer == "memory"]) == {f"unavailable: {image_shape.NO_GPU}"}
@@ -215,8 +208,8 @@ def test_patches_cover_the_image(side, count):
     assert np.unique(np.concatenate([patch.reshape(-1) for patch in found])).size == image.size
 
 
-def test_all_patch_sizes_are_timed_together_against_the_published_best(receipt, torch, on_gpu):
-    context = make_context("image_shape", load_config(QUICK, {"device": "cpu"}), receipt)
+def test_all_patch_sizes_are_timed_together_against_the_published_best(quick_context, torch, on_gpu):
+    context = quick_context("image_shape")
     image = image_shape._image(context, square=True)
     assert image.shape == (64, 64, 3)
     rows = patches.rows(context, patches.comparison(context, "dncnn"), "dncnn", image)
@@ -228,22 +221,20 @@ def test_all_patch_sizes_are_timed_together_against_the_published_best(receipt, 
     assert torch.cuda.emptied == 1
 
 
-def test_the_frame_is_mirrored_to_the_largest_width(receipt):
-    context = make_context(
-        "image_shape", load_config(QUICK, {"device": "cpu", "image_shape.height": 3000}), receipt
-    )
+def test_the_frame_is_mirrored_to_the_largest_width(quick_context):
+    context = quick_context("image_shape", **{"image_shape.height": 3000})
     image, frame = image_shape._image(context), context.workload.frame
     assert image.shape == (3000, 136, 3)
     height = len(frame)
     np.testing.assert_array_equal(image[height : height + 10], frame[height - 10 :, :136][::-1])
 
 
-def test_patches_that_fail_cost_no_other_row(receipt, tmp_path, torch, on_gpu, monkeypatch):
+def test_patches_that_fail_cost_no_other_row(quick_context, torch, on_gpu, monkeypatch):
     def fail(*_):
         raise RuntimeError("out of memory")
 
     monkeypatch.setattr(patches, "rows", fail)
-    context = make_context("image_shape", load_config(QUICK, {"device": "cpu"}), receipt)
+    context = quick_context("image_shape")
     rows = image_shape.plan(context)[-1].rows(dataclasses.replace(context, device="cuda"))
     validate_rows(rows)
     assert {row.method for row in rows} == {"32x1", "32x2"}

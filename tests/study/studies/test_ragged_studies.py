@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from octopus_study.config import load_config
-from octopus_study.measure import Case, read_rows, validate_rows
+from octopus_study.measure import Case
 from octopus_study.peers.ragged_job import RaggedJob
-from octopus_study.studies import run_study
 from octopus_study.studies.mapping import tuner as mapping_tuner
 
 from octopus.ragged import tuner
 from octopus.ragged.blockmap import STRATEGIES
 from octopus.ragged.tuner import Evidence, Tuning
 
-QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
 OWN = {"octopus", "octopus-again", "thread-search", "lookup", "block-metadata"}
 
 
 @pytest.fixture(scope="module")
-def runs(receipt, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ragged")
-    config = load_config(QUICK, {"device": "cpu", "total_cost.ladder": True})
-    found = {}
-    for study in ("mapping", "total_cost", "sequences"):
-        out = run_study(study, config=config, receipt=receipt, out=folder / f"{study}.csv")
-        validate_rows(out)
-        found[study] = read_rows(out)
-    return found
+def runs(quick_rows):
+    return {
+        study: quick_rows(study, **{"total_cost.ladder": True})
+        for study in ("mapping", "total_cost", "sequences")
+    }
 
 
 def kernels(rows, workload):
@@ -56,10 +47,9 @@ def test_generated_sizes_are_marked_and_the_pools_carry_their_name(runs):
     assert set(rows.dataset[rows.workload.str.startswith("visdrone")]) == {"synthetic-visdrone"}
 
 
-def test_what_does_not_fit_has_a_row_for_every_method(receipt, tmp_path, monkeypatch, runs):
+def test_what_does_not_fit_has_a_row_for_every_method(quick_rows, monkeypatch, runs):
     monkeypatch.setattr("octopus_study.studies.mapping.study.cpu.free_bytes", lambda: 1_000_000)
-    config = load_config(QUICK, {"device": "cpu", "mapping.distributions": ["visdrone"]})
-    rows = read_rows(run_study("mapping", config=config, receipt=receipt, out=tmp_path / "mapping.csv"))
+    rows = quick_rows("mapping", **{"mapping.distributions": ["visdrone"]})
     for workload in ("visdrone-multiply", "visdrone-blur3x3"):
         missing = kernels(rows, workload)
         assert missing.answer.str.contains("600,000 of the free memory may be taken").all()

@@ -8,14 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from octopus_study.config import load_config
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.scene import Scene, load_scene
 from octopus_study.errors import DataError
-from octopus_study.measure import read_rows, validate_rows
-from octopus_study.studies import run_study
+from octopus_study.measure import validate_rows
 from octopus_study.studies.comparison import measure_plan
-from octopus_study.studies.context import make_context
 from octopus_study.studies.satellite import rules
 from octopus_study.studies.satellite import study as satellite
 from octopus_study.studies.satellite.job import TileJob
@@ -23,25 +20,19 @@ from octopus_study.studies.satellite.methods import whole
 
 from octopus import otsu_threshold
 
-QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
-SMALL = {"device": "cpu", "satellite.synthetic_side": 600}
+SMALL = {"satellite.synthetic_side": 600}
 RULES = ("fixed", "otsu", "byte-budget")
 WHOLE = {"octopus", "octopus-again", "padded", "numpy", "opencv", "integral"}
 
 
 @pytest.fixture(scope="module")
-def rows(scene_receipt, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("satellite")
-    out = run_study(
-        "satellite", config=load_config(QUICK, SMALL), receipt=scene_receipt, out=folder / "satellite.csv"
-    )
-    validate_rows(out)
-    return read_rows(out)
+def rows(quick_rows, scene_receipt):
+    return quick_rows("satellite", scene_receipt, **SMALL)
 
 
 @pytest.fixture(scope="module")
-def context(scene_receipt):
-    return make_context("satellite", load_config(QUICK, SMALL), scene_receipt)
+def context(quick_context, scene_receipt):
+    return quick_context("satellite", scene_receipt, **SMALL)
 
 
 def values(rows, workload):
@@ -142,10 +133,9 @@ def test_without_room_a_method_is_a_row(context, monkeypatch):
     validate_rows(rows)
 
 
-def test_a_receipt_of_other_data_is_refused(receipt, scene_receipt, tmp_path):
-    config = load_config(QUICK, SMALL)
+def test_a_receipt_of_other_data_is_refused(quick_rows, receipt, scene_receipt, tmp_path):
     with pytest.raises(DataError, match="satellite needs the receipt of sentinel2-b04"):
-        run_study("satellite", config=config, receipt=receipt, out=tmp_path / "satellite.csv")
+        quick_rows("satellite", receipt, **SMALL)
     copied = shutil.copy(scene_receipt, tmp_path / "elsewhere.json")
     with pytest.raises(DataError):
-        run_study("satellite", config=config, receipt=copied, out=tmp_path / "satellite.csv")
+        quick_rows("satellite", Path(copied), **SMALL)

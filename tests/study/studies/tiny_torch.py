@@ -1,13 +1,13 @@
-"""Enough of torch to let the arms of two models run where it isn't installed: arrays that are called tensors."""
+"""Enough of torch to let the methods of two models run where it isn't installed: arrays that are called tensors."""
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from octopus_study.studies.concurrency.device import Cpu
 from octopus_study.studies.concurrency.models import NAMES, Pipeline, Stage
 
 
@@ -53,9 +53,59 @@ torch = SimpleNamespace(
 )
 
 
+class Done:
+    """An event: nothing is under way, so that it is reached when it is recorded."""
+
+    def record(self, stream: Any = None) -> None:
+        self.at = time.perf_counter_ns()
+
+    def elapsed_time(self, later: Done) -> float:
+        return (later.at - self.at) / 1e6
+
+    def query(self) -> bool:
+        return True
+
+    def synchronize(self) -> None:
+        pass
+
+
+class Cpu:
+    """The host in a `Device`'s place: everything is done at once, in order."""
+
+    name, torch, event = "cpu", torch, Done
+
+    def stream(self) -> Any:
+        return object()
+
+    def default_stream(self) -> Any:
+        return None
+
+    def use(self, stream: Any) -> Any:
+        return nullcontext()
+
+    def page_locked(self, tensor: Tensor) -> Tensor:
+        return tensor.clone()
+
+    def handle(self, stream: Any) -> int:
+        return id(stream)
+
+    def synchronize(self) -> None:
+        pass
+
+    def capture(self, run: Any, tensors: Any) -> Any:
+        """There are no graphs here: `run` again, into the same tensors."""
+        written = run(*tensors)
+
+        def replay() -> None:
+            for target, value in zip(written, run(*tensors), strict=True):
+                target.copy_(value)
+
+        return replay, written
+
+
 def device() -> Cpu:
-    """A CPU that works with these tensors."""
-    return Cpu(torch)
+    """A host that works with these tensors."""
+    return Cpu()
 
 
 def pipelines(log: list[str] | None = None) -> dict[str, Pipeline]:

@@ -45,6 +45,26 @@ def need(module: str, product: str, install: str = "") -> Any:
     return package
 
 
+def need_torch(device: str, extra: str) -> Any:
+    """Torch, able to work on `device` ("cpu" or "cuda").
+
+    Parameters
+    ----------
+    device : str
+    extra : str
+        Of the package, that installs it.
+
+    Raises
+    ------
+    Unavailable
+        It is not installed, or finds no GPU.
+    """
+    torch = need("torch", "PyTorch", f"pip install 'octopus[{extra}]'")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise Unavailable(f"PyTorch {torch.__version__} finds no GPU")
+    return torch
+
+
 def _installed(module: str) -> bool:
     try:
         return find_spec(module) is not None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.peers.availability import Unavailable, need
+from octopus_study.peers.availability import need_torch
 from octopus_study.peers.job import CropJob
 from octopus_study.peers.method import CropMethod
 
@@ -21,10 +21,8 @@ class TorchMethod(CropMethod):
 
     def __init__(self, job: CropJob) -> None:
         super().__init__(job)
-        torch = self.torch = need("torch", "PyTorch", "pip install 'octopus[peers]'")
-        if job.on_gpu and not torch.cuda.is_available():
-            raise Unavailable(f"PyTorch {torch.__version__} finds no GPU")
-        self.device = torch.device("cuda" if job.on_gpu else "cpu")
+        torch = self.torch = need_torch(job.device, "peers")
+        self.device = torch.device(job.device)
         self.frame = self._tensor(job.working_frame)
         mean, std = (
             torch.tensor(values, dtype=torch.float32).reshape(-1, 1, 1) for values in (job.mean, job.std)

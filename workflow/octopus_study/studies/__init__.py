@@ -62,6 +62,5 @@ def run_study(study: str, *, config: Config, receipt: Path, out: Path) -> Path:
     if study not in STUDIES:
         raise InputError(f"there is no study {study!r}; use one of {', '.join(STUDIES)}")
     context = make_context(study, config, Path(receipt))
-    module = import_module(f"octopus_study.studies.{study}.study")
-    rows = measure_plan(context, module.plan(context)) if hasattr(module, "plan") else module.rows(context)
-    return write_run(context, rows, Path(out))
+    plan = import_module(f"octopus_study.studies.{study}.study").plan
+    return write_run(context, measure_plan(context, plan(context)), Path(out))

@@ -44,6 +44,10 @@ class Comparison:
         names = self.methods if methods is None else methods
         return [unavailable(self.case, name, self.layer, self.quantity, self.unit, reason) for name in names]
 
+    def missing(self, reasons: Mapping[str, str]) -> list[Row]:
+        """One `unavailable` row for each of its methods that has a reason."""
+        return [row for name in self.methods if name in reasons for row in self.gaps(reasons[name], [name])]
+
 
 @dataclass(frozen=True)
 class Part:
@@ -124,8 +128,7 @@ def compare(
     InputError
         A method of the comparison is neither among `methods` nor in `missing`, or one isn't of the comparison.
     """
-    reasons = _reasons(comparison, methods, missing or {})
-    gaps = [row for name, reason in reasons.items() for row in comparison.gaps(reason, [name])]
+    gaps = comparison.missing(_reasons(comparison, methods, missing or {}))
     if not methods:
         return gaps
     methods, verdicts = list(methods), answers if isinstance(answers, str) else dict(answers)

@@ -127,13 +127,7 @@ class Context:
         return [*settings.counts, *(settings.counts_large_gpu if large else [])]
 
     def require_room(self, count: int) -> None:
-        """Raise `Unavailable` if a batch of `count` objects does not fit."""
-        reason = self.shortage(count)
-        if reason:
-            raise Unavailable(reason)
-
-    def shortage(self, count: int) -> str:
-        """Why a batch of `count` objects does not fit, or an empty text.
+        """Raise `Unavailable` if a batch of `count` objects does not fit.
 
         The host holds the expected result, what it is made of, and the result or a copy of it; the device the result
         and the published intermediate.
@@ -143,13 +137,12 @@ class Context:
         values, different = count * crop, min(count, len(self.workload.pool)) * crop
         # float32: the expected result, each different crop of it, and the result or its copy; uint8: the intermediate
         host = 4 * (2 * values + different) + (0 if self.device == "cuda" else values)
-        if host > cpu.free_bytes():
-            return f"checking {count} objects needs {host:,} bytes on the host, {cpu.free_bytes():,} are free"
+        free = cpu.free_bytes()
+        if host > free:
+            raise Unavailable(f"checking {count} objects needs {host:,} bytes on the host, {free:,} are free")
         if self.device == "cuda" and values * 5 > cuda_memory.free_bytes():
-            return (
-                f"{count} objects need {values * 5:,} bytes on the GPU, {cuda_memory.free_bytes():,} are free"
-            )
-        return ""
+            free = cuda_memory.free_bytes()
+            raise Unavailable(f"{count} objects need {values * 5:,} bytes on the GPU, {free:,} are free")
 
     def host_clock(self) -> Clock:
         """Wall time to the synchronised result; beside a GPU each run follows an untimed one of the same method."""
@@ -170,10 +163,6 @@ class Context:
         from octopus_study.measure.cuda import CudaEventClock
 
         return CudaEventClock(cold=layer == "device", throttle=self.throttle)
-
-    def kernel_clocks(self) -> list[Clock]:
-        """Clocks of `kernel_layers`."""
-        return [self.clock(layer) for layer in self.kernel_layers]
 
     def _synchronize(self) -> Any:
         if self.device == "cpu":

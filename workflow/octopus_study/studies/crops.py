@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.kernels import reference
-from octopus_study.measure import Method, Row, check_answers
+from octopus_study.data.distributions import padding_waste
+from octopus_study.measure import Case, Method, Row, check_answers
 from octopus_study.peers.job import CropJob, make_job
 from octopus_study.studies.comparison import Comparison, compare
 from octopus_study.studies.context import Context
@@ -92,3 +93,13 @@ def check(
 def _thinned(method: Method, every: int) -> Method:
     result = method.result
     return method if result is None else replace(method, result=lambda: result()[::every])
+
+
+def padding_rows(case: Case, boxes: NDArray[np.int32]) -> list[Row]:
+    """Bytes of the boxes' pixels as uint8, padded and not; exact."""
+    waste = padding_waste(boxes)
+    return [
+        case.row("padding", "deterministic", "actual_bytes", "bytes", waste.actual_bytes),
+        case.row("padding", "deterministic", "padded_bytes", "bytes", waste.padded_bytes),
+        case.row("padding", "deterministic", "padding_waste", "fraction", waste.fraction),
+    ]

@@ -20,10 +20,10 @@ from octopus_study.studies import cpu_threads, memory
 from octopus_study.studies.arena import ladder, submit
 from octopus_study.studies.arena.layers import Batch, layers, names
 from octopus_study.studies.arena.pipeline import PageLocked
-from octopus_study.studies.arena.workloads import VISDRONE, boxes_of, case_of, padding_rows, shared_count
+from octopus_study.studies.arena.workloads import VISDRONE, boxes_of, case_of, shared_count
 from octopus_study.studies.comparison import Part
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import ReferenceCrops, crop_job, reference_of
+from octopus_study.studies.crops import ReferenceCrops, crop_job, padding_rows, reference_of
 
 THREADS = {1: f"{VISDRONE}-1thread", 2: f"{VISDRONE}-2threads"}
 SWITCHED_OFF = "not measured in this run (arena.memory is false)"

@@ -13,7 +13,7 @@ import numpy as np
 
 from octopus import CropPlan
 from octopus_study.measure import HostClock, Method, Row
-from octopus_study.peers.availability import Unavailable, need
+from octopus_study.peers.availability import Unavailable, need_torch
 from octopus_study.peers.fused import Octopus, OneCall
 from octopus_study.peers.job import CropJob
 from octopus_study.studies.arena.workloads import VISDRONE, arena_budget, boxes_of, case_of
@@ -79,9 +79,7 @@ def _own(job: CropJob) -> Callable[[], object]:
 
 def _torch(job: CropJob) -> Callable[[], object]:
     """The same in tensors of torch."""
-    torch = need("torch", "PyTorch", "pip install 'octopus[peers]'")
-    if not torch.cuda.is_available():
-        raise Unavailable(f"PyTorch {torch.__version__} finds no GPU")
+    torch = need_torch("cuda", "peers")
     frame = torch.as_tensor(job.device_frame, device="cuda")
     return _run(job, frame, torch.from_numpy(job.boxes.astype(np.float32)).cuda())
 

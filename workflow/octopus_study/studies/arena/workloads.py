@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.errors import InputError
-from octopus_study.data.distributions import padding_waste
 from octopus_study.data.workload import sample_boxes
-from octopus_study.measure import Budget, Case, Row
+from octopus_study.measure import Budget, Case
 from octopus_study.studies.context import Context
 
 VISDRONE = "visdrone"
@@ -58,13 +57,3 @@ def shared_count(context: Context) -> int:
 def arena_budget(context: Context) -> Budget:
     """Limits of one comparison."""
     return context.budget_within(context.config.arena.max_seconds)
-
-
-def padding_rows(case: Case, boxes: NDArray[np.int32]) -> list[Row]:
-    """Bytes of the boxes' pixels as uint8, padded and not; exact."""
-    waste = padding_waste(boxes)
-    return [
-        case.row("padding", "deterministic", "actual_bytes", "bytes", waste.actual_bytes),
-        case.row("padding", "deterministic", "padded_bytes", "bytes", waste.padded_bytes),
-        case.row("padding", "deterministic", "padding_waste", "fraction", waste.fraction),
-    ]

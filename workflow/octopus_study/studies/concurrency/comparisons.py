@@ -52,14 +52,8 @@ def comparisons(dataset: str, crops: int) -> Iterator[Comparison]:
 
 def gaps(compared: Iterable[Comparison], name: str, reason: str) -> list[Row]:
     """One `unavailable` row in each comparison for a method, and for the contexts of its processes."""
-    names = {name, CONTEXTS.get(name)}
-    return [
-        row
-        for comparison in compared
-        for method in comparison.methods
-        if method in names
-        for row in comparison.gaps(reason, [method])
-    ]
+    reasons = dict.fromkeys((name, CONTEXTS.get(name, name)), reason)
+    return [row for comparison in compared for row in comparison.missing(reasons)]
 
 
 def pipelines(name: str) -> tuple[str, ...]:

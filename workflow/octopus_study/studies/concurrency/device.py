@@ -1,15 +1,13 @@
-"""What the methods need of a device: streams, events, page-locked memory. A CPU has stand-ins for them, so that the
-methods' logic can be tested where there is no GPU."""
+"""What the methods need of a GPU: streams, events, page-locked memory, graphs. Tests have stand-ins for them."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
 
-class Cuda:
+class Device:
     """The GPU that PyTorch uses."""
 
     name = "cuda"
@@ -61,77 +59,3 @@ class Cuda:
             with cuda.graph(graph):
                 written = run(*tensors)
         return graph.replay, written
-
-
-class Cpu:
-    """The host: everything is done at once, in order."""
-
-    name = "cpu"
-
-    def __init__(self, torch: Any) -> None:
-        self.torch = torch
-
-    def stream(self) -> Any:
-        """Something with an identity."""
-        return object()
-
-    def default_stream(self) -> Any:
-        """None stands for it."""
-        return None
-
-    def use(self, stream: Any) -> AbstractContextManager[Any]:
-        """Nothing changes."""
-        return nullcontext()
-
-    def event(self) -> Any:
-        """What is marked is done already."""
-        return _Done()
-
-    def page_locked(self, tensor: Any) -> Any:
-        """A copy."""
-        return tensor.clone()
-
-    def handle(self, stream: Any) -> int:
-        """What tells one from the other."""
-        return id(stream)
-
-    def synchronize(self) -> None:
-        """Nothing is under way."""
-
-    def capture(self, run: Callable[..., tuple], tensors: tuple) -> tuple[Callable[[], None], tuple]:
-        """There are no graphs here: `run` again, into the same tensors."""
-        written = run(*tensors)
-
-        def replay() -> None:
-            for target, value in zip(written, run(*tensors), strict=True):
-                target.copy_(value)
-
-        return replay, written
-
-
-class _Done:
-    def __init__(self) -> None:
-        self._at = 0
-
-    def record(self, stream: Any = None) -> None:
-        """Nothing is under way, so it is reached now."""
-        self._at = time.perf_counter_ns()
-
-    def elapsed_time(self, later: _Done) -> float:
-        """Milliseconds from this event to a later one."""
-        return (later._at - self._at) / 1e6
-
-    def query(self) -> bool:
-        """It is over."""
-        return True
-
-    def synchronize(self) -> None:
-        """It is over."""
-
-
-Device = Cuda | Cpu
-
-
-def device_of(name: str, torch: Any) -> Device:
-    """The device of that name."""
-    return Cuda(torch) if name == "cuda" else Cpu(torch)

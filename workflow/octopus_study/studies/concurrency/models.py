@@ -16,15 +16,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.peers.availability import Unavailable, need
+from octopus_study.peers.availability import need, need_torch
 
-INSTALL = "pip install 'octopus[models]'"
 VISUAL_ODOMETRY, SATELLITE_MATCHING = "visual_odometry", "satellite_matching"
 NAMES = (VISUAL_ODOMETRY, SATELLITE_MATCHING)  # the latency-critical one first
 # cuBLAS promises the same bits whichever stream it works on only with a workspace of fixed size per stream; it reads
@@ -36,40 +35,11 @@ DETERMINISM = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 SPREAD = {"superpoint": 0.05, "efficientloftr": 0.1}
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Images and models.
-
-    Attributes
-    ----------
-    image : (int, int)
-        Height and width of an image of visual odometry.
-    keypoints : int
-        Most keypoints per image.
-    tile, tiles : int
-        Side and number of DINOv2's tiles.
-    pair : int
-        Side of EfficientLoFTR's two tiles.
-    dinov2 : dict
-        Of its configuration, where it is not the base model.
-    """
-
-    image: tuple[int, int]
-    keypoints: int
-    tile: int
-    tiles: int
-    pair: int
-    dinov2: dict[str, int] = field(default_factory=dict)
-
-
-SIZES = {
-    # Some tens of milliseconds per pipeline on an H200.
-    "full": Sizes((768, 1024), 4096, 518, 4, 832),
-    # For tests on a CPU.
-    "small": Sizes(
-        (64, 96), 24, 28, 1, 64, {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
-    ),
-}
+# Some tens of milliseconds per pipeline on an H200.
+IMAGE = (768, 1024)  # height and width of an image of visual odometry
+KEYPOINTS = 4096  # of an image at most
+TILE, TILES = 518, 4  # side and number of DINOv2's tiles
+PAIR = 832  # side of EfficientLoFTR's two tiles
 
 
 class Stage(NamedTuple):
@@ -122,17 +92,15 @@ def load(device: str = "cpu") -> tuple[Any, Any]:
     """
     for name, value in DETERMINISM.items():
         os.environ.setdefault(name, value)
-    torch = need("torch", "PyTorch", INSTALL)
-    zoo = need("transformers", "transformers", INSTALL)
-    if device == "cuda" and not torch.cuda.is_available():
-        raise Unavailable(f"PyTorch {torch.__version__} finds no GPU")
+    torch = need_torch(device, "models")
+    zoo = need("transformers", "transformers", "pip install 'octopus[models]'")
     torch.backends.cudnn.benchmark = False  # which would choose by time, and so differently in each process
     torch.backends.cudnn.deterministic = True
     return torch, zoo
 
 
 def build(
-    names: Iterable[str], frame: NDArray[np.uint8], sizes: Sizes, seed: int, torch: Any, zoo: Any
+    names: Iterable[str], frame: NDArray[np.uint8], seed: int, torch: Any, zoo: Any
 ) -> dict[str, Pipeline]:
     """Build pipelines on the host.
 
@@ -142,7 +110,6 @@ def build(
         Of `NAMES`. The weights of one don't depend on whether the other is built too.
     frame : ndarray, (H, W, 3) uint8
         Where the images are cut from; read beyond its sides from the other side on.
-    sizes : Sizes
     seed : int
     torch, zoo
         From `load`.
@@ -151,14 +118,12 @@ def build(
     for name in names:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            pipelines[name] = _MAKERS[name](frame, sizes, torch, zoo)
+            pipelines[name] = _MAKERS[name](frame, torch, zoo)
     return pipelines
 
 
-def _visual_odometry(frame: NDArray[np.uint8], sizes: Sizes, torch: Any, zoo: Any) -> Pipeline:
-    detector_config = zoo.SuperPointConfig(
-        max_keypoints=sizes.keypoints, initializer_range=SPREAD["superpoint"]
-    )
+def _visual_odometry(frame: NDArray[np.uint8], torch: Any, zoo: Any) -> Pipeline:
+    detector_config = zoo.SuperPointConfig(max_keypoints=KEYPOINTS, initializer_range=SPREAD["superpoint"])
     config = zoo.LightGlueConfig(
         keypoint_detector_config=detector_config,
         depth_confidence=-1.0,
@@ -172,28 +137,26 @@ def _visual_odometry(frame: NDArray[np.uint8], sizes: Sizes, torch: Any, zoo: An
     detected = ("keypoints", "scores", "descriptors", "mask")
 
     def detect(images: Any) -> tuple[Any, ...]:
-        found = detector(images[0])
-        return tuple(getattr(found, name) for name in detected)
+        outputs = detector(images[0])
+        return tuple(getattr(outputs, name) for name in detected)
 
     def match(images: Any, *detections: Any) -> tuple[Any, ...]:
         given.detections = detections
-        found = matcher(images)
-        return found.matches, found.matching_scores, found.keypoints
+        outputs = matcher(images)
+        return outputs.matches, outputs.matching_scores, outputs.keypoints
 
     stages = (
         Stage("superpoint", ("images",), detected, detect),
         Stage("lightglue", ("images", *detected), ("matches", "matching_scores", "points"), match),
     )
-    images = [_window(frame, 40 + shift, 100 + 2 * shift, *sizes.image) for shift in (0, 8)]
+    images = [_window(frame, 40 + shift, 100 + 2 * shift, *IMAGE) for shift in (0, 8)]
     inputs = {"images": _tensor(torch, images)[None]}
     results = ("matches", "matching_scores", "points")
     return Pipeline(VISUAL_ODOMETRY, inputs, stages, results, _odometry, (detector, matcher))
 
 
-def _satellite_matching(frame: NDArray[np.uint8], sizes: Sizes, torch: Any, zoo: Any) -> Pipeline:
-    describer = _still(
-        zoo.Dinov2Model(zoo.Dinov2Config(image_size=sizes.tile, patch_size=14, **sizes.dinov2))
-    )
+def _satellite_matching(frame: NDArray[np.uint8], torch: Any, zoo: Any) -> Pipeline:
+    describer = _still(zoo.Dinov2Model(zoo.Dinov2Config(image_size=TILE, patch_size=14)))
     matcher = _still(
         zoo.EfficientLoFTRForKeypointMatching(
             zoo.EfficientLoFTRConfig(
@@ -206,15 +169,15 @@ def _satellite_matching(frame: NDArray[np.uint8], sizes: Sizes, torch: Any, zoo:
         return (describer(tiles).pooler_output,)
 
     def match(pair: Any) -> tuple[Any, ...]:
-        found = matcher(pair)
-        return found.matching_scores, found.keypoints
+        outputs = matcher(pair)
+        return outputs.matching_scores, outputs.keypoints
 
     stages = (
         Stage("dinov2", ("tiles",), ("features",), describe),
         Stage("efficientloftr", ("pair",), ("matching_scores", "points"), match),
     )
-    tiles = [_window(frame, 97 * index, 311 * index, sizes.tile, sizes.tile) for index in range(sizes.tiles)]
-    pair = [_window(frame, 30 + shift, 500 + shift, sizes.pair, sizes.pair) for shift in (0, 16)]
+    tiles = [_window(frame, 97 * index, 311 * index, TILE, TILE) for index in range(TILES)]
+    pair = [_window(frame, 30 + shift, 500 + shift, PAIR, PAIR) for shift in (0, 16)]
     inputs = {"tiles": _tensor(torch, tiles), "pair": _tensor(torch, pair)[None]}
     results = ("features", "matching_scores", "points")
     return Pipeline(SATELLITE_MATCHING, inputs, stages, results, _satellite, (describer, matcher))

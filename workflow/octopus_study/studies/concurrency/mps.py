@@ -115,8 +115,8 @@ class Mps:
     def _start(self) -> None:
         """Start the daemon; it goes into the background by itself and keeps the files that it is given."""
         assert self._folder is not None
-        said = self._folder / "said.txt"
-        with said.open("w", encoding="utf-8") as out:
+        output = self._folder / "said.txt"
+        with output.open("w", encoding="utf-8") as out:
             try:
                 done = subprocess.run(
                     [self._control, "-d"],
@@ -129,7 +129,7 @@ class Mps:
             except subprocess.TimeoutExpired as error:
                 raise Unavailable(f"the MPS daemon did not start within {self._seconds:g} s") from error
         if done.returncode:
-            words = one_line(said.read_text(encoding="utf-8", errors="replace")) or "it said nothing"
+            words = one_line(output.read_text(encoding="utf-8", errors="replace")) or "it said nothing"
             raise Unavailable(f"the MPS daemon did not start: exit status {done.returncode}, {words}")
         if self.servers():
             raise Unavailable(
@@ -207,9 +207,9 @@ def _folders(folder: Path) -> dict[str, str]:
     return {name: str(path) for name, path in folders.items()}
 
 
-def _numbers(said: str) -> list[int]:
+def _numbers(answer: str) -> list[int]:
     """Process ids, one per line; lines that hold anything else are messages."""
-    return [int(line) for line in said.split("\n") if line.strip().isdigit()]
+    return [int(line) for line in answer.split("\n") if line.strip().isdigit()]
 
 
 def _listed(processes: Iterable[int]) -> str:

@@ -36,9 +36,9 @@ from octopus_study.studies.concurrency.comparisons import (
     same,
 )
 from octopus_study.studies.concurrency.crops import crop_rows
-from octopus_study.studies.concurrency.device import Device, device_of
+from octopus_study.studies.concurrency.device import Device
 from octopus_study.studies.concurrency.methods import ALONE, METHODS, make
-from octopus_study.studies.concurrency.models import SATELLITE_MATCHING, SIZES, Pipeline
+from octopus_study.studies.concurrency.models import SATELLITE_MATCHING, Pipeline
 from octopus_study.studies.concurrency.pool import Pool
 from octopus_study.studies.concurrency.worker import Order
 from octopus_study.studies.context import Context
@@ -46,7 +46,6 @@ from octopus_study.studies.context import Context
 log = logging.getLogger(__name__)
 
 NO_GPU = "two models on one GPU need a GPU"
-SIZE = "full"
 GRAPHS = "cuda-graphs"
 # Who runs beside whom, and how much of its time the GPU has work.
 TRACE = {
@@ -67,7 +66,7 @@ def _measure(context: Context, part: Part) -> Iterator[Row]:
     if context.device != "cuda":
         raise Unavailable(NO_GPU)
     torch, zoo = models.load(context.device)
-    device, crops = device_of(context.device, torch), part.of(*CROPS)
+    device, crops = Device(torch), part.of(*CROPS)
     pair = [comparison for comparison in part.comparisons if comparison not in crops]
     pipelines: dict[str, Pipeline] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -86,12 +85,10 @@ def _pair_rows(
     """Two models by every method; `pipelines` is filled with them."""
     frame = folder / "frame.npy"
     np.save(frame, context.workload.frame)
-    order = Order(BASE, device.name, str(frame), SIZE, context.seed)
+    order = Order(BASE, str(frame), context.seed)
     times = [comparison for comparison in compared if comparison.layer == "host"]
     with Pool(order, _free, context.config.concurrency.processes) as pool:
-        pipelines |= models.build(
-            models.NAMES, context.workload.frame, SIZES[SIZE], context.seed, device.torch, zoo
-        )
+        pipelines |= models.build(models.NAMES, context.workload.frame, context.seed, device.torch, zoo)
         yield from pool.work([comparison for comparison in compared if comparison not in times])
         for pipeline in pipelines.values():
             pipeline.place(device.name)
@@ -196,7 +193,7 @@ class _Session:
         watch = PowerCapKept()
         clock = BlockClock(self.device.synchronize, watch)
         recorded = {name: Recorded(method, clock) for name, method in self.methods.items()}
-        methods = [Method(name, each.run) for name, each in recorded.items()]
+        methods = [Method(name, method.run) for name, method in recorded.items()]
         answers, base = dict(self.answers), BASE if BASE in self.methods else None
         if base:
             methods.append(Method(f"{base}-again", self.methods[base].run))
@@ -239,7 +236,7 @@ class _Session:
                 rows += gaps(self.times[1:], name, failed.removeprefix("unavailable: "))
             else:
                 rows += method.rows(self.case, own)
-        return [*rows, *(row for name, why in self.missing.items() for row in gaps(self.times, name, why))]
+        return [*rows, *(row for comparison in self.times for row in comparison.missing(self.missing))]
 
     def _proofs(self) -> list[Row]:
         """What each method that was timed counts of its mechanism."""

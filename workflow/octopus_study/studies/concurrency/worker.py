@@ -25,7 +25,7 @@ import numpy as np
 
 from octopus_study.measure.rows import describe
 from octopus_study.studies.concurrency import models
-from octopus_study.studies.concurrency.device import Device, device_of
+from octopus_study.studies.concurrency.device import Device
 from octopus_study.studies.concurrency.methods import PipelineMethod, make, pipelines_of
 from octopus_study.studies.concurrency.pipeline import PlacedPipeline, Replay
 from octopus_study.studies.concurrency.trace import record
@@ -42,20 +42,15 @@ class Order:
     ----------
     method : str
         One of `methods.METHODS`.
-    device : str
     frame : str
         An `.npy` of the frame, (H, W, 3) uint8.
-    sizes : str
-        One of `models.SIZES`.
     seed : int
     threads : int
         Of the CPU, for PyTorch.
     """
 
     method: str
-    device: str
     frame: str
-    sizes: str
     seed: int
     threads: int = 1
 
@@ -67,10 +62,9 @@ class Worker:
         self.order = order
         self.torch, zoo = models.load()
         self.torch.set_num_threads(order.threads)
-        frame, sizes = np.load(order.frame), models.SIZES[order.sizes]
-        names = pipelines_of(order.method)
-        self.pipelines = models.build(names, frame, sizes, order.seed, self.torch, zoo)
-        self.device: Device = device_of(order.device, self.torch)
+        names, frame = pipelines_of(order.method), np.load(order.frame)
+        self.pipelines = models.build(names, frame, order.seed, self.torch, zoo)
+        self.device = Device(self.torch)
         self._method: PipelineMethod | None = None
 
     @property
@@ -82,15 +76,15 @@ class Worker:
 
     def context(self) -> dict[str, Any]:
         """Start CUDA."""
-        models.load(self.order.device)
-        self.torch.zeros(1, device=self.order.device)
+        models.load(self.device.name)
+        self.torch.zeros(1, device=self.device.name)
         self.device.synchronize()
-        return {"mps": _mps() if self.order.device == "cuda" else None}
+        return {"mps": _mps() if self.device.name == "cuda" else None}
 
     def load(self, captured: list[str]) -> dict[str, Any]:
         """Bring the models to the device and run until warm."""
         for pipeline in self.pipelines.values():
-            pipeline.place(self.order.device)
+            pipeline.place(self.device.name)
         self._method = make(self.order.method, self.device, self.pipelines, captured)
         for _ in range(WARM_UPS):
             self._method.run()
@@ -120,8 +114,8 @@ class Worker:
     def capture(self, stage: str) -> dict[str, Any]:
         """Hold a stage in a graph, replay it, and compare."""
         for pipeline in self.pipelines.values():
-            if stage in [known.name for known in pipeline.stages]:
-                pipeline.place(self.order.device)
+            if stage in [one.name for one in pipeline.stages]:
+                pipeline.place(self.device.name)
                 _capture(self.device, PlacedPipeline(self.device, pipeline), stage)
                 return {}
         raise ValueError(f"there is no stage {stage}")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from octopus import CropPlan, map_back
 from octopus.kernels import reference
-from octopus_study.studies.detector.model import get_torch
+from octopus_study.peers.availability import need_torch
 
 PAD_LEVEL = 114  # the grey that YOLO surrounds its images with
 
@@ -70,7 +70,7 @@ class InputMethod(ABC):
 
     def __init__(self, job: InputJob) -> None:
         self.job = job
-        self.torch = get_torch(job.device)
+        self.torch = need_torch(job.device, "models")
         self.device = self.torch.device(job.device)
 
     @abstractmethod

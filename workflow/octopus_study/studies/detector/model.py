@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.errors import InputError
-from octopus_study.peers.availability import Unavailable, need
+from octopus_study.peers.availability import need, need_torch
 
 NAME = "ssdlite320_mobilenet_v3_large"
 INSTALL = "pip install 'octopus[models]'"
@@ -59,20 +59,6 @@ class Answer(NamedTuple):
     head: dict[str, Any]
     features: list[Any]
     images: Any
-
-
-def get_torch(device: str) -> Any:
-    """Torch, able to work on `device` ("cpu" or "cuda").
-
-    Raises
-    ------
-    Unavailable
-        It is not installed, or finds no GPU.
-    """
-    torch = need("torch", "PyTorch", INSTALL)
-    if device == "cuda" and not torch.cuda.is_available():
-        raise Unavailable(f"PyTorch {torch.__version__} finds no GPU")
-    return torch
 
 
 @contextmanager
@@ -119,7 +105,7 @@ class Detector:
     """
 
     def __init__(self, examples: NDArray[np.float32], device: str, seed: int) -> None:
-        self.torch = torch = get_torch(device)
+        self.torch = torch = need_torch(device, "models")
         models = need("torchvision.models.detection", "torchvision", INSTALL)
         from torchvision.models.detection.image_list import ImageList
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from octopus_study.measure import Case, Method, Row, again, check_answers, unavailable
 from octopus_study.measure.rows import NO_ANSWER, SAME, describe
 from octopus_study.measure.series import run_series
-from octopus_study.peers.availability import Unavailable, make_all
+from octopus_study.peers.availability import Unavailable, make_all, need_torch
 from octopus_study.peers.job import TOLERANCE_LEVELS
 from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
@@ -42,7 +42,6 @@ from octopus_study.studies.detector.model import (
     REPRODUCIBLE,
     Detections,
     Detector,
-    get_torch,
     reproducible,
 )
 
@@ -116,16 +115,16 @@ def plan(context: Context) -> list[Part]:
     case = Case(STUDY, context.workload.dataset, f"{NAME}-random-weights", settings.frames)
     names = tuple(kind.name for kind in INPUT_METHODS)
     stages = (Comparison(case, stage, "host", names) for stage in STAGES)
-    found, differing = (
+    counted, differing = (
         Comparison(case, quantity, "deterministic", methods, "count")
         for quantity, methods in zip(COUNTS, (names, names[1:]), strict=True)
     )
-    return [Part(_measure, (*stages, found, differing))]
+    return [Part(_measure, (*stages, counted, differing))]
 
 
 def _measure(context: Context, part: Part) -> Iterator[Row]:
     try:
-        torch = get_torch(context.device)
+        torch = need_torch(context.device, "models")
         bench = _make_bench(context, context.config.detector.size)
     except Exception as error:  # a missing or broken package is a row, never the end of the study
         raise Unavailable(describe(error)) from error
@@ -137,8 +136,7 @@ def _measure(context: Context, part: Part) -> Iterator[Row]:
 def _measured(context: Context, part: Part, bench: Bench) -> Iterator[Row]:
     context.notes["detector"] = _notes(bench)
     for comparison in part.comparisons:
-        for name, reason in bench.missing.items():
-            yield from comparison.gaps(reason, [name])
+        yield from comparison.missing(bench.missing)
     inputs = _input_answers(bench)
     rows, answers = _detections(part.case, bench)
     yield from rows
@@ -164,7 +162,7 @@ def _make_bench(context: Context, size: tuple[int, int]) -> Bench:
     camera = Camera(frame)
     examples = np.concatenate([job.expected(camera.frame(index)) for index in range(EXAMPLES)])
     if context.device == "cpu":
-        get_torch("cpu").set_num_threads(context.thread_count)
+        need_torch("cpu", "models").set_num_threads(context.thread_count)
     detector = Detector(examples, context.device, context.seed)
     base, *others = INPUT_METHODS
     octopus = base(job)
@@ -217,7 +215,7 @@ def _detections(case: Case, bench: Bench) -> tuple[list[Row], dict[str, str]]:
                 differences[name].append(difference(result, results[BASE], bench.thresholds))
         if index < CHECKED:
             differences[BASE].append(difference(results[BASE], bench.expected(frame), bench.thresholds))
-    answers = {name: _verdict(each, bench.inputs[name]) for name, each in differences.items()}
+    answers = {name: _verdict(of_frames, bench.inputs[name]) for name, of_frames in differences.items()}
     rows = [
         case.row(name, "deterministic", "detections", "count", count, answer=answers[name])
         for name, count in counts.items()

@@ -22,7 +22,7 @@ from octopus_study.peers.job import CropJob
 from octopus_study.peers.published import Published
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import check, checked_rows, crop_job, reference_of
+from octopus_study.studies.crops import check, checked_rows, crop_job, padding_rows, reference_of
 
 STUDY = "distribution"
 VISDRONE = "visdrone"
@@ -76,14 +76,8 @@ def _inputs(context: Context, workload: str) -> tuple[NDArray[np.uint8], NDArray
 
 def _sizes(case: Case, boxes: NDArray[np.int32]) -> list[Row]:
     """What follows from the boxes alone: padding waste and size quantiles."""
-    waste = distributions.padding_waste(boxes)
-    exact = [
-        case.row("padding", "deterministic", "actual_bytes", "bytes", waste.actual_bytes),
-        case.row("padding", "deterministic", "padded_bytes", "bytes", waste.padded_bytes),
-        case.row("padding", "deterministic", "padding_waste", "fraction", waste.fraction),
-    ]
     quantiles = distributions.size_quantiles(boxes)
-    return exact + [
+    return padding_rows(case, boxes) + [
         case.row("boxes", "deterministic", quantity, "px", float(value), block=percentile)
         for quantity, column in (("width_quantile", 0), ("height_quantile", 1))
         for percentile, value in enumerate(quantiles[:, column])

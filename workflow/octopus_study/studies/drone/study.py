@@ -83,9 +83,7 @@ def _clip(clip: Clip, footage: Footage, context: Context, part: Part) -> Iterato
     for comparison in part.comparisons:
         chosen = {name: methods[name] for name in comparison.methods if name in methods}
         yield from _series(context, comparison, video, chosen, answers)
-        for name in comparison.methods:
-            if name in missing:
-                yield from comparison.gaps(missing[name], [name])
+        yield from comparison.missing(missing)
 
 
 def _video(context: Context, clip: Clip, footage: Footage, keep: bool = False) -> Video:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus_study.methods import DRUNET_MULTIPLE, IMAGE_METHODS
-from octopus_study.peers.availability import Unavailable, need
+from octopus_study.peers.availability import Unavailable, need, need_torch
 
 MODELS: dict[str, Callable[[Any], Any]] = {
     "drunet": lambda zoo: zoo.DRUNet(3, 3, pretrained=None),
@@ -60,9 +60,7 @@ def load(device: str = "cpu") -> tuple[Any, Any]:
     Unavailable
         One of them is missing, or PyTorch finds no GPU where `device` is ``cuda``.
     """
-    torch = need("torch", "PyTorch", INSTALL)
-    if device == "cuda" and not torch.cuda.is_available():
-        raise Unavailable(f"PyTorch {torch.__version__} finds no GPU")
+    torch = need_torch(device, "models")
     need("deepinv", "deepinv", INSTALL)  # as a whole: importing a part of it imports all
     return torch, need("deepinv.models", "deepinv", INSTALL)
 

@@ -45,8 +45,7 @@ def map_rows(context: Context, part: Part, offsets: NDArray[np.int64]) -> Iterat
         yield from run_paired(
             case, comparison.quantity, "ms", methods, clock, context.budget, "n/a", context.seed, BASE
         )
-        for name, reason in missing.items():
-            yield from comparison.gaps(reason, [name])
+        yield from comparison.missing(missing)
 
 
 def map_bytes(name: str, offsets: NDArray[np.int64]) -> int:

@@ -26,7 +26,7 @@ from octopus_study.peers.availability import make_all
 from octopus_study.peers.ragged_job import RaggedJob, is_copy_like
 from octopus_study.studies.comparison import BASE, Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.machine_limits import bandwidth
+from octopus_study.studies.limits import bandwidth
 from octopus_study.studies.mapping.maps import comparisons, map_rows
 from octopus_study.studies.mapping.tuner import tuner_rows
 

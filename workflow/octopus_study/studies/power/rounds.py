@@ -102,5 +102,5 @@ class Rounds:
         A method that never had one gets no further rounds: what keeps it from one is there to stay.
         """
         names = {name for windows in self.kept.values() for name in windows} - set(self.failed)
-        known = (sum(taken.energy is not None for _, taken in self.of(name)) for name in names)
-        return any(0 < energies < self.least for energies in known)
+        counts = (sum(taken.energy is not None for _, taken in self.of(name)) for name in names)
+        return any(0 < energies < self.least for energies in counts)

@@ -41,6 +41,17 @@ class Place(NamedTuple):
     answer: str
     zero_ns: int
 
+    def row(self, quantity: str, unit: str, value: float) -> Row:
+        """One value of the window."""
+        return self.case.row(
+            self.method, self.layer, quantity, unit, value, block=self.block, answer=self.answer
+        )
+
+    def gap(self, quantity: str, unit: str, reason: str) -> Row:
+        """Why there is none."""
+        row = unavailable(self.case, self.method, self.layer, quantity, unit, reason)
+        return row._replace(block=self.block)
+
 
 class Taken(NamedTuple):
     """A window and what is known of it.
@@ -112,9 +123,9 @@ def method_rows(
     """
     judged = [(number, _judged(taken, level.least(place.layer))) for number, taken in windows]
     gaps = [taken.why for _, taken in judged if taken.energy is None]
-    known, few = len(judged) - len(gaps), ""
-    if known < least:
-        few = f"{known} of {least} windows have an energy: {lost or gaps[0]}"
+    count, few = len(judged) - len(gaps), ""
+    if count < least:
+        few = f"{count} of {least} windows have an energy: {lost or gaps[0]}"
     return [
         row
         for number, taken in judged
@@ -126,7 +137,7 @@ def idle_rows(place: Place, taken: Taken, scope: str) -> list[Row]:
     """Rows of an idle window."""
     rows = _time_rows(place, taken.window)
     if taken.energy is None:
-        return [*rows, _missing(place, f"power_mean_{scope}", "W", taken.why)]
+        return [*rows, place.gap(f"power_mean_{scope}", "W", taken.why)]
     return [*rows, *_energy_rows(place, taken.energy, scope)]
 
 
@@ -140,42 +151,42 @@ def _judged(taken: Taken, least: Watt | None) -> Taken:
 def _window_rows(place: Place, taken: Taken, scope: str, idle: Watt | str, few: str) -> list[Row]:
     rows = _time_rows(place, taken.window)
     if taken.capped is not None:
-        rows.append(_row(place, "power_capped", "fraction", taken.capped))
+        rows.append(place.row("power_capped", "fraction", taken.capped))
     gross, net = f"{ENERGY}_{scope}", f"{ENERGY}_net_{scope}"
     if taken.energy is None:
-        return [*rows, _missing(place, gross, "mJ", taken.why)]
+        return [*rows, place.gap(gross, "mJ", taken.why)]
     rows += _energy_rows(place, taken.energy, scope)
     if few:
-        return [*rows, _missing(place, gross, "mJ", few)]
-    rows.append(_row(place, gross, "mJ", taken.energy.per_frame().joules * 1e3))
+        return [*rows, place.gap(gross, "mJ", few)]
+    rows.append(place.row(gross, "mJ", taken.energy.per_frame().joules * 1e3))
     if isinstance(idle, str):
-        return [*rows, _missing(place, net, "mJ", idle)]
-    return [*rows, _row(place, net, "mJ", taken.energy.per_frame_net(idle).joules * 1e3)]
+        return [*rows, place.gap(net, "mJ", idle)]
+    return [*rows, place.row(net, "mJ", taken.energy.per_frame_net(idle).joules * 1e3)]
 
 
 def _time_rows(place: Place, window: Window) -> list[Row]:
     """Rows of what the clock saw."""
     start = (window.start_ns - place.zero_ns) * 1e-9
-    rows = [_row(place, "window", "s", window.seconds), _row(place, "window_start", "s", start)]
+    rows = [place.row("window", "s", window.seconds), place.row("window_start", "s", start)]
     if window.frames:
         rows += [
-            _row(place, "time_per_frame", "ms", window.frame_ms),
-            _row(place, "frames", "count", window.frames),
+            place.row("time_per_frame", "ms", window.frame_ms),
+            place.row("frames", "count", window.frames),
         ]
     if place.layer == PACED:
-        rows.append(_row(place, "late_frames", "count", window.late))
+        rows.append(place.row("late_frames", "count", window.late))
     return rows
 
 
 def _energy_rows(place: Place, energy: WindowEnergy, scope: str) -> list[Row]:
     """Rows of what the sensor saw."""
     rows = [
-        _row(place, f"power_mean_{scope}", "W", energy.power.watts),
-        _row(place, f"energy_uncertainty_{scope}", "fraction", energy.uncertainty),
+        place.row(f"power_mean_{scope}", "W", energy.power.watts),
+        place.row(f"energy_uncertainty_{scope}", "fraction", energy.uncertainty),
     ]
     for source, joule in (("counter", energy.by_counter), ("integral", energy.by_integral)):
         if joule is not None:
-            rows.append(_row(place, f"window_energy_{source}_{scope}", "J", joule.joules))
+            rows.append(place.row(f"window_energy_{source}_{scope}", "J", joule.joules))
     return rows
 
 
@@ -230,14 +241,3 @@ def _between(read: Sequence[tuple[int, Watt]], later: int, at_ns: int) -> Watt:
     (start, before), (end, after) = read[later - 1], read[later]
     share = (at_ns - start) / (end - start)
     return before.scaled(1 - share) + after.scaled(share)
-
-
-def _row(place: Place, quantity: str, unit: str, value: float) -> Row:
-    return place.case.row(
-        place.method, place.layer, quantity, unit, value, block=place.block, answer=place.answer
-    )
-
-
-def _missing(place: Place, quantity: str, unit: str, why: str) -> Row:
-    row = unavailable(place.case, place.method, place.layer, quantity, unit, why)
-    return row._replace(block=place.block)

@@ -35,7 +35,7 @@ class Watch:
     def slowed(self) -> str:
         """Say what but the power cap slowed the device down since the last call; empty when nothing did."""
         reasons = (self._throttle() or "").split(", ")
-        return ", ".join(each for each in reasons if each and not each.startswith(_POWER_REASONS))
+        return ", ".join(one for one in reasons if one and not one.startswith(_POWER_REASONS))
 
     def capped(self) -> float | None:
         """Return the share of the time since the last call in which the power cap held; None where it isn't told."""
@@ -49,5 +49,5 @@ class Watch:
         """Return for how long the power policy has held the clocks down, in nanoseconds since the driver was loaded."""
         if not self._is_gpu:
             return None
-        found = _nvml.read("nvmlDeviceGetViolationStatus", "NVML_PERF_POLICY_POWER")
-        return None if found is None else int(found.violationTime)
+        status = _nvml.read("nvmlDeviceGetViolationStatus", "NVML_PERF_POLICY_POWER")
+        return None if status is None else int(status.violationTime)

@@ -14,7 +14,7 @@ from octopus_study.power.checks import CHECKS
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame
 from octopus_study.report.literals import check_paper
-from octopus_study.report.outputs import draw, is_synthetic
+from octopus_study.report.outputs import draw, figures, is_synthetic
 from octopus_study.report.paper import build_paper
 from octopus_study.report.studies import power_view as power
 from octopus_study.report.studies.power_figures import draw_traces
@@ -269,13 +269,13 @@ def test_the_paper_is_typeset_over_a_refused_run_and_other_sensors(spoiled: Path
     power_run("cpu_package", machine="laptop").write(here)
     other = build_report(tmp_path / "other", here, tmp_path / "reference")
     for report in (other, spoiled):
-        figures = tmp_path / report.name / "figures"
+        folder = tmp_path / report.name / "figures"
         for name in FIGURES:
-            pdf, _ = draw(name, report / "numbers.csv", figures / name)
+            pdf, _ = draw(name, report / "numbers.csv", folder / name)
         for name in set(figures()) - set(FIGURES):  # other tests look at these
-            shutil.copy(pdf, figures / f"{name}.pdf")
+            shutil.copy(pdf, folder / f"{name}.pdf")
         assert check_paper(PAPER, Frame.read(report / "numbers.csv")) == []
-        assert build_paper(PAPER, report, figures, tmp_path / "octopus.pdf").stat().st_size > 100_000
+        assert build_paper(PAPER, report, folder, tmp_path / "octopus.pdf").stat().st_size > 100_000
 
 
 def test_older_references_lack_the_study(

@@ -10,9 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import toy_study
 from octopus_study.data.fetch import fetch
+from octopus_study.report.frame import Frame
+from octopus_study.report.literals import literal_numbers, unknown_ids
 
-COPIED = ("octopus", "workflow", "config", "data/published", "tests/study/peers", "pyproject.toml")
+COPIED = ("octopus", "workflow", "config", "data/published", "tests/study/peers", "pyproject.toml", "paper")
 LOCK = "requirements.lock"
 QUICK = {
     "device": "cpu",
@@ -70,6 +73,7 @@ def apply(files: dict[str, list[tuple[str, str]]], copy: Path) -> None:
     """Insert each text behind the first place where its anchor stands."""
     for name, insertions in files.items():
         path = copy / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         text = path.read_text() if path.exists() else ""
         for anchor, added in insertions:
             before, found, after = text.partition(anchor) if anchor else (text, "", "")
@@ -102,7 +106,11 @@ def commands(copy: Path, *lines: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def copy(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("copy")
+    return copied(root, tmp_path_factory.mktemp("copy"))
+
+
+def copied(root: Path, folder: Path) -> Path:
+    """Copy what the recipes need into a folder and return it."""
     for name in (*COPIED, LOCK):
         source, target = root / name, folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -150,3 +158,53 @@ def test_a_peer_is_measured_and_shown(peer: Path, tmp_path: Path) -> None:
     assert any(line.startswith("| Toy (crops) |") for line in lines)
     packages = json.loads((results / "arena.json").read_text())["machine"]["packages"]
     assert packages["toy-crops"] is None  # asked for, not installed
+
+
+@pytest.fixture(scope="module")
+def study(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy with a toy study in which it was measured and reported."""
+    folder = copied(root, tmp_path_factory.mktemp("study"))
+    apply(toy_study.FILES, folder)
+    fetch("visdrone-val", raw_dir=folder, mode="sample", progress=False)
+    quick = ["--config=config/quick.yaml", "--set=device=cpu", "--set=toy.count=3"]
+    measure = ["measure", "toy", *quick, "--receipt=visdrone-val.json", "--out=results/here/toy.csv"]
+    folders = ["--results=results/here", "--reference=none", "--published=data/published"]
+    read = "--numbers=build/numbers.csv"
+    commands(
+        folder,
+        measure,
+        ["report", "numbers", *folders, "--out=build/numbers.csv"],
+        ["report", "claims", read, "--claims=config/claims.yaml", "--out=build/claims.csv"],
+        ["report", "tables", read, "--claims=build/claims.csv", "--out-dir=build/tables"],
+        ["report", "figure", "toy", read, "--out=figures/toy.pdf"],
+    )
+    return folder
+
+
+def test_a_study_costs_eight_files(root: Path) -> None:
+    assert len(toy_study.FILES) <= 8
+    recipe = (root / "CONTRIBUTING.md").read_text().partition("## Add a study")[2].partition("\n## ")[0]
+    for name in toy_study.FILES:
+        place = name.replace("stage_timing.typ", "").replace("toy", "<name>")
+        assert place.rpartition("/")[2 if "." in place else 0] in recipe, name
+
+
+def test_a_study_has_a_row_a_claim_and_a_figure(study: Path) -> None:
+    lines = (study / "build/tables/toy.md").read_text().splitlines()
+    assert any(line.startswith("| 3 | ") and " µs" in line for line in lines)
+    claims = (study / "build/claims.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in claims[1:]] == ["toy-faster"]
+    assert any(
+        line.startswith("| Adding up") for line in (study / "build/tables/claims.md").read_text().splitlines()
+    )
+    assert (study / "figures/toy.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_text_of_a_study_fits_its_numbers(study: Path) -> None:
+    assert unknown_ids(toy_study.SECTION, Frame.read(study / "build/numbers.csv")) == []
+    assert literal_numbers(toy_study.SECTION, []) == []
+
+
+def test_the_test_of_a_study_passes(study: Path) -> None:
+    tests = ["tests/study/studies/test_toy.py", "-q", "-p", "no:cacheprovider"]
+    assert "1 passed" in python(study, "-m", "pytest", *tests)

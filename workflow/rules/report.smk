@@ -86,6 +86,7 @@ rule figure:
 
 rule shown:
     input:
+        rules.numbers.output.authors,
         rules.claims.output,
         rules.tables.output,
         expand(["figures/{figure}.pdf", "figures/{figure}.png"], figure=outputs.figures()),

@@ -34,3 +34,8 @@ def lines(folder: Path, name: str) -> list[list[str]]:
     return [
         [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"
     ]
+
+
+def caption(folder: Path, name: str) -> str:
+    """Return the caption of a table in a report's folder."""
+    return (folder / "tables" / f"{name}.md").read_text(encoding="utf-8").partition("\n")[0]

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import build_report
+from frames import caption, lines
 from octopus_study.measure.rows import Row, write_rows
 from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
@@ -56,17 +57,6 @@ def report_of(tmp_path: Path, study: str, rows: list[Row], gpu: str = "Pretended
     record = json.dumps(pretended_provenance(study, "pretended-gpu", "gpu", "visdrone-val", table))
     table.with_suffix(".json").write_text(record.replace("Pretended GPU", gpu))
     return build_report(tmp_path / "report", None, tmp_path / "reference")
-
-
-def lines(folder: Path, name: str) -> list[list[str]]:
-    text = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
-    return [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"
-    ]
-
-
-def caption(folder: Path, name: str) -> str:
-    return (folder / "tables" / f"{name}.md").read_text(encoding="utf-8").partition("\n")[0]
 
 
 def test_the_makespan_lies_between_the_bounds(numbers: Frame) -> None:

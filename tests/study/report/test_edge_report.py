@@ -13,14 +13,12 @@ from conftest import build_report
 from frames import matching
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.sentinel2 import ATTRIBUTION
-from octopus_study.report import satellite
 from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
-from octopus_study.report.derive.edge import ratio_of_sums, resampled
-from octopus_study.report.figures import satellite_tiles as tiles_figure
 from octopus_study.report.frame import Frame, Key
 from octopus_study.report.outputs import draw
-from octopus_study.report.studies import detector, drone_view
+from octopus_study.report.samples import ratio_of_sums, resampled
+from octopus_study.report.studies import detector, drone_view, satellite_figures, satellite_numbers
 from octopus_study.report.view import View, views
 from synthetic_edge import FRAME_LAWS, FRAMES, PREPARING, RULES, SIDE, TILE_LAWS, detections
 from synthetic_runs import without_values, write_run
@@ -35,6 +33,10 @@ TILES = len(satellite_tiles(8192, 8192))
 def whole(tensorrt: Path) -> Frame:
     """The numbers of a GPU whose receipt holds the full scene."""
     return Frame.read(tensorrt / "numbers.csv")
+
+
+def with_scenes(frame: Frame) -> list[str]:
+    return [view.machine for view in views(frame, "satellite") if satellite_figures.scenes(view)]
 
 
 def with_frames(frame: Frame) -> list[str]:
@@ -102,30 +104,32 @@ def test_the_kernel_is_compared_with_reading_the_scene(numbers: Frame) -> None:
     assert numbers.text("gpu.satellite.flags_equal") == "in all 12 cases"
 
 
-def test_the_picture_comes_back_from_its_texts(numbers: Frame) -> None:
-    picture = satellite.picture(numbers)
+def test_the_picture_comes_back_from_its_series(numbers: Frame) -> None:
+    picture = satellite_figures.picture(numbers)
     boxes = satellite_tiles(1000, 1000)
     # The real scene of a reference goes before the generated one of this machine.
-    assert picture is not None and (picture.scope, picture.scene) != ("here", "window")
-    assert not picture.synthetic and (picture.tiles == boxes).all() and picture.size == (1000, 1000)
-    assert picture.thumbnail.shape == (SIDE, SIDE)
-    assert (picture.thumbnail.min(), picture.thumbnail.max()) == (0, 255)
+    assert picture is not None and picture.view.machine != "here"
+    assert not picture.tiles.synthetic and (picture.boxes == boxes).all() and picture.size == (1000, 1000)
+    pixels = picture.series.picture
+    assert pixels.shape == (SIDE, SIDE) and (pixels.min(), pixels.max()) == (0, 255)
     for rule, threshold in RULES.items():
-        assert (picture.kept[rule] == (picture.brightness > threshold)).all()
+        assert (picture.kept[rule] == (np.array(picture.series["brightness"]) > threshold)).all()
     assert numbers.text("shown.satellite.picture").endswith(f"{ATTRIBUTION}.")
 
 
 def test_the_full_scene_goes_before_its_window(whole: Frame, tensorrt: Path, tmp_path: Path) -> None:
-    picture = satellite.picture(whole)
-    assert picture is not None and picture.scene == "full" and len(picture.tiles) == TILES
+    picture = satellite_figures.picture(whole)
+    assert picture is not None and picture.series.name == "picture.full" and len(picture.boxes) == TILES
     draw("satellite_tiles", tensorrt / "numbers.csv", tmp_path / "tiles")
 
 
 def test_a_generated_scene_is_stamped_and_credited_to_nobody(alone: Path, full: Path) -> None:
     known = Frame.read(alone / "numbers.csv")
-    assert tiles_figure.synthetic(known) and not tiles_figure.synthetic(Frame.read(full / "numbers.csv"))
-    assert known.text("shown.satellite.picture").endswith(f"{satellite.GENERATED}.")
-    assert ATTRIBUTION == satellite.ATTRIBUTION not in known.text("shown.satellite.picture")
+    synthetic = satellite_figures.synthetic
+    assert synthetic(known) and not synthetic(Frame.read(full / "numbers.csv"))
+    words = known.text("shown.satellite.picture")
+    assert words.endswith(f"{satellite_numbers.GENERATED}.")
+    assert ATTRIBUTION == satellite_numbers.ATTRIBUTION not in words
 
 
 def test_the_attribution_stands_in_the_figure(
@@ -277,7 +281,7 @@ def test_a_run_without_some_parts_still_has_its_report(tmp_path: Path) -> None:
     report = build_report(tmp_path / "report", None, tmp_path / "reference")
     known = Frame.read(report / "numbers.csv")
     assert drone_view.clips(View(known, "pretended-gpu", "drone")) == ["clip-1s", "clip-5s"]
-    assert set(satellite.picture(known).kept) == {"fixed", "otsu"}
+    assert set(satellite_figures.picture(known).kept) == {"fixed", "otsu"}
     for name in FIGURES:
         draw(name, report / "numbers.csv", tmp_path / name)
 
@@ -312,7 +316,7 @@ def test_all_runs_unavailable_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     for name in FIGURES:
         draw(name, report / "numbers.csv", tmp_path / name)
     known = Frame.read(report / "numbers.csv")
-    assert not any((satellite.measured(known), with_frames(known), with_detections(known), *stamps))
+    assert not any((with_scenes(known), with_frames(known), with_detections(known), *stamps))
 
 
 def test_no_identifier_is_shown(full: Path) -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from conftest import build_report
 from frames import matching
-from octopus_study.report import total_cost
 from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
-from octopus_study.report.derive.total_cost import Cost, crossover
-from octopus_study.report.frame import Frame
+from octopus_study.report.frame import Frame, Key
 from octopus_study.report.labels import IMAGE_MIXES, SEQUENCE_WORKLOADS
 from octopus_study.report.outputs import draw
 from octopus_study.report.studies import mapping_figures, sequences
 from octopus_study.report.studies.mapping_numbers import kind_of
+from octopus_study.report.studies.total_cost_numbers import TABLES as LOOKUPS
+from octopus_study.report.studies.total_cost_numbers import Cost, cost, crossover
 from octopus_study.report.view import View
 from synthetic_mapping import ITEMS, MEAN_ELEMENTS, OPERATIONS
 from synthetic_runs import without_values, write_run
@@ -145,15 +145,16 @@ def test_a_table_pays_after_so_many_uses(numbers: Frame) -> None:
     start = f"{COST}.flickr-500-light.n500"
     uses = numbers[f"{start}.lookup-device.crossover_over_block-metadata"]
     assert uses.low <= uses.value <= uses.high
-    table, ours = (total_cost.cost(numbers, start, name) for name in ("lookup-device", "block-metadata"))
+    case = Key("pretended-gpu", "total_cost", "flickr-500-light", 500)
+    table, ours = (cost(numbers, case, name) for name in ("lookup-device", "block-metadata"))
     assert table.after(3 * uses.high) < ours.after(3 * uses.high)
     assert table.after(uses.low / 3) > ours.after(uses.low / 3)
-    never = {numbers.text(f"{start}.{name}.crossover_over_octopus") for name in total_cost.TABLES}
+    never = {numbers.text(f"{start}.{name}.crossover_over_octopus") for name in LOOKUPS}
     assert never <= {"never", "undecided"}
 
 
 def test_gains_are_published_ones_side_by_side(numbers: Frame) -> None:
-    for table in total_cost.TABLES:
+    for table in LOOKUPS:
         gain = numbers[f"{COST}.gain.without_download.block-metadata.over_{table}"]
         each = [
             numbers.value(f"{COST}.gain.without_download.{mix}-{kernel}.block-metadata.over_{table}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import build_report
-from frames import matching
+from frames import caption, lines, matching
 from octopus_study.power.checks import CHECKS
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame
@@ -37,17 +37,6 @@ def spoiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run.scale(0.15, layer="back_to_back", quantity="power_mean_gpu_board")
     run.write(folder)
     return build_report(root / "report", None, root / "reference")
-
-
-def lines(folder: Path, name: str) -> list[list[str]]:
-    text = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
-    return [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"
-    ]
-
-
-def caption(folder: Path, name: str) -> str:
-    return (folder / "tables" / f"{name}.md").read_text(encoding="utf-8").partition("\n")[0]
 
 
 def test_the_energy_ratio_is_time_times_power(numbers: Frame) -> None:

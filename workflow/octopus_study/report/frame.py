@@ -154,6 +154,10 @@ class Number(NamedTuple):
         """What it rests on."""
         return Source(self.role, self.dataset, self.file, self.selector, self.commit)
 
+    def named(self, key: Key) -> Number:
+        """Return the same number under another name."""
+        return self._replace(id=key.id, **key._asdict())
+
     @property
     def known(self) -> bool:
         """Whether it has a value."""
@@ -249,11 +253,12 @@ class Frame:
         return self.resolve(key) in self._by_id
 
     def __getitem__(self, key: Key | str) -> Number:
+        number = self.find(key)
+        if number is not None:
+            return number
         identifier = self.resolve(key)
-        if identifier in self._by_id:
-            return self._by_id[identifier]
-        near = difflib.get_close_matches(identifier, self._by_id, n=3)
-        raise InputError(f"There is no number {key!r}. Nearest: {', '.join(near) or 'none'}.") from None
+        near = ", ".join(difflib.get_close_matches(identifier, self._by_id, n=3)) or "none"
+        raise InputError(f"There is no number {identifier!r}. Nearest: {near}.")
 
     def find(self, key: Key | str) -> Number | None:
         """Return the number or fact, also one without a value; None where there is none."""

@@ -29,11 +29,8 @@ ORDER = (
 @cache
 def reports() -> dict[str, StudyReport]:
     """Return the reports by study. Files without a ``REPORT`` are a second file of a study."""
-    from octopus_study.report import legacy
-
     modules = {info.name: import_module(f"{__name__}.{info.name}") for info in pkgutil.iter_modules(__path__)}
     found = {name: module.REPORT for name, module in modules.items() if hasattr(module, "REPORT")}
-    found = legacy.reports() | found
     return {name: found[name] for name in sorted(found, key=_place)}
 
 

@@ -49,6 +49,8 @@ _PAIRS = (
 _METADATA_BYTES = 8 * 4
 # (layer, the layer within it, name of what it adds)
 _LAYER_SHARES = (("host", "device", "host_share"), ("pipeline", "host", "transfer_share"))
+# Whose shares of the layers the paper quotes.
+_SHARES_OF = {"host_share": (SUBJECT, "cvcuda", "cvcuda-views"), "transfer_share": (SUBJECT,)}
 SUBMIT, ALONE = "submit", "end_to_end_alone"  # Octopus with nobody beside it
 # The rule: a kernel at this share of what filling its output reaches, or above, is limited by memory. Below it the
 # result could be written faster and the frame lies in L2, so what is left is issuing instructions.
@@ -103,7 +105,8 @@ def bound_shares(run: Run) -> Iterator[Number]:
         for method in filter(_is_method, table.columns):
             # Those of Octopus and of the published kernels every study has.
             if method not in (SUBJECT, PUBLISHED_PAIR[0]):
-                yield from share_of_bound(run, group, table, method, bound_of(method))
+                numbers = share_of_bound(run, group, table, method, bound_of(method))
+                yield from (number for number in numbers if number.derived == "share")
 
 
 def best_peers(run: Run) -> Iterator[Number]:
@@ -171,7 +174,7 @@ def layer_shares(frame: Frame) -> Iterator[Number]:
     for outer, inner, name in _LAYER_SHARES:
         for view, time in _known(frame, QUANTITIES[outer], outer):
             inside = view.get(time.key.but(quantity=QUANTITIES[inner], layer=inner))
-            if inside and not time.method.endswith(AGAIN):
+            if inside and time.method in _SHARES_OF[name]:
                 share, note = 1 - inside.value / time.value, f"1 - median on the layer {inner} / median"
                 yield make_number(time.key.derive(name), time.source, "fraction", share, note=note)
 

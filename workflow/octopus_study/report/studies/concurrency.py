@@ -3,7 +3,7 @@ processes take for themselves, which way to take by rule, and crops beside a mod
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from octopus_study.measure.statistics import median_interval, ratio_interval
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Key, Number, make_number
+from octopus_study.report.frame import Number, Source, make_number
 from octopus_study.report.measured import floor_of, speedup
 from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs
 from octopus_study.report.runs import Run
@@ -32,8 +32,10 @@ PROCESSES = ("two-processes-mps", "two-processes")
 ENOUGH_FOR_P99 = 100
 _p99 = partial(np.quantile, q=0.99)
 _MEGABYTE = 1e6
-# What claims need, whether it could be measured or not: workload, method, quantity -> unit.
-CLAIMED = {
+
+Columns = tuple[str, str, str]  # workload, method, quantity
+# What claims need, whether it could be measured or not, with its unit.
+CLAIMED: dict[Columns, str] = {
     ("arms", "two-streams", "overlap"): "fraction",
     ("arms", "two-streams", "over_sequential"): "ratio",
     ("arms", "two-streams", "overhead"): "fraction",
@@ -61,8 +63,13 @@ TRACED = {
 }
 
 
-def _key(run: Run, workload: str, method: str, quantity: str) -> Key:
-    return run.key(workload, method=method, quantity=quantity)
+def _number(
+    run: Run, columns: Columns, source: Source, unit: str, interval: Iterable[float], note: str = ""
+) -> Number:
+    workload, method, quantity = columns
+    return make_number(
+        run.key(workload, method=method, quantity=quantity), source, unit, *interval, note=note
+    )
 
 
 def absent(run: Run) -> Iterator[Number]:
@@ -71,7 +78,8 @@ def absent(run: Run) -> Iterator[Number]:
         rows = run.rows[run.rows["method"] == (method or workload)]
         why = first_reason(rows if len(rows) else run.rows, "no row of this run has it")
         source = run.from_rows("n/a", f"method={method or workload}")
-        yield make_absent(_key(run, workload, method, quantity), source, unit, why)
+        key = run.key(workload, method=method, quantity=quantity)
+        yield make_absent(key, source, unit, why)
     everything = run.from_rows("n/a", "all rows")
     for name, why in PARTS.items():
         yield make_absent(run.key("parts", method=name), everything, "ms", why)
@@ -108,19 +116,15 @@ def shares(run: Run) -> Iterator[Number]:
             if len(both) > 1:
                 ratio = ratio_interval(both[method], both[BASE])[:3]
                 note = f"median of per-block ratios, {method} / {BASE}"
-                yield make_number(
-                    _key(run, "arms", method, "over_sequential"), source, "ratio", *ratio, note=note
-                )
+                yield _number(run, ("arms", method, "over_sequential"), source, "ratio", ratio, note)
                 over, note = [end - 1 for end in ratio], "over_sequential - 1"
-                yield make_number(_key(run, "arms", method, "overhead"), source, "fraction", *over, note=note)
+                yield _number(run, ("arms", method, "overhead"), source, "fraction", over, note)
             whole = paired(table, *ALONE, method)
             if len(whole) > 1:
                 first, second, span = whole.to_numpy().T
                 hidden = median_interval((first + second - span) / np.minimum(first, second))[:3]
                 note = "(T1 + T2 - makespan) / min(T1, T2), median over blocks"
-                yield make_number(
-                    _key(run, "arms", method, "overlap"), source, "fraction", *hidden, note=note
-                )
+                yield _number(run, ("arms", method, "overlap"), source, "fraction", hidden, note)
 
 
 def bounds(run: Run) -> Iterator[Number]:
@@ -135,31 +139,31 @@ def bounds(run: Run) -> Iterator[Number]:
         ):
             if len(alone):
                 interval, note = median_interval(times.to_numpy())[:3], f"{note}, median over blocks"
-                yield make_number(_key(run, "bounds", "", name), source, "ms", *interval, note=note)
+                yield _number(run, ("bounds", "", name), source, "ms", interval, note)
         if len(fetch) > 1:
             saved = median_interval((fetch[NO_FETCH] - fetch[FETCH]).to_numpy())[:3]
-            source, note = group.rows_of(run, f"{FETCH} and {NO_FETCH}"), f"{NO_FETCH} - {FETCH}"
-            note = f"{note}, median over blocks"
-            yield make_number(_key(run, FETCH, "", "gain"), source, "ms", *saved, note=note)
+            source = group.rows_of(run, f"{FETCH} and {NO_FETCH}")
+            note = f"{NO_FETCH} - {FETCH}, median over blocks"
+            yield _number(run, (FETCH, "", "gain"), source, "ms", saved, note)
 
 
 def latencies(run: Run) -> Iterator[Number]:
     """Yield percentiles of what each model's result takes; of crops beside a model the models are ``model`` and
     ``crops``."""
     chosen = run.rows[run.rows["quantity"].str.startswith(LATENCY) & run.rows["value"].notna()]
-    columns = ["dataset", "workload", "quantity", "method"]
-    for (dataset, workload, quantity, method), rows in chosen.groupby(columns, sort=False):
+    by = ["dataset", "workload", "quantity", "method"]
+    for (dataset, workload, quantity, method), rows in chosen.groupby(by, sort=False):
         if method.endswith(AGAIN):
             continue
         model = quantity.removeprefix(LATENCY).replace("_", "-")
         source = run.from_rows(dataset, f"workload={workload}, quantity={quantity}, method={method}")
         values = rows["value"].to_numpy()
-        found = {"p50": median_interval(values)[:3], "max": (float(values.max()),)}
+        percentiles = {"p50": median_interval(values)[:3], "max": (float(values.max()),)}
         if values.size >= ENOUGH_FOR_P99:
-            found["p99"] = resampled(values, _p99)
-        for name, interval in found.items():
-            key = _key(run, f"latency.{model}", method, name)
-            yield make_number(key, source, "ms", *interval, note="over the iterations")
+            percentiles["p99"] = resampled(values, _p99)
+        for name, interval in percentiles.items():
+            columns = (f"latency.{model}", method, name)
+            yield _number(run, columns, source, "ms", interval, "over the iterations")
 
 
 def contexts(run: Run) -> Iterator[Number]:
@@ -168,7 +172,7 @@ def contexts(run: Run) -> Iterator[Number]:
     for (dataset, method), chosen in rows.groupby(["dataset", "method"], sort=False):
         interval = [end / _MEGABYTE for end in median_interval(chosen["value"].to_numpy())[:3]]
         source = run.from_rows(dataset, f"quantity=process_context, method={method}")
-        yield make_number(_key(run, "context", method, ""), source, "MB", *interval)
+        yield _number(run, ("context", method, ""), source, "MB", interval)
 
 
 def traced(run: Run) -> Iterator[Number]:
@@ -176,8 +180,8 @@ def traced(run: Run) -> Iterator[Number]:
     for (method, quantity), columns in TRACED.items():
         for group, rows in groups(run, method=method, quantity=quantity, layer="device"):
             if rows["value"].notna().any():
-                median = float(rows["value"].median())
-                yield make_number(_key(run, *columns), group.rows_of(run, method), "fraction", median)
+                source = group.rows_of(run, method)
+                yield _number(run, columns, source, "fraction", [float(rows["value"].median())])
 
 
 def delays(run: Run) -> Iterator[Number]:
@@ -191,9 +195,9 @@ def delays(run: Run) -> Iterator[Number]:
                 both = paired(table, method, base)
                 if len(both) > 1:
                     delay = median_interval((both[method] - both[base]).to_numpy())[:3]
-                    key, source = _key(run, "crops", method, f"{what}_delay"), f"{method} and {base}"
-                    source = group.rows_of(run, source)
-                    yield make_number(key, source, "ms", *delay, note=f"{method} - {base}")
+                    columns, note = ("crops", method, f"{what}_delay"), f"{method} - {base}"
+                    source = group.rows_of(run, f"{method} and {base}")
+                    yield _number(run, columns, source, "ms", delay, note)
                     yield from speedup(run, group, table, (method, base), floor)
 
 

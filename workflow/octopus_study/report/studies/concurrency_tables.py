@@ -7,16 +7,7 @@ from functools import partial
 
 from octopus_study.report.frame import Frame, Key
 from octopus_study.report.labels import CONCURRENCY_ARMS, CONCURRENCY_PROOFS, CONCURRENCY_STAGES, CROPS_BESIDE
-from octopus_study.report.studies.concurrency_figures import (
-    NO_RUN,
-    STUDY,
-    hidden,
-    late,
-    latency,
-    makespan,
-    no_times,
-    timed,
-)
+from octopus_study.report.studies import concurrency_figures as pair
 from octopus_study.report.studies.concurrency_rule import BASE
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
@@ -37,13 +28,11 @@ _GOALS = {
 
 
 def _absent(frame: Frame, subject: str = "Two models on one GPU") -> str:
-    return f"{subject}. {no_times(frame) if frame.machines(STUDY) else NO_RUN}"
+    return f"{subject}. {pair.no_times(frame) if frame.machines(pair.STUDY) else pair.NO_RUN}"
 
 
 def _makespan(view: View, key: Key) -> str:
-    number = view.get(key)
-    differs = number is not None and number.note.startswith("different")
-    mark = f" {cells.DIFFERENT} ({view.reasons.letter(number.note)})" if differs else ""
+    mark = cells.different_mark(view.get(key), view.reasons)
     return f"{cells.time_text(view.frame, key, view.reasons)}{mark}"
 
 
@@ -56,16 +45,11 @@ def _over_sequential(view: View, key: Key) -> str:
     return f"{number.text}, {verdict} ({noise})" if verdict else number.text
 
 
-def _hidden(view: View, key: Key) -> str:
-    number = hidden(view, key.method)
-    return cells.with_interval(number) if number else MISSING
-
-
 def _percentiles(model: str) -> Cell:
     """Say the median and the 99th percentile of a model's latency with one unit."""
 
     def text(view: View, key: Key) -> str:
-        middle, end = latency(view, model, key.method, "p50"), late(view, model, key.method)
+        middle, end = pair.latency(view, model, key.method, "p50"), pair.late(view, model, key.method)
         if middle is None or end is None:
             return MISSING
         mark = "" if end.quantity == "p99" else f" {_LATE}"
@@ -77,18 +61,18 @@ def _percentiles(model: str) -> Cell:
 
 
 WAYS = Spec(
-    study=STUDY,
+    study=pair.STUDY,
     first="Way",
     label=lambda view, key: CONCURRENCY_ARMS[key.method],
     cases=lambda view: (
-        [key for key in map(partial(makespan, view), CONCURRENCY_ARMS) if view.text(key)]
-        if timed(view)
+        [key for key in map(partial(pair.makespan, view), CONCURRENCY_ARMS) if view.text(key)]
+        if pair.timed(view)
         else []
     ),
     columns={
         "Makespan": _makespan,
         "Ratio": _over_sequential,
-        "Hidden": _hidden,
+        "Hidden": cells.interval(workload="arms", n=None, quantity="overlap", layer=""),
         "Odometry": _percentiles("visual-odometry"),
         "Matching": _percentiles("satellite-matching"),
     },
@@ -120,9 +104,9 @@ def _busy(view: View, key: Key) -> str:
 def _proof_caption(frame: Frame) -> str:
     """Say what is shown, which models no graph could hold, and why."""
     caught: dict[str, str] = {}
-    for view in filter(timed, views(frame, STUDY)):
+    for view in filter(pair.timed, views(frame, pair.STUDY)):
         for stage, name in CONCURRENCY_STAGES.items():
-            key = makespan(view, "cuda-graphs").but(quantity=f"captured_{stage}", layer="deterministic")
+            key = pair.makespan(view, "cuda-graphs").but(quantity=f"captured_{stage}", layer="deterministic")
             if view.text(key).startswith("unavailable"):
                 caught[name] = first_words(reason(view.text(key)))
     parts = "; ".join(f"{name} ({why})" for name, why in caught.items())
@@ -142,10 +126,10 @@ def first_words(why: str) -> str:
 
 
 PROOF = Spec(
-    study=STUDY,
+    study=pair.STUDY,
     first="Way",
     label=lambda view, key: CONCURRENCY_ARMS[key.method],
-    cases=lambda view: [makespan(view, method) for method in timed(view)],
+    cases=lambda view: [pair.makespan(view, method) for method in pair.timed(view)],
     columns={
         "Counted": _counted,
         "Kernels": cells.text(quantity="kernels", layer="device"),
@@ -163,11 +147,11 @@ PROOF = Spec(
 
 def _goals(view: View) -> list[Key]:
     keys = [view.key("recommended", quantity=goal) for goal in _GOALS]
-    return [key for key in keys if view.text(key)] if timed(view) else []
+    return [key for key in keys if view.text(key)] if pair.timed(view) else []
 
 
 RULE = Spec(
-    study=STUDY,
+    study=pair.STUDY,
     first="Goal",
     label=lambda view, key: _GOALS[key.quantity],
     cases=_goals,
@@ -192,7 +176,7 @@ def _beside(view: View) -> list[Key]:
     timed = [
         method
         for method in CROPS_BESIDE
-        if any(latency(view, what, method, "p50") for what in ("model", "crops"))
+        if any(pair.latency(view, what, method, "p50") for what in ("model", "crops"))
     ]
     return [view.key(BESIDE, n, method, layer="host") for method in timed] if n else []
 
@@ -209,7 +193,7 @@ def _delay(what: str) -> Cell:
 
 
 CROPS = Spec(
-    study=STUDY,
+    study=pair.STUDY,
     first="Way",
     label=lambda view, key: CROPS_BESIDE[key.method],
     cases=_beside,

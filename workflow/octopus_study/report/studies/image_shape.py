@@ -21,37 +21,28 @@ from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, groups, paired, pivot
 from octopus_study.report.studies import image_shape_figures as figures
 from octopus_study.report.studies import image_shape_tables as tables
-from octopus_study.report.studies.image_shape_cause import INTERVENTIONS, WITHOUT, causes, interventions
-from octopus_study.report.studies.image_shape_view import (
-    JUMP,
-    MODEL,
-    NO_RUN,
-    PEAK,
-    SPLITS,
-    STUDY,
-    SUBSETS,
-    Patch,
-)
+from octopus_study.report.studies import image_shape_view as shape
+from octopus_study.report.studies.image_shape_cause import WITHOUT, causes, interventions
 from octopus_study.report.study import StudyReport
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BEST = Patch(128, 16)  # published as the best
+BEST = shape.Patch(128, 16)  # published as the best
 _GIGABYTE = 1e9
 _STEP = re.compile(r"(\w+)-step(\d+)")
 _LEAST_WIDTHS = 3  # a line through two points says nothing
 # What claims need, whether it could be measured or not: workload, method, quantity -> unit.
 CLAIMED = {
     **{(f"linearity.{model}.step64", "all", "r2"): "fraction" for model in ("drunet", "unet", "dncnn")},
-    **{("peak", MODEL, f"w{width}"): "GB" for width in JUMP},
-    ("jump", MODEL, ""): "ratio",
-    ("cause", MODEL, "cudnn_over_split"): "ratio",
-    ("cause", MODEL, "padded"): "ratio",
-    **{(f"patches.{MODEL}", f"side{side}", "gain"): "ratio" for side in (128, 256, 512)},
-    **{(f"patches.{MODEL}", f"side{side}", "last_doubling"): "ratio" for side in (256, 512)},
-    (f"patches.{MODEL}", "", "least_gain"): "ratio",
-    (f"patches.{MODEL}", "", "published_best"): "ratio",
+    **{("peak", shape.MODEL, f"w{width}"): "GB" for width in shape.JUMP},
+    ("jump", shape.MODEL, ""): "ratio",
+    ("cause", shape.MODEL, "cudnn_over_split"): "ratio",
+    ("cause", shape.MODEL, "padded"): "ratio",
+    **{(f"patches.{shape.MODEL}", f"side{side}", "gain"): "ratio" for side in (128, 256, 512)},
+    **{(f"patches.{shape.MODEL}", f"side{side}", "last_doubling"): "ratio" for side in (256, 512)},
+    (f"patches.{shape.MODEL}", "", "least_gain"): "ratio",
+    (f"patches.{shape.MODEL}", "", "published_best"): "ratio",
 }
 
 
@@ -77,7 +68,7 @@ def _steps(run: Run) -> Iterator[Step]:
     for workload, rows in run.rows.groupby("workload", sort=False):
         if match := _STEP.fullmatch(str(workload)):
             source = run.from_rows(rows["dataset"].iloc[0], f"workload={workload}, method={PUBLISHED}")
-            values = (by_width(rows, quantity) for quantity in (PEAK, SPLITS))
+            values = (by_width(rows, quantity) for quantity in (shape.PEAK, shape.SPLITS))
             yield Step(match[1], f"step{match[2]}", source, *values)
 
 
@@ -99,13 +90,13 @@ def splits(run: Run) -> Iterator[Number]:
             parts.append(f"{sum(even)} of {len(even)} {'that are' if odd else 'widths'}")
         if parts:
             key = run.key("splits", method=step.model, quantity=step.name)
-            yield make_text(key, step.source, " and ".join(parts), f"{SPLITS} > 0 by width")
+            yield make_text(key, step.source, " and ".join(parts), f"{shape.SPLITS} > 0 by width")
 
 
 def lines(run: Run) -> Iterator[Number]:
     """Yield how well a line through the peaks explains them: of all widths, and of each kind where there are both."""
     for step in _steps(run):
-        for subset in SUBSETS:
+        for subset in shape.SUBSETS:
             peaks = {
                 width: value
                 for width, value in step.peaks.items()
@@ -130,24 +121,29 @@ def jumps(run: Run) -> Iterator[Number]:
     """Yield DRUNet's peaks at the published widths and by how much it grows between them, as published and where
     nothing of cuDNN can be the cause."""
     for step in _steps(run):
-        if step.model == MODEL:
-            for width in set(JUMP) & set(step.peaks):
+        if step.model == shape.MODEL:
+            for width in set(shape.JUMP) & set(step.peaks):
                 key, value = (
-                    run.key("peak", method=MODEL, quantity=f"w{width}"),
+                    run.key("peak", method=shape.MODEL, quantity=f"w{width}"),
                     step.peaks[width] / _GIGABYTE,
                 )
-                yield make_number(key, step.source, "GB", value, note=f"{PEAK} at this width")
-            yield from _jump(run.key("jump", method=MODEL), step.source, step.peaks)
-    workload = f"{MODEL}{INTERVENTIONS}"
+                yield make_number(key, step.source, "GB", value, note=f"{shape.PEAK} at this width")
+            yield from _jump(run.key("jump", method=shape.MODEL), step.source, step.peaks)
+    workload = f"{shape.MODEL}{shape.INTERVENTIONS}"
     rows = run.rows[run.rows["workload"] == workload]
     if len(rows):
         source = run.from_rows(rows["dataset"].iloc[0], f"workload={workload}, method={WITHOUT}")
-        yield from _jump(run.key("jump_without_cudnn", method=MODEL), source, by_width(rows, PEAK, WITHOUT))
+        yield from _jump(
+            run.key("jump_without_cudnn", method=shape.MODEL), source, by_width(rows, shape.PEAK, WITHOUT)
+        )
 
 
 def _jump(key: Key, source: Source, peaks: dict[int, float]) -> Iterator[Number]:
-    if set(JUMP) <= set(peaks):
-        jump, note = peaks[JUMP[1]] / peaks[JUMP[0]], f"{PEAK} at {JUMP[1]} / at {JUMP[0]}"
+    if set(shape.JUMP) <= set(peaks):
+        jump, note = (
+            peaks[shape.JUMP[1]] / peaks[shape.JUMP[0]],
+            f"{shape.PEAK} at {shape.JUMP[1]} / at {shape.JUMP[0]}",
+        )
         yield make_number(key, source, "ratio", jump, note=note)
 
 
@@ -161,12 +157,12 @@ def patches(run: Run) -> Iterator[Number]:
             if floor == floor:
                 note = f"against {again}"
                 yield make_number(key.but(quantity="noise_floor"), source, "fraction", floor, note=note)
-        found = [patch for name in table if (patch := Patch.of(str(name)))]
-        ranked = sorted(found, key=lambda patch: table[patch.method].median())
+        timed = [patch for name in table if (patch := shape.Patch.of(str(name)))]
+        ranked = sorted(timed, key=lambda patch: table[patch.method].median())
         if ranked:
             note = "least median time to cover the image"
             yield make_text(key.but(quantity="best"), source, ranked[0].text, note)
-        for method, quantity, ratio, note in (*_gains(table, found), *_best(table, ranked)):
+        for method, quantity, ratio, note in (*_gains(table, timed), *_best(table, ranked)):
             where = key.but(method=method, quantity=quantity)
             yield make_number(where, source, "ratio", *ratio[:3], note=note)
 
@@ -174,34 +170,34 @@ def patches(run: Run) -> Iterator[Number]:
 Gain = tuple[str, str, Interval, str]
 
 
-def _gains(table: pd.DataFrame, found: list[Patch]) -> Iterator[Gain]:
+def _gains(table: pd.DataFrame, timed: list[shape.Patch]) -> Iterator[Gain]:
     """Yield what larger batches gain: method, quantity, ratio of times and note."""
-    steps: list[tuple[Interval, Patch]] = []
-    for side in sorted({patch.side for patch in found}):
-        batches = sorted(patch.batch for patch in found if patch.side == side)
+    steps: list[tuple[Interval, shape.Patch]] = []
+    for side in sorted({patch.side for patch in timed}):
+        batches = sorted(patch.batch for patch in timed if patch.side == side)
         if len(batches) < 2:
             continue
         pairs = {"gain": (batches[0], batches[-1])}
         pairs |= {"first_doubling": tuple(batches[:2]), "last_doubling": tuple(batches[-2:])}
         for name, (small, large) in pairs.items():
-            if ratio := _ratio(table, Patch(side, small), Patch(side, large)):
+            if ratio := _ratio(table, shape.Patch(side, small), shape.Patch(side, large)):
                 yield f"side{side}", name, ratio, f"time of batch {small} / of batch {large}"
         for small, large in pairwise(batches):
-            if ratio := _ratio(table, Patch(side, small), Patch(side, large)):
-                steps.append((ratio, Patch(side, large)))
+            if ratio := _ratio(table, shape.Patch(side, small), shape.Patch(side, large)):
+                steps.append((ratio, shape.Patch(side, large)))
     if steps:
         least, patch = min(steps, key=lambda step: step[0].value)
         yield "", "least_gain", least, f"least time with the next smaller batch / time: {patch.text}"
 
 
-def _best(table: pd.DataFrame, ranked: list[Patch]) -> Iterator[Gain]:
+def _best(table: pd.DataFrame, ranked: list[shape.Patch]) -> Iterator[Gain]:
     """Yield what the published best takes against the fastest other."""
     other = next((patch for patch in ranked if patch != BEST), None)
     if BEST in ranked and other and (ratio := _ratio(table, BEST, other)):
         yield "", "published_best", ratio, f"time of {BEST.text} / of {other.text}, the fastest other"
 
 
-def _ratio(table: pd.DataFrame, top: Patch, bottom: Patch) -> Interval | None:
+def _ratio(table: pd.DataFrame, top: shape.Patch, bottom: shape.Patch) -> Interval | None:
     both = paired(table, top.method, bottom.method)
     return ratio_interval(both[top.method], both[bottom.method]) if len(both) else None
 
@@ -228,8 +224,10 @@ REPORT = StudyReport(
         "shape_patches": tables.patches,
     },
     figures={
-        "image_shape_memory": Chart(figures.draw_memory, absent=NO_RUN, footer=footer(STUDY)),
-        "image_shape_throughput": Chart(figures.draw_throughput, absent=NO_RUN, footer=footer(STUDY)),
+        "image_shape_memory": Chart(figures.draw_memory, absent=shape.NO_RUN, footer=footer(shape.STUDY)),
+        "image_shape_throughput": Chart(
+            figures.draw_throughput, absent=shape.NO_RUN, footer=footer(shape.STUDY)
+        ),
     },
     claims="claims_companions",
 )

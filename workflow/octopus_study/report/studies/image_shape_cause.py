@@ -18,12 +18,7 @@ from octopus_study.report.frame import Number, make_number, make_text
 from octopus_study.report.labels import SHAPE_WAYS
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups
-from octopus_study.report.studies.image_shape_view import (
-    INTERVENTIONS,
-    MODEL,
-    PEAK,
-    SPLITS,
-)
+from octopus_study.report.studies import image_shape_view as shape
 
 FIRST = "first_allocated_peak"
 CUDNN = ("cudnn-benchmark", "cudnn-no-benchmark")
@@ -36,7 +31,7 @@ Ratios = dict[tuple[str, int], float]
 
 def _changes(run: Run, quantity: str) -> Iterator[tuple[Group, dict[str, float]]]:
     """Yield each width of the interventions with a quantity of each way over that as published."""
-    workload = f"{MODEL}{INTERVENTIONS}"
+    workload = f"{shape.MODEL}{shape.INTERVENTIONS}"
     for group, rows in groups(run, workload=workload, quantity=quantity, layer="memory"):
         medians = rows.dropna(subset="value").groupby("method")["value"].median()
         if base := medians.get(PUBLISHED):
@@ -46,9 +41,9 @@ def _changes(run: Run, quantity: str) -> Iterator[tuple[Group, dict[str, float]]
 
 def interventions(run: Run) -> Iterator[Number]:
     """Yield the peak under each intervention over that as published."""
-    for group, ratios in _changes(run, PEAK):
+    for group, ratios in _changes(run, shape.PEAK):
         for way, ratio in ratios.items():
-            key = run.key(f"interventions.{MODEL}.w{group.n}", method=way, quantity=PEAK)
+            key = run.key(f"interventions.{shape.MODEL}.w{group.n}", method=way, quantity=shape.PEAK)
             yield make_number(key, group.rows_of(run), "ratio", ratio, note=f"{way} / {PUBLISHED}")
 
 
@@ -56,19 +51,21 @@ def causes(run: Run) -> Iterator[Number]:
     """Yield what each side of the question rests on, and the verdict."""
     peaks, first = (
         {(way, int(group.n)): ratio for group, ratios in _changes(run, name) for way, ratio in ratios.items()}
-        for name in (PEAK, FIRST)
+        for name in (shape.PEAK, FIRST)
     )
     if not peaks:
         return
-    workload = f"{MODEL}{INTERVENTIONS}"
+    workload = f"{shape.MODEL}{shape.INTERVENTIONS}"
     dataset = run.rows.loc[run.rows["workload"] == workload, "dataset"].iloc[0]
-    source = run.from_rows(dataset, f"workload={workload}, quantity={PEAK}")
+    source = run.from_rows(dataset, f"workload={workload}, quantity={shape.PEAK}")
     for name, (value, note) in _grounds(peaks, first).items():
-        yield make_number(run.key("cause", method=MODEL, quantity=name), source, "ratio", value, note=note)
+        yield make_number(
+            run.key("cause", method=shape.MODEL, quantity=name), source, "ratio", value, note=note
+        )
     padded, forced, over = _sides(peaks)
     if padded and forced and over is not None:
         text = verdict(_splits_as_expected(run), padded, forced, over)
-        yield make_text(run.key("cause", method=MODEL, quantity="verdict"), source, text, "by rule")
+        yield make_text(run.key("cause", method=shape.MODEL, quantity="verdict"), source, text, "by rule")
 
 
 def _grounds(peaks: Ratios, first: Ratios) -> dict[str, tuple[float, str]]:
@@ -128,6 +125,6 @@ def verdict(as_expected: bool, padded: float, forced: float, over: float) -> str
 
 def _splits_as_expected(run: Run) -> bool:
     """Say whether the model was split exactly at the widths that are no multiple of 8, in every step."""
-    rows = run.rows[run.rows["workload"].str.startswith(f"{MODEL}-step") & run.rows["value"].notna()]
-    rows = rows[rows["quantity"] == SPLITS]
+    rows = run.rows[run.rows["workload"].str.startswith(f"{shape.MODEL}-step") & run.rows["value"].notna()]
+    rows = rows[rows["quantity"] == shape.SPLITS]
     return bool(len(rows)) and bool(((rows["value"] > 0) == (rows["n"] % MULTIPLE != 0)).all())

@@ -19,20 +19,7 @@ from octopus_study.report.charts.palette import (
 )
 from octopus_study.report.frame import Frame, Key, Number, published
 from octopus_study.report.labels import DENOISERS, SHAPE_WAYS
-from octopus_study.report.studies.image_shape_view import (
-    INTERVENTIONS,
-    JUMP,
-    MODEL,
-    STUDY,
-    is_split,
-    machines,
-    models,
-    no_memory,
-    patches,
-    steps,
-    widths,
-    with_interventions,
-)
+from octopus_study.report.studies import image_shape_view as shape
 from octopus_study.report.text import significant
 from octopus_study.report.view import View, views
 
@@ -47,34 +34,36 @@ _WAY = 0.19  # inches
 
 def draw_memory(frame: Frame) -> Figure:
     """Draw a row of panels per machine, a panel per model; below it the peaks under each intervention."""
-    shown = machines(frame)
+    shown = shape.machines(frame)
     if not shown:
-        return style.empty(no_memory(frame))
+        return style.empty(shape.no_memory(frame))
     heights: list[float] = []
     for view in shown:
-        heights += [2.35, *(0.75 + _WAY * len(SHAPE_WAYS) for _ in with_interventions(view))]
+        heights += [2.35, *(0.75 + _WAY * len(SHAPE_WAYS) for _ in shape.with_interventions(view))]
     result, parts, legend = style.stacked(heights, 0.4)
     rest, drawn = iter(parts), []
     for view in shown:
         part = next(rest)
         style.heading(part, view.name)
-        axes = part.subplots(1, len(models(view)), squeeze=False, sharey=True)[0]
-        for axis, model in zip(axes, models(view), strict=True):
+        axes = part.subplots(1, len(shape.models(view)), squeeze=False, sharey=True)[0]
+        for axis, model in zip(axes, shape.models(view), strict=True):
             _memory(axis, view, model)
         axes[0].set_ylabel("Peak of a forward (GiB)")
         axes[0].set_ylim(bottom=0)  # of all panels, once all are drawn: a limit ends the scaling
         drawn += list(axes)
-        for model in with_interventions(view):
-            _interventions(next(rest), view, widths(view, f"{model}{INTERVENTIONS}"), DENOISERS[model])
+        for model in shape.with_interventions(view):
+            _interventions(
+                next(rest), view, shape.widths(view, f"{model}{shape.INTERVENTIONS}"), DENOISERS[model]
+            )
     style.legend_of(legend, drawn, 4)
     return result
 
 
 def _memory(axis: Axes, view: View, model: str) -> None:
     """Draw the peaks of both steps: those of split widths apart, where there are some."""
-    for step in steps(view, model):
-        keys = widths(view, f"{model}-step{step}")
-        split = [key for key in keys if is_split(view, key)]
+    for step in shape.steps(view, model):
+        keys = shape.widths(view, f"{model}-step{step}")
+        split = [key for key in keys if shape.is_split(view, key)]
         whole = [key for key in keys if key not in split]
         if step % MULTIPLE == 0:
             _line(axis, view, whole, SHAPE_COLORS["step64"], "o", f"Step {step}", "-")
@@ -82,7 +71,7 @@ def _memory(axis: Axes, view: View, model: str) -> None:
             axis.plot(*_points(view, keys), color=LIGHT, linewidth=0.8, zorder=1)
             _line(axis, view, whole, SHAPE_COLORS["whole"], "s", f"Step {step}, run whole")
             _line(axis, view, split, SHAPE_COLORS["split"], "D", f"Step {step}, split in quadrants")
-    if model == MODEL:
+    if model == shape.MODEL:
         _published(axis, view.frame)
     axis.set_title(DENOISERS[model], fontsize=8, fontweight="normal")
     axis.set_xlabel("Width (px)")
@@ -102,7 +91,9 @@ def _line(
 
 def _published(axis: Axes, frame: Frame) -> None:
     """Mark the published values, hollow."""
-    numbers = {width: frame.get(published(STUDY, f"{MODEL}-{width}", "memory")) for width in JUMP}
+    numbers = {
+        width: frame.get(published(shape.STUDY, f"{shape.MODEL}-{width}", "memory")) for width in shape.JUMP
+    }
     points = {width: number.value * 1e9 / _GIB for width, number in numbers.items() if number}
     if points:
         look = {"color": BLACK, "marker": "*", "markerfacecolor": "white", "linestyle": ""}
@@ -120,7 +111,7 @@ def _interventions(part: Any, view: View, keys: list[Key], name: str) -> None:
         for place, (way, number) in enumerate(numbers.items()):
             if number:
                 farthest = max(farthest, number.value / _GIB)
-                color = SHAPE_COLORS["split" if is_split(view, key.but(method=way)) else "whole"]
+                color = SHAPE_COLORS["split" if shape.is_split(view, key.but(method=way)) else "whole"]
                 axis.barh(place, number.value / _GIB, height=0.72, color=color)
                 text = _peak_text(number, numbers[PUBLISHED])
                 bars.beside(axis, place, number.value / _GIB, text, gap=3)
@@ -145,19 +136,19 @@ def _peak_text(number: Number, base: Number | None) -> str:
 def draw_throughput(frame: Frame) -> Figure:
     """Draw the time to cover an image over the patches per batch, one row of panels per machine."""
     times = {
-        view: {model: found for model in DENOISERS if (found := patches(view, model))}
-        for view in views(frame, STUDY)
+        view: {model: covered for model in DENOISERS if (covered := shape.patches(view, model))}
+        for view in views(frame, shape.STUDY)
     }
     times = {view: of_models for view, of_models in times.items() if of_models}
     if not times:
-        return style.empty(_NO_PATCHES if machines(frame) else no_memory(frame))
+        return style.empty(_NO_PATCHES if shape.machines(frame) else shape.no_memory(frame))
     result, parts, legend = style.stacked([2.3] * len(times), 0.25)
     drawn: list[Axes] = []
     for part, (view, of_models) in zip(parts, times.items(), strict=True):
         style.heading(part, view.name)
         axes = part.subplots(1, len(of_models), squeeze=False)[0]
-        for axis, (model, found) in zip(axes, of_models.items(), strict=True):
-            _throughput(axis, found, DENOISERS[model])
+        for axis, (model, covered) in zip(axes, of_models.items(), strict=True):
+            _throughput(axis, covered, DENOISERS[model])
         axes[0].set_ylabel("Time to cover the image (ms)")
         part.supxlabel("Patches per batch", fontsize=8)
         drawn += list(axes)

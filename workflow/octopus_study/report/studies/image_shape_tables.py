@@ -8,23 +8,7 @@ from octopus_study.methods import AS_PUBLISHED as PUBLISHED
 from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.frame import Frame, Key
 from octopus_study.report.labels import DENOISERS, SHAPE_WAYS
-from octopus_study.report.studies.image_shape_view import (
-    INTERVENTIONS,
-    MODEL,
-    NO_RUN,
-    PEAK,
-    SPLITS,
-    STUDY,
-    SUBSETS,
-    Patch,
-    machines,
-    models,
-    no_memory,
-    steps,
-    widths,
-    with_interventions,
-)
-from octopus_study.report.studies.image_shape_view import patches as timed_patches
+from octopus_study.report.studies import image_shape_view as shape
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Spec, build
@@ -32,7 +16,7 @@ from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.view import View, views
 
 _MEMORY = {
-    PEAK: "Allocated",
+    shape.PEAK: "Allocated",
     "first_allocated_peak": "Allocated, first",
     "reserved_peak": "Reserved",
     "device_delta": "Device",
@@ -42,8 +26,9 @@ _MEMORY_NOTE = (
     "PyTorch's allocator (reserved); and what the forward takes of the device's free memory, where the weights lie "
     "already (device)"
 )
+_FOLLOWED = " Where there is no GPU, the calls are counted by following the shapes."
 _CELLS: dict[str, Cell] = {
-    "Splits": cells.text(quantity=SPLITS, layer="deterministic"),
+    "Splits": cells.text(quantity=shape.SPLITS, layer="deterministic"),
     **{head: cells.text(quantity=name, layer="memory") for name, head in _MEMORY.items()},
 }
 _FORWARD: dict[str, Cell] = {"Forward": cells.text(quantity="forward", layer="device")}
@@ -54,23 +39,20 @@ def _no_title(view: View) -> str:
 
 
 def _absent(frame: Frame) -> str:
-    why = no_memory(frame) if frame.machines(STUDY) else NO_RUN
+    why = shape.no_memory(frame) if frame.machines(shape.STUDY) else shape.NO_RUN
     return f"Memory of image models by the width of the image. {why}"
 
 
 def _ways(view: View) -> Iterator[Key | str]:
-    for model in with_interventions(view):
+    for model in shape.with_interventions(view):
         verdict = view.text(view.key("cause", method=model, quantity="verdict"), "no verdict")
-        for key in widths(view, f"{model}{INTERVENTIONS}"):
+        for key in shape.widths(view, f"{model}{shape.INTERVENTIONS}"):
             yield f"{view.title}: {DENOISERS[model]}, width {key.n}; verdict: {verdict}"
             yield from (key.but(method=way) for way in SHAPE_WAYS)
 
 
 def _way(view: View, key: Key) -> str:
-    peak = view.get(key)
-    differs = peak is not None and peak.note.startswith("different")
-    mark = f" {cells.DIFFERENT} ({view.reasons.letter(peak.note)})" if differs else ""
-    return f"{SHAPE_WAYS[key.method]}{mark}"
+    return f"{SHAPE_WAYS[key.method]}{cells.different_mark(view.get(key), view.reasons)}"
 
 
 def _allocated(view: View, key: Key) -> str:
@@ -81,17 +63,17 @@ def _allocated(view: View, key: Key) -> str:
 def _ratio(view: View, key: Key) -> str:
     if key.method == PUBLISHED and view.get(key):
         return "1"
-    model = key.workload.removesuffix(INTERVENTIONS)
-    ratio = view.key(f"interventions.{model}.w{key.n}", method=key.method, quantity=PEAK)
+    model = key.workload.removesuffix(shape.INTERVENTIONS)
+    ratio = view.key(f"interventions.{model}.w{key.n}", method=key.method, quantity=shape.PEAK)
     return cells.number_text(view.frame, ratio)
 
 
 CAUSE = Spec(
-    study=STUDY,
+    study=shape.STUDY,
     first="Way",
     label=_way,
     cases=_ways,
-    columns={**_CELLS, _MEMORY[PEAK]: _allocated, "Ratio": _ratio, **_FORWARD},
+    columns={**_CELLS, _MEMORY[shape.PEAK]: _allocated, "Ratio": _ratio, **_FORWARD},
     title=_no_title,
     caption=f"What changes DRUNet's memory. {_MEMORY_NOTE}. Ratio: allocated peak / that of the unchanged model. The "
     "verdict is by rule: four quadrants, if images are split exactly at widths that are no multiple of "
@@ -104,20 +86,22 @@ CAUSE = Spec(
 
 def _uneven(view: View) -> Iterator[Key | str]:
     """Yield the widths of the steps that are no multiple of 8."""
-    for step in steps(view, MODEL, SPLITS):
+    for step in shape.steps(view, shape.MODEL, shape.SPLITS):
         if step % MULTIPLE:
-            yield f"{view.title}: {DENOISERS[MODEL]}, step {step}"
-            yield from widths(view, f"{MODEL}-step{step}", SPLITS)
+            yield f"{view.title}: {DENOISERS[shape.MODEL]}, step {step}"
+            yield from shape.widths(view, f"{shape.MODEL}-step{step}", shape.SPLITS)
 
 
 def _widths_caption(frame: Frame) -> str:
-    same = [view.machine for view in machines(frame)] == [view.machine for view in machines(frame, SPLITS)]
-    followed = "" if same else " Where there is no GPU, the calls are counted by following the shapes."
+    measured, counted = (
+        [view.machine for view in shape.machines(frame, name)] for name in (shape.PEAK, shape.SPLITS)
+    )
+    followed = "" if measured == counted else _FOLLOWED
     return f"Calls that split an image in quadrants, per width of DRUNet's image. {_MEMORY_NOTE}.{followed}"
 
 
 WIDTHS = Spec(
-    study=STUDY,
+    study=shape.STUDY,
     first="Width",
     label=lambda view, key: str(key.n),
     cases=_uneven,
@@ -130,9 +114,9 @@ WIDTHS = Spec(
 
 
 def _lines(view: View) -> Iterator[Key]:
-    for model in models(view, SPLITS):
-        for step in steps(view, model, SPLITS):
-            for subset in SUBSETS:
+    for model in shape.models(view, shape.SPLITS):
+        for step in shape.steps(view, model, shape.SPLITS):
+            for subset in shape.SUBSETS:
                 key = view.key(f"linearity.{model}.step{step}", method=subset)
                 if subset == "all" or view.get(key.but(quantity="r2")):
                     yield key
@@ -140,7 +124,7 @@ def _lines(view: View) -> Iterator[Key]:
 
 def _line(view: View, key: Key) -> str:
     _, model, step = key.workload.split(".")
-    return f"{DENOISERS[model]}, step {step.removeprefix('step')}, {SUBSETS[key.method]}"
+    return f"{DENOISERS[model]}, step {step.removeprefix('step')}, {shape.SUBSETS[key.method]}"
 
 
 def _split(view: View, key: Key) -> str:
@@ -150,7 +134,7 @@ def _split(view: View, key: Key) -> str:
 
 
 LINES = Spec(
-    study=STUDY,
+    study=shape.STUDY,
     first="Model, step, widths",
     label=_line,
     cases=_lines,
@@ -171,7 +155,7 @@ LINES = Spec(
 
 def _sides(view: View) -> Iterator[Key]:
     for model in DENOISERS:
-        for side in sorted({patch.side for patch in timed_patches(view, model)}):
+        for side in sorted({patch.side for patch in shape.patches(view, model)}):
             yield view.key(f"patches.{model}", method=f"side{side}")
 
 
@@ -187,16 +171,8 @@ def _side_name(view: View, key: Key) -> str:
 def _time(batch: int) -> Cell:
     def text(view: View, key: Key) -> str:
         model, side = _side(key)
-        number = timed_patches(view, model).get(Patch(side, batch))
+        number = shape.patches(view, model).get(shape.Patch(side, batch))
         return number.text if number else MISSING
-
-    return text
-
-
-def _gain(quantity: str) -> Cell:
-    def text(view: View, key: Key) -> str:
-        number = view.get(key.but(quantity=quantity))
-        return cells.with_interval(number).strip() if number else MISSING
 
     return text
 
@@ -205,7 +181,7 @@ def _of_model(quantity: str) -> Cell:
     """Say what a model has once, beside its smallest side."""
 
     def text(view: View, key: Key) -> str:
-        first = next(each for each in _sides(view) if each.workload == key.workload)
+        first = next(one for one in _sides(view) if one.workload == key.workload)
         return view.text(key.but(method="", quantity=quantity), MISSING) if key == first else ""
 
     return text
@@ -213,17 +189,17 @@ def _of_model(quantity: str) -> Cell:
 
 def patches(frame: Frame) -> Table:
     """Time to cover the image, by side and batch, and what batches gain."""
-    timed = [timed_patches(view, model) for view in views(frame, STUDY) for model in DENOISERS]
+    timed = [shape.patches(view, model) for view in views(frame, shape.STUDY) for model in DENOISERS]
     batches = sorted({patch.batch for patches in timed for patch in patches})
     spec = Spec(
-        study=STUDY,
+        study=shape.STUDY,
         first="Model, side",
         label=_side_name,
         cases=_sides,
         columns={
             **{f"Batch {batch}": _time(batch) for batch in batches},
-            "Gain": _gain("gain"),
-            "Last doubling": _gain("last_doubling"),
+            "Gain": cells.interval(quantity="gain"),
+            "Last doubling": cells.interval(quantity="last_doubling"),
             "Floor": _of_model("noise_floor"),
             "Best": _of_model("best"),
         },

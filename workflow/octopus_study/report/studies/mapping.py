@@ -23,7 +23,7 @@ from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec, beside
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import quantity_text, significant
-from octopus_study.report.view import View
+from octopus_study.report.view import View, views
 
 STUDY = "mapping"
 NO_RUN = no_run(STUDY)
@@ -154,7 +154,7 @@ def tuner(frame: Frame) -> Table:
         "for a batch that is used once (kernel, and setup and upload of the map). "
         "C over B: block metadata over a search by every thread with one element each."
     )
-    return beside(frame, STUDY, ["", "Jetson Orin Nano, published"], lines, caption, NO_RUN)
+    return beside(views(frame, STUDY), ["", "Jetson Orin Nano, published"], lines, caption, NO_RUN)
 
 
 def _most_items(operation: str):
@@ -194,7 +194,7 @@ def targets(frame: Frame) -> Table:
         "counts as missed where the whole interval lies beyond it."
     )
     widths = (["1.2fr", "1.1fr"], "1.6fr")
-    return beside(frame, STUDY, ["What", "Target"], lines, caption, NO_RUN, widths, text_columns=None)
+    return beside(views(frame, STUDY), ["What", "Target"], lines, caption, NO_RUN, widths, text_columns=None)
 
 
 REPORT = StudyReport(
@@ -209,9 +209,22 @@ REPORT = StudyReport(
         "tuner": tuner,
     },
     figures={
-        "mapping_heatmap": Chart(mapping_figures.heatmap, absent=NO_RUN),
-        "mapping_scaling": Chart(mapping_figures.scaling, absent=NO_RUN),
-        "mapping_memory": Chart(mapping_figures.memory, absent=NO_RUN),
+        "mapping_heatmap": Chart(
+            mapping_figures.heatmap,
+            caption="How much slower than Octopus each strategy is: strategy by operation, a map per "
+            "distribution and number of items.",
+            absent=NO_RUN,
+        ),
+        "mapping_scaling": Chart(
+            mapping_figures.scaling,
+            caption="What a search by every thread and a lookup table cost against Octopus, over the number of items.",
+            absent=NO_RUN,
+        ),
+        "mapping_memory": Chart(
+            mapping_figures.memory,
+            caption="Bytes that say who owns which element, strategy by strategy, over the number of elements.",
+            absent=NO_RUN,
+        ),
     },
     claims="claims_mapping",
 )

@@ -226,7 +226,7 @@ def model(frame: Frame) -> Table:
         "measured - 1|, for memory-bound operations on float32. For the published machines a step takes as many "
         "cycles as here."
     )
-    return beside(frame, STUDY, [""], lines, caption, no_run(STUDY), (["2.2fr"], "1.4fr"))
+    return beside(views(frame, STUDY), [""], lines, caption, no_run(STUDY), (["2.2fr"], "1.4fr"))
 
 
 def _cell(**columns: str) -> Callable[[View], str]:

@@ -24,6 +24,7 @@ from octopus_study.report.studies import power_quality as quality
 from octopus_study.report.studies import power_ratios as ratios
 from octopus_study.report.studies import power_tables as tables
 from octopus_study.report.studies.power_quality import LAYERS, sensor_scope
+from octopus_study.report.studies.power_ratio_figure import draw_decomposition
 from octopus_study.report.studies.power_view import BACK_TO_BACK, STUDY, footer, published_counts
 from octopus_study.report.study import StudyReport
 from octopus_study.report.text import quantity_text
@@ -213,12 +214,8 @@ def traces(run: Run) -> Iterator[Series]:
 
 
 def _points(run: Run, name: str, rows: pd.DataFrame) -> Series:
-    return Series(
-        run.scope,
-        STUDY,
-        name,
-        {"seconds": (rows["block"] / 1000).tolist(), "watts": rows["value"].astype(float).tolist()},
-    )
+    columns = {"seconds": (rows["block"] / 1000).tolist(), "watts": rows["value"].astype(float).tolist()}
+    return Series(run.scope, STUDY, name, columns)
 
 
 def shown_windows(run: Run) -> pd.DataFrame:
@@ -266,7 +263,7 @@ REPORT = StudyReport(
         "power_traces": Chart(figures.draw_traces, published=True, footer=footer),
         "energy_per_frame": Chart(figures.draw_energy, published=True, footer=footer),
         "power_pareto": Chart(figures.draw_pareto, published=True, footer=footer),
-        "power_decomposition": Chart(figures.draw_decomposition, published=True, footer=footer),
+        "power_decomposition": Chart(draw_decomposition, published=True, footer=footer),
     },
     indexed=("trace", "window_start"),
     windows=True,

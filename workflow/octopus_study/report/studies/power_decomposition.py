@@ -127,7 +127,7 @@ def paired_ratio(values: Values, other: Values) -> Ratio:
     return _ratio(_paired_logs(values, other, "value"))
 
 
-def sentence(found: Decomposition, noise: float = 0.0) -> str:
+def sentence(parts: Decomposition, noise: float = 0.0) -> str:
     """Say by rule where the difference in energy comes from: one clause, without a capital and without a full stop.
 
     A factor counts where its whole interval lies beyond the noise floor; percentages are of the other's energy, and
@@ -135,23 +135,23 @@ def sentence(found: Decomposition, noise: float = 0.0) -> str:
 
     Parameters
     ----------
-    found : Decomposition
+    parts : Decomposition
     noise : float
         Difference that is seen where there is none, as a fraction (from a method that was entered twice).
     """
-    if found.windows < 2:
-        return f"{found.windows} window{'s' if found.windows != 1 else ''} can't tell a difference from noise"
-    energy, time, power = (ratio.direction(noise) for ratio in (found.energy, found.time, found.power))
+    if parts.windows < 2:
+        return f"{parts.windows} window{'s' if parts.windows != 1 else ''} can't tell a difference from noise"
+    energy, time, power = (ratio.direction(noise) for ratio in (parts.energy, parts.time, parts.power))
     words = SENTENCES.get((energy, time, power), OTHERWISE[energy])
-    effects = _effects(found, power_first=(time, power) == (COSTS, SAVES))
+    effects = _effects(parts, power_first=(time, power) == (COSTS, SAVES))
     return words.format(**{name: _percent(effect) for name, effect in effects.items()})
 
 
-def _effects(found: Decomposition, power_first: bool) -> dict[str, float]:
+def _effects(parts: Decomposition, power_first: bool) -> dict[str, float]:
     """Return by how much each changes the energy: the first factor from the whole, the second from what is left."""
-    time, power, energy = found.time.value, found.power.value, found.energy.value
-    parts = (energy - power, power - 1) if power_first else (time - 1, energy - time)
-    return {"energy": energy - 1, "time": parts[0], "power": parts[1]}
+    time, power, energy = parts.time.value, parts.power.value, parts.energy.value
+    by_time, by_power = (energy - power, power - 1) if power_first else (time - 1, energy - time)
+    return {"energy": energy - 1, "time": by_time, "power": by_power}
 
 
 def _percent(effect: float) -> str:

@@ -1,12 +1,12 @@
-"""Power, drawn: what the sensor gave, energy per frame, power against time, and the energy ratios taken apart."""
+"""Power, drawn: what the sensor gave, energy per frame, and power against time."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from octopus_study.report.charts import bars, lines, style
+from octopus_study.report.charts import lines, style
 from octopus_study.report.charts.palette import (
     BLACK,
     GREEN,
@@ -14,33 +14,12 @@ from octopus_study.report.charts.palette import (
     LIGHT,
     METHOD_COLORS,
     METHOD_MARKERS,
-    ORANGE,
-    SKY,
 )
-from octopus_study.report.frame import Frame, Number
+from octopus_study.report.frame import Frame
 from octopus_study.report.labels import POWER_PHASES
 from octopus_study.report.samples import AGAIN
 from octopus_study.report.series import Series
-from octopus_study.report.studies.power_view import (
-    JETSON,
-    METHODS,
-    PAIRS,
-    PARTS,
-    STUDY,
-    Point,
-    counts,
-    figure_note,
-    key,
-    measured,
-    method_name,
-    note,
-    of_name,
-    points,
-    published_counts,
-    published_points,
-    published_ratio,
-    ratio_key,
-)
+from octopus_study.report.studies import power_view as power
 from octopus_study.report.text import quantity_text
 from octopus_study.report.view import View
 
@@ -49,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PUBLISHED = ("published", "n-launches")
-_MODULE = f"{JETSON}\n(module, VDD_IN)"
+_MODULE = f"{power.JETSON}\n(module, VDD_IN)"
 _SHADE = 0.22
 _PHASE_COLORS = {"idle": GREY, "load": GREEN}
 _IDLE = {"color": BLACK, "linewidth": 0.9, "linestyle": "--"}
@@ -59,14 +38,14 @@ _GAP = 5.0
 
 def draw_traces(frame: Frame) -> Figure:
     """Draw one row per machine that has energies: the power-on test at the left, one round of windows at the right."""
-    shown = measured(frame)
+    shown = power.measured(frame)
     if not shown:
-        return style.empty(note(frame))
+        return style.empty(power.note(frame))
     result, parts, legend = style.stacked([2.4] * len(shown), 0.25)
     for part, view in zip(parts, shown, strict=True):
         test, windows = part.subplots(1, 2, sharey=True, width_ratios=(1, 1.5))
         highest = max([*_test(test, view), *_round(windows, view)], default=1.0)
-        test.set_ylabel(f"Power (W), {of_name(view)}")
+        test.set_ylabel(f"Power (W), {power.of_name(view)}")
         test.set_ylim(0, 1.28 * highest)  # room for the names of the methods
     legend.legend(handles=_handles(), loc="center", ncols=6, fontsize=7)
     return result
@@ -77,7 +56,7 @@ def _handles() -> list[Any]:
     from matplotlib.patches import Patch
 
     colors = {POWER_PHASES[name]: color for name, color in _PHASE_COLORS.items()}
-    colors |= {method_name(method): METHOD_COLORS[method] for method in METHODS}
+    colors |= {power.method_name(method): METHOD_COLORS[method] for method in power.METHODS}
     patches = [Patch(color=color, alpha=_SHADE, label=name) for name, color in colors.items()]
     return [*patches, Line2D([], [], **_IDLE, label="Idle power")]
 
@@ -108,13 +87,13 @@ def _round(axis: Axes, view: View) -> list[float]:
         n, name = int(number), method.removesuffix(AGAIN)
         axis.axvspan(start - zero, end - zero, color=METHOD_COLORS.get(name, GREY), alpha=_SHADE, linewidth=0)
         inside = [watt for at, watt in trace.rows() if start <= at <= end]
-        mean = view.get(key(view, n, method, "power_mean"))
+        mean = view.get(power.key(view, n, method, "power_mean"))
         if mean:
             again = " (again)" if method.endswith(AGAIN) else ""
-            text = f"{method_name(name)}{again}\n{mean.text}"
+            text = f"{power.method_name(name)}{again}\n{mean.text}"
             middle = (start - zero + (end - zero)) / 2
             _above(axis, middle, max(inside, default=0.0), text, fontsize=5.8, va="bottom")
-    idle = view.get(key(view, n, "idle", "power_mean", "idle"))
+    idle = view.get(power.key(view, n, "idle", "power_mean", "idle"))
     if idle:
         axis.axhline(idle.value, **_IDLE)
     axis.set(xlabel="Time (s)")
@@ -144,18 +123,18 @@ def _trace(axis: Axes, series: Series | None) -> tuple[float, list[float]]:
 def draw_energy(frame: Frame) -> Figure:
     """Draw energy per frame over the number of boxes: the published table, and one panel per machine that has
     energies; the others are named below."""
-    shown = measured(frame)
-    result, parts, legend = style.stacked([2.6], 0.3, figure_note(frame))
+    shown = power.measured(frame)
+    result, parts, legend = style.stacked([2.6], 0.3, power.figure_note(frame))
     axes = parts[0].subplots(1, 1 + len(shown), squeeze=False, sharey=True)[0]
     for method in _PUBLISHED:
-        _energies(axes[0], published_points(frame, method), method, markerfacecolor="white")
-    _finish_energy(axes[0], published_counts(frame), _MODULE)
+        _energies(axes[0], power.published_points(frame, method), method, markerfacecolor="white")
+    _finish_energy(axes[0], power.published_counts(frame), _MODULE)
     for axis, view in zip(axes[1:], shown, strict=True):
-        for method in METHODS:
-            _energies(axis, points(view, method), method)
+        for method in power.METHODS:
+            _energies(axis, power.points(view, method), method)
             net = {"linestyle": ":", "marker": "", "capsize": 0, "label": "_net"}
-            _energies(axis, points(view, method, "energy_per_frame_net"), method, **net)
-        _finish_energy(axis, counts(view), f"{view.name}\n({of_name(view)})")
+            _energies(axis, power.points(view, method, "energy_per_frame_net"), method, **net)
+        _finish_energy(axis, power.counts(view), f"{view.name}\n({power.of_name(view)})")
     axes[0].set_ylabel("Energy per frame (mJ)")
     style.plain_log(axes[0].yaxis)
     options = {"title": "Dotted: net of idle", "title_fontsize": 7} if shown else {}
@@ -163,10 +142,10 @@ def draw_energy(frame: Frame) -> Figure:
     return result
 
 
-def _energies(axis: Axes, found: list[Point], method: str, **look: Any) -> None:
-    shared = {"label": method_name(method), "color": METHOD_COLORS[method]}
+def _energies(axis: Axes, points: list[power.Point], method: str, **look: Any) -> None:
+    shared = {"label": power.method_name(method), "color": METHOD_COLORS[method]}
     shared |= {"marker": METHOD_MARKERS[method], "capsize": 1.5}
-    lines.line(axis, [(point.n, point.energy) for point in found], **(shared | look))
+    lines.line(axis, [(point.n, point.energy) for point in points], **(shared | look))
 
 
 def _finish_energy(axis: Axes, shown: list[int], title: str) -> None:
@@ -176,34 +155,34 @@ def _finish_energy(axis: Axes, shown: list[int], title: str) -> None:
     axis.set_title(title)
 
 
-Watts = Mapping[str, Sequence[tuple[Point, float]]]
+Watts = Mapping[str, Sequence[tuple[power.Point, float]]]
 
 
 def draw_pareto(frame: Frame) -> Figure:
     """Draw mean power against time per frame, with lines of equal energy: a faster method may pay for its speed in
     watts. The published table, and one panel per machine; each panel has its own axes."""
-    shown = measured(frame)
-    result, parts, legend = style.stacked([2.9], 0.3, figure_note(frame))
+    shown = power.measured(frame)
+    result, parts, legend = style.stacked([2.9], 0.3, power.figure_note(frame))
     axes = parts[0].subplots(1, 1 + len(shown), squeeze=False)[0]
     watts = {
-        method: [(point, point.power.value / 1000) for point in published_points(frame, method)]
+        method: [(point, point.power.value / 1000) for point in power.published_points(frame, method)]
         for method in _PUBLISHED
     }
     idle = frame.value("published.power.n0.idle.power") / 1000
     _pareto(axes[0], watts, idle, _MODULE, markerfacecolor="white")
     for axis, view in zip(axes[1:], shown, strict=True):
-        found = {method: points(view, method) for method in METHODS}
-        watts = {m: [(point, point.power.value) for point in of_m] for m, of_m in found.items() if of_m}
+        points = {method: power.points(view, method) for method in power.METHODS}
+        watts = {m: [(point, point.power.value) for point in of_m] for m, of_m in points.items() if of_m}
         idle = view.frame.value(view.key(quantity="idle"))
-        _pareto(axis, watts, idle, f"{view.name}\n({of_name(view)})")
+        _pareto(axis, watts, idle, f"{view.name}\n({power.of_name(view)})")
     axes[0].set_ylabel("Mean power (W)")
     style.legend_of(legend, list(axes[::-1]), 5)
     return result
 
 
 def _pareto(axis: Axes, methods: Watts, idle: float, title: str, **look: Any) -> None:
-    times = [point.time.value for found in methods.values() for point, _ in found]
-    watts = [watt for found in methods.values() for _, watt in found]
+    times = [point.time.value for points in methods.values() for point, _ in points]
+    watts = [watt for points in methods.values() for _, watt in points]
     axis.set(xscale="log", yscale="log", xlabel="Time per frame (ms)")
     margin = (max(times) / min(times)) ** 0.13  # on the left for the name of the first point
     axis.set_xlim(min(times) / margin, max(times) * 1.6)
@@ -211,8 +190,8 @@ def _pareto(axis: Axes, methods: Watts, idle: float, title: str, **look: Any) ->
     room = (high / low) ** 0.15
     axis.set_ylim(low / room, high * room)
     _same_count(axis, methods)
-    for method, found in methods.items():
-        _watts(axis, method, found, **look)
+    for method, points in methods.items():
+        _watts(axis, method, points, **look)
     if idle == idle:
         axis.axhline(idle, **_IDLE, label="Idle")
     _equal_energy(axis)
@@ -222,13 +201,13 @@ def _pareto(axis: Axes, methods: Watts, idle: float, title: str, **look: Any) ->
     axis.set_title(title)
 
 
-def _watts(axis: Axes, method: str, found: Sequence[tuple[Point, float]], **look: Any) -> None:
+def _watts(axis: Axes, method: str, points: Sequence[tuple[power.Point, float]], **look: Any) -> None:
     axis.errorbar(
-        [point.time.value for point, _ in found],
-        [watt for _, watt in found],
-        xerr=style.errors([point.time for point, _ in found]),
-        yerr=style.errors([point.power for point, _ in found]),
-        label=method_name(method),
+        [point.time.value for point, _ in points],
+        [watt for _, watt in points],
+        xerr=style.errors([point.time for point, _ in points]),
+        yerr=style.errors([point.power for point, _ in points]),
+        label=power.method_name(method),
         color=METHOD_COLORS[method],
         marker=METHOD_MARKERS[method],
         capsize=1.2,
@@ -240,8 +219,8 @@ def _watts(axis: Axes, method: str, found: Sequence[tuple[Point, float]], **look
 def _same_count(axis: Axes, methods: Watts) -> None:
     """Join the methods' points of one number of boxes, and name three of the numbers at the fastest method."""
     by_count: dict[int, list[tuple[float, float]]] = {}
-    for found in methods.values():
-        for point, watt in found:
+    for points in methods.values():
+        for point, watt in points:
             by_count.setdefault(point.n, []).append((point.time.value, watt))
     for n, places in by_count.items():
         places.sort()
@@ -263,90 +242,3 @@ def _equal_energy(axis: Axes) -> None:
         options = {"fontsize": 5.8, "color": GREY, "va": "bottom", "ha": "right"}
         if energy / low < right:
             axis.annotate(text, (energy / low, low), (-3, 2), textcoords="offset points", **options)
-
-
-_PART_NAMES = {"time": "Time", "power": "Power", "energy": "Energy = time \u00d7 power"}
-_PART_COLORS = {"time": SKY, "power": ORANGE, "energy": BLACK}
-# Counts whose ratios are drawn, as far as a machine has them.
-_COUNTS = (100, 1000, 5000)
-_BAR = 0.27
-_ROOM = 1.6  # of the longest bar, for its value
-# (table, its heading) of the published ratios.
-_TABLES = {
-    "power_voltage_misread": "First table: a voltage read as power",
-    STUDY: "Third table: voltage \u00d7 current",
-}
-
-
-class Comparison(NamedTuple):
-    """The three ratios of one comparison at one number of boxes."""
-
-    group: str
-    n: int
-    parts: list[Number]
-
-
-def draw_decomposition(frame: Frame) -> Figure:
-    """Draw the energy ratios taken apart, that of the energies being time times power: both published tables, and one
-    panel per machine that has energies."""
-    panels = {f"{JETSON}: one launch over N launches": _published_ratios(frame)}
-    panels |= {f"{view.name} ({of_name(view)})": _ratios(view) for view in measured(frame)}
-    panels = {title: rows for title, rows in panels.items() if rows}
-    height = max(0.5 + 0.42 * (len(rows) + len({row.group for row in rows})) for rows in panels.values())
-    result, parts, legend = style.stacked([height], 0.25, figure_note(frame))
-    axes = parts[0].subplots(1, len(panels), squeeze=False)[0]
-    for axis, (title, rows) in zip(axes, panels.items(), strict=True):
-        _decomposition(axis, rows)
-        style.title(axis, title, 92 // len(panels))
-    style.legend_of(legend, list(axes), 3)
-    return result
-
-
-def _published_ratios(frame: Frame) -> list[Comparison]:
-    return [
-        Comparison(title, n, [frame[published_ratio(table, n, part)] for part in PARTS])
-        for table, title in _TABLES.items()
-        for n in _some(published_counts(frame, table))
-    ]
-
-
-def _ratios(view: View) -> list[Comparison]:
-    rows = [
-        Comparison(name, n, [view.get(ratio_key(view, n, pair, part)) for part in PARTS])
-        for pair, name in PAIRS.items()
-        for n in _some(counts(view))
-    ]
-    return [row for row in rows if all(row.parts)]
-
-
-def _some(known: list[int]) -> list[int]:
-    return [n for n in _COUNTS if n in known] or known[: len(_COUNTS)]
-
-
-def _decomposition(axis: Axes, rows: list[Comparison]) -> None:
-    logs = [math.log(number.value) for row in rows for number in row.parts]
-    reach = max(map(abs, logs))
-    position, ticks, group = 0.0, {}, ""
-    for row in rows:
-        if row.group != group:
-            # The text starts at the axis, above the bars of its group.
-            box = {"facecolor": "white", "lw": 0, "pad": 1}
-            look = {"fontsize": 7, "style": "italic", "va": "center", "bbox": box}
-            axis.annotate(row.group, (0.015, position + 0.1), xycoords=("axes fraction", "data"), **look)
-            position, group = position + 0.75, row.group
-        ticks[position] = f"n = {row.n}"
-        for index, (part, number) in enumerate(zip(PARTS, row.parts, strict=True)):
-            _part(axis, position + _BAR * (index - 1), part, number)
-        position += 1.05
-    axis.set(xscale="log", xlabel="Ratio (left of 1\u00d7: less)")
-    axis.set_xlim(math.exp(-_ROOM * reach), math.exp(_ROOM * max(0.35 * reach, *logs)))
-    axis.axvline(1, color=BLACK, linewidth=0.8)
-    axis.set_yticks(list(ticks), list(ticks.values()), fontsize=6.5)
-    axis.set_ylim(position - 0.4, -0.25)
-    style.near_log(axis.xaxis)
-    bars.plain(axis)
-
-
-def _part(axis: Axes, position: float, part: str, number: Number) -> None:
-    look = {"height": _BAR * 0.9, "color": _PART_COLORS[part], "label": _PART_NAMES[part]}
-    bars.ratio(axis, position, number, fontsize=5.5, **look)

@@ -10,13 +10,13 @@ from octopus_study.report.frame import Number, make_number, make_text
 from octopus_study.report.labels import SHORT_METHODS, human
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, paired, pivot
+from octopus_study.report.studies import power_view as power
 from octopus_study.report.studies.power_decomposition import paired_ratio
-from octopus_study.report.studies.power_view import BACK_TO_BACK, PACED, WORKLOAD
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LAYERS = (BACK_TO_BACK, PACED)
+LAYERS = (power.BACK_TO_BACK, power.PACED)
 _ENERGY = "energy_per_frame_"
 # From this share of a window's time on, the power limit is said to hold the clock down.
 CAPPED_FROM = 0.05
@@ -77,7 +77,7 @@ def above_idle(run: Run) -> Iterator[Number]:
     idle = run.rows[(run.rows["layer"] == "idle") & (run.rows["method"] == "idle")]
     idle = idle[idle["quantity"] == quantity]
     highest = idle.groupby("n")["value"].max()
-    ratios = (_windows(run, quantity, (BACK_TO_BACK,)).groupby("n")["value"].min() / highest).dropna()
+    ratios = (_windows(run, quantity, (power.BACK_TO_BACK,)).groupby("n")["value"].min() / highest).dropna()
     if len(ratios):
         note = "least load / highest idle at any n"
         yield _fact(run, "least_load_over_idle", "ratio", ratios.min(), note)
@@ -90,7 +90,7 @@ def capped(run: Run) -> Iterator[Number]:
 
     The share is of the time of a window with the settling before it and the tail behind it, by the violation counter.
     """
-    rows = _windows(run, "power_capped", (BACK_TO_BACK,))
+    rows = _windows(run, "power_capped", (power.BACK_TO_BACK,))
     if rows.empty:
         return
     held: dict[str, list[str]] = {}
@@ -99,7 +99,7 @@ def capped(run: Run) -> Iterator[Number]:
             continue
         source = run.from_rows(rows["dataset"].iloc[0], f"n={n}, method={method}, quantity=power_capped")
         note = "share of the time at the power limit, window with settling and tail, median of the windows"
-        key = run.key(WORKLOAD, n, method, quantity="capped_share")
+        key = run.key(power.WORKLOAD, n, method, quantity="capped_share")
         yield make_number(key, source, "fraction", float(share), note=note)
         if share >= CAPPED_FROM:
             held.setdefault(human(SHORT_METHODS, method), []).append(str(n))

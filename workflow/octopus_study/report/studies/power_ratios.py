@@ -11,6 +11,7 @@ from octopus_study.report.labels import SHORT_METHODS, human
 from octopus_study.report.measured import PUBLISHED_PAIR, SUBJECT
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot
+from octopus_study.report.studies import power_view as power
 from octopus_study.report.studies.power_decomposition import (
     Decomposition,
     Ratio,
@@ -19,7 +20,6 @@ from octopus_study.report.studies.power_decomposition import (
     sentence,
 )
 from octopus_study.report.studies.power_quality import sensor_scope
-from octopus_study.report.studies.power_view import BACK_TO_BACK, PACED, PAIRS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,11 +40,13 @@ def _key(run: Run, group: Group, pair: tuple[str, str], part: str) -> Key:
 def back_to_back(run: Run) -> Iterator[Number]:
     """Yield the three ratios of every pair and count, the share of time and the sentence; of the published pair also
     what is saved."""
-    floors = [floor for _, table in _energies(run, BACK_TO_BACK) if (floor := _difference(table)) == floor]
-    for group, energies in _energies(run, BACK_TO_BACK):
+    floors = [
+        floor for _, table in _energies(run, power.BACK_TO_BACK) if (floor := _difference(table)) == floor
+    ]
+    for group, energies in _energies(run, power.BACK_TO_BACK):
         chosen = groups(run, **(group._asdict() | {"quantity": "time_per_frame"}))
         times = next((pivot(rows) for _, rows in chosen), run.rows[:0])
-        for pair in PAIRS:
+        for pair in power.PAIRS:
             both = [paired(table, *pair) for table in (times, energies)]
             rounds = both[0].index.intersection(both[1].index)
             if len(rounds) > 1:
@@ -53,32 +55,32 @@ def back_to_back(run: Run) -> Iterator[Number]:
 
 
 def _parts(
-    run: Run, group: Group, pair: tuple[str, str], found: Decomposition, floor: float
+    run: Run, group: Group, pair: tuple[str, str], ratios: Decomposition, floor: float
 ) -> Iterator[Number]:
     source = group.rows_of(run, f"{pair[0]} and {pair[1]}")
-    note = f"{pair[0]} / {pair[1]}, {found.windows} {_NOTE}"
-    for name, ratio in (("time", found.time), ("power", found.power), ("energy", found.energy)):
+    note = f"{pair[0]} / {pair[1]}, {ratios.windows} {_NOTE}"
+    for name, ratio in (("time", ratios.time), ("power", ratios.power), ("energy", ratios.energy)):
         yield make_number(_key(run, group, pair, name), source, "ratio", *ratio, note=note)
     if pair == PUBLISHED_PAIR:
-        for name, ends in _changes(found).items():
+        for name, ends in _changes(ratios).items():
             yield make_number(_key(run, group, pair, name), source, "fraction", *ends, note=note)
-    share = found.share_of_time
+    share = ratios.share_of_time
     if math.isfinite(share):
         key = _key(run, group, pair, "share").but(other="time")
         yield make_number(key, source, "fraction", share, note="log time / log energy")
-    yield make_text(_key(run, group, pair, "sentence"), source, sentence(found, floor), note)
+    yield make_text(_key(run, group, pair, "sentence"), source, sentence(ratios, floor), note)
 
 
-def _changes(found: Decomposition) -> dict[str, tuple[float, float, float]]:
+def _changes(ratios: Decomposition) -> dict[str, tuple[float, float, float]]:
     """Return the ratios as what is saved or added, each with the ends of its interval in ascending order."""
 
     def saved(ratio: Ratio) -> tuple[float, float, float]:
         return 1 - ratio.value, 1 - ratio.high, 1 - ratio.low
 
-    time, power = found.time, found.power
+    time, power = ratios.time, ratios.power
     return {
         "time_saved": saved(time),
-        "energy_saved": saved(found.energy),
+        "energy_saved": saved(ratios.energy),
         "power_added": (power.value - 1, power.low - 1, power.high - 1),
         "longer": (1 / time.value - 1, 1 / time.high - 1, 1 / time.low - 1),
     }
@@ -86,7 +88,7 @@ def _changes(found: Decomposition) -> dict[str, tuple[float, float, float]]:
 
 def noise(run: Run) -> Iterator[Number]:
     """Yield by how much the energies of one method under two names seem to differ."""
-    for group, table in _energies(run, BACK_TO_BACK):
+    for group, table in _energies(run, power.BACK_TO_BACK):
         floor = _difference(table)
         if floor == floor:
             key = run.key(group.workload, int(group.n), quantity="energy_noise_floor")
@@ -105,8 +107,8 @@ def _difference(energies: pd.DataFrame) -> float:
 
 def paced(run: Run) -> Iterator[Number]:
     """Yield the ratios of energies at a fixed frame rate, where time is given."""
-    for group, energies in _energies(run, PACED):
-        for pair in PAIRS:
+    for group, energies in _energies(run, power.PACED):
+        for pair in power.PAIRS:
             both = paired(energies, *pair)
             if len(both) > 1:
                 ratio = paired_ratio(both[pair[0]], both[pair[1]])
@@ -118,7 +120,7 @@ def paced(run: Run) -> Iterator[Number]:
 def paced_facts(run: Run) -> Iterator[Number]:
     """Yield that a fixed frame rate was measured, the rate, and which methods have no energy at it."""
     names = ("energy_per_frame", f"energy_per_frame_{sensor_scope(run)}")
-    rows = run.rows[(run.rows["layer"] == PACED) & run.rows["quantity"].isin(names)]
+    rows = run.rows[(run.rows["layer"] == power.PACED) & run.rows["quantity"].isin(names)]
     if rows["value"].notna().sum() == 0:
         return
     rate = _frame_rate(run)
@@ -135,7 +137,7 @@ def paced_facts(run: Run) -> Iterator[Number]:
 
 def _frame_rate(run: Run) -> float:
     """Return frames per second as the windows counted them: frames / seconds, rounded to what a camera gives."""
-    rows = run.rows[(run.rows["layer"] == PACED) & run.rows["value"].notna()]
+    rows = run.rows[(run.rows["layer"] == power.PACED) & run.rows["value"].notna()]
     index = ["n", "method", "block"]
     frames, seconds = (
         rows[rows["quantity"] == name].set_index(index)["value"] for name in ("frames", "window")
@@ -146,7 +148,7 @@ def _frame_rate(run: Run) -> float:
 
 def idle_shares(run: Run) -> Iterator[Number]:
     """Yield which share of a frame's energy at a fixed frame rate is that of the idle device."""
-    scope, rows = sensor_scope(run), run.rows[run.rows["layer"] == PACED]
+    scope, rows = sensor_scope(run), run.rows[run.rows["layer"] == power.PACED]
     index = ["dataset", "workload", "n", "method", "block"]
     net, gross = (
         rows[rows["quantity"] == f"energy_per_frame_{name}"].set_index(index)["value"]

@@ -7,28 +7,8 @@ from collections.abc import Iterator
 
 from octopus_study.power.checks import CHECKS, TABLE, Check
 from octopus_study.report.frame import Frame, Key, Number
+from octopus_study.report.studies import power_view as power
 from octopus_study.report.studies.power_quality import CAPPED_FROM
-from octopus_study.report.studies.power_view import (
-    BACK_TO_BACK,
-    JETSON,
-    METHODS,
-    PACED,
-    PAIRS,
-    PARTS,
-    STUDY,
-    WORKLOAD,
-    counts,
-    key,
-    measured,
-    method_name,
-    note,
-    of,
-    of_name,
-    published_counts,
-    published_points,
-    published_ratio,
-    ratio_key,
-)
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Row, Spec, build
@@ -70,12 +50,12 @@ def _cell(quantity: str, n: int | None = None) -> Cell:
     having none."""
 
     def text(view: View, case: Key) -> str:
-        place = key(view, n or case.n, case.method, quantity or case.quantity, case.layer)
+        place = power.key(view, n or case.n, case.method, quantity or case.quantity, case.layer)
         number = _number(view, place)
         if number is None or not number.known:
             return f"{MISSING} ({view.reasons.letter(number.note)})" if number else MISSING
         shown = cells.with_interval(number) if cells.is_wide(number) else number.text
-        marked = place.quantity.startswith("power_mean") and case.layer == BACK_TO_BACK
+        marked = place.quantity.startswith("power_mean") and case.layer == power.BACK_TO_BACK
         return f"{shown} {_CAPPED}" if marked and _is_capped(view, place) else shown
 
     return text
@@ -86,84 +66,90 @@ def _is_capped(view: View, place: Key) -> bool:
 
 
 def _case(view: View, n: int | None, method: str, layer: str, quantity: str = "") -> Key:
-    return view.key(WORKLOAD, n, method, quantity=quantity, layer=layer)
+    return view.key(power.WORKLOAD, n, method, quantity=quantity, layer=layer)
 
 
 def _has(view: View, n: int, case: Key, quantity: str) -> bool:
-    return _number(view, key(view, n, case.method, quantity, case.layer)) is not None
+    return _number(view, power.key(view, n, case.method, quantity, case.layer)) is not None
 
 
 def _shown_counts(frame: Frame) -> list[int]:
-    return sorted({n for view in measured(frame) for n in counts(view)} | set(published_counts(frame)))
+    return sorted(
+        {n for view in power.measured(frame) for n in power.counts(view)} | set(power.published_counts(frame))
+    )
 
 
 def _energies(view: View) -> list[Key]:
     """Return a case per method and quantity that some count has."""
-    cases = [_case(view, None, method, BACK_TO_BACK, name) for method in METHODS for name in _QUANTITIES]
-    shown = _shown_counts(view.frame) if of(view) else []
+    cases = [
+        _case(view, None, method, power.BACK_TO_BACK, name)
+        for method in power.METHODS
+        for name in _QUANTITIES
+    ]
+    shown = _shown_counts(view.frame) if power.of(view) else []
     return [case for case in cases if any(_has(view, n, case, case.quantity) for n in shown)]
 
 
 def _published_energies(frame: Frame) -> Iterator[Row]:
-    yield f"{JETSON}: module, VDD_IN"
+    yield f"{power.JETSON}: module, VDD_IN"
     for method in ("published", "n-launches"):
-        points = {point.n: point for point in published_points(frame, method)}
-        for part in PARTS:
+        points = {point.n: point for point in power.published_points(frame, method)}
+        for part in power.PARTS:
             texts = [getattr(points[n], part).text if n in points else MISSING for n in _shown_counts(frame)]
-            yield [f"{method_name(method, printed=True)}, {part}", *texts]
+            yield [f"{power.method_name(method, printed=True)}, {part}", *texts]
 
 
 def _energy_caption(frame: Frame) -> str:
     places = [
         (view, _case(view, n, method, ""))
-        for view in measured(frame)
-        for n in counts(view)
-        for method in METHODS
+        for view in power.measured(frame)
+        for n in power.counts(view)
+        for method in power.METHODS
     ]
     return _sentences(
         "Time per frame, mean power while frames follow each other back to back, and energy per frame by number of "
         f"boxes n; means of the windows, {cells.WIDE_NOTE}. Net: less idle power x time.",
         f"{_CAPPED}: at the power limit." if any(_is_capped(*place) for place in places) else "",
-        note(frame),
+        power.note(frame),
     )
 
 
 ENERGY = Spec(
-    study=STUDY,
+    study=power.STUDY,
     first="",
-    label=lambda view, case: f"{method_name(case.method)}, {_QUANTITIES[case.quantity]}",
+    label=lambda view, case: f"{power.method_name(case.method)}, {_QUANTITIES[case.quantity]}",
     cases=_energies,
     columns=lambda frame: [(f"n = {n}", _cell("", n)) for n in _shown_counts(frame)],
-    title=lambda view: f"{view.title}: {of_name(view)}, idle {view.fact('idle') or MISSING}",
+    title=lambda view: f"{view.title}: {power.of_name(view)}, idle {view.fact('idle') or MISSING}",
     before=_published_energies,
     caption=_energy_caption,
 )
 
 
 def _paced(view: View) -> list[Key]:
-    numbers = counts(view, PACED) if of(view) else []
-    cases = [_case(view, n, method, PACED) for n in numbers for method in METHODS]
+    numbers = power.counts(view, power.PACED) if power.of(view) else []
+    cases = [_case(view, n, method, power.PACED) for n in numbers for method in power.METHODS]
     return [case for case in cases if any(_has(view, case.n, case, name) for name in _QUANTITIES)]
 
 
 def _paced_caption(frame: Frame) -> str:
-    rates = sorted({view.fact("frame_rate") for view in measured(frame)} - {""})
+    rates = sorted({view.fact("frame_rate") for view in power.measured(frame)} - {""})
     at = f" at {', '.join(rates)} frames/s" if rates else " at a fixed frame rate"
     return _sentences(
         f"Energy per frame{at}: the device idles until the next frame is due, so idle power is part of every "
         "frame, and a faster method saves only what it draws beyond idle. Busy: time during which the method works "
         f"on a frame. Means of the windows, {cells.WIDE_NOTE}.",
-        note(frame),
+        power.note(frame),
     )
 
 
 PACED_TABLE = Spec(
-    study=STUDY,
+    study=power.STUDY,
     first="n",
     label=lambda view, case: str(case.n),
     cases=_paced,
     columns={
-        "Method": lambda view, case: method_name(case.method),
+        "Method": lambda view, case: power.method_name(case.method),
         **{
             head: _cell(quantity)
             for head, quantity in zip(
@@ -171,25 +157,25 @@ PACED_TABLE = Spec(
             )
         },
     },
-    title=lambda view: f"{view.title}: {of_name(view)}",
+    title=lambda view: f"{view.title}: {power.of_name(view)}",
     caption=_paced_caption,
     text_columns=(1,),
 )
 
 
 def _published_ratios(frame: Frame) -> Iterator[Row]:
-    for table, title in (("power_voltage_misread", "First table"), (STUDY, "Third table")):
+    for table, title in (("power_voltage_misread", "First table"), (power.STUDY, "Third table")):
         verdict = frame.text(Key("published", "derived", table, quantity="linter"))
-        yield f"{JETSON}, one launch over N launches. {title}; the linter's verdict: {verdict}"
-        for n in published_counts(frame, table):
-            texts = [frame[published_ratio(table, n, part)].text for part in PARTS]
-            yield [str(n), *texts, *([MISSING] * 2 if measured(frame) else [])]
+        yield f"{power.JETSON}, one launch over N launches. {title}; the linter's verdict: {verdict}"
+        for n in power.published_counts(frame, table):
+            texts = [frame[power.published_ratio(table, n, part)].text for part in power.PARTS]
+            yield [str(n), *texts, *([MISSING] * 2 if power.measured(frame) else [])]
 
 
 def _pairs(view: View) -> Iterator[Key | str]:
-    for pair, name in PAIRS.items() if of(view) else ():
-        keys = [ratio_key(view, n, pair, "") for n in counts(view)]
-        keys = [each for each in keys if all(view.get(each.derive(part)) for part in PARTS)]
+    for pair, name in power.PAIRS.items() if power.of(view) else ():
+        keys = [power.ratio_key(view, n, pair, "") for n in power.counts(view)]
+        keys = [ratio for ratio in keys if all(view.get(ratio.derive(part)) for part in power.PARTS)]
         if keys:
             yield f"{view.title}: {name}"
             yield from keys
@@ -204,7 +190,7 @@ def _ratio(part: str) -> Cell:
     return text
 
 
-_RATIO_COLUMNS: dict[str, Cell] = {part.capitalize(): _ratio(part) for part in PARTS}
+_RATIO_COLUMNS: dict[str, Cell] = {part.capitalize(): _ratio(part) for part in power.PARTS}
 _WORDS: dict[str, Cell] = {
     "Share of time": lambda view, case: view.text(case.derive("share", "time"), MISSING),
     "In words": lambda view, case: view.text(case.derive("sentence"), MISSING),
@@ -214,7 +200,7 @@ _WORDS: dict[str, Cell] = {
 def decomposition(frame: Frame) -> Table:
     """Energy ratios as time ratio times power ratio, with the sentence that follows; without a measured one, the
     published ratios alone."""
-    some = bool(measured(frame))
+    some = bool(power.measured(frame))
     caption = _sentences(
         f"Energy ratio = time ratio {TIMES} power ratio, by number of boxes n; below 1{TIMES}, the method named first "
         "takes less.",
@@ -223,10 +209,10 @@ def decomposition(frame: Frame) -> Table:
         "rule."
         if some
         else "",
-        note(frame),
+        power.note(frame),
     )
     spec = Spec(
-        study=STUDY,
+        study=power.STUDY,
         first="n",
         label=lambda view, case: str(case.n),
         cases=_pairs,
@@ -242,7 +228,7 @@ def decomposition(frame: Frame) -> Table:
 
 def checks(frame: Frame) -> Table:
     """Every check between a sensor and an energy, and what the power-on test measured for it, machine by machine."""
-    shown = measured(frame)
+    shown = power.measured(frame)
     rows: list[Row] = []
     for check in CHECKS:
         stage = _STAGES.get(check.stage, check.stage)
@@ -252,7 +238,7 @@ def checks(frame: Frame) -> Table:
     caption = _sentences(
         "The checks between a sensor and an energy, in the order in which a number meets them, what each stops"
         f"{', and what the power-on test and the linter said' if shown else ''}.",
-        note(frame),
+        power.note(frame),
     )
     header = ["What must hold", "What it stops", *(view.name for view in shown)]
     return Table(

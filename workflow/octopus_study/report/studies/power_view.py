@@ -82,8 +82,8 @@ def counts(view: View, layer: str = BACK_TO_BACK) -> list[int]:
 def points(view: View, method: str, energy: str = "energy_per_frame") -> list[Point]:
     """Return a method's points on a machine, by number of boxes; those without a number are left out."""
     names = ("time_per_frame", "power_mean", energy)
-    found = {n: [view.get(key(view, n, method, name)) for name in names] for n in counts(view)}
-    return [Point(n, *numbers) for n, numbers in found.items() if all(numbers)]
+    by_count = {n: [view.get(key(view, n, method, name)) for name in names] for n in counts(view)}
+    return [Point(n, *numbers) for n, numbers in by_count.items() if all(numbers)]
 
 
 def published_counts(frame: Frame, table: str = STUDY) -> list[int]:

@@ -35,6 +35,16 @@ def text(**columns: Any) -> Cell:
     return lambda view, key: number_text(view.frame, at(view, key, columns))
 
 
+def interval(**columns: Any) -> Cell:
+    """Say a number with its interval."""
+
+    def cell(view: View, key: Key) -> str:
+        number = view.get(at(view, key, columns))
+        return with_interval(number).strip() if number else MISSING
+
+    return cell
+
+
 def fact(**columns: Any) -> Cell:
     """Say the text of a number or a fact, also of one without a value."""
     return lambda view, key: view.text(at(view, key, columns), MISSING)
@@ -144,6 +154,13 @@ def bound_text(frame: Frame, key: Key) -> str:
     if is_launch_bound(frame, key):
         return "launch-bound"
     return f"{number.text} ({frame.text(key.derive('share', BOUND))})"
+
+
+def different_mark(number: Number | None, reasons: Reasons) -> str:
+    """Return the mark of an answer that differs from the reference, with the letter of the reason; else nothing."""
+    if number is None or not number.note.startswith("different"):
+        return ""
+    return f" {DIFFERENT} ({reasons.letter(number.note)})"
 
 
 def with_interval(number: Number) -> str:

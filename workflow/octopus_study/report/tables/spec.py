@@ -95,19 +95,20 @@ def _line(spec: Spec, view: View, key: Key, columns: list[Cell]) -> list[str]:
 
 
 def beside(
-    frame: Frame,
-    study: str,
+    machines: Sequence[View],
     first: Sequence[str],
     lines: Iterable[tuple[Sequence[str], Callable[[View], str]] | str],
     caption: str,
     absent: str = "",
     widths: tuple[Sequence[str], str] = ((), ""),
     text_columns: Sequence[int] | None = (0,),
+    head: str = "{}",
 ) -> Table:
     """Return a table with the machines side by side, a column each.
 
     Parameters
     ----------
+    machines : sequence of View
     first : sequence of str
         Heads of the columns before the machines.
     lines : iterable
@@ -120,12 +121,13 @@ def beside(
         Widths of the first columns and of a machine's.
     text_columns : sequence of int, optional
         Columns of text, aligned left; None for all of them.
+    head : str
+        Head of a machine's column, with its name in place of the braces.
     """
-    machines = views(frame, study)
     rows: list[Row] = [
         line if isinstance(line, str) else [*line[0], *(line[1](view) for view in machines)] for line in lines
     ]
-    header = [*first, *(view.name for view in machines)]
+    header = [*first, *(head.format(view.name) for view in machines)]
     caption += machines[0].reasons.note if machines else f" {absent}"
     shown = (*widths[0], *(widths[1] for _ in machines)) if widths[1] else ()
     columns = range(len(header)) if text_columns is None else text_columns

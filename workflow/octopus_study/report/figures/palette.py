@@ -1,1 +1,0 @@
-from octopus_study.report.charts.palette import *  # noqa: F403

@@ -106,28 +106,22 @@ def compile_side_by_side():
 
     One after the other they take minutes, since a process compiles one kernel at a time.
     """
-    types = product(CHANNELS, FRAME_DTYPES, LAYOUTS, DTYPES, (None, False, True))
-    calls = [_call_of_types(*combination) for combination in types]
-    calls += [((3, "uint8"), several, size, options) for several in (False, True) for options in SETS
-              for size in ((40, 56), (17, 300))]  # fmt: skip
+    sizes = (40, 56), (17, 299)  # whose rows are made of vectors, and not
+    types = list(product(CHANNELS, FRAME_DTYPES, LAYOUTS, DTYPES))
+    calls = [(*kind, False, size, {}) for kind in types for size in sizes]
+    beyond = [{"edge": "image", "letterbox": True, "antialias": antialias} for antialias in (False, True)]
+    calls += [(*kind, True, (33, 47), options) for kind in types for options in beyond]
+    plain = product(SETS, (False, True), sizes)
+    calls += [(3, "uint8", "NCHW", "float32", several, size, options) for options, several, size in plain]
     allocate(1)  # fails here, and not in every process, where there is no GPU
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         list(pool.map(_crop, calls, chunksize=4))
 
 
-def _call_of_types(channels, frame_dtype, layout, dtype, antialias):
-    """The plain call of these types, or with `antialias` False or True the one with options."""
-    options = {"dtype": dtype, "layout": layout, "std": np.iinfo(frame_dtype).max / 255 * 2, "mean": 3.0}
-    if antialias is None:
-        return (channels, frame_dtype), False, (40, 56), options
-    options |= {"edge": "image", "letterbox": True, "antialias": antialias}
-    return (channels, frame_dtype), True, (33, 47), options
-
-
 def _crop(call):
-    (channels, dtype), several, size, options = call
-    frame = random_frame(20, 30, channels, dtype)
+    channels, frame_dtype, layout, dtype, several, size, options = call
+    frame = random_frame(20, 300, channels, frame_dtype)  # rows of whole words, as in the tests
     frame, index = (np.stack([frame] * 2), [1]) if several else (frame, None)
-    sizes = [size] if several else [size, (17, 299)]  # a width that no vector divides
-    for height, width in sizes:
-        crop_resize(frame, [[1, 2, 20, 15]], (height, width), frame_index=index, device="cuda", **options)
+    affine = {"mean": 3.0, "std": np.iinfo(frame_dtype).max / 255 * 2}
+    call = {"layout": layout, "dtype": dtype, "frame_index": index, **affine, **options}
+    crop_resize(frame, [[1, 2, 20, 15]], size, device="cuda", **call)

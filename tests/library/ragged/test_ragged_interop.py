@@ -127,15 +127,16 @@ def test_what_is_no_list_of_numbers(pa, make, words):
         (RaggedBatch.from_offsets(np.zeros(2, np.complex64), [0, 2]), "found complex64"),
     ],
 )
+@pytest.mark.usefixtures("pa")
 def test_what_arrow_does_not_take(batch, words):
     with pytest.raises(InputError, match=words):
         batch.to_arrow()
 
 
+@pytest.mark.usefixtures("pa")
 def test_more_elements_than_offsets_of_32_bits_count():
-    batch = RaggedBatch.from_offsets(
-        np.zeros(2**31, np.uint8), [0, 2**31]
-    )  # never touched, so never in memory
+    values = np.zeros(2**31, np.uint8)  # never touched, so never in memory
+    batch = RaggedBatch.from_offsets(values, [0, 2**31])
     with pytest.raises(InputError, match="large=True"):
         batch.to_arrow()
     assert batch.to_arrow(large=True).value_lengths().to_pylist() == [2**31]

@@ -80,7 +80,7 @@ def crossover(saved: float, dearer: float) -> float:
     It is 1 where the table is cheaper from the first use, and never where it ends up dearer, even if it was cheaper
     for a while.
     """
-    if saved <= 0:
+    if not saved > 0:  # nor where too few blocks give an interval
         return 1.0 if saved == 0 and dearer < 0 else math.nan
     return float(max(1, math.floor(dearer / saved) + 1))
 
@@ -179,7 +179,7 @@ def crossovers(run: Run) -> Iterator[Number]:
                     dearer = costs[table].once - costs[method].once
                     ends = [crossover(end, dearer) for end in (saved.value, saved.high, saved.low)]
                     text = quantity_text(ends[0], "count") if ends[0] == ends[0] else NEVER
-                    if saved.low <= 0 < saved.high:
+                    if not (saved.low > 0 or saved.high <= 0):
                         ends, text = [math.nan] * 3, UNDECIDED
                     key = run.key(group.workload, int(group.n), table, derived="crossover", other=method)
                     where = f"workload={group.workload}, n={group.n}, {table} and {method}"

@@ -30,10 +30,10 @@ COMPILE := uv pip compile --universal --python-version 3.11 --no-emit-index-url 
 export OCTOPUS_MIRROR := $(MIRROR)
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help paper test lint lock clean
+.PHONY: help paper test test-gpu lint lock clean
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 	@echo
 	@echo "  variables: GPU=none|cuda12|cuda13  MIRROR=<folder with the data sets>  PYTHON=  VENV=  CORES="
 
@@ -42,6 +42,10 @@ paper: $(RUN_STAMP) ## install, measure this machine and build figures, tables a
 
 test: $(TEST_STAMP) ## install and run the tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+
+test-gpu: $(TEST_STAMP) ## install and run the tests that need a GPU: those that measure by themselves, the others side by side
+	$(BIN)/python -m pytest -m "gpu and not alone" -n 4 --dist loadfile
+	$(BIN)/python -m pytest -m "gpu and alone"
 
 lint: $(TEST_STAMP) ## check style, import floors and workflow
 	$(BIN)/ruff check .

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import pytest
 import typer
 import yaml
-from octopus_study import doctor as study_doctor
-from octopus_study.cli import COMMANDS, HELP, commands
-from octopus_study.measure import machine
 
 from octopus import __version__, cli, doctor
 from octopus.backends import cuda
 from octopus.backends.cuda import memory
+from octopus_study import doctor as study_doctor
+from octopus_study.cli import COMMANDS, HELP, commands
+from octopus_study.measure import machine
 
 
 class Result(NamedTuple):

@@ -7,6 +7,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+
+from octopus.errors import InputError
 from octopus_study.config import (
     MIRROR_VARIABLE,
     Config,
@@ -15,8 +17,6 @@ from octopus_study.config import (
     load_config,
     parse_overrides,
 )
-
-from octopus.errors import InputError
 
 
 @pytest.fixture

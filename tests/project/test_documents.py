@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import typer
 import yaml
-from octopus_study.cli.commands import app
 
 from octopus import __version__
 from octopus.cli import COMMANDS
+from octopus_study.cli.commands import app
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md")
 # Written in two parts, so that this file doesn't hold them.

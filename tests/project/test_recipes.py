@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import toy_study
+
 from octopus_study.data.fetch import fetch
 from octopus_study.report.frame import Frame
 from octopus_study.report.literals import literal_numbers, unknown_ids

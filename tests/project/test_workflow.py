@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from octopus_study.measure import validate_provenance, validate_rows
 from octopus_study.studies import STUDIES
 

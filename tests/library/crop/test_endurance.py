@@ -14,7 +14,7 @@ from gpu import synchronize
 from octopus import CropPlan, crop_resize
 from octopus.backends.cuda import memory
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.alone]
 
 RUNS, CHECK_EVERY, MAX_BOXES = 100_000, 1000, 64
 SLACK = 8 << 20  # bytes by which the memory in use may differ for reasons of others

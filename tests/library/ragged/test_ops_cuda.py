@@ -44,5 +44,6 @@ def test_values_that_are_not_aligned():
     assert torch.equal(found, torch.cat([values[:5000] * 2, values[5000:] * 3]))
 
 
+@pytest.mark.alone
 def test_the_probes_take_less_than_50_ms():
     assert min(tuner.tune("cuda", keep=False).probe_ms for _ in range(3)) < 50

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+
 from octopus_study.data import download
 from octopus_study.data.registry import Dataset
 from octopus_study.data.synthetic import write_drone_sample

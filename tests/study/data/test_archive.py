@@ -4,6 +4,7 @@ import stat
 import zipfile
 
 import pytest
+
 from octopus_study.data.archive import unpack_zip
 from octopus_study.errors import DataError
 

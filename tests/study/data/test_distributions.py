@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from octopus.errors import InputError
 from octopus_study.data.distributions import (
     MEBIBYTE,
     bimodal,
@@ -16,8 +18,6 @@ from octopus_study.data.distributions import (
     temporal,
     uniform,
 )
-
-from octopus.errors import InputError
 
 FRAME = (3840, 2160)
 

@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+
 from octopus_study.data.download import check_reachable, download
 from octopus_study.errors import DataError
 

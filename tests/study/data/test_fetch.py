@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
+from octopus.errors import InputError
 from octopus_study.data import sentinel2
 from octopus_study.data.fetch import fetch, parse_window
 from octopus_study.data.receipt import read_receipt
@@ -14,8 +16,6 @@ from octopus_study.data.registry import Dataset
 from octopus_study.data.sentinel2 import FULL_SCENE, PINNED_WINDOW, Band, Window, pixel_digest, read_band
 from octopus_study.data.visdrone import content_digest, load_frame, load_pool
 from octopus_study.errors import DataError
-
-from octopus.errors import InputError
 
 
 def get(dataset, tmp_path, **options):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from octopus_study.data import ragged
 
 from octopus.errors import InputError
+from octopus_study.data import ragged
 
 PUBLISHED = Path(__file__).parents[3] / "data" / "published"
 POOL = np.array([[10, 20, 15, 40], [0, 0, 7, 3]])

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+
 from octopus_study.data import visdrone
 from octopus_study.data.distributions import MEBIBYTE, padding_waste
 from octopus_study.data.fetch import fetch

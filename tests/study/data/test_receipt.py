@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
+
 from octopus_study.data.receipt import Receipt, now, read_receipt, write_receipt
 from octopus_study.errors import DataError
 

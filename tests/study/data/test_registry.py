@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from octopus_study.data.registry import DATASETS_TSV, find_dataset, load_registry
 from octopus_study.errors import DataError
 

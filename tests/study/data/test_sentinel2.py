@@ -5,6 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 import rasterio
+
 from octopus_study.data import sentinel2
 from octopus_study.data.sentinel2 import (
     Band,

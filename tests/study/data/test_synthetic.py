@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+
 from octopus_study.data import synthetic, visdrone
 from octopus_study.data.size_table import (
     BINS,

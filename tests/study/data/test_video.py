@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from octopus_study.data.video import detection_counts, make_clips, panned
 
 from octopus.errors import InputError
+from octopus_study.data.video import detection_counts, make_clips, panned
 
 POOL = np.array([[x, 2 * x, x + 30, 2 * x + 40] for x in range(100)], np.int32)
 

@@ -6,6 +6,7 @@ import shutil
 import cv2
 import numpy as np
 import pytest
+
 from octopus_study.data import visdrone
 from octopus_study.errors import DataError
 

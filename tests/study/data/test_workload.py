@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+from octopus.errors import InputError
 from octopus_study.data.fetch import fetch
 from octopus_study.data.workload import load_workload, sample_boxes
 from octopus_study.errors import DataError
-
-from octopus.errors import InputError
 
 POOL = np.arange(400, dtype=np.int32).reshape(100, 4)
 

@@ -11,9 +11,9 @@ import os
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 
 import numpy as np
-from octopus_study.kernels.cuda import published
 
 from octopus.kernels import reference
+from octopus_study.kernels.cuda import published
 
 SIZE = (19, 6)  # more rows than a block has, fewer columns than a warp
 BOXES = np.array([[0, 0, 3, 2], [1, 2, 12, 11], [4, 4, 5, 5]], np.float32)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from octopus_study.kernels.cuda import probes, ragged_probes
 
 from octopus.backends.cuda.compile import entry_name, to_ptx
+from octopus_study.kernels.cuda import probes, ragged_probes
 
 SCRIPT = "simulate_published.py"
 

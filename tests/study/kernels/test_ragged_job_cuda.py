@@ -6,11 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from octopus_study.peers.ragged_job import RaggedJob, same_bits
 
 from octopus import RaggedPlan, ops
 from octopus.backends.cuda import memory
 from octopus.ragged.blockmap import STRATEGIES
+from octopus_study.peers.ragged_job import RaggedJob, same_bits
 
 pytestmark = pytest.mark.gpu
 

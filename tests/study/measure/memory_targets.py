@@ -6,6 +6,7 @@ import gc
 import sys
 
 import numpy as np
+
 from octopus_study.measure import MemoryProbe, payload
 
 MIB = 1 << 20

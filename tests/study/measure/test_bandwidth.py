@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from octopus_study.kernels.cpu import probes
 from octopus_study.measure import Budget, HostClock
 from octopus_study.measure.bandwidth import MIB, bandwidth_rows, fill
@@ -54,9 +55,8 @@ def test_the_gpu_reads_and_writes_faster_than_nothing():
 
 @pytest.mark.gpu
 def test_a_cold_cache_is_slower_than_a_hot_one_and_the_wait_is_not_counted():
-    from octopus_study.measure.cuda import HEAD_START_US, CudaEventClock, l2_bytes
-
     from octopus.backends.cuda.memory import DeviceArray, copy
+    from octopus_study.measure.cuda import HEAD_START_US, CudaEventClock, l2_bytes
 
     size = l2_bytes() // 16
     source, target = (DeviceArray((size,), np.uint8).fill_bytes(1) for _ in range(2))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from fake_nvml import FakeNvml, h200
-from octopus_study.measure import _nvml, available_cores, machine, machine_facts, machine_id, machine_state
 
 from octopus.errors import DeviceError
+from octopus_study.measure import _nvml, available_cores, machine, machine_facts, machine_id, machine_state
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from memory_targets import MIB
-from octopus_study.errors import MeasureError
-from octopus_study.measure import Case, _memory_child, measure_memory, memory_rows, payload, validate_rows
 
 from octopus.errors import InputError
+from octopus_study.errors import MeasureError
+from octopus_study.measure import Case, _memory_child, measure_memory, memory_rows, payload, validate_rows
 
 CASE = Case("stage_timing", "synthetic-visdrone", "visdrone", 100)
 SLACK = 2 * MIB  # the kernel counts pages per CPU and sums them up late

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from octopus_study.measure import Method, again, check_answers, methods
 
 from octopus.errors import InputError
+from octopus_study.measure import Method, again, check_answers, methods
 
 REFERENCE = np.linspace(0, 255, 60, dtype=np.float32).reshape(5, 12)
 

@@ -8,11 +8,11 @@ from collections import Counter
 import numpy as np
 import pytest
 from fake_clock import FakeClock, noisy, steady
+
+from octopus.errors import InputError
 from octopus_study.measure import Budget, Case, HostClock, Method, again, run_paired, validate_rows
 from octopus_study.measure._samples import DISCARDED
 from octopus_study.measure.clocks import Clock
-
-from octopus.errors import InputError
 
 CASE = Case("stage_timing", "synthetic-visdrone", "visdrone", 100)
 FOREVER = Budget(min_blocks=30, max_blocks=30, min_seconds=0)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+
+from octopus.errors import InputError
 from octopus_study.errors import MeasureError
 from octopus_study.measure import (
     Case,
@@ -19,8 +21,6 @@ from octopus_study.measure import (
 )
 from octopus_study.measure.digest import CODE
 from octopus_study.measure.provenance import adopt_commit, git_state, provenance
-
-from octopus.errors import InputError
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 END = START + timedelta(minutes=3)

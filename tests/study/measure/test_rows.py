@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
+
+from octopus.errors import InputError
 from octopus_study.errors import MeasureError
 from octopus_study.measure import Case, Row, read_rows, unavailable, validate_rows, write_rows
 from octopus_study.measure.rows import COLUMNS, one_line
-
-from octopus.errors import InputError
 
 CASE = Case("stage_timing", "visdrone-val", "visdrone", 100)
 GOOD = CASE.row("octopus", "host", "end_to_end", "ms", 1.25, answer="same")

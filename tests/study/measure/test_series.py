@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 from fake_clock import FakeClock
+
+from octopus.errors import InputError
 from octopus_study.measure import Budget, Case, Method, PacedClock, run_series, validate_rows
 from octopus_study.measure._samples import DISCARDED
 from octopus_study.measure.series import TRIES
-
-from octopus.errors import InputError
 
 CASE = Case("drone", "synthetic-visdrone", "clip-1s", 851)
 BUDGET = Budget(min_blocks=3)

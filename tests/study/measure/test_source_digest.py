@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
-from octopus_study.measure import config_digest, digest, source_digest
 
 from octopus.errors import InputError
+from octopus_study.measure import config_digest, digest, source_digest
 
 CODE = '''"""Module."""
 import math

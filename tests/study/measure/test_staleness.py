@@ -9,12 +9,12 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from octopus.errors import InputError
 from octopus_study.measure.digest import CODE
 from octopus_study.measure.imports import imported
 from octopus_study.measure.staleness import data_code, report_code, study_code
 from octopus_study.studies import STUDIES
-
-from octopus.errors import InputError
 
 STUDY = "workflow/octopus_study"
 FILES = {

@@ -7,10 +7,10 @@ import time
 
 import numpy as np
 import pytest
-from octopus_study.measure import compare, median_interval, noise_floor, ratio_interval, slope
-from octopus_study.measure.statistics import unpaired_ratio_interval
 
 from octopus.errors import InputError
+from octopus_study.measure import compare, median_interval, noise_floor, ratio_interval, slope
+from octopus_study.measure.statistics import unpaired_ratio_interval
 
 RNG = np.random.default_rng(7)
 LAUNCHES = np.array([1.0, 2, 4, 8, 16, 32, 64, 128, 256])

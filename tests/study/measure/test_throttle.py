@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from fake_nvml import FakeNvml, h200
+
 from octopus_study.measure import (
     CpuThrottle,
     GpuThrottle,

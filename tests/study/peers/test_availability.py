@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from crop_methods import BOXES, FRAME, job
+
+from octopus.errors import OctopusError
 from octopus_study.peers import padding
 from octopus_study.peers.availability import Unavailable, need, require_room
 from octopus_study.peers.padding import PaddedBatch
-
-from octopus.errors import OctopusError
 
 
 def test_a_missing_package_and_how_to_get_it():

@@ -8,14 +8,14 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 import pytest
 from crop_methods import BOXES, EXACT, FRAME, NAMES, cropped, expected, job, levels, limit, make
+
+from octopus.errors import InputError
 from octopus_study import methods
 from octopus_study.peers.fused import OctopusOnGpu
 from octopus_study.peers.method import CropMethod
 from octopus_study.peers.opencv import OpenCvInPlace
 from octopus_study.peers.published import Published, build_metadata
 from octopus_study.peers.registry import make as make_method
-
-from octopus.errors import InputError
 
 REASONS = ("is not installed", "can't be loaded", "has no CUDA provider")
 ON_THE_CPU = ("octopus", "published", "n-launches", "n-launches-fused", "opencv", "padded-onnxruntime")

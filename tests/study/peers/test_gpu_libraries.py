@@ -8,6 +8,7 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 from crop_methods import BOXES, FRAME, MEAN, SIZE, STD
+
 from octopus_study.peers import tensorrt_engine
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.cvcuda import CvCudaScalar, CvCudaViews

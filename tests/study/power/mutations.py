@@ -11,9 +11,10 @@ import mutations_windows
 import pytest
 from bench import Bench
 from fake_sensors import FakeBoard
+from planting import Plant, board, jetson, package, planted_in
+
 from octopus_study.errors import MeasureError
 from octopus_study.power.lint import lint_file
-from planting import Plant, board, jetson, package, planted_in
 
 PLANTS: dict[str, Plant] = {
     **mutations_hwmon.PLANTS,

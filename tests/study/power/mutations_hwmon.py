@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from bench import Bench, ripple
 from fake_sensors import JetsonTree
+from planting import Plant, forbid, jetson, planted_in
+
 from octopus_study.power import hwmon
 from octopus_study.power.ina3221 import Ina3221Source
 from octopus_study.power.quantities import MilliVolt, MilliWatt, Reading, Watt
 from octopus_study.power.source import Sample
-from planting import Plant, forbid, jetson, planted_in
 
 PLANTS: dict[str, Plant] = {}
 INNER = ("in2_label", "in3_label")

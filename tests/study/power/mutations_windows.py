@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from bench import Bench, Device
 from fake_sensors import FakeBoard
+from planting import Plant, board, planted_in
+
 from octopus_study.power.energy import WindowEnergy, idle_power, window_energy
 from octopus_study.power.selftest import PassedTest
 from octopus_study.power.windows import Stretch, Window, back_to_back, idle
-from planting import Plant, board, planted_in
 
 PLANTS: dict[str, Plant] = {}
 planted = planted_in(PLANTS)

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 from bench import STEP_NS, Bench, Device
 from fake_sensors import FakeBoard, JetsonTree, RaplTree
+
 from octopus_study.power import rapl
 from octopus_study.power.choose import SourceSpec
 from octopus_study.power.ina3221 import Ina3221Source

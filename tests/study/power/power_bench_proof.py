@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench import plain_bench
+
 from octopus_study.power.selftest import PassedTest
 
 

@@ -25,8 +25,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from octopus_study.measure.rows import Case, Row, unavailable
 from synthetic_timeline import PROFILES, WORKLOAD, Builder, Law, sampling_cost
+
+from octopus_study.measure.rows import Case, Row, unavailable
 
 METHODS = ("octopus", "published", "n-launches")
 NO_SENSOR = "no power sensor (looked at NVML: no driver; RAPL: energy_uj: permission denied)"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from octopus_study.measure.rows import Case, Row, unavailable
 from octopus_study.power.checks import CHECKS, POWER_ON
 

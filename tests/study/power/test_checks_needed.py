@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from mutations import PLANTS, refusal
+
 from octopus_study.power import energy, hwmon, ina3221, judges, lint, quantities, selftest
 from octopus_study.power.checks import IDS
 from octopus_study.power.judges import JUDGES

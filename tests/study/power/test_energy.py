@@ -7,13 +7,14 @@ import random
 from dataclasses import replace
 
 import pytest
+from power_bench_proof import proof_of
+
 from octopus_study.power.energy import idle_power, window_energy
 from octopus_study.power.quantities import Channel, MilliJoule, MilliWatt, Watt
 from octopus_study.power.selftest import PassedTest
 from octopus_study.power.source import Sample, SensorError
 from octopus_study.power.trace import Failure, Trace
 from octopus_study.power.windows import Window
-from power_bench_proof import proof_of
 
 BOARD = Channel("board", 0)
 SECOND = 1_000_000_000

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+
 from octopus_study.power.energy import idle_power, window_energy
 from octopus_study.power.loads import known_load
 from octopus_study.power.session import open_session
 from octopus_study.power.windows import back_to_back, idle, stretch
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.alone]
 
 
 def test_a_loads_energy_is_above_idle_and_counted_as_it_is_integrated():

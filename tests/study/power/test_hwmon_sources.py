@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from fake_sensors import JetsonTree
+from planting import forbid
+
 from octopus_study.power import hwmon
 from octopus_study.power.ina3221 import Ina3221Source
 from octopus_study.power.quantities import Channel, MicroJoule, MicroWatt, MilliAmpere, MilliVolt
 from octopus_study.power.source import SensorError
-from planting import forbid
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from lint_defects import COUNTER, DEFECTS, ENERGY, INTEGRAL, NET, POWER, high, load_below_idle
+from synthetic_power import METHODS, PowerRun, no_sensor_run, power_run
+from synthetic_timeline import PROFILES
+from typer.testing import CliRunner, Result
+
 from octopus_study.cli.commands import app
 from octopus_study.errors import DataError, MeasureError
 from octopus_study.measure.rows import validate_rows
@@ -17,9 +21,6 @@ from octopus_study.power import lint
 from octopus_study.power.checks import IDS
 from octopus_study.power.lint import LINT_CHECKS, lint_file
 from octopus_study.report.promote import promote
-from synthetic_power import METHODS, PowerRun, no_sensor_run, power_run
-from synthetic_timeline import PROFILES
-from typer.testing import CliRunner, Result
 
 ROOT = Path(__file__).parents[3]
 PUBLISHED = ROOT / "data" / "published"

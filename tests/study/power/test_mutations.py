@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from mutations import HEALTHY, PLANTS, refusal
+
 from octopus_study.power.checks import IDS
 from octopus_study.power.judges import FAILED
 from octopus_study.power.misreadings import MISREADINGS

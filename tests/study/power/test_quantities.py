@@ -8,6 +8,7 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from octopus_study.power.quantities import (
     Channel,
     Joule,

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 from bench import PlainSource
 from fake_sensors import JetsonTree, RaplTree
+
 from octopus_study.power import sampler as sampler_module
 from octopus_study.power import sampler_process
 from octopus_study.power.choose import SourceSpec

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from bench import Bench, Device, PlainSource, plain_bench
 from fake_sensors import JetsonTree
+from planting import jetson
+
 from octopus_study.power.checks import CHECKS, IDS, POWER_ON, STAGES, TABLE, by_id
 from octopus_study.power.judges import FAILED, JUDGES, NOT_APPLICABLE, PASSED
 from octopus_study.power.lint import LINT_CHECKS
@@ -18,7 +20,6 @@ from octopus_study.power.loads import known_load
 from octopus_study.power.quantities import UnitError
 from octopus_study.power.selftest import PassedTest, SelfTest, Timing, power_on_test
 from octopus_study.power.source import Sample, SensorError
-from planting import jetson
 
 
 def board(idle: float, load: float, noise: float, **settings: object) -> SelfTest:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from fake_sensors import JetsonTree, RaplTree
+from typer.testing import CliRunner
+
 from octopus_study.cli.commands import app
 from octopus_study.power import session as sessions
 from octopus_study.power.choose import SourceSpec
@@ -19,7 +21,6 @@ from octopus_study.power.session import NoUsableSensor, open_session, try_sensor
 from octopus_study.power.source import SensorError
 from octopus_study.report.power_checks_doc import power_checks_doc
 from octopus_study.report.power_selftest import COLUMNS
-from typer.testing import CliRunner
 
 QUICK = Timing(settle_seconds=0.1, phase_seconds=0.3)
 

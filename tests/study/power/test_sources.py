@@ -11,6 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 from fake_sensors import FakeBoard, JetsonTree, RaplTree
+from planting import forbid
+
 from octopus_study.doctor import MISSING, OK, _opened
 from octopus_study.measure import _nvml
 from octopus_study.power import rapl
@@ -18,7 +20,6 @@ from octopus_study.power.choose import NoSensor, SourceSpec, candidates
 from octopus_study.power.nvml import NvmlSource
 from octopus_study.power.rapl import RaplSource
 from octopus_study.power.source import SensorError
-from planting import forbid
 
 SECOND_NS = 10**9
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
+
 from octopus_study.power.quantities import Channel, MilliJoule, MilliWatt, UnitError, Watt
 from octopus_study.power.source import Sample, SensorError
 from octopus_study.power.trace import Failure, Trace, require_samples

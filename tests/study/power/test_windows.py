@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from octopus_study.power.windows import Stretch, back_to_back, idle, paced, stretch
 
 LASTING = Stretch(seconds=5.0, settle_seconds=1.0, tail_seconds=0.25)

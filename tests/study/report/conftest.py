@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from synthetic_runs import CLAIMS, PUBLISHED, write_run
+
 from octopus_study.report.build import build_numbers
 from octopus_study.report.claims import build_claims
 from octopus_study.report.frame import Frame
 from octopus_study.report.outputs import build_tables
-from synthetic_runs import CLAIMS, PUBLISHED, write_run
 
 
 def build_report(folder: Path, results: Path | None, reference: Path | None) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+
 from octopus_study.measure.rows import Case, Row, unavailable
 
 COUNTS = {"gpu": (28, 100, 1000, 5000), "cpu": (28, 100, 1000)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+
 from octopus_study.measure.rows import Case, Row, unavailable
 
 Timed = Callable[..., Iterator[Row]]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.random import RandomState
+
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.measure.rows import Case, Row, unavailable
 

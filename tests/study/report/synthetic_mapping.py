@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+
 from octopus_study.measure.rows import Case, Row, unavailable
 
 Timed = Callable[..., Iterator[Row]]

@@ -13,11 +13,12 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import numpy as np
-from octopus_study.measure.rows import Case, Row, unavailable, write_rows
 from synthetic_arena import arena, padding, parity
 from synthetic_companions import concurrency, image_shape
 from synthetic_edge import detector, drone, satellite
 from synthetic_mapping import mapping, sequences, total_cost
+
+from octopus_study.measure.rows import Case, Row, unavailable, write_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "study" / "power"))

@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from frames import lines, matching
+from synthetic_arena import GPU, KINDS, LADDER, OUTPUT_BYTES
+from synthetic_runs import ROOT
+
 from octopus_study.measure.rows import read_rows
 from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.frame import Frame
@@ -22,8 +25,6 @@ from octopus_study.report.view import View
 from octopus_study.studies.arena import ladder as arena_ladder
 from octopus_study.studies.arena.layers import WRITE_BOUNDS, names
 from octopus_study.studies.parity.peers import SETTINGS as STUDIED
-from synthetic_arena import GPU, KINDS, LADDER, OUTPUT_BYTES
-from synthetic_runs import ROOT
 
 ARENA, KEY = "gpu.arena", "gpu.arena.visdrone.n1000"
 TIMED = "crop_resize_normalize.device"

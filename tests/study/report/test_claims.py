@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from frames import number, text
-from octopus_study.report.claims import BOARDS, Claim, judge, load_claims, read_claims
-from octopus_study.report.frame import Frame, Key
 from synthetic_runs import CLAIMS
 
 from octopus.errors import InputError
+from octopus_study.report.claims import BOARDS, Claim, judge, load_claims, read_claims
+from octopus_study.report.frame import Frame, Key
 
 CLAIM = {
     "id": "c", "claim": "…", "source": "P1", "study": "stage_timing", "needs": "any", "number": "{run}.x",

@@ -10,17 +10,6 @@ import numpy as np
 import pytest
 from conftest import build_report
 from frames import caption, lines
-from octopus_study.measure.rows import Row, write_rows
-from octopus_study.report.charts import style
-from octopus_study.report.claims import read_claims
-from octopus_study.report.frame import Frame
-from octopus_study.report.labels import CONCURRENCY_ARMS, SHAPE_WAYS
-from octopus_study.report.literals import check_paper
-from octopus_study.report.outputs import draw
-from octopus_study.report.studies.concurrency_rule import _least
-from octopus_study.report.studies.concurrency_tables import first_words
-from octopus_study.report.studies.image_shape_cause import HEURISTICS, QUADRANTS, UNDECIDED, verdict
-from octopus_study.report.studies.image_shape_view import Patch
 from synthetic_companions import (
     BATCHES,
     CROPS,
@@ -34,6 +23,18 @@ from synthetic_companions import (
     peak,
 )
 from synthetic_runs import pretended_provenance, timed
+
+from octopus_study.measure.rows import Row, write_rows
+from octopus_study.report.charts import style
+from octopus_study.report.claims import read_claims
+from octopus_study.report.frame import Frame
+from octopus_study.report.labels import CONCURRENCY_ARMS, SHAPE_WAYS
+from octopus_study.report.literals import check_paper
+from octopus_study.report.outputs import draw
+from octopus_study.report.studies.concurrency_rule import _least
+from octopus_study.report.studies.concurrency_tables import first_words
+from octopus_study.report.studies.image_shape_cause import HEURISTICS, QUADRANTS, UNDECIDED, verdict
+from octopus_study.report.studies.image_shape_view import Patch
 
 PAIR = "gpu.concurrency"
 SHAPE = "gpu.image_shape"

@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 from conftest import build_report
 from frames import caption, lines, matching
+from synthetic_edge import FRAME_LAWS, FRAMES, PREPARING, RULES, SIDE, TILE_LAWS, detections
+from synthetic_runs import without_values, write_run
+
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.sentinel2 import ATTRIBUTION
 from octopus_study.report.charts import style
@@ -20,8 +23,6 @@ from octopus_study.report.outputs import draw
 from octopus_study.report.samples import ratio_of_sums, resampled
 from octopus_study.report.studies import detector, drone_view, satellite_figures, satellite_numbers
 from octopus_study.report.view import View, views
-from synthetic_edge import FRAME_LAWS, FRAMES, PREPARING, RULES, SIDE, TILE_LAWS, detections
-from synthetic_runs import without_values, write_run
 
 FIGURES = ("satellite_tiles", "satellite_pipeline", "drone_frames", "detector_stages")
 TABLES = ("satellite", "satellite_methods", "drone", "drone_stream", "detector", "claims_edge")

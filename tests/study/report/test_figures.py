@@ -12,13 +12,13 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from synthetic_runs import PUBLISHED, write_run
+
+from octopus.errors import InputError
 from octopus_study.report.build import build_numbers
 from octopus_study.report.charts import style
 from octopus_study.report.labels import METHODS
 from octopus_study.report.outputs import draw, figures
-from synthetic_runs import PUBLISHED, write_run
-
-from octopus.errors import InputError
 
 
 @pytest.fixture(scope="module")

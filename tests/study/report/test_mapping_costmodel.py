@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
+
+from octopus.errors import InputError
 from octopus_study.report.studies.mapping_costmodel import (
     HARDWARE,
     OFFSET_BYTES,
@@ -20,8 +22,6 @@ from octopus_study.report.studies.mapping_costmodel import (
     steps,
     traffic_ms,
 )
-
-from octopus.errors import InputError
 
 GPU = Machine(bandwidth=100.0, cache=4e6, threads=10_000, step_ns=100.0, launch_ms=0.003)
 LOADS = [Load(items * 500.0, items) for items in (1000, 10_000, 100_000, 500_000)]

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from conftest import build_report
 from frames import caption, lines, matching
+from synthetic_mapping import ITEMS, MEAN_ELEMENTS, OPERATIONS
+from synthetic_runs import without_values, write_run
+
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame, Key
 from octopus_study.report.labels import IMAGE_MIXES, SEQUENCE_WORKLOADS
@@ -17,8 +20,6 @@ from octopus_study.report.studies.mapping_numbers import kind_of
 from octopus_study.report.studies.total_cost_numbers import TABLES as LOOKUPS
 from octopus_study.report.studies.total_cost_numbers import Cost, cost, crossover
 from octopus_study.report.view import View
-from synthetic_mapping import ITEMS, MEAN_ELEMENTS, OPERATIONS
-from synthetic_runs import without_values, write_run
 
 GPU = "gpu.mapping"
 COST = "gpu.total_cost"

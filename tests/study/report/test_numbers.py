@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from frames import TIME, number
+from synthetic_runs import CPU_LAUNCH_US, GPU_LAUNCH_US, LAWS, PUBLISHED
+
+from octopus.errors import InputError
 from octopus_study.measure.rows import read_rows
 from octopus_study.report.build import build_numbers
 from octopus_study.report.frame import Frame
 from octopus_study.report.machines import fact
 from octopus_study.report.tables.cells import bound_text, is_launch_bound
-from synthetic_runs import CPU_LAUNCH_US, GPU_LAUNCH_US, LAWS, PUBLISHED
-
-from octopus.errors import InputError
 
 GPU = "pretended-gpu.stage_timing.visdrone.n1000"
 

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 import typst
+from synthetic_runs import PAPER
+
+from octopus.errors import InputError
 from octopus_study.errors import DataError
 from octopus_study.report import outputs
 from octopus_study.report.frame import Frame
@@ -19,9 +22,6 @@ from octopus_study.report.literals import (
 )
 from octopus_study.report.outputs import draw
 from octopus_study.report.paper import build_paper
-from synthetic_runs import PAPER
-
-from octopus.errors import InputError
 
 
 @pytest.fixture(scope="module")

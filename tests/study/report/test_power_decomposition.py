@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+
+from octopus.errors import InputError
 from octopus_study.report.student import t_probability, t_quantile
 from octopus_study.report.studies.power_decomposition import (
     Decomposition,
@@ -14,8 +16,6 @@ from octopus_study.report.studies.power_decomposition import (
     paired_ratio,
     sentence,
 )
-
-from octopus.errors import InputError
 
 
 def windows(time: float, power: float, count: int = 5, noise: float = 1e-3, seed: int = 0) -> Decomposition:

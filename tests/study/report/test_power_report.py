@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from conftest import build_report
 from frames import caption, lines, matching
+from synthetic_power import NO_SENSOR, no_sensor_run, power_run
+from synthetic_runs import BASIS, PAPER, write_run
+
 from octopus_study.power.checks import CHECKS
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame
@@ -19,8 +22,6 @@ from octopus_study.report.paper import build_paper
 from octopus_study.report.studies import power_view as power
 from octopus_study.report.studies.power_figures import draw_traces
 from octopus_study.report.view import View
-from synthetic_power import NO_SENSOR, no_sensor_run, power_run
-from synthetic_runs import BASIS, PAPER, write_run
 
 GPU = "gpu.power"
 ONE = f"{GPU}.visdrone.n1000.published.over_n-launches.back_to_back"

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from synthetic_runs import write_run
+
 from octopus_study.errors import DataError
 from octopus_study.report.compare import compare_runs
 from octopus_study.report.promote import promote
-from synthetic_runs import write_run
 
 
 def edit_record(path: Path, **changes: object) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from frames import matching
-from octopus_study.report.frame import Frame
-from octopus_study.report.published import COLUMNS, published_numbers
 from synthetic_runs import PUBLISHED
 
 from octopus.errors import InputError
+from octopus_study.report.frame import Frame
+from octopus_study.report.published import COLUMNS, published_numbers
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from synthetic_runs import CLAIMS, PAPER
+
 from octopus_study.report import outputs
 from octopus_study.report.charts import style
 from octopus_study.report.claims import build_claims
 from octopus_study.report.frame import Frame, Key, Number
-from synthetic_runs import CLAIMS, PAPER
 
 # Medians are the data, and facts say where they come from.
 DATA = ("medians", "machine_facts", "shown_runs", "aliases", "published_numbers")

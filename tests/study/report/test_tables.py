@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from frames import TIME, lines, number, text
+
 from octopus_study.report.frame import Frame
 from octopus_study.report.outputs import table_names
 from octopus_study.report.studies.stage_timing import WITHIN_CACHE, within_cache

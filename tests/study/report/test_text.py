@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+
 from octopus_study.report.text import interval_text, quantity_text, reason, significant
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from frames import caption
+
 from octopus_study.report.charts import style
 from octopus_study.report.frame import Frame
 from octopus_study.report.outputs import draw

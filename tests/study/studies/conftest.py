@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from octopus_study.config import load_config
 from octopus_study.data.fetch import fetch
 from octopus_study.measure import read_rows, validate_rows

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from octopus.errors import InputError
 from octopus_study import methods
 from octopus_study.config import load_config
 from octopus_study.data.distributions import padding_waste
@@ -27,8 +29,6 @@ from octopus_study.studies.arena.workloads import boxes_of, uniform_boxes
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import make_context
 from octopus_study.studies.crops import crop_job, reference_of
-
-from octopus.errors import InputError
 
 QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
 MAKE = "octopus_study.peers.registry:make"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+from octopus.errors import InputError
+from octopus.kernels import reference
 from octopus_study.measure import Budget, Case, HostClock, Method
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.fused import Octopus
 from octopus_study.peers.job import make_job
 from octopus_study.studies.comparison import Comparison, Part, compare, measure_plan
 from octopus_study.studies.crops import ReferenceCrops, check
-
-from octopus.errors import InputError
-from octopus.kernels import reference
 
 FRAME = np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)
 BOXES = np.array([[1, 2, 30, 40], [5, 5, 6, 6], [0, 0, 80, 60]], np.int32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from octopus_study.measure import Budget, Case, Method, run_paired, validate_rows
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.concurrency import pool as pool_module

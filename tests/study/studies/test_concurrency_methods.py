@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 import tiny_torch
+
 from octopus_study.studies.concurrency.methods import (
     ALONE,
     METHODS,

@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
+
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.concurrency import mps
 from octopus_study.studies.concurrency.mps import CONTROL, Mps

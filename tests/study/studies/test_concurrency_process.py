@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 import tiny_torch
+
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.concurrency import worker as worker_module
 from octopus_study.studies.concurrency.models import SATELLITE_MATCHING, VISUAL_ODOMETRY

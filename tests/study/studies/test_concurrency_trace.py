@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from octopus_study.studies.concurrency.trace import KERNEL, UPLOAD, Work, summary, works
 
 

@@ -8,6 +8,7 @@ import fake_tensors
 import numpy as np
 import pytest
 from fake_tensors import Tensor
+
 from octopus_study.measure import validate_rows
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.comparison import measure_plan

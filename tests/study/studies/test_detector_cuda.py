@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from octopus_study.studies.detector.inputs import INPUT_METHODS, InputJob, OctopusInput, OpenCvInput
 from octopus_study.studies.detector.model import Detector, reproducible
 

@@ -8,6 +8,8 @@ import fake_tensors
 import numpy as np
 import pytest
 from fake_tensors import Tensor
+
+from octopus.kernels import reference
 from octopus_study.peers.availability import Unavailable, need_torch
 from octopus_study.studies.detector.inputs import (
     INPUT_METHODS,
@@ -17,8 +19,6 @@ from octopus_study.studies.detector.inputs import (
     OpenCvInput,
 )
 from octopus_study.studies.detector.model import REPRODUCIBLE, Detector, reproducible
-
-from octopus.kernels import reference
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 FRAMES = {"wide": (54, 96, 3), "tall": (96, 40, 3), "square": (50, 50, 3)}

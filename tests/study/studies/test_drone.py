@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from octopus_study.data.video import Clip
 from octopus_study.studies.drone import frames as video_frames
 from octopus_study.studies.drone import stream as drone_stream

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+from octopus import crop_resize
 from octopus_study.data.video import make_clips, panned
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.drone.frames import FRAME_METHODS, BatchOfFrames, OctopusGraphs, WholeClip
 from octopus_study.studies.drone.stream import BUFFERS, KernelsAlone, Streamed
 from octopus_study.studies.drone.video import Video
-
-from octopus import crop_resize
 
 SIZE, MEAN, STD = (20, 28), (123.7, 116.3, 103.5), (58.4, 57.1, 57.4)
 FRAME = np.random.default_rng(1).integers(0, 256, (120, 160, 3), np.uint8)

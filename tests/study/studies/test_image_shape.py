@@ -13,6 +13,7 @@ from pathlib import Path
 import fake_denoisers
 import numpy as np
 import pytest
+
 from octopus_study.config import Config, load_config
 from octopus_study.measure import Budget, HostClock, validate_rows
 from octopus_study.peers.availability import Unavailable

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from octopus_study.config import load_config
 from octopus_study.measure import read_rows, validate_rows
 from octopus_study.methods import arena_methods

@@ -8,15 +8,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+from octopus.backends import cpu
+from octopus.backends.cuda import memory
 from octopus_study.config import load_config
 from octopus_study.peers.job import CropJob, make_job
 from octopus_study.studies.context import make_context
 from octopus_study.studies.crops import reference_of
 from octopus_study.studies.power import methods as power_methods
 from octopus_study.studies.power.methods import CHECKED, make_methods, shortage, spread
-
-from octopus.backends import cpu
-from octopus.backends.cuda import memory
 
 GIB = 2**30
 CONFIG = Path(__file__).parents[3] / "config" / "config.yaml"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from octopus_study.measure import read_rows
 from octopus_study.power.lint import lint_file
 

@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+
 from octopus_study.measure import Case, CpuThrottle, GpuThrottle
 from octopus_study.power.energy import WindowEnergy
 from octopus_study.power.quantities import Channel, Joule, MilliWatt, Watt

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from power_machine import BOARD, STEP_NS, Machine
+
 from octopus_study.config import load_config
 from octopus_study.measure import Method, Row, read_rows, validate_rows, write_rows
 from octopus_study.power.choose import SourceSpec
@@ -23,7 +25,6 @@ from octopus_study.studies import run_study
 from octopus_study.studies.comparison import measure_plan
 from octopus_study.studies.context import make_context
 from octopus_study.studies.power import study as power
-from power_machine import BOARD, STEP_NS, Machine
 
 CONFIG = Path(__file__).parents[3] / "config" / "config.yaml"
 SETTINGS = {

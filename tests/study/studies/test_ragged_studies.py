@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from octopus_study.measure import Case
-from octopus_study.peers.ragged_job import RaggedJob
-from octopus_study.studies.mapping import tuner as mapping_tuner
 
 from octopus.ragged import tuner
 from octopus.ragged.blockmap import STRATEGIES
 from octopus.ragged.tuner import Evidence, Tuning
+from octopus_study.measure import Case
+from octopus_study.peers.ragged_job import RaggedJob
+from octopus_study.studies.mapping import tuner as mapping_tuner
 
 OWN = {"octopus", "octopus-again", "thread-search", "lookup", "block-metadata"}
 

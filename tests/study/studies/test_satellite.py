@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from octopus import otsu_threshold
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.scene import Scene, load_scene
 from octopus_study.errors import DataError
@@ -17,8 +19,6 @@ from octopus_study.studies.satellite import rules
 from octopus_study.studies.satellite import study as satellite
 from octopus_study.studies.satellite.job import TileJob
 from octopus_study.studies.satellite.methods import whole
-
-from octopus import otsu_threshold
 
 SMALL = {"satellite.synthetic_side": 600}
 RULES = ("fixed", "otsu", "byte-budget")

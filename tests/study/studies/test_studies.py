@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from octopus.errors import InputError
 from octopus_study.config import load_config
 from octopus_study.data import distributions
 from octopus_study.errors import MeasureError
 from octopus_study.measure import read_rows, validate_provenance, validate_rows
 from octopus_study.studies import STUDIES, run_study
 from octopus_study.studies.context import make_context, write_run
-
-from octopus.errors import InputError
 
 QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
 SETTINGS = {

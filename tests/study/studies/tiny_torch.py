@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+
 from octopus_study.studies.concurrency.models import NAMES, Pipeline, Stage
 
 

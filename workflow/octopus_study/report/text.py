@@ -91,6 +91,6 @@ def reason(note: str) -> str:
     A measured error or time in front of a known cause and a command to install something behind it are left out: they
     differ from run to run, and rows keep them.
     """
-    # Rows of a contender that could not be made say which error said so: `Unavailable`, which adds nothing.
+    # Rows of a method that could not be made say which error said so: `Unavailable`, which adds nothing.
     why = _INSTALL.sub("", note.partition(":")[2].strip()).removeprefix("Unavailable: ")
     return _SLOW.sub(r"\1", _ERROR.sub("", why)) or "no reason given"

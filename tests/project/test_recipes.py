@@ -45,7 +45,7 @@ class ToyCrops(CropMethod):
     def __init__(self, job: CropJob) -> None:
         super().__init__(job.on_host())
         self.on_host = job.on_gpu
-        self._resize = need("cv2", "Toy", "pip install 'octopus[peers]'").resize
+        self._resize = need("cv2", "Toy", "pip install -e './workflow[peers]'").resize
 
     def run(self) -> None:
         """All boxes."""

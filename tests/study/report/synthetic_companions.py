@@ -13,7 +13,7 @@ import numpy as np
 from octopus_study.measure.rows import Case, Row, unavailable
 
 Timed = Callable[..., Iterator[Row]]
-NO_TORCH = "PyTorch is not installed (pip install 'octopus[models]')"
+NO_TORCH = "PyTorch is not installed (pip install -e './workflow[models]')"
 ODOMETRY, MATCHING = 22.0, 31.0  # ms alone
 ITERATIONS = 100
 # Share of the shorter model that each way hides, and what the makespan has besides.

@@ -43,7 +43,7 @@ def test_an_interval_has_digits_enough_to_tell_its_ends_apart() -> None:
     [
         ("different: largest error 0.0088 exceeds 0.0044; rounds to uint8", "rounds to uint8"),
         ("different: largest error 0.0088 exceeds 0.0044", "largest error 0.0088 exceeds 0.0044"),
-        ("unavailable: DALI is not installed (pip install 'octopus[x]')", "DALI is not installed"),
+        ("unavailable: DALI is not installed (pip install -e './workflow[x]')", "DALI is not installed"),
         ("unavailable", "no reason given"),
         (
             "unavailable: one batch takes 0.77 s: too slow for 20 blocks beside the others (arena.max_seconds = 3)",

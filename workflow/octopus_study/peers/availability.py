@@ -59,7 +59,7 @@ def need_torch(device: str, extra: str) -> Any:
     Unavailable
         It is not installed, or finds no GPU.
     """
-    torch = need("torch", "PyTorch", f"pip install 'octopus[{extra}]'")
+    torch = need("torch", "PyTorch", f"pip install -e './workflow[{extra}]'")
     if device == "cuda" and not torch.cuda.is_available():
         raise Unavailable(f"PyTorch {torch.__version__} finds no GPU")
     return torch

@@ -44,8 +44,10 @@ class CvCudaScalar(CropMethod):
         require_gpu(job, "CV-CUDA")
         if job.frame.shape[2] != 3:
             raise Unavailable(f"CV-CUDA's operator takes 3 channels, the frame has {job.frame.shape[2]}")
-        self.cv = need("cvcuda", "CV-CUDA", "pip install 'octopus[arena-cuda13]'")
-        torch = need("torch", "PyTorch, whose slices CV-CUDA takes as images", "pip install 'octopus[peers]'")
+        self.cv = need("cvcuda", "CV-CUDA", "pip install -e './workflow[arena-cuda13]'")
+        torch = need(
+            "torch", "PyTorch, whose slices CV-CUDA takes as images", "pip install -e './workflow[peers]'"
+        )
         self.frame = torch.as_tensor(job.device_frame, device="cuda")
         self.stream = self.cv.Stream.default
         self.out = self.cv.as_tensor(job.out, "NCHW")

@@ -12,7 +12,7 @@ from octopus_study.peers.availability import need
 from octopus_study.peers.job import CropJob
 from octopus_study.peers.method import NOT_BY_EVENTS, READS_ACROSS, CropMethod, blocking_stream
 
-INSTALL = "pip install 'octopus[arena-cuda13]'"
+INSTALL = "pip install -e './workflow[arena-cuda13]'"
 
 
 @cache

@@ -25,7 +25,7 @@ class _Graph:
     """Nodes and constants, in the order in which they are added."""
 
     def __init__(self) -> None:
-        self.onnx = need("onnx", "onnx", "pip install 'octopus[peers]'")
+        self.onnx = need("onnx", "onnx", "pip install -e './workflow[peers]'")
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 

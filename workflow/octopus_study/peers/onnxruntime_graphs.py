@@ -35,7 +35,7 @@ class OnnxRuntimeSession:
     """
 
     def __init__(self, model: Path, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None:
-        ort = self._ort = need("onnxruntime", "ONNX Runtime", "pip install 'octopus[peers]'")
+        ort = self._ort = need("onnxruntime", "ONNX Runtime", "pip install -e './workflow[peers]'")
         providers = self._cuda() if on_gpu else [CPU]
         options = self._options(on_gpu)
         shapes = {item.name: item.shape for item in inputs}
@@ -85,7 +85,7 @@ class OnnxRuntimeSession:
 
     def _fix_dimensions(self, options: Any, model: Path, shapes: dict[str, tuple[int, ...]]) -> None:
         """Give the model's named dimensions their values."""
-        onnx = need("onnx", "onnx", "pip install 'octopus[peers]'")
+        onnx = need("onnx", "onnx", "pip install -e './workflow[peers]'")
         for item in onnx.load(model).graph.input:
             for dimension, side in zip(item.type.tensor_type.shape.dim, shapes[item.name], strict=True):
                 if dimension.dim_param:

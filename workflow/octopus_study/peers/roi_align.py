@@ -21,7 +21,9 @@ class RoiAlign(TorchMethod):
 
     def __init__(self, job: CropJob) -> None:
         super().__init__(job)
-        self._roi_align = need("torchvision.ops", "torchvision", "pip install 'octopus[peers]'").roi_align
+        self._roi_align = need(
+            "torchvision.ops", "torchvision", "pip install -e './workflow[peers]'"
+        ).roi_align
         height, width, channels = job.frame.shape
         self._planes = self.empty(1, channels, height, width)
         self._host_rois = self.empty(job.count, 5, on_host=True)

@@ -12,28 +12,12 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from octopus.errors import InputError
+from octopus_study.sections import in_order
 
 if TYPE_CHECKING:
     from octopus_study.config import Config
 
-# The order in which the paper goes; a study that isn't named comes last.
-_ORDER = (
-    "stage_timing",
-    "distribution",
-    "arena",
-    "parity",
-    "power",
-    "mapping",
-    "total_cost",
-    "sequences",
-    "satellite",
-    "drone",
-    "detector",
-    "concurrency",
-    "image_shape",
-)
-_FOLDERS = sorted(info.name for info in iter_modules(__path__) if info.ispkg)
-STUDIES = tuple(sorted(_FOLDERS, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)))
+STUDIES = tuple(in_order(info.name for info in iter_modules(__path__) if info.ispkg))
 
 
 def run_study(study: str, *, config: Config, receipt: Path, out: Path) -> Path:

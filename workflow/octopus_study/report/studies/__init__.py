@@ -7,23 +7,7 @@ from functools import cache
 from importlib import import_module
 
 from octopus_study.report.study import StudyReport
-
-# The order in which the paper goes; a study that isn't named comes last.
-ORDER = (
-    "stage_timing",
-    "distribution",
-    "arena",
-    "parity",
-    "power",
-    "mapping",
-    "total_cost",
-    "sequences",
-    "satellite",
-    "drone",
-    "detector",
-    "concurrency",
-    "image_shape",
-)
+from octopus_study.sections import in_order
 
 
 @cache
@@ -31,13 +15,9 @@ def reports() -> dict[str, StudyReport]:
     """Return the reports by study. Files without a ``REPORT`` are a second file of a study."""
     modules = {info.name: import_module(f"{__name__}.{info.name}") for info in pkgutil.iter_modules(__path__)}
     found = {name: module.REPORT for name, module in modules.items() if hasattr(module, "REPORT")}
-    return {name: found[name] for name in sorted(found, key=_place)}
+    return {name: found[name] for name in in_order(found)}
 
 
 def report_of(study: str) -> StudyReport:
     """Return the report of a study; one that has no file shows its medians and comparisons alone."""
     return reports().get(study, StudyReport())
-
-
-def _place(study: str) -> tuple[int, str]:
-    return (ORDER.index(study) if study in ORDER else len(ORDER), study)

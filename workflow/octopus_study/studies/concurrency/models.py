@@ -93,7 +93,7 @@ def load(device: str = "cpu") -> tuple[Any, Any]:
     for name, value in DETERMINISM.items():
         os.environ.setdefault(name, value)
     torch = need_torch(device, "models")
-    zoo = need("transformers", "transformers", "pip install 'octopus[models]'")
+    zoo = need("transformers", "transformers", "pip install -e './workflow[models]'")
     torch.backends.cudnn.benchmark = False  # which would choose by time, and so differently in each process
     torch.backends.cudnn.deterministic = True
     return torch, zoo

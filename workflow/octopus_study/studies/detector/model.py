@@ -20,7 +20,7 @@ from octopus.errors import InputError
 from octopus_study.peers.availability import need, need_torch
 
 NAME = "ssdlite320_mobilenet_v3_large"
-INSTALL = "pip install 'octopus[models]'"
+INSTALL = "pip install -e './workflow[models]'"
 CLASSES = 10  # as many as VisDrone has
 CANDIDATES = 60  # boxes of the first example above the score threshold, before overlapping ones are removed
 LEAST_EXAMPLES = 2  # the last feature map may be a single pixel, and one value has no variance

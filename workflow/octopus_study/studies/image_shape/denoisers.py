@@ -40,7 +40,7 @@ CUDNN: dict[str, dict[str, bool]] = {
     "no-cudnn": {"enabled": False},
 }
 METHODS = tuple(row.name for row in IMAGE_METHODS)
-INSTALL = "pip install 'octopus[models]'"
+INSTALL = "pip install -e './workflow[models]'"
 NOISE_LEVEL = 0.1  # on the scale 0-1; only DRUNet looks at it
 OVERLAP = 64  # `refield` of deepinv's own call: sides of the quadrants are multiples of it
 

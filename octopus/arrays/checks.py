@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import TracebackType
+
 from octopus.arrays.views import ArrayView, dtype_name
 from octopus.errors import InputError
 
@@ -27,3 +29,31 @@ def check_readable(array: ArrayView, name: str, dtypes: tuple[str, ...]) -> None
             f"{name} on the GPU must be contiguous and one of {', '.join(dtypes)}, "
             f"found {array.dtype} with strides {array.strides} bytes"
         )
+
+
+class OneAtATime:
+    """`with` this, one thread uses what belongs to a plan; a second one is refused, since both would write there.
+
+    A list whose one element is taken and put back: both are atomic, and unlike a lock it can be pickled and copied.
+
+    Raises
+    ------
+    InputError
+        If another thread is inside.
+    """
+
+    def __init__(self) -> None:
+        self._free = [self]
+
+    def __enter__(self) -> None:
+        try:
+            self._free.pop()
+        except IndexError:
+            raise InputError(
+                "this plan is at work in another thread, and its memory would be mixed up; make a plan per thread"
+            ) from None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._free.append(self)

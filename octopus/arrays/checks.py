@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from types import TracebackType
+from typing import Any
 
 from octopus.arrays.views import ArrayView, dtype_name
 from octopus.errors import InputError
@@ -11,9 +14,12 @@ INT32_MAX = 2**31 - 1
 MAX_SIDE = 2**24  # a float32 counts pixels exactly up to here
 
 
-def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+_hinted: set[str] = set()
+
+
+def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     """A word must be one of a few."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise InputError(f"{name}={value!r} is unknown; use one of {', '.join(allowed)}")
 
 
@@ -29,6 +35,38 @@ def check_readable(array: ArrayView, name: str, dtypes: tuple[str, ...]) -> None
             f"{name} on the GPU must be contiguous and one of {', '.join(dtypes)}, "
             f"found {array.dtype} with strides {array.strides} bytes"
         )
+
+
+def check_no_stream(stream: Any) -> None:
+    """The CPU works on no stream: one that is given would be ignored."""
+    if stream is not None:
+        raise InputError(
+            f"stream={stream!r} was given, but the CPU works and has no streams; leave it out, or work on the GPU"
+        )
+
+
+def check_apart(out: ArrayView, **others: ArrayView | None) -> None:
+    """A result must not lie in memory that the call reads while it writes."""
+    first, last = out.extent
+    for name, array in others.items():
+        if array is None or array.device != out.device:
+            continue
+        begin, end = array.extent
+        if begin < last and first < end:
+            raise InputError(
+                f"out lies in the memory of {name}, which is read while out is written; pass other memory"
+            )
+
+
+def hint_once(name: str, message: str) -> None:
+    """Warn of what is legal but seldom meant, once per process, at the line outside the library that caused it."""
+    if name in _hinted:
+        return
+    _hinted.add(name)
+    depth, caller = 1, sys._getframe()
+    while caller is not None and caller.f_globals.get("__name__", "").partition(".")[0] == "octopus":
+        depth, caller = depth + 1, caller.f_back  # type: ignore[assignment]
+    warnings.warn(message, UserWarning, stacklevel=depth)
 
 
 class OneAtATime:

@@ -22,8 +22,8 @@ from octopus.kernels.cuda.tiles import MAX_ITEMS
 MAX_KERNELS = 16  # per thread; each holds at most 64 KiB of device memory
 
 _thread = threading.local()
-_NUMBERS = (int, float, bool)
-_FIXED = (str, type(None), type)
+_FIXED = {str, bool, type(None), type}
+_SIMPLE = {int, float, *_FIXED}
 
 
 class _UnreadableError(Exception):
@@ -59,7 +59,9 @@ def kernel_for(
     """
     known: OrderedDict[tuple[Any, ...], CropKernel] = _thread.__dict__.setdefault("kernels", OrderedDict())
     try:
-        parts = [_reading(name, value) for name, value in options.items()]
+        parts = [
+            value if type(value) in _FIXED else _reading(name, value) for name, value in options.items()
+        ]
     except _UnreadableError:
         return _make(frame, boxes, index, options, device, queue)
     key = (
@@ -104,12 +106,12 @@ def _make(
 def _reading(name: str, value: Any) -> Any:
     """An argument as something that stays what it is, whatever becomes of the array or list that it was."""
     kind = type(value)
-    if kind in _FIXED:
-        return value
-    if kind in _NUMBERS:
+    if kind in _SIMPLE:
         return kind, value
     if isinstance(value, (tuple, list)):
-        return kind, *[_reading(name, part) for part in value]
+        kinds = tuple(map(type, value))
+        simple = _SIMPLE.issuperset(kinds)
+        return kinds, tuple(value) if simple else tuple(_reading(name, part) for part in value)
     if isinstance(value, np.dtype) or (kind.__module__, kind.__name__) == ("torch", "dtype"):
         return value
     found = value if kind is np.ndarray else host_numbers(value, name)

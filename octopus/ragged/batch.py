@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from octopus.ragged.check import (
     check_sides,
     flat_view,
     integers,
+    item_number,
     kept,
     kept_offsets,
 )
@@ -78,7 +79,7 @@ class RaggedBatch:
         values = flat_view(self.values)
         offsets = kept_offsets(self.offsets, values)
         shapes = None if self.shapes is None else kept(self.shapes, "shapes", 2)
-        _set(self, offsets=offsets, shapes=shapes, **_facts(values))
+        self.__dict__.update(offsets=offsets, shapes=shapes, **_facts(values))
         if shapes is not None:
             check_shapes(len(self), shapes)
         if self.offsets_on_host:
@@ -86,7 +87,7 @@ class RaggedBatch:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied by way of the constructor, which checks the sizes anew and makes them read-only."""
-        return _made, (type(self), self.values, self.offsets, self.shapes, self.jagged)
+        return partial(type(self), jagged=self.jagged), (self.values, self.offsets, self.shapes)
 
     @classmethod
     def from_list(cls, items: Iterable[Any]) -> RaggedBatch:
@@ -95,8 +96,7 @@ class RaggedBatch:
         Parameters
         ----------
         items : iterable of arrays
-            Of any shapes with the same number of dimensions, and of one dtype. Tensors are taken without their
-            gradients.
+            Of one dtype and number of dimensions. Tensors are taken without their gradients.
 
         Raises
         ------
@@ -194,16 +194,8 @@ class RaggedBatch:
         InputError
             If the index is no integer, or the offsets are in GPU memory; see `offsets_to_host`.
         """
-        try:
-            index = operator.index(index)
-        except TypeError:
-            raise InputError(
-                f"the index of an item is one integer, found {index!r}; to_list() makes a list to cut"
-            ) from None
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"item {index} of a batch of {len(self)}")
+        index = item_number(index, len(self))
         offsets = self._host_offsets("an item")
-        index = range(len(self))[index]
         start, stop = int(offsets[index]), int(offsets[index + 1])
         if self.shapes is None:
             shape = ((stop - start) // math.prod(self.inner), *self.inner)
@@ -248,13 +240,14 @@ class RaggedBatch:
             raise InputError(
                 "to_padded needs values in host memory; on a GPU use to_torch().to_padded_tensor(fill)"
             )
-        return padded.padded(view(self.values, "values"), self._sides(), fill)
+        sides = padded.sides_of(self.offsets, self.inner) if self.shapes is None else self.shapes
+        return padded.padded(view(self.values, "values"), sides, fill)
 
     def to_torch(self) -> Any:
         """A nested tensor of torch with the jagged layout that shares the values, (N, j) or (N, j, ...).
 
-        Of a batch from `from_torch` it has the very offsets of that tensor, so that torch can combine the two. Other
-        offsets on the host are copied to the values' GPU.
+        Of a batch from `from_torch` it has the very offsets of that tensor, so that torch can combine the two. Others
+        are copied from the host to where the values are.
 
         Raises
         ------
@@ -294,23 +287,6 @@ class RaggedBatch:
         on_host: np.ndarray = self.offsets
         return on_host
 
-    def _sides(self) -> np.ndarray:
-        """Shapes of the items (N, D), also of a batch that has only offsets, on the host."""
-        if self.shapes is not None:
-            return self.shapes
-        lengths = np.diff(self.offsets) // math.prod(self.inner)
-        return np.column_stack([lengths, *[np.full(len(self), side) for side in self.inner]])
-
-
-def _set(batch: RaggedBatch, **attributes: Any) -> None:
-    """Set attributes of a batch that is still being made."""
-    for name, value in attributes.items():
-        object.__setattr__(batch, name, value)
-
 
 def _facts(values: ArrayView) -> dict[str, Any]:
     return {"dtype": values.dtype, "device": values.device, "size": values.shape[0]}
-
-
-def _made(kind: type[RaggedBatch], values: Any, offsets: Any, shapes: Any, jagged: Any) -> RaggedBatch:
-    return kind(values, offsets, shapes, jagged=jagged)

@@ -43,6 +43,19 @@ def whole(name: str, value: Any) -> int:
     return found
 
 
+def item_number(index: Any, count: int) -> int:
+    """The place of an item, counted from the first; raises `IndexError` or `InputError` if there is no such item."""
+    try:
+        place = operator.index(index)
+    except TypeError:
+        raise InputError(
+            f"the index of an item is one integer, found {index!r}; to_list() makes a list to cut"
+        ) from None
+    if not -count <= place < count:
+        raise IndexError(f"item {place} of a batch of {count}")
+    return range(count)[place]
+
+
 def flat_view(values: Any) -> ArrayView:
     """View of the values; raises `InputError` unless they are numbers, flat and contiguous."""
     if getattr(values, "is_nested", False):

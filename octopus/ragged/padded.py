@@ -32,6 +32,12 @@ def padded(values: ArrayView, sides: NDArray[np.int64], fill: Any) -> Any:
     return result
 
 
+def sides_of(offsets: NDArray[np.int64], inner: tuple[int, ...]) -> NDArray[np.int64]:
+    """Shapes (N, D) of items that differ in their first side alone."""
+    lengths = np.diff(offsets) // math.prod(inner)
+    return np.column_stack([lengths, *[np.full(len(lengths), side) for side in inner]])
+
+
 def _held(fill: Any, dtype: np.dtype) -> np.ndarray:
     """The fill value in the batch's dtype; floats may round it, but not to infinity."""
     given = np.asarray(fill)

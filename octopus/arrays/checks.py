@@ -5,10 +5,30 @@ from __future__ import annotations
 import sys
 import warnings
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, Protocol, TypeAlias
 
-from octopus.arrays.views import ArrayView, dtype_name
+from octopus.arrays.views import ArrayView, dtype_name, family
 from octopus.errors import InputError
+
+
+class TorchDevice(Protocol):
+    """A `torch.device`, which need not be installed."""
+
+    @property
+    def type(self) -> str:
+        """Such as "cuda"."""
+
+    @property
+    def index(self) -> int | None:
+        """The GPU's number."""
+
+
+Device: TypeAlias = (
+    Literal[
+        "auto", "cpu", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7"
+    ]
+    | TorchDevice
+)
 
 INT32_MAX = 2**31 - 1
 MAX_SIDE = 2**24  # a float32 counts pixels exactly up to here
@@ -37,12 +57,25 @@ def check_readable(array: ArrayView, name: str, dtypes: tuple[str, ...]) -> None
         )
 
 
-def check_no_stream(stream: Any) -> None:
-    """The CPU works on no stream: one that is given would be ignored."""
-    if stream is not None:
+def check_dense(array: Any, name: str) -> None:
+    """A tensor of torch must be dense; anything else may pass."""
+    if family(array) == "torch" and str(getattr(array, "layout", "torch.strided")) != "torch.strided":
+        raise InputError(f"{name} is a sparse tensor ({array.layout}); make it dense first: .to_dense()")
+
+
+def check_tensor(array: Any, name: str) -> None:
+    """A tensor of torch must be dense and without a gradient; anything else may pass."""
+    check_dense(array, name)
+    if family(array) == "torch" and getattr(array, "requires_grad", False):
         raise InputError(
-            f"stream={stream!r} was given, but the CPU works and has no streams; leave it out, or work on the GPU"
+            f"no gradient passes through Octopus, but {name} requires one; pass it with .detach()"
         )
+
+
+def check_stream(stream: Any, device: str) -> None:
+    """A stream belongs to a GPU; a call that works on the CPU would ignore it."""
+    if stream is not None and device == "cpu":
+        raise InputError("stream is of a GPU but this call works on the CPU; leave stream out")
 
 
 def check_apart(out: ArrayView, **others: ArrayView | None) -> None:

@@ -204,6 +204,8 @@ def _view_torch(tensor: Any, name: str) -> ArrayView:
     if dtype is None:
         text = str(tensor.dtype).removeprefix("torch.")
         raise InputError(f"{name} has the dtype {text}, which NumPy doesn't know; convert it first")
+    if type(tensor).__name__ == "FakeTensor":
+        raise InputError(_describe_unreadable(tensor, name))
     shape = tuple(tensor.shape)
     try:
         if tensor.is_contiguous():
@@ -213,8 +215,6 @@ def _view_torch(tensor: Any, name: str) -> ArrayView:
         address = tensor.data_ptr()
     except RuntimeError as error:
         raise InputError(_describe_unreadable(tensor, name)) from error
-    if not address and math.prod(shape):
-        raise InputError(_describe_unreadable(tensor, name))
     side, ordinal = ("cuda", tensor.get_device()) if on_gpu else ("cpu", None)
     return ArrayView(address, shape, strides, dtype, side, "torch", tensor, ordinal)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Unpack, overload
 
 from octopus.arrays import streams
-from octopus.arrays.checks import check_apart, check_no_stream
+from octopus.arrays.checks import Device, check_apart, check_stream
 from octopus.arrays.results import check_host_memory, result_memory
 from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, view, view_of
@@ -14,7 +14,7 @@ from octopus.crop.cache import kernel_for
 from octopus.crop.check import check_box_shape, check_count, check_frame_index, check_gpu_boxes, kernel_dtype
 from octopus.crop.cuda import TRANSFORM_BYTES
 from octopus.crop.kernel import CropKernel
-from octopus.crop.options import Device, Dtype, Edge, Layout, Options, Size
+from octopus.crop.options import Dtype, Edge, Layout, Options, Size
 from octopus.crop.plan import CropPlan
 
 __all__ = ["CropPlan", "crop_resize"]
@@ -139,7 +139,7 @@ def crop_resize(
     }  # fmt: skip
     where = streams.device_for(model, device)
     if where == "cpu":
-        check_no_stream(stream)
+        check_stream(stream, where)
         return _into_new_memory(
             kernel_for(model, described, index, options, where), model, described, index, out
         )

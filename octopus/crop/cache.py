@@ -59,9 +59,7 @@ def kernel_for(
     """
     known: OrderedDict[tuple[Any, ...], CropKernel] = _thread.__dict__.setdefault("kernels", OrderedDict())
     try:
-        parts = [
-            value if type(value) in _FIXED else _reading(name, value) for name, value in options.items()
-        ]
+        parts = [value if type(value) in _FIXED else _reading(name, value) for name, value in options.items()]
     except _UnreadableError:
         return _make(frame, boxes, index, options, device, queue)
     key = (

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from octopus import backends
-from octopus.arrays.checks import OneAtATime, check_no_stream
+from octopus.arrays.checks import Device, OneAtATime, check_stream
 from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView
 from octopus.crop.boxes import frame_view
-from octopus.crop.options import Device, Dtype, Edge, Layout, Size
+from octopus.crop.options import Dtype, Edge, Layout, Size
 from octopus.crop.plan import CropPlan
 from octopus.errors import InputError
 
@@ -104,7 +104,7 @@ class FrameStream:
         self.device = backends.resolve(device)
         self._next, self._alone = 0, OneAtATime()
         if self.device == "cpu":
-            check_no_stream(stream)
+            check_stream(stream, self.device)
             self._slots = [self._on_cpu(model, max_boxes, options) for _ in range(buffers)]
             return
         from octopus.backends.cuda import stream_of

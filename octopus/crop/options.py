@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 
-from octopus.arrays.checks import check_choice
+from octopus.arrays.checks import Device, check_choice
 from octopus.crop.frame import FrameSpec
 from octopus.errors import InputError
 
@@ -17,18 +17,6 @@ LAYOUTS = ("NCHW", "NHWC")
 EDGES = ("box", "image")
 PAD_VALUE = 114.0  # the grey that detectors are trained with
 MAX_LETTERBOX_SIDE = 2**22  # `geometry.inner_size` rounds exactly up to here
-
-
-class TorchDevice(Protocol):
-    """A `torch.device`, which need not be installed."""
-
-    @property
-    def type(self) -> str:
-        """Such as "cuda"."""
-
-    @property
-    def index(self) -> int | None:
-        """The GPU's number."""
 
 
 class TorchDtype(Protocol):
@@ -42,12 +30,6 @@ class TorchDtype(Protocol):
 Layout: TypeAlias = Literal["NCHW", "NHWC"]
 Edge: TypeAlias = Literal["box", "image"]
 Dtype: TypeAlias = Literal["float32", "float16", "uint8"] | type[np.generic] | np.dtype[Any] | TorchDtype
-Device: TypeAlias = (
-    Literal[
-        "auto", "cpu", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7"
-    ]
-    | TorchDevice
-)
 Size: TypeAlias = int | Sequence[int] | np.ndarray[Any, np.dtype[np.integer[Any]]] | np.integer[Any]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from octopus.arrays import streams
-from octopus.arrays.checks import OneAtATime, check_apart, check_no_stream
+from octopus.arrays.checks import Device, OneAtATime, check_apart, check_stream
 from octopus.arrays.memory import Stage, check_memory
 from octopus.arrays.results import check_host_memory, result_memory
 from octopus.arrays.untraced import untraced
@@ -16,7 +16,7 @@ from octopus.crop.boxes import boxes_view, frame_view
 from octopus.crop.check import check_box_dtype, check_index_dtype
 from octopus.crop.cuda import BOX_BYTES, INDEX_BYTES, TRANSFORM_BYTES, upload_capacity
 from octopus.crop.kernel import CropKernel
-from octopus.crop.options import CropOptions, Device, Dtype, Edge, Layout, Size
+from octopus.crop.options import CropOptions, Dtype, Edge, Layout, Size
 from octopus.crop.spec import CropSpec
 from octopus.errors import InputError
 
@@ -112,7 +112,7 @@ class CropPlan:
         self._heads: dict[int, tuple[Any, ArrayView]] = {}
         self._check_free(allocate)
         if self.device == "cpu":
-            check_no_stream(stream)
+            check_stream(stream, self.device)
             self._reserve(allocate, None)
         else:
             self._reserve_gpu(allocate, box_dtype, index_dtype, stream)
@@ -207,8 +207,7 @@ class CropPlan:
         """
         pixels, described = frame_view(frame), boxes_view(boxes)
         index = None if frame_index is None else view_of(frame_index, "frame_index")
-        if stream is not None and self.device == "cpu":
-            check_no_stream(stream)
+        check_stream(stream, self.device)
         with self._alone:
             return self._run(pixels, described, index, out, stream)
 

@@ -38,7 +38,7 @@ def build(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
         step = channels // planes
         length, count = np.int64(columns) * step, np.int64(last_x) + 1
         memory = allocate_floats(2 * columns + 2 * count + 2 * planes * length)
-        x_low, weight_x = pointer(memory, np.int32), pointer(memory + 4 * columns, np.float32)
+        x_low, weight_x = pointer(memory, np.uint32), pointer(memory + 4 * columns, np.float32)
         values = shifted(weight_x, np.int64(columns))
         above = shifted(values, 2 * count)
         below = shifted(above, planes * length)

@@ -101,9 +101,7 @@ def _store_elsewhere(name: str, content: bytes, folder: Path, error: OSError) ->
 def _warn(folder: Path, error: str, spare: Path | None) -> None:
     """Once per process and reason."""
     where = f"are kept in {spare} instead" if spare else "are not kept, and each process compiles them again"
-    log.warning(
-        "%s is not writable (%s): compiled kernels %s; set OCTOPUS_CACHE_DIR", folder, error, where
-    )
+    log.warning("%s is not writable (%s): compiled kernels %s; set OCTOPUS_CACHE_DIR", folder, error, where)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -63,19 +63,14 @@ class CpuEngine:
         index = np.zeros(count, np.int32) if frame_index is None else frame_index
         number = threads.get_num_threads() if count * self._item_values > ALONE_VALUES else 1
         band = height if count >= ITEMS_PER_THREAD * number or number == 1 else min(ROWS, height)
-        blocks = count * -(-height // band)
-        counter = np.zeros(1, np.int64)
         rows, columns, channels = frame.shape[-3:]
-        arguments = np.array(
-            (
-                counter.ctypes.data, blocks, frame.pointer,
-                frame.strides[0] // item if self.spec.frame.indexed else 0, frame.strides[-3] // item, columns, rows,
-                channels, index.ctypes.data, boxes.ctypes.data, out.pointer,
-                0 if transform is None else transform.pointer, width, height, self._planes, band, *self._fixed,
-            ),
-            np.int64,
+        threads.launch(
+            self._kernel, count * -(-height // band),
+            frame.pointer, frame.strides[0] // item if self.spec.frame.indexed else 0, frame.strides[-3] // item,
+            columns, rows, channels, index.ctypes.data, boxes.ctypes.data, out.pointer,
+            0 if transform is None else transform.pointer, width, height, self._planes, band, *self._fixed,
+            threads=number,
         )  # fmt: skip
-        threads.run(self._kernel, arguments.ctypes.data, min(blocks, number))
 
 
 def load(form: str, frame_dtype: str, out_dtype: str) -> Callable[[int], Any]:

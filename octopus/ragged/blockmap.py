@@ -131,19 +131,19 @@ def block_records(
     """
     if threshold < 1:
         raise InputError(f"threshold must be at least 1 element per block, found {threshold}")
-    from octopus.kernels.cpu import ragged
+    from octopus.ragged import cpu
 
     bounds: NDArray[np.int64] = np.asarray(offsets, np.int64)
     lengths = np.diff(bounds)
     if len(lengths) and lengths.min() > 0 and lengths.max() <= threshold:  # a block per item, the common case
         return np.arange(len(lengths), dtype=np.int32), bounds[:-1].copy()
-    blocks = int(ragged.block_count(bounds, threshold))
+    blocks = int((-(-lengths // threshold)).sum())
     if blocks > INT32_MAX:
         raise InputError(
             f"{blocks:,} blocks of {threshold} elements are more than a grid holds; raise threshold"
         )
     owner, starts = np.empty(blocks, np.int32), np.empty(blocks, np.int64)
-    ragged.fill_records(bounds, threshold, owner, starts)
+    cpu.block_records(np.ascontiguousarray(bounds), threshold, owner, starts)
     return owner, starts
 
 

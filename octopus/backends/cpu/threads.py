@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from array import array
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
@@ -100,22 +101,27 @@ class _Pool:
             self._jobs.get().join()
 
 
-def run(kernel: Callable[[int], Any], arguments: int, blocks: int) -> None:
+def launch(kernel: Callable[[int], Any], blocks: int, *values: int, threads: int | None = None) -> None:
     """Run a kernel from `compile.load` on this process's threads, as far as there are blocks for them.
 
     Parameters
     ----------
     kernel : callable
-    arguments : int
-        Address of its arguments, which count the blocks that are taken.
+        Its first two arguments are the address of the counter of its blocks, and their number.
     blocks : int
-        How many threads there is work for.
+    *values : int
+        Its other arguments: sizes, switches, and addresses of what the caller keeps alive.
+    threads : int, optional
+        At most so many; default `get_num_threads`.
     """
-    threads = min(_pool.count, blocks)
+    arguments = array("q", (0, blocks, *values, 0))
+    address = arguments.buffer_info()[0]
+    arguments[0] = address + 8 * (len(arguments) - 1)
+    threads = min(threads or _pool.count, blocks)
     if threads > 1:
-        _pool.run(kernel, arguments, threads)
+        _pool.run(kernel, address, threads)
     else:
-        kernel(arguments)
+        kernel(address)
 
 
 def set_num_threads(count: int) -> int:

@@ -62,11 +62,15 @@ def kernel_of(
             box, into = shifted(boxes, 4 * item), shifted(out, item * rows * columns * arguments[7])
             frame = (shifted(frames, index[item] * arguments[3]), arguments[4], arguments[5], arguments[6])
             if options:
-                horizontal, vertical, place = place_box(box, frame, layout, antialias, beyond, letterbox, outside)
+                horizontal, vertical, place = place_box(
+                    box, frame, layout, antialias, beyond, letterbox, outside
+                )
                 if letterbox:
                     fill_padding(into, place, row, stop, stored_pad, layout)
                     if row == 0:
-                        store_transform(box, horizontal, vertical, place, outside, shifted(transform, 4 * item))
+                        store_transform(
+                            box, horizontal, vertical, place, outside, shifted(transform, 4 * item)
+                        )
                 first, stop = row - place[1], stop - place[1]
                 first, stop = first if first > 0 else 0, stop if stop < place[3] else place[3]
                 if first < stop:

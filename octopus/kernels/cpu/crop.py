@@ -58,7 +58,15 @@ def build(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
                         values, above,
                     )  # fmt: skip
                 interpolate(
-                    frame, row_of(top + high, frame, outside), horizontal, taps, layout, normal, outside, values, below
+                    frame,
+                    row_of(top + high, frame, outside),
+                    horizontal,
+                    taps,
+                    layout,
+                    normal,
+                    outside,
+                    values,
+                    below,
                 )
                 current = low
             for p in range(planes):
@@ -113,7 +121,9 @@ def _interpolate_any(frame, row, horizontal, taps, layout, normal, outside, valu
     source = shifted(frame[0], max(row, np.int64(0)) * frame[1])
     for c in range(channels):
         line = shifted(into, c * (columns if step == 1 else 1))
-        load_any(shifted(source, c), row, horizontal, frame[2], channels, gain[c], bias[c], pad[c], outside, values)
+        load_any(
+            shifted(source, c), row, horizontal, frame[2], channels, gain[c], bias[c], pad[c], outside, values
+        )
         _from_values(values, count, taps, step, line)
 
 

@@ -15,6 +15,7 @@ it is told otherwise: it has nothing to build and is the only one that needs no 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,7 +132,7 @@ def block_records(
     """
     if threshold < 1:
         raise InputError(f"threshold must be at least 1 element per block, found {threshold}")
-    from octopus.ragged import cpu
+    from octopus.backends.cpu import compile, threads
 
     bounds: NDArray[np.int64] = np.asarray(offsets, np.int64)
     lengths = np.diff(bounds)
@@ -143,8 +144,17 @@ def block_records(
             f"{blocks:,} blocks of {threshold} elements are more than a grid holds; raise threshold"
         )
     owner, starts = np.empty(blocks, np.int32), np.empty(blocks, np.int64)
-    cpu.block_records(np.ascontiguousarray(bounds), threshold, owner, starts)
+    kernel = compile.load("ragged-records", _build_records)
+    arrays = np.ascontiguousarray(bounds), owner, starts
+    first, *others = (array.ctypes.data for array in arrays)
+    threads.launch(kernel, 1, first, len(lengths), threshold, *others)
     return owner, starts
+
+
+def _build_records() -> Callable[..., None]:
+    from octopus.kernels.cpu import ragged
+
+    return ragged.build_records()
 
 
 def _checked(offsets: NDArray[np.integer]) -> NDArray[np.integer]:

@@ -60,24 +60,8 @@ def run(
     zeros = np.zeros(0 if second else items, np.float32)
     first, second = first or zeros.ctypes.data, second or zeros.ctypes.data
     threads.launch(
-        kernel, blocks, OPERATIONS.index(operation), source.pointer, out.pointer, total, made.offsets.ctypes.data, items,
-        first, second, *others, size, pack, threads=None if total > PART else 1,
-    )  # fmt: skip
-
-
-def block_records(
-    offsets: NDArray[np.int64], threshold: int, owner: NDArray[np.int32], starts: NDArray[np.int64]
-) -> None:
-    """Fill item and first element of each block of `block_metadata`."""
-
-    def build() -> Callable[..., None]:
-        from octopus.kernels.cpu import ragged
-
-        return ragged.build_records()
-
-    threads.launch(
-        compile.load("ragged-records", build), 1, offsets.ctypes.data, len(offsets) - 1, threshold, owner.ctypes.data,
-        starts.ctypes.data,
+        kernel, blocks, OPERATIONS.index(operation), source.pointer, out.pointer, total, made.offsets.ctypes.data,
+        items, first, second, *others, size, pack, threads=None if total > PART else 1,
     )  # fmt: skip
 
 

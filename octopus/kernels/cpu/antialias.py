@@ -48,10 +48,8 @@ def build(frame_dtype: str, out_dtype: str) -> Callable:
             start, size = np.int64(starts[y]), np.int64(sizes[y])
             done = max(done, start)
             while done < start + size:
-                _filter_row(
-                    frame, row_of(vertical[0] + done, frame, outside), horizontal, across, layout, normal, outside, values,
-                    shifted(ring, done % high * line),
-                )  # fmt: skip
+                source, into = row_of(vertical[0] + done, frame, outside), shifted(ring, done % high * line)
+                _filter_row(frame, source, horizontal, across, layout, normal, outside, values, into)
                 done += 1
             for i in range(line):
                 mean[i] = np.float32(0.0)
@@ -59,8 +57,8 @@ def build(frame_dtype: str, out_dtype: str) -> Callable:
                 _add(mean, shifted(ring, (start + k) % high * line), weights[y * high + k], line)
             for p in range(planes):
                 part = shifted(mean, p * length)
-                into = shifted(out, (p * all_rows + above + y) * all_columns * step + before * step)
-                store(into, part, part, np.float32(0.0), length)
+                target = shifted(out, (p * all_rows + above + y) * all_columns * step + before * step)
+                store(target, part, part, np.float32(0.0), length)
         release(memory)
 
     return kernel_of(filter_band, frame_dtype, out_dtype, antialias=True)

@@ -20,8 +20,8 @@ def kernel_of(
     ----------
     band : callable
         Makes rows of one item's image: `frame, horizontal, vertical, place, row, stop, out, layout, normal, outside`;
-        see `box.place_box`. `frame` is a pointer to one frame, its pitch, width and height, `out` a pointer to the item,
-        `layout` columns, rows, planes and channels of the item, `normal` pointers to gain, bias and padding.
+        see `box.place_box`. `frame` is a pointer to one frame, its pitch, width and height, `out` a pointer to the
+        item, `layout` its columns, rows, planes and channels, `normal` pointers to gain, bias and padding.
     antialias : bool
     options : bool
         False makes a kernel that is compiled in half the time, for calls without letterbox, `edge="image"` and padding.

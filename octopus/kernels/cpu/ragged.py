@@ -37,9 +37,9 @@ _blur5_sobel = compiled(pixelwise.blur5_sobel)
 def build(strategy: str, dtype: str, out_dtype: str, offset_dtype: str) -> Callable:
     """The kernel of a strategy for dtypes of elements, results and offsets.
 
-    Its arguments are `counter, blocks, operation, elements, results, number of elements, offsets, number of items, first
-    parameters, second parameters, widths, heights, owners, starts, size`: parameters are float32, sides and owners int32,
-    starts int64; `size` is the elements of a part, of a block (C), or for which a search is made (B), of `PART` each.
+    Its arguments are `counter, blocks, operation, elements, results, number of elements, offsets, number of items,
+    first parameters, second parameters, widths, heights, owners, starts, size, pack`. Parameters are float32, sides and
+    owners int32, starts int64; a block has up to `size` elements, of which B searches for `pack` at once.
     """
     run = _runner(dtype, out_dtype)
     find = {

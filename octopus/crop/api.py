@@ -59,7 +59,7 @@ def crop_resize(
         In units of the frame's values (0 to 255 for uint8); default 0 and 1.
     dtype : {"float32", "float16", "uint8"}
         uint8 rounds half to even and saturates; float16 overflows to infinity. Values of float32 frames are taken as
-        they are: one that is not finite spreads to its neighbours.
+        they are; one that is not finite makes NaN of all that it has a part in.
     layout : {"NCHW", "NHWC"}
     edge : {"box", "image"}
         What lies beyond a box's edge: "box" repeats its border pixels; "image" reads the frame's pixels there, as far

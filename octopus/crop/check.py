@@ -47,22 +47,24 @@ def _good(boxes: np.ndarray, width: int, height: int, outside: str) -> bool:
     least_x1, least_y1, least_x2, least_y2 = np.minimum.reduce(columns, 1).tolist()
     most_x1, most_y1, most_x2, most_y2 = np.maximum.reduce(columns, 1).tolist()
     low, high = min(least_x1, least_y1), max(most_x2, most_y2)
-    if outside == "pad":
-        return low >= -MAX_COORDINATE and high <= MAX_COORDINATE and not _too_large(columns).any()
+    good: bool
     if outside == "error":
-        within = low >= 0 and most_x2 <= width and most_y2 <= height
-    else:
+        good = low >= 0 and most_x2 <= width and most_y2 <= height
+    elif outside == "clip":
         touching = least_x2 > 0 and least_y2 > 0 and most_x1 < width and most_y1 < height
-        within = touching and low > -np.inf and high < np.inf
-    return within and (
-        max(width, height) <= MAX_BOX_SIDE or not _too_large(_cut(columns, width, height)).any()
-    )
+        good = touching and low > -np.inf and high < np.inf
+    else:
+        good = low >= -MAX_COORDINATE and high <= MAX_COORDINATE
+    if not good or (outside != "pad" and max(width, height) <= MAX_BOX_SIDE):
+        return good
+    return not bool(_too_large(columns if outside == "pad" else _cut(columns, width, height)).any())
 
 
 def _cut(columns: np.ndarray, width: int, height: int) -> np.ndarray:
     """Boxes (4, N) cut at the frame."""
     limits = np.array([[width], [height], [width], [height]], np.float32)
-    return np.clip(columns, np.float32(0), limits)
+    result: np.ndarray = np.clip(columns, np.float32(0), limits)
+    return result
 
 
 def _too_large(columns: np.ndarray) -> np.ndarray:

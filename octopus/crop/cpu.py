@@ -9,12 +9,12 @@ import numpy as np
 
 from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import compile, threads
+from octopus.crop.options import PAD_MODES
 from octopus.crop.spec import CropSpec
 
 ROWS = 56  # output rows per band where items alone can't fill the threads: one 224-row crop then feeds four
 ITEMS_PER_THREAD = 4  # with so many items per thread or more, a band is a whole item and no row is read twice
 ALONE_VALUES = 1 << 16  # a result of fewer values is made before a second thread would have woken up
-_CUT = -1
 
 
 class CpuEngine:
@@ -34,17 +34,17 @@ class CpuEngine:
         # What stays alive beside their addresses.
         self._vectors = [np.ascontiguousarray(v, np.float32) for v in (spec.gain, spec.bias, spec.pad)]
         self._vectors.append(stored(spec.pad, spec.dtype))
-        planes = frame.channels if options.layout == "NCHW" else 1
+        outside = PAD_MODES.index(options.pad_mode) if options.outside == "pad" else -1
+        self._planes = frame.channels if options.layout == "NCHW" else 1
         self._fixed = (
-            *(vector.ctypes.data for vector in self._vectors), options.edge == "image", options.letterbox, _CUT
+            *(vector.ctypes.data for vector in self._vectors), options.edge == "image", options.letterbox, outside
         )  # fmt: skip
-        self._planes = planes
 
     @property
     def _takes_options(self) -> bool:
         """Whether the kernel for calls without options won't do."""
         options = self.spec.options
-        return options.letterbox or options.edge == "image"
+        return options.letterbox or options.edge == "image" or options.outside == "pad"
 
     def run(
         self,

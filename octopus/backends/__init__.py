@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from octopus.backends import cuda
 from octopus.errors import InputError
@@ -34,7 +34,7 @@ def kind_of(device: Any) -> tuple[str, int | None]:
     return kind, int(number) if number else None
 
 
-def resolve(device: Any) -> str:
+def resolve(device: Any) -> Literal["cpu", "cuda"]:
     """Turn `"auto"` into the backend that this machine has.
 
     Parameters
@@ -64,4 +64,5 @@ def resolve(device: Any) -> str:
                 f"device={str(device)!r} was asked for, but GPU {here} is in use; make GPU {number} current before "
                 "this thread's first call"
             )
-    return kind
+        return "cuda"
+    return "cpu"

@@ -11,7 +11,7 @@ from octopus.arrays.checks import Device, OneAtATime, check_stream
 from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView
 from octopus.crop.boxes import frame_view
-from octopus.crop.options import Dtype, Edge, Layout, Size
+from octopus.crop.options import Dtype, Edge, Layout, Outside, PadMode, Size
 from octopus.crop.plan import CropPlan
 from octopus.errors import InputError
 
@@ -39,7 +39,7 @@ class FrameStream:
         A frame like those to come: same shape and dtype; its pixels are not read.
     max_boxes : int
         Most boxes in a frame.
-    size, mean, std, scale, dtype, layout, edge, antialias, letterbox, pad_value
+    size, mean, std, scale, dtype, layout, edge, antialias, letterbox, outside, pad_mode, pad_value
         As in `crop_resize`.
     buffers : int
         Frames that may be under way, at least 1; with 2 one is uploaded while the other is cropped.
@@ -83,6 +83,8 @@ class FrameStream:
         edge: Edge = "box",
         antialias: bool = False,
         letterbox: bool = False,
+        outside: Outside = "clip",
+        pad_mode: PadMode = "constant",
         pad_value: Any = None,
         buffers: int = 2,
         overlap: bool = True,
@@ -99,7 +101,8 @@ class FrameStream:
             raise InputError(f"buffers must be a positive integer, found {buffers!r}")
         options: dict[str, Any] = {
             "size": size, "mean": mean, "std": std, "scale": scale, "dtype": dtype, "layout": layout, "edge": edge,
-            "antialias": antialias, "letterbox": letterbox, "pad_value": pad_value,
+            "antialias": antialias, "letterbox": letterbox, "outside": outside, "pad_mode": pad_mode,
+            "pad_value": pad_value,
         }  # fmt: skip
         self.device = backends.resolve(device)
         self._next, self._alone = 0, OneAtATime()

@@ -15,7 +15,10 @@ from octopus.errors import InputError
 DTYPES = ("float32", "float16", "uint8")
 LAYOUTS = ("NCHW", "NHWC")
 EDGES = ("box", "image")
+OUTSIDES = ("clip", "error", "pad")
+PAD_MODES = ("constant", "edge", "reflect")
 PAD_VALUE = 114.0  # the grey that detectors are trained with
+SCALAR_CHANNELS = 4  # up to which CUDA kernels take gains and biases as arguments of their own
 MAX_LETTERBOX_SIDE = 2**22  # `geometry.inner_size` rounds exactly up to here
 
 
@@ -29,6 +32,8 @@ class TorchDtype(Protocol):
 
 Layout: TypeAlias = Literal["NCHW", "NHWC"]
 Edge: TypeAlias = Literal["box", "image"]
+Outside: TypeAlias = Literal["clip", "error", "pad"]
+PadMode: TypeAlias = Literal["constant", "edge", "reflect"]
 Dtype: TypeAlias = Literal["float32", "float16", "uint8"] | type[np.generic] | np.dtype[Any] | TorchDtype
 Size: TypeAlias = int | Sequence[int] | np.ndarray[Any, np.dtype[np.integer[Any]]] | np.integer[Any]
 
@@ -43,6 +48,8 @@ class Options(TypedDict, total=False):
     layout: Layout
     edge: Edge
     antialias: bool
+    outside: Outside
+    pad_mode: PadMode
     pad_value: Any
     frame_index: Any
     out: Any
@@ -59,22 +66,35 @@ class Kernel(NamedTuple):
     edge: str
     antialias: bool
     letterbox: bool
+    pad_mode: str = ""  # "": boxes are cut at the frame
 
     @property
     def takes_options(self) -> bool:
         """Whether the CUDA kernel has the arguments for options."""
-        return self.antialias or self.letterbox or self.frame.indexed
+        return self.antialias or self.letterbox or self.frame.indexed or bool(self.pad_mode)
+
+    @property
+    def streams(self) -> bool:
+        """Whether the streaming CUDA kernel can do it."""
+        usual = self.frame.channels in (1, 3, 4) and self.frame.dtype != "float32"
+        return usual and not self.antialias and not self.pad_mode
+
+    @property
+    def many_channels(self) -> bool:
+        """Whether the CUDA kernel reads gains, biases and padding from memory."""
+        return self.frame.channels > SCALAR_CHANNELS
 
     @property
     def options(self) -> dict[str, Any]:
         """Keyword arguments with which all kernels are built."""
-        return {"edge": self.edge, "letterbox": self.letterbox, "indexed": self.frame.indexed}
+        options = {"edge": self.edge, "letterbox": self.letterbox, "indexed": self.frame.indexed}
+        return options | {"pad_mode": self.pad_mode} if self.pad_mode else options
 
     @property
     def name(self) -> str:
         """As part of a file's name."""
         options = {"image": self.edge == "image", "antialias": self.antialias, "letterbox": self.letterbox,
-                   "frames": self.frame.indexed}  # fmt: skip
+                   "frames": self.frame.indexed, f"pad-{self.pad_mode}": bool(self.pad_mode)}  # fmt: skip
         plain = f"{self.frame.dtype}x{self.frame.channels}-{self.dtype}-{self.layout.lower()}"
         return "-".join([plain, *(name for name, wanted in options.items() if wanted)])
 
@@ -99,6 +119,8 @@ class CropOptions:
     edge: str = "box"
     antialias: bool = False
     letterbox: bool = False
+    outside: str = "clip"
+    pad_mode: str = "constant"
     pad_value: Any = None
     scale: Any = None
 
@@ -107,15 +129,22 @@ class CropOptions:
         check_choice("layout", self.layout, LAYOUTS)
         check_choice("edge", self.edge, EDGES)
         check_choice("dtype", dtype, DTYPES)
+        check_choice("outside", self.outside, OUTSIDES)
+        check_choice("pad_mode", self.pad_mode, PAD_MODES)
+        if self.pad_mode != "constant" and self.outside != "pad":
+            raise InputError(
+                f'pad_mode={self.pad_mode!r} needs outside="pad", found outside={self.outside!r}; '
+                "otherwise nothing beyond the frame is made up"
+            )
         antialias, letterbox = _switch("antialias", self.antialias), _switch("letterbox", self.letterbox)
         if letterbox and max(size) > MAX_LETTERBOX_SIDE:
             raise InputError(
                 f"letterbox=True takes sides up to {MAX_LETTERBOX_SIDE}, found {size[0]}x{size[1]}"
             )
-        if self.pad_value is not None and not letterbox:
+        if self.pad_value is not None and not letterbox and self.outside != "pad":
             raise InputError(
                 f"pad_value={self.pad_value!r} was given, but nothing is padded; leave it out, or ask for "
-                "letterbox=True"
+                'letterbox=True or outside="pad"'
             )
         pad_value = PAD_VALUE if self.pad_value is None else self.pad_value
         checked = {"size": size, "dtype": dtype, "antialias": antialias, "letterbox": letterbox,
@@ -125,7 +154,8 @@ class CropOptions:
 
     def kernel(self, frame: FrameSpec) -> Kernel:
         """Which compiled kernel does this to such frames."""
-        return Kernel(frame, self.dtype, self.layout, self.edge, self.antialias, self.letterbox)
+        pad_mode = self.pad_mode if self.outside == "pad" else ""
+        return Kernel(frame, self.dtype, self.layout, self.edge, self.antialias, self.letterbox, pad_mode)
 
 
 def _size(size: Any) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from octopus.crop.boxes import boxes_view, frame_view
 from octopus.crop.check import check_box_dtype, check_index_dtype
 from octopus.crop.cuda import BOX_BYTES, INDEX_BYTES, TRANSFORM_BYTES, upload_capacity
 from octopus.crop.kernel import CropKernel
-from octopus.crop.options import CropOptions, Dtype, Edge, Layout, Size
+from octopus.crop.options import CropOptions, Dtype, Edge, Layout, Outside, PadMode, Size
 from octopus.crop.spec import CropSpec
 from octopus.errors import InputError
 
@@ -27,9 +27,9 @@ class CropPlan:
     """Memory and a compiled kernel for up to `max_boxes` boxes, made once and run many times.
 
     `run` allocates no device memory and launches once (boxes from the host: once per 4096 of them; on the GPU: once per
-    65535). With frame and boxes on the GPU it neither copies nor waits and can be captured in a CUDA graph. The result
-    of a run is overwritten by the next, unless `out` is given. A plan may be used on several streams, but by one thread
-    at a time; a second one is refused.
+    65535). With frame and boxes on the GPU it neither copies nor waits, unless `outside="error"`, and can be captured
+    in a CUDA graph. The result of a run is overwritten by the next, unless `out` is given. A plan may be used on
+    several streams, but by one thread at a time; a second one is refused.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class CropPlan:
         the GPU may have another height and width, frames on the host must not be larger. Several frames, of shape
         (F, H, W, C), make a plan whose runs name the frame of each box; F may change too.
     max_boxes : int
-    size, mean, std, scale, dtype, layout, edge, antialias, letterbox, pad_value, device
+    size, mean, std, scale, dtype, layout, edge, antialias, letterbox, outside, pad_mode, pad_value, device
         As in `crop_resize`.
     allocate : bool
         False leaves the result's memory to the `out` of every run.
@@ -91,6 +91,8 @@ class CropPlan:
         edge: Edge = "box",
         antialias: bool = False,
         letterbox: bool = False,
+        outside: Outside = "clip",
+        pad_mode: PadMode = "constant",
         pad_value: Any = None,
         device: Device = "auto",
         allocate: bool = True,
@@ -105,7 +107,7 @@ class CropPlan:
         check_index_dtype(index_dtype)
         options = CropOptions(
             size=size, mean=mean, std=std, scale=scale, dtype=dtype, layout=layout, edge=edge, antialias=antialias,
-            letterbox=letterbox, pad_value=pad_value,
+            letterbox=letterbox, outside=outside, pad_mode=pad_mode, pad_value=pad_value,
         )  # fmt: skip
         self._kernel = CropKernel(model, options, int(max_boxes), streams.device_for(model, device))
         self._model, self._alone = self._kernel.model, OneAtATime()

@@ -110,8 +110,7 @@ class CropKernel:
             return
         written = None if transform is None else view(transform, "transform")
         if self.device == "cpu":
-            on_host = None if written is None else written.numpy()
-            self.engine.run(frame.numpy(), host_boxes, out.numpy(), host_index, on_host)
+            self.engine.run(frame, host_boxes, out, host_index, written)
             return
         arrays = (frame, boxes, out) if index is None else (frame, boxes, out, index)
         queue = self.memory.enter(stream, arrays, boxes)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import octopus
 from octopus import InputError, best_within, keep_tiles, otsu_threshold, tile_means
-from octopus.kernels.cpu import tile_sums
+from octopus.tiles import cpu
 
 
 def reference(image, tiles, scale, nodata=None):
@@ -54,7 +54,7 @@ def test_large_bright_tiles_do_not_overflow(monkeypatch):
     image = np.full((300, 70_000), 65535, np.uint16)
     tiles = [[0, 0, 70_000, 300], [1, 1, 69_999, 299]]
     assert tile_means(image, tiles, device="cpu").tolist() == [1, 1]
-    monkeypatch.setattr(tile_sums, "PART", 1)
+    monkeypatch.setattr(cpu, "PART", 1)
     assert tile_means(image, tiles, scale=1, device="cpu").tolist() == [65535, 65535]
 
 

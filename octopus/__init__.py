@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 from octopus.errors import DeviceError, InputError, MissingPackageError, OctopusError, OutOfMemoryError
 
 if TYPE_CHECKING:
+    from octopus.backends.cpu.threads import get_num_threads, set_num_threads
     from octopus.crop.api import CropPlan, crop_resize
     from octopus.crop.framestream import FrameStream
     from octopus.crop.transforms import map_back
+    from octopus.crop.warm import warm_up
     from octopus.ragged import blockmap, ops
     from octopus.ragged.batch import RaggedBatch
     from octopus.ragged.plan import RaggedPlan
@@ -39,12 +41,15 @@ __all__ = [
     "best_within",
     "blockmap",
     "crop_resize",
+    "get_num_threads",
     "keep_tiles",
     "map_back",
     "ops",
     "otsu_threshold",
+    "set_num_threads",
     "tile_means",
     "tune",
+    "warm_up",
 ]
 
 _MODULES = {"blockmap": "octopus.ragged.blockmap", "ops": "octopus.ragged.ops"}
@@ -56,11 +61,14 @@ _LAZY = {
     "TilePlan": "octopus.tiles.api",
     "best_within": "octopus.tiles.api",
     "crop_resize": "octopus.crop.api",
+    "get_num_threads": "octopus.backends.cpu.threads",
     "keep_tiles": "octopus.tiles.api",
     "map_back": "octopus.crop.transforms",
     "otsu_threshold": "octopus.tiles.api",
+    "set_num_threads": "octopus.backends.cpu.threads",
     "tile_means": "octopus.tiles.api",
     "tune": "octopus.ragged.tuner",
+    "warm_up": "octopus.crop.warm",
 }
 
 

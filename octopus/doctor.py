@@ -97,11 +97,11 @@ def _device() -> Iterator[Finding]:
 
 
 def _backend() -> Iterator[Finding]:
-    from octopus.backends.cpu import pool_size
+    from octopus.backends.cpu import get_num_threads
     from octopus.backends.cuda.device import INSTALL
 
     yield package("backend", "numba", 'pip install "octopus-ragged"')
-    yield Finding("backend", "CPU threads", OK, f"up to {pool_size()}")
+    yield Finding("backend", "CPU threads", OK, f"up to {get_num_threads()}")
     for name in ("numba-cuda", "cuda-core", "cuda-toolkit"):
         yield package("backend", name, INSTALL)
 

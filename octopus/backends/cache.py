@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import tempfile
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -21,12 +22,24 @@ def cache_dir() -> Path:
     return Path(own) if own else Path(users).expanduser() / "octopus"
 
 
+def spare_dir() -> Path | None:
+    """Folder for where `cache_dir` can't be written: this user's own among the temporary files, which nobody else may
+    write to; None if that can't be had either."""
+    folder = Path(tempfile.gettempdir()) / f"octopus-{os.getuid() if hasattr(os, 'getuid') else 'cache'}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        state = folder.lstat()
+    except OSError:
+        return None
+    own = not hasattr(os, "getuid") or (state.st_uid == os.getuid() and not state.st_mode & 0o022)
+    return folder if own and not folder.is_symlink() else None
+
+
 @cache
 def kernel_digest(folder: str, *more: Path) -> str:
     """Digest of all that compiled kernels depend on: the kernels' sources and the compiler's version.
 
-    Numba's own cache looks at the file of the outermost function alone, so that a change in `geometry.py`
-    would go unnoticed; here every source file below `kernels/` of this kind counts, and each in the folders `more`.
+    Every source file below `kernels/` of this kind counts, and each in the folders `more`.
     """
     digest = hashlib.sha256()
     folders = (PACKAGE / "kernels", PACKAGE / "kernels" / folder, *more)
@@ -46,19 +59,53 @@ def _version(package: str) -> str:
 
 def load(name: str) -> str | None:
     """The stored text of that name, or None."""
+    stored = load_bytes(name)
     try:
-        return (cache_dir() / name).read_text()
-    except (OSError, UnicodeDecodeError):
+        return None if stored is None else stored.decode()
+    except UnicodeDecodeError:
         return None
 
 
-def store(name: str, text: str) -> None:
-    """Keep `text`; a reader sees the whole file or none. An unwritable folder only costs the next compilation."""
-    path = cache_dir() / name
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+def load_bytes(name: str) -> bytes | None:
+    """What is stored under that name, or None."""
+    for folder in (cache_dir(), spare_dir()):
+        try:
+            if folder is not None:
+                return (folder / name).read_bytes()
+        except OSError:
+            continue
+    return None
+
+
+def store(name: str, content: str | bytes) -> None:
+    """Keep `content`; a reader sees the whole file or none. An unwritable folder costs a warning."""
+    stored = content.encode() if isinstance(content, str) else content
+    folder = cache_dir()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text)
-        part.replace(path)
+        _write(folder / name, stored)
     except OSError as error:
-        log.warning("compiled kernels are not kept: %s is not writable (%s)", path.parent, error)
+        _store_elsewhere(name, stored, folder, error)
+
+
+def _store_elsewhere(name: str, content: bytes, folder: Path, error: OSError) -> None:
+    spare = spare_dir()
+    try:
+        if spare is not None:
+            _write(spare / name, content)
+    except OSError:
+        spare = None
+    _warn(folder, str(error), spare)
+
+
+@cache
+def _warn(folder: Path, error: str, spare: Path | None) -> None:
+    """Once per process and reason."""
+    where = f"are kept in {spare} instead" if spare else "are not kept, and each process compiles them again"
+    log.warning("%s is not writable (%s): compiled kernels %s; set OCTOPUS_CACHE_DIR", folder, error, where)
+
+
+def _write(path: Path, content: bytes) -> None:
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part.write_bytes(content)
+    part.replace(path)

@@ -26,6 +26,8 @@ def crop_resize(
     edge: str = "box",
     antialias: bool = False,
     letterbox: bool = False,
+    outside: str = "clip",
+    pad_mode: str = "constant",
     pad_value: Any = 114.0,
     frame_index: Any = None,
     out: Any = None,
@@ -40,20 +42,24 @@ def crop_resize(
 
     Parameters
     ----------
-    frame : array, (H, W, C) or (F, H, W, C), uint8 or uint16
-        One frame, or several of which `frame_index` chooses. C is 1, 3 or 4. NumPy, torch, CuPy, Numba, or anything
-        with DLPack or `__cuda_array_interface__`; never copied where it already lies on the device that works. Rows
-        may be further apart than their length.
+    frame : array, (H, W, C) or (F, H, W, C), uint8, uint16 or float32
+        One frame, or several of which `frame_index` chooses. C is 1 to 64; channels come last. NumPy, torch, CuPy,
+        Numba, or anything with DLPack or `__cuda_array_interface__`; never copied where it already lies on the device
+        that works. Rows may be further apart than their length.
     boxes : array, (N, 4), integer or float
-        `x1, y1, x2, y2` in pixels, a box covers `[x1, x2) x [y1, y2)`; on the host or on the GPU. Boxes on the GPU are
-        not read by the host, so nothing waits for them: each is clipped to the frame, and one that is empty or not a
-        number gives an item of NaN (0 for uint8).
+        `x1, y1, x2, y2` in pixels, a box covers `[x1, x2) x [y1, y2)`; on the host or on the GPU. What lies beyond the
+        frame is cut off, see `outside`. Boxes are read as float32, whose numbers lie 1/16384 of a pixel apart at 1000
+        pixels, 1/1024 at 10,000 and 1/16 at 1,000,000. A side may be up to 16384 pixels long. On the host, a box that
+        is empty, not finite, too large or wholly outside is an error. Boxes on the GPU are not read by the host, so
+        that nothing waits for them: there such a box gives an item of NaN (0 for uint8), but for infinite and large
+        ones that are cut at the frame like any other.
     size : (int, int)
         Height and width of the result in pixels.
     mean, std : float or sequence of C floats, optional
         In units of the frame's values (0 to 255 for uint8); default 0 and 1.
     dtype : {"float32", "float16", "uint8"}
-        uint8 rounds half to even and saturates; float16 overflows to infinity.
+        uint8 rounds half to even and saturates; float16 overflows to infinity. Values of float32 frames are taken as
+        they are; one that is not finite makes NaN of all that it has a part in.
     layout : {"NCHW", "NHWC"}
     edge : {"box", "image"}
         What lies beyond a box's edge: "box" repeats its border pixels; "image" reads the frame's pixels there, as far
@@ -66,8 +72,18 @@ def crop_resize(
     letterbox : bool
         Keep each box's aspect ratio: it fills the height or the width, in the middle of the item. Returns the transform
         that leads back to the frame, too.
+    outside : {"clip", "error", "pad"}
+        What happens to a box that reaches beyond its frame. "clip": it is cut to the frame. "error": it is refused;
+        boxes on the GPU are then read back, which waits for the work before, and is refused while a graph is captured.
+        "pad": it is not cut, may lie wholly outside, and `pad_mode` makes the pixels beyond the frame; `edge="box"`
+        repeats the border pixels of the whole box, and the transform is that of the whole box. Coordinates may then
+        be up to 2**24 pixels from the frame's corner.
+    pad_mode : {"constant", "edge", "reflect"}
+        With `outside="pad"`, what lies beyond the frame: `pad_value`, the nearest pixel, or the frame mirrored without
+        repeating its border pixels, as often as it takes (NumPy's "reflect", OpenCV's BORDER_REFLECT_101).
     pad_value : float or sequence of C floats
-        What fills the rest of a letterboxed item, in units of the frame's values.
+        What fills the rest of a letterboxed item, and with `pad_mode="constant"` what lies beyond the frame; in units
+        of the frame's values.
     frame_index : array, (N,), integer, optional
         Frame of each box; required for several frames. On the host, or with boxes on the GPU also there (int32 or
         int64): then it is not read by the host, and an index outside [0, F) gives an item of NaN (0 for uint8).
@@ -109,7 +125,8 @@ def crop_resize(
     index = None if frame_index is None else view_of(frame_index, "frame_index")
     options = {
         "size": size, "mean": mean, "std": std, "dtype": dtype, "layout": layout, "edge": edge,
-        "antialias": antialias, "letterbox": letterbox, "pad_value": pad_value,
+        "antialias": antialias, "letterbox": letterbox, "outside": outside, "pad_mode": pad_mode,
+        "pad_value": pad_value,
     }  # fmt: skip
     if model.device == "cuda" and described.shape and streams.device_for(model, device) == "cuda":
         return _on_gpu(model, described, index, options, out, stream)

@@ -9,45 +9,68 @@ from octopus.arrays.views import ArrayView, dtype_name
 from octopus.crop.frame import frame_spec
 from octopus.crop.spec import CropSpec
 from octopus.errors import InputError
+from octopus.kernels.geometry import MAX_BOX_SIDE, MAX_COORDINATE
 
 BOX_DTYPES = ("int32", "int64", "float32", "float64")
 INDEX_DTYPES = ("int32", "int64")
-MAX_BOX_SIDE = 2**14  # up to here a float32 position within a box is good to 1/1000 of a pixel
 
 
-def check_host_boxes(boxes: np.ndarray, width: int, height: int) -> np.ndarray:
-    """Boxes on the host as float32, after checking all of them.
+def check_host_boxes(boxes: np.ndarray, width: int, height: int, outside: str = "error") -> np.ndarray:
+    """Boxes on the host as float32, not cut, after checking all of them.
+
+    Parameters
+    ----------
+    boxes : ndarray, (N, 4), integer or float
+    width, height : int
+        Of the frame in pixels.
+    outside : {"clip", "error", "pad"}
+        What happens to a box that reaches beyond it, see `octopus.crop_resize`.
 
     Raises
     ------
     InputError
-        Names the first wrong box: not (N, 4), not a number, empty, or not inside the frame.
+        Names the first wrong box: not (N, 4), not a number, empty, too large, or further outside than it may be.
     """
     check_box_shape(boxes.shape, boxes.dtype)
-    result = np.ascontiguousarray(boxes, np.float32)
-    if len(result) and not _inside(result, width, height):
-        x1, y1, x2, y2 = result.T
-        good = (x1 >= 0) & (y1 >= 0) & (x2 <= width) & (y2 <= height) & (x1 < x2) & (y1 < y2)
-        if max(width, height) > MAX_BOX_SIDE:
-            good &= (x2 - x1 <= MAX_BOX_SIDE) & (y2 - y1 <= MAX_BOX_SIDE)
-        raise InputError(_describe_bad_box(result, int(np.argmin(good)), int((~good).sum()), width, height))
+    with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite, and is refused as such
+        result = np.ascontiguousarray(boxes, np.float32)
+    if len(result) and not _good(result, width, height, outside):
+        raise InputError(_describe_bad_boxes(boxes, result, width, height, outside))
     return result
 
 
-def _inside(boxes: np.ndarray, width: int, height: int) -> bool:
+def _good(boxes: np.ndarray, width: int, height: int, outside: str) -> bool:
     """Whether all boxes are good; False if any value is NaN, since every comparison with it is."""
-    x1, y1, x2, y2 = boxes.T
-    least, most = np.minimum.reduce, np.maximum.reduce
-    wide, high = x2 - x1, y2 - y1
-    return (
-        least(x1) >= 0
-        and least(y1) >= 0
-        and most(x2) <= width
-        and most(y2) <= height
-        and least(wide) > 0
-        and least(high) > 0
-        and (max(width, height) <= MAX_BOX_SIDE or max(most(wide), most(high)) <= MAX_BOX_SIDE)
-    )
+    columns = boxes.T.copy()  # reductions along rows are quick
+    if not np.logical_and.reduce(columns[:2] < columns[2:], None):
+        return False
+    least_x1, least_y1, least_x2, least_y2 = np.minimum.reduce(columns, 1).tolist()
+    most_x1, most_y1, most_x2, most_y2 = np.maximum.reduce(columns, 1).tolist()
+    low, high = min(least_x1, least_y1), max(most_x2, most_y2)
+    good: bool
+    if outside == "error":
+        good = low >= 0 and most_x2 <= width and most_y2 <= height
+    elif outside == "clip":
+        touching = least_x2 > 0 and least_y2 > 0 and most_x1 < width and most_y1 < height
+        good = touching and low > -np.inf and high < np.inf
+    else:
+        good = low >= -MAX_COORDINATE and high <= MAX_COORDINATE
+    if not good or (outside != "pad" and max(width, height) <= MAX_BOX_SIDE):
+        return good
+    return not bool(_too_large(columns if outside == "pad" else _cut(columns, width, height)).any())
+
+
+def _cut(columns: np.ndarray, width: int, height: int) -> np.ndarray:
+    """Boxes (4, N) cut at the frame."""
+    limits = np.array([[width], [height], [width], [height]], np.float32)
+    result: np.ndarray = np.clip(columns, np.float32(0), limits)
+    return result
+
+
+def _too_large(columns: np.ndarray) -> np.ndarray:
+    """Which boxes (4, N) have a side on which single precision is too coarse."""
+    sides: np.ndarray = np.maximum(*(columns[2:] - columns[:2]))
+    return sides > MAX_BOX_SIDE
 
 
 def check_box_shape(shape: tuple[int, ...], dtype: np.dtype) -> None:
@@ -115,17 +138,41 @@ def check_index_dtype(name: str) -> None:
     check_choice("index_dtype", name, INDEX_DTYPES)
 
 
-def _describe_bad_box(boxes: np.ndarray, index: int, count: int, width: int, height: int) -> str:
-    x1, y1, x2, y2 = boxes[index].tolist()
-    if not np.isfinite(boxes[index]).all():
-        why = "is not a number or infinite"
-    elif not (x1 < x2 and y1 < y2):
-        why = "is empty (x1 < x2 and y1 < y2 are required)"
-    elif max(x2 - x1, y2 - y1) > MAX_BOX_SIDE:
-        why = f"has a side of more than {MAX_BOX_SIDE} pixels, where single precision ends; cut it in parts"
-    else:
-        why = f"reaches outside the frame of {width}x{height} pixels; clip it first"
-    return f"box {index} = ({x1:g}, {y1:g}, {x2:g}, {y2:g}) {why}; {count} of {len(boxes)} boxes are wrong"
+def _describe_bad_boxes(given: np.ndarray, boxes: np.ndarray, width: int, height: int, outside: str) -> str:
+    """Names the first bad box, with the numbers as the caller gave them, and says how many there are."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        reasons = _reasons(boxes.T, width, height, outside)
+    bad = np.logical_or.reduce([found for found, _ in reasons])
+    first = int(np.argmax(bad))
+    why = next(words for found, words in reasons if found[first])
+    x1, y1, x2, y2 = given[first].tolist()
+    return (
+        f"box {first} = ({x1:.9g}, {y1:.9g}, {x2:.9g}, {y2:.9g}) {why}; "
+        f"{int(bad.sum())} of {len(boxes)} boxes are wrong"
+    )
+
+
+def _reasons(columns: np.ndarray, width: int, height: int, outside: str) -> list[tuple[np.ndarray, str]]:
+    """What may be wrong with boxes (4, N), the first that counts first: for which boxes it is so, and in words."""
+    x1, y1, x2, y2 = columns
+    frame = f"the frame of {width}x{height} pixels"
+    beyond = (x1 < 0) | (y1 < 0) | (x2 > width) | (y2 > height)
+    apart = (x1 >= width) | (y1 >= height) | (x2 <= 0) | (y2 <= 0)
+    by_outside = {
+        "error": (beyond, f'reaches outside {frame}; clip it first, or ask for outside="clip" or "pad"'),
+        "clip": (apart, f'lies outside {frame}, all of it; leave it out, or ask for outside="pad"'),
+        "pad": (abs(columns).max(axis=0) > MAX_COORDINATE, f"reaches further than {MAX_COORDINATE} pixels"),
+    }
+    side = _too_large(columns if outside == "pad" else _cut(columns, width, height))
+    return [
+        (~np.isfinite(columns).all(axis=0), "is not a number or infinite as float32"),
+        (~((x1 < x2) & (y1 < y2)), "is empty as float32 (x1 < x2 and y1 < y2 are required)"),
+        by_outside[outside],
+        (
+            side,
+            f"has a side of more than {MAX_BOX_SIDE} pixels, where single precision ends; cut it in parts",
+        ),
+    ]
 
 
 def check_count(spec: CropSpec, count: int) -> None:

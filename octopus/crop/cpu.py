@@ -2,65 +2,96 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from octopus.arrays.views import ArrayView
+from octopus.backends.cpu import compile, threads
+from octopus.crop.options import PAD_MODES
 from octopus.crop.spec import CropSpec
+
+ROWS = 56  # output rows per band where items alone can't fill the threads: one 224-row crop then feeds four
+ITEMS_PER_THREAD = 4  # with so many items per thread or more, a band is a whole item and no row is read twice
+ALONE_VALUES = 1 << 16  # a result of fewer values is made before a second thread would have woken up
 
 
 class CpuEngine:
-    """Runs a spec with the Numba CPU kernels; holds no memory of its own."""
+    """Runs a spec with the CPU kernels; holds no memory of its own.
+
+    Parameters
+    ----------
+    spec : CropSpec
+    """
 
     def __init__(self, spec: CropSpec) -> None:
         self.spec = spec
-        self._pad = _stored(spec.pad, spec.options.dtype)
+        options, frame = spec.options, spec.frame
+        form = "antialias" if options.antialias else "options" if self._takes_options else "crop"
+        self._kernel = load(form, frame.dtype, spec.dtype)
+        self._item_values = frame.channels * options.size[0] * options.size[1]
+        # What stays alive beside their addresses.
+        self._vectors = [np.ascontiguousarray(v, np.float32) for v in (spec.gain, spec.bias, spec.pad)]
+        self._vectors.append(stored(spec.pad, spec.dtype))
+        outside = PAD_MODES.index(options.pad_mode) if options.outside == "pad" else -1
+        self._planes = frame.channels if options.layout == "NCHW" else 1
+        self._fixed = (
+            *(vector.ctypes.data for vector in self._vectors), options.edge == "image", options.letterbox, outside
+        )  # fmt: skip
+
+    @property
+    def _takes_options(self) -> bool:
+        """Whether the kernel for calls without options won't do."""
+        options = self.spec.options
+        return options.letterbox or options.edge == "image" or options.outside == "pad"
 
     def run(
         self,
-        frame: np.ndarray,
+        frame: ArrayView,
         boxes: np.ndarray,
-        out: np.ndarray,
+        out: ArrayView,
         frame_index: np.ndarray | None = None,
-        transform: np.ndarray | None = None,
+        transform: ArrayView | None = None,
     ) -> None:
-        """Fill `out` for float32 `boxes` (N, 4) on the host, and with `letterbox` the `transform` (N, 4).
+        """Fill `out` for checked float32 `boxes` (N, 4), and with `letterbox` the `transform` (N, 4).
 
         `frame` is (F, H, W, C) if `frame_index`, int32, chooses from it.
         """
-        from octopus.kernels.cpu import crop
-
-        spec, options, rows = self.spec, self.spec.options, self._rows_of(out)
-        height, width = options.size
-        band = crop.band_rows(len(boxes), height)
-        if spec.plain:
-            crop.crop_resize(frame, boxes, rows, width, band, spec.gain, spec.bias)
-            return
-        if options.antialias:
-            from octopus.kernels.cpu.antialias import crop_resize
-        else:
-            from octopus.kernels.cpu.options import crop_resize
-        frames = frame if spec.frame.indexed else frame[None]
-        index = np.zeros(len(boxes), np.int32) if frame_index is None else frame_index
-        transforms = np.empty((0, 4), np.float32) if transform is None else transform
-        crop_resize(
-            frames, index, boxes, rows, transforms, band, spec.gain, spec.bias, self._pad,
-            options.edge == "image", options.letterbox,
+        count, (height, width) = len(boxes), self.spec.options.size
+        item = frame.dtype.itemsize
+        index = np.zeros(count, np.int32) if frame_index is None else frame_index
+        number = threads.get_num_threads() if count * self._item_values > ALONE_VALUES else 1
+        band = height if count >= ITEMS_PER_THREAD * number or number == 1 else min(ROWS, height)
+        rows, columns, channels = frame.shape[-3:]
+        threads.launch(
+            self._kernel, count * -(-height // band),
+            frame.pointer, frame.strides[0] // item if self.spec.frame.indexed else 0, frame.strides[-3] // item,
+            columns, rows, channels, index.ctypes.data, boxes.ctypes.data, out.pointer,
+            0 if transform is None else transform.pointer, width, height, self._planes, band, *self._fixed,
+            threads=number,
         )  # fmt: skip
 
-    def _rows_of(self, out: np.ndarray) -> np.ndarray:
-        """The result as (N, planes, rows, values per row); float16 as its bits, which Numba can store."""
-        bits = out.view(np.uint16) if out.dtype == np.float16 else out
-        if self.spec.options.layout == "NCHW":
-            return bits
-        height, width, channels = self.spec.item
-        return bits.reshape(len(out), 1, height, width * channels)
+
+def load(form: str, frame_dtype: str, out_dtype: str) -> Callable[[int], Any]:
+    """The compiled kernel of a form ("crop", "options", "antialias"), for a dtype of frames and one of results."""
+
+    def build() -> Callable[..., None]:
+        from octopus.kernels.cpu import antialias, crop
+
+        if form == "antialias":
+            return antialias.build(frame_dtype, out_dtype)
+        return crop.build(frame_dtype, out_dtype, form == "options")
+
+    return compile.load(f"{form}-{frame_dtype}-{out_dtype}", build)
 
 
-def _stored(values: np.ndarray, dtype: str) -> np.ndarray:
+def stored(values: np.ndarray, dtype: str) -> np.ndarray:
     """Float32 values as the CPU kernels store them: rounded and saturated to uint8, or the bits of a float16."""
     if dtype == "uint8":
-        stored: np.ndarray = np.rint(values).clip(0, 255).astype(np.uint8)
-        return stored
+        rounded: np.ndarray = np.rint(values).clip(0, 255).astype(np.uint8)
+        return rounded
     if dtype == "float16":
         with np.errstate(over="ignore"):
             return values.astype(np.float16).view(np.uint16)
-    return values
+    return np.ascontiguousarray(values, np.float32)

@@ -22,7 +22,7 @@ def upload_capacity(max_boxes: int, indexed: bool) -> int:
 
 
 class CudaEngine:
-    """Runs a spec with the streaming CUDA kernel: one launch, no device allocation after construction.
+    """Runs a spec with the streaming CUDA kernel, or the plain one: one launch, no device allocation afterwards.
 
     Boxes from the host go through a buffer of at most 64 KiB; larger batches take several turns, each with a launch
     of its own. So do batches of more than 65535 boxes.
@@ -54,15 +54,38 @@ class CudaEngine:
         self.device_index = memory.DeviceArray(
             (self.capacity if spec.frame.indexed else 0,), np.int32, stream=stream
         )
-        self.owned = (self.device_boxes, self.device_index)
+        many = spec.kernel.many_channels
+        values = np.concatenate([spec.gain, spec.bias, spec.pad] if many else [np.empty(0, np.float32)])
+        self.device_values = memory.DeviceArray((values.size,), np.float32, stream=stream)
+        if many:
+            self._copy(self.device_values.pointer, values.ctypes.data, values.nbytes, stream)
+        self.owned = (self.device_boxes, self.device_index, self.device_values)
         self._item_bytes = spec.nbytes(1)
         properties = current().properties
         self._launcher: PlainLauncher | StreamLauncher = (
-            PlainLauncher(spec)
-            if spec.options.antialias
-            else StreamLauncher(spec, properties.multiprocessor_count, properties.l2_cache_size)
+            StreamLauncher(spec, properties.multiprocessor_count, properties.l2_cache_size)
+            if spec.kernel.streams
+            else PlainLauncher(spec, self.device_values.pointer)
         )
         self._launcher.preload(model, box_dtype, index_dtype)
+
+    def read_boxes(self, boxes: ArrayView, stream: Any) -> np.ndarray:
+        """Boxes on the GPU as an array on the host, once the work before them on the stream is done.
+
+        Raises
+        ------
+        InputError
+            While a graph is captured, which nothing may wait for.
+        """
+        if self._is_capturing(stream):
+            raise InputError(
+                'outside="error" reads the boxes, which a graph that is captured does not allow; '
+                'ask for outside="clip" or "pad"'
+            )
+        result = np.empty(boxes.shape, boxes.dtype)
+        self._copy(result.ctypes.data, boxes.pointer, result.nbytes, stream)
+        stream.sync()
+        return result
 
     def upload_boxes(self, boxes: np.ndarray, stream: Any) -> int:
         """Queue the copy of at most `capacity` checked float32 boxes to the device; returns their address there.

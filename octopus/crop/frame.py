@@ -8,8 +8,13 @@ from octopus.arrays.checks import INT32_MAX, MAX_SIDE, of_dtype
 from octopus.arrays.views import ArrayView, dtype_name
 from octopus.errors import InputError
 
-DTYPES = ("uint8", "uint16")
-CHANNELS = (1, 3, 4)
+DTYPES = ("uint8", "uint16", "float32")
+MAX_CHANNELS = 64
+IMAGE_CHANNELS = (
+    1,
+    3,
+    4,
+)  # a first axis of so many, before a last one too long for channels, is channels first
 
 
 class FrameSpec(NamedTuple):
@@ -17,8 +22,9 @@ class FrameSpec(NamedTuple):
 
     Attributes
     ----------
-    dtype : {"uint8", "uint16"}
+    dtype : {"uint8", "uint16", "float32"}
     channels : int
+        1 to 64.
     indexed : bool
         Whether there are several frames, one of which every box names.
     """
@@ -34,25 +40,53 @@ def frame_spec(frame: ArrayView) -> FrameSpec:
     Raises
     ------
     InputError
-        Unless it is (H, W, C), or several (F, H, W, C), of uint8 or uint16, the values of a row side by side.
+        Unless it is (H, W, C), or several (F, H, W, C), of uint8, uint16 or float32, the values of a row side by side.
     """
-    if len(frame.shape) not in (3, 4) or frame.shape[-1] not in CHANNELS:
-        raise InputError(
-            "frame must have shape (H, W, C), or (F, H, W, C) for several frames, with C = 1, 3 or 4, "
-            f"found {frame.shape}; a grey image is frame[..., None]"
-        )
+    if len(frame.shape) not in (3, 4) or frame.shape[-1] > MAX_CHANNELS:
+        raise InputError(_describe_shape(frame))
     if not of_dtype(frame, DTYPES):
-        raise InputError(f"frame must be uint8 or uint16 in the machine's byte order, found {frame.dtype}")
+        raise InputError(
+            f"frame must be uint8, uint16 or float32 in the machine's byte order, found {frame.dtype}; "
+            "convert it first, for instance with frame.astype(numpy.float32)"
+        )
     if 0 in frame.shape or max(frame.shape) > MAX_SIDE:
-        raise InputError(f"frame sides must lie between 1 and {MAX_SIDE} pixels, found {frame.shape[:-1]}")
+        raise InputError(f"frame sides must lie between 1 and {MAX_SIDE} pixels, found {frame.shape}")
     item = frame.dtype.itemsize
     *between, pitch, along, channel = frame.strides  # `between` frames, if there are several
     packed = (channel == item or frame.shape[-1] == 1) and along == item * frame.shape[-1]
     if not packed or any(step < 0 or step % item for step in (*between, pitch)):
-        raise InputError(
-            f"the pixels of a frame row must lie next to each other, found strides {frame.strides} bytes; "
-            "make a contiguous copy first (numpy.ascontiguousarray, tensor.contiguous)"
-        )
+        raise InputError(_describe_strides(frame))
     if pitch // item > INT32_MAX:
         raise InputError(f"a frame row of {pitch} bytes is too long for 32-bit arithmetic")
     return FrameSpec(dtype_name(frame.dtype), frame.shape[-1], len(frame.shape) == 4)
+
+
+def _describe_shape(frame: ArrayView) -> str:
+    found, torch = frame.shape, frame.family == "torch"
+    if len(found) in (3, 4) and found[-3] in IMAGE_CHANNELS:
+        order = "1, 2, 0" if len(found) == 3 else "0, 2, 3, 1"
+        remedy = (
+            f"frame.permute({order}).contiguous()"
+            if torch
+            else f"{_library(frame)}.ascontiguousarray(frame.transpose({order}))"
+        )
+        return f"the channels of a frame come last, found them first in shape {found}; pass {remedy}"
+    grey = "; a grey image is frame[..., None]" if len(found) == 2 else ""
+    return (
+        "frame must have shape (H, W, C), or (F, H, W, C) for several frames, with C from 1 to "
+        f"{MAX_CHANNELS}, found {found}{grey}"
+    )
+
+
+def _describe_strides(frame: ArrayView) -> str:
+    copy = "frame.contiguous()" if frame.family == "torch" else f"{_library(frame)}.ascontiguousarray(frame)"
+    why = " (its channels run backwards, as in frame[..., ::-1])" if frame.strides[-1] < 0 else ""
+    return (
+        f"the pixels of a frame row must lie next to each other, found strides {frame.strides} bytes{why}; "
+        f"pass a contiguous copy: {copy}"
+    )
+
+
+def _library(frame: ArrayView) -> str:
+    """Whose `ascontiguousarray` to name."""
+    return "cupy" if frame.family == "cupy" else "numpy"

@@ -103,23 +103,27 @@ class CropKernel:
         """
         host_boxes, host_index = None, None
         if boxes.device == "cpu":
-            host_boxes = check_host_boxes(boxes.numpy(), frame.shape[-2], frame.shape[-3])
+            host_boxes = self._checked(boxes.numpy(), frame)
         if index is not None and index.device == "cpu":
             host_index = check_host_index(index.numpy(), frame.shape[0])
         if not boxes.shape[0]:
             return
         written = None if transform is None else view(transform, "transform")
         if self.device == "cpu":
-            on_host = None if written is None else written.numpy()
-            self.engine.run(frame.numpy(), host_boxes, out.numpy(), host_index, on_host)
+            self.engine.run(frame, host_boxes, out, host_index, written)
             return
         arrays = (frame, boxes, out) if index is None else (frame, boxes, out, index)
         queue = self.memory.enter(stream, arrays, boxes)
+        if boxes.device == "cuda" and self.spec.options.outside == "error":
+            self._checked(self.engine.read_boxes(boxes, queue), frame)
         if self._stage is not None:
             self._run_staged(self._stage, frame, boxes, host_boxes, index, host_index, queue, out, written)
             return
         address = 0 if written is None else written.pointer
         self._submit(frame, boxes, host_boxes, index, host_index, queue, out.pointer, address)
+
+    def _checked(self, boxes: np.ndarray, frame: ArrayView) -> np.ndarray:
+        return check_host_boxes(boxes, frame.shape[-2], frame.shape[-3], self.spec.options.outside)
 
     def _submit(
         self,

@@ -148,21 +148,33 @@ class StreamLauncher:
 
 
 class PlainLauncher:
-    """Launches the kernels with one column per thread: `antialias`, and `crop` for frames of a single column."""
+    """Launches the kernels with one column per thread: `antialias`, and `crop` for what the streaming one can't do.
 
-    def __init__(self, spec: CropSpec) -> None:
+    Parameters
+    ----------
+    spec : CropSpec
+    values : int
+        Address in device memory of the gains, then the biases, then the padding; read for more than four channels.
+    """
+
+    def __init__(self, spec: CropSpec, values: int = 0) -> None:
         self.spec = spec
         height, width = spec.options.size
         self._threads = min(-(-width // 32) * 32, MAX_COLUMNS)
         self._tiles = (-(-width // self._threads), -(-height // ROWS))
-        options = spec.kernel.takes_options
-        self._arguments = ArgumentBlock("QiiiQQiiii" + "f" * 8 + ("iqQQffff" if options else ""))
-        self._arguments.writer(6, 12)(width, height, *self._tiles, *_four(spec.gain), *_four(spec.bias))
+        many, step = spec.kernel.many_channels, spec.gain.nbytes
+        affine = [values, values + step] if many else [*_four(spec.gain), *_four(spec.bias)]
+        padding = [values + 2 * step] if many else _four(spec.pad)
+        options = spec.kernel.takes_options or many
+        more = "iqQQ" + ("Q" if many else "ffff")
+        self._arguments = ArgumentBlock("QiiiQQiiii" + ("QQ" if many else "f" * 8) + more * options)
+        self._arguments.writer(6, 4 + len(affine))(width, height, *self._tiles, *affine)
         self._write_addresses = self._arguments.writer(0, 6)
         self._write_options: Callable[..., None] | None = None
         if options:
-            self._write_options = self._arguments.writer(18, 4)
-            self._arguments.writer(22, 4)(*_four(spec.pad))
+            first = 10 + len(affine)
+            self._write_options = self._arguments.writer(first, 4)
+            self._arguments.writer(first + 4, len(padding))(*padding)
 
     def preload(self, model: ArrayView, box_dtype: str, index_dtype: str) -> None:
         """Load the kernel."""
@@ -218,8 +230,8 @@ def _plain_kernel(kind: Kernel, box_dtype: str, index_dtype: str, capability: tu
         from octopus.kernels.cuda import antialias, crop
 
         make = antialias.build if kind.antialias else crop.build
-        index = index_dtype if kind.takes_options else None
-        types = crop.argument_types(frame.dtype, box_dtype, kind.dtype, index)
+        index = index_dtype if kind.takes_options or kind.many_channels else None
+        types = crop.argument_types(frame.dtype, box_dtype, kind.dtype, index, kind.many_channels)
         return make(frame.channels, kind.dtype, kind.layout, **kind.options), types
 
     index = f"-{index_dtype}" if frame.indexed else ""

@@ -14,6 +14,9 @@ from octopus.errors import InputError
 DTYPES = ("float32", "float16", "uint8")
 LAYOUTS = ("NCHW", "NHWC")
 EDGES = ("box", "image")
+OUTSIDES = ("clip", "error", "pad")
+PAD_MODES = ("constant", "edge", "reflect")
+SCALAR_CHANNELS = 4  # up to which CUDA kernels take gains and biases as arguments of their own
 MAX_LETTERBOX_SIDE = 2**22  # `geometry.inner_size` rounds exactly up to here
 
 
@@ -26,22 +29,35 @@ class Kernel(NamedTuple):
     edge: str
     antialias: bool
     letterbox: bool
+    pad_mode: str = ""  # "": boxes are cut at the frame
 
     @property
     def takes_options(self) -> bool:
         """Whether the CUDA kernel has the arguments for options."""
-        return self.antialias or self.letterbox or self.frame.indexed
+        return self.antialias or self.letterbox or self.frame.indexed or bool(self.pad_mode)
+
+    @property
+    def streams(self) -> bool:
+        """Whether the streaming CUDA kernel can do it."""
+        usual = self.frame.channels in (1, 3, 4) and self.frame.dtype != "float32"
+        return usual and not self.antialias and not self.pad_mode
+
+    @property
+    def many_channels(self) -> bool:
+        """Whether the CUDA kernel reads gains, biases and padding from memory."""
+        return self.frame.channels > SCALAR_CHANNELS
 
     @property
     def options(self) -> dict[str, Any]:
         """Keyword arguments with which all kernels are built."""
-        return {"edge": self.edge, "letterbox": self.letterbox, "indexed": self.frame.indexed}
+        options = {"edge": self.edge, "letterbox": self.letterbox, "indexed": self.frame.indexed}
+        return options | {"pad_mode": self.pad_mode} if self.pad_mode else options
 
     @property
     def name(self) -> str:
         """As part of a file's name."""
         options = {"image": self.edge == "image", "antialias": self.antialias, "letterbox": self.letterbox,
-                   "frames": self.frame.indexed}  # fmt: skip
+                   "frames": self.frame.indexed, f"pad-{self.pad_mode}": bool(self.pad_mode)}  # fmt: skip
         plain = f"{self.frame.dtype}x{self.frame.channels}-{self.dtype}-{self.layout.lower()}"
         return "-".join([plain, *(name for name, wanted in options.items() if wanted)])
 
@@ -66,6 +82,8 @@ class CropOptions:
     edge: str = "box"
     antialias: bool = False
     letterbox: bool = False
+    outside: str = "clip"
+    pad_mode: str = "constant"
     pad_value: Any = 114.0
 
     def __post_init__(self) -> None:
@@ -73,6 +91,13 @@ class CropOptions:
         check_choice("layout", self.layout, LAYOUTS)
         check_choice("edge", self.edge, EDGES)
         check_choice("dtype", dtype, DTYPES)
+        check_choice("outside", self.outside, OUTSIDES)
+        check_choice("pad_mode", self.pad_mode, PAD_MODES)
+        if self.pad_mode != "constant" and self.outside != "pad":
+            raise InputError(
+                f'pad_mode={self.pad_mode!r} needs outside="pad", found outside={self.outside!r}; '
+                "otherwise nothing beyond the frame is made up"
+            )
         antialias, letterbox = _switch("antialias", self.antialias), _switch("letterbox", self.letterbox)
         if letterbox and max(size) > MAX_LETTERBOX_SIDE:
             raise InputError(
@@ -84,7 +109,8 @@ class CropOptions:
 
     def kernel(self, frame: FrameSpec) -> Kernel:
         """Which compiled kernel does this to such frames."""
-        return Kernel(frame, self.dtype, self.layout, self.edge, self.antialias, self.letterbox)
+        pad_mode = self.pad_mode if self.outside == "pad" else ""
+        return Kernel(frame, self.dtype, self.layout, self.edge, self.antialias, self.letterbox, pad_mode)
 
 
 def _size(size: Any) -> tuple[int, int]:

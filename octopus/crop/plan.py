@@ -23,9 +23,9 @@ class CropPlan(CropKernel):
     """Memory and a compiled kernel for up to `max_boxes` boxes, made once and run many times.
 
     `run` allocates no device memory and launches once (boxes from the host: once per 4096 of them; on the GPU: once per
-    65535). With frame and boxes on the GPU it neither copies nor waits and can be captured in a CUDA graph. The result
-    of a run is overwritten by the next, unless `out` is given. A plan may be used on several streams, not by several
-    threads at once.
+    65535). With frame and boxes on the GPU it neither copies nor waits, unless `outside="error"`, and can be captured
+    in a CUDA graph. The result of a run is overwritten by the next, unless `out` is given. A plan may be used on
+    several streams, not by several threads at once.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class CropPlan(CropKernel):
         the GPU may have another height and width, frames on the host must not be larger. Several frames, of shape
         (F, H, W, C), make a plan whose runs name the frame of each box; F may change too.
     max_boxes : int
-    size, mean, std, dtype, layout, edge, antialias, letterbox, pad_value, device
+    size, mean, std, dtype, layout, edge, antialias, letterbox, outside, pad_mode, pad_value, device
         As in `crop_resize`.
     allocate : bool
         False leaves the result's memory to the `out` of every run.
@@ -74,6 +74,8 @@ class CropPlan(CropKernel):
         edge: str = "box",
         antialias: bool = False,
         letterbox: bool = False,
+        outside: str = "clip",
+        pad_mode: str = "constant",
         pad_value: Any = 114.0,
         device: str = "auto",
         allocate: bool = True,
@@ -86,7 +88,9 @@ class CropPlan(CropKernel):
         model = view(frame, "frame")
         check_box_dtype(box_dtype)
         check_index_dtype(index_dtype)
-        options = CropOptions(size, mean, std, dtype, layout, edge, antialias, letterbox, pad_value)
+        options = CropOptions(
+            size, mean, std, dtype, layout, edge, antialias, letterbox, outside, pad_mode, pad_value
+        )
         super().__init__(model, options, int(max_boxes), streams.device_for(model, device))
         self._heads: dict[int, tuple[Any, ArrayView]] = {}
         self._check_free(allocate)

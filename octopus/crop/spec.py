@@ -27,7 +27,7 @@ class CropSpec:
     gain, bias : ndarray, (C,), float32
         The normalisation as `value * gain + bias`.
     pad : ndarray, (C,), float32
-        What surrounds a letterboxed image, normalised.
+        What surrounds a letterboxed image, and the constant beyond the frame, normalised.
     """
 
     frame: FrameSpec
@@ -63,6 +63,8 @@ class CropSpec:
     @cached_property
     def saturates(self) -> bool:
         """Whether values may lie so far outside 0 to 255 that a uint8 result must clamp them."""
+        if self.frame.dtype == "float32":
+            return self.options.dtype == "uint8"
         top = np.iinfo(self.frame.dtype).max
         reached = [self.bias, self.gain * np.float32(top) + self.bias, *[self.pad] * self.options.letterbox]
         return self.options.dtype == "uint8" and bool(np.min(reached) < -0.49 or np.max(reached) > 255.49)

@@ -17,6 +17,12 @@ import numpy as np
 # Adding 1.5 * 2**23 to a float32 of magnitude below 2**22 leaves no bits for the fraction: the hardware rounds
 # it off, half to even, as cv2 and NumPy do. Cheaper than a call and the same on every device.
 ROUNDING = np.float32(12582912.0)
+# Up to this side of a box a float32 position within it is good to 1/1000 of a pixel.
+MAX_BOX_SIDE = 2**14
+# Up to here float32 and int32 hold every whole pixel, also of boxes that reach beyond the frame.
+MAX_COORDINATE = 2**24
+# What `beyond_pixel` makes of a pixel outside the frame.
+CONSTANT, NEAREST, REFLECT = 0, 1, 2
 
 
 def box_axis(low, high, limit):
@@ -59,6 +65,75 @@ def box_is_usable(x1, y1, x2, y2, width, height):
         and x2 > np.float32(0.0)
         and y2 > np.float32(0.0)
     )
+
+
+def span(low, high):
+    """One axis of a box that is not cut at the frame; what `box_axis` is for one that is.
+
+    Parameters
+    ----------
+    low, high : float32
+        Edges of the box in pixels, of a magnitude up to `MAX_COORDINATE`.
+
+    Returns
+    -------
+    first, last, origin, extent
+        As of `box_axis`; `first` may be negative, and pixels from `first` to `first + last` beyond the frame.
+    """
+    first = np.int32(low)
+    if np.float32(first) > low:  # a cast truncates, which rounds negative numbers up
+        first -= np.int32(1)
+    stop = np.int32(high)
+    if np.float32(stop) < high:
+        stop += np.int32(1)
+    return first, np.int32(stop - first - np.int32(1)), low - np.float32(first) - np.float32(0.5), high - low
+
+
+def span_is_usable(x1, y1, x2, y2):
+    """Whether a box that is not cut can be made: neither empty nor NaN, nor beyond what single precision holds."""
+    far, side = np.float32(MAX_COORDINATE), np.float32(MAX_BOX_SIDE)
+    return (
+        x1 < x2
+        and y1 < y2
+        and x1 >= -far
+        and y1 >= -far
+        and x2 <= far
+        and y2 <= far
+        and x2 - x1 <= side
+        and y2 - y1 <= side
+    )
+
+
+def beyond_pixel(index, limit, mode):
+    """The pixel of the frame that stands for any pixel, inside or beyond.
+
+    Parameters
+    ----------
+    index : int32
+        Along one axis, counted from the frame's first pixel; any.
+    limit : int32
+        Pixels of the frame along this axis, up to `MAX_COORDINATE`.
+    mode : {CONSTANT, NEAREST, REFLECT}
+        Beyond the frame lies a constant, its nearest pixel, or its mirror image without a second border pixel.
+
+    Returns
+    -------
+    int32
+        In [0, limit); -1 for the constant.
+    """
+    if index >= 0 and index < limit:
+        return np.int32(index)
+    if mode == CONSTANT:
+        return np.int32(-1)
+    last = np.int32(limit - np.int32(1))
+    if mode == NEAREST:
+        return np.int32(0) if index < 0 else last
+    if last == 0:
+        return np.int32(0)
+    distance = abs(np.int64(index))  # the least int32 has no opposite in 32 bits
+    period = np.uint32(np.uint32(2) * np.uint32(last))
+    rest = np.int32(np.uint32(distance) % period)
+    return rest if rest <= last else np.int32(np.int32(period) - rest)
 
 
 def sample(index, scale, origin, last):
@@ -112,6 +187,12 @@ def widen(first, last, origin, limit, reach):
     return start, np.int32(stop - start), origin + np.float32(np.int32(first - start))
 
 
+def reach_out(first, last, origin, reach):
+    """`widen` for a box that is not cut: samples read `reach` pixels beyond it, whether the frame has them or not."""
+    start = np.int32(first - reach)
+    return start, np.int32(last + np.int32(2) * reach), origin + np.float32(reach)
+
+
 def inner_size(extent_x, extent_y, width, height):
     """Size at which a box fills `width` x `height` as far as its aspect ratio allows (`letterbox=True`).
 
@@ -151,6 +232,12 @@ def way_back(low, extent, inner, before):
     """
     scale = extent / np.float32(inner)
     return scale, max(low, np.float32(0.0)) - np.float32(before) * scale
+
+
+def way_back_uncut(low, extent, inner, before):
+    """`way_back` for a box that is not cut at the frame."""
+    scale = extent / np.float32(inner)
+    return scale, low - np.float32(before) * scale
 
 
 def filter_support(scale):

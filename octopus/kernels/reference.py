@@ -29,6 +29,8 @@ def crop_resize(
     edge: str = "box",
     antialias: bool = False,
     letterbox: bool = False,
+    outside: str = "clip",
+    pad_mode: str = "constant",
     pad_value: float | np.ndarray = 114.0,
     frame_index: np.ndarray | None = None,
 ) -> np.ndarray:
@@ -38,12 +40,12 @@ def crop_resize(
     ----------
     frame : ndarray, (H, W, C) or, with `frame_index`, (F, H, W, C)
     boxes : ndarray, (N, 4)
-        `x1, y1, x2, y2` in pixels, inside the frame.
+        `x1, y1, x2, y2` in pixels.
     size : (int, int)
         Height and width of the result.
     mean, std : ndarray, (C,)
     layout : {"NCHW", "NHWC"}
-    edge, antialias, letterbox, pad_value, frame_index
+    edge, antialias, letterbox, outside, pad_mode, pad_value, frame_index
         As in `octopus.crop_resize`.
 
     Returns
@@ -57,11 +59,48 @@ def crop_resize(
     items = np.empty((len(boxes), *size, frames.shape[3]))
     items[:] = pad_value
     for item, number, box in zip(items, index, np.asarray(boxes, np.float64), strict=True):
+        pixels = frames[number]
+        if outside == "clip":
+            box = cut(box, pixels)
         at = place(box, size) if letterbox else Place(0, 0, size[1], size[0])
         inner = item[at.top : at.top + at.height, at.left : at.left + at.width]
-        inner[:] = resize(frames[number], box, inner.shape[:2], edge == "image")
+        if outside == "pad":
+            pixels, box = _surroundings(pixels, box, inner.shape[:2], pad_mode, pad_value)
+        inner[:] = resize(pixels, box, inner.shape[:2], edge == "image")
     result = (items - mean) / std
     return result.transpose(0, 3, 1, 2) if layout == "NCHW" else result
+
+
+def cut(boxes: np.ndarray, frame: np.ndarray) -> np.ndarray:
+    """Boxes (..., 4) without what lies beyond a frame (H, W, C)."""
+    height, width = frame.shape[:2]
+    return np.clip(boxes, 0, (width, height, width, height))
+
+
+def _surroundings(
+    frame: np.ndarray, box: np.ndarray, size: tuple[int, int], pad_mode: str, pad_value: float | np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """All that a box may read of a frame that goes on for ever, and where the box lies in it."""
+    low, high = np.floor(box[:2]).astype(int), np.ceil(box[2:]).astype(int)
+    reach = ((box[2:] - box[:2]) / size[::-1]).astype(int) + 3
+    (across, left_out), (down, above_out) = (
+        _mirrored(
+            np.arange(low[axis] - reach[axis], high[axis] + reach[axis]), frame.shape[1 - axis], pad_mode
+        )
+        for axis in (0, 1)
+    )
+    pixels = frame[down[:, None], across].astype(np.float64)
+    if pad_mode == "constant":
+        pixels[above_out[:, None] | left_out] = pad_value
+    return pixels, box - np.tile(low - reach, 2)
+
+
+def _mirrored(index: np.ndarray, limit: int, pad_mode: str) -> tuple[np.ndarray, np.ndarray]:
+    """The pixels that stand for those numbered `index`, of `limit` pixels, and which of these lie outside."""
+    outside, last = (index < 0) | (index >= limit), limit - 1
+    if pad_mode == "reflect" and last:
+        return last - abs(index % (2 * last) - last), outside
+    return index.clip(0, last), outside
 
 
 def place(box: np.ndarray, size: tuple[int, int]) -> Place:
@@ -75,7 +114,7 @@ def place(box: np.ndarray, size: tuple[int, int]) -> Place:
 
 
 def transforms(boxes: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """`scale_x, scale_y, shift_x, shift_y` from every item back to the frame, (N, 4) float64."""
+    """`scale_x, scale_y, shift_x, shift_y` from every item back to the frame, (N, 4) float64; boxes are not cut."""
     result = np.empty((len(boxes), 4))
     for row, box in zip(result, np.asarray(boxes, np.float64), strict=True):
         at = place(box, size)

@@ -15,6 +15,7 @@ it is told otherwise: it has nothing to build and is the only one that needs no 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeGuard, get_args
 
@@ -162,7 +163,7 @@ def block_records(
     InputError
         For a threshold that is no whole number from 1 on, offsets that fall, or more than 2**31 - 1 blocks.
     """
-    from octopus.kernels.cpu import ragged
+    from octopus.backends.cpu import compile, threads
 
     threshold = whole("threshold", threshold)
     bounds: NDArray[np.int64] = np.asarray(offsets, np.int64)
@@ -171,14 +172,23 @@ def block_records(
     lengths = np.diff(bounds)
     if len(lengths) and lengths.min() > 0 and lengths.max() <= threshold:  # a block per item, the common case
         return np.arange(len(lengths), dtype=np.int32), bounds[:-1].copy()
-    blocks = int(ragged.block_count(bounds, threshold))
+    blocks = int((-(-lengths // threshold)).sum())
     if blocks > INT32_MAX:
         raise InputError(
             f"{blocks:,} blocks of {threshold} elements are more than a grid holds; raise threshold"
         )
     owner, starts = np.empty(blocks, np.int32), np.empty(blocks, np.int64)
-    ragged.fill_records(bounds, threshold, owner, starts)
+    kernel = compile.load("ragged-records", _build_records)
+    arrays = np.ascontiguousarray(bounds), owner, starts
+    first, *others = (array.ctypes.data for array in arrays)
+    threads.launch(kernel, 1, first, len(lengths), threshold, *others)
     return owner, starts
+
+
+def _build_records() -> Callable[..., None]:
+    from octopus.kernels.cpu import ragged
+
+    return ragged.build_records()
 
 
 def _checked(offsets: Any) -> NDArray[np.integer]:

@@ -24,8 +24,6 @@ from octopus.ragged.cut import checked_map, cut_of, image_sides
 
 DTYPES = ("float32", "uint8")
 NEEDS_HOST = ("lookup", "block_metadata")
-SEARCH_PACK = 4  # elements for which a CPU thread searches once in `thread_search`
-CPU_PART = 1 << 14  # elements of a part in `block_search` on the CPU
 
 
 class RaggedPlan:
@@ -182,21 +180,10 @@ class RaggedPlan:
             )
 
     def _run_cpu(self, source: ArrayView, out: ArrayView, given: list[Any], stream: Any) -> None:
-        from octopus.kernels.cpu import ragged
+        from octopus.ragged import cpu
 
-        first, second = [*(_on_host(value) for value in given), *[np.zeros(self.items, np.float32)] * 2][:2]
-        width, height = (self._sides.get(name, np.zeros(0, np.int32)) for name in ("widths", "heights"))
         assert self.map is not None
-        code = OPERATIONS.index(self.operation)
-        head = code, source.numpy(), out.numpy(), self.map.offsets, first, second, width, height
-        if self.strategy == "lookup":
-            ragged.lookup(*head, self.map.owner)
-        elif self.strategy == "block_metadata":
-            ragged.block_metadata(*head, self.map.owner, self.map.starts, self.map.threshold)
-        elif self.strategy == "thread_search":
-            ragged.thread_search(*head, SEARCH_PACK)
-        else:
-            ragged.block_search(*head, CPU_PART)
+        cpu.run(self.operation, source, out, self.map, [_on_host(value) for value in given], self._sides)
 
     def _run_cuda(
         self, batch: RaggedBatch, source: ArrayView, out: ArrayView, given: list[Any], stream: Any

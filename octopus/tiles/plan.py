@@ -25,6 +25,7 @@ from octopus.tiles.check import (
     image_spec,
     image_view,
 )
+from octopus.tiles.cpu import TileParts
 
 
 class TilePlan:
@@ -90,7 +91,7 @@ class TilePlan:
             assert host is not None
             self._flags = result_memory(model, (self.count,), "bool", None)
             self._means = result_memory(model, (self.count,), "float64", None)
-            self._parts = _Parts(host, self.spec)
+            self._parts = TileParts(host, self.spec)
         else:
             self._plan_cuda(host, described, stream)
 
@@ -140,7 +141,7 @@ class TilePlan:
         check_stream(stream, self.device)
         with self._alone:
             if self.count and self.device == "cpu":
-                self._run_cpu(pixels, level)
+                self._run_cpu(pixels, spec, level)
             elif self.count:
                 self._run_cuda(pixels, spec, level, stream)
         return self._flags, self._means
@@ -155,8 +156,8 @@ class TilePlan:
             raise InputError(f"the plan is for images of (side, shape, dtype) {planned}, found {found}")
         return spec
 
-    def _run_cpu(self, image: ArrayView, threshold: float) -> None:
-        sums, counts = self._parts.sums(image.numpy(), self.nodata)
+    def _run_cpu(self, image: ArrayView, spec: ImageSpec, threshold: float) -> None:
+        sums, counts = self._parts.sums(image, spec, self.nodata)
         flags, means = (view(array, "result").numpy() for array in (self._flags, self._means))
         with np.errstate(invalid="ignore"):  # no value but no data: 0 / 0
             np.divide(sums.astype(np.float64), counts.astype(np.float64), out=means)
@@ -183,39 +184,3 @@ class TilePlan:
             self.engine.launch(packed, pixels, self.scale, threshold, means, flags, queue)
 
         self._stage.run(image, self._targets, queue, submit)
-
-
-class _Parts:
-    """Tiles cut into parts of rows for the CPU's threads.
-
-    Parameters
-    ----------
-    tiles : ndarray (N, 4) int32
-    spec : ImageSpec
-    """
-
-    def __init__(self, tiles: NDArray[np.int32], spec: ImageSpec) -> None:
-        from octopus.kernels.cpu.tile_sums import PART
-
-        self._spec = spec
-        left, top, right, bottom = tiles.T.astype(np.int64)
-        self._left, self._right = left * spec.channels, right * spec.channels
-        rows = np.maximum(PART // (self._right - self._left), 1)
-        parts = -(-(bottom - top) // rows)
-        self._owner = np.repeat(np.arange(len(tiles)), parts)
-        self._begin = np.concatenate([[0], np.cumsum(parts)]).astype(np.int64)
-        number = np.arange(len(self._owner)) - self._begin[self._owner]
-        self._first = top[self._owner] + number * rows[self._owner]
-        self._last = np.minimum(self._first + rows[self._owner], bottom[self._owner])
-
-    def sums(self, image: NDArray[Any], nodata: int | None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Sum and number of the values of each tile."""
-        from octopus.kernels.cpu import tile_sums
-
-        total, count = (np.empty(len(self._owner), np.uint64) for _ in range(2))
-        rows = image.reshape(self._spec.height, -1)
-        tile_sums.sums(
-            rows, self._owner, self._first, self._last, self._left, self._right, nodata is not None, nodata or 0,
-            total, count,
-        )  # fmt: skip
-        return np.add.reduceat(total, self._begin[:-1]), np.add.reduceat(count, self._begin[:-1])

@@ -18,6 +18,7 @@ from octopus.backends.cuda.device import current
 from octopus.backends.cuda.memory import DeviceArray, allocate
 
 CHANNELS, FRAME_DTYPES = (1, 3, 4), ("uint8", "uint16")
+PAD_MODES = ("constant", "edge", "reflect")
 LAYOUTS, DTYPES = ("NCHW", "NHWC"), ("float32", "float16", "uint8")
 SETS = [
     {"edge": edge, "antialias": antialias, "letterbox": boxed}

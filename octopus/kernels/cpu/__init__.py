@@ -1,52 +1,68 @@
-"""CPU kernels, compiled by Numba and kept on disk."""
+"""CPU kernels: functions of one address, at which their arguments lie as 64-bit integers in a row.
+
+Addresses, sizes and switches all are such integers, so that a kernel has one compiled form per dtype, whatever arrays
+it is called with. Within, memory is read and written through typed pointers, as in the CUDA kernels. The first
+argument is always the address of a counter, from which each thread takes the number of its next block.
+
+Numba compiles these modules' functions when `backends.cpu.compile` finds no object code of a kernel; nothing here is
+imported before.
+"""
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Callable
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
-from octopus.backends import cache
-
-log = logging.getLogger(__name__)
-
-
-def compiled(**options: Any) -> Callable[[Callable], Callable]:
-    """`numba.njit(cache=True, ...)` whose cache also notices a change in the other kernel files.
-
-    Numba compares the date of the function's own file alone, so the folder carries the digest of all of them.
-    The folder is a process-wide setting of Numba that it reads when a function is decorated; it is put back, so that
-    a user's own cached functions stay where they were.
-    """
-
-    def decorate(function: Callable) -> Callable:
-        before = numba.config.CACHE_DIR
-        folder = _folder()
-        numba.config.CACHE_DIR = str(folder or before)
-        try:
-            return numba.njit(cache=folder is not None, nogil=True, **options)(function)
-        finally:
-            numba.config.CACHE_DIR = before
-
-    return decorate
+_allocate = types.ExternalFunction("malloc", types.int64(types.int64))
+release = types.ExternalFunction("free", types.void(types.int64))
+FLOAT32_BYTES = 4
 
 
-@lru_cache(maxsize=1)
-def _folder() -> Path | None:
-    """Where compiled code goes; None if nothing can be written there.
+def compiled(function: Callable) -> Callable:
+    """A function that kernels call: without exceptions, without memory of Numba's own."""
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+    wrapped: Callable = numba.njit(error_model="numpy", **options)(function)
+    return wrapped
 
-    Numba would then fall back to a folder beside the source, whose key doesn't know the other kernel files.
-    """
-    root = Path(os.environ.get("NUMBA_CACHE_DIR") or cache.cache_dir())
-    folder = root / f"cpu-{cache.kernel_digest('cpu')}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        log.warning("compiled kernels are not kept: %s can't be made (%s)", folder, error)
-        return None
-    return folder if os.access(folder, os.W_OK) else None
+
+@intrinsic
+def next_block(typing_context, address):
+    """Take the next number from a counter that threads share."""
+
+    def generate(context, builder, signature, arguments):
+        counter = builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
+        return builder.atomic_rmw("add", counter, ir.Constant(ir.IntType(64), 1), "monotonic")
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def pointer(typing_context, address, dtype):
+    """An address as a pointer to elements of a NumPy scalar type."""
+    kind = types.CPointer(dtype.dtype)
+
+    def generate(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], context.get_value_type(kind))
+
+    return kind(types.int64, dtype), generate
+
+
+@intrinsic
+def shifted(typing_context, start, elements):
+    """A pointer so many elements further on."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.gep(arguments[0], [arguments[1]])
+
+    return start(start, types.int64), generate
+
+
+@compiled
+def allocate_floats(count):
+    """Address of memory for float32 values, to be given to `release`."""
+    return _allocate(count * FLOAT32_BYTES)

@@ -2,62 +2,65 @@
 
 from __future__ import annotations
 
-import numba
+from collections.abc import Callable
+
 import numpy as np
 
-from octopus.kernels.cpu import compiled
+from octopus.kernels.cpu import compiled, next_block, pointer, shifted
 
-PART = (
-    1 << 16
-)  # values per parallel part: large beside the cost of handing it out, small beside a tile of a scene
 SEGMENT = 1 << 15  # values whose sum surely fits into 32 bits, in which more of them are added at once
 
 
-@compiled(parallel=True)
-def sums(rows, owner, first, last, left, right, skips, nodata, total, count):
-    """Add up what lies in parts of tiles.
+def build(dtype: str) -> Callable:
+    """The kernel that adds up what lies in parts of tiles, of an image of uint8 or uint16.
 
-    Parameters
-    ----------
-    rows : (H, V) uint8 or uint16
-        The image, V values per row.
-    owner, first, last : (P,) int
-        Tile of each part, and its rows, the last one left out.
-    left, right : (N,) int
-        Values of a row that belong to each tile, the last one left out.
-    skips : bool
-        Whether the value `nodata` is left out.
-    total, count : (P,) uint64
-        Take sum and number of the values of each part.
+    Its arguments are `counter, parts, image, values from row to row`, then of each part its tile, its first row and the
+    one behind its last, of each tile the first value of a row and the one behind its last (all int64), whether a value
+    is left out and which, and where sum and number of each part's values go (uint64).
     """
-    for part in numba.prange(owner.size):
-        begin, end = left[owner[part]], right[owner[part]]
-        whole, found = np.uint64(0), np.uint64(0)
-        for y in range(first[part], last[part]):
-            for start in range(begin, end, SEGMENT):
-                piece = rows[y, start : min(start + SEGMENT, end)]
-                if skips:
-                    added, counted = _sum_but(piece, nodata)
-                    found += np.uint64(counted)
-                else:
-                    added = _sum(piece)
-                    found += np.uint64(piece.size)
-                whole += np.uint64(added)
-        total[part], count[part] = whole, found
+    pixel = getattr(np, dtype)
+
+    def sums(arguments):
+        image, pitch = pointer(arguments[2], pixel), arguments[3]
+        owner, first, last = (
+            pointer(arguments[4], np.int64), pointer(arguments[5], np.int64), pointer(arguments[6], np.int64),
+        )  # fmt: skip
+        left, right = pointer(arguments[7], np.int64), pointer(arguments[8], np.int64)
+        skips, nodata = arguments[9] != 0, pixel(arguments[10])
+        total, count = pointer(arguments[11], np.uint64), pointer(arguments[12], np.uint64)
+        while True:
+            part = next_block(arguments[0])
+            if part >= arguments[1]:
+                return
+            begin, end = left[owner[part]], right[owner[part]]
+            whole, found = np.uint64(0), np.uint64(0)
+            for y in range(first[part], last[part]):
+                start = begin
+                while start < end:
+                    piece, size = shifted(image, y * pitch + start), min(end - start, np.int64(SEGMENT))
+                    if skips:
+                        added, counted = _sum_but(piece, size, nodata)
+                        whole, found = whole + np.uint64(added), found + np.uint64(counted)
+                    else:
+                        whole, found = whole + np.uint64(_sum(piece, size)), found + np.uint64(size)
+                    start += size
+            total[part], count[part] = whole, found
+
+    return sums
 
 
-@compiled()
-def _sum(values):
+@compiled
+def _sum(values, size):
     total = np.uint32(0)
-    for i in range(values.size):
+    for i in range(size):
         total = np.uint32(total + values[i])
     return total
 
 
-@compiled()
-def _sum_but(values, nodata):
+@compiled
+def _sum_but(values, size, nodata):
     total, count = np.uint32(0), np.uint32(0)
-    for i in range(values.size):
+    for i in range(size):
         counts = np.uint32(values[i] != nodata)
         total = np.uint32(total + np.uint32(values[i]) * counts)
         count = np.uint32(count + counts)

@@ -14,10 +14,10 @@ import numpy as np
 from numba import cuda
 
 from octopus.kernels import geometry
-from octopus.kernels.cuda.crop import STORES, placer, store_transform
+from octopus.kernels.cuda.crop import STORES, entry
+from octopus.kernels.cuda.place import placer, stand_in, transform_store, usable
 from octopus.kernels.cuda.tiles import ROWS
 
-_box_is_usable = cuda.jit(device=True)(geometry.box_is_usable)
 _filter_support = cuda.jit(device=True)(geometry.filter_support)
 _filter_window = cuda.jit(device=True)(geometry.filter_window)
 _filter_weight = cuda.jit(device=True)(geometry.filter_weight)
@@ -40,24 +40,31 @@ def build(
     edge: str = "box",
     letterbox: bool = False,
     indexed: bool = False,
+    pad_mode: str = "",
 ) -> Callable:
     """The kernel for a number of channels, an output dtype, a layout, and options.
 
-    Its arguments, grid and block are those of the kernel with options, see `crop.build`, whichever options are set;
-    `frames` and what follows is read with `letterbox` and `indexed` alone.
+    Its arguments, grid and block are those of the kernel with options, see `crop.entry`, whichever options are set;
+    `frames` and what follows is read with `letterbox`, `indexed` and a `pad_mode` alone.
     """
-    store = STORES[out_dtype]
-    place = placer(edge, letterbox, antialias=True)
+    tile = _tile(channels, out_dtype, layout, edge, letterbox, indexed, pad_mode)
+    return entry("antialias_kernel", tile, channels, options=True)
+
+
+def _tile(
+    channels: int, out_dtype: str, layout: str, edge: str, letterbox: bool, indexed: bool, pad_mode: str
+) -> Callable:
+    """The work of one thread as a device function; `crop.entry` says what its arguments are."""
+    store, padded = STORES[out_dtype], bool(pad_mode)
+    place, is_usable = placer(edge, letterbox, True, pad_mode), usable(pad_mode)
+    pixel_of, store_transform = stand_in(pad_mode), transform_store(pad_mode)
     planar = layout == "NCHW"
     empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
 
-    def antialias_kernel(
-        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
-        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
-        frames, frame_step, frame_index, transform, pad0, pad1, pad2, pad3,
+    def tile(
+        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
+        frames, frame_step, frame_index, transform, pad,
     ):  # fmt: skip
-        gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
-        pad = (pad0, pad1, pad2, pad3)
         band_index = np.int32(cuda.blockIdx.x // tiles_x)
         strip = np.int32(cuda.blockIdx.x - band_index * tiles_x)
         item = np.int32(band_index // tiles_y)
@@ -77,13 +84,13 @@ def build(
         y1 = np.float32(boxes[4 * item + 1])
         x2 = np.float32(boxes[4 * item + 2])
         y2 = np.float32(boxes[4 * item + 3])
-        usable = _box_is_usable(x1, y1, x2, y2, width, height)
+        good = is_usable(x1, y1, x2, y2, width, height)
         begin = np.int64(0)
         if indexed:
             number = np.int64(frame_index[item])
-            usable = usable and number >= 0 and number < frames
+            good = good and number >= 0 and number < frames
             begin = number * frame_step
-        if not usable:
+        if not good:
             while row < stop:
                 for c in range(channels):
                     store(out, at + c * channel_step, empty)
@@ -119,19 +126,29 @@ def build(
                 for c in range(channels):
                     total[c] = np.float32(0.0)
                 for source_y in range(start_y, stop_y):
-                    source = begin + np.int64(top + source_y) * pitch + np.int64(left) * channels
+                    source_row = pixel_of(np.int32(top + source_y), height)
+                    source = begin + np.int64(source_row) * pitch
                     for c in range(channels):
                         line[c] = np.float32(0.0)
                     for source_x in range(start_x, stop_x):
                         weight = _filter_weight(source_x, centre_x, slope_x)
+                        pixel = pixel_of(np.int32(left + source_x), width)
                         for c in range(channels):
-                            line[c] += weight * np.float32(frame[source + np.int64(source_x) * channels + c])
+                            if padded:
+                                value = pad[c]
+                                if source_row >= 0 and pixel >= 0:
+                                    value = np.float32(frame[source + np.int64(pixel) * channels + c])
+                                    value = value * gain[c] + bias[c]
+                                line[c] += weight * value
+                            else:
+                                line[c] += weight * np.float32(frame[source + np.int64(pixel) * channels + c])
                     weight = _filter_weight(source_y, centre_y, slope_y)
                     for c in range(channels):
                         total[c] += weight * line[c]
                 for c in range(channels):
-                    store(out, at + c * channel_step, total[c] * share * gain[c] + bias[c])
+                    value = total[c] * share
+                    store(out, at + c * channel_step, value if padded else value * gain[c] + bias[c])
             at += row_step
             row += np.int32(1)
 
-    return antialias_kernel
+    return cuda.jit(device=True)(tile)

@@ -1,7 +1,8 @@
 """The plain fused crop: one thread per output column, a loop over rows; the reference on the GPU.
 
 It says in the fewest lines what `kernels.cuda.stream` does faster, and the study `arena` measures both. It also does
-what that one can't, a frame of a single column. An output row needs two source rows; a thread interpolates them
+what that one can't: frames of a single column, of float32, or of other than 1, 3 or 4 channels, and boxes that are not
+cut at the frame. An output row needs two source rows; a thread interpolates them
 horizontally once, keeps both in registers, and goes on with one new row when the source row advances. The branch
 depends on the row alone: no warp diverges.
 
@@ -16,19 +17,12 @@ import numpy as np
 from numba import cuda, types
 
 from octopus.kernels import geometry
+from octopus.kernels.cuda.place import placer, stand_in, transform_store, usable
 from octopus.kernels.cuda.tiles import ROWS
 
-_box_axis = cuda.jit(device=True)(geometry.box_axis)
-_box_is_usable = cuda.jit(device=True)(geometry.box_is_usable)
 _sample = cuda.jit(device=True)(geometry.sample)
 _lerp = cuda.jit(device=True)(geometry.lerp)
 _saturate_uint8 = cuda.jit(device=True)(geometry.saturate_uint8)
-_widen = cuda.jit(device=True)(geometry.widen)
-_inner_size = cuda.jit(device=True)(geometry.inner_size)
-_padding_before = cuda.jit(device=True)(geometry.padding_before)
-_way_back = cuda.jit(device=True)(geometry.way_back)
-_filter_support = cuda.jit(device=True)(geometry.filter_support)
-_filter_reach = cuda.jit(device=True)(geometry.filter_reach)
 
 
 @cuda.jit(device=True)
@@ -57,6 +51,7 @@ STORES = {
     "float16": _store_float16,
     "uint8": _store_uint8,
 }
+SCALAR_CHANNELS = 4  # more have their gains, biases and padding in memory
 NUMBA_TYPES = {
     "uint8": types.uint8,
     "uint16": types.uint16,
@@ -68,15 +63,21 @@ NUMBA_TYPES = {
 }
 
 
-def argument_types(frame_dtype: str, box_dtype: str, out_dtype: str, index_dtype: str | None = None) -> tuple:
-    """Numba types of the kernel's arguments, in order; with an `index_dtype`, of the one with options. See `build`."""
+def argument_types(
+    frame_dtype: str,
+    box_dtype: str,
+    out_dtype: str,
+    index_dtype: str | None = None,
+    many_channels: bool = False,
+) -> tuple:
+    """Numba types of the kernel's arguments, in order; with an `index_dtype`, of the one with options. See `entry`."""
     pixel, box, value = (types.CPointer(NUMBA_TYPES[name]) for name in (frame_dtype, box_dtype, out_dtype))
-    integers, floats = (types.int32,), (types.float32,)
-    plain = (pixel, *integers * 3, box, value, *integers * 4, *floats * 8)
+    integers, pointer = (types.int32,), types.CPointer(types.float32)
+    of_channels = (pointer,) if many_channels else (types.float32,) * 4
+    plain = (pixel, *integers * 3, box, value, *integers * 4, *of_channels * 2)
     if index_dtype is None:
         return plain
-    index, transform = types.CPointer(NUMBA_TYPES[index_dtype]), types.CPointer(types.float32)
-    return (*plain, types.int32, types.int64, index, transform, *floats * 4)
+    return (*plain, types.int32, types.int64, types.CPointer(NUMBA_TYPES[index_dtype]), pointer, *of_channels)
 
 
 def build(
@@ -87,15 +88,27 @@ def build(
     edge: str = "box",
     letterbox: bool = False,
     indexed: bool = False,
+    pad_mode: str = "",
 ) -> Callable:
-    """The kernel for a number of channels, an output dtype, a layout, and options.
+    """The kernel for a number of channels, an output dtype, a layout, and options; `entry` says what it is given.
+
+    An item that can't be made (its box is NaN, empty, outside the frame or, with a `pad_mode`, too large; its frame
+    doesn't exist) is filled with NaN, or with 0 for uint8; its transform is NaN.
+    """
+    tile = _tile(channels, out_dtype, layout, edge, letterbox, indexed, pad_mode)
+    return entry("crop_kernel", tile, channels, bool(letterbox or indexed or pad_mode))
+
+
+def entry(name: str, tile: Callable, channels: int, options: bool) -> Callable:
+    """A kernel around the device function that does the work of a thread.
 
     Its arguments are `frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y`, then the gain
     of four channels and the bias of four: `pitch` is the frame's row length in elements, `boxes` holds
-    `x1, y1, x2, y2` per item. With `letterbox` or `indexed` (several frames) follow `frames, frame_step, frame_index,
-    transform`, and four channels of padding, normalised: `frame_step` is the way from one frame to the next in
-    elements, `frame_index` holds the frame of each item, `transform` takes `scale_x, scale_y, shift_x, shift_y` per
-    item. Grid and block are one-dimensional::
+    `x1, y1, x2, y2` per item. With `options` follow `frames, frame_step, frame_index, transform`, and four channels of
+    padding, normalised: `frame_step` is the way from one frame to the next in elements, `frame_index` holds the frame
+    of each item, `transform` takes `scale_x, scale_y, shift_x, shift_y` per item. More than four channels always have
+    these, and three pointers to gains, biases and padding in the place of numbers. Grid and block are
+    one-dimensional::
 
         blockIdx.x = (item * tiles_y + band) * tiles_x + strip
         threadIdx.x = column within the strip
@@ -106,13 +119,9 @@ def build(
           +-----------+-----+   all channels; the threads of a warp store 32 neighbours
           | band 1    |     |
           +-----------+-----+
-
-    An item that can't be made (its box is NaN, empty or outside the frame, its frame doesn't exist) is filled with
-    NaN, or with 0 for uint8; its transform is NaN.
     """
-    tile = _tile(channels, out_dtype, layout, edge, letterbox, indexed)
 
-    def crop_kernel(
+    def kernel(
         frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
         gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
     ):  # fmt: skip
@@ -121,7 +130,7 @@ def build(
         tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
              np.int32(1), np.int64(0), boxes, out, bias)  # fmt: skip
 
-    def crop_kernel_with_options(
+    def kernel_with_options(
         frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
         gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
         frames, frame_step, frame_index, transform, pad0, pad1, pad2, pad3,
@@ -130,53 +139,56 @@ def build(
         tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
              frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3))  # fmt: skip
 
-    return crop_kernel_with_options if letterbox or indexed else crop_kernel
+    def kernel_of_many_channels(
+        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
+        frames, frame_step, frame_index, transform, pad,
+    ):  # fmt: skip
+        tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
+             frames, frame_step, frame_index, transform, pad)  # fmt: skip
+
+    chosen = kernel_with_options if options else kernel
+    if channels > SCALAR_CHANNELS:
+        chosen = kernel_of_many_channels
+    chosen.__name__ = chosen.__qualname__ = chosen.__name__.replace("kernel", name)
+    return chosen
 
 
-def placer(edge: str, letterbox: bool, antialias: bool) -> Callable:
-    """A device function: the axes of a usable box and where its image lies in the item.
+def _row_reader(channels: int, pad_mode: str) -> Callable:
+    """A device function: one source row between two of its columns, normalised, of all channels.
 
-    Returns `left, last_x, origin_x, extent_x`, the same for y (see `geometry.box_axis`), then the columns before the
-    image, the rows above it, its width and its height.
+    With a `pad_mode` row and columns may be -1, which is the padding.
     """
-    beyond = edge == "image"
+    padded = bool(pad_mode)
 
-    def place(x1, y1, x2, y2, width, height, out_width, out_height):
-        left, last_x, origin_x, extent_x = _box_axis(x1, x2, width)
-        top, last_y, origin_y, extent_y = _box_axis(y1, y2, height)
-        columns, rows = out_width, out_height
-        if letterbox:
-            columns, rows = _inner_size(extent_x, extent_y, out_width, out_height)
-        if beyond:
-            reach_x = reach_y = np.int32(1)
-            if antialias:
-                reach_x = _filter_reach(_filter_support(extent_x / np.float32(columns)))
-                reach_y = _filter_reach(_filter_support(extent_y / np.float32(rows)))
-            left, last_x, origin_x = _widen(left, last_x, origin_x, width, reach_x)
-            top, last_y, origin_y = _widen(top, last_y, origin_y, height, reach_y)
-        before, above = _padding_before(out_width, columns), _padding_before(out_height, rows)
-        return (
-            left, last_x, origin_x, extent_x, top, last_y, origin_y, extent_y, before, above, columns, rows,
-        )  # fmt: skip
+    def read(frame, start, pitch, row, low, high, weight, gain, bias, pad, into):
+        source = start + np.int64(row) * pitch
+        low_at, high_at = source + np.int64(low) * channels, source + np.int64(high) * channels
+        for c in range(channels):
+            if padded:
+                a = b = pad[c]
+                if row >= 0 and low >= 0:
+                    a = np.float32(frame[low_at + c]) * gain[c] + bias[c]
+                if row >= 0 and high >= 0:
+                    b = np.float32(frame[high_at + c]) * gain[c] + bias[c]
+                into[c] = _lerp(a, b, weight)
+            else:
+                a, b = np.float32(frame[low_at + c]), np.float32(frame[high_at + c])
+                into[c] = _lerp(a, b, weight) * gain[c] + bias[c]
 
-    return cuda.jit(device=True)(place)
+    return cuda.jit(device=True)(read)
 
 
-@cuda.jit(device=True)
-def store_transform(transform, item, x1, y1, extent_x, extent_y, before, above, columns, rows):
-    """Write `scale_x, scale_y, shift_x, shift_y` from an item back to the frame."""
-    scale_x, shift_x = _way_back(x1, extent_x, columns, before)
-    scale_y, shift_y = _way_back(y1, extent_y, rows, above)
-    transform[4 * item] = scale_x
-    transform[4 * item + 1] = scale_y
-    transform[4 * item + 2] = shift_x
-    transform[4 * item + 3] = shift_y
-
-
-def _tile(channels: int, out_dtype: str, layout: str, edge: str, letterbox: bool, indexed: bool) -> Callable:
-    """The work of one thread as a device function; `build` says what its arguments are."""
+def _tile(
+    channels: int, out_dtype: str, layout: str, edge: str, letterbox: bool, indexed: bool, pad_mode: str
+) -> Callable:
+    """The work of one thread as a device function; `entry` says what its arguments are."""
     store = STORES[out_dtype]
-    place = placer(edge, letterbox, antialias=False)
+    place, is_usable = placer(edge, letterbox, False, pad_mode), usable(pad_mode)
+    read, pixel_of, store_transform = (
+        _row_reader(channels, pad_mode),
+        stand_in(pad_mode),
+        transform_store(pad_mode),
+    )
     planar = layout == "NCHW"
     empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
 
@@ -203,13 +215,13 @@ def _tile(channels: int, out_dtype: str, layout: str, edge: str, letterbox: bool
         y1 = np.float32(boxes[4 * item + 1])
         x2 = np.float32(boxes[4 * item + 2])
         y2 = np.float32(boxes[4 * item + 3])
-        usable = _box_is_usable(x1, y1, x2, y2, width, height)
+        good = is_usable(x1, y1, x2, y2, width, height)
         start = np.int64(0)
         if indexed:
             number = np.int64(frame_index[item])
-            usable = usable and number >= 0 and number < frames
+            good = good and number >= 0 and number < frames
             start = number * frame_step
-        if not usable:
+        if not good:
             while row < stop:
                 for c in range(channels):
                     store(out, at + c * channel_step, empty)
@@ -228,8 +240,7 @@ def _tile(channels: int, out_dtype: str, layout: str, edge: str, letterbox: bool
         scale_y = extent_y / np.float32(rows)
         x = np.int32(column - before)
         x_low, x_high, weight_x = _sample(x, extent_x / np.float32(columns), origin_x, last_x)
-        low_at = start + np.int64(left + x_low) * channels
-        high_at = start + np.int64(left + x_high) * channels
+        x_low, x_high = pixel_of(np.int32(left + x_low), width), pixel_of(np.int32(left + x_high), width)
 
         upper = cuda.local.array(channels, np.float32)
         lower = cuda.local.array(channels, np.float32)
@@ -246,16 +257,10 @@ def _tile(channels: int, out_dtype: str, layout: str, edge: str, letterbox: bool
                         for c in range(channels):
                             upper[c] = lower[c]
                     else:
-                        source = np.int64(top + y_low) * pitch
-                        for c in range(channels):
-                            a = np.float32(frame[source + low_at + c])
-                            b = np.float32(frame[source + high_at + c])
-                            upper[c] = _lerp(a, b, weight_x) * gain[c] + bias[c]
-                    source = np.int64(top + y_high) * pitch
-                    for c in range(channels):
-                        a = np.float32(frame[source + low_at + c])
-                        b = np.float32(frame[source + high_at + c])
-                        lower[c] = _lerp(a, b, weight_x) * gain[c] + bias[c]
+                        source = pixel_of(np.int32(top + y_low), height)
+                        read(frame, start, pitch, source, x_low, x_high, weight_x, gain, bias, pad, upper)
+                    source = pixel_of(np.int32(top + y_high), height)
+                    read(frame, start, pitch, source, x_low, x_high, weight_x, gain, bias, pad, lower)
                     current = y_low
                 for c in range(channels):
                     store(out, at + c * channel_step, _lerp(upper[c], lower[c], weight_y))

@@ -50,11 +50,13 @@ from numba import cuda, types
 
 from octopus.kernels import geometry
 from octopus.kernels.cuda import ptx
-from octopus.kernels.cuda.crop import NUMBA_TYPES, placer, store_transform
+from octopus.kernels.cuda.crop import NUMBA_TYPES
+from octopus.kernels.cuda.place import placer, transform_store
 from octopus.kernels.cuda.rows import source_rows
 from octopus.kernels.cuda.stream_rows import emitter, spreader, streamer
 
 _box_is_usable = cuda.jit(device=True)(geometry.box_is_usable)
+_store_transform = transform_store("")
 _prefetch = ptx.prefetch
 _LINE = 128  # bytes that one prefetch brings
 
@@ -264,7 +266,7 @@ def _tile(
             scale_y = extent_y / np.float32(image_rows)
             spread(first, pad, padding)
             if corner:
-                store_transform(
+                _store_transform(
                     transform, item, x1, y1, extent_x, extent_y, before, above, columns, image_rows
                 )
             for j in range(every):

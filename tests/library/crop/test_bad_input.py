@@ -16,22 +16,46 @@ BOX = [[1, 2, 30, 30]]
 
 
 @pytest.mark.parametrize(
-    ("box", "words"),
+    ("box", "outside", "words"),
     [
-        ([10, 10, 10, 20], "empty"),
-        ([10, 10, 20, 10], "empty"),
-        ([20, 10, 10, 20], "empty"),
-        ([-1, 0, 10, 10], "outside the frame of 60x40"),
-        ([0, 0, 61, 10], "outside the frame of 60x40"),
-        ([0, 0, 10, 40.5], "outside the frame of 60x40"),
-        ([np.nan, 0, 10, 10], "not a number"),
-        ([0, 0, np.inf, 10], "not a number or infinite"),
+        ([10, 10, 10, 20], "clip", "empty"),
+        ([10, 10, 20, 10], "error", "empty"),
+        ([20, 10, 10, 20], "pad", "empty"),
+        ([10, 10, 10 + 1e-9, 20], "clip", "empty as float32"),
+        (
+            [-1, 0, 10, 10],
+            "error",
+            'reaches outside the frame of 60x40 pixels; clip it first, or ask for outside="clip"',
+        ),
+        ([0, 0, 61, 10], "error", "outside the frame of 60x40"),
+        ([0, 0, 10, 40.5], "error", "outside the frame of 60x40"),
+        ([0, 0, 2**40, 10], "error", "1.09951163e.12, 10. reaches outside the frame of 60x40"),
+        (
+            [60, 0, 61, 10],
+            "clip",
+            'lies outside the frame of 60x40 pixels, all of it; leave it out, or ask for outside="pad"',
+        ),
+        ([-9, 0, 0, 10], "clip", "all of it"),
+        ([0, 40, 9, 41], "clip", "all of it"),
+        ([0, -3, 9, 0], "clip", "all of it"),
+        ([0, 0, 16384.5, 9], "pad", "side of more than 16384 pixels"),
+        ([0, 0, 9, 16385], "pad", "side of more than 16384 pixels"),
+        ([0, 0, 2**40, 10], "pad", "reaches further than 16777216 pixels"),
+        ([-(2**24) - 2, 0, -(2**24), 10], "pad", "reaches further than 16777216 pixels"),
+        ([np.nan, 0, 10, 10], "clip", "not a number"),
+        ([0, 0, 10, np.nan], "pad", "not a number"),
+        ([0, 0, np.inf, 10], "clip", "not a number or infinite"),
+        ([0, -np.inf, 9, 10], "clip", "not a number or infinite"),
+        ([0, 0, np.inf, 10], "error", "not a number or infinite"),
+        ([0, -np.inf, 9, 10], "pad", "not a number or infinite"),
+        ([0, 0, 1e300, 10], "clip", "infinite as float32"),
     ],
 )
-def test_a_wrong_box_is_named_and_nothing_is_written(box, words):
+@pytest.mark.filterwarnings("error")
+def test_a_wrong_box_is_named_and_nothing_is_written(box, outside, words):
     out = np.full((3, 3, 8, 8), 5, np.float32)
     with pytest.raises(InputError, match=words) as caught:
-        crop_resize(FRAME, [*BOX, box, *BOX], (8, 8), out=out, device="cpu")
+        crop_resize(FRAME, [*BOX, box, *BOX], (8, 8), outside=outside, out=out, device="cpu")
     assert "box 1 = " in str(caught.value)
     assert "1 of 3 boxes" in str(caught.value)
     assert (out == 5).all()
@@ -41,12 +65,26 @@ def test_a_wrong_box_is_named_and_nothing_is_written(box, words):
     ("arguments", "words"),
     [
         ({"frame": FRAME[..., 0]}, r"shape \(H, W, C\)"),
-        ({"frame": np.zeros((4, 4, 2), np.uint8)}, "C = 1, 3 or 4"),
-        ({"frame": FRAME.astype(np.float32)}, "uint8 or uint16"),
+        ({"frame": np.zeros((5, 4, 65), np.uint8)}, "C from 1 to 64, found"),
+        ({"frame": FRAME[0, :, 0]}, r"found \(60,\)$"),
+        (
+            {"frame": np.zeros((3, 40, 80), np.uint8)},
+            r"come last.*numpy.ascontiguousarray\(frame.transpose\(1, 2, 0\)\)",
+        ),
+        ({"frame": np.zeros((2, 4, 40, 80), np.uint8), "frame_index": [0]}, r"frame.transpose\(0, 2, 3, 1\)"),
+        ({"frame": FRAME.astype(np.float64)}, r"uint8, uint16 or float32 .* frame.astype\(numpy.float32\)"),
+        ({"frame": FRAME.astype(np.float16)}, "found float16"),
+        ({"frame": FRAME[..., :0]}, "between 1 and"),
         ({"frame": np.zeros((0, 4, 3), np.uint8)}, "between 1 and"),
-        ({"frame": FRAME[:, ::2]}, "next to each other"),
+        (
+            {"frame": FRAME[:, ::2]},
+            r"next to each other.*pass a contiguous copy: numpy.ascontiguousarray\(frame\)",
+        ),
         ({"frame": FRAME[::-1]}, "next to each other"),
-        ({"frame": FRAME[..., ::-1]}, "next to each other"),
+        (
+            {"frame": FRAME[..., ::-1]},
+            r"next to each other.*its channels run backwards, as in frame\[..., ::-1\]",
+        ),
         ({"frame": "frame.jpg"}, "NumPy array"),
         ({"boxes": [[1, 2, 3]]}, r"\(N, 4\)"),
         ({"boxes": []}, r"\(N, 4\)"),
@@ -63,6 +101,10 @@ def test_a_wrong_box_is_named_and_nothing_is_written(box, words):
         ({"dtype": "floot"}, "float32, float16, uint8"),
         ({"layout": "CHWN"}, "NCHW, NHWC"),
         ({"edge": "frame"}, "use one of box, image"),
+        ({"outside": "crop"}, "use one of clip, error, pad"),
+        ({"outside": "pad", "pad_mode": "wrap"}, "use one of constant, edge, reflect"),
+        ({"pad_mode": "reflect"}, "pad_mode='reflect' needs outside=\"pad\", found outside='clip'"),
+        ({"outside": "error", "pad_mode": "edge"}, "needs outside=\"pad\", found outside='error'"),
         ({"mean": (1, 2)}, "one per channel"),
         ({"mean": np.nan}, "finite"),
         ({"mean": "x"}, "finite"),
@@ -154,8 +196,10 @@ def test_strides_of_axes_of_length_one_do_not_matter():
 
 def test_a_box_beyond_single_precision_is_refused():
     wide = np.zeros((1, 20_000, 1), np.uint8)
-    with pytest.raises(InputError, match="more than 16384 pixels"):
-        crop_resize(wide, [[0, 0, 20_000, 1]], (1, 8), device="cpu")
+    for outside, end in (("clip", 20_000), ("clip", 2**40), ("error", 20_000), ("pad", 20_000)):
+        with pytest.raises(InputError, match="more than 16384 pixels"):
+            crop_resize(wide, [[0, 0, end, 1]], (1, 8), outside=outside, device="cpu")
+    assert crop_resize(wide, [[4_000, 0, 40_000, 1]], (1, 8), device="cpu").shape == (1, 1, 1, 8)
     assert crop_resize(wide, [[3_000, 0, 19_000, 1]], (1, 8), device="cpu").shape == (1, 1, 1, 8)
 
 

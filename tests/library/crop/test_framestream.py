@@ -56,7 +56,7 @@ def test_after_bad_boxes_the_frame_is_still_the_next_one():
     buffer = stream.buffer()
     buffer[...] = VIDEO[1]
     with pytest.raises(InputError, match="outside the frame"):
-        stream.submit([[0, 0, 91, 5]])
+        stream.submit([[200, 0, 210, 5]])
     assert stream.buffer() is buffer
     assert np.array_equal(stream.submit(BOXES[0]), crop_resize(VIDEO[1], BOXES[0], SIZE, device="cpu"))
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from gpu import SETS, name_of
+from gpu import PAD_MODES, SETS, name_of
 from numba import types
 
 from octopus.arrays.views import view
@@ -17,6 +17,7 @@ from octopus.backends.cuda.launch import ArgumentBlock
 from octopus.crop import cuda, launch
 from octopus.crop.options import CropOptions
 from octopus.crop.spec import make_spec
+from octopus.errors import InputError
 
 FRAME = np.zeros((40, 60, 3), np.uint8)
 FRAMES = np.zeros((3, 50, 72, 3), np.uint8)[:, 5:45, 4:64]
@@ -85,6 +86,63 @@ def test_arguments_fit_the_kernel(submitted, several, options):
         assert rest[2:4] == (3, 4)
         assert rest[4:] == (3.0, 3.0, 3.0, 0.0)  # (9 - 3) / 2
     assert ("int64" in kernel.name) == several
+
+
+@pytest.mark.parametrize("mode", PAD_MODES)
+@pytest.mark.parametrize("options", SETS, ids=name_of)
+def test_boxes_that_are_not_cut_take_the_plain_kernels(submitted, mode, options):
+    pixels, engine = make_engine(FRAME, outside="pad", pad_mode=mode, pad_value=9.0, **options)
+    engine.launch(pixels, 1, "int32", 5, 16, None, transform=4)
+    kernel, grid, block, values = submitted[0]
+    assert f"-pad-{mode}-int32" in kernel.name and kernel.name.startswith("crop-")
+    assert (grid, block) == ((5 * 2, 1, 1), (64, 1, 1))
+    assert values[6:10] == (36, 24, 1, 2)
+    assert values[18:] == (1, 0, 0, 4, 3.0, 3.0, 3.0, 0.0)
+
+
+@pytest.mark.parametrize("letterbox", [False, True])
+@pytest.mark.parametrize("antialias", [False, True])
+def test_many_channels_are_normalised_by_numbers_in_memory(submitted, antialias, letterbox):
+    frame = np.zeros((40, 60, 5), np.uint16)
+    options = {"antialias": antialias, "letterbox": letterbox, "pad_value": (9, 9, 9, 9, 5)}
+    pixels, engine = make_engine(frame, **options)
+    engine.launch(pixels, 1, "int32", 5, 16, None, transform=4)
+    (to, _, nbytes, content), (kernel, _, _, values) = submitted
+    assert (to, nbytes) == (4096, 60)
+    assert np.frombuffer(content, np.float32).tolist() == [*[0.5] * 5, *[-1.5] * 5, *[3.0] * 4, 1.0]
+    assert values == (pixels.pointer, 300, 60, 40, 1, 16, 36, 24, 1, 2, 4096, 4116, 1, 0, 0, 4, 4136)
+    assert kernel.name.startswith("crop-uint16x5-")
+
+
+@pytest.mark.parametrize(("dtype", "channels"), [(np.float32, 3), (np.uint8, 2), (np.float32, 1)])
+def test_other_frames_take_the_plain_kernel(submitted, dtype, channels):
+    frame = np.zeros((40, 60, channels), dtype)
+    kernel, grid, _, values = launched(submitted, frame)
+    assert kernel.name.startswith(f"crop-{frame.dtype}x{channels}-") and grid == (10, 1, 1)
+    assert values[1] == 60 * channels
+    assert values[10:] == (
+        *[0.5] * channels,
+        *[0.0] * (4 - channels),
+        *[-1.5] * channels,
+        *[0.0] * (4 - channels),
+    )
+
+
+@pytest.mark.parametrize("outside", ["clip", "error"])
+def test_boxes_that_are_cut_or_refused_take_the_same_kernel(submitted, outside):
+    assert launched(submitted, FRAME, outside=outside)[0].name == launched(submitted, FRAME)[0].name
+
+
+def test_boxes_to_be_checked_are_read_back_but_not_into_a_graph(submitted):
+    stream = SimpleNamespace(sync=lambda: submitted.append("waited"))
+    boxes = np.arange(8, dtype=np.int64).reshape(2, 4)
+    _, engine = make_engine(FRAME, outside="error")
+    engine._copy = lambda to, source, nbytes, queue: ctypes.memmove(to, source, nbytes)
+    assert np.array_equal(engine.read_boxes(view(boxes, "boxes"), stream), boxes)
+    assert submitted == ["waited"]
+    engine._is_capturing = lambda queue: True
+    with pytest.raises(InputError, match=r'outside="error" reads the boxes.*graph.*ask for outside="clip"'):
+        engine.read_boxes(view(boxes, "boxes"), stream)
 
 
 def test_every_set_of_options_has_a_kernel_of_its_own(submitted):

@@ -65,7 +65,7 @@ def test_a_wrong_index_leaves_the_result_untouched():
 
 def test_a_wrong_box_among_several_frames_is_named():
     with pytest.raises(InputError, match=r"box 1 = .*outside the frame of 60x40"):
-        crop_resize(FRAMES, [[0, 0, 9, 9], [0, 0, 61, 9]], (8, 8), frame_index=[0, 1], device="cpu")
+        crop_resize(FRAMES, [[0, 0, 9, 9], [60, 0, 61, 9]], (8, 8), frame_index=[0, 1], device="cpu")
 
 
 def test_a_plan_keeps_to_one_frame_or_to_several():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from gpu import PAD_MODES
 
 from octopus.backends.cuda.compile import entry_name, to_ptx
 from octopus.kernels.cuda import antialias, crop
@@ -47,6 +48,35 @@ def test_options_stay_in_registers_too(capability, options):
     assert ("with_options" in entry_name(ptx)) == (index is not None)
     assert "local_depot" not in ptx and "st.global.cs" in ptx
     assert ("st.global.f32" in ptx) == ("letterbox" in options)  # the transform
+
+
+@pytest.mark.parametrize("pad_mode", PAD_MODES)
+@pytest.mark.parametrize("module", [crop, antialias])
+def test_boxes_that_are_not_cut_stay_in_registers_too(capability, module, pad_mode):
+    kernel = module.build(3, "float32", "NCHW", edge="image", letterbox=True, indexed=True, pad_mode=pad_mode)
+    ptx = to_ptx(kernel, crop.argument_types("uint8", "float32", "float32", "int32"), capability)
+    assert "kernel_with_options" in entry_name(ptx) and "local_depot" not in ptx
+
+
+@pytest.mark.parametrize(
+    ("frame_dtype", "channels", "dtype", "options"),
+    [
+        ("float32", 3, "uint8", {}),
+        ("float32", 1, "float16", {"pad_mode": "constant"}),
+        ("uint8", 2, "float32", {}),
+        ("uint8", 5, "uint8", {"letterbox": True}),
+        ("uint16", 13, "float32", {}),
+        ("float32", 64, "float16", {"pad_mode": "reflect"}),
+    ],
+)
+@pytest.mark.parametrize("module", [crop, antialias])
+def test_other_frames_stay_in_registers_too(capability, module, frame_dtype, channels, dtype, options):
+    index = "int32" if options or channels > 4 or module is antialias else None
+    types = crop.argument_types(frame_dtype, "float32", dtype, index, channels > 4)
+    ptx = to_ptx(module.build(channels, dtype, "NCHW", **options), types, capability)
+    assert ("of_many_channels" in entry_name(ptx)) == (channels > 4)
+    assert "local_depot" not in ptx
+    assert ("ld.global.f32" in ptx) == (frame_dtype == "float32" or channels > 4)
 
 
 @pytest.mark.parametrize(

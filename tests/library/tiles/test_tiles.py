@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import octopus
 from octopus import InputError, best_within, keep_tiles, otsu_threshold, tile_means
 from octopus.arrays import views
-from octopus.kernels.cpu import tile_sums
+from octopus.tiles import cpu
 
 
 def reference(image, tiles, scale, nodata=None):
@@ -59,7 +59,7 @@ def test_large_bright_tiles_do_not_overflow(monkeypatch):
     image = np.full((300, 70_000), 65535, np.uint16)
     tiles = [[0, 0, 70_000, 300], [1, 1, 69_999, 299]]
     assert tile_means(image, tiles, device="cpu").tolist() == [1, 1]
-    monkeypatch.setattr(tile_sums, "PART", 1)
+    monkeypatch.setattr(cpu, "PART", 1)
     assert tile_means(image, tiles, scale=1, device="cpu").tolist() == [65535, 65535]
 
 
@@ -255,10 +255,10 @@ def test_a_plan_at_work_refuses_a_second_thread(monkeypatch):
     plan = octopus.TilePlan(image, [[0, 0, 3, 4]], device="cpu")
     work = plan._run_cpu
 
-    def slow(pixels, level):
+    def slow(*given):
         with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match="at work in another thread"):
             pool.submit(plan.run, image).result()
-        work(pixels, level)
+        work(*given)
 
     monkeypatch.setattr(plan, "_run_cpu", slow)
     assert plan.run(image)[1].tolist() == [0]

@@ -164,10 +164,10 @@ class NLaunchesFused(CropMethod):
             for index in range(self.job.count):
                 self._all.launch(index, 1)
             return
-        engine, frame, out = self._all.plan.engine, self.job.frame, self.job.out
+        engine, frame, out = self._all.plan.engine, view(self.job.frame, "frame"), self.job.out
         for index in range(self.job.count):
             one = slice(index, index + 1)
-            engine.run(frame, boxes[one], out[one])
+            engine.run(frame, boxes[one], view(out[one], "out"))
 
 
 def _half_like(job: CropJob) -> Any:

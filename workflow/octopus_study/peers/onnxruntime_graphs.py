@@ -76,9 +76,9 @@ class OnnxRuntimeSession:
         if on_gpu:
             options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
         else:
-            import numba
+            from octopus.backends.cpu import get_num_threads
 
-            options.intra_op_num_threads = numba.get_num_threads()
+            options.intra_op_num_threads = get_num_threads()
             # Its waiting threads would go on turning, and take the cores from whoever is timed next.
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         return options

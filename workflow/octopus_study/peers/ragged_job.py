@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus.arrays.views import view
 from octopus.backends.cuda import memory
 from octopus.kernels import ragged_reference
 from octopus.kernels.cuda.ragged_tiles import Shape
-from octopus.kernels.operations import OPERATIONS, PARAMETERS, POINTWISE, result_dtype
+from octopus.kernels.operations import PARAMETERS, POINTWISE, result_dtype
 from octopus.ragged.batch import RaggedBatch
 from octopus.ragged.blockmap import BlockMap, offsets_of
 from octopus.ragged.cut import image_sides
@@ -153,16 +154,12 @@ class RaggedJob:
     def _cpu_kernel(self, plan: RaggedPlan, scalar: bool) -> Callable[[], object]:
         if not scalar:
             return lambda: plan.run(self.batch, *self.given, out=self.out)
-        from octopus.kernels.cpu import ragged
+        from octopus.ragged import cpu
 
-        zeros = np.zeros(self.items, np.float32)
-        first, second = [*self.given, zeros, zeros][:2]
-        sides, none = image_sides(self.operation, self.batch), np.zeros(0, np.int32)
-        widths, heights = (sides.get(name, none) for name in ("widths", "heights"))
         assert plan.map is not None
-        code = OPERATIONS.index(self.operation)
-        arguments = code, self.values, self.out, plan.map.offsets, first, second, widths, heights, 1
-        return lambda: ragged.thread_search(*arguments)
+        operation, sides = self.operation, image_sides(self.operation, self.batch)
+        arrays = view(self.values, "values"), view(self.out, "out"), plan.map, self.given, sides
+        return lambda: cpu.run(operation, *arrays, pack=1)
 
     def copy_bound(self) -> Callable[[], object]:
         """Read and write as many bytes as the operation does, by the fastest copy of this machine."""

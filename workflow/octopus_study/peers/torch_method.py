@@ -49,9 +49,9 @@ class TorchMethod(CropMethod):
     def use_threads(self) -> None:
         """On a CPU as many threads as the other methods have now."""
         if not self.job.on_gpu:
-            import numba
+            from octopus.backends.cpu import get_num_threads
 
-            self.torch.set_num_threads(numba.get_num_threads())
+            self.torch.set_num_threads(get_num_threads())
 
     def output(self) -> Any:
         """The tensor of the last run."""

@@ -174,11 +174,11 @@ class Context:
     @contextmanager
     def threads(self, count: int) -> Iterator[None]:
         """Let the CPU methods use another number of threads."""
-        before = cpu.set_threads(count)
+        before = _set_threads(count)
         try:
             yield
         finally:
-            cpu.set_threads(before)
+            _set_threads(before)
 
 
 def make_context(study: str, config: Config, receipt_path: Path) -> Context:
@@ -197,8 +197,8 @@ def make_context(study: str, config: Config, receipt_path: Path) -> Context:
     device = backends.resolve(config.device)
     started = utc_now()
     code = source_digest()
-    threads = min(available_cores(), cpu.pool_size()) if config.threads == "auto" else config.threads
-    cpu.set_threads(threads)
+    threads = min(available_cores(), cpu.cores()) if config.threads == "auto" else config.threads
+    _set_threads(threads)
     receipt = read_receipt(receipt_path)
     if receipt.synthetic:
         log.warning(
@@ -246,3 +246,12 @@ def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
     )
     write_provenance(out.with_suffix(".json"), record)
     return out
+
+
+def _set_threads(count: int) -> int:
+    """Let the library and Numba, with which the studies' own kernels run, use so many threads; returns those before."""
+    import numba
+
+    before = cpu.set_num_threads(count)
+    numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+    return before

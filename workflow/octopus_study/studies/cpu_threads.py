@@ -24,10 +24,10 @@ def part(case: Case, threads: int, crops: ReferenceCrops) -> Part:
 
 
 def _measure(context: Context, part: Part, threads: int, crops: ReferenceCrops) -> list[Row]:
-    pool = cpu.pool_size()
+    pool = cpu.cores()
     context.require_room(part.case.n)
     if threads > pool:
-        raise Unavailable(f"Numba's pool has {pool} threads here")
+        raise Unavailable(f"this machine has {pool} cores for it")
     job = crop_job(context, sample_boxes(context.workload.pool, part.case.n, context.seed))
     kinds = (OpenCv, OpenCvInPlace)
     opencv = [kind(job) if threads == 1 else OpenCvThreads(job, threads, kind) for kind in kinds]

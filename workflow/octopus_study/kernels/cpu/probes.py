@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from octopus.kernels.cpu import compiled
+from octopus_study.kernels.cpu import compiled
 
 PART = 1 << 16  # floats per parallel block: 256 KiB, so that every thread has its own pages
 

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 from octopus.kernels import geometry
-from octopus.kernels.cpu import compiled
+from octopus_study.kernels.cpu import compiled
 
 _sample = compiled(inline="always")(geometry.sample)
 _lerp = compiled(inline="always")(geometry.lerp)

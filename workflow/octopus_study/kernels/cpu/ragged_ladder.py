@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 from octopus.kernels import pixelwise
-from octopus.kernels.cpu import compiled
+from octopus_study.kernels.cpu import compiled
 
 _column3 = compiled(inline="always")(pixelwise.column3)
 _blur3 = compiled(inline="always")(pixelwise.blur3)

@@ -141,9 +141,10 @@ class SeparateFrames(FrameMethod):
         height, width, _ = job.frame.shape
         boxes = check_host_boxes(job.boxes, width, height)
         if not self.video.on_gpu:
+            frame = view(job.frame, "frame")
             for index in range(job.count):
                 one = slice(index, index + 1)
-                self._engine.run(job.frame, boxes[one], job.out[one])
+                self._engine.run(frame, boxes[one], view(job.out[one], "out"))
             return
         self.video.upload()
         address = self._engine.upload_boxes(boxes, self._queue)

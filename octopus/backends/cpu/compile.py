@@ -1,0 +1,136 @@
+"""Compile a CPU kernel of Numba's language to object code, keep that on disk, and load it.
+
+Numba's own dispatcher compiles a function anew for every combination of flags of its array arguments (read-only,
+contiguous, strided), and a process must import Numba before it can use what Numba keeps. A kernel of this library
+takes one address, of its arguments, as the CUDA kernels do: there is one form per dtype, and a process that finds
+its object code on disk links it within milliseconds and never imports a compiler.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import logging
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from octopus.backends import cache as files
+
+log = logging.getLogger(__name__)
+
+SYMBOL = "octopus_kernel"
+DIGEST_BYTES = 32
+# Numba's calling convention: where a result and an exception would go (there are none), then the arguments.
+_PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+_UNUSED = (ctypes.c_int64 * 2)()
+
+_kernels: dict[str, Callable[[int], Any]] = {}
+_lock = threading.RLock()
+
+
+def load(name: str, build: Callable[[], Callable[..., None]]) -> Callable[[int], Any]:
+    """The kernel of that name as a function of the address of its arguments, which lets go of Python's lock.
+
+    Parameters
+    ----------
+    name : str
+        Says all that distinguishes this kernel from others of the same sources.
+    build : callable
+        Returns the Python function, of one `int64` pointer; called, and Numba imported, only if the disk doesn't have
+        the kernel.
+    """
+    kernel = _kernels.get(name)
+    if kernel is None:
+        with _lock:
+            kernel = _kernels.get(name)
+            if kernel is None:
+                kernel = _kernels[name] = _load(name, build)
+    return kernel
+
+
+def is_loaded(name: str) -> bool:
+    """Whether this process has the kernel already."""
+    return name in _kernels
+
+
+def _load(name: str, build: Callable[[], Callable[..., None]]) -> Callable[[int], Any]:
+    file = f"cpu-{files.kernel_digest('cpu')}/{name}-{_machine()}.o"
+    code = _checked(files.load_bytes(file))
+    if code is None:
+        log.info("compiling the CPU kernel %s, once for this machine", name)
+        code = to_object(build())
+        files.store(file, hashlib.sha256(code).digest() + code)
+    call = _PROTOTYPE(link(code, name))
+    unused = ctypes.addressof(_UNUSED)
+    return lambda arguments: call(unused, unused + 8, arguments)
+
+
+def _checked(stored: bytes | None) -> bytes | None:
+    """Object code that is what was stored; a damaged file would crash the process."""
+    if stored is None or len(stored) <= DIGEST_BYTES:
+        return None
+    digest, code = stored[:DIGEST_BYTES], stored[DIGEST_BYTES:]
+    return code if hashlib.sha256(code).digest() == digest else None
+
+
+def to_object(function: Callable[..., None]) -> bytes:
+    """Object code of a function of one `int64` pointer for this machine's processor, under the name `SYMBOL`."""
+    import numba
+    from llvmlite import binding
+
+    signature = numba.types.void(numba.types.CPointer(numba.types.int64))
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False, "error_model": "numpy"}
+    dispatcher = numba.njit([signature], **options)(function)
+    (compiled,) = dispatcher.overloads.values()
+    text = compiled.library.get_llvm_str().replace(compiled.fndesc.llvm_func_name, SYMBOL)
+    _prepare()
+    target = binding.Target.from_default_triple().create_target_machine(
+        cpu=binding.get_host_cpu_name(), features=_features(), opt=3, reloc="pic", codemodel="small", jit=True
+    )
+    code: bytes = target.emit_object(binding.parse_assembly(text))
+    return code
+
+
+def link(code: bytes, name: str) -> int:
+    """Address of the kernel in object code that is linked into this process, and stays there."""
+    from llvmlite import binding
+
+    builder = binding.JITLibraryBuilder().add_object_img(code).export_symbol(SYMBOL).add_current_process()
+    library = builder.link(_linker(), name)
+    _libraries.append(library)
+    return int(library[SYMBOL])
+
+
+_libraries: list[Any] = []
+
+
+@cache
+def _linker() -> Any:
+    from llvmlite import binding
+
+    _prepare()
+    return binding.create_lljit_compiler()
+
+
+def _prepare() -> None:
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+
+
+def _features() -> str:
+    from llvmlite import binding
+
+    return str(binding.get_host_cpu_features().flatten())
+
+
+@cache
+def _machine() -> str:
+    """The processor that code is made for: a cache may be shared by machines."""
+    from llvmlite import binding
+
+    processor = binding.get_host_cpu_name()
+    return f"{processor}-{hashlib.sha256(_features().encode()).hexdigest()[:8]}"

@@ -1,0 +1,183 @@
+"""Threads that share the blocks of a CPU kernel.
+
+A kernel counts its blocks in memory that all threads share: each takes the next one, so that nobody waits for a thread
+that the machine keeps from running. The caller works, too, and is done when all blocks are; a helper that wakes up too
+late finds nothing to do. Helpers sleep while there is no work, and a child process, which inherits none, starts its
+own: a fork at any time is safe.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from array import array
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+from octopus.errors import InputError
+
+MAX_THREADS = 1024
+_SETTINGS = ("OCTOPUS_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+class _Job:
+    """A call that helpers may join until it is closed."""
+
+    __slots__ = ("_arguments", "_done", "_helpers", "_kernel", "_lock", "_open")
+
+    def __init__(self, kernel: Callable[[int], Any], arguments: int) -> None:
+        self._kernel, self._arguments = kernel, arguments
+        self._lock, self._done = threading.Lock(), threading.Lock()
+        self._done.acquire()
+        self._open, self._helpers = True, 0
+
+    def join(self) -> None:
+        """Work on it, unless it is closed."""
+        with self._lock:
+            if not self._open:
+                return
+            self._helpers += 1
+        self._kernel(self._arguments)
+        with self._lock:
+            self._helpers -= 1
+            if not self._open and not self._helpers:
+                self._done.release()
+
+    def close(self) -> None:
+        """Let nobody else join, and wait for those who have: they use the caller's memory."""
+        with self._lock:
+            self._open = False
+            if not self._helpers:
+                return
+        try:
+            self._done.acquire()
+        except BaseException:  # also Ctrl-C: the memory must stay until they are done
+            self._done.acquire()
+            raise
+
+
+class _Pool:
+    """Helpers of this process, started when they are first needed."""
+
+    def __init__(self) -> None:
+        self._count: int | None = None
+        self._jobs: SimpleQueue[_Job] = SimpleQueue()
+        self._helpers = 0
+        self._lock = threading.Lock()
+
+    @property
+    def count(self) -> int:
+        """Threads of a call at most; found when first asked for, since a process learns late that it is a worker."""
+        if self._count is None:
+            self._count = default_threads()
+        return self._count
+
+    @count.setter
+    def count(self, count: int) -> None:
+        self._count = count
+
+    def run(self, kernel: Callable[[int], Any], arguments: int, threads: int) -> None:
+        """Run a kernel on so many threads, the caller's among them."""
+        if self._helpers < threads - 1:
+            self._start(threads - 1)
+        job = _Job(kernel, arguments)
+        for _ in range(threads - 1):
+            self._jobs.put(job)
+        try:
+            kernel(arguments)
+        finally:
+            job.close()
+
+    def _start(self, helpers: int) -> None:
+        with self._lock:
+            for number in range(self._helpers, helpers):
+                threading.Thread(target=self._help, name=f"octopus-{number}", daemon=True).start()
+            self._helpers = max(self._helpers, helpers)
+
+    def _help(self) -> None:
+        while True:
+            self._jobs.get().join()
+
+
+def launch(kernel: Callable[[int], Any], blocks: int, *values: int, threads: int | None = None) -> None:
+    """Run a kernel from `compile.load` on this process's threads, as far as there are blocks for them.
+
+    Parameters
+    ----------
+    kernel : callable
+        Its first two arguments are the address of the counter of its blocks, and their number.
+    blocks : int
+    *values : int
+        Its other arguments: sizes, switches, and addresses of what the caller keeps alive.
+    threads : int, optional
+        At most so many; default `get_num_threads`.
+    """
+    arguments = array("q", (0, blocks, *values, 0))
+    address = arguments.buffer_info()[0]
+    arguments[0] = address + 8 * (len(arguments) - 1)
+    threads = min(threads or _pool.count, blocks)
+    if threads > 1:
+        _pool.run(kernel, address, threads)
+    else:
+        kernel(address)
+
+
+def set_num_threads(count: int) -> int:
+    """Make calls on the CPU use up to `count` threads of this process, and return the number before.
+
+    The default is `OCTOPUS_NUM_THREADS`, `NUMBA_NUM_THREADS` or `OMP_NUM_THREADS`, whichever is set first, else the
+    cores that this process may use; in a worker of `multiprocessing` (such as a `DataLoader`'s) it is 1, since there
+    are as many workers as cores.
+
+    Parameters
+    ----------
+    count : int
+        1 to 1024; 1 works in the calling thread alone.
+
+    Raises
+    ------
+    InputError
+        For any other number.
+    """
+    whole = isinstance(count, int) or hasattr(count, "__index__")
+    if isinstance(count, bool) or not whole or not 1 <= int(count) <= MAX_THREADS:
+        raise InputError(f"the number of threads must be an integer from 1 to {MAX_THREADS}, found {count!r}")
+    before = _pool.count
+    _pool.count = int(count)
+    return before
+
+
+def get_num_threads() -> int:
+    """How many threads a call on the CPU uses at most."""
+    return _pool.count
+
+
+def default_threads() -> int:
+    """Threads that are used unless somebody sets another number; see `set_num_threads`."""
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is not None and processes.parent_process() is not None:
+        return 1
+    for name in _SETTINGS:
+        text = os.environ.get(name, "")
+        if text.isdigit() and 1 <= int(text) <= MAX_THREADS:
+            return int(text)
+    return cores()
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
+def _renew() -> None:
+    """In a child process: the helpers stayed behind."""
+    global _pool
+    _pool = _Pool()
+
+
+_pool = _Pool()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)

@@ -1,0 +1,55 @@
+"""How results are stored, by their dtype; all functions of pointers to a row."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from octopus.kernels import geometry
+from octopus.kernels.cpu import compiled
+
+_saturate_uint8 = compiled(geometry.saturate_uint8)
+# Numba knows no arithmetic of float16 on CPUs: its bits are stored.
+STORED = {"float32": np.float32, "uint8": np.uint8, "float16": np.uint16}
+
+
+@compiled
+def _half_bits(value):
+    """Bits of the float16 nearest to a float32, ties to even.
+
+    For normal numbers the exponent is rebiased and the 13 lost bits rounded by one integer addition; for results
+    below 2**-14 adding 0.5 lets the floating-point unit do the shift and the rounding.
+    """
+    bits = np.float32(value).view(np.uint32)
+    sign = np.uint32(bits & np.uint32(0x80000000))
+    bits = np.uint32(bits ^ sign)
+    if bits >= np.uint32(0x47800000):  # 65536 and more, infinity, NaN
+        half = np.uint32(0x7E00) if bits > np.uint32(0x7F800000) else np.uint32(0x7C00)
+    elif bits < np.uint32(0x38800000):  # below 2**-14
+        shifted = np.float32(bits.view(np.float32) + np.float32(0.5))
+        half = np.uint32(shifted.view(np.uint32) - np.uint32(0x3F000000))
+    else:
+        odd = np.uint32((bits >> np.uint32(13)) & np.uint32(1))
+        half = np.uint32((bits - np.uint32(0x38000000) + np.uint32(0xFFF) + odd) >> np.uint32(13))
+    return np.uint16(half | (sign >> np.uint32(16)))
+
+
+@compiled
+def _float32(out, above, below, weight, count):
+    for i in range(count):
+        out[i] = above[i] + weight * (below[i] - above[i])
+
+
+@compiled
+def _uint8(out, above, below, weight, count):
+    for i in range(count):
+        out[i] = np.uint8(_saturate_uint8(above[i] + weight * (below[i] - above[i])))
+
+
+@compiled
+def _float16(out, above, below, weight, count):
+    for i in range(count):
+        out[i] = _half_bits(above[i] + weight * (below[i] - above[i]))
+
+
+# Write a row between two float32 ones: `out, above, below, weight of the one below, number of values`.
+ROWS = {"float32": _float32, "uint8": _uint8, "float16": _float16}

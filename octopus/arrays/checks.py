@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Any, Literal
 
-from octopus.arrays.views import ArrayView, dtype_name
+from octopus.arrays.views import ArrayView, dtype_name, family
 from octopus.errors import InputError
+
+Device = Literal["auto", "cpu", "cuda"]
 
 INT32_MAX = 2**31 - 1
 MAX_SIDE = 2**24  # a float32 counts pixels exactly up to here
@@ -29,6 +32,27 @@ def check_readable(array: ArrayView, name: str, dtypes: tuple[str, ...]) -> None
             f"{name} on the GPU must be contiguous and one of {', '.join(dtypes)}, "
             f"found {array.dtype} with strides {array.strides} bytes"
         )
+
+
+def check_dense(array: Any, name: str) -> None:
+    """A tensor of torch must be dense; anything else may pass."""
+    if family(array) == "torch" and str(getattr(array, "layout", "torch.strided")) != "torch.strided":
+        raise InputError(f"{name} is a sparse tensor ({array.layout}); make it dense first: .to_dense()")
+
+
+def check_tensor(array: Any, name: str) -> None:
+    """A tensor of torch must be dense and without a gradient; anything else may pass."""
+    check_dense(array, name)
+    if family(array) == "torch" and getattr(array, "requires_grad", False):
+        raise InputError(
+            f"no gradient passes through Octopus, but {name} requires one; pass it with .detach()"
+        )
+
+
+def check_stream(stream: Any, device: str) -> None:
+    """A stream belongs to a GPU; a call that works on the CPU would ignore it."""
+    if stream is not None and device == "cpu":
+        raise InputError("stream is of a GPU but this call works on the CPU; leave stream out")
 
 
 class OneAtATime:

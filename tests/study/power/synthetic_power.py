@@ -49,15 +49,15 @@ class PowerRun:
         return self.extra["power"]
 
     def select(self, **conditions: Any) -> pd.Series:
-        """Return which rows have the given values in the given columns, as a mask."""
+        """Return which rows have the given values, or one of a tuple of them, in the given columns, as a mask."""
         chosen = pd.Series(True, index=self.rows.index)
         for column, value in conditions.items():
-            chosen &= self.rows[column] == value
+            chosen &= self.rows[column].isin(value if isinstance(value, tuple) else (value,))
         return chosen
 
-    def scale(self, factor: float, **conditions: Any) -> None:
-        """Multiply the values of the chosen rows."""
-        chosen = self.select(**conditions)
+    def scale(self, factor: float, quantity: str | tuple[str, ...] = (), **conditions: Any) -> None:
+        """Multiply the values of the chosen rows, of all quantities where none is named."""
+        chosen = self.select(**conditions, **({"quantity": quantity} if quantity else {}))
         assert chosen.any(), f"no rows with {conditions}"
         self.rows.loc[chosen, "value"] *= factor
 

@@ -1,0 +1,49 @@
+"""Figures drawn so that a test can ask what of them is cut off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from octopus_study.report.charts import style
+from octopus_study.report.outputs import draw
+
+
+def draw_watched(name: str, numbers: Path, stem: Path, pdf: bool = True) -> Path:
+    """Draw a figure as PDF, unless that is not wanted, and PNG; write the labels of lines that are cut off into a JSON
+    beside it."""
+    seen: list[Figure] = []
+    save, savefig = style.save, Figure.savefig
+
+    def watched(figure: Figure, *rest: object) -> object:
+        seen.append(figure)
+        return save(figure, *rest)
+
+    def only_png(figure: Figure, path: Path, **options: object) -> None:
+        if path.suffix == ".png":
+            savefig(figure, path, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(style, "save", watched)
+        if not pdf:
+            patch.setattr(Figure, "savefig", only_png)
+        draw(name, numbers, stem)
+    (figure,) = seen
+    cut = [line.get_label() for axis in figure.findobj(Axes) for line in axis.lines if is_cut(axis, line)]
+    stem.with_suffix(".json").write_text(json.dumps(cut))
+    return stem
+
+
+def is_cut(axis: Axes, line: Line2D) -> bool:
+    """Whether a point of a line, other than those of constant value behind everything, is outside of the axes."""
+    if line.get_transform() != axis.transData or line.get_zorder() == 0:
+        return False
+    points = axis.transData.transform(np.asarray(line.get_xydata(), float))
+    points = points[np.isfinite(points).all(axis=1)]
+    return bool((points < axis.bbox.min - 0.5).any() or (points > axis.bbox.max + 0.5).any())

@@ -17,6 +17,7 @@ from octopus_study.report.outputs import build_tables
 from octopus_study.studies import STUDIES
 
 Once = Callable[[str, Callable[[Path], object]], Path]
+LATER = shutil.ignore_patterns(*(f"{study}.*" for study in STUDIES if study not in BASIS))
 
 
 def build_report(folder: Path, results: Path | None, reference: Path | None) -> Path:
@@ -69,8 +70,7 @@ def old(runs: Path, once: Once) -> Path:
     """A report over references that are older than all studies but the first two."""
 
     def fill(root: Path) -> None:
-        later = shutil.ignore_patterns(*(f"{study}.*" for study in STUDIES if study not in BASIS))
-        shutil.copytree(runs / "reference", root / "reference", ignore=later)
+        shutil.copytree(runs / "reference", root / "reference", ignore=LATER)
         build_report(root / "report", None, root / "reference")
 
     return once("old", fill) / "report"

@@ -1,8 +1,10 @@
-"""Figures drawn so that a test can ask what of them is cut off."""
+"""What is looked up while a figure is drawn or a table made, and what of a figure is cut off."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +14,34 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from octopus_study.report.charts import style
+from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.outputs import draw
 
 
+@contextmanager
+def looked_up() -> Iterator[set[str]]:
+    """The ids of all numbers that are looked up meanwhile."""
+    ids: set[str] = set()
+    find, select = Frame.find, Frame.select
+
+    def finding(self: Frame, key: Key | str) -> Number | None:
+        ids.add(self.resolve(key))
+        return find(self, key)
+
+    def selecting(self: Frame, *where: str, **columns: object) -> list[Number]:
+        numbers = select(self, *where, **columns)
+        ids.update(number.id for number in numbers)
+        return numbers
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Frame, "find", finding)
+        patch.setattr(Frame, "select", selecting)
+        yield ids
+
+
 def draw_watched(name: str, numbers: Path, stem: Path, pdf: bool = True) -> Path:
-    """Draw a figure as PDF, unless that is not wanted, and PNG; write the labels of lines that are cut off into a JSON
-    beside it."""
+    """Draw a figure as PNG and, unless that is not wanted, PDF; write into a JSON beside it the labels of lines that
+    are cut off, and the ids of the numbers that were looked up."""
     seen: list[Figure] = []
     save, savefig = style.save, Figure.savefig
 
@@ -29,14 +53,14 @@ def draw_watched(name: str, numbers: Path, stem: Path, pdf: bool = True) -> Path
         if path.suffix == ".png":
             savefig(figure, path, **options)
 
-    with pytest.MonkeyPatch.context() as patch:
+    with looked_up() as ids, pytest.MonkeyPatch.context() as patch:
         patch.setattr(style, "save", watched)
         if not pdf:
             patch.setattr(Figure, "savefig", only_png)
         draw(name, numbers, stem)
     (figure,) = seen
     cut = [line.get_label() for axis in figure.findobj(Axes) for line in axis.lines if is_cut(axis, line)]
-    stem.with_suffix(".json").write_text(json.dumps(cut))
+    stem.with_suffix(".json").write_text(json.dumps({"cut": cut, "read": sorted(ids)}))
     return stem
 
 

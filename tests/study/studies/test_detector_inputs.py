@@ -87,7 +87,9 @@ def test_without_torch_or_without_a_gpu_there_is_a_reason(monkeypatch):
     with pytest.raises(Unavailable, match=r"PyTorch 0\.fake finds no GPU"):
         need_torch("cuda", "models")
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(Unavailable, match=r"PyTorch is not installed \(pip install -e './workflow\[models\]'\)"):
+    with pytest.raises(
+        Unavailable, match=r"PyTorch is not installed \(pip install -e './workflow\[models\]'\)"
+    ):
         OpenCvInput(make_job((8, 8, 3), (4, 4)))
 
 

@@ -20,12 +20,7 @@ LOCK = "requirements.lock"
 COPIED = (
     "octopus", "workflow", "config", "data/published", "tests/study/peers", "pyproject.toml", "paper", LOCK,
 )  # fmt: skip
-QUICK = {
-    "device": "cpu",
-    "crop.size": [20, 24],
-    "arena.counts": [3],
-    "arena.workloads": ["visdrone"],
-}
+QUICK = {"device": "cpu", "crop.size": [20, 24], "arena.counts": [3], "arena.workloads": ["visdrone"]}
 
 PEER = '''"""Toy: crop by crop on the host, with the answer of Octopus."""
 
@@ -88,10 +83,7 @@ def apply(files: dict[str, list[tuple[str, str]]], copy: Path) -> None:
 def python(copy: Path, *command: str) -> str:
     """What Python prints, with the code of the copy."""
     paths = [str(copy), str(copy / "workflow")]
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(paths),
-        "OCTOPUS_CACHE_DIR": str(copy / CACHE),
-    }
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OCTOPUS_CACHE_DIR": str(copy / CACHE)}
     done = subprocess.run(
         [sys.executable, *command], cwd=copy, env=environment, capture_output=True, text=True
     )

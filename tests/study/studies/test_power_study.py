@@ -27,12 +27,7 @@ from octopus_study.studies.context import make_context
 from octopus_study.studies.power import study as power
 
 CONFIG = Path(__file__).parents[3] / "config" / "config.yaml"
-SETTINGS = {
-    "device": "cpu",
-    "power.counts": [10, 20],
-    "power.again_counts": [20],
-    "power.paced_counts": [20],
-}
+SETTINGS = {"device": "cpu", "power.counts": [10, 20], "power.again_counts": [20], "power.paced_counts": [20]}
 # milliseconds per object and watts
 METHODS = {
     "octopus": (0.1, 300.0),

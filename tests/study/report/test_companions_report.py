@@ -22,7 +22,8 @@ from synthetic_companions import (
     image_shape,
     peak,
 )
-from synthetic_runs import pretended_provenance, timed
+from synthetic_power import pretended_provenance
+from synthetic_runs import timed
 
 from octopus_study.measure.rows import Row, write_rows
 from octopus_study.report.charts import style
@@ -46,7 +47,8 @@ TABLES = [name for study in ("concurrency", "image_shape") for name in study_rep
 def report_of(tmp_path: Path, study: str, rows: list[Row], gpu: str = "Pretended GPU") -> Path:
     """A report of a GPU that measured one study."""
     table = write_rows(tmp_path / "reference" / "pretended-gpu" / f"{study}.csv", rows)
-    record = json.dumps(pretended_provenance(study, "pretended-gpu", "gpu", "visdrone-val", table))
+    of = {"machine": "pretended-gpu", "device": "cuda", "dataset": "visdrone-val"}
+    record = json.dumps(pretended_provenance(study, table, **of))
     table.with_suffix(".json").write_text(record.replace("Pretended GPU", gpu))
     return build_report(tmp_path / "report", None, tmp_path / "reference")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from selecting import chosen
 
 from octopus.errors import InputError
 from octopus_study.config import load_config
@@ -58,10 +59,7 @@ def test_rows_and_provenance_are_valid_and_say_synthetic(runs, study):
 
 
 def methods(rows, **where):
-    chosen = rows
-    for column, value in where.items():
-        chosen = chosen[chosen[column] == value]
-    return set(chosen.method)
+    return set(chosen(rows, **where).method)
 
 
 @pytest.mark.parametrize("count", [4, 9])

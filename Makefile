@@ -41,7 +41,7 @@ paper: $(RUN_STAMP) ## install, measure this machine and build figures, tables a
 	$(BIN)/snakemake --cores $(CORES)
 
 test: $(TEST_STAMP) ## install and run the tests
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-gpu: $(TEST_STAMP) ## install and run the tests that need a GPU: those that measure by themselves, the others side by side
 	$(BIN)/python -m pytest -m "gpu and not alone" -n 4 --dist loadfile

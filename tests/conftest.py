@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import gc
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +16,15 @@ import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 ROOT = Path(__file__).resolve().parents[1]
+# What takes longest begins first: in several processes the last file to begin decides when the tests end.
+LONGEST = (
+    "test_workflow.py",
+    "test_figures.py",
+    "test_recipes.py",
+    "test_paper.py",
+    "test_studies.py",
+    "test_options.py",
+)
 CAPABILITIES = {"T4": (7, 5), "Jetson Orin": (8, 7), "RTX 4090": (8, 9), "H200": (9, 0)}
 
 
@@ -20,6 +32,44 @@ CAPABILITIES = {"T4": (7, 5), "Jetson Orin": (8, 7), "RTX 4090": (8, 9), "H200":
 def root() -> Path:
     """Folder of the repository."""
     return ROOT
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort the files that take longest to the beginning, the longest first."""
+    place = {name: index for index, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.name, len(place)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_to_collect() -> None:
+    """Leave what is there when a file begins out of later collections of garbage.
+
+    The code under test collects before it measures, which takes seconds in a process that has run a thousand tests.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """Fill a folder once for all processes of a test run, and return it: who asks first does it, the others wait.
+
+    Tests only read what is in it.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def filled(name: str, fill: Callable[[Path], object]) -> Path:
+        folder, done = shared / name, shared / f"{name}.done"
+        with open(shared / f"{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                folder.mkdir(exist_ok=True)  # one in which another process failed may be there
+                fill(folder)
+                done.touch()
+        return folder
+
+    return filled
 
 
 @pytest.fixture(params=CAPABILITIES.values(), ids=CAPABILITIES)

@@ -34,3 +34,9 @@ def test_help_of_the_command_line_loads_nothing_heavy(root: Path) -> None:
         "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     )
     assert set(python(code, root).split()).isdisjoint({*HEAVY, "typer"})
+
+
+def test_knowing_the_figures_loads_no_pandas(root: Path) -> None:
+    """Each figure is drawn by a process of its own, and most of them would spend their time on that import."""
+    code = "import sys; from octopus_study.report import outputs; outputs.figures(); print(*sys.modules)"
+    assert {"pandas", "numba", "scipy"}.isdisjoint(python(code, root).split())

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import toy_study
+from copies import CACHE, copied
 
 from octopus_study.data.fetch import fetch
 from octopus_study.report.frame import Frame
 from octopus_study.report.literals import literal_numbers, unknown_ids
 
-COPIED = ("octopus", "workflow", "config", "data/published", "tests/study/peers", "pyproject.toml", "paper")
 LOCK = "requirements.lock"
-QUICK = {
-    "device": "cpu",
-    "crop.size": [20, 24],
-    "arena.counts": [3],
-    "arena.workloads": ["visdrone"],
-}
+COPIED = (
+    "octopus", "workflow", "config", "data/published", "tests/study/peers", "pyproject.toml", "paper", LOCK,
+)  # fmt: skip
+QUICK = {"device": "cpu", "crop.size": [20, 24], "arena.counts": [3], "arena.workloads": ["visdrone"]}
 
 PEER = '''"""Toy: crop by crop on the host, with the answer of Octopus."""
 
@@ -86,10 +83,7 @@ def apply(files: dict[str, list[tuple[str, str]]], copy: Path) -> None:
 def python(copy: Path, *command: str) -> str:
     """What Python prints, with the code of the copy."""
     paths = [str(copy), str(copy / "workflow")]
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(paths),
-        "OCTOPUS_CACHE_DIR": str(copy / "cache"),
-    }
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OCTOPUS_CACHE_DIR": str(copy / CACHE)}
     done = subprocess.run(
         [sys.executable, *command], cwd=copy, env=environment, capture_output=True, text=True
     )
@@ -107,19 +101,7 @@ def commands(copy: Path, *lines: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def copy(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return copied(root, tmp_path_factory.mktemp("copy"))
-
-
-def copied(root: Path, folder: Path) -> Path:
-    """Copy what the recipes need into a folder and return it."""
-    for name in (*COPIED, LOCK):
-        source, target = root / name, folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-        else:
-            shutil.copy(source, target)
-    return folder
+    return copied(root, tmp_path_factory.mktemp("copy"), COPIED)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +146,7 @@ def test_a_peer_is_measured_and_shown(peer: Path, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def study(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy with a toy study in which it was measured and reported."""
-    folder = copied(root, tmp_path_factory.mktemp("study"))
+    folder = copied(root, tmp_path_factory.mktemp("study"), COPIED)
     apply(toy_study.FILES, folder)
     fetch("visdrone-val", raw_dir=folder, mode="sample", progress=False)
     quick = ["--config=config/quick.yaml", "--set=device=cpu", "--set=toy.count=3"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from copies import CACHE, copied
 
 from octopus_study.measure import validate_provenance, validate_rows
 from octopus_study.studies import STUDIES
@@ -40,7 +40,8 @@ class Workflow:
         """Run a plain `snakemake --cores 1` with the copy's package."""
         command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
         packages = os.pathsep.join(map(str, (self.folder, self.folder / "workflow")))
-        environment = {**os.environ, "PYTHONPATH": packages, "OCTOPUS_MIRROR": ""}
+        kernels = {"OCTOPUS_CACHE_DIR": str(self.folder / CACHE)}
+        environment = {**os.environ, "PYTHONPATH": packages, "OCTOPUS_MIRROR": "", **kernels}
         return subprocess.run(
             command,
             cwd=self.folder,
@@ -72,15 +73,8 @@ class Workflow:
 
 @pytest.fixture(scope="module")
 def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Workflow:
-    folder = tmp_path_factory.mktemp("clone")
-    (folder / "data").mkdir()
-    for name in COPIED:
-        if (root / name).is_dir():
-            shutil.copytree(
-                root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "build", ".*")
-            )
-        elif (root / name).is_file():
-            shutil.copy(root / name, folder / name)
+    folder = copied(root, tmp_path_factory.mktemp("clone"), COPIED)
+    (folder / "data").mkdir(exist_ok=True)
     workflow = Workflow(folder)
     done = workflow.run(*QUICK)
     assert done.returncode == 0, done.stdout[-6000:]

@@ -10,8 +10,8 @@ import mutations_tables
 import mutations_windows
 import pytest
 from bench import Bench
-from fake_sensors import FakeBoard
-from planting import Plant, board, jetson, package, planted_in
+from fake_sensors import FakeBoard, RaplTree
+from planting import Plant, board, jetson, package
 
 from octopus_study.errors import MeasureError
 from octopus_study.power.lint import lint_file
@@ -22,8 +22,27 @@ PLANTS: dict[str, Plant] = {
     **mutations_windows.PLANTS,
     **mutations_tables.PLANTS,
 }
-HEALTHY: dict[str, Plant] = {}
-planted = planted_in(HEALTHY)
+
+
+def without_counter(fake: FakeBoard, seconds: float) -> None:
+    fake.broken["nvmlDeviceGetTotalEnergyConsumption"] = "Not Supported"
+
+
+def untouched(tree: RaplTree, seconds: float) -> None:
+    pass
+
+
+FULL_SOON = {"energy_uj": 250_000_000, "range_uj": 300_000_000}
+HEALTHY: dict[str, Plant] = {
+    "INA3221 of a Jetson": lambda folder, patch: jetson(folder),
+    "NVML with instantaneous power": lambda folder, patch: board(),
+    "NVML with averaged power alone": lambda folder, patch: board(instant=False),
+    "NVML without a counter": lambda folder, patch: board(spoil=without_counter),
+    "RAPL": lambda folder, patch: package(folder, patch, untouched),
+    "RAPL whose counter is full within the test": lambda folder, patch: package(
+        folder, patch, untouched, **FULL_SOON
+    ),
+}
 
 
 def refusal(plant: Plant, folder: Path, patch: pytest.MonkeyPatch) -> tuple[str, str] | None:
@@ -42,36 +61,3 @@ def refusal(plant: Plant, folder: Path, patch: pytest.MonkeyPatch) -> tuple[str,
     except MeasureError as error:
         return getattr(error, "check", "none"), str(error)
     return (test.failed[0], test.reason) if test is not None and test.failed else None
-
-
-@planted("INA3221 of a Jetson")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Bench:
-    return jetson(folder)
-
-
-@planted("NVML with instantaneous power")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Bench:
-    return board()
-
-
-@planted("NVML with averaged power alone")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Bench:
-    return board(instant=False)
-
-
-@planted("NVML without a counter")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Bench:
-    def spoil(fake: FakeBoard, seconds: float) -> None:
-        fake.broken["nvmlDeviceGetTotalEnergyConsumption"] = "Not Supported"
-
-    return board(spoil=spoil)
-
-
-@planted("RAPL")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Bench:
-    return package(folder, patch, lambda tree, seconds: None)
-
-
-@planted("RAPL whose counter is full within the test")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Bench:
-    return package(folder, patch, lambda tree, seconds: None, energy_uj=250_000_000, range_uj=300_000_000)

@@ -7,27 +7,33 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from lint_defects import DEFECTS
 from planting import Plant, planted_in
-from synthetic_power import PowerRun, power_run
 
-PLANTS: dict[str, Plant] = {}
+PUBLISHED = Path(__file__).parents[3] / "data" / "published"
+# Mis-readings that are a defect of a stored run.
+STORED = {
+    "volts-in-the-column": "millivolts_in_a_power",
+    "two-scopes": "idle_of_another_scope",
+    "no-record": "no_record",
+    "late-frames": "frames_that_come_late",
+    "silent-gap": "gap_without_a_reason",
+    "power-of-another-run": "power_of_another_run",
+    "time-of-another-run": "time_of_another_run",
+    "trace-of-another-run": "trace_of_another_run",
+    "short-windows": "windows_of_two_seconds",
+    "few-windows": "four_windows",
+    "idle-from-elsewhere": "net_of_an_idle_from_elsewhere",
+}
+PLANTS: dict[str, Plant] = {
+    "voltage-table": lambda folder, patch: PUBLISHED / "power_voltage_misread.csv",
+    "voltage-table-relabelled": lambda folder, patch: PUBLISHED / "power_voltage_relabelled.csv",
+    **{
+        name: lambda folder, patch, make=DEFECTS[defect].make: make().write(folder)
+        for name, defect in STORED.items()
+    },
+}
 planted = planted_in(PLANTS)
-ROOT = Path(__file__).parents[3]
-
-
-def stored(folder: Path, run: PowerRun) -> Path:
-    """Write a run and return its table."""
-    return run.write(folder)
-
-
-@planted("voltage-table")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    return ROOT / "data/published/power_voltage_misread.csv"
-
-
-@planted("voltage-table-relabelled")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    return ROOT / "data/published/power_voltage_relabelled.csv"
 
 
 @planted("power-by-name")
@@ -43,79 +49,3 @@ def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     table.assign(low=np.nan, high=np.nan, source="made up").to_csv(folder / "power.csv", index=False)
     return folder / "power.csv"
-
-
-@planted("volts-in-the-column")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    run = power_run()
-    run.rows.loc[run.select(quantity="power_mean_gpu_board"), "unit"] = "mV"
-    return stored(folder, run)
-
-
-@planted("two-scopes")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    run = power_run()
-    idle = run.select(layer="idle")
-    names = run.rows["quantity"].str.replace("gpu_board", "module_vdd_in")
-    run.rows["quantity"] = run.rows["quantity"].where(~idle, names)
-    return stored(folder, run)
-
-
-@planted("no-record")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    run = power_run()
-    run.power["selftest"] = None
-    return stored(folder, run)
-
-
-@planted("late-frames")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    run = power_run(frame_rate=25.0)
-    run.frame_rate = 30.0
-    return stored(folder, run)
-
-
-@planted("silent-gap")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    run = power_run()
-    gap = run.rows.index[run.select(quantity="energy_uncertainty_gpu_board")][0]
-    run.rows.loc[gap, "value"] = np.nan
-    return stored(folder, run)
-
-
-@planted("power-of-another-run")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    run = power_run()
-    run.scale(1.05, quantity="power_mean_gpu_board", method="octopus")
-    return stored(folder, run)
-
-
-@planted("time-of-another-run")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    run = power_run()
-    run.scale(0.8, quantity="time_per_frame", layer="back_to_back", method="octopus")
-    return stored(folder, run)
-
-
-@planted("trace-of-another-run")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    run = power_run()
-    run.scale(1.1, layer="trace")
-    return stored(folder, run)
-
-
-@planted("short-windows")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    return stored(folder, power_run(window_seconds=3.0, period_seconds=0.02))
-
-
-@planted("few-windows")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    return stored(folder, power_run(windows=3))
-
-
-@planted("idle-from-elsewhere")
-def _(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    run = power_run()
-    run.scale(1.5, quantity="energy_per_frame_net_gpu_board")
-    return stored(folder, run)

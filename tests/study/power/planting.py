@@ -16,8 +16,11 @@ from fake_sensors import FakeBoard, JetsonTree, RaplTree
 
 from octopus_study.power import rapl
 from octopus_study.power.choose import SourceSpec
-from octopus_study.power.ina3221 import Ina3221Source
+from octopus_study.power.quantities import Watt
+from octopus_study.power.source import Sample
 
+Spoil = Callable[[JetsonTree, float], None]
+Wire = Callable[[Path], Watt]
 Plant = Callable[[Path, pytest.MonkeyPatch], object]
 
 
@@ -35,22 +38,25 @@ def planted_in(kept: dict[str, Plant]) -> Callable[[str], Callable[[Plant], Plan
     return planted
 
 
-def jetson(
-    folder: Path,
-    spoil: Callable[[JetsonTree, float], None] = lambda tree, watts: None,
-    wire: type[Ina3221Source] = Ina3221Source,
-) -> Bench:
-    """Return a Jetson on the bench; `spoil` changes its files whenever they were written."""
-    tree, device = JetsonTree(folder), Device(5.73, 8.7, noise=0.05)
+def jetson(folder: Path, spoil: Spoil | None = None, wire: Wire | None = None) -> Bench:
+    """Return a Jetson on the bench.
+
+    `spoil` changes its files whenever they were written; `wire` is the program that makes a power of them.
+    """
+    tree, device = JetsonTree(folder, shared=False), Device(5.73, 8.7, noise=0.05)
 
     def apply(seconds: float, working: bool) -> None:
         watts = device.watts(seconds, working)
         tree.set_watts(watts)
-        spoil(tree, watts)
+        if spoil:
+            spoil(tree, watts)
 
     bench = Bench(apply, 2 * STEP_NS)  # writing the files is what takes the time of these tests
     apply(0.0, False)
-    bench.source = SourceSpec("ina3221", str(folder)).open() if wire is Ina3221Source else wire(folder)
+    bench.source = SourceSpec("ina3221", str(folder)).open()
+    if wire:
+        bench.source.read = lambda: Sample(0, 0, wire(tree.chip), None)
+        bench.source.read()  # a source reads once while it is made
     return bench
 
 
@@ -84,7 +90,7 @@ def package(
     folder: Path, patch: pytest.MonkeyPatch, spoil: Callable[[RaplTree, float], None], **tree: int
 ) -> Bench:
     """Return a processor package on the bench."""
-    fake, device = RaplTree(folder, **tree), Device(12.0, 60.0, noise=0.5)
+    fake, device = RaplTree(folder, **tree, shared=False), Device(12.0, 60.0, noise=0.5)
 
     def apply(seconds: float, working: bool) -> None:
         before = device.joules

@@ -49,15 +49,15 @@ class PowerRun:
         return self.extra["power"]
 
     def select(self, **conditions: Any) -> pd.Series:
-        """Return which rows have the given values in the given columns, as a mask."""
+        """Return which rows have the given values, or one of a tuple of them, in the given columns, as a mask."""
         chosen = pd.Series(True, index=self.rows.index)
         for column, value in conditions.items():
-            chosen &= self.rows[column] == value
+            chosen &= self.rows[column].isin(value if isinstance(value, tuple) else (value,))
         return chosen
 
-    def scale(self, factor: float, **conditions: Any) -> None:
-        """Multiply the values of the chosen rows."""
-        chosen = self.select(**conditions)
+    def scale(self, factor: float, quantity: str | tuple[str, ...] = (), **conditions: Any) -> None:
+        """Multiply the values of the chosen rows, of all quantities where none is named."""
+        chosen = self.select(**conditions, **({"quantity": quantity} if quantity else {}))
         assert chosen.any(), f"no rows with {conditions}"
         self.rows.loc[chosen, "value"] *= factor
 
@@ -72,48 +72,65 @@ class PowerRun:
         folder.mkdir(parents=True, exist_ok=True)
         table = folder / name
         self.rows.to_csv(table, index=False, lineterminator="\n")
-        table.with_suffix(".json").write_text(json.dumps(self._provenance(table), indent=1))
+        record = pretended_provenance(
+            "power",
+            table,
+            machine=self.machine,
+            device=self.device,
+            dataset=str(self.rows["dataset"].iloc[0]),
+            values={"power": {"frame_rate": self.frame_rate}},
+            extra=self.extra,
+        )
+        table.with_suffix(".json").write_text(json.dumps(record, indent=1))
         return table
 
-    def _provenance(self, table: Path) -> dict[str, Any]:
-        gpu = {
-            "name": "Pretended GPU",
-            "driver": "580.1",
-            "cuda": "13.0",
-            "power_limit_w": 700.0,
-            "clock_sm_max_mhz": 1980,
-        }
-        state = {"read_at": "2026-11-21T00:00:00+00:00", "gpu": None, "cpu": {}}
-        dataset = str(self.rows["dataset"].iloc[0])
-        return {
-            "study": "power",
-            "started": "2026-11-20T23:40:00+00:00",
-            "ended": "2026-11-21T00:00:00+00:00",
-            "git": {"commit": "0123456789abcdef0123456789abcdef01234567", "dirty": False, "reason": None},
-            "octopus": {"version": "0.1.0", "sha256": "0" * 64},
-            "config": {"sha256": "0" * 64, "values": {"power": {"frame_rate": self.frame_rate}}},
-            "datasets": [
-                {"dataset": dataset, "synthetic": dataset.startswith("synthetic"), "sha256": "0" * 64}
-            ],
-            "machine": {
-                "id": self.machine,
-                "device": self.device,
-                "gpu": gpu if self.device == "cuda" else None,
-                "cpu": {"model": "Pretended CPU @ 2.00GHz", "cores": 2, "threads": 2, "governor": None},
-                "memory_bytes": 1 << 34,
-                "os": "Linux",
-                "python": "3.11.0",
-                "packages": {"numpy": "2.4.0", "numba": "0.65.0", "numba-cuda": None, "torch": "2.9.0"},
-                "state": state,
-            },
-            "state_after": state,
-            "extra": self.extra,
-            "results": {
-                "file": table.name,
-                "sha256": hashlib.sha256(table.read_bytes()).hexdigest(),
-                "rows": len(self.rows),
-            },
-        }
+
+def pretended_provenance(
+    study: str,
+    table: Path,
+    *,
+    machine: str,
+    device: str,
+    dataset: str,
+    values: dict[str, Any] | None = None,
+    extra: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return what provenance would say of a pretended machine that wrote this table."""
+    gpu = {
+        "name": "Pretended GPU",
+        "driver": "580.1",
+        "cuda": "13.0",
+        "power_limit_w": 700.0,
+        "clock_sm_max_mhz": 1980,
+    }
+    state = {"read_at": "2026-11-21T00:00:00+00:00", "gpu": None, "cpu": {}}
+    return {
+        "study": study,
+        "started": "2026-11-20T23:40:00+00:00",
+        "ended": "2026-11-21T00:00:00+00:00",
+        "git": {"commit": "0123456789abcdef0123456789abcdef01234567", "dirty": False, "reason": None},
+        "octopus": {"version": "0.1.0", "sha256": "0" * 64},
+        "config": {"sha256": "0" * 64, "values": values or {}},
+        "datasets": [{"dataset": dataset, "synthetic": dataset.startswith("synthetic"), "sha256": "0" * 64}],
+        "machine": {
+            "id": machine,
+            "device": device,
+            "gpu": gpu if device == "cuda" else None,
+            "cpu": {"model": "Pretended CPU @ 2.00GHz", "cores": 2, "threads": 2, "governor": None},
+            "memory_bytes": 1 << 34,
+            "os": "Linux",
+            "python": "3.11.0",
+            "packages": {"numpy": "2.4.0", "numba": "0.65.0", "numba-cuda": None, "torch": "2.9.0"},
+            "state": state,
+        },
+        "state_after": state,
+        "extra": extra or {},
+        "results": {
+            "file": table.name,
+            "sha256": hashlib.sha256(table.read_bytes()).hexdigest(),
+            "rows": table.read_text().count("\n") - 1,
+        },
+    }
 
 
 def power_run(

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from lint_defects import COUNTER, DEFECTS, ENERGY, INTEGRAL, NET, POWER, high, load_below_idle
+from lint_defects import BACK_TO_BACK, COUNTER, DEFECTS, ENERGY, INTEGRAL, NET, POWER, high
 from synthetic_power import METHODS, PowerRun, no_sensor_run, power_run
 from synthetic_timeline import PROFILES
 from typer.testing import CliRunner, Result
@@ -106,8 +106,7 @@ def momentary_run(method: str, layer: str, factor: float) -> PowerRun:
     """Return a run whose trace misses the mean of some windows, while the driver's own mean was integrated."""
     run = power_run()
     run.power["source"] |= {"power": "field value POWER_INSTANT", "integrated": "nvmlDeviceGetPowerUsage"}
-    for name in (POWER, ENERGY, COUNTER, INTEGRAL):
-        run.scale(factor, layer=layer, method=method, quantity=name)
+    run.scale(factor, (POWER, ENERGY, COUNTER, INTEGRAL), layer=layer, method=method)
     run.drop(quantity=NET)
     return run
 
@@ -130,8 +129,7 @@ def board_run(factor: float = 1.0) -> PowerRun:
     run = power_run()
     run.power["source"] |= {"power": "nvmlDeviceGetPowerUsage", "integrated": "nvmlDeviceGetPowerUsage"}
     run.drop(layer="paced", quantity=INTEGRAL)
-    for name in (POWER, ENERGY, COUNTER):
-        run.scale(factor, layer="paced", quantity=name)
+    run.scale(factor, (POWER, ENERGY, COUNTER), layer="paced")
     run.drop(quantity=NET)
     return run
 
@@ -147,10 +145,9 @@ def test_a_counter_in_the_place_of_an_integral_agrees_with_the_trace_as_two_sens
     factor: float, checks: list[str], tmp_path: Path
 ) -> None:
     run = board_run()
-    published = {"layer": "back_to_back", "method": "published"}
+    published = BACK_TO_BACK | {"method": "published"}
     run.drop(quantity=INTEGRAL, **published)
-    for name in (POWER, ENERGY, COUNTER):
-        run.scale(factor, quantity=name, **published)
+    run.scale(factor, (POWER, ENERGY, COUNTER), **published)
     assert refusing(run.write(tmp_path)) == checks
 
 
@@ -163,12 +160,10 @@ def test_the_trace_of_a_counter_alone_is_asked_at_a_fixed_rate_too(tmp_path: Pat
 
 
 def test_a_load_that_draws_what_idle_draws_is_refused(tmp_path: Path) -> None:
-    run = power_run(counts=(100,), paced_counts=())
-    for name in (POWER, ENERGY, COUNTER, INTEGRAL):
-        chosen = run.select(quantity=name, layer="back_to_back", method="published")
-        run.rows = run.rows[~chosen] if name != POWER else run.rows
+    run, published = power_run(counts=(100,), paced_counts=()), BACK_TO_BACK | {"method": "published"}
+    run.drop(quantity=(ENERGY, COUNTER, INTEGRAL), **published)
     idle = run.rows[run.select(layer="idle", method="idle", quantity=POWER)]["value"].max()
-    run.rows.loc[run.select(layer="back_to_back", method="published", quantity=POWER), "value"] = idle
+    run.rows.loc[run.select(quantity=POWER, **published), "value"] = idle
     run.drop(quantity=NET)
     assert refusing(run.write(tmp_path)) == ["load-above-idle"]
 
@@ -305,7 +300,7 @@ def test_the_command_tells_each_finding_in_a_line() -> None:
 def test_a_run_that_the_linter_refuses_is_not_promoted(tmp_path: Path) -> None:
     good = power_run().write(tmp_path / "results" / "good").parent
     assert promote(good, tmp_path / "reference").name == "good"
-    bad = load_below_idle().write(tmp_path / "results" / "bad").parent
+    bad = DEFECTS["load_below_idle"].make().write(tmp_path / "results" / "bad").parent
     with pytest.raises(DataError, match=r"the results linter refuses it \(load-above-idle"):
         promote(bad, tmp_path / "reference")
     assert not (tmp_path / "reference" / "bad").exists()

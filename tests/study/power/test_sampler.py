@@ -221,11 +221,7 @@ def test_a_reading_that_fails_meanwhile_does_not_end_the_look(monkeypatch: pytes
     ids=["H200", "slower", "RAPL", "slow to read", "no period", "very slow to read"],
 )
 def test_the_interval_follows_period_and_reading(
-    period: float | None,
-    reading: float,
-    interval: float,
-    monkeypatch: pytest.MonkeyPatch,
-    tree: JetsonTree,
+    period: float | None, reading: float, interval: float, monkeypatch: pytest.MonkeyPatch, tree: JetsonTree
 ) -> None:
     monkeypatch.setattr(sampler_process, "measure_period", lambda source: (period, reading))
     _, facts = sampler_process._open(SourceSpec("ina3221", str(tree.root)), None)

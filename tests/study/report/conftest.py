@@ -7,12 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from synthetic_runs import CLAIMS, PUBLISHED, write_run
+from drawing import draw_watched
+from synthetic_runs import BASIS, CLAIMS, PUBLISHED, write_run
 
 from octopus_study.report.build import build_numbers
 from octopus_study.report.claims import build_claims
 from octopus_study.report.frame import Frame
 from octopus_study.report.outputs import build_tables
+from octopus_study.studies import STUDIES
+
+Once = Callable[[str, Callable[[Path], object]], Path]
+LATER = shutil.ignore_patterns(*(f"{study}.*" for study in STUDIES if study not in BASIS))
 
 
 def build_report(folder: Path, results: Path | None, reference: Path | None) -> Path:
@@ -23,55 +28,62 @@ def build_report(folder: Path, results: Path | None, reference: Path | None) -> 
     return folder
 
 
-@pytest.fixture(scope="session")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pretended GPU and a CPU as references, and a CPU with synthetic boxes as this machine."""
-    root = tmp_path_factory.mktemp("runs")
+def fill_runs(root: Path) -> None:
+    """Write a pretended GPU and a CPU as references, and a CPU with synthetic boxes as this machine."""
     write_run(root / "reference", "pretended-gpu", "gpu")
     write_run(root / "reference", "pretended-cpu", "cpu")
     write_run(root / "results", "laptop", "cpu", "synthetic-visdrone")
-    return root
 
 
-@pytest.fixture(scope="session")
-def full(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report with this machine and both references."""
-    return build_report(tmp_path_factory.mktemp("full"), runs / "results" / "laptop", runs / "reference")
-
-
-@pytest.fixture(scope="session")
-def alone(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report with this machine only: a CPU with synthetic boxes, no references."""
-    return build_report(tmp_path_factory.mktemp("alone"), runs / "results" / "laptop", None)
-
-
-@pytest.fixture(scope="session")
-def tensorrt(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report with one reference, a pretended GPU that has TensorRT."""
-    root = tmp_path_factory.mktemp("tensorrt")
+def fill_tensorrt(root: Path) -> None:
+    """Write a pretended GPU that has TensorRT as the one reference, and its report."""
     write_run(root / "reference", "pretended-gpu", "gpu", tensorrt=True)
-    return build_report(root / "report", None, root / "reference")
+    build_report(root / "report", None, root / "reference")
 
 
 @pytest.fixture(scope="session")
-def old(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(once: Once) -> Path:
+    """A pretended GPU and a CPU as references, and a CPU with synthetic boxes as this machine."""
+    return once("runs", fill_runs)
+
+
+@pytest.fixture(scope="session")
+def full(runs: Path, once: Once) -> Path:
+    """A report with this machine and both references."""
+    return once("full", lambda folder: build_report(folder, runs / "results" / "laptop", runs / "reference"))
+
+
+@pytest.fixture(scope="session")
+def alone(runs: Path, once: Once) -> Path:
+    """A report with this machine only: a CPU with synthetic boxes, no references."""
+    return once("alone", lambda folder: build_report(folder, runs / "results" / "laptop", None))
+
+
+@pytest.fixture(scope="session")
+def tensorrt(once: Once) -> Path:
+    """A report with one reference, a pretended GPU that has TensorRT."""
+    return once("tensorrt", fill_tensorrt) / "report"
+
+
+@pytest.fixture(scope="session")
+def old(runs: Path, once: Once) -> Path:
     """A report over references that are older than all studies but the first two."""
-    root = tmp_path_factory.mktemp("old")
-    later = shutil.ignore_patterns(
-        "arena.*",
-        "parity.*",
-        "power.*",
-        "mapping.*",
-        "total_cost.*",
-        "sequences.*",
-        "concurrency.*",
-        "image_shape.*",
-        "satellite.*",
-        "drone.*",
-        "detector.*",
-    )
-    shutil.copytree(runs / "reference", root / "reference", ignore=later)
-    return build_report(root / "report", None, root / "reference")
+
+    def fill(root: Path) -> None:
+        shutil.copytree(runs / "reference", root / "reference", ignore=LATER)
+        build_report(root / "report", None, root / "reference")
+
+    return once("old", fill) / "report"
+
+
+@pytest.fixture(scope="session")
+def drawn(full: Path, once: Once) -> Callable[[str], Path]:
+    """Draw a figure of the full report; give the folder of its PDF and PNG, and of what `draw_watched` saw."""
+
+    def draw(name: str) -> Path:
+        return once(f"figure-{name}", lambda folder: draw_watched(name, full / "numbers.csv", folder / name))
+
+    return draw
 
 
 @pytest.fixture(scope="session")

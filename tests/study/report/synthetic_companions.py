@@ -173,12 +173,7 @@ def interventions(
 
 
 def shape(
-    rng: np.random.Generator,
-    case: Case,
-    model: str,
-    way: str,
-    timed: Timed,
-    caused_by_cudnn: bool = False,
+    rng: np.random.Generator, case: Case, model: str, way: str, timed: Timed, caused_by_cudnn: bool = False
 ) -> Iterator[Row]:
     """Yield memory, splits and time of one width."""
     at_once = peak(model, case.n, way)

@@ -6,7 +6,6 @@ the report must find.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -22,7 +21,7 @@ from octopus_study.measure.rows import Case, Row, unavailable, write_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "study" / "power"))
-from synthetic_power import no_sensor_run, power_run  # noqa: E402
+from synthetic_power import no_sensor_run, power_run, pretended_provenance  # noqa: E402
 
 PUBLISHED = ROOT / "data" / "published"
 CLAIMS = ROOT / "config" / "claims.yaml"
@@ -91,7 +90,8 @@ def write_run(
     for study, rows in studies.items():
         if not only or study in (*BASIS, *only):
             table = write_rows(folder / f"{study}.csv", list(rows()))
-            record = pretended_provenance(study, machine, kind, dataset, table)
+            device = "cuda" if kind == "gpu" else "cpu"
+            record = pretended_provenance(study, table, machine=machine, device=device, dataset=dataset)
             table.with_suffix(".json").write_text(json.dumps(record))
     if not only or "power" in only:
         options = {"dataset": dataset, "machine": machine}
@@ -235,42 +235,3 @@ def with_again(laws: dict[str, tuple[float, float]], n: int) -> dict[str, float]
     """Evaluate the laws for n objects and enter octopus a second time."""
     times = {name: slope * n + fixed for name, (slope, fixed) in laws.items()}
     return times | {"octopus-again": times["octopus"]}
-
-
-def pretended_provenance(study: str, machine: str, kind: str, dataset: str, rows: Path) -> dict[str, object]:
-    """Return what provenance would say of the pretended machine."""
-    gpu = {
-        "name": "Pretended GPU",
-        "driver": "580.1",
-        "cuda": "13.0",
-        "power_limit_w": 700.0,
-        "clock_sm_max_mhz": 1980,
-    }
-    state = {"read_at": "2026-11-21T00:00:00+00:00", "gpu": None, "cpu": {}}
-    return {
-        "study": study,
-        "started": "2026-11-20T23:50:00+00:00",
-        "ended": "2026-11-21T00:00:00+00:00",
-        "git": {"commit": "0123456789abcdef0123456789abcdef01234567", "dirty": False, "reason": None},
-        "octopus": {"version": "0.1.0", "sha256": "0" * 64},
-        "config": {"sha256": "0" * 64, "values": {}},
-        "datasets": [{"dataset": dataset, "synthetic": dataset.startswith("synthetic"), "sha256": "0" * 64}],
-        "machine": {
-            "id": machine,
-            "device": "cuda" if kind == "gpu" else "cpu",
-            "gpu": gpu if kind == "gpu" else None,
-            "cpu": {"model": "Pretended CPU @ 2.00GHz", "cores": 2, "threads": 2, "governor": None},
-            "memory_bytes": 1 << 34,
-            "os": "Linux",
-            "python": "3.11.0",
-            "packages": {"numpy": "2.4.0", "numba": "0.65.0", "numba-cuda": None, "torch": "2.9.0"},
-            "state": state,
-        },
-        "state_after": state,
-        "extra": {},
-        "results": {
-            "file": rows.name,
-            "sha256": hashlib.sha256(rows.read_bytes()).hexdigest(),
-            "rows": rows.read_text().count("\n") - 1,
-        },
-    }

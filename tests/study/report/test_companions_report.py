@@ -22,7 +22,8 @@ from synthetic_companions import (
     image_shape,
     peak,
 )
-from synthetic_runs import pretended_provenance, timed
+from synthetic_power import pretended_provenance
+from synthetic_runs import timed
 
 from octopus_study.measure.rows import Row, write_rows
 from octopus_study.report.charts import style
@@ -31,6 +32,7 @@ from octopus_study.report.frame import Frame
 from octopus_study.report.labels import CONCURRENCY_ARMS, SHAPE_WAYS
 from octopus_study.report.literals import check_paper
 from octopus_study.report.outputs import draw
+from octopus_study.report.studies import report_of as study_report
 from octopus_study.report.studies.concurrency_rule import _least
 from octopus_study.report.studies.concurrency_tables import first_words
 from octopus_study.report.studies.image_shape_cause import HEURISTICS, QUADRANTS, UNDECIDED, verdict
@@ -39,23 +41,14 @@ from octopus_study.report.studies.image_shape_view import Patch
 PAIR = "gpu.concurrency"
 SHAPE = "gpu.image_shape"
 FIGURES = ("concurrency_makespan", "concurrency_latency", "image_shape_memory", "image_shape_throughput")
-TABLES = (
-    "concurrency",
-    "concurrency_proof",
-    "concurrency_rule",
-    "concurrency_crops",
-    "shape_cause",
-    "shape_widths",
-    "shape_lines",
-    "shape_patches",
-    "claims_companions",
-)
+TABLES = [name for study in ("concurrency", "image_shape") for name in study_report(study).tables]
 
 
 def report_of(tmp_path: Path, study: str, rows: list[Row], gpu: str = "Pretended GPU") -> Path:
     """A report of a GPU that measured one study."""
     table = write_rows(tmp_path / "reference" / "pretended-gpu" / f"{study}.csv", rows)
-    record = json.dumps(pretended_provenance(study, "pretended-gpu", "gpu", "visdrone-val", table))
+    of = {"machine": "pretended-gpu", "device": "cuda", "dataset": "visdrone-val"}
+    record = json.dumps(pretended_provenance(study, table, **of))
     table.with_suffix(".json").write_text(record.replace("Pretended GPU", gpu))
     return build_report(tmp_path / "report", None, tmp_path / "reference")
 
@@ -272,7 +265,7 @@ def test_machines_without_the_extras_say_so_and_nothing_else(alone: Path) -> Non
     for study in ("concurrency", "image_shape"):
         assert known.text(f"shown.{study}.missing").endswith("PyTorch is not installed")
         assert f"shown.{study}.measured" not in known
-    for name in TABLES[:-1]:
+    for name in TABLES:
         assert "PyTorch is not installed" in caption(alone, name) and len(lines(alone, name)) == 2
     with open(alone / "claims.csv", newline="", encoding="utf-8") as stream:
         judged = [row for row in csv.DictReader(stream) if row["study"] in ("concurrency", "image_shape")]
@@ -307,21 +300,6 @@ def test_splits_counted_without_a_gpu_are_shown_without_memory(tmp_path: Path) -
     assert known.text(f"{SHAPE}.peak.drunet.w1228") == "unavailable: needs a GPU"
     for name in FIGURES[2:]:
         draw(name, folder / "numbers.csv", tmp_path / name)
-
-
-def test_no_identifier_is_shown(full: Path) -> None:
-    for name in TABLES:
-        text = (full / "tables" / f"{name}.md").read_text("utf-8")
-        for identifier in (
-            "two-",
-            "cuda-graphs",
-            "no-prefetch",
-            "padded-whole",
-            "-step",
-            "drunet",
-            "mps_clients",
-        ):
-            assert identifier not in text
 
 
 @pytest.mark.parametrize("report", ["full", "alone", "old"])

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from conftest import build_report
 from frames import caption, lines, matching
-from synthetic_edge import FRAME_LAWS, FRAMES, PREPARING, RULES, SIDE, TILE_LAWS, detections
-from synthetic_runs import without_values, write_run
+from synthetic_edge import FRAME_LAWS, FRAMES, PREPARING, RULES, SIDE, detections
+from synthetic_runs import write_run
 
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.sentinel2 import ATTRIBUTION
@@ -34,18 +34,6 @@ TILES = len(satellite_tiles(8192, 8192))
 def whole(tensorrt: Path) -> Frame:
     """The numbers of a GPU whose receipt holds the full scene."""
     return Frame.read(tensorrt / "numbers.csv")
-
-
-def with_scenes(frame: Frame) -> list[str]:
-    return [view.machine for view in views(frame, "satellite") if satellite_figures.scenes(view)]
-
-
-def with_frames(frame: Frame) -> list[str]:
-    return [view.machine for view in views(frame, "drone") if drone_view.clips(view)]
-
-
-def with_detections(frame: Frame) -> list[str]:
-    return [view.machine for view in views(frame, "detector") if detector.measured(view)]
 
 
 def test_a_resampled_statistic_lies_in_its_interval() -> None:
@@ -225,7 +213,8 @@ def test_identical_detections_are_judged_or_a_reason_is_given(full: Path, number
     assert numbers.text("gpu.detector.frames_differing_interpolated.opencv-uint8") == f"7 of {FRAMES // 4}"
     cpu = judged["detector-identical", "pretended-cpu"]
     assert cpu.verdict == "not measurable here" and "torch is not installed" in cpu.reason
-    assert with_detections(numbers) == ["pretended-gpu"]
+    measured = [view.machine for view in views(numbers, "detector") if detector.measured(view)]
+    assert measured == ["pretended-gpu"]
     assert "pip" not in "".join(itertools.chain(*lines(full, "claims_edge")))
 
 
@@ -274,32 +263,3 @@ def test_a_run_without_some_parts_still_has_its_report(tmp_path: Path) -> None:
     assert set(satellite_figures.picture(known).kept) == {"fixed", "otsu"}
     for name in FIGURES:
         draw(name, report / "numbers.csv", tmp_path / name)
-
-
-def test_all_runs_unavailable_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=STUDIES)
-    without_values(folder, STUDIES)
-    report = build_report(tmp_path / "report", None, tmp_path / "reference")
-    stamps, finish = [], style.finish
-    monkeypatch.setattr(
-        style, "finish", lambda *given: finish(*given[:2], stamps.append(given[2]), *given[3:])
-    )
-    for name in FIGURES:
-        draw(name, report / "numbers.csv", tmp_path / name)
-    known = Frame.read(report / "numbers.csv")
-    assert not any((with_scenes(known), with_frames(known), with_detections(known), *stamps))
-
-
-def test_no_identifier_is_shown(full: Path) -> None:
-    identifiers = {
-        *TILE_LAWS["gpu"],
-        *FRAME_LAWS["gpu"],
-        "opencv-uint8",
-        "clip-",
-        "rgb8",
-        "byte-budget",
-        "end_to_end",
-    }
-    for name in TABLES:
-        cells = " ".join(itertools.chain(*lines(full, name)))
-        assert not [word for word in identifiers - {"octopus", "padded", "opencv"} if word in cells], name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,15 +21,14 @@ from octopus_study.report.literals import (
     referenced_ids,
     unknown_ids,
 )
-from octopus_study.report.outputs import draw
 from octopus_study.report.paper import build_paper
 
 
 @pytest.fixture(scope="module")
-def figures(full: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def figures(drawn: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("figures")
     for name in outputs.figures():
-        draw(name, full / "numbers.csv", folder / name)
+        shutil.copy(drawn(name) / f"{name}.pdf", folder)
     return folder
 
 

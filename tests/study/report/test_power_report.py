@@ -33,7 +33,7 @@ TABLES = ("power", "power_decomposition", "power_checks", "power_paced")
 def spoiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report over a GPU whose power lies below its idle, as in the published episode."""
     root = tmp_path_factory.mktemp("spoiled")
-    folder = write_run(root / "reference", "pretended-gpu", "gpu")
+    folder = write_run(root / "reference", "pretended-gpu", "gpu", only=("power",))
     run = power_run(machine="pretended-gpu")
     run.scale(0.15, layer="back_to_back", quantity="power_mean_gpu_board")
     run.write(folder)
@@ -264,9 +264,9 @@ def test_what_is_missing_is_said_in_every_figure_and_table(
 
 
 def test_the_paper_is_typeset_over_a_refused_run_and_other_sensors(spoiled: Path, tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu")
+    folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=("power",))
     power_run("module_vdd_in", counts=(100,), paced_counts=(), machine="pretended-gpu").write(folder)
-    here = write_run(tmp_path / "results", "laptop", "cpu")
+    here = write_run(tmp_path / "results", "laptop", "cpu", only=("power",))
     power_run("cpu_package", machine="laptop").write(here)
     other = build_report(tmp_path / "other", here, tmp_path / "reference")
     for report in (other, spoiled):

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from synthetic_runs import write_run
+from synthetic_runs import BASIS, write_run
 
 from octopus_study.errors import DataError
 from octopus_study.report.compare import compare_runs
@@ -39,7 +39,7 @@ def test_a_clean_real_run_is_copied(tmp_path: Path) -> None:
     ids=["dirty", "unknown", "no provenance", "edited rows"],
 )
 def test_a_doubtful_run_is_refused_whole(tmp_path: Path, spoil: object, reason: str) -> None:
-    folder = write_run(tmp_path / "results", "m", "cpu", quick=True)
+    folder = write_run(tmp_path / "results", "m", "cpu", quick=True, only=BASIS)
     spoil(folder)
     with pytest.raises(DataError, match=reason):
         promote(folder, tmp_path / "reference")
@@ -47,7 +47,7 @@ def test_a_doubtful_run_is_refused_whole(tmp_path: Path, spoil: object, reason: 
 
 
 def test_synthetic_boxes_are_refused(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "results", "m", "cpu", "synthetic-visdrone", quick=True)
+    folder = write_run(tmp_path / "results", "m", "cpu", "synthetic-visdrone", quick=True, only=BASIS)
     with pytest.raises(DataError, match="synthetic"):
         promote(folder, tmp_path / "reference")
 

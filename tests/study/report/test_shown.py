@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+from drawing import looked_up
 from synthetic_runs import CLAIMS, PAPER
 
 from octopus_study.report import outputs
-from octopus_study.report.charts import style
 from octopus_study.report.claims import build_claims
-from octopus_study.report.frame import Frame, Key, Number
+from octopus_study.report.frame import Frame, Number
 
 # Medians are the data, and facts say where they come from.
 DATA = ("medians", "machine_facts", "shown_runs", "aliases", "published_numbers")
@@ -19,32 +20,14 @@ DATA = ("medians", "machine_facts", "shown_runs", "aliases", "published_numbers"
 MOST_UNREAD = 0.2
 
 
-@pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The ids of all numbers that are looked up from here on."""
-    ids: set[str] = set()
-    find, select = Frame.find, Frame.select
-
-    def finding(self: Frame, key: Key | str) -> Number | None:
-        ids.add(self.resolve(key))
-        return find(self, key)
-
-    def selecting(self: Frame, *where: str, **columns: object) -> list[Number]:
-        numbers = select(self, *where, **columns)
-        ids.update(number.id for number in numbers)
-        return numbers
-
-    monkeypatch.setattr(Frame, "find", finding)
-    monkeypatch.setattr(Frame, "select", selecting)
-    monkeypatch.setattr(style, "save", lambda *_: None)
-    return ids
-
-
-def test_nearly_every_derived_number_is_read(full: Path, read: set[str], tmp_path: Path) -> None:
-    claims = build_claims(full / "numbers.csv", CLAIMS, tmp_path / "claims.csv")
-    outputs.build_tables(full / "numbers.csv", claims, tmp_path)
+def test_nearly_every_derived_number_is_read(
+    full: Path, drawn: Callable[[str], Path], tmp_path: Path
+) -> None:
+    with looked_up() as read:
+        claims = build_claims(full / "numbers.csv", CLAIMS, tmp_path / "claims.csv")
+        outputs.build_tables(full / "numbers.csv", claims, tmp_path)
     for name in outputs.figures():
-        outputs.draw(name, full / "numbers.csv", tmp_path / name)
+        read |= set(json.loads((drawn(name) / f"{name}.json").read_text())["read"])
     text = "".join(path.read_text("utf-8") for path in PAPER.rglob("*.typ"))
     numbers = [number for number in Frame.read(full / "numbers.csv") if is_derived(number)]
     read |= {number.key.derive("verdict", number.other).id for number in numbers if number.id in read}

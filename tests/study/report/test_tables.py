@@ -9,10 +9,24 @@ from frames import TIME, lines, number, text
 
 from octopus_study.report.frame import Frame
 from octopus_study.report.outputs import table_names
+from octopus_study.report.studies import report_of
 from octopus_study.report.studies.stage_timing import WITHIN_CACHE, within_cache
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.writers import Table, markdown, typst
 from octopus_study.report.text import significant
+
+# Of each group of studies: the table of its claims, and identifiers of the rows that a reader would stumble over.
+IDENTIFIERS = {
+    ("mapping", "total_cost", "sequences"): (
+        "claims_mapping thread-search block-metadata lookup- flickr- nlp-1k blur5x5"
+    ),
+    ("satellite", "drone", "detector"): (
+        "claims_edge n-launches octopus-graph n-launches-published opencv-uint8 clip- rgb8 byte-budget end_to_end"
+    ),
+    ("concurrency", "image_shape"): (
+        "claims_companions two- cuda-graphs no-prefetch padded-whole -step drunet mps_clients"
+    ),
+}
 
 
 @pytest.mark.parametrize("name", table_names())
@@ -98,6 +112,14 @@ def test_padding_table_gives_a_verdict(full: Path) -> None:
 def test_synthetic_runs_are_called_so(full: Path) -> None:
     for name in ("stage_timing", "speedups", "memory", "limits", "machines", "distribution_speed"):
         assert "synthetic" in (full / "tables" / f"{name}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("studies", IDENTIFIERS, ids="-".join)
+def test_no_identifier_is_shown(studies: tuple[str, ...], full: Path) -> None:
+    claims, *identifiers = IDENTIFIERS[studies].split()
+    for name in (claims, *(name for study in studies for name in report_of(study).tables)):
+        shown = (full / "tables" / f"{name}.md").read_text("utf-8")
+        assert [word for word in identifiers if word in shown] == [], name
 
 
 def test_special_characters_survive_each_format() -> None:

@@ -1,16 +1,19 @@
-"""What figures and tables say where no run of their study is shown."""
+"""What figures and tables say where no run of their study is shown, or nothing in it could be measured."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from conftest import build_report
 from frames import caption
+from synthetic_runs import without_values, write_run
 
 from octopus_study.report.charts import style
 from octopus_study.report.frame import Frame
 from octopus_study.report.outputs import draw
-from octopus_study.report.studies import report_of
+from octopus_study.report.studies import detector, drone_view, mapping_figures, report_of, satellite_figures
+from octopus_study.report.view import views
 
 MAPPING, EDGE = ("mapping", "total_cost", "sequences"), ("satellite", "drone", "detector")
 COMPANIONS = ("concurrency", "image_shape")
@@ -36,3 +39,21 @@ def test_tables_say_so(old: Path) -> None:
         assert "is at hand: older results lack" in caption(old, name)
     for name in (*(name for study in MAPPING for name in report_of(study).tables), "claims_mapping"):
         assert "is at hand: older results lack it." in caption(old, name)
+
+
+def test_runs_in_which_nothing_works_show_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    studies = (*MAPPING, *EDGE)
+    folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=studies)
+    without_values(folder, studies)
+    report = build_report(tmp_path / "report", None, tmp_path / "reference")
+    stamps, finish = [], style.finish
+    monkeypatch.setattr(
+        style, "finish", lambda *given: finish(*given[:2], stamps.append(given[2]), *given[3:])
+    )
+    for name in FIGURES:
+        draw(name, report / "numbers.csv", tmp_path / name)
+    known = Frame.read(report / "numbers.csv")
+    assert mapping_figures.measured(known) == []
+    shown = {"satellite": satellite_figures.scenes, "drone": drone_view.clips, "detector": detector.measured}
+    assert [view for study, has in shown.items() for view in views(known, study) if has(view)] == []
+    assert len(stamps) == len(FIGURES) and not any(stamps)

@@ -13,6 +13,7 @@ from octopus_study.studies import run_study
 from octopus_study.studies.context import make_context
 
 QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
+RAGGED = ("mapping", "total_cost", "sequences")
 
 
 def quick_config(settings):
@@ -45,6 +46,19 @@ def quick_rows(receipt, tmp_path_factory):
         return read_rows(out)
 
     return run
+
+
+@pytest.fixture(scope="package")
+def ragged_runs(receipt, once):
+    """The files of quick runs of the studies of ragged batches, which take long: made once for all processes."""
+
+    def fill(folder):
+        config = quick_config({"total_cost.ladder": True})
+        for study in RAGGED:
+            run_study(study, config=config, receipt=receipt, out=folder / f"{study}.csv")
+
+    folder = once("ragged-runs", fill)
+    return {study: folder / f"{study}.csv" for study in RAGGED}
 
 
 @pytest.fixture(scope="package")

@@ -89,15 +89,7 @@ class Absent(Right):
 
 
 FAKES = {"right": Right, "wrong": Wrong, "broken": Broken, "absent": Absent}
-OWN = (
-    "octopus",
-    "octopus-one-call",
-    "octopus-fp16",
-    "published",
-    "n-launches",
-    "n-launches-fused",
-    "opencv",
-)
+OWN = ("octopus", "octopus-one-call", "octopus-fp16", "published", "n-launches", "n-launches-fused", "opencv")
 
 
 @pytest.fixture

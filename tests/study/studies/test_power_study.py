@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from power_machine import BOARD, STEP_NS, Machine
+from selecting import answers, values
 
 from octopus_study.config import load_config
 from octopus_study.measure import Method, Row, read_rows, validate_rows, write_rows
@@ -27,12 +28,7 @@ from octopus_study.studies.context import make_context
 from octopus_study.studies.power import study as power
 
 CONFIG = Path(__file__).parents[3] / "config" / "config.yaml"
-SETTINGS = {
-    "device": "cpu",
-    "power.counts": [10, 20],
-    "power.again_counts": [20],
-    "power.paced_counts": [20],
-}
+SETTINGS = {"device": "cpu", "power.counts": [10, 20], "power.again_counts": [20], "power.paced_counts": [20]}
 # milliseconds per object and watts
 METHODS = {
     "octopus": (0.1, 300.0),
@@ -42,103 +38,102 @@ METHODS = {
 }
 
 
+def context_of(receipt):
+    return make_context("power", load_config(CONFIG, SETTINGS), receipt)
+
+
+def run_on(context, patch, machine: Machine, change=lambda name, count, frame: frame) -> pd.DataFrame:
+    """Run the study on a machine; `change` may spoil a method's frame."""
+
+    def make_methods(context, count, reference):
+        methods = [
+            Method(name, change(name, count, machine.frame(ms * count, watts)))
+            for name, (ms, watts) in METHODS.items()
+            if name != "octopus-again" or count in context.config.power.again_counts
+        ]
+        return methods, dict.fromkeys(METHODS, "same")
+
+    patch.setattr(power, "make_methods", make_methods)
+    rows = measure_plan(context, power.plan(context, machine.open_session, machine))
+    validate_rows(rows)
+    return pd.DataFrame(rows)
+
+
 @pytest.fixture
 def context(receipt):
-    return make_context("power", load_config(CONFIG, SETTINGS), receipt)
+    return context_of(receipt)
 
 
 @pytest.fixture
 def measure(context, monkeypatch):
-    """Run the study on a machine; `change` may spoil a method's frame."""
-
-    def run(machine: Machine, change=lambda name, count, frame: frame) -> pd.DataFrame:
-        def make_methods(context, count, reference):
-            methods = [
-                Method(name, change(name, count, machine.frame(ms * count, watts)))
-                for name, (ms, watts) in METHODS.items()
-                if name != "octopus-again" or count in context.config.power.again_counts
-            ]
-            return methods, dict.fromkeys(METHODS, "same")
-
-        monkeypatch.setattr(power, "make_methods", make_methods)
-        rows = measure_plan(context, power.plan(context, machine.open_session, machine))
-        validate_rows(rows)
-        return pd.DataFrame(rows)
-
-    return run
+    """Run the study on a machine, as `run_on`."""
+    return partial(run_on, context, monkeypatch)
 
 
-def values(rows, **where):
-    chosen = rows
-    for column, value in where.items():
-        chosen = chosen[chosen[column] == value]
-    return chosen.set_index("block").value
+@pytest.fixture(scope="module")
+def healthy(receipt):
+    """The rows of a machine on which nothing is wrong."""
+    with pytest.MonkeyPatch.context() as patch:
+        return run_on(context_of(receipt), patch, Machine())
 
 
-def answers(rows, **where):
-    chosen = rows
-    for column, value in where.items():
-        chosen = chosen[chosen[column] == value]
-    return list(chosen.answer)
-
-
-def test_time_power_and_energy_are_those_of_the_machine(measure):
-    rows = measure(Machine())
+def test_time_power_and_energy_are_those_of_the_machine(healthy):
     for name, (ms, watts) in METHODS.items():
         where = {"n": 20, "method": name, "layer": "back_to_back"}
-        time, frame = values(rows, quantity="time_per_frame", **where), ms * 20
+        time, frame = values(healthy, quantity="time_per_frame", **where), ms * 20
         assert len(time) == 5
         assert time.to_numpy() == pytest.approx(frame, rel=1e-6)
-        assert values(rows, quantity="power_mean_gpu_board", **where).to_numpy() == pytest.approx(
+        assert values(healthy, quantity="power_mean_gpu_board", **where).to_numpy() == pytest.approx(
             watts, rel=0.002
         )
-        gross = values(rows, quantity="energy_per_frame_gpu_board", **where)
+        gross = values(healthy, quantity="energy_per_frame_gpu_board", **where)
         assert gross.to_numpy() == pytest.approx(watts * frame, rel=0.002)
-        net = values(rows, quantity="energy_per_frame_net_gpu_board", **where)
+        net = values(healthy, quantity="energy_per_frame_net_gpu_board", **where)
         assert net.to_numpy() == pytest.approx((watts - 100) * frame, rel=0.01)
-        assert (values(rows, quantity="window", **where) >= 5).all()
+        assert (values(healthy, quantity="window", **where) >= 5).all()
 
 
-def test_counter_and_integral_agree_and_the_load_is_above_idle(measure):
-    rows = measure(Machine())
-    wide = rows[rows.layer == "back_to_back"].pivot_table(
+def test_counter_and_integral_agree_and_the_load_is_above_idle(healthy):
+    wide = healthy[healthy.layer == "back_to_back"].pivot_table(
         index=["n", "method", "block"], columns="quantity", values="value"
     )
     ratio = wide.window_energy_counter_gpu_board / wide.window_energy_integral_gpu_board
     assert len(ratio) == 35
     assert np.abs(ratio - 1).max() < 0.01
-    idle = values(rows, n=20, method="idle", layer="idle", quantity="power_mean_gpu_board")
+    idle = values(healthy, n=20, method="idle", layer="idle", quantity="power_mean_gpu_board")
     assert list(idle.index) == [0, 1]
     assert wide.power_mean_gpu_board.min() > idle.max()
 
 
-def test_paced_frames_take_the_same_net_energy_and_slow_methods_say_so(measure):
-    rows = measure(Machine())
+def test_paced_frames_take_the_same_net_energy_and_slow_methods_say_so(healthy):
     where = {"n": 20, "layer": "paced"}
     ms, watts = METHODS["octopus"]
-    net = values(rows, method="octopus", quantity="energy_per_frame_net_gpu_board", **where)
+    net = values(healthy, method="octopus", quantity="energy_per_frame_net_gpu_board", **where)
     assert net.to_numpy() == pytest.approx((watts - 100) * ms * 20, rel=0.06)
-    assert (values(rows, method="octopus", quantity="late_frames", **where) == 0).all()
-    assert answers(rows, method="n-launches", **where) == [
+    assert (values(healthy, method="octopus", quantity="late_frames", **where) == 0).all()
+    assert answers(healthy, method="n-launches", **where) == [
         "unavailable: one frame takes 40 ms; at 30 frames/s there are 33.3 ms"
     ]
-    assert "octopus-again" not in set(rows[rows.layer == "paced"].method)
+    assert "octopus-again" not in set(healthy[healthy.layer == "paced"].method)
 
 
-def test_every_round_has_its_own_order(measure):
-    rows = measure(Machine())
-    starts = rows[(rows.quantity == "window_start") & (rows.layer == "back_to_back") & (rows.n == 20)]
+def test_every_round_has_its_own_order(healthy):
+    starts = healthy[
+        (healthy.quantity == "window_start") & (healthy.layer == "back_to_back") & (healthy.n == 20)
+    ]
     orders = {tuple(block.sort_values("value").method) for _, block in starts.groupby("block")}
     assert len(orders) > 1
 
 
-def test_the_trace_covers_test_idle_and_windows(measure):
-    rows = measure(Machine())
-    trace = rows[rows.layer == "trace"]
+def test_the_trace_covers_test_idle_and_windows(healthy):
+    trace = healthy[healthy.layer == "trace"]
     assert set(trace.method) == {*METHODS, "idle", "self-test", "between"}
     assert set(trace[trace.method == "self-test"].n) == {0}
-    window = rows[
-        (rows.method == "octopus") & (rows.n == 20) & (rows.layer == "back_to_back") & (rows.block == 0)
+    window = healthy[
+        (healthy.method == "octopus")
+        & (healthy.n == 20)
+        & (healthy.layer == "back_to_back")
+        & (healthy.block == 0)
     ]
     start, length = (
         float(window[window.quantity == name].value.iloc[0]) for name in ("window_start", "window")
@@ -174,12 +169,11 @@ def test_a_board_that_is_read_at_random_times_knows_the_energy_at_a_fixed_rate(m
     assert findings(rows) == []
 
 
-def test_what_sampling_costs_is_measured_in_turns(measure):
-    rows = measure(Machine())
+def test_what_sampling_costs_is_measured_in_turns(healthy):
     for name in ("octopus-sampled", "octopus-unsampled"):
-        assert len(values(rows, n=10, method=name, layer="host", quantity="time_per_frame")) == 5
+        assert len(values(healthy, n=10, method=name, layer="host", quantity="time_per_frame")) == 5
     for name in ("idle-sampled", "idle-unsampled"):
-        assert values(rows, n=10, method=name, layer="idle").to_numpy() == pytest.approx(100, rel=0.01)
+        assert values(healthy, n=10, method=name, layer="idle").to_numpy() == pytest.approx(100, rel=0.01)
 
 
 def test_a_method_that_fails_is_a_row_and_the_others_go_on(measure):
@@ -231,8 +225,9 @@ def started(rows, method, layer="back_to_back", n=20):
     [(0.1, 0), (0.5, 3), (0.95, 5)],
     ids=["at once", "amid the rounds", "at a fixed rate"],
 )
-def test_a_sampler_that_dies_ends_in_rows_and_nothing_before_it_is_lost(measure, findings, phase, rounds):
-    healthy = measure(Machine())
+def test_a_sampler_that_dies_ends_in_rows_and_nothing_before_it_is_lost(
+    healthy, measure, findings, phase, rounds
+):
     whole = healthy[(healthy.n == 20) & (healthy.quantity == "window_start")].value
     rows = measure(Machine(dies_at_s=whole.min() + phase * (whole.max() - whole.min())))
     assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame_net_gpu_board").dropna()) == 5
@@ -256,8 +251,8 @@ def test_nothing_is_run_once_nobody_samples(measure):
     ]
 
 
-def test_a_sensor_that_fails_for_a_moment_costs_a_row_and_one_more_round(measure, findings):
-    start = started(measure(Machine()), "published").loc[2]
+def test_a_sensor_that_fails_for_a_moment_costs_a_row_and_one_more_round(healthy, measure, findings):
+    start = started(healthy, "published").loc[2]
     rows = measure(Machine(silent_s=(start + 1.0, start + 3.0)))
     gross = values(
         rows, n=20, method="published", layer="back_to_back", quantity="energy_per_frame_gpu_board"

@@ -8,7 +8,7 @@ import pytest
 from octopus.ragged import tuner
 from octopus.ragged.blockmap import STRATEGIES
 from octopus.ragged.tuner import Evidence, Tuning
-from octopus_study.measure import Case
+from octopus_study.measure import Case, read_rows
 from octopus_study.peers.ragged_job import RaggedJob
 from octopus_study.studies.mapping import tuner as mapping_tuner
 
@@ -16,11 +16,8 @@ OWN = {"octopus", "octopus-again", "thread-search", "lookup", "block-metadata"}
 
 
 @pytest.fixture(scope="module")
-def runs(quick_rows):
-    return {
-        study: quick_rows(study, **{"total_cost.ladder": True})
-        for study in ("mapping", "total_cost", "sequences")
-    }
+def runs(ragged_runs):
+    return {study: read_rows(path) for study, path in ragged_runs.items()}
 
 
 def kernels(rows, workload):

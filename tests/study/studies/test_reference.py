@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from selecting import values
 
 from octopus_study.measure import read_rows, validate_provenance, validate_rows
 from octopus_study.studies import STUDIES
@@ -25,17 +26,9 @@ ARENA = {
 }  # fmt: skip
 
 
-def times(rows, **where):
-    """Milliseconds of one method, indexed by block."""
-    chosen = rows
-    for column, value in where.items():
-        chosen = chosen[chosen[column] == value]
-    return chosen.set_index("block").value
-
-
 def ratio(rows, slow, quick, **where):
     """Median of the per-block ratio of two methods."""
-    slow, quick = (times(rows, method=name, **where) for name in (slow, quick))
+    slow, quick = (values(rows, method=name, **where) for name in (slow, quick))
     paired = (slow / quick).dropna()
     assert len(paired) >= LEAST_BLOCKS
     return float(np.median(paired))
@@ -104,7 +97,7 @@ def test_the_published_waste_is_in_the_rows(kind, workload, actual, padded, wast
 @pytest.mark.parametrize("kind", ["cuda", "cpu"])
 def test_a_second_process_makes_its_first_crop_within_two_seconds(kind):
     rows = read(kind, "stage_timing")
-    assert times(rows, quantity="first_crop", method="octopus").max() < 2000
+    assert values(rows, quantity="first_crop", method="octopus").max() < 2000
 
 
 @pytest.mark.parametrize(
@@ -157,7 +150,7 @@ def test_a_call_with_boxes_on_the_gpu_costs_the_host_little_more_than_two_launch
     rows = read("cuda", "arena")
     for n in (28, 100, 1000):
         case = {"n": n, "workload": "visdrone", "layer": "host", "quantity": "submit"}
-        assert times(rows, method="octopus", **case).median() <= 2.6 * launch_ms()
+        assert values(rows, method="octopus", **case).median() <= 2.6 * launch_ms()
 
 
 def test_memory_is_frame_output_and_64_kib_on_the_h200():
@@ -170,7 +163,7 @@ def test_memory_is_frame_output_and_64_kib_on_the_h200():
 def test_the_batch_of_a_detector_alone_is_ready_in_the_time_of_some_launches(method, launches):
     rows = read("cuda", "arena")
     case = {"n": 28, "workload": "visdrone", "layer": "host", "quantity": "end_to_end_alone"}
-    assert times(rows, method=method, **case).median() <= launches * launch_ms()
+    assert values(rows, method=method, **case).median() <= launches * launch_ms()
 
 
 @pytest.mark.parametrize("workload", ["uniform", "visdrone"])

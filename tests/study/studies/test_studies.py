@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from selecting import chosen
 
 from octopus.backends import cpu
 from octopus.errors import InputError
@@ -18,28 +19,24 @@ from octopus_study.studies import STUDIES, run_study
 from octopus_study.studies.context import make_context, write_run
 
 QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
-SETTINGS = {
-    "device": "cpu",
-    "stage_timing.counts": [4, 9],
-    "crop.size": [20, 24],
-    "distribution.count": 7,
-}
+SETTINGS = {"device": "cpu", "stage_timing.counts": [4, 9], "crop.size": [20, 24], "distribution.count": 7}
 SCENE = "satellite"  # the only study of another data set
 RAGGED = (
     "mapping",
     "total_cost",
     "sequences",
-)  # not on the boxes of the other studies; they have tests of their own
+)  # not on the boxes of the others; they have tests of their own
 
 
 @pytest.fixture(scope="module")
-def runs(receipt, scene_receipt, tmp_path_factory):
+def runs(receipt, scene_receipt, ragged_runs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     config = load_config(QUICK, SETTINGS)
     receipts = dict.fromkeys(STUDIES, receipt) | {SCENE: scene_receipt}
-    return {
+    return ragged_runs | {
         name: run_study(name, config=config, receipt=receipts[name], out=folder / f"{name}.csv")
         for name in STUDIES
+        if name not in ragged_runs
     }
 
 
@@ -63,10 +60,7 @@ def test_rows_and_provenance_are_valid_and_say_synthetic(runs, study):
 
 
 def methods(rows, **where):
-    chosen = rows
-    for column, value in where.items():
-        chosen = chosen[chosen[column] == value]
-    return set(chosen.method)
+    return set(chosen(rows, **where).method)
 
 
 @pytest.mark.parametrize("count", [4, 9])

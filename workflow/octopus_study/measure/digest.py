@@ -9,7 +9,6 @@ import ast
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from octopus_study.measure._files import repository_root
 # Where files lie, and the folder's name, don't change what is measured; paths are of one machine only.
 LOCAL_KEYS = frozenset({"mirror", "raw_dir", "results_dir", "reference_dir", "machine"})
 CODE = ("octopus", "workflow/octopus_study")  # the library and the artifact, in a checkout
+_MEANINGS: dict[bytes, str] = {}
 _GENERATED = {".pyc", ".pyo", ".so", ".pyd", ".nbi", ".nbc"}
 
 
@@ -92,15 +92,18 @@ def _content(file: Path) -> str:
     if file.suffix != ".py":
         return hashlib.sha256(content).hexdigest()
     try:
-        return _meaning(content)
+        return meaning(content)
     except SyntaxError as error:
         raise InputError(f"Can't digest {file}: {error}.") from error
 
 
-@cache
-def _meaning(source: bytes) -> str:
-    """Return the digest of a Python file; kept, since a workflow asks for the same files once per rule."""
-    return hashlib.sha256(_canonical(ast.parse(source)).encode()).hexdigest()
+def meaning(source: bytes, tree: ast.AST | None = None) -> str:
+    """Return the digest of a Python file, of which the tree may be at hand; kept, since a workflow asks for the same
+    files once per rule."""
+    if source not in _MEANINGS:
+        text = _canonical(tree or ast.parse(source))
+        _MEANINGS[source] = hashlib.sha256(text.encode()).hexdigest()
+    return _MEANINGS[source]
 
 
 def _canonical(node: Any) -> str:
@@ -110,13 +113,14 @@ def _canonical(node: Any) -> str:
     the next.
     """
     if isinstance(node, ast.AST):
-        fields = (
-            (name, value) for name, value in ast.iter_fields(node) if name not in ("kind", "type_comment")
-        )
-        kept = [f"{name}={_canonical(value)}" for name, value in fields if value is not None and value != []]
+        kept = []
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if value is not None and value != [] and name not in ("kind", "type_comment"):
+                kept.append(f"{name}={_canonical(value)}")
         return f"{type(node).__name__}({','.join(kept)})"
     if isinstance(node, list):
-        return "[" + ",".join(_canonical(item) for item in node if not says_nothing(item)) + "]"
+        return "[" + ",".join([_canonical(item) for item in node if not says_nothing(item)]) + "]"
     return repr(node)
 
 

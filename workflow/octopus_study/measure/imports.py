@@ -15,7 +15,7 @@ from pathlib import Path
 
 from octopus.errors import InputError
 from octopus_study.measure._files import repository_root
-from octopus_study.measure.digest import CODE, files_in, says_nothing
+from octopus_study.measure.digest import CODE, files_in, meaning, says_nothing
 
 _NAMED = re.compile(r"octopus_study(?:\.\w+)+(?:\.$)?")
 
@@ -65,7 +65,9 @@ def _files_named(file: Path, modules: Mapping[str, Path]) -> Iterator[Path]:
 @cache
 def _names(source: bytes) -> tuple[frozenset[str], frozenset[str]]:
     """Dotted names of what a source imports or names in strings, and its strings that may be names of files."""
-    nodes = list(_running(ast.parse(source)))
+    tree = ast.parse(source)
+    meaning(source, tree)  # who asks what is imported asks for the digest next
+    nodes = list(_running(tree))
     names = {item.name for node in nodes if isinstance(node, ast.Import) for item in node.names}
     for node in nodes:
         if isinstance(node, ast.ImportFrom):

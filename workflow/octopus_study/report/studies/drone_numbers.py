@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from octopus_study.measure.statistics import median_interval
 from octopus_study.report.frame import Frame, Number, make_number, published
@@ -17,6 +17,9 @@ from octopus_study.report.runs import Run
 from octopus_study.report.samples import RESAMPLES, groups, pivot, resampled
 from octopus_study.report.series import Series
 from octopus_study.report.studies.drone_view import METHODS, clip_seconds, frames_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BATCH = "octopus-batch"
 STREAMS = ("stream-serial", "stream-overlapped", "upload-only", "kernels-only")

@@ -11,7 +11,6 @@ from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
 from octopus_study.measure.rows import COLUMNS, one_line
-from octopus_study.power.lint import lint_file
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, make_number, make_text, published
 from octopus_study.report.labels import POWER_SCOPES, POWER_SENSORS, PUBLISHED_POWER, human
@@ -49,6 +48,8 @@ def vetted(run: Run) -> Run:
 
     No row of a refused file survives, so that neither a figure nor a sentence can show a part of it.
     """
+    from octopus_study.power.lint import lint_file  # needs pandas, which who only draws a figure does without
+
     findings = lint_file(run.source)
     if not findings:
         return run
@@ -171,6 +172,8 @@ def _ratios(time: float, power: float) -> Iterator[tuple[str, str, float]]:
 
 def linted(frame: Frame) -> Iterator[Number]:
     """Yield the linter's verdict on each published power table, with the checks that refuse it."""
+    from octopus_study.power.lint import lint_file
+
     for table in LINTED:
         first = frame.get(published(table, "n0", "idle", "power"))
         if first is not None:

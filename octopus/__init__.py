@@ -75,7 +75,15 @@ _LAZY = {
 def __getattr__(name: str) -> Any:
     """Import the library's parts when they are first used, so that `import octopus` stays quick."""
     if name in _MODULES:
-        return import_module(_MODULES[name])
-    if name not in _LAZY:
+        found: Any = import_module(_MODULES[name])
+    elif name in _LAZY:
+        found = getattr(import_module(_LAZY[name]), name)
+    else:
         raise AttributeError(f"module 'octopus' has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """The public names, also of what has not been imported yet."""
+    return sorted({*globals(), *__all__})

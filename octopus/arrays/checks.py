@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from types import TracebackType
+from typing import Any, Literal, Protocol, TypeAlias
 
-from octopus.arrays.views import ArrayView, dtype_name
+from octopus.arrays.views import ArrayView, dtype_name, family
 from octopus.errors import InputError
+
+
+class TorchDevice(Protocol):
+    """A `torch.device`, which need not be installed."""
+
+    @property
+    def type(self) -> str:
+        """Such as "cuda"."""
+
+    @property
+    def index(self) -> int | None:
+        """The GPU's number."""
+
+
+Device: TypeAlias = (
+    Literal[
+        "auto", "cpu", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7"
+    ]
+    | TorchDevice
+)
 
 INT32_MAX = 2**31 - 1
 MAX_SIDE = 2**24  # a float32 counts pixels exactly up to here
 
 
-def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+_hinted: set[str] = set()
+
+
+def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     """A word must be one of a few."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise InputError(f"{name}={value!r} is unknown; use one of {', '.join(allowed)}")
 
 
@@ -29,6 +55,51 @@ def check_readable(array: ArrayView, name: str, dtypes: tuple[str, ...]) -> None
             f"{name} on the GPU must be contiguous and one of {', '.join(dtypes)}, "
             f"found {array.dtype} with strides {array.strides} bytes"
         )
+
+
+def check_dense(array: Any, name: str) -> None:
+    """A tensor of torch must be dense; anything else may pass."""
+    if family(array) == "torch" and str(getattr(array, "layout", "torch.strided")) != "torch.strided":
+        raise InputError(f"{name} is a sparse tensor ({array.layout}); make it dense first: .to_dense()")
+
+
+def check_tensor(array: Any, name: str) -> None:
+    """A tensor of torch must be dense and without a gradient; anything else may pass."""
+    check_dense(array, name)
+    if family(array) == "torch" and getattr(array, "requires_grad", False):
+        raise InputError(
+            f"no gradient passes through Octopus, but {name} requires one; pass it with .detach()"
+        )
+
+
+def check_stream(stream: Any, device: str) -> None:
+    """A stream belongs to a GPU; a call that works on the CPU would ignore it."""
+    if stream is not None and device == "cpu":
+        raise InputError("stream is of a GPU but this call works on the CPU; leave stream out")
+
+
+def check_apart(out: ArrayView, **others: ArrayView | None) -> None:
+    """A result must not lie in memory that the call reads while it writes."""
+    first, last = out.extent
+    for name, array in others.items():
+        if array is None or array.device != out.device:
+            continue
+        begin, end = array.extent
+        if begin < last and first < end:
+            raise InputError(
+                f"out lies in the memory of {name}, which is read while out is written; pass other memory"
+            )
+
+
+def hint_once(name: str, message: str) -> None:
+    """Warn of what is legal but seldom meant, once per process, at the line outside the library that caused it."""
+    if name in _hinted:
+        return
+    _hinted.add(name)
+    depth, caller = 1, sys._getframe()
+    while caller is not None and caller.f_globals.get("__name__", "").partition(".")[0] == "octopus":
+        depth, caller = depth + 1, caller.f_back  # type: ignore[assignment]
+    warnings.warn(message, UserWarning, stacklevel=depth)
 
 
 class OneAtATime:

@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from octopus.arrays.memory import check_memory
 from octopus.arrays.views import ArrayView, family, view
+from octopus.backends import cpu
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import LEGACY, current
 from octopus.errors import OutOfMemoryError
+
+UNASKED_BYTES = 1 << 26  # a result of so few is made without asking how much memory is free
 
 
 def result_memory(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
@@ -29,6 +33,12 @@ def result_memory(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: 
             raise
         needed = math.prod(shape) * np.dtype(dtype).itemsize
         raise OutOfMemoryError(f"{needed:,} bytes are needed for the result: {error}") from error
+
+
+def check_host_memory(needed: int) -> None:
+    """Refuse results that don't fit on the host. The system is asked about large ones alone, since that takes time."""
+    if needed > UNASKED_BYTES:
+        check_memory(needed, cpu.free_bytes(), "the host")
 
 
 def empty_like_family(model: ArrayView, shape: tuple[int, ...], dtype: np.dtype, stream: Any = None) -> Any:

@@ -37,26 +37,28 @@ def check_ordinals(*arrays: ArrayView) -> None:
             )
 
 
-def device_for(frame: ArrayView, device: str, name: str = "frame") -> str:
+def device_for(frame: ArrayView, device: Any, name: str = "frame") -> str:
     """Where to work on this frame, or what else the caller calls it."""
-    if device not in backends.DEVICES:
-        backends.resolve(device)
     if frame.device == "cuda":
-        if device == "cpu":
+        if backends.kind_of(device)[0] == "cpu":
             raise InputError(
                 f"{name} is on the GPU but device='cpu' was asked for; copy it to the host first"
             )
-        return backends.resolve("cuda")
+        return backends.resolve("cuda" if device == "auto" else device)
     return backends.resolve(device)
 
 
 def wait_for_producers(queue: Any, *arrays: ArrayView) -> None:
-    """Order `queue` behind the streams on which other libraries may still be writing."""
+    """Order `queue` behind the streams on which other libraries may still be writing.
+
+    A tensor of torch that knows such a stream was made on the way, so that nobody but torch looks after its memory.
+    """
     for array in arrays:
         if array.after is not None:
             producer = backends.cuda.stream_of(array.after)
             if producer is not queue:
                 queue.wait(producer)
+                used_on(array.owner, queue)
 
 
 def wait_for_other_families(queue: Any, first: ArrayView, *others: ArrayView) -> None:

@@ -67,6 +67,15 @@ class ArrayView:
         )
 
     @property
+    def extent(self) -> tuple[int, int]:
+        """Addresses of the first byte and of the one after the last; the same twice if there are no elements."""
+        if not math.prod(self.shape):
+            return self.pointer, self.pointer
+        reach = [(side - 1) * step for side, step in zip(self.shape, self.strides, strict=True)]
+        first = self.pointer + sum(step for step in reach if step < 0)
+        return first, self.pointer + sum(step for step in reach if step > 0) + self.dtype.itemsize
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the elements."""
         return math.prod(self.shape) * self.dtype.itemsize
@@ -107,11 +116,15 @@ def view(array: Any, name: str) -> ArrayView:
     Raises
     ------
     InputError
-        If it offers none of the protocols.
+        If it offers none of the protocols, or its elements can't be read as they lie there.
     """
     if isinstance(array, ArrayView):
         return array
     if isinstance(array, np.ndarray):
+        if isinstance(array, np.ma.MaskedArray):
+            raise InputError(
+                f"{name} is a masked array, whose mask would be ignored; pass {name}.filled(value)"
+            )
         address = array.__array_interface__["data"][0]
         return ArrayView(address, array.shape, array.strides, array.dtype, "cpu", "numpy", array)
     library = family(array)
@@ -140,6 +153,29 @@ def view_of(array: Any, name: str) -> ArrayView:
     return view(array, name)
 
 
+def host_numbers(value: Any, name: str) -> np.ndarray:
+    """A number or a few, on the host, of any library or in lists, as a NumPy array; of objects if they are no numbers.
+
+    Raises
+    ------
+    InputError
+        If they are on the GPU, where the host would have to wait for them, or `view` can't read them.
+    """
+    if family(value) == "numpy" or not hasattr(value, "shape"):
+        if isinstance(value, np.ma.MaskedArray):
+            view(value, name)  # says what to do instead
+        try:
+            return np.asarray(value)
+        except (TypeError, ValueError, RuntimeError):
+            return np.empty((), object)
+    found = view(value, name)
+    if found.device != "cpu":
+        raise InputError(
+            f"{name} is on the GPU, and reading it would wait; pass numbers that are on the host"
+        )
+    return found.numpy()
+
+
 def family(array: Any) -> str:
     """The library that an array comes from."""
     return _family_of(type(array))  # type: ignore[arg-type]
@@ -160,17 +196,39 @@ def _view_torch(tensor: Any, name: str) -> ArrayView:
     on_gpu = tensor.is_cuda
     if not on_gpu and tensor.device.type != "cpu":
         raise InputError(f"{name} lies on {tensor.device}; move it to the CPU or a CUDA device")
+    if tensor.requires_grad:
+        raise InputError(
+            f"{name} requires grad, but no gradient passes through Octopus; pass {name}.detach()"
+        )
     dtype = _numpy_dtype(tensor.dtype)
     if dtype is None:
         text = str(tensor.dtype).removeprefix("torch.")
         raise InputError(f"{name} has the dtype {text}, which NumPy doesn't know; convert it first")
+    if type(tensor).__name__ == "FakeTensor":
+        raise InputError(_describe_unreadable(tensor, name))
     shape = tuple(tensor.shape)
-    if tensor.is_contiguous():
-        strides = c_strides(shape, dtype)
-    else:
-        strides = tuple(step * dtype.itemsize for step in tensor.stride())
+    try:
+        if tensor.is_contiguous():
+            strides = c_strides(shape, dtype)
+        else:
+            strides = tuple(step * dtype.itemsize for step in tensor.stride())
+        address = tensor.data_ptr()
+    except RuntimeError as error:
+        raise InputError(_describe_unreadable(tensor, name)) from error
     side, ordinal = ("cuda", tensor.get_device()) if on_gpu else ("cpu", None)
-    return ArrayView(tensor.data_ptr(), shape, strides, dtype, side, "torch", tensor, ordinal)
+    return ArrayView(address, shape, strides, dtype, side, "torch", tensor, ordinal)
+
+
+def _describe_unreadable(tensor: Any, name: str) -> str:
+    layout = str(getattr(tensor, "layout", "torch.strided"))
+    if layout != "torch.strided":
+        return (
+            f"{name} is a tensor of the layout {layout}, not of values side by side; pass {name}.to_dense()"
+        )
+    return (
+        f"{name} is a {type(tensor).__name__} without values in memory, as torch.compile, torch.export and torch.func "
+        "(vmap, grad) pass them; call Octopus outside of them, on tensors that hold values"
+    )
 
 
 @lru_cache(maxsize=64)

@@ -2,18 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 from octopus.backends import cuda
 from octopus.errors import InputError
 
 DEVICES = ("auto", "cpu", "cuda")
 
 
-def resolve(device: str) -> str:
+def kind_of(device: Any) -> tuple[str, int | None]:
+    """What a caller means by a device, and the number that it may carry.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda", "cuda:0", ...} or object
+        A `torch.device` or whatever else is such a text.
+
+    Raises
+    ------
+    InputError
+        For any other.
+    """
+    if isinstance(device, str) and device in DEVICES:
+        return device, None
+    kind, _, number = str(device).partition(":")
+    if kind not in DEVICES[1:] or (str(device) != kind and not (number.isascii() and number.isdigit())):
+        raise InputError(
+            f"device={device!r} is unknown; use one of {', '.join(DEVICES)}, a GPU's number as in 'cuda:0', or a "
+            "torch.device"
+        )
+    return kind, int(number) if number else None
+
+
+def resolve(device: Any) -> Literal["cpu", "cuda"]:
     """Turn `"auto"` into the backend that this machine has.
 
     Parameters
     ----------
-    device : {"auto", "cpu", "cuda"}
+    device
+        As in `kind_of`. A GPU's number must be that of the GPU in use.
 
     Returns
     -------
@@ -23,14 +50,19 @@ def resolve(device: str) -> str:
     Raises
     ------
     InputError
-        For any other name.
+        For any other name, or another GPU than the one in use.
     DeviceError
         For `"cuda"` without a usable GPU; the message says what was looked for.
     """
-    if device not in DEVICES:
-        raise InputError(f"device={device!r} is unknown; use one of {', '.join(DEVICES)}")
-    if device == "auto":
+    kind, number = kind_of(device)
+    if kind == "auto":
         return "cuda" if cuda.missing() is None else "cpu"
-    if device == "cuda":
+    if kind == "cuda":
         cuda.require()
-    return device
+        if number is not None and number != (here := cuda.device.current().device_id):
+            raise InputError(
+                f"device={str(device)!r} was asked for, but GPU {here} is in use; make GPU {number} current before "
+                "this thread's first call"
+            )
+        return "cuda"
+    return "cpu"

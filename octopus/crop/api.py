@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 from octopus.arrays import streams
-from octopus.arrays.results import result_memory
+from octopus.arrays.checks import Device, check_apart, check_stream
+from octopus.arrays.results import check_host_memory, result_memory
+from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, view, view_of
+from octopus.crop.boxes import boxes_view, frame_view
 from octopus.crop.cache import kernel_for
-from octopus.crop.check import check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype
+from octopus.crop.check import check_box_shape, check_count, check_frame_index, check_gpu_boxes, kernel_dtype
+from octopus.crop.cuda import TRANSFORM_BYTES
+from octopus.crop.kernel import CropKernel
+from octopus.crop.options import Dtype, Edge, Layout, Options, Outside, PadMode, Size
 from octopus.crop.plan import CropPlan
 
 __all__ = ["CropPlan", "crop_resize"]
 
 
+@overload
+def crop_resize(
+    frame: Any, boxes: Any, size: Size = ..., *, letterbox: Literal[True], **options: Unpack[Options]
+) -> tuple[Any, Any]: ...
+@overload
+def crop_resize(
+    frame: Any, boxes: Any, size: Size = ..., *, letterbox: bool = ..., **options: Unpack[Options]
+) -> Any: ...
+@untraced
 def crop_resize(
     frame: Any,
     boxes: Any,
-    size: tuple[int, int] = (224, 224),
+    size: Size = (224, 224),
     *,
     mean: Any = None,
     std: Any = None,
-    dtype: Any = "float32",
-    layout: str = "NCHW",
-    edge: str = "box",
+    scale: Any = None,
+    dtype: Dtype = "float32",
+    layout: Layout = "NCHW",
+    edge: Edge = "box",
     antialias: bool = False,
     letterbox: bool = False,
-    outside: str = "clip",
-    pad_mode: str = "constant",
-    pad_value: Any = 114.0,
+    outside: Outside = "clip",
+    pad_mode: PadMode = "constant",
+    pad_value: Any = None,
     frame_index: Any = None,
     out: Any = None,
     stream: Any = None,
-    device: str = "auto",
+    device: Device = "auto",
 ) -> Any:
     """Cut boxes out of a frame, resize each to the same size, and normalise, in one launch.
 
@@ -52,11 +68,15 @@ def crop_resize(
         pixels, 1/1024 at 10,000 and 1/16 at 1,000,000. A side may be up to 16384 pixels long. On the host, a box that
         is empty, not finite, too large or wholly outside is an error. Boxes on the GPU are not read by the host, so
         that nothing waits for them: there such a box gives an item of NaN (0 for uint8), but for infinite and large
-        ones that are cut at the frame like any other.
-    size : (int, int)
-        Height and width of the result in pixels.
-    mean, std : float or sequence of C floats, optional
-        In units of the frame's values (0 to 255 for uint8); default 0 and 1.
+        ones that are cut at the frame like any other. `[]` is no boxes. Torchvision's `BoundingBoxes` are converted by
+        their format, and of objects with boxes in `xyxy` (supervision's `Detections`) these are taken.
+    size : (int, int) or int
+        Height and width of the result in pixels, or the side of a square.
+    mean, std : float or C floats, optional
+        In units of the frame's values (0 to 255 for uint8), or with `scale` in units of 1; default 0 and 1. These and
+        `scale` and `pad_value` may be lists or arrays on the host, of shape (C,), (C, 1, 1) or (1, C, 1, 1).
+    scale : float or C floats, optional
+        The frame's value that counts as 1, such as 255: the result is `(value / scale - mean) / std`.
     dtype : {"float32", "float16", "uint8"}
         uint8 rounds half to even and saturates; float16 overflows to infinity. Values of float32 frames are taken as
         they are; one that is not finite makes NaN of all that it has a part in.
@@ -81,19 +101,20 @@ def crop_resize(
     pad_mode : {"constant", "edge", "reflect"}
         With `outside="pad"`, what lies beyond the frame: `pad_value`, the nearest pixel, or the frame mirrored without
         repeating its border pixels, as often as it takes (NumPy's "reflect", OpenCV's BORDER_REFLECT_101).
-    pad_value : float or sequence of C floats
+    pad_value : float or C floats, optional
         What fills the rest of a letterboxed item, and with `pad_mode="constant"` what lies beyond the frame; in units
-        of the frame's values.
+        of the frame's values; default 114. Refused where nothing is padded.
     frame_index : array, (N,), integer, optional
         Frame of each box; required for several frames. On the host, or with boxes on the GPU also there (int32 or
         int64): then it is not read by the host, and an index outside [0, F) gives an item of NaN (0 for uint8).
     out : array, optional
-        Where to write; must have exactly the result's shape, dtype and device.
+        Where to write; must have exactly the result's shape, dtype and device, and memory apart from what is read.
     stream : optional
         A CUDA stream of any library; default: the current one of the frame's library. The call returns once the work
-        is queued on it, except for a frame on the host, whose result is waited for.
-    device : {"auto", "cpu", "cuda"}
-        "auto" works where the frame lies; for a frame on the host, on the GPU if there is one.
+        is queued on it, except for a frame on the host, whose result is waited for. None where the CPU works.
+    device : {"auto", "cpu", "cuda", "cuda:0", ...} or torch.device
+        "auto" works where the frame lies; for a frame on the host, on the GPU if there is one. A number must be that of
+        the GPU in use.
 
     Returns
     -------
@@ -111,7 +132,13 @@ def crop_resize(
     DeviceError
         If `device="cuda"` and no GPU is usable.
     OutOfMemoryError
-        If the result does not fit; says how much is needed and free.
+        If the result does not fit; says how much is needed and free. A host is asked for large results alone.
+
+    Warns
+    -----
+    UserWarning
+        Once per process: for `mean` and `std` that look as if in units of 1, and for uint16 frames whose values a
+        result of uint8 or float16 can't hold, if neither `scale` nor `std` says so.
 
     Examples
     --------
@@ -120,16 +147,23 @@ def crop_resize(
     >>> crop_resize(frame, [[10, 20, 60, 90], [5, 5, 6, 6]], mean=127.5, std=127.5, device="cpu").shape
     (2, 3, 224, 224)
     """
-    described = view_of(boxes, "boxes")
-    model = view(frame, "frame")
+    model, described = frame_view(frame), boxes_view(boxes)
     index = None if frame_index is None else view_of(frame_index, "frame_index")
     options = {
-        "size": size, "mean": mean, "std": std, "dtype": dtype, "layout": layout, "edge": edge,
+        "size": size, "mean": mean, "std": std, "scale": scale, "dtype": dtype, "layout": layout, "edge": edge,
         "antialias": antialias, "letterbox": letterbox, "outside": outside, "pad_mode": pad_mode,
         "pad_value": pad_value,
     }  # fmt: skip
-    if model.device == "cuda" and described.shape and streams.device_for(model, device) == "cuda":
-        return _on_gpu(model, described, index, options, out, stream)
+    where = streams.device_for(model, device)
+    if where == "cpu":
+        check_stream(stream, where)
+        return _into_new_memory(
+            kernel_for(model, described, index, options, where), model, described, index, out
+        )
+    if model.device == "cuda" and described.shape:
+        queue = streams.stream_for(model, described, stream)
+        kernel = kernel_for(model, described, index, options, where, queue)
+        return _into_new_memory(kernel, model, described, index, out, queue, ordered=stream is not None)
     check_box_shape(described.shape, described.dtype)
     if described.device == "cuda":
         check_gpu_boxes(described)
@@ -141,27 +175,35 @@ def crop_resize(
     return plan.run(model, described, frame_index=index, out=out, stream=stream)
 
 
-def _on_gpu(
+def _into_new_memory(
+    kernel: CropKernel,
     frame: ArrayView,
     boxes: ArrayView,
     index: ArrayView | None,
-    options: dict[str, Any],
     out: Any,
-    stream: Any,
+    queue: Any = None,
+    ordered: bool = True,
 ) -> Any:
-    """A frame on the GPU: with a kernel that a call before may have loaded, into new memory."""
-    queue = streams.stream_for(frame, boxes, stream)
-    kernel = kernel_for(frame, boxes, index, options, queue)
-    kernel.check(frame, boxes, index)
+    """Run a kernel that a call before may have made, into `out` or memory that is the caller's.
+
+    `queue` is the GPU's stream; without `ordered` it also has to wait for what other libraries queued elsewhere.
+    """
     spec, count = kernel.spec, boxes.shape[0]
+    if count > kernel.max_boxes:
+        check_count(spec, count)
+    kernel.check(frame, boxes, index)
+    letterbox = spec.options.letterbox
+    if frame.device == "cpu":
+        check_host_memory(spec.nbytes(count) * (out is None) + TRANSFORM_BYTES * count * letterbox)
     if out is None:
         out = result_memory(frame, spec.shape(count), spec.dtype, queue)
         target = view(out, "out")
     else:
         target = view(out, "out")
         kernel.check_out(target, count)
-    transform = result_memory(frame, (count, 4), "float32", queue) if spec.options.letterbox else None
-    if stream is None:
+        check_apart(target, frame=frame, boxes=boxes, frame_index=index)
+    transform = result_memory(frame, (count, 4), "float32", queue) if letterbox else None
+    if not ordered:
         streams.wait_for_other_families(queue, frame, boxes, target, *([] if index is None else [index]))
     kernel.execute(frame, boxes, index, target, transform, queue)
     return out if transform is None else (out, transform)

@@ -1,4 +1,4 @@
-"""Kernels that `crop_resize` loaded for a frame on the GPU, kept for its next call with the same arguments.
+"""Kernels that `crop_resize` made, kept for its next call with the same arguments.
 
 Checking the options, finding the kernel and laying out its launch takes longer than to crop a small batch. A kernel is
 kept per thread and per stream, so that no call ever waits for another one's.
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from octopus.arrays.checks import INT32_MAX
-from octopus.arrays.views import ArrayView
+from octopus.arrays.views import ArrayView, host_numbers
 from octopus.crop.check import check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype
 from octopus.crop.kernel import CropKernel
 from octopus.crop.options import CropOptions
@@ -22,37 +22,59 @@ from octopus.kernels.cuda.tiles import MAX_ITEMS
 MAX_KERNELS = 16  # per thread; each holds at most 64 KiB of device memory
 
 _thread = threading.local()
-_FIXED = (int, float, bool, str, type(None), type)
-_CHANGING = object()
+_FIXED = {str, bool, type(None), type}
+_SIMPLE = {int, float, *_FIXED}
+
+
+class _UnreadableError(Exception):
+    """An argument is nothing whose values are known."""
 
 
 def kernel_for(
-    frame: ArrayView, boxes: ArrayView, index: ArrayView | None, options: dict[str, Any], queue: Any
+    frame: ArrayView,
+    boxes: ArrayView,
+    index: ArrayView | None,
+    options: dict[str, Any],
+    device: str,
+    queue: Any = None,
 ) -> CropKernel:
-    """A kernel for any number of boxes, used on `queue` alone.
+    """A kernel for any number of boxes, used in this thread, and on a GPU on `queue` alone.
 
     Parameters
     ----------
     frame : ArrayView
-        On the GPU.
+        On the side that works.
     boxes, index : ArrayView
         Decide the dtypes of the kernel that is loaded first.
     options : dict
         Keyword arguments of `CropOptions`, not yet checked.
+    device : {"cpu", "cuda"}
     queue : cuda.core.Stream
+        Of the GPU.
 
     Raises
     ------
     InputError
         As `CropKernel`, and for boxes or an index that no kernel reads.
     """
-    key = _key(frame, options, queue)
-    if key is None:
-        return _make(frame, boxes, index, options, queue)
     known: OrderedDict[tuple[Any, ...], CropKernel] = _thread.__dict__.setdefault("kernels", OrderedDict())
+    try:
+        parts = [value if type(value) in _FIXED else _reading(name, value) for name, value in options.items()]
+    except _UnreadableError:
+        return _make(frame, boxes, index, options, device, queue)
+    key = (
+        frame.family,
+        frame.dtype,
+        frame.shape[-1:],
+        len(frame.shape),
+        frame.ordinal,
+        device,
+        queue,
+        *parts,
+    )
     kernel = known.get(key)
     if kernel is None:
-        kernel = known[key] = _make(frame, boxes, index, options, queue)
+        kernel = known[key] = _make(frame, boxes, index, options, device, queue)
         if len(known) > MAX_KERNELS:
             known.popitem(last=False)
     else:
@@ -61,34 +83,36 @@ def kernel_for(
 
 
 def _make(
-    frame: ArrayView, boxes: ArrayView, index: ArrayView | None, options: dict[str, Any], queue: Any
+    frame: ArrayView,
+    boxes: ArrayView,
+    index: ArrayView | None,
+    options: dict[str, Any],
+    device: str,
+    queue: Any,
 ) -> CropKernel:
     check_box_shape(boxes.shape, boxes.dtype)
     if boxes.device == "cuda":
         check_gpu_boxes(boxes)
     check_frame_index(index, frame, boxes.shape[0], boxes.device)
-    kernel = CropKernel(frame, CropOptions(**options), boxes.shape[0], "cuda")
-    kernel.load(MAX_ITEMS, kernel_dtype(boxes, "float32"), kernel_dtype(index, "int32"), queue)
+    kernel = CropKernel(frame, CropOptions(**options), boxes.shape[0], device)
+    if device == "cuda":
+        kernel.load(MAX_ITEMS, kernel_dtype(boxes, "float32"), kernel_dtype(index, "int32"), queue)
     kernel.max_boxes = INT32_MAX // kernel.spec.options.size[0]
     return kernel
 
 
-def _key(frame: ArrayView, options: dict[str, Any], queue: Any) -> tuple[Any, ...] | None:
-    """What decides the kernel; None if an argument may change without our seeing it, such as a tensor of means."""
-    values = [_fixed(value) for value in options.values()]
-    if _CHANGING in values:
-        return None
-    return frame.family, frame.dtype, frame.shape[-1:], len(frame.shape), frame.ordinal, queue, *values
-
-
-def _fixed(value: Any) -> Any:
-    """An argument as something that stays what it is."""
+def _reading(name: str, value: Any) -> Any:
+    """An argument as something that stays what it is, whatever becomes of the array or list that it was."""
     kind = type(value)
-    if kind in _FIXED:
+    if kind in _SIMPLE:
+        return kind, value
+    if isinstance(value, (tuple, list)):
+        kinds = tuple(map(type, value))
+        simple = _SIMPLE.issuperset(kinds)
+        return kinds, tuple(value) if simple else tuple(_reading(name, part) for part in value)
+    if isinstance(value, np.dtype) or (kind.__module__, kind.__name__) == ("torch", "dtype"):
         return value
-    if kind is np.ndarray:
-        return value.shape, tuple(value.ravel().tolist())
-    if kind in (tuple, list) and all(type(part) in _FIXED for part in value):
-        return kind, *value
-    named = isinstance(value, np.dtype) or (kind.__module__, kind.__name__) == ("torch", "dtype")
-    return value if named else _CHANGING
+    found = value if kind is np.ndarray else host_numbers(value, name)
+    if found.dtype.hasobject:
+        raise _UnreadableError
+    return found.shape, found.dtype.str, found.tobytes()

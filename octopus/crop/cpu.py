@@ -40,6 +40,10 @@ class CpuEngine:
             *(vector.ctypes.data for vector in self._vectors), options.edge == "image", options.letterbox, outside
         )  # fmt: skip
 
+    def __reduce__(self) -> tuple[type[CpuEngine], tuple[CropSpec]]:
+        """A copy, or one in another process, makes its own vectors: addresses aren't the same there."""
+        return CpuEngine, (self.spec,)
+
     @property
     def _takes_options(self) -> bool:
         """Whether the kernel for calls without options won't do."""

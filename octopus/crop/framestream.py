@@ -7,7 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from octopus import backends
-from octopus.arrays.views import ArrayView, view
+from octopus.arrays.checks import Device, OneAtATime, check_stream
+from octopus.arrays.untraced import untraced
+from octopus.arrays.views import ArrayView
+from octopus.crop.boxes import frame_view
+from octopus.crop.options import Dtype, Edge, Layout, Outside, PadMode, Size
 from octopus.crop.plan import CropPlan
 from octopus.errors import InputError
 
@@ -35,19 +39,17 @@ class FrameStream:
         A frame like those to come: same shape and dtype; its pixels are not read.
     max_boxes : int
         Most boxes in a frame.
-    size : (int, int)
-        Height and width of each crop in pixels.
+    size, mean, std, scale, dtype, layout, edge, antialias, letterbox, outside, pad_mode, pad_value
+        As in `crop_resize`.
     buffers : int
         Frames that may be under way, at least 1; with 2 one is uploaded while the other is cropped.
     overlap : bool
         False uploads in the order of the crops instead, which shows what overlapping gains.
     stream : optional
         The CUDA stream on which crops are made, of any library: work that follows on it needs no waiting. Default:
-        the default stream.
-    device : {"auto", "cpu", "cuda"}
+        the default stream. None where the CPU works.
+    device : {"auto", "cpu", "cuda", "cuda:0", ...} or torch.device
         "auto" works on the GPU if there is one.
-    **options
-        `mean`, `std`, `dtype`, `layout` and the others of `CropPlan`.
 
     Raises
     ------
@@ -66,19 +68,30 @@ class FrameStream:
     (2, 3, 32, 32)
     """
 
+    @untraced
     def __init__(
         self,
-        frame: np.ndarray,
+        frame: Any,
         max_boxes: int,
-        size: tuple[int, int] = (224, 224),
+        size: Size = (224, 224),
         *,
+        mean: Any = None,
+        std: Any = None,
+        scale: Any = None,
+        dtype: Dtype = "float32",
+        layout: Layout = "NCHW",
+        edge: Edge = "box",
+        antialias: bool = False,
+        letterbox: bool = False,
+        outside: Outside = "clip",
+        pad_mode: PadMode = "constant",
+        pad_value: Any = None,
         buffers: int = 2,
         overlap: bool = True,
         stream: Any = None,
-        device: str = "auto",
-        **options: Any,
+        device: Device = "auto",
     ) -> None:
-        model = view(frame, "frame")
+        model = frame_view(frame)
         if model.device != "cpu" or len(model.shape) != 3:
             raise InputError(
                 "a stream takes frames (H, W, C) from the host, found one of shape "
@@ -86,34 +99,38 @@ class FrameStream:
             )
         if not isinstance(buffers, (int, np.integer)) or isinstance(buffers, bool) or buffers < 1:
             raise InputError(f"buffers must be a positive integer, found {buffers!r}")
+        options: dict[str, Any] = {
+            "size": size, "mean": mean, "std": std, "scale": scale, "dtype": dtype, "layout": layout, "edge": edge,
+            "antialias": antialias, "letterbox": letterbox, "outside": outside, "pad_mode": pad_mode,
+            "pad_value": pad_value,
+        }  # fmt: skip
         self.device = backends.resolve(device)
-        self._next = 0
+        self._next, self._alone = 0, OneAtATime()
         if self.device == "cpu":
-            self._slots = [self._on_cpu(model, max_boxes, size, options) for _ in range(buffers)]
+            check_stream(stream, self.device)
+            self._slots = [self._on_cpu(model, max_boxes, options) for _ in range(buffers)]
             return
         from octopus.backends.cuda import stream_of
         from octopus.backends.cuda.device import current
 
         self._crops = stream_of(stream)
         self._uploads = current().create_stream() if overlap else self._crops
-        self._slots = [self._on_gpu(model, max_boxes, size, options) for _ in range(buffers)]
+        self._slots = [self._on_gpu(model, max_boxes, options) for _ in range(buffers)]
         self.wait()
 
     @staticmethod
-    def _on_cpu(model: ArrayView, max_boxes: int, size: tuple[int, int], options: dict[str, Any]) -> _Slot:
+    def _on_cpu(model: ArrayView, max_boxes: int, options: dict[str, Any]) -> _Slot:
         buffer = np.zeros(model.shape, model.dtype)
-        return _Slot(buffer, buffer, CropPlan(buffer, max_boxes, size, device="cpu", **options))
+        return _Slot(buffer, buffer, CropPlan(buffer, max_boxes, device="cpu", **options))
 
-    def _on_gpu(
-        self, model: ArrayView, max_boxes: int, size: tuple[int, int], options: dict[str, Any]
-    ) -> _Slot:
+    def _on_gpu(self, model: ArrayView, max_boxes: int, options: dict[str, Any]) -> _Slot:
         from octopus.backends.cuda import memory
         from octopus.backends.cuda.device import current
 
         buffer = memory.pinned(model.shape, model.dtype)
         buffer.fill(0)
         frame = memory.DeviceArray(model.shape, model.dtype, stream=self._crops)
-        plan = CropPlan(frame, max_boxes, size, device="cuda", stream=self._crops, **options)
+        plan = CropPlan(frame, max_boxes, device="cuda", stream=self._crops, **options)
         events = (current().create_event(), current().create_event())
         return _Slot(buffer, frame, plan, *events)
 
@@ -128,6 +145,7 @@ class FrameStream:
             slot.uploaded.sync()
         return slot.buffer
 
+    @untraced
     def submit(self, boxes: Any) -> Any:
         """Queue the upload of the frame in `buffer` and its crops.
 
@@ -145,8 +163,12 @@ class FrameStream:
         Raises
         ------
         InputError
-            For bad boxes; the frame then stays the next one.
+            For bad boxes, or while another thread submits; the frame then stays the next one.
         """
+        with self._alone:
+            return self._submit(boxes)
+
+    def _submit(self, boxes: Any) -> Any:
         slot = self._slots[self._next]
         if self.device == "cpu":
             crops = slot.plan.run(slot.frame, boxes)

@@ -43,14 +43,14 @@ class CropKernel:
         For options that don't fit the frame, or more boxes than a launch can address.
     """
 
-    _stage: Stage | None = None  # of a plan for frames that come from the host to the GPU
+    stage: Stage | None = None  # of a plan for frames that come from the host to the GPU
 
     def __init__(self, frame: ArrayView, options: CropOptions, max_boxes: int, device: str) -> None:
         self.spec = make_spec(frame, options)
         check_count(self.spec, max_boxes)
         self.max_boxes, self.device = max_boxes, device
-        self._model = replace(frame, owner=None)  # the kernel must not keep the frame alive
-        self._host_to_gpu = device == "cuda" and frame.device == "cpu"
+        self.model = replace(frame, owner=None)  # the kernel must not keep the frame alive
+        self.host_to_gpu = device == "cuda" and frame.device == "cpu"
         # What the checks have found good; another array of the same layout needs no second look.
         self._good_frame: tuple[Any, ...] | None = None
         self._good_boxes: tuple[Any, ...] | None = None
@@ -60,14 +60,14 @@ class CropKernel:
 
     def load(self, upload_boxes: int, box_dtype: str, index_dtype: str, queue: Any) -> None:
         """Load the GPU's kernel, and reserve what up to `upload_boxes` boxes from the host need there."""
-        self.engine = CudaEngine(self.spec, upload_boxes, self._model, box_dtype, index_dtype, queue)
+        self.engine = CudaEngine(self.spec, upload_boxes, self.model, box_dtype, index_dtype, queue)
         self.memory = PlanMemory(queue)
         self.memory.keep(*self.engine.owned)
 
     def check(self, frame: ArrayView, boxes: ArrayView, index: ArrayView | None) -> None:
         """Refuse what the kernel is not for; values of boxes and index from the host are checked by `execute`."""
         if frame.layout != self._good_frame:
-            check_planned_frame(frame, self.spec, self._model, self._host_to_gpu)
+            check_planned_frame(frame, self.spec, self.model, self.host_to_gpu)
             self._good_frame = frame.layout
         if boxes.layout != self._good_boxes:
             check_planned_boxes(boxes, self.max_boxes, self.device)
@@ -82,7 +82,7 @@ class CropKernel:
         """Refuse a result that is not exactly what a run would have made."""
         layout = (count, *out.layout)
         if layout != self._good_out or out.device == "cpu":  # on the host an array may also be read-only
-            check_out(self.spec, out, count, self._model.device)
+            check_out(self.spec, out, count, self.model.device)
             self._good_out = layout
 
     def execute(
@@ -116,8 +116,8 @@ class CropKernel:
         queue = self.memory.enter(stream, arrays, boxes)
         if boxes.device == "cuda" and self.spec.options.outside == "error":
             self._checked(self.engine.read_boxes(boxes, queue), frame)
-        if self._stage is not None:
-            self._run_staged(self._stage, frame, boxes, host_boxes, index, host_index, queue, out, written)
+        if self.stage is not None:
+            self._run_staged(self.stage, frame, boxes, host_boxes, index, host_index, queue, out, written)
             return
         address = 0 if written is None else written.pointer
         self._submit(frame, boxes, host_boxes, index, host_index, queue, out.pointer, address)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 
-from octopus.arrays.checks import check_choice
+from octopus.arrays.checks import Device, check_choice
 from octopus.crop.frame import FrameSpec
 from octopus.errors import InputError
 
@@ -16,8 +17,44 @@ LAYOUTS = ("NCHW", "NHWC")
 EDGES = ("box", "image")
 OUTSIDES = ("clip", "error", "pad")
 PAD_MODES = ("constant", "edge", "reflect")
+PAD_VALUE = 114.0  # the grey that detectors are trained with
 SCALAR_CHANNELS = 4  # up to which CUDA kernels take gains and biases as arguments of their own
 MAX_LETTERBOX_SIDE = 2**22  # `geometry.inner_size` rounds exactly up to here
+
+
+class TorchDtype(Protocol):
+    """A `torch.dtype`."""
+
+    @property
+    def is_floating_point(self) -> bool:
+        """Whether it is."""
+
+
+Layout: TypeAlias = Literal["NCHW", "NHWC"]
+Edge: TypeAlias = Literal["box", "image"]
+Outside: TypeAlias = Literal["clip", "error", "pad"]
+PadMode: TypeAlias = Literal["constant", "edge", "reflect"]
+Dtype: TypeAlias = Literal["float32", "float16", "uint8"] | type[np.generic] | np.dtype[Any] | TorchDtype
+Size: TypeAlias = int | Sequence[int] | np.ndarray[Any, np.dtype[np.integer[Any]]] | np.integer[Any]
+
+
+class Options(TypedDict, total=False):
+    """Keyword arguments of `crop_resize` that don't decide what it returns."""
+
+    mean: Any
+    std: Any
+    scale: Any
+    dtype: Dtype
+    layout: Layout
+    edge: Edge
+    antialias: bool
+    outside: Outside
+    pad_mode: PadMode
+    pad_value: Any
+    frame_index: Any
+    out: Any
+    stream: Any
+    device: Device
 
 
 class Kernel(NamedTuple):
@@ -66,7 +103,7 @@ class Kernel(NamedTuple):
 class CropOptions:
     """The options of `crop_resize` and `CropPlan`, which says what each of them means; checked when made.
 
-    Mean, standard deviation and padding are checked against a frame's channels by `spec.make_spec`.
+    Mean, standard deviation, scale and padding are checked against a frame's channels by `spec.make_spec`.
 
     Raises
     ------
@@ -74,17 +111,18 @@ class CropOptions:
         Says which option is wrong, what it is, and what it may be.
     """
 
-    size: tuple[int, int] = (224, 224)
+    size: Any = (224, 224)
     mean: Any = None
     std: Any = None
-    dtype: str = "float32"
+    dtype: Any = "float32"
     layout: str = "NCHW"
     edge: str = "box"
     antialias: bool = False
     letterbox: bool = False
     outside: str = "clip"
     pad_mode: str = "constant"
-    pad_value: Any = 114.0
+    pad_value: Any = None
+    scale: Any = None
 
     def __post_init__(self) -> None:
         size, dtype = _size(self.size), _dtype_name(self.dtype)
@@ -103,7 +141,14 @@ class CropOptions:
             raise InputError(
                 f"letterbox=True takes sides up to {MAX_LETTERBOX_SIDE}, found {size[0]}x{size[1]}"
             )
-        checked = {"size": size, "dtype": dtype, "antialias": antialias, "letterbox": letterbox}
+        if self.pad_value is not None and not letterbox and self.outside != "pad":
+            raise InputError(
+                f"pad_value={self.pad_value!r} was given, but nothing is padded; leave it out, or ask for "
+                'letterbox=True or outside="pad"'
+            )
+        pad_value = PAD_VALUE if self.pad_value is None else self.pad_value
+        checked = {"size": size, "dtype": dtype, "antialias": antialias, "letterbox": letterbox,
+                   "pad_value": pad_value}  # fmt: skip
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -114,10 +159,14 @@ class CropOptions:
 
 
 def _size(size: Any) -> tuple[int, int]:
-    sides = (size, size) if isinstance(size, (int, np.integer)) else size
+    sides = size.tolist() if isinstance(size, np.ndarray) else size
+    if _is_count(sides):
+        sides = (sides, sides)
     good = isinstance(sides, (tuple, list)) and len(sides) == 2
     if not good or not all(_is_count(side) and side > 0 for side in sides):
-        raise InputError(f"size must be (height, width) in positive integers, found {size!r}")
+        raise InputError(
+            f"size must be (height, width) in positive integers, or one for a square, found {size!r}"
+        )
     return int(sides[0]), int(sides[1])
 
 
@@ -133,7 +182,7 @@ def _switch(name: str, value: Any) -> bool:
 
 def _dtype_name(dtype: Any) -> str:
     text = str(dtype).removeprefix("torch.")
-    if text in DTYPES:
+    if dtype is None or text in DTYPES:  # NumPy takes None for float64
         return text
     try:
         return str(np.dtype(dtype).name)

@@ -7,25 +7,29 @@ from typing import Any
 import numpy as np
 
 from octopus.arrays import streams
+from octopus.arrays.checks import Device, OneAtATime, check_apart, check_stream
 from octopus.arrays.memory import Stage, check_memory
-from octopus.arrays.results import result_memory
+from octopus.arrays.results import check_host_memory, result_memory
+from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, view, view_of
+from octopus.crop.boxes import boxes_view, frame_view
 from octopus.crop.check import check_box_dtype, check_index_dtype
 from octopus.crop.cuda import BOX_BYTES, INDEX_BYTES, TRANSFORM_BYTES, upload_capacity
 from octopus.crop.kernel import CropKernel
-from octopus.crop.options import CropOptions
+from octopus.crop.options import CropOptions, Dtype, Edge, Layout, Outside, PadMode, Size
+from octopus.crop.spec import CropSpec
 from octopus.errors import InputError
 
 KNOWN_HEADS = 256  # different numbers of boxes whose part of the result a plan remembers
 
 
-class CropPlan(CropKernel):
+class CropPlan:
     """Memory and a compiled kernel for up to `max_boxes` boxes, made once and run many times.
 
     `run` allocates no device memory and launches once (boxes from the host: once per 4096 of them; on the GPU: once per
     65535). With frame and boxes on the GPU it neither copies nor waits, unless `outside="error"`, and can be captured
     in a CUDA graph. The result of a run is overwritten by the next, unless `out` is given. A plan may be used on
-    several streams, not by several threads at once.
+    several streams, but by one thread at a time; a second one is refused.
 
     Parameters
     ----------
@@ -34,7 +38,7 @@ class CropPlan(CropKernel):
         the GPU may have another height and width, frames on the host must not be larger. Several frames, of shape
         (F, H, W, C), make a plan whose runs name the frame of each box; F may change too.
     max_boxes : int
-    size, mean, std, dtype, layout, edge, antialias, letterbox, outside, pad_mode, pad_value, device
+    size, mean, std, scale, dtype, layout, edge, antialias, letterbox, outside, pad_mode, pad_value, device
         As in `crop_resize`.
     allocate : bool
         False leaves the result's memory to the `out` of every run.
@@ -46,6 +50,17 @@ class CropPlan(CropKernel):
     stream : optional
         A CUDA stream in whose order memory is reserved; the first run must then be on it. Without one the constructor
         waits until it has the memory, and runs may use any stream.
+
+    Attributes
+    ----------
+    max_boxes : int
+        Most boxes of a run.
+    device : {"cpu", "cuda"}
+        Where it works.
+    spec : CropSpec
+        What a run comes to: `spec.shape(count)`, `spec.nbytes(count)` and `spec.dtype` of its result.
+    engine : CpuEngine or CudaEngine
+        What does the work once all is checked, for measurements of it alone.
 
     Raises
     ------
@@ -61,23 +76,25 @@ class CropPlan(CropKernel):
     (1, 3, 32, 32)
     """
 
+    @untraced
     def __init__(
         self,
         frame: Any,
         max_boxes: int,
-        size: tuple[int, int] = (224, 224),
+        size: Size = (224, 224),
         *,
         mean: Any = None,
         std: Any = None,
-        dtype: Any = "float32",
-        layout: str = "NCHW",
-        edge: str = "box",
+        scale: Any = None,
+        dtype: Dtype = "float32",
+        layout: Layout = "NCHW",
+        edge: Edge = "box",
         antialias: bool = False,
         letterbox: bool = False,
-        outside: str = "clip",
-        pad_mode: str = "constant",
-        pad_value: Any = 114.0,
-        device: str = "auto",
+        outside: Outside = "clip",
+        pad_mode: PadMode = "constant",
+        pad_value: Any = None,
+        device: Device = "auto",
         allocate: bool = True,
         box_dtype: str = "float32",
         index_dtype: str = "int32",
@@ -85,16 +102,19 @@ class CropPlan(CropKernel):
     ) -> None:
         if not isinstance(max_boxes, (int, np.integer)) or isinstance(max_boxes, bool) or max_boxes < 0:
             raise InputError(f"max_boxes must be a non-negative integer, found {max_boxes!r}")
-        model = view(frame, "frame")
+        model = frame_view(frame)
         check_box_dtype(box_dtype)
         check_index_dtype(index_dtype)
         options = CropOptions(
-            size, mean, std, dtype, layout, edge, antialias, letterbox, outside, pad_mode, pad_value
-        )
-        super().__init__(model, options, int(max_boxes), streams.device_for(model, device))
+            size=size, mean=mean, std=std, scale=scale, dtype=dtype, layout=layout, edge=edge, antialias=antialias,
+            letterbox=letterbox, outside=outside, pad_mode=pad_mode, pad_value=pad_value,
+        )  # fmt: skip
+        self._kernel = CropKernel(model, options, int(max_boxes), streams.device_for(model, device))
+        self._model, self._alone = self._kernel.model, OneAtATime()
         self._heads: dict[int, tuple[Any, ArrayView]] = {}
         self._check_free(allocate)
         if self.device == "cpu":
+            check_stream(stream, self.device)
             self._reserve(allocate, None)
         else:
             self._reserve_gpu(allocate, box_dtype, index_dtype, stream)
@@ -112,27 +132,51 @@ class CropPlan(CropKernel):
         """Allocate all that runs will need on the GPU."""
         queue = streams.stream_for(self._model, None, stream)
         self._reserve(allocate, None if stream is None else queue)
-        self.load(self.max_boxes, box_dtype, index_dtype, queue)
-        self.memory.keep(self._out, self._transform)
-        if self._host_to_gpu:
+        kernel = self._kernel
+        kernel.load(self.max_boxes, box_dtype, index_dtype, queue)
+        kernel.memory.keep(self._out, self._transform)
+        if kernel.host_to_gpu:
             results = self.spec.nbytes(self.max_boxes), self._transform_bytes
-            self._stage = Stage(self._model.nbytes, results, queue)
-            self.memory.keep(*self._stage.owned)
+            kernel.stage = Stage(self._model.nbytes, results, queue)
+            kernel.memory.keep(*kernel.stage.owned)
         if stream is None:
             queue.sync()
 
     def _check_free(self, allocate: bool) -> None:
         """Refuse what can't fit. Torch and CuPy know best what they can give, and are asked by allocating."""
-        from octopus.backends import cpu
         from octopus.backends.cuda import memory
 
         result = (self.spec.nbytes(self.max_boxes) if allocate else 0) + self._transform_bytes
         if self._model.device == "cpu":
-            check_memory(result, cpu.free_bytes(), "the host")
-        if self._host_to_gpu:
+            check_host_memory(result)
+        if self._kernel.host_to_gpu:
             check_memory(self.gpu_bytes, memory.free_bytes(), "the GPU")
         elif self.device == "cuda" and result and self._model.family not in ("torch", "cupy"):
             check_memory(result, memory.free_bytes(), "the GPU")
+
+    @property
+    def spec(self) -> CropSpec:
+        """What a run comes to."""
+        return self._kernel.spec
+
+    @property
+    def engine(self) -> Any:
+        """What does the work once all is checked."""
+        return self._kernel.engine
+
+    @property
+    def max_boxes(self) -> int:
+        """Most boxes of a run."""
+        return self._kernel.max_boxes
+
+    @property
+    def device(self) -> str:
+        """Where it works: "cpu" or "cuda"."""
+        return self._kernel.device
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what is found anew: descriptions of memory that a copy in another process doesn't have."""
+        return self.__dict__ | {"_heads": {}}
 
     @property
     def _transform_bytes(self) -> int:
@@ -143,10 +187,11 @@ class CropPlan(CropKernel):
         """Device memory that the plan holds at most, in bytes: result, boxes, and a host frame's copy."""
         if self.device == "cpu":
             return 0
-        frame, indexed = self._model.nbytes if self._host_to_gpu else 0, self.spec.frame.indexed
+        frame, indexed = self._model.nbytes if self._kernel.host_to_gpu else 0, self.spec.frame.indexed
         boxes = (BOX_BYTES + INDEX_BYTES * indexed) * upload_capacity(self.max_boxes, indexed)
         return self.spec.nbytes(self.max_boxes) + self._transform_bytes + boxes + frame
 
+    @untraced
     def run(
         self, frame: Any, boxes: Any, *, frame_index: Any = None, out: Any = None, stream: Any = None
     ) -> Any:
@@ -160,20 +205,26 @@ class CropPlan(CropKernel):
         Raises
         ------
         InputError
-            For bad input, or more than `max_boxes` boxes.
+            For bad input, more than `max_boxes` boxes, or while another thread is in a run of this plan.
         """
-        pixels = view(frame, "frame")
-        described = view_of(boxes, "boxes")
+        pixels, described = frame_view(frame), boxes_view(boxes)
         index = None if frame_index is None else view_of(frame_index, "frame_index")
-        self.check(pixels, described, index)
-        count = described.shape[0]
+        check_stream(stream, self.device)
+        with self._alone:
+            return self._run(pixels, described, index, out, stream)
+
+    def _run(self, frame: ArrayView, boxes: ArrayView, index: ArrayView | None, out: Any, stream: Any) -> Any:
+        kernel = self._kernel
+        kernel.check(frame, boxes, index)
+        count = boxes.shape[0]
         if out is None:
             result, target = self._head(count)
         else:
             result, target = out, view(out, "out")
-            self.check_out(target, count)
+            kernel.check_out(target, count)
+            check_apart(target, frame=frame, boxes=boxes, frame_index=index)
         transform = _head(self._transform, count) if self._transform is not None else None
-        self.execute(pixels, described, index, target, transform, stream)
+        kernel.execute(frame, boxes, index, target, transform, stream)
         return result if transform is None else (result, transform)
 
     def _head(self, count: int) -> tuple[Any, ArrayView]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from octopus import backends
+from octopus.arrays.checks import Device
 from octopus.crop.frame import DTYPES as FRAMES
 from octopus.crop.options import DTYPES
 from octopus.crop.plan import CropPlan
@@ -16,7 +17,7 @@ from octopus.crop.plan import CropPlan
 _OPTIONS: tuple[dict[str, Any], ...] = ({}, {"letterbox": True}, {"antialias": True})
 
 
-def warm_up(device: str = "auto", *, everything: bool = False) -> float:
+def warm_up(device: Device = "auto", *, everything: bool = False) -> float:
     """Compile the crop's kernels for this machine, or load them from the disk, so that no later call waits for it.
 
     A kernel is compiled once per machine, in 1 to 3 s, and kept in `OCTOPUS_CACHE_DIR` (by default `octopus` in the
@@ -41,9 +42,9 @@ def warm_up(device: str = "auto", *, everything: bool = False) -> float:
         For an unknown device, or `"cuda"` without a usable GPU.
     """
     started = time.perf_counter()
-    device = backends.resolve(device)
+    where = backends.resolve(device)
     frames, results = (FRAMES, DTYPES) if everything else (("uint8",), ("float32",))
     for frame, dtype, options in product(frames, results, _OPTIONS):
         model = np.zeros((2, 2, 3), frame)
-        CropPlan(model, 1, (2, 2), dtype=dtype, device=device, allocate=False, **options)
+        CropPlan(model, 1, (2, 2), dtype=dtype, device=where, allocate=False, **options)
     return time.perf_counter() - started

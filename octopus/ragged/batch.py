@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from copy import copy
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from octopus.arrays.results import empty_like_family, host_copy
+from octopus.arrays.results import host_copy
 from octopus.arrays.views import ArrayView, view
 from octopus.errors import InputError
-from octopus.ragged import convert
+from octopus.ragged import convert, padded
 from octopus.ragged.blockmap import offsets_of
 from octopus.ragged.check import (
     check_offsets,
     check_shapes,
     check_sides,
     flat_view,
-    held_fill,
     integers,
+    item_number,
+    kept,
     kept_offsets,
 )
 from octopus.ragged.convert import Jagged
@@ -37,12 +38,12 @@ class RaggedBatch:
         All elements of all items, each item in C order: a NumPy array, a torch tensor, or any other C-contiguous array
         that Octopus takes, in host or GPU memory. Kept as given, never copied.
     offsets : array, (N + 1,)
-        Item `i` is `values[offsets[i]:offsets[i + 1]]` (`indptr`, `cu_seqlens`). On the host they become NumPy's int64.
-        In GPU memory (int32 or int64) they are kept as given; nothing waits for the GPU, so that what only their values
-        can tell is not checked.
+        Item `i` is `values[offsets[i]:offsets[i + 1]]` (`indptr`, `cu_seqlens`). On the host they are copied to NumPy's
+        int64, which is read-only: kernels rely on what was checked. In GPU memory (int32 or int64) they are kept as
+        given; nothing waits for the GPU, so that what only their values can tell is not checked.
     shapes : ndarray, (N, D), int64, or None
-        Shape of each item, on the host; all have the same number of dimensions. None: the items are sequences, as
-        long as the offsets say.
+        Shape of each item, on the host, a read-only copy; all have the same number of dimensions. None: the items are
+        sequences, as long as the offsets say.
     jagged : Jagged or None
         What `to_torch` needs of the nested tensor that the batch was made from; set by `from_torch`.
     dtype : numpy.dtype
@@ -55,7 +56,8 @@ class RaggedBatch:
     Raises
     ------
     InputError
-        If the parts don't fit each other; the message names the first item that is wrong.
+        If the parts don't fit each other; the message names the first item that is wrong. For values that require a
+        gradient or are sparse.
 
     Examples
     --------
@@ -76,16 +78,25 @@ class RaggedBatch:
     def __post_init__(self) -> None:
         values = flat_view(self.values)
         offsets = kept_offsets(self.offsets, values)
-        shapes = None if self.shapes is None else integers(self.shapes, "shapes", 2)
-        _set(self, offsets=offsets, shapes=shapes, **_facts(values))
+        shapes = None if self.shapes is None else kept(self.shapes, "shapes", 2)
+        self.__dict__.update(offsets=offsets, shapes=shapes, **_facts(values))
         if shapes is not None:
             check_shapes(len(self), shapes)
         if self.offsets_on_host:
             check_offsets(self.size, offsets, shapes)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied by way of the constructor, which checks the sizes anew and makes them read-only."""
+        return partial(type(self), jagged=self.jagged), (self.values, self.offsets, self.shapes)
+
     @classmethod
-    def from_list(cls, items: Sequence[Any]) -> RaggedBatch:
+    def from_list(cls, items: Iterable[Any]) -> RaggedBatch:
         """Copy NumPy arrays, or torch tensors of one device, into a batch.
+
+        Parameters
+        ----------
+        items : iterable of arrays
+            Of one dtype and number of dimensions. Tensors are taken without their gradients.
 
         Raises
         ------
@@ -98,13 +109,26 @@ class RaggedBatch:
 
     @classmethod
     def from_arrays(cls, values: Any, shapes: Any) -> RaggedBatch:
-        """Wrap a flat array, without a copy; the offsets follow from the shapes (N, D)."""
-        shapes = integers(shapes, "shapes", 2)
-        return cls(values, offsets_of(shapes), shapes)
+        """Wrap the values (T,) of items of these shapes (N, D), integers on the host; the values are not copied.
+
+        Raises
+        ------
+        InputError
+            If the shapes have another number of elements than there are values, or can't be shapes.
+        """
+        return cls(values, offsets_of(integers(shapes, "shapes", 2)), shapes)
 
     @classmethod
     def from_offsets(cls, values: Any, offsets: Any) -> RaggedBatch:
-        """Wrap sequences that lie one after the other, without a copy; offsets (N + 1,) on the host or the GPU."""
+        """Wrap sequences that lie one after the other: values (T,), integer offsets (N + 1,) on the host or the GPU.
+
+        The values are not copied, nor are offsets in GPU memory.
+
+        Raises
+        ------
+        InputError
+            If offsets on the host don't rise from 0 to the number of values.
+        """
         return cls(values, offsets)
 
     @classmethod
@@ -153,8 +177,8 @@ class RaggedBatch:
             raise InputError(f"values must be {self.size} like those of the batch, found {found.shape[0]}")
         if not self.offsets_on_host:
             check_sides(found, view(self.offsets, "offsets"))
-        other = copy(self)
-        _set(other, values=values, **_facts(found))
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, values=values, **_facts(found))
         return other
 
     def __len__(self) -> int:
@@ -168,12 +192,10 @@ class RaggedBatch:
         IndexError
             If there is no such item.
         InputError
-            If the offsets are in GPU memory; see `offsets_to_host`.
+            If the index is no integer, or the offsets are in GPU memory; see `offsets_to_host`.
         """
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"item {index} of a batch of {len(self)}")
+        index = item_number(index, len(self))
         offsets = self._host_offsets("an item")
-        index = range(len(self))[index]
         start, stop = int(offsets[index]), int(offsets[index + 1])
         if self.shapes is None:
             shape = ((stop - start) // math.prod(self.inner), *self.inner)
@@ -211,29 +233,21 @@ class RaggedBatch:
         ------
         InputError
             If the values are in GPU memory, or the dtype can't hold `fill`.
+        OutOfMemoryError
+            If there is no room for it.
         """
         if self.device != "cpu":
             raise InputError(
                 "to_padded needs values in host memory; on a GPU use to_torch().to_padded_tensor(fill)"
             )
-        own = view(self.values, "values")
-        sides = self._sides()
-        longest = sides.max(axis=0, initial=0).tolist()
-        result = empty_like_family(own, (len(self), *longest), self.dtype)
-        array = view(result, "result").numpy()
-        array[...] = held_fill(fill, self.dtype)
-        inside = np.ones((len(self), *[1] * len(longest)), bool)
-        for axis, longest_side in enumerate(longest, start=1):
-            places = np.arange(longest_side).reshape([-1 if a == axis else 1 for a in range(array.ndim)])
-            inside = inside & (places < sides[:, axis - 1].reshape([-1] + [1] * len(longest)))
-        array[inside] = own.numpy()  # both in C order, item by item
-        return result
+        sides = padded.sides_of(self.offsets, self.inner) if self.shapes is None else self.shapes
+        return padded.padded(view(self.values, "values"), sides, fill)
 
     def to_torch(self) -> Any:
         """A nested tensor of torch with the jagged layout that shares the values, (N, j) or (N, j, ...).
 
-        Of a batch from `from_torch` it has the very offsets of that tensor, so that torch can combine the two. Other
-        offsets on the host are copied to the values' GPU.
+        Of a batch from `from_torch` it has the very offsets of that tensor, so that torch can combine the two. Others
+        are copied from the host to where the values are.
 
         Raises
         ------
@@ -272,19 +286,6 @@ class RaggedBatch:
             )
         on_host: np.ndarray = self.offsets
         return on_host
-
-    def _sides(self) -> np.ndarray:
-        """Shapes of the items (N, D), also of a batch that has only offsets, on the host."""
-        if self.shapes is not None:
-            return self.shapes
-        lengths = np.diff(self.offsets) // math.prod(self.inner)
-        return np.column_stack([lengths, *[np.full(len(self), side) for side in self.inner]])
-
-
-def _set(batch: RaggedBatch, **attributes: Any) -> None:
-    """Set attributes of a batch that is still being made."""
-    for name, value in attributes.items():
-        object.__setattr__(batch, name, value)
 
 
 def _facts(values: ArrayView) -> dict[str, Any]:

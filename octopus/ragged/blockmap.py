@@ -16,17 +16,20 @@ it is told otherwise: it has nothing to build and is the only one that needs no 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays.checks import INT32_MAX
+from octopus.arrays.views import view_of
 from octopus.errors import InputError
+from octopus.ragged.check import sealed, whole
 
-STRATEGIES = ("lookup", "thread_search", "block_metadata", "block_search")
-DEFAULT = "block_search"
+Strategy = Literal["lookup", "thread_search", "block_metadata", "block_search"]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+DEFAULT: Strategy = "block_search"
 PUBLISHED_THRESHOLD = 65_536  # elements per block of `block_metadata`, as published
 DEFAULT_THRESHOLD = 16_384  # the fastest on an H200, where larger blocks leave processors idle at the end
 
@@ -34,6 +37,8 @@ DEFAULT_THRESHOLD = 16_384  # the fastest on an H200, where larger blocks leave 
 @dataclass(frozen=True, eq=False)
 class BlockMap:
     """What a kernel must be told, beside the elements, to know each element's item.
+
+    The arrays are read-only copies. A plan that is given a map which `build` didn't make makes sure that it is right.
 
     Attributes
     ----------
@@ -47,13 +52,24 @@ class BlockMap:
         First element of each block (`block_metadata`).
     threshold : int
         Elements of a block at most (`block_metadata`), else 0.
+    checked : bool
+        Whether the maker vouches for the arrays and hands them over: they are neither copied nor made sure of.
     """
 
-    strategy: str
+    strategy: Strategy
     offsets: NDArray[np.integer]
     owner: NDArray[np.int32] | None = None
     starts: NDArray[np.int64] | None = None
     threshold: int = 0
+    checked: bool = field(default=False, repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name, array in self.arrays.items():
+            object.__setattr__(self, name, sealed(array if self.checked else np.array(array)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied as a map that is yet to be checked."""
+        return BlockMap, (self.strategy, self.offsets, self.owner, self.starts, self.threshold)
 
     @property
     def nbytes(self) -> int:
@@ -72,33 +88,47 @@ class BlockMap:
         return None if self.starts is None else len(self.starts)
 
 
-def build(strategy: str, offsets: NDArray[np.integer], *, threshold: int = DEFAULT_THRESHOLD) -> BlockMap:
+def build(strategy: Strategy, offsets: Any, *, threshold: int = DEFAULT_THRESHOLD) -> BlockMap:
     """Make the map of a batch on the host.
 
     Parameters
     ----------
-    strategy : str
-        One of `STRATEGIES`.
-    offsets : ndarray, (N + 1,)
+    strategy : {"lookup", "thread_search", "block_metadata", "block_search"}
+    offsets : array, (N + 1,), integer, on the host
         Item `i` holds the elements `offsets[i]` to `offsets[i + 1]`; starts at 0 and never falls.
     threshold : int
-        `block_metadata`: items with more elements than this are split into blocks of this many.
+        `block_metadata`: items with more elements than this are split into blocks of this many, 1 to 2**31 - 1.
+
+    Returns
+    -------
+    BlockMap
 
     Raises
     ------
     InputError
-        For an unknown strategy, a threshold below 1, more than 2**31 - 1 items, or as many blocks.
+        For an unknown strategy, another threshold, offsets that fall or don't start at 0, or more than 2**31 - 1 items
+        or blocks.
+
+    Examples
+    --------
+    >>> found = build("block_metadata", [0, 3, 8], threshold=4)
+    >>> found.owner.tolist(), found.starts.tolist()
+    ([0, 1, 1], [0, 3, 7])
     """
-    if strategy not in STRATEGIES:
+    if not is_strategy(strategy):
         raise InputError(f"there is no strategy {strategy!r}; use one of {', '.join(STRATEGIES)}")
-    offsets = _checked(offsets)
-    narrow = narrowed(offsets)
+    threshold, offsets = whole("threshold", threshold), _checked(offsets)
+    narrow = narrowed(offsets, copy=True)
     if strategy == "lookup":
-        return BlockMap(strategy, narrow, owner=lookup_table(offsets))
+        return BlockMap(strategy, narrow, lookup_table(offsets), checked=True)
     if strategy == "block_metadata":
-        owner, starts = block_records(offsets, threshold)
-        return BlockMap(strategy, narrow, owner, starts, threshold)
-    return BlockMap(strategy, narrow)
+        return BlockMap(strategy, narrow, *block_records(offsets, threshold), threshold, checked=True)
+    return BlockMap(strategy, narrow, checked=True)
+
+
+def is_strategy(name: Any) -> TypeGuard[Strategy]:
+    """Whether something is the name of a strategy."""
+    return isinstance(name, str) and name in STRATEGIES
 
 
 def offsets_of(shapes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -108,33 +138,37 @@ def offsets_of(shapes: NDArray[np.int64]) -> NDArray[np.int64]:
     return offsets
 
 
-def narrowed(offsets: NDArray[np.integer]) -> NDArray[np.integer]:
+def narrowed(offsets: NDArray[np.integer], copy: bool = False) -> NDArray[np.integer]:
     """Offsets in int32 where the last one fits: they are searched, so that half the bytes matter."""
-    return offsets.astype(np.int32 if offsets[-1] <= INT32_MAX else np.int64, copy=False)
+    return offsets.astype(np.int32 if offsets[-1] <= INT32_MAX else np.int64, copy=copy)
 
 
 def lookup_table(offsets: NDArray[np.integer]) -> NDArray[np.int32]:
     """The item of every element, (offsets[-1],) int32."""
-    return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
+    try:
+        return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
+    except ValueError:  # how often an item is repeated is negative
+        raise _falling(offsets) from None
 
 
 def block_records(
     offsets: NDArray[np.integer], threshold: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Item and first element of each block: one block for an item of up to `threshold` elements, more for a larger one.
+    """Item (blocks,) and first element (blocks,) of each block; an item of up to `threshold` elements has one.
 
-    Empty items have no block.
+    A larger item has more, an empty one none.
 
     Raises
     ------
     InputError
-        For a threshold below 1, or more than 2**31 - 1 blocks.
+        For a threshold that is no whole number from 1 on, offsets that fall, or more than 2**31 - 1 blocks.
     """
-    if threshold < 1:
-        raise InputError(f"threshold must be at least 1 element per block, found {threshold}")
     from octopus.backends.cpu import compile, threads
 
+    threshold = whole("threshold", threshold)
     bounds: NDArray[np.int64] = np.asarray(offsets, np.int64)
+    if (bounds[1:] < bounds[:-1]).any():
+        raise _falling(bounds)
     lengths = np.diff(bounds)
     if len(lengths) and lengths.min() > 0 and lengths.max() <= threshold:  # a block per item, the common case
         return np.arange(len(lengths), dtype=np.int32), bounds[:-1].copy()
@@ -157,12 +191,23 @@ def _build_records() -> Callable[..., None]:
     return ragged.build_records()
 
 
-def _checked(offsets: NDArray[np.integer]) -> NDArray[np.integer]:
-    offsets = np.asarray(offsets)
-    if offsets.ndim != 1 or not len(offsets) or offsets.dtype.kind not in "iu":
+def _checked(offsets: Any) -> NDArray[np.integer]:
+    found = view_of(offsets, "offsets")
+    if len(found.shape) != 1 or not found.shape[0] or found.dtype.kind not in "iu" or found.device != "cpu":
         raise InputError(
-            f"offsets must be a flat integer array of N + 1 entries, found {offsets.dtype} of {offsets.shape}"
+            "offsets must be a flat integer array of N + 1 entries on the host, found "
+            f"{found.dtype} of {found.shape} on {found.device}"
         )
-    if len(offsets) - 1 > INT32_MAX:
-        raise InputError(f"{len(offsets) - 1:,} items are more than int32 counts; split the batch")
-    return offsets
+    if found.shape[0] - 1 > INT32_MAX:
+        raise InputError(f"{found.shape[0] - 1:,} items are more than int32 counts; split the batch")
+    array: NDArray[np.integer] = found.numpy()
+    if array.dtype.kind == "u":
+        array = array.astype(np.int64)  # whose differences may be negative
+    if array[0] != 0:
+        raise InputError(f"offsets must start at 0, found {array[0]}")
+    return array
+
+
+def _falling(offsets: NDArray[np.integer]) -> InputError:
+    item = int(np.argmax(offsets[1:] < offsets[:-1]))
+    return InputError(f"offsets must not fall: item {item} runs from {offsets[item]} to {offsets[item + 1]}")

@@ -3,21 +3,64 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+import operator
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from octopus.arrays.checks import INT32_MAX, check_tensor
 from octopus.arrays.views import ArrayView, view
 from octopus.errors import InputError
 
 OFFSET_DTYPES = ("int32", "int64")  # of offsets in GPU memory, which are taken as they are
 INT64_MAX = 2**63 - 1
 
+Element = TypeVar("Element", bound=np.generic)
+
+
+def sealed(array: NDArray[Element]) -> NDArray[Element]:
+    """A read-only view of an array that nobody else has; NumPy refuses to make such a view writeable again."""
+    array.setflags(write=False)
+    return array.view()
+
+
+def whole(name: str, value: Any) -> int:
+    """An integer from 1 to 2**31 - 1: of Python, of NumPy, or an array of any library without dimensions.
+
+    Raises
+    ------
+    InputError
+        For anything else, also for booleans and for floats without a fraction.
+    """
+    boolean = isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")
+    try:
+        found = 0 if boolean else operator.index(value)
+    except (TypeError, ValueError, RuntimeError):
+        found = 0
+    if not 1 <= found <= INT32_MAX:
+        raise InputError(f"{name} must be a whole number, at least 1 and at most 2**31 - 1, found {value!r}")
+    return found
+
+
+def item_number(index: Any, count: int) -> int:
+    """The place of an item, counted from the first; raises `IndexError` or `InputError` if there is no such item."""
+    try:
+        place = operator.index(index)
+    except TypeError:
+        raise InputError(
+            f"the index of an item is one integer, found {index!r}; to_list() makes a list to cut"
+        ) from None
+    if not -count <= place < count:
+        raise IndexError(f"item {place} of a batch of {count}")
+    return range(count)[place]
+
 
 def flat_view(values: Any) -> ArrayView:
     """View of the values; raises `InputError` unless they are numbers, flat and contiguous."""
     if getattr(values, "is_nested", False):
         raise InputError("values must be a flat array, found a nested tensor; use RaggedBatch.from_torch")
+    check_tensor(values, "values")
     found = view(values, "values")
     if len(found.shape) != 1 or not found.contiguous:
         raise InputError(
@@ -28,24 +71,38 @@ def flat_view(values: Any) -> ArrayView:
     return found
 
 
-def integers(array: Any, name: str, dimensions: int) -> np.ndarray:
-    """An array on the host as int64; raises `InputError` unless it holds integers and has so many dimensions."""
-    array = np.asarray(array)
-    if array.ndim != dimensions or (array.size and not np.issubdtype(array.dtype, np.integer)):
+def integers(array: Any, name: str, dimensions: int) -> NDArray[np.int64]:
+    """An array on the host as int64, perhaps the caller's own.
+
+    Raises
+    ------
+    InputError
+        Unless it holds integers and has so many dimensions.
+    """
+    if isinstance(array, np.ma.MaskedArray):
+        raise InputError(f"{name} is a masked array; fill its holes first: {name}.filled(...)")
+    try:
+        array = np.asarray(array)
+    except (TypeError, ValueError, RuntimeError) as error:  # rows of different length, memory of a GPU
+        raise InputError(f"{name} must be an integer array on the host: {error}") from None
+    if array.ndim != dimensions or (array.size and array.dtype.kind not in "iu"):
         raise InputError(
             f"{name} must be an integer array of {dimensions} dimension(s), found {array.dtype} of shape {array.shape}"
         )
-    result: np.ndarray = array.astype(np.int64, copy=False)
+    result: NDArray[np.int64] = array.astype(np.int64, copy=False)
     return result
 
 
+def kept(array: Any, name: str, dimensions: int) -> NDArray[np.int64]:
+    """The same as a copy that stays as it is checked, whatever becomes of the caller's array."""
+    return sealed(np.array(integers(array, name, dimensions), order="C"))
+
+
 def kept_offsets(offsets: Any, values: ArrayView) -> Any:
-    """Offsets as NumPy's int64, or as given if they are in GPU memory."""
-    if isinstance(offsets, (list, tuple)):
-        offsets = np.asarray(offsets)
-    found = view(offsets, "offsets")
-    if found.device == "cpu":
-        array = integers(found.numpy(), "offsets", 1)
+    """Offsets as NumPy's int64, a copy, or as given if they are in GPU memory."""
+    found = None if isinstance(offsets, (list, tuple)) else view(offsets, "offsets")
+    if found is None or found.device == "cpu":
+        array = kept(offsets if found is None else found.numpy(), "offsets", 1)
         if not array.size:
             raise InputError("no offsets; a batch without items has the offsets [0]")
         return array
@@ -87,7 +144,9 @@ def check_offsets(size: int, offsets: np.ndarray, shapes: np.ndarray | None) -> 
             f"offsets run from {offsets[0]} to {offsets[-1]}; they must run from 0 to the {size} values"
         )
     lengths = np.diff(offsets)
-    wrong = lengths < 0 if shapes is None else lengths != shapes.prod(axis=1)
+    wrong = offsets[1:] < offsets[:-1]  # a difference may overflow
+    if shapes is not None:
+        wrong |= lengths != shapes.prod(axis=1)
     if not wrong.any():
         return
     item = int(np.argmax(wrong))
@@ -96,15 +155,3 @@ def check_offsets(size: int, offsets: np.ndarray, shapes: np.ndarray | None) -> 
             f"offsets must not fall: item {item} runs from {offsets[item]} to {offsets[item + 1]}"
         )
     raise InputError(f"item {item} has shape {tuple(shapes[item].tolist())} but {lengths[item]} values")
-
-
-def held_fill(fill: float, dtype: np.dtype) -> np.ndarray:
-    """The fill value in the batch's dtype."""
-    try:
-        held = np.asarray(fill).astype(dtype)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{dtype} can't hold the fill value {fill!r}") from error
-    exact = dtype.kind in "fc" or held == np.asarray(fill)
-    if not exact:
-        raise InputError(f"{dtype} can't hold the fill value {fill!r}")
-    return held

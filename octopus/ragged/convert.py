@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from octopus.arrays.checks import INT32_MAX
+from octopus.arrays.checks import INT32_MAX, check_tensor
 from octopus.arrays.views import family, view
 from octopus.errors import InputError, MissingPackageError
 
@@ -57,8 +57,14 @@ def _arrow() -> Any:
     return need("pyarrow", "Arrow", "pip install pyarrow")
 
 
-def joined(items: Sequence[Any]) -> tuple[Any, np.ndarray]:
+def joined(items: Iterable[Any]) -> tuple[Any, np.ndarray]:
     """Items one after the other in a new flat array, of torch if they are, and their shapes (N, D)."""
+    if (
+        isinstance(items, (str, bytes, Mapping))
+        or not hasattr(items, "__iter__")
+        or getattr(items, "ndim", 1) == 0
+    ):
+        raise InputError(f"from_list takes a list of arrays, found a {type(items).__name__}")
     items = list(items)
     if not items:
         raise InputError("an empty list has no dtype; use RaggedBatch.from_arrays(values, shapes)")
@@ -71,15 +77,26 @@ def joined(items: Sequence[Any]) -> tuple[Any, np.ndarray]:
         raise InputError(
             "from_list takes NumPy arrays and tensors; join what is on the GPU, then use from_arrays"
         )
-    arrays = [np.asarray(item) for item in items]
+    arrays = [_array(number, item) for number, item in enumerate(items)]
     _check_alike({(array.dtype.name, array.ndim) for array in arrays})
     return np.concatenate([array.ravel() for array in arrays]), _shapes(arrays)
+
+
+def _array(number: int, item: Any) -> np.ndarray:
+    if isinstance(item, np.ma.MaskedArray):
+        raise InputError(f"item {number} is a masked array; fill its holes first: item.filled(...)")
+    try:
+        return np.asarray(item)
+    except ValueError:
+        raise InputError(f"item {number} must be an array, found rows of different length") from None
 
 
 def _joined_tensors(items: list[Any]) -> tuple[Any, np.ndarray]:
     devices = sorted({str(item.device) for item in items})
     if len(devices) > 1:
         raise InputError(f"items must be on one device, found {devices}")
+    for number, item in enumerate(items):
+        check_tensor(item.detach(), f"item {number}")
     _check_alike({(str(item.dtype).removeprefix("torch."), item.ndim) for item in items})
     # A batch holds no graph; joined as they are, parameters would make one.
     return _torch().cat([item.detach().reshape(-1) for item in items]), _shapes(items)
@@ -169,7 +186,7 @@ def _jagged(torch: Any, flat: Any, offsets: Any, shapes: np.ndarray | None) -> J
         return Jagged(_tensor(torch, offsets, "offsets").long(), (flat.numel(),), None, None)
     lengths = np.diff(offsets)
     known = (int(lengths.min()), int(lengths.max())) if len(lengths) else (None, None)
-    return Jagged(torch.from_numpy(offsets), (int(offsets[-1]), *inner), *known)
+    return Jagged(torch.from_numpy(offsets.copy()), (int(offsets[-1]), *inner), *known)
 
 
 def _tensor(torch: Any, array: Any, name: str) -> Any:

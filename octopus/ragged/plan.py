@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays import streams
-from octopus.arrays.checks import INT32_MAX
+from octopus.arrays.checks import Device, OneAtATime, check_stream, check_tensor
 from octopus.arrays.memory import PlanMemory, Stage, check_memory
-from octopus.arrays.results import empty_like_family
+from octopus.arrays.results import result_memory
+from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.errors import InputError
-from octopus.kernels.operations import OPERATIONS, PARAMETERS, POINTWISE, STENCILS, result_dtype
-from octopus.ragged import blockmap, tuned
+from octopus.kernels.operations import OPERATIONS, POINTWISE, result_dtype
+from octopus.ragged import blockmap, parameters, tuned
 from octopus.ragged.batch import RaggedBatch
-from octopus.ragged.blockmap import BlockMap
+from octopus.ragged.blockmap import BlockMap, Strategy
+from octopus.ragged.check import whole
+from octopus.ragged.cut import checked_map, cut_of, image_sides
 
 DTYPES = ("float32", "uint8")
 NEEDS_HOST = ("lookup", "block_metadata")
@@ -25,48 +30,70 @@ NEEDS_HOST = ("lookup", "block_metadata")
 class RaggedPlan:
     """What depends on the sizes of a batch's items alone: the block map, on the device if that works there.
 
+    On the CPU several threads may run one plan at once: runs share nothing that they write. On the GPU they share the
+    arguments of launches, and a second thread is refused.
+
     Parameters
     ----------
-    operation : str
-        One of `octopus.ops.OPERATIONS`.
+    operation : {"multiply", "normalize", "threshold", "gamma", "blur3x3", "blur5x5_sobel"}
     batch : RaggedBatch
-        Its sizes, dtype and side (host or GPU) are planned for; its values don't matter.
+        Its sizes, dtype (float32 or uint8) and side (host or GPU) are planned for; its values don't matter.
     strategy : {"auto", "lookup", "thread_search", "block_metadata", "block_search"}
         Who works on which element, see `octopus.blockmap`; "auto" takes what `octopus.tune` found, else
         "block_search".
     threshold : int, optional
-        Elements per block of "block_metadata"; by default what `octopus.tune` found, else 16,384.
+        Elements per block of "block_metadata", 1 to 2**31 - 1; by default what `octopus.tune` found, else 16,384.
     device : {"auto", "cpu", "cuda"}
+        "auto" works where the values lie; for values on the host, on the GPU if there is one.
     made : BlockMap, optional
-        The map of exactly these offsets, if it has been built before.
-    stream
-        Where the map is uploaded and, unless `run` says otherwise, kernels run.
+        The map of exactly these offsets, if it has been built before; compared with them.
+    stream : optional
+        A CUDA stream of any library, where the map is uploaded and, unless `run` says otherwise, kernels run. For work
+        on a GPU only.
 
     Raises
     ------
     InputError
-        For unknown names, elements that are neither float32 nor uint8, images that are not two-dimensional or have
-        more than 2**31 - 1 pixels, or offsets in GPU memory with a strategy that reads them on the host.
+        For unknown names, another threshold, elements that are neither float32 nor uint8, images that are not
+        two-dimensional or have more than 2**31 - 1 pixels, offsets in GPU memory with a strategy that reads them on
+        the host, or a map of other offsets.
+    DeviceError
+        If `device="cuda"` and no GPU is usable.
     OutOfMemoryError
         If the map doesn't fit on the GPU.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> batch = RaggedBatch.from_offsets(np.arange(4, dtype=np.float32), [0, 1, 4])
+    >>> plan = RaggedPlan("multiply", batch, device="cpu")
+    >>> plan.run(batch, [10, 2]).values.tolist(), plan.run(batch, 3).values.tolist()
+    ([0.0, 2.0, 4.0, 6.0], [0.0, 3.0, 6.0, 9.0])
     """
 
+    @untraced
     def __init__(
-        self, operation: str, batch: RaggedBatch, *, strategy: str = "auto",
-        threshold: int | None = None, device: str = "auto", stream: Any = None, made: BlockMap | None = None,
+        self, operation: str, batch: RaggedBatch, *, strategy: Strategy | Literal["auto"] = "auto",
+        threshold: int | None = None, device: Device = "auto", stream: Any = None, made: BlockMap | None = None,
     ) -> None:  # fmt: skip
-        self._values = _check(operation, batch)
+        threshold = None if threshold is None else whole("threshold", threshold)
+        self._values = replace(
+            _check(operation, batch), owner=None
+        )  # the plan must not keep the values alive
         self.operation, self.items, self.total = operation, len(batch), batch.size
-        self.device = streams.device_for(self._values, device)
+        self.device = streams.device_for(self._values, device, "the batch")
+        check_stream(stream, self.device)
         self.strategy = _resolve(strategy, operation, batch, self.device)
         self.out_dtype = np.dtype(result_dtype(operation, batch.dtype))
-        self.map: BlockMap | None = None
-        offsets = _host_offsets(operation, batch)
-        if offsets is not None:
-            threshold = tuned.threshold_for(self.device) if threshold is None else threshold
-            self.map = made or blockmap.build(self.strategy, offsets, threshold=threshold)
-            _check_map(self.map, self.strategy, offsets)
         self._sides = image_sides(operation, batch)
+        self._cut = cut_of(operation, batch)
+        self.map: BlockMap | None = None
+        if made is not None:
+            self.map = checked_map(made, self.strategy, self._cut.offsets)
+        elif self._cut.offsets is not None:
+            threshold = threshold or tuned.threshold_for(self.device)
+            self.map = blockmap.build(self.strategy, self._cut.offsets, threshold=threshold)
+        self._alone: AbstractContextManager[None] = nullcontext()
         if self.device == "cuda":
             self._plan_cuda(batch, stream)
 
@@ -75,30 +102,32 @@ class RaggedPlan:
         from octopus.ragged.cuda import Upload
 
         queue = streams.stream_for(self._values, None, stream)
-        self._offsets = None if self.map else view(batch.offsets, "offsets")
+        self._alone = OneAtATime()
+        self._offset_dtype = self.map.offsets.dtype if self.map else view(batch.offsets, "offsets").dtype
         arrays = {**(self.map.arrays if self.map else {}), **self._sides}
         check_memory(sum(a.nbytes for a in arrays.values()), memory.free_bytes(), "the GPU")
         uploaded = Upload(arrays, queue)
         self.pointers = dict(uploaded.pointers)
         self._memory = PlanMemory(queue)
         self._memory.keep(uploaded.memory)
-        if self._offsets is not None:
-            self.pointers["offsets"] = self._offsets.pointer
         self._engines: dict[bool, Any] = {}
 
-    def run(self, batch: RaggedBatch, *parameters: Any, out: Any = None, stream: Any = None) -> RaggedBatch:
+    @untraced
+    def run(self, batch: RaggedBatch, *values: Any, out: Any = None, stream: Any = None) -> RaggedBatch:
         """Do the operation.
 
         Parameters
         ----------
         batch : RaggedBatch
-            With the sizes that were planned for.
-        *parameters : float or array (N,), float32
-            One value, or one per item, of each of the operation's parameters; on the host or the GPU.
+            With the dtype, the side and the sizes that were planned for. Offsets in GPU memory are not compared but
+            read anew; they may be others, of as many items.
+        *values : float or array (N,)
+            One finite number, or one per item, of each of the operation's parameters: on the host, or float32 on the
+            GPU with the batch. Those of "normalize" are the mean and the inverse of the standard deviation.
         out : array, (T,), optional
             Takes the result; the values themselves are allowed for pointwise operations that keep the dtype.
         stream
-            As in `crop_resize`.
+            As in `crop_resize`; for work on a GPU only.
 
         Returns
         -------
@@ -108,42 +137,49 @@ class RaggedPlan:
         Raises
         ------
         InputError
-            If the batch is not the planned one, or parameters or `out` don't fit it.
+            If the batch is not the planned one, parameters or `out` don't fit it, or the plan is at work in another
+            thread.
         """
-        source = view(batch.values, "values")
-        self._check_run(batch, source)
-        if len(parameters) != PARAMETERS[self.operation]:
-            raise InputError(
-                f"{self.operation} takes {PARAMETERS[self.operation]} parameters, found {len(parameters)}"
-            )
+        source = self._check_run(batch)
+        check_stream(stream, self.device)
+        given = parameters.checked(self.operation, values, self.items)
+        check_tensor(out, "out")
         result = out
         if out is None:
-            given_stream = self.device == "cuda" and stream is not None
-            queue = streams.stream_for(source, None, stream) if given_stream else None
-            result = empty_like_family(source, (self.total,), self.out_dtype, queue)
+            queue = streams.stream_for(source, None, stream) if stream is not None else None
+            result = result_memory(source, (self.total,), self.out_dtype.name, queue)
         target = view(result, "out")
-        self._check_out(source, target)
-        given = [_parameter(value, self.items, self.operation) for value in parameters]
-        if self.total:
-            (self._run_cpu if self.device == "cpu" else self._run_cuda)(source, target, given, stream)
+        self._check_out(source, target, given)
+        with self._alone:
+            if self.total and self.device == "cpu":
+                self._run_cpu(source, target, given, stream)
+            elif self.total:
+                self._run_cuda(batch, source, target, given, stream)
         return batch.like(result)
 
-    def _check_run(self, batch: RaggedBatch, source: ArrayView) -> None:
-        found = (len(batch), batch.size, dtype_name(source.dtype), source.device)
-        planned = (self.items, self.total, dtype_name(self._values.dtype), self._values.device)
-        if found != planned:
+    def _check_run(self, batch: RaggedBatch) -> ArrayView:
+        """View of the values, which may have changed their form since the batch was made."""
+        _check_kind(self.operation, batch)
+        source = view(batch.values, "values")
+        found = (len(batch), source.shape, dtype_name(source.dtype), source.device)
+        planned = (self.items, (self.total,), dtype_name(self._values.dtype), self._values.device)
+        if found != planned or not source.contiguous:
             raise InputError(f"the plan is for (items, elements, dtype, side) {planned}, found {found}")
+        self._cut.check(batch)
+        return source
 
-    def _check_out(self, source: ArrayView, out: ArrayView) -> None:
+    def _check_out(self, source: ArrayView, out: ArrayView, given: list[Any]) -> None:
         found = (out.shape, out.dtype, out.device, out.contiguous)
         wanted = ((self.total,), self.out_dtype, source.device, True)
         if found != wanted:
             raise InputError(f"out must be (shape, dtype, side, contiguous) {wanted}, found {found}")
-        overlap = out.pointer < source.pointer + source.nbytes and source.pointer < out.pointer + out.nbytes
+        if out.device == "cpu" and not out.numpy().flags.writeable:
+            raise InputError("out is read-only; give memory that may be written, or leave out away")
         same = out.pointer == source.pointer and out.dtype == source.dtype and self.operation in POINTWISE
-        if self.total and overlap and not same:
+        others = [value for value in given if isinstance(value, ArrayView)]
+        if self.total and any(_overlap(out, other) for other in ([] if same else [source]) + others):
             raise InputError(
-                f"out lies in the memory of the values, which {self.operation} reads while it writes"
+                f"out lies in the memory of the values or parameters, which {self.operation} reads while it writes"
             )
 
     def _run_cpu(self, source: ArrayView, out: ArrayView, given: list[Any], stream: Any) -> None:
@@ -152,14 +188,22 @@ class RaggedPlan:
         assert self.map is not None
         cpu.run(self.operation, source, out, self.map, [_on_host(value) for value in given], self._sides)
 
-    def _run_cuda(self, source: ArrayView, out: ArrayView, given: list[Any], stream: Any) -> None:
+    def _run_cuda(
+        self, batch: RaggedBatch, source: ArrayView, out: ArrayView, given: list[Any], stream: Any
+    ) -> None:
         from octopus.backends.cuda.device import is_capturing
         from octopus.backends.cuda.memory import free_bytes
         from octopus.ragged.cuda import Upload
 
-        parameters = dict(zip(("first", "second"), given, strict=False))
-        on_gpu = {name: value for name, value in parameters.items() if isinstance(value, ArrayView)}
-        from_host = {name: value for name, value in parameters.items() if name not in on_gpu}
+        read = dict(zip(("first", "second"), given, strict=False))
+        if self.map is None:
+            read["offsets"] = view(batch.offsets, "offsets")
+            if read["offsets"].dtype != self._offset_dtype:
+                raise InputError(
+                    f"the plan is for offsets of {self._offset_dtype}, found {read['offsets'].dtype}"
+                )
+        on_gpu = {name: value for name, value in read.items() if isinstance(value, ArrayView)}
+        from_host = {name: value for name, value in read.items() if name not in on_gpu}
         queue = self._memory.enter(stream, (source, out, *on_gpu.values()))
         if (from_host or source.device == "cpu") and is_capturing(queue):
             raise InputError("values and parameters must be on the GPU while a graph is captured")
@@ -183,34 +227,41 @@ class RaggedPlan:
 
         aligned = not (source | out) % ALIGNMENT
         if aligned not in self._engines:
-            offsets = self.map.offsets if self.map else self._offsets
-            assert offsets is not None
             blocks, threshold = (self.map.blocks or 0, self.map.threshold) if self.map else (0, 0)
             self._engines[aligned] = CudaRagged(
                 self.operation, self.strategy, dtype_name(self._values.dtype), self.out_dtype.name,
-                dtype_name(offsets.dtype), self.total, self.items, aligned=aligned, blocks=blocks, threshold=threshold,
+                dtype_name(self._offset_dtype), self.total, self.items, aligned=aligned, blocks=blocks,
+                threshold=threshold,
             )  # fmt: skip
         return self._engines[aligned]
 
 
-def _check(operation: str, batch: RaggedBatch) -> ArrayView:
-    if operation not in OPERATIONS:
-        raise InputError(f"there is no operation {operation!r}; use one of {', '.join(OPERATIONS)}")
+def _overlap(a: ArrayView, b: ArrayView) -> bool:
+    return a.pointer < b.pointer + b.nbytes and b.pointer < a.pointer + a.nbytes
+
+
+def _check_kind(operation: str, batch: Any) -> None:
     if not isinstance(batch, RaggedBatch):
         raise InputError(
             f"{operation} works on a RaggedBatch, found {type(batch).__name__}; RaggedBatch.from_list makes one"
         )
+
+
+def _check(operation: str, batch: RaggedBatch) -> ArrayView:
+    if not isinstance(operation, str) or operation not in OPERATIONS:
+        raise InputError(f"there is no operation {operation!r}; use one of {', '.join(OPERATIONS)}")
+    _check_kind(operation, batch)
     values = view(batch.values, "values")
     if dtype_name(values.dtype) not in DTYPES:
         raise InputError(f"the elements must be float32 or uint8, found {values.dtype}; convert them first")
     return values
 
 
-def _resolve(strategy: str, operation: str, batch: RaggedBatch, device: str) -> str:
-    if strategy == "auto":
-        strategy = tuned.strategy_for(device, operation)
-        return blockmap.DEFAULT if strategy in NEEDS_HOST and not batch.offsets_on_host else strategy
-    if strategy not in blockmap.STRATEGIES:
+def _resolve(strategy: str, operation: str, batch: RaggedBatch, device: str) -> Strategy:
+    if isinstance(strategy, str) and strategy == "auto":
+        found = tuned.strategy_for(device, operation)
+        return blockmap.DEFAULT if found in NEEDS_HOST and not batch.offsets_on_host else found
+    if not blockmap.is_strategy(strategy):
         raise InputError(
             f"there is no strategy {strategy!r}; use auto or one of {', '.join(blockmap.STRATEGIES)}"
         )
@@ -219,76 +270,6 @@ def _resolve(strategy: str, operation: str, batch: RaggedBatch, device: str) -> 
             f"{strategy} is built on the host but the offsets are in GPU memory; use block_search, or offsets_to_host()"
         )
     return strategy
-
-
-def _host_offsets(operation: str, batch: RaggedBatch) -> NDArray[np.integer] | None:
-    """Offsets that are known to fit the values; None if they are in GPU memory and may stay there.
-
-    An operation that reads neighbours must not trust what nobody has checked: its offsets are made from the shapes.
-    """
-    if batch.offsets_on_host:
-        on_host: NDArray[np.integer] = batch.offsets
-        return on_host
-    if operation not in STENCILS or batch.shapes is None:
-        return None
-    offsets = blockmap.offsets_of(batch.shapes)
-    if offsets[-1] != batch.size:
-        raise InputError(f"the shapes have {offsets[-1]} elements in all, the values {batch.size}")
-    return offsets
-
-
-def _check_map(found: BlockMap, strategy: str, offsets: NDArray[np.integer]) -> None:
-    """A map that was made for other offsets would let the kernels read beyond the values."""
-    if found.strategy != strategy or len(found.offsets) != len(offsets) or found.offsets[-1] != offsets[-1]:
-        raise InputError(
-            f"the map is of strategy {found.strategy} for {len(found.offsets) - 1} items and {found.offsets[-1]} "
-            f"elements; {strategy} for {len(offsets) - 1} items and {offsets[-1]} elements was asked for"
-        )
-
-
-def image_sides(operation: str, batch: RaggedBatch) -> dict[str, NDArray[np.int32]]:
-    """Widths and heights of the images that a stencil reads; nothing for other operations.
-
-    Raises
-    ------
-    InputError
-        If a stencil is to read sequences, or images larger than it can number.
-    """
-    if operation not in STENCILS:
-        return {}
-    if batch.shapes is None or batch.shapes.shape[1] != 2:
-        found = "sequences" if batch.shapes is None else f"items of {batch.shapes.shape[1]} dimensions"
-        raise InputError(f"{operation} works on images (height, width), found {found}")
-    if len(batch) and batch.shapes.prod(axis=1).max() > INT32_MAX:
-        raise InputError(f"{operation} takes images of up to 2**31 - 1 pixels; cut larger ones")
-    if len(batch) and batch.shapes.max() > INT32_MAX:
-        raise InputError(f"{operation} takes images with sides of up to 2**31 - 1 pixels")
-    heights, widths = batch.shapes.T.astype(np.int32)
-    return {"widths": np.ascontiguousarray(widths), "heights": np.ascontiguousarray(heights)}
-
-
-def _parameter(value: Any, items: int, operation: str) -> NDArray[np.float32] | ArrayView:
-    """One float32 per item, on the host or as given on the GPU."""
-    array = np.asarray(value) if isinstance(value, (int, float, list, tuple, np.number)) else value
-    found = view(array, "a parameter")
-    if found.device == "cuda":
-        if found.shape != (items,) or dtype_name(found.dtype) != "float32" or not found.contiguous:
-            raise InputError(
-                f"parameters of {operation} in GPU memory must be {items} contiguous float32, one per item, found "
-                f"{found.dtype} of shape {found.shape}"
-            )
-        return found
-    numbers = found.numpy()
-    if numbers.shape not in ((), (items,)) or numbers.dtype.kind not in "biuf":
-        raise InputError(
-            f"parameters of {operation} must be one number or {items}, one per item, found {numbers.dtype} of shape "
-            f"{numbers.shape}"
-        )
-    if not np.isfinite(numbers).all():
-        where = "" if not numbers.shape else f" of item {int(np.argmin(np.isfinite(numbers)))}"
-        raise InputError(f"the parameter of {operation}{where} is not a finite number")
-    # A copy: page-locked memory of the caller's would be read after the call has returned.
-    return np.array(np.broadcast_to(numbers, (items,)), np.float32, order="C")
 
 
 def _on_host(value: Any) -> NDArray[np.float32]:

@@ -7,9 +7,11 @@ from functools import lru_cache
 from typing import Any
 
 from octopus import backends
+from octopus.arrays.checks import INT32_MAX
 from octopus.backends import cache
 from octopus.kernels.operations import POINTWISE
 from octopus.ragged import blockmap
+from octopus.ragged.blockmap import Strategy
 
 
 def group_of(operation: str) -> str:
@@ -17,16 +19,16 @@ def group_of(operation: str) -> str:
     return "pointwise" if operation in POINTWISE else "stencil"
 
 
-def strategy_for(device: str, operation: str) -> str:
+def strategy_for(device: str, operation: str) -> Strategy:
     """The strategy that was found the fastest on this device, or the default."""
     found = _stored(device).get(group_of(operation), blockmap.DEFAULT)
-    return found if found in blockmap.STRATEGIES else blockmap.DEFAULT
+    return found if blockmap.is_strategy(found) else blockmap.DEFAULT
 
 
 def threshold_for(device: str) -> int:
     """Elements per block of `block_metadata` that were found the fastest on this device, or the default."""
     found = _stored(device).get("threshold")
-    return found if isinstance(found, int) and found > 0 else blockmap.DEFAULT_THRESHOLD
+    return found if type(found) is int and 0 < found <= INT32_MAX else blockmap.DEFAULT_THRESHOLD
 
 
 def keep(device: str, choice: dict[str, str], threshold: int) -> None:

@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from octopus import backends
-from octopus.errors import InputError
+from octopus.arrays.checks import Device
 from octopus.ragged import blockmap, tuned
 from octopus.ragged.batch import RaggedBatch
+from octopus.ragged.blockmap import Strategy
+from octopus.ragged.check import whole
 from octopus.ragged.plan import RaggedPlan
 
 PROBES = {"pointwise": "multiply", "stencil": "blur3x3"}
@@ -90,29 +92,34 @@ class Tuning(NamedTuple):
         return found
 
 
-def tune(device: str = "auto", *, uses: int = 1, keep: bool = True) -> Tuning:
+def tune(device: Device = "auto", *, uses: int = 1, keep: bool = True) -> Tuning:
     """Measure every strategy on this machine and remember the best for `strategy="auto"`.
 
     Parameters
     ----------
     device : {"auto", "cpu", "cuda"}
+        "auto": the GPU if there is one.
     uses : int
         How often a batch of the same sizes is used: with many, what must be built counts less.
     keep : bool
         Keep the choice in the user's cache folder, for this device and this version of the kernels.
+
+    Returns
+    -------
+    Tuning
+        The choice, and the times in milliseconds from which it follows.
 
     Raises
     ------
     DeviceError
         For "cuda" without a usable GPU.
     InputError
-        If `uses` is below 1.
+        If `uses` is no whole number from 1 on.
     """
-    if uses < 1:
-        raise InputError(f"a batch is used at least once, found uses={uses}")
-    device = backends.resolve(device)
-    batch = probe_batch(ELEMENTS[device])
-    plans = {key: _plan(device, batch, *key) for key in _candidates()}  # compiles
+    uses = whole("uses", uses)
+    side = backends.resolve(device)
+    batch = probe_batch(ELEMENTS[side])
+    plans = {key: _plan(side, batch, *key) for key in _candidates()}  # compiles
     started = time.perf_counter()
     evidence = tuple(row for operation in PROBES.values() for row in _probe(batch, _only(plans, operation)))
     probe_ms = (time.perf_counter() - started) * 1e3
@@ -122,8 +129,8 @@ def tune(device: str = "auto", *, uses: int = 1, keep: bool = True) -> Tuning:
     ]
     threshold = min(records, key=lambda row: row.cost(uses)).threshold
     if keep:
-        tuned.keep(device, choice, threshold)
-    return Tuning(device, choice, threshold, uses, evidence, probe_ms)
+        tuned.keep(side, choice, threshold)
+    return Tuning(side, choice, threshold, uses, evidence, probe_ms)
 
 
 def probe_batch(elements: int) -> RaggedBatch:
@@ -140,7 +147,7 @@ def probe_batch(elements: int) -> RaggedBatch:
     return RaggedBatch.from_arrays(values, shapes)
 
 
-_Key = tuple[str, str, int]  # operation, strategy, threshold
+_Key = tuple[str, Strategy, int]  # operation, strategy, threshold
 
 
 def _candidates() -> list[_Key]:
@@ -207,7 +214,7 @@ def _run_ms(probe: _Probe) -> float:
     return (time.perf_counter() - started) * 1e3
 
 
-def _setup_ms(batch: RaggedBatch, strategy: str, threshold: int) -> float:
+def _setup_ms(batch: RaggedBatch, strategy: Strategy, threshold: int) -> float:
     started = time.perf_counter()
     blockmap.build(strategy, batch.offsets, threshold=threshold or blockmap.DEFAULT_THRESHOLD)
     return (time.perf_counter() - started) * 1e3

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from octopus.arrays import streams
-from octopus.arrays.views import view
+from octopus.arrays.checks import Device
+from octopus.arrays.untraced import untraced
+from octopus.tiles.check import image_view
 from octopus.tiles.plan import TilePlan
 from octopus.tiles.rules import best_within, otsu_threshold
 
 __all__ = ["TilePlan", "best_within", "keep_tiles", "otsu_threshold", "tile_means"]
 
 
+@untraced
 def keep_tiles(
     image: Any,
     tiles: Any,
@@ -19,7 +22,7 @@ def keep_tiles(
     *,
     scale: float | None = None,
     nodata: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     stream: Any = None,
 ) -> tuple[Any, Any]:
     """Which tiles of an image are brighter than a threshold, all of them in one launch.
@@ -37,7 +40,7 @@ def keep_tiles(
         image on the GPU also there (int32 or int64). Tiles on the GPU are not read by the host: each is clipped to the
         image, and one that is then empty has a mean of NaN.
     threshold : float
-        A tile is kept if its brightness is above it.
+        A tile is kept if its brightness is above it; in units of `scale`.
     scale : float, optional
         What counts as 1; by default the largest value of the dtype, 255 or 65535. For the digital numbers of Sentinel-2
         give 10000.
@@ -47,19 +50,20 @@ def keep_tiles(
     device : {"auto", "cpu", "cuda"}
         "auto" works where the image lies; for an image on the host, on the GPU if there is one.
     stream : optional
-        A CUDA stream of any library; default: the current one of the image's library. The call returns once the work is
-        queued on it, except for an image on the host, whose result is waited for.
+        A CUDA stream of any library, for work on a GPU only; default: the current one of the image's library. The call
+        returns once the work is queued on it, except for an image on the host, whose result is waited for.
 
     Returns
     -------
     flags : array (N,) bool
     means : array (N,) float64
-        The brightness. Both on the image's side and of its library.
+        The brightness in units of `scale`. Both on the image's side and of its library: tensors for a tensor.
 
     Raises
     ------
     InputError
-        For bad input, before any work: an empty tile or one outside the image, a wrong shape, dtype or side.
+        For bad input, before any work: an empty tile or one outside the image, a wrong shape, dtype or side, a stream
+        for work on the CPU.
     DeviceError
         If `device="cuda"` and no GPU is usable.
     OutOfMemoryError
@@ -77,23 +81,46 @@ def keep_tiles(
     return plan.run(image, threshold, stream=stream)
 
 
+@untraced
 def tile_means(
     image: Any,
     tiles: Any,
     *,
     scale: float | None = None,
     nodata: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     stream: Any = None,
 ) -> Any:
-    """Brightness of each tile; the arguments are those of `keep_tiles`, the result is its `means`."""
+    """Brightness of each tile of an image.
+
+    Parameters
+    ----------
+    image, tiles, scale, nodata, device, stream
+        As in `keep_tiles`.
+
+    Returns
+    -------
+    array (N,) float64
+        In units of `scale`, on the image's side and of its library; NaN for a tile without data.
+
+    Raises
+    ------
+    InputError, DeviceError, OutOfMemoryError
+        As `keep_tiles`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tile_means(np.array([[0, 51, 255]], np.uint8), [[0, 0, 2, 1], [2, 0, 3, 1]], device="cpu").tolist()
+    [0.1, 1.0]
+    """
     plan = _plan(image, tiles, stream, scale=scale, nodata=nodata, device=device)
     return plan.run(image, stream=stream)[1]
 
 
 def _plan(image: Any, tiles: Any, stream: Any, **options: Any) -> TilePlan:
     """A plan that is run once, on the stream on which its memory is reserved, so that nothing waits for that."""
-    model = view(image, "image")
+    model = image_view(image)
     if streams.device_for(model, options["device"], "image") == "cuda":
         stream = streams.stream_for(model, None, stream)
     return TilePlan(image, tiles, stream=stream, **options)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.arrays.checks import INT32_MAX, MAX_SIDE, check_readable, of_dtype
-from octopus.arrays.views import ArrayView, dtype_name
+from octopus.arrays.checks import INT32_MAX, MAX_SIDE, check_dense, check_readable, of_dtype
+from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.errors import InputError
 
 IMAGE_DTYPES = ("uint8", "uint16")
@@ -51,6 +51,12 @@ class ImageSpec:
     def values(self) -> int:
         """Of all channels."""
         return self.height * self.width * self.channels
+
+
+def image_view(image: Any) -> ArrayView:
+    """View of what should be an image."""
+    check_dense(image, "image")
+    return view(image, "image")
 
 
 def image_spec(image: ArrayView) -> ImageSpec:
@@ -110,6 +116,7 @@ def host_tiles(tiles: NDArray[Any], spec: ImageSpec) -> NDArray[np.int32]:
     InputError
         Names the first that is empty or not inside the image.
     """
+    tiles = tiles.copy()  # nobody changes it while it is checked
     x1, y1, x2, y2 = tiles.T
     good = (x1 >= 0) & (y1 >= 0) & (x2 <= spec.width) & (y2 <= spec.height) & (x1 < x2) & (y1 < y2)
     if not good.all():
@@ -125,14 +132,14 @@ def host_tiles(tiles: NDArray[Any], spec: ImageSpec) -> NDArray[np.int32]:
             f"tile {first} = ({left}, {top}, {right}, {bottom}) {why}; {int((~good).sum())} of {len(good)} tiles are "
             "wrong"
         )
-    return np.array(tiles, np.int32, order="C")
+    return tiles.astype(np.int32, order="C")
 
 
 def checked_scale(scale: Any, dtype: str) -> float:
     """What a mean is divided by; by default the largest value of the dtype."""
     if scale is None:
         return float(np.iinfo(dtype).max)
-    found = _number("scale", scale)
+    found = number("scale", scale)
     if not (math.isfinite(found) and found > 0):
         raise InputError(f"scale must be positive and finite, found {scale!r}")
     return found
@@ -140,7 +147,7 @@ def checked_scale(scale: Any, dtype: str) -> float:
 
 def checked_threshold(threshold: Any) -> float:
     """The brightness above which a tile is kept."""
-    found = _number("threshold", threshold)
+    found = number("threshold", threshold)
     if math.isnan(found):
         raise InputError("threshold is not a number")
     return found
@@ -150,13 +157,23 @@ def checked_nodata(nodata: Any, dtype: str) -> int | None:
     """The value that is left out, or None."""
     if nodata is None:
         return None
-    whole = isinstance(nodata, (int, np.integer)) and not isinstance(nodata, bool)
-    if not whole or not 0 <= nodata <= np.iinfo(dtype).max:
+    found = _bare(nodata)
+    whole = isinstance(found, (int, np.integer)) and not isinstance(found, bool)
+    if not whole or not 0 <= found <= np.iinfo(dtype).max:
         raise InputError(f"nodata must be None or a value of {dtype}, found {nodata!r}")
-    return int(nodata)
+    return int(found)
 
 
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
-        return float(value)
+def number(name: str, value: Any) -> float:
+    """A number of Python or NumPy, or an array of any library without dimensions, one on a GPU is waited for."""
+    found = _bare(value)
+    if isinstance(found, (int, float, np.integer, np.floating)) and not isinstance(found, bool):
+        try:
+            return float(found)
+        except OverflowError:
+            raise InputError(f"{name} leaves the range of float64") from None
     raise InputError(f"{name} must be a number, found {value!r}")
+
+
+def _bare(value: Any) -> Any:
+    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays import streams
+from octopus.arrays.checks import Device, OneAtATime, check_stream
 from octopus.arrays.memory import PlanMemory, Stage, check_memory
 from octopus.arrays.results import result_memory
+from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, view, view_of
 from octopus.errors import InputError
 from octopus.tiles.check import (
@@ -22,6 +24,7 @@ from octopus.tiles.check import (
     checked_threshold,
     host_tiles,
     image_spec,
+    image_view,
 )
 from octopus.tiles.cpu import TileParts
 
@@ -31,9 +34,9 @@ class TilePlan:
 
     `run` allocates no device memory and launches once. With image and tiles on the GPU it neither copies nor waits and
     can be captured in a CUDA graph. The result of a run is overwritten by the next. A plan may be used on several
-    streams, not by several threads at once. Runs share the memory in which sums are made, and wait for each other; of
-    a graph's launches the plan knows nothing, so that order them behind its other work, and that behind them: sums
-    that are mixed up stay wrong.
+    streams; a second thread that runs it at the same time is refused. Runs share the memory in which sums are made, and
+    wait for each other; of a graph's launches the plan knows nothing, so that order them behind its other work, and
+    that behind them: sums that are mixed up stay wrong.
 
     Parameters
     ----------
@@ -62,17 +65,20 @@ class TilePlan:
     ([True, True], [0.2, 0.2])
     """
 
+    @untraced
     def __init__(
-        self, image: Any, tiles: Any, *, scale: float | None = None, nodata: int | None = None, device: str = "auto",
+        self, image: Any, tiles: Any, *, scale: float | None = None, nodata: int | None = None, device: Device = "auto",
         stream: Any = None,
     ) -> None:  # fmt: skip
-        model = view(image, "image")
+        model = image_view(image)
         self.spec = image_spec(model)
         self.scale = checked_scale(scale, self.spec.dtype)
         self.nodata = checked_nodata(nodata, self.spec.dtype)
         described = view_of(tiles, "tiles")
         check_tile_form(described)
         self.device = streams.device_for(model, device, "image")
+        check_stream(stream, self.device)
+        self._alone = OneAtATime()
         self.count = described.shape[0]
         self._model = replace(model, owner=None)  # the plan must not keep the image alive
         self._tiles: ArrayView | None = None
@@ -85,7 +91,8 @@ class TilePlan:
             self._tiles = described  # its owner keeps the memory alive
         if self.device == "cpu":
             assert host is not None
-            self._flags, self._means = np.empty(self.count, bool), np.empty(self.count)
+            self._flags = result_memory(model, (self.count,), "bool", None)
+            self._means = result_memory(model, (self.count,), "float64", None)
             self._parts = TileParts(host, self.spec)
         else:
             self._plan_cuda(host, described, stream)
@@ -116,26 +123,30 @@ class TilePlan:
         if stream is None:
             queue.sync()
 
+    @untraced
     def run(self, image: Any, threshold: float = -math.inf, *, stream: Any = None) -> tuple[Any, Any]:
         """Flags and means of an image's tiles; see `keep_tiles`.
 
         Returns
         -------
         (array (N,) bool, array (N,) float64)
-            In the plan's memory.
+            In the plan's memory: on the side of the planned image, of its library.
 
         Raises
         ------
         InputError
-            If the image is not like the planned one, or the threshold is not a number.
+            If the image is not like the planned one, the threshold is not a number, a stream is given for work on the
+            CPU, or the plan is at work in another thread.
         """
-        pixels = view(image, "image")
+        pixels = image_view(image)
         spec = self._check(pixels)
         level = checked_threshold(threshold)
-        if self.count and self.device == "cpu":
-            self._run_cpu(pixels, spec, level)
-        elif self.count:
-            self._run_cuda(pixels, spec, level, stream)
+        check_stream(stream, self.device)
+        with self._alone:
+            if self.count and self.device == "cpu":
+                self._run_cpu(pixels, spec, level)
+            elif self.count:
+                self._run_cuda(pixels, spec, level, stream)
         return self._flags, self._means
 
     def _check(self, image: ArrayView) -> ImageSpec:
@@ -150,10 +161,11 @@ class TilePlan:
 
     def _run_cpu(self, image: ArrayView, spec: ImageSpec, threshold: float) -> None:
         sums, counts = self._parts.sums(image, spec, self.nodata)
+        flags, means = (view(array, "result").numpy() for array in (self._flags, self._means))
         with np.errstate(invalid="ignore"):  # no value but no data: 0 / 0
-            np.divide(sums.astype(np.float64), counts.astype(np.float64), out=self._means)
-        self._means /= self.scale
-        np.greater(self._means, threshold, out=self._flags)
+            np.divide(sums.astype(np.float64), counts.astype(np.float64), out=means)
+        means /= self.scale
+        np.greater(means, threshold, out=flags)
 
     def _run_cuda(self, image: ArrayView, spec: ImageSpec, threshold: float, stream: Any) -> None:
         arrays = (image,) if self._tiles is None else (image, self._tiles)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from octopus.arrays.results import host_copy
 from octopus.arrays.views import view_of
 from octopus.errors import InputError
+from octopus.tiles.check import number
 
 
 def otsu_threshold(means: Any) -> float:
@@ -61,28 +62,30 @@ def best_within(means: Any, sizes: Any, budget: float) -> NDArray[np.bool_]:
     sizes : array (N,), not negative
         Cost of each tile, such as its bytes.
     budget : float
-        What the kept tiles may cost together.
+        What the kept tiles may cost together, in the unit of the sizes; `math.inf` keeps all that have data.
 
     Returns
     -------
     ndarray (N,) bool
+        On the host.
 
     Raises
     ------
     InputError
-        For sizes that don't fit the means, or numbers that are negative or not finite.
+        For sizes that don't fit the means, sizes that are negative or not finite, or a budget that is no number or
+        negative.
 
     Examples
     --------
     >>> best_within([0.9, 0.8, 0.1], [60, 50, 30], 100).tolist()
     [True, False, True]
     """
-    brightness, costs = _numbers(means, "means"), _numbers(sizes, "sizes")
+    brightness, costs, room = _numbers(means, "means"), _numbers(sizes, "sizes"), number("budget", budget)
     if costs.shape != brightness.shape:
         raise InputError(f"sizes must hold one number per mean, {brightness.shape}, found {costs.shape}")
-    if not (np.isfinite(costs).all() and (costs >= 0).all()) or not budget >= 0:
+    if not (np.isfinite(costs).all() and (costs >= 0).all()) or not room >= 0:
         raise InputError("sizes must be finite, and neither sizes nor budget may be negative")
-    kept, room = np.zeros(len(costs), bool), float(budget)
+    kept = np.zeros(len(costs), bool)
     order = np.argsort(-brightness, kind="stable")
     for tile in order[: len(order) - int(np.isnan(brightness).sum())].tolist():
         if costs[tile] <= room:

@@ -9,6 +9,7 @@ import pytest
 
 import octopus
 from octopus import FrameStream, InputError, crop_resize
+from octopus.arrays.checks import OneAtATime
 from octopus.crop.framestream import _Slot
 
 SIZE = (16, 24)
@@ -110,6 +111,7 @@ def queued(log, overlap):
         return _Slot(np.zeros(3), frame, plan, event(f"uploaded {number}"), event(f"done {number}"))
 
     stream = object.__new__(FrameStream)
+    stream._alone = OneAtATime()
     stream.device, stream._next, stream._slots = "cuda", 0, [slot(0), slot(1)]
     stream._crops = Queue("crops", log)
     stream._uploads = Queue("uploads", log) if overlap else stream._crops

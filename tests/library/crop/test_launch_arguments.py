@@ -69,10 +69,14 @@ def make_engine(frames, *, size=(24, 36), dtype="float16", layout="NHWC", boxes=
     return pixels, cuda.CudaEngine(spec, boxes, pixels, "float32", "int64", None)
 
 
+def padding(options):
+    return {"pad_value": 9.0} if options["letterbox"] else {}
+
+
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("options", SETS, ids=name_of)
 def test_arguments_fit_the_kernel(submitted, several, options):
-    pixels, engine = make_engine(FRAMES if several else FRAME, pad_value=9.0, **options)
+    pixels, engine = make_engine(FRAMES if several else FRAME, **padding(options), **options)
     engine.launch(pixels, 1, "int32", 5, 16, None, frame_index=3, index_dtype="int64", transform=4)
     kernel, _, _, values = submitted[0]
     assert values[:6] == (pixels.pointer, pixels.strides[-3], 60, 40, 1, 16)
@@ -84,7 +88,8 @@ def test_arguments_fit_the_kernel(submitted, several, options):
     if rest:
         assert rest[:2] == ((3, 50 * 72 * 3) if several else (1, 0))
         assert rest[2:4] == (3, 4)
-        assert rest[4:] == (3.0, 3.0, 3.0, 0.0)  # (9 - 3) / 2
+        padded = 3.0 if options["letterbox"] else 55.5  # (9 - 3) / 2, or the default of 114
+        assert rest[4:] == (padded, padded, padded, 0.0)
     assert ("int64" in kernel.name) == several
 
 
@@ -104,12 +109,15 @@ def test_boxes_that_are_not_cut_take_the_plain_kernels(submitted, mode, options)
 @pytest.mark.parametrize("antialias", [False, True])
 def test_many_channels_are_normalised_by_numbers_in_memory(submitted, antialias, letterbox):
     frame = np.zeros((40, 60, 5), np.uint16)
-    options = {"antialias": antialias, "letterbox": letterbox, "pad_value": (9, 9, 9, 9, 5)}
+    options = {"antialias": antialias, "letterbox": letterbox}
+    pads = [3.0, 3.0, 3.0, 3.0, 1.0] if letterbox else [55.5] * 5
+    if letterbox:
+        options["pad_value"] = (9, 9, 9, 9, 5)
     pixels, engine = make_engine(frame, **options)
     engine.launch(pixels, 1, "int32", 5, 16, None, transform=4)
     (to, _, nbytes, content), (kernel, _, _, values) = submitted
     assert (to, nbytes) == (4096, 60)
-    assert np.frombuffer(content, np.float32).tolist() == [*[0.5] * 5, *[-1.5] * 5, *[3.0] * 4, 1.0]
+    assert np.frombuffer(content, np.float32).tolist() == [*[0.5] * 5, *[-1.5] * 5, *pads]
     assert values == (pixels.pointer, 300, 60, 40, 1, 16, 36, 24, 1, 2, 4096, 4116, 1, 0, 0, 4, 4136)
     assert kernel.name.startswith("crop-uint16x5-")
 

@@ -79,6 +79,13 @@ def test_detections_in_one_flat_array_take_the_rows_of_their_items(transform):
         (np.zeros((3, 5)), "one row per item"),
         (np.zeros(4), "one row per item"),
         ("points", "NumPy, torch or CuPy"),
+        (np.array([["a", "b"]] * 3), "integers or floats, found <U1"),
+        ([["a", "b"]] * 3, "integers or floats"),
+        ([[1, 2], [3, 4], [5]], "positions must be an array"),
+        (np.zeros((3, 2), complex), "integers or floats, found complex"),
+        (np.zeros((3, 2), bool), "integers or floats, found bool"),
+        (np.full((3, 2), None), "integers or floats, found object"),
+        (None, "is a NoneType"),
     ],
 )
 def test_wrong_positions_say_what_they_may_be(transform, positions, words):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 
 import numpy as np
@@ -74,9 +75,36 @@ def test_a_million_items_take_less_than_50_ms():
         (lambda: blockmap.build("block_metadata", np.array([0, 1]), threshold=0), "at least 1"),
         (lambda: blockmap.build("lookup", np.array([0.0, 1.0])), "flat integer array"),
         (lambda: blockmap.build("lookup", np.array([], int)), "N \\+ 1"),
+        (lambda: blockmap.build("lookup", None), "offsets is a NoneType"),
+        (lambda: blockmap.build("lookup", [[0], [1, 2]]), "rows of different length"),
+        (lambda: blockmap.build(np.array(["lookup"] * 2), [0, 1]), "no strategy"),
+        (lambda: blockmap.build("lookup", [1, 2]), "must start at 0, found 1"),
+        (lambda: blockmap.build("lookup", [0, 5, 2]), "item 1 runs from 5 to 2"),
+        (lambda: blockmap.build("lookup", np.array([0, 5, 2], np.uint32)), "item 1 runs from 5 to 2"),
+        (lambda: blockmap.build("block_metadata", [0, 5, 2, 4], threshold=2), "item 1 runs from 5 to 2"),
+        (lambda: blockmap.build("block_metadata", [0, 2**63 - 1, -(2**63), -1, 4]), "item 1 runs"),
         (lambda: blockmap.block_records(np.array([0, 2**33]), 1), "raise threshold"),
     ],
 )
 def test_bad_input_is_told(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("strategy", blockmap.STRATEGIES)
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_a_map_stays_as_it_was_built(strategy, dtype):
+    offsets = offsets_of([3, 4]).astype(dtype)
+    built = blockmap.build(strategy, offsets, threshold=2)
+    given = {name: array.copy() for name, array in built.arrays.items()}
+    by_hand = blockmap.BlockMap(strategy, **given, threshold=built.threshold)
+    for array in (offsets, *given.values()):
+        array[...] = 99
+    for found in (built, by_hand, pickle.loads(pickle.dumps(built))):
+        right = blockmap.build(strategy, [0, 3, 7], threshold=2).arrays
+        assert {name: array.tolist() for name, array in found.arrays.items()} == {
+            name: array.tolist() for name, array in right.items()
+        }
+        for array in found.arrays.values():
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                array.setflags(write=True)

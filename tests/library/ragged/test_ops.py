@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import fake_torch
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octopus import InputError, RaggedBatch
+from octopus.arrays import views
 from octopus.kernels import ragged_reference
-from octopus.ragged import ops
-from octopus.ragged.blockmap import STRATEGIES
-from octopus.ragged.plan import PARAMETERS, RaggedPlan
+from octopus.kernels.operations import PARAMETERS
+from octopus.ragged import blockmap, ops
+from octopus.ragged.blockmap import STRATEGIES, BlockMap
+from octopus.ragged.plan import RaggedPlan
 
 SHAPES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=12)
 PARAMETERS_OF = {"normalize": lambda random, n: (random.random(n), random.random(n) + 0.5)}
@@ -103,6 +110,8 @@ def test_a_plan_runs_on_every_batch_that_is_cut_alike_and_into_given_memory():
 
 
 IMAGES = batch_of([(4, 5), (2, 2)], "float32")
+READ_ONLY = np.zeros(24, np.float32)
+READ_ONLY.setflags(write=False)
 
 
 @pytest.mark.parametrize(
@@ -112,14 +121,42 @@ IMAGES = batch_of([(4, 5), (2, 2)], "float32")
         (lambda: ops.multiply(batch_of([(2, 2)], "float32").like(np.zeros(4)), 3), "float32 or uint8"),
         (lambda: ops.multiply(IMAGES, [1, 2, 3]), "one number or 2"),
         (lambda: ops.multiply(IMAGES, [1, np.nan]), "item 1 is not a finite number"),
-        (lambda: ops.normalize(IMAGES, 0, [1, 0]), "std must not be 0"),
+        (lambda: ops.multiply(IMAGES, [[1], [2, 3]]), "the gain must be one number, or one per item"),
+        (lambda: ops.multiply(IMAGES, None), "the gain is a NoneType"),
+        (lambda: ops.multiply(IMAGES, "2"), "the gain is a str"),
+        (lambda: ops.multiply(IMAGES, ["2", "3"]), "found <U1"),
+        (lambda: ops.multiply(IMAGES, 1e300), "the gain leaves the range of float32"),
+        (lambda: ops.multiply(IMAGES, [1, -1e39]), "the gain of item 1 leaves the range"),
+        (lambda: ops.multiply(IMAGES, 10**40), "range|found object"),
+        (lambda: ops.normalize(IMAGES, 0, [1, 0]), "the std of item 1 is not positive"),
+        (lambda: ops.normalize(IMAGES, 0, -1), "the std is not positive"),
+        (lambda: ops.normalize(IMAGES, 0, np.array([1, -2])), "the std of item 1 is not positive"),
+        (lambda: ops.normalize(IMAGES, 0, np.inf), "the std is not a finite number"),
+        (lambda: ops.normalize(IMAGES, 0, 1e-39), "too small for float32"),
+        (lambda: ops.normalize(IMAGES, 0, 1e-50), "is not positive"),
+        (lambda: ops.normalize(IMAGES, 0, None), "the std is a NoneType"),
+        (lambda: ops.normalize(IMAGES, 0, "1"), "the std is a str"),
+        (lambda: ops.normalize(IMAGES, None, 1), "the mean is a NoneType"),
+        (lambda: ops.normalize(IMAGES, 0, [1, 2, 3]), "the std must be one number or 2"),
         (lambda: ops.multiply(IMAGES, 1, strategy="magic"), "no strategy 'magic'"),
+        (lambda: ops.multiply(IMAGES, 1, strategy=np.array(["lookup"] * 2)), "no strategy"),
+        (lambda: ops.multiply(IMAGES, 1, strategy=None), "no strategy None"),
+        (lambda: ops.multiply(IMAGES, 1, device="cpu", stream=7), "leave stream out"),
+        (lambda: RaggedPlan("multiply", IMAGES, device="cpu").run(IMAGES, 1, stream="x"), "leave stream out"),
+        (lambda: ops.multiply(IMAGES, 1, out=READ_ONLY), "out is read-only"),
+        (lambda: ops.blur3x3(IMAGES, out=READ_ONLY), "out is read-only"),
+        (lambda: RaggedPlan(np.array(["multiply"] * 2), IMAGES), "no operation"),
+        (lambda: RaggedPlan("multiply", IMAGES, device="cpu").run(None, 1), "RaggedBatch.from_list"),
+        (lambda: RaggedPlan("multiply", IMAGES, device="cpu").run(IMAGES.values, 1), "RaggedBatch.from_list"),
         (lambda: ops.multiply(IMAGES, 1, out=np.zeros(3, np.float32)), "out must be"),
         (lambda: ops.blur3x3(IMAGES, out=IMAGES.values), "reads while it writes"),
         (lambda: ops.blur3x3(RaggedBatch.from_offsets(np.zeros(4, np.float32), [0, 4])), "found sequences"),
         (lambda: ops.blur3x3(batch_of([(2, 2, 2)], "float32")), "3 dimensions"),
         (lambda: RaggedPlan("sharpen", IMAGES), "no operation 'sharpen'"),
-        (lambda: RaggedPlan("multiply", IMAGES, device="cpu").run(IMAGES), "takes 1 parameters, found 0"),
+        (
+            lambda: RaggedPlan("multiply", IMAGES, device="cpu").run(IMAGES),
+            r"takes 1 parameters \(gain\), found 0",
+        ),
         (
             lambda: RaggedPlan("blur3x3", IMAGES, device="cpu").run(batch_of([(1, 1)], "float32")),
             "the plan is for",
@@ -129,3 +166,146 @@ IMAGES = batch_of([(4, 5), (2, 2)], "float32")
 def test_bad_input_is_told(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_a_wrong_keyword_names_the_operation():
+    with pytest.raises(TypeError, match="multiply"):
+        ops.multiply(IMAGES, 1, gian=2)
+
+
+@pytest.mark.parametrize("call", [
+    lambda threshold: ops.multiply(IMAGES, 2, strategy="block_metadata", threshold=threshold),
+    lambda threshold: ops.blur3x3(IMAGES, strategy="block_search", threshold=threshold),
+    lambda threshold: RaggedPlan("multiply", IMAGES, threshold=threshold),
+    lambda threshold: blockmap.build("block_metadata", [0, 5], threshold=threshold),
+    lambda threshold: blockmap.build("lookup", [0, 5], threshold=threshold),
+    lambda threshold: blockmap.block_records(np.array([0, 5]), threshold),
+], ids=["ops", "stencil", "plan", "build", "lookup", "records"])  # fmt: skip
+@pytest.mark.parametrize(
+    "threshold",
+    [1.5, 2.0, np.nan, np.inf, "a", "7", True, np.True_, np.array(True), 0, -1, 2**31, 10**30, [7], np.array([7, 8])],
+    ids=repr,
+)  # fmt: skip
+def test_a_threshold_is_a_whole_number(call, threshold):
+    with pytest.raises(InputError, match="threshold must be a whole number"):
+        call(threshold)
+
+
+@pytest.mark.parametrize(
+    "kind", [int, np.int64, np.uint8, np.array, lambda n: pytest.importorskip("torch").tensor(n)]
+)
+def test_whole_numbers_of_any_library_are_thresholds(kind):
+    batch = batch_of([(4, 5), (2, 2)], "float32")
+    found = ops.multiply(batch, 2, strategy="block_metadata", threshold=kind(3), device="cpu")
+    assert np.array_equal(found.values, batch.values * 2)
+
+
+def sequences(offsets):
+    return RaggedBatch.from_offsets(np.ones(offsets[-1], np.float32), offsets)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    ("operation", "planned", "found", "message"),
+    [
+        ("multiply", sequences([0, 1, 6]), sequences([0, 5, 6]), "item 0 of the batch has 5 .* is for 1"),
+        ("multiply", sequences([0, 2, 4, 6]), sequences([0, 2, 6, 6]), "item 1 of the batch has 4"),
+        ("multiply", IMAGES, sequences([0, 19, 24]), "item 0 of the batch has 19 elements, the plan is for 20"),
+        ("blur3x3", batch_of([(2, 3)], "float32"), batch_of([(3, 2)], "float32"), r"shape \(3, 2\), .* for \(2, 3\)"),
+        ("blur3x3", batch_of([(2, 3)], "float32"), sequences([0, 6]), "images"),
+        ("blur3x3", batch_of([(2, 3)], "float32"), batch_of([(1, 2, 3)], "float32"), "images"),
+    ],
+)  # fmt: skip
+def test_a_batch_that_is_cut_differently_is_refused(strategy, operation, planned, found, message):
+    plan = RaggedPlan(operation, planned, strategy=strategy, device="cpu")
+    with pytest.raises(InputError, match=message):
+        plan.run(found, *[2.0] * PARAMETERS[operation])
+
+
+def test_pointwise_operations_ask_for_the_offsets_alone():
+    plan = RaggedPlan("multiply", batch_of([(4, 5), (2, 2)], "float32"), device="cpu")
+    other = batch_of([(5, 4), (4, 1)], "float32")
+    assert np.array_equal(plan.run(other, 2).values, other.values * 2)
+
+
+@pytest.mark.parametrize(
+    ("made", "strategy", "message"),
+    [
+        (
+            blockmap.build("lookup", [0, 1, 6]),
+            "lookup",
+            "item 0 of the map has 1 elements, the plan is for 5",
+        ),
+        (blockmap.build("lookup", [0, 5, 6]), "block_search", "BlockMap of strategy block_search"),
+        (blockmap.build("lookup", [0, 5, 5, 6]), "lookup", "3 items and 6 elements; 2 items"),
+        ([0, 5, 6], "lookup", "must be a BlockMap .* found one list"),
+        (BlockMap("lookup", np.array([0, 5, 6])), "lookup", "owner of the map doesn't follow"),
+        (
+            BlockMap("lookup", np.array([0, 5, 6]), np.full(6, 9, np.int32)),
+            "lookup",
+            "owner of the map doesn't follow",
+        ),
+        (
+            BlockMap(
+                "block_metadata", np.array([0, 5, 6]), np.array([0, 1], np.int32), np.array([0, 500]), 5
+            ),
+            "block_metadata",
+            "starts of the map doesn't follow",
+        ),
+    ],
+)
+def test_a_map_must_be_of_the_offsets(made, strategy, message):
+    with pytest.raises(InputError, match=message):
+        RaggedPlan("multiply", sequences([0, 5, 6]), strategy=strategy, device="cpu", made=made)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_maps_that_fit_are_taken(strategy):
+    batch = sequences([0, 5, 6])
+    made = blockmap.build(strategy, [0, 5, 6], threshold=2)
+    by_hand = BlockMap(strategy, np.array([0, 5, 6]), made.owner, made.starts, made.threshold)
+    for right in (made, by_hand, pickle.loads(pickle.dumps(made))):
+        plan = RaggedPlan("multiply", batch, strategy=strategy, device="cpu", made=right)
+        assert plan.run(batch, [2, 3]).values.tolist() == [2] * 5 + [3]
+
+
+def test_threads_may_share_a_plan_on_the_cpu():
+    batch = batch_of([(40, 50), (20, 20)] * 50, "float32")
+    plan = RaggedPlan("multiply", batch, device="cpu")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda gain: plan.run(batch, gain).values, range(100)))
+    assert all(np.array_equal(values, batch.values * gain) for gain, values in enumerate(found))
+
+
+class Tensors:
+    """What torch's tensors can't be here."""
+
+    @staticmethod
+    def with_gradient():
+        tensor = fake_torch.Tensor(np.ones(2, np.float32))
+        tensor.requires_grad = True
+        return tensor
+
+    @staticmethod
+    def sparse():
+        tensor = fake_torch.Tensor(np.ones(2, np.float32))
+        tensor.layout = "torch.sparse_coo"
+        return tensor
+
+
+@pytest.mark.parametrize(
+    ("make", "remedy"), [(Tensors.with_gradient, "detach"), (Tensors.sparse, "to_dense")]
+)
+@pytest.mark.parametrize("call", [
+    lambda tensor: RaggedBatch.from_offsets(tensor, [0, 2]),
+    lambda tensor: sequences([0, 2]).like(tensor),
+    lambda tensor: ops.multiply(sequences([0, 1, 2]), tensor),
+    lambda tensor: ops.normalize(sequences([0, 1, 2]), 0, tensor),
+    lambda tensor: ops.multiply(sequences([0, 1, 2]), 1, out=tensor),
+], ids=["values", "like", "parameter", "std", "out"])  # fmt: skip
+def test_tensors_that_no_kernel_can_take_say_the_remedy(monkeypatch, call, make, remedy):
+    monkeypatch.setitem(sys.modules, "torch", fake_torch)
+    views._family_of.cache_clear()
+    with pytest.raises(InputError, match=remedy):
+        call(make())
+    views._family_of.cache_clear()

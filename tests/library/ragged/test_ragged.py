@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+import warnings
 
 import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from octopus import InputError, RaggedBatch
+from octopus import InputError, OutOfMemoryError, RaggedBatch, RaggedPlan, ops
 
 ITEMS = st.lists(
     hnp.arrays(
@@ -52,6 +54,9 @@ def test_a_batch_may_be_empty():
     assert batch.to_list() == []
 
 
+FAR = 2**63 - 1
+
+
 @pytest.mark.parametrize("index", [2, -3])
 def test_items_beyond_the_batch(index):
     with pytest.raises(IndexError, match="batch of 2"):
@@ -62,6 +67,11 @@ def test_items_beyond_the_batch(index):
     ("make", "words"),
     [
         (lambda: RaggedBatch.from_list([]), "no dtype"),
+        (lambda: RaggedBatch.from_list(None), "takes a list of arrays, found a NoneType"),
+        (lambda: RaggedBatch.from_list({"a": np.zeros(2)}), "found a dict"),
+        (lambda: RaggedBatch.from_list(np.array(5.0)), "takes a list of arrays"),
+        (lambda: RaggedBatch.from_list([np.zeros(2), [[1], [2, 3]]]), "item 1 must be an array"),
+        (lambda: RaggedBatch.from_list([np.ma.masked_array([1.0, 2.0], [0, 1])]), "masked"),
         (lambda: RaggedBatch.from_list([np.zeros(2), np.zeros((2, 2))]), "share dtype and dimensions"),
         (lambda: RaggedBatch.from_list([np.zeros(2), np.zeros(2, int)]), "share dtype and dimensions"),
         (lambda: RaggedBatch.from_arrays(np.zeros(3), [[2], [2]]), "0 to the 3 values"),
@@ -76,6 +86,11 @@ def test_items_beyond_the_batch(index):
         (lambda: RaggedBatch(np.zeros(2, ">f4"), [0, 2]), "byte order"),
         (lambda: RaggedBatch(np.array([None]), [0, 1]), "numbers"),
         (lambda: RaggedBatch(np.zeros(4), [0, 3, 2, 4]), "item 1 runs from 3 to 2"),
+        (lambda: RaggedBatch(np.zeros(4), [0, FAR, -FAR - 1, -1, 4]), f"item 1 runs from {FAR}"),
+        (lambda: RaggedBatch(np.zeros(4), [0, FAR, FAR + 1 - 2**64, 4], [[FAR], [1], [2]]), "item"),
+        (lambda: RaggedBatch.from_arrays(np.zeros(2), [[1], [2, 3]]), "integer array on the host"),
+        (lambda: RaggedBatch.from_arrays(np.zeros(2), np.ma.masked_array([[2]], [[1]])), "masked"),
+        (lambda: RaggedBatch.from_arrays(np.zeros(2), np.array([[2]], "m8[s]")), "integer array"),
         (lambda: RaggedBatch(np.zeros(4), [1, 4]), "from 1 to 4; they must run from 0"),
         (lambda: RaggedBatch(np.zeros(0), []), r"offsets \[0\]"),
         (lambda: RaggedBatch(np.zeros(4), [[0, 4]]), "1 dimension"),
@@ -103,11 +118,30 @@ def test_padding_puts_every_item_into_its_corner(items):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "fill"), [("uint8", -1), ("uint8", 256), ("int32", 0.5), ("bool", 2), ("int8", "x")]
+    ("dtype", "fill"),
+    [
+        ("uint8", -1),
+        ("uint8", 256),
+        ("int32", 0.5),
+        ("bool", 2),
+        ("int8", "x"),
+        ("int8", np.nan),
+        ("float32", 1e300),
+        ("float32", None),
+        ("float32", [1, 2]),
+        ("float32", 1j),
+    ],
 )
 def test_padding_with_what_the_dtype_cannot_hold(dtype, fill):
     with pytest.raises(InputError, match="can't hold the fill value"):
         RaggedBatch.from_offsets(np.zeros(3, dtype), [0, 3]).to_padded(fill)
+
+
+def test_padding_beyond_all_memory():
+    for longest in (2**30, 2**40):
+        batch = RaggedBatch.from_arrays(np.empty(0), [[0, longest], [longest, 0]])
+        with pytest.raises(OutOfMemoryError, match="pad fewer items"):
+            batch.to_padded()
 
 
 def test_padding_an_empty_batch():
@@ -119,7 +153,7 @@ def test_sequences_have_offsets_alone():
     values, offsets = np.arange(5.0), np.array([0, 2, 2, 5])
     batch = RaggedBatch.from_offsets(values, offsets)
     assert batch.values is values
-    assert batch.offsets is offsets
+    assert batch.offsets.tolist() == offsets.tolist()
     assert (batch.shapes, batch.inner, batch.device, batch.size, len(batch)) == (None, (), "cpu", 5, 3)
     assert [item.tolist() for item in batch] == [[0, 1], [], [2, 3, 4]]
     assert batch.offsets_to_host() is batch
@@ -145,3 +179,66 @@ def test_a_batch_can_be_sent_to_another_process():
     batch = pickle.loads(pickle.dumps(RaggedBatch.from_list([np.arange(3), np.arange(2)])))
     assert [item.tolist() for item in batch] == [[0, 1, 2], [0, 1]]
     assert batch.size == 5
+
+
+@pytest.mark.parametrize("index", [slice(0, 1), "a", 1.0, None, np.array([0, 1])], ids=repr)
+def test_an_index_is_one_integer(index):
+    batch = RaggedBatch.from_list([np.zeros(2), np.ones(3)])
+    with pytest.raises(InputError, match="is one integer, found"):
+        batch[index]
+    assert batch[np.int64(1)].tolist() == batch[np.array(1)].tolist() == [1, 1, 1]
+
+
+def as_memoryview(array):
+    return memoryview(array)
+
+
+def as_tensor(array):
+    return pytest.importorskip("torch").from_numpy(array)
+
+
+@pytest.mark.parametrize("given", [np.asarray, np.asfortranarray, as_memoryview, as_tensor])
+def test_buffers_that_are_used_again_change_no_batch(given):
+    values, shapes = np.arange(10, dtype=np.float32), np.array([[2, 3], [4, 1]])
+    offsets = np.array([0, 6, 10])
+    images = RaggedBatch.from_arrays(values, given(shapes))
+    batches = [images, RaggedBatch(values, list(offsets), given(shapes))]
+    if given is not as_memoryview:
+        batches.append(RaggedBatch.from_offsets(values, given(offsets)))
+    right = ops.blur3x3(images, device="cpu").values
+    shapes[0], offsets[1] = [3, 1000], 2**40
+    assert all(batch.offsets.tolist() == [0, 6, 10] for batch in batches)
+    assert images.shapes.tolist() == [[2, 3], [4, 1]]
+    assert np.array_equal(ops.blur3x3(images, device="cpu").values, right)
+
+
+@pytest.mark.parametrize("again", [lambda b: b, copy.copy, copy.deepcopy, *(
+    lambda b, p=protocol: pickle.loads(pickle.dumps(b, p)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
+)])  # fmt: skip
+@pytest.mark.parametrize("kind", ["images", "sequences"])
+def test_sizes_are_read_only_and_stay_so(kind, again):
+    values = np.arange(10, dtype=np.float32)
+    make = {
+        "images": lambda: RaggedBatch.from_arrays(values, [[2, 3], [4, 1]]),
+        "sequences": lambda: RaggedBatch.from_offsets(values, [0, 6, 10]),
+    }[kind]
+    batch = again(make())
+    assert [item.tolist() for item in batch] == [item.tolist() for item in make()]
+    for found in (batch, batch.like(values)):
+        for array in (found.offsets, found.shapes) if kind == "images" else (found.offsets,):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 5
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                array.setflags(write=True)
+
+
+def test_values_whose_form_has_changed_since_are_refused():
+    values = np.zeros(8, np.uint8)
+    batch = RaggedBatch.from_offsets(values, [0, 3, 8])
+    plan = RaggedPlan("multiply", batch, device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy means to end this way of changing an array
+        values.shape = 2, 4
+    for call in (lambda: plan.run(batch, 2), lambda: ops.multiply(batch, 2, device="cpu")):
+        with pytest.raises(InputError, match="the plan is for"):
+            call()

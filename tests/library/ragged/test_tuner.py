@@ -74,6 +74,7 @@ def test_a_damaged_file_is_no_choice(text):
     assert tuned.threshold_for("cpu") == DEFAULT_THRESHOLD
 
 
-def test_a_batch_is_used_at_least_once():
-    with pytest.raises(InputError, match="at least once"):
-        tuner.tune("cpu", uses=0)
+@pytest.mark.parametrize("uses", [0, -1, 1.5, float("nan"), float("inf"), "3", None, True], ids=repr)
+def test_a_batch_is_used_a_whole_number_of_times(uses):
+    with pytest.raises(InputError, match="uses must be a whole number, at least 1"):
+        tuner.tune("cpu", uses=uses)

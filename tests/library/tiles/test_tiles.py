@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import fake_torch
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +13,7 @@ from hypothesis import strategies as st
 
 import octopus
 from octopus import InputError, best_within, keep_tiles, otsu_threshold, tile_means
+from octopus.arrays import views
 from octopus.tiles import cpu
 
 
@@ -103,6 +108,16 @@ def test_a_plan_is_for_any_image_like_the_first_and_takes_rows_apart():
         ({"tiles": [[-1, 0, 2, 2]]}, "reaches outside"),
         ({"threshold": float("nan")}, "threshold is not a number"),
         ({"threshold": "high"}, "threshold must be a number"),
+        ({"threshold": None}, "threshold must be a number"),
+        ({"threshold": True}, "threshold must be a number"),
+        ({"threshold": np.array([0.5])}, "threshold must be a number"),
+        ({"threshold": 10**400}, "threshold leaves the range"),
+        ({"scale": 10**400}, "scale leaves the range"),
+        ({"nodata": np.array(True)}, "nodata must be None"),
+        ({"tiles": [[0, 0, 1], [1]]}, "rows of different length"),
+        ({"tiles": np.array([[0, 0, 2**64 - 1, 2]], np.uint64)}, "reaches outside"),
+        ({"stream": 7}, "leave stream out"),
+        ({"stream": "x"}, "leave stream out"),
         ({"scale": 0}, "scale must be positive"),
         ({"scale": float("inf")}, "scale must be positive"),
         ({"nodata": 256}, "nodata must be None or a value of uint8"),
@@ -188,6 +203,70 @@ def test_what_does_not_fit_its_means_or_is_negative_is_refused():
         ([0.1], [1], -1, "negative"),
         ([0.1], [1], float("nan"), "negative"),
         ([[0.1]], [[1]], 5, "flat array"),
+        ([0.1], [1], None, "budget must be a number"),
+        ([0.1], [1], "5", "budget must be a number"),
+        ([0.1], [1], [5], "budget must be a number"),
+        ([0.1], [1], 10**400, "budget leaves the range"),
+        (["a"], [1], 5, "flat array"),
+        ([0.1], None, 5, "sizes is a NoneType"),
     ):
         with pytest.raises(InputError, match=message):
             best_within(means, sizes, budget)
+
+
+@pytest.mark.parametrize("kind", [np.array, np.float32, lambda x: pytest.importorskip("torch").tensor(x)])
+def test_numbers_without_dimensions_are_numbers(kind):
+    image = np.array([[10, 30]], np.uint8)
+    flags, _ = keep_tiles(image, [[0, 0, 1, 1], [1, 0, 2, 1]], kind(0.5), scale=kind(40.0), device="cpu")
+    assert flags.tolist() == [False, True]
+    assert best_within([0.9], [5], kind(5.0)).tolist() == [True]
+
+
+@pytest.mark.parametrize("count", [2, 0])
+def test_tensors_give_tensors(monkeypatch, count):
+    monkeypatch.setitem(sys.modules, "torch", fake_torch)
+    views._family_of.cache_clear()
+    image = np.array([[10, 30]], np.uint8)
+    tiles = np.array([[0, 0, 1, 1], [1, 0, 2, 1]])[:count]
+    plan = octopus.TilePlan(fake_torch.Tensor(image), tiles, scale=40, device="cpu")
+    for flags, means in (
+        plan.run(fake_torch.Tensor(image), 0.5),
+        keep_tiles(fake_torch.Tensor(image), tiles, 0.5, scale=40, device="cpu"),
+    ):
+        assert type(flags) is type(means) is fake_torch.Tensor
+        assert (flags.dtype.name, means.dtype.name) == ("bool", "float64")
+        assert flags.array.tolist() == [False, True][:count]
+        assert means.array.tolist() == [0.25, 0.75][:count]
+    views._family_of.cache_clear()
+
+
+def test_sparse_images_say_the_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", fake_torch)
+    views._family_of.cache_clear()
+    image = fake_torch.Tensor(np.ones((4, 6), np.uint8))
+    image.layout = "torch.sparse_coo"
+    with pytest.raises(InputError, match="to_dense"):
+        keep_tiles(image, [[0, 0, 1, 1]], 0.5)
+    views._family_of.cache_clear()
+
+
+def test_a_plan_at_work_refuses_a_second_thread(monkeypatch):
+    image = np.zeros((4, 6), np.uint8)
+    plan = octopus.TilePlan(image, [[0, 0, 3, 4]], device="cpu")
+    work = plan._run_cpu
+
+    def slow(pixels, spec, level):
+        with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match="at work in another thread"):
+            pool.submit(plan.run, image).result()
+        work(pixels, spec, level)
+
+    monkeypatch.setattr(plan, "_run_cpu", slow)
+    assert plan.run(image)[1].tolist() == [0]
+    assert plan.run(image)[1].tolist() == [0]  # and is free again
+
+
+def test_tiles_that_are_changed_later_change_no_plan():
+    image, tiles = np.arange(24, dtype=np.uint8).reshape(4, 6), np.array([[0, 0, 1, 1]], np.int32)
+    plan = octopus.TilePlan(image, tiles, scale=1, device="cpu")
+    tiles[:] = 2**30
+    assert plan.run(image)[1].tolist() == [0]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-sys.path.append(str(Path(__file__).parents[2] / "library" / "ragged"))
+sys.path.append(str(Path(__file__).parents[2] / "library"))
 import fake_torch
 from fake_torch import Dtype
 

@@ -20,7 +20,8 @@ from octopus.kernels.cuda.ragged_tiles import Shape
 from octopus.kernels.operations import PARAMETERS, POINTWISE, result_dtype
 from octopus.ragged.batch import RaggedBatch
 from octopus.ragged.blockmap import BlockMap, offsets_of
-from octopus.ragged.plan import RaggedPlan, image_sides
+from octopus.ragged.cut import image_sides
+from octopus.ragged.plan import RaggedPlan
 from octopus_study.measure import Method, check_answers
 from octopus_study.measure.rows import SAME
 from octopus_study.peers.ragged_methods import table_on_device

@@ -65,7 +65,9 @@ def stage(methods: Iterable[StagedMethod], quantity: str) -> list[Method]:
 def build_of(method: str, offsets: NDArray[np.int64]) -> Callable[[], blockmap.BlockMap]:
     """How a method's map is made on the host."""
     if method == "lookup-published":
-        return lambda: blockmap.BlockMap("lookup", blockmap.narrowed(offsets), published_table(offsets))
+        return lambda: blockmap.BlockMap(
+            "lookup", blockmap.narrowed(offsets, copy=True), published_table(offsets), checked=True
+        )
     if method in THRESHOLDS:
         return lambda: blockmap.build(STRATEGIES[method], offsets, threshold=THRESHOLDS[method])
     return lambda: blockmap.build(STRATEGIES[method], offsets)

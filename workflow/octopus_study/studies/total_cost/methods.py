@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from octopus.ragged.blockmap import BlockMap, narrowed
-from octopus.ragged.plan import RaggedPlan, image_sides
+from octopus.ragged.cut import image_sides
+from octopus.ragged.plan import RaggedPlan
 from octopus_study.peers.ragged_job import RaggedJob
 from octopus_study.peers.ragged_methods import (
     ON_DEVICE,

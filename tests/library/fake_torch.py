@@ -24,7 +24,7 @@ class Dtype:
 class Tensor:
     """A tensor on memory of NumPy. On "cuda:0" that stands for the GPU's, and whoever reads it fails."""
 
-    is_nested = False
+    is_nested = requires_grad = False
 
     def __init__(self, array: Any, device: str = "cpu") -> None:
         self.array = np.asarray(array)
@@ -137,4 +137,4 @@ def device(kind: str, ordinal: int | None = None) -> Any:
 
 
 nested = SimpleNamespace(nested_tensor_from_jagged=from_jagged)
-float32, float64, int64, uint8 = (Dtype(name) for name in ("float32", "float64", "int64", "uint8"))
+bool, float32, float64, int64, uint8 = (Dtype(n) for n in ("bool", "float32", "float64", "int64", "uint8"))

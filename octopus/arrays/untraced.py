@@ -1,0 +1,50 @@
+"""Functions that torch.compile calls as they are: what they do with memory is no graph of torch's operations."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def untraced(function: Function) -> Function:
+    """Make torch.compile break its graph at calls of a function, instead of tracing what is inside.
+
+    Costs a look into a dict where torch.compile was not used, and never imports torch. The marks are those that
+    `torch.compiler.disable` leaves; it can't be applied here, since torch may be imported later than this.
+    """
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if _TRACER in sys.modules:
+            return _apart(function)(*args, **kwargs)
+        return function(*args, **kwargs)
+
+    _mark(call)
+    return call  # type: ignore[return-value]
+
+
+_TRACER = "torch._dynamo"
+_known: dict[Callable[..., Any], Callable[..., Any]] = {}
+
+
+def _mark(function: Any) -> None:
+    function._torchdynamo_disable = True
+    function._torchdynamo_disable_msg = "Octopus works on memory, which torch.compile can't trace"
+
+
+def _apart(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, during which nothing is traced, nor in what it calls."""
+    known = _known.get(function)
+    if known is None:
+        disable = getattr(sys.modules[_TRACER], "disable", None)
+        if disable is None:  # another thread is just importing it
+            return function
+        known = _known[function] = disable(function)
+    return known
+
+
+_mark(_apart)

@@ -1,0 +1,349 @@
+"""What a user may pass in many forms, and what is refused since it would be ignored or answered wrongly."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+import threading
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import octopus
+from octopus import CropPlan, FrameStream, InputError, backends, crop_resize
+from octopus.arrays import checks
+from octopus.crop import kernel
+
+RNG = np.random.default_rng(7)
+FRAME = RNG.integers(0, 256, (40, 60, 3), np.uint8)
+DEEP = RNG.integers(0, 65536, (40, 60, 3), np.uint16)
+BOXES = np.array([[1, 2, 30, 30], [0, 0, 9, 9]])
+MEAN, STD = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
+RIGHT = crop_resize(FRAME, BOXES, (8, 8), mean=255 * MEAN, std=255 * STD, device="cpu")
+
+
+class Named:
+    """Such as a `torch.device`."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __str__(self):
+        return self.text
+
+
+@pytest.fixture
+def unsaid(monkeypatch):
+    monkeypatch.setattr(checks, "_hinted", set())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"mean": MEAN, "std": STD, "scale": 255},
+        {"mean": MEAN.tolist(), "std": tuple(STD), "scale": [255, 255, 255.0]},
+        {"mean": MEAN[:, None, None], "std": STD[None, :, None, None], "scale": np.float32(255)},
+        {"mean": MEAN.astype(object).tolist(), "std": STD.reshape(1, 1, 3), "scale": np.array(255)},
+    ],
+    ids=["arrays", "lists", "broadcast", "scalars"],
+)
+@pytest.mark.parametrize("size", [8, np.int64(8), np.array([8, 8]), [8, 8], np.array(8)], ids=repr)
+def test_numbers_of_any_form(options, size):
+    for _ in range(2):  # the second time by the kernel that is kept
+        assert np.allclose(crop_resize(FRAME, BOXES, size, device="cpu", **options), RIGHT, atol=1e-5)
+
+
+def test_scale_counts_padding_in_values_of_the_frame():
+    crops, _ = crop_resize(FRAME, BOXES[:1], (8, 80), letterbox=True, pad_value=51, scale=255, device="cpu")
+    assert np.allclose(crops[..., 0], 0.2)
+    crops, _ = crop_resize(FRAME, BOXES[:1], (8, 80), letterbox=True, device="cpu")
+    assert (crops[..., 0] == 114).all()
+
+
+@pytest.mark.parametrize("device", ["cpu", "cpu:0", Named("cpu"), np.str_("cpu")], ids=str)
+def test_a_device_of_any_form(device):
+    assert crop_resize(FRAME, BOXES, 8, device=device).shape == (2, 3, 8, 8)
+
+
+@pytest.mark.parametrize(
+    "device", ["cuda:", "cuda:x", "cpu:-1", "auto:0", None, 0, Named("meta"), "gpu"], ids=str
+)
+def test_an_unknown_device_is_told(device):
+    with pytest.raises(InputError, match="is unknown; use one of auto, cpu, cuda, a GPU's number"):
+        crop_resize(FRAME, BOXES, 8, device=device)
+
+
+def test_a_gpus_number_must_be_that_of_the_gpu_in_use(monkeypatch):
+    monkeypatch.setattr(backends.cuda, "require", lambda: None)
+    monkeypatch.setattr(backends.cuda.device, "current", lambda: SimpleNamespace(device_id=1))
+    assert backends.resolve("cuda:1") == backends.resolve(Named("cuda")) == "cuda"
+    with pytest.raises(InputError, match="'cuda:0' was asked for, but GPU 1 is in use"):
+        backends.resolve(Named("cuda:0"))
+
+
+@pytest.mark.parametrize("none", [[], (), np.empty(0), np.empty((0, 4)), SimpleNamespace(xyxy=[])], ids=repr)
+def test_nothing_is_no_boxes(none):
+    assert crop_resize(FRAME, none, 8, device="cpu").shape == (0, 3, 8, 8)
+    assert CropPlan(FRAME, 2, 8, device="cpu").run(FRAME, none).shape == (0, 3, 8, 8)
+    assert FrameStream(FRAME, 2, 8, device="cpu").submit(none).shape == (0, 3, 8, 8)
+
+
+def test_boxes_of_detections_are_taken():
+    found = crop_resize(FRAME, SimpleNamespace(xyxy=BOXES), 8, mean=255 * MEAN, std=255 * STD, device="cpu")
+    assert np.array_equal(found, RIGHT)
+
+
+OUT = np.zeros((1, 3, 8, 8), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"frame": np.ma.masked_less(FRAME, 9)}, r"frame is a masked array.*frame\.filled\(value\)"),
+        ({"boxes": np.ma.masked_less(BOXES, 9)}, r"boxes is a masked array"),
+        ({"mean": np.ma.masked_less(MEAN, 0.4)}, r"mean is a masked array"),
+        ({"stream": 0}, "stream is of a GPU but this call works on the CPU"),
+        ({"stream": "x"}, "stream is of a GPU but this call works on the CPU"),
+        ({"edge": np.array(["box", "image"])}, "use one of box, image"),
+        ({"layout": np.array([1, 2])}, "use one of NCHW, NHWC"),
+        ({"layout": None}, "use one of NCHW, NHWC"),
+        ({"dtype": None}, "dtype='None' is unknown"),
+        ({"dtype": "float"}, "use one of float32"),
+        (
+            {"frame": [FRAME, FRAME]},
+            r"frame is a list of 2; stack.*\(F, H, W, C\).*or make one call for each",
+        ),
+        ({"pad_value": 114}, "pad_value=114 was given, but nothing is padded"),
+        ({"scale": 0}, "scale must be positive"),
+        ({"scale": "255"}, "scale must be one finite number or 3"),
+        ({"scale": (1, 2)}, "scale must be one finite number or 3"),
+        ({"mean": "1"}, "mean must be one finite number or 3"),
+        ({"mean": np.zeros((3, 3))}, "mean must be one finite number or 3"),
+        ({"mean": np.zeros((3, 1, 2))}, "mean must be one finite number or 3"),
+        ({"mean": {}}, "mean must be one finite number or 3"),
+        ({"mean": [None, 1, 2]}, "mean must be one finite number or 3"),
+        ({"std": [True] * 3}, "std must be one finite number or 3"),
+        ({"std": 1j}, "std must be one finite number or 3"),
+        ({"size": np.array([8.0, 8.0])}, "positive integers"),
+        ({"size": "88"}, "positive integers"),
+        ({"size": np.array([[8, 8]])}, "positive integers"),
+        ({"boxes": [[]]}, r"\(N, 4\)"),
+        (
+            {"frame": OUT.reshape(8, 8, 3), "out": OUT, "dtype": "uint8", "boxes": [[0, 0, 8, 8]]},
+            "in the memory of frame",
+        ),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_would_be_ignored_or_wrong_is_refused(arguments, words):
+    call = {"frame": FRAME, "boxes": BOXES, "size": (8, 8), "device": "cpu"} | arguments
+    frame, boxes, size = call.pop("frame"), call.pop("boxes"), call.pop("size")
+    for _ in range(2):
+        with pytest.raises(InputError, match=words):
+            crop_resize(frame, boxes, size, **call)
+
+
+@pytest.mark.parametrize("name", ["frame", "boxes", "frame_index"])
+def test_a_result_must_not_lie_in_what_is_read(name):
+    memory = np.zeros(4 * 40 * 60, np.float32)
+    out = memory[: 2 * 3 * 64].reshape(2, 3, 8, 8)
+    given = {
+        "frame": memory.view(np.uint8)[100 : 100 + 2 * 7200].reshape(2, 40, 60, 3),
+        "boxes": memory[8:16].reshape(2, 4),
+        "frame_index": memory[383:385].view(np.int32),
+    }
+    frames, index = np.stack([FRAME, FRAME]), np.zeros(2, np.int32)
+    call = {"frame": frames, "boxes": BOXES, "frame_index": index} | {name: given[name]}
+    plan = CropPlan(frames, 2, 8, device="cpu")
+    for run in (crop_resize, plan.run):
+        more = {"size": 8, "device": "cpu"} if run is crop_resize else {}
+        with pytest.raises(InputError, match=f"out lies in the memory of {name}"):
+            run(**call, out=out, **more)
+    beside = memory[385 : 385 + 2 * 192].reshape(2, 3, 8, 8)
+    if name != "frame":
+        call = {"frame": frames, "boxes": BOXES, "frame_index": index}
+        assert crop_resize(**call, size=8, out=beside, device="cpu") is beside
+
+
+@pytest.mark.parametrize("make", [CropPlan, FrameStream])
+def test_a_stream_on_the_cpu_is_refused_by_plans(make):
+    with pytest.raises(InputError, match="works on the CPU"):
+        make(FRAME, 2, 8, device="cpu", stream=1)
+    made = make(FRAME, 2, 8, device="cpu")
+    if make is CropPlan:
+        with pytest.raises(InputError, match="works on the CPU"):
+            made.run(FRAME, BOXES, stream=1)
+
+
+def test_a_wrong_keyword_names_the_class():
+    with pytest.raises(TypeError, match=r"FrameStream.*'sizes'"):
+        FrameStream(FRAME, 2, sizes=8)
+
+
+@pytest.mark.usefixtures("unsaid")
+@pytest.mark.parametrize(
+    ("frame", "options", "words"),
+    [
+        (FRAME, {"mean": MEAN, "std": STD}, "units of 1, but the frame is uint8.*0 to 255. Give scale=255"),
+        (FRAME, {"mean": 0.5, "std": 0.5}, "Give scale=255"),
+        (FRAME, {"mean": 0, "std": (0.2, 0.2, 1)}, "Give scale=255"),
+        (DEEP, {"mean": 0.5, "std": 0.5}, "Give scale=65535"),
+        (DEEP, {"dtype": "uint8"}, "uint16.*saturates at 255. Give scale= or std="),
+        (DEEP, {"dtype": "float16"}, "uint16.*overflows to infinity above 65504"),
+    ],
+)
+def test_unusual_units_are_hinted_at_once(frame, options, words):
+    with pytest.warns(UserWarning, match=words) as caught:
+        for size in (8, 9):
+            CropPlan(frame, 1, size, device="cpu", **options)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.usefixtures("unsaid")
+@pytest.mark.parametrize(
+    ("frame", "options"),
+    [
+        (FRAME, {"mean": 0, "std": 1}),
+        (FRAME, {"mean": MEAN}),
+        (FRAME, {"std": STD}),
+        (FRAME, {"mean": MEAN, "std": STD, "scale": 255}),
+        (FRAME, {"mean": 127.5, "std": 127.5}),
+        (DEEP, {"dtype": "uint8", "std": 257}),
+        (DEEP, {"dtype": "float16", "scale": 10_000}),
+        (DEEP, {}),
+    ],
+)
+def test_usual_units_are_not(frame, options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CropPlan(frame, 1, 8, device="cpu", **options)
+
+
+def test_a_plan_at_work_refuses_a_second_thread(monkeypatch):
+    plan, stream = CropPlan(FRAME, 2, 8, device="cpu"), FrameStream(FRAME, 2, 8, device="cpu")
+    inside, over = threading.Event(), threading.Event()
+
+    def slow(self, *arguments):
+        inside.set()
+        assert over.wait(60)
+
+    for run in (lambda: plan.run(FRAME, BOXES), lambda: stream.submit(BOXES)):
+        inside.clear(), over.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(kernel.CropKernel, "execute", slow)
+            thread = threading.Thread(target=run)
+            thread.start()
+            assert inside.wait(60)
+            with pytest.raises(InputError, match="at work in another thread"):
+                run()
+            over.set()
+            thread.join()
+        assert run().shape == (2, 3, 8, 8)
+
+
+def test_after_an_error_a_plan_is_free_again():
+    plan = CropPlan(FRAME, 2, 8, device="cpu")
+    for _ in range(2):
+        with pytest.raises(InputError, match="empty"):
+            plan.run(FRAME, [[5, 5, 5, 9]])
+    assert plan.run(FRAME, BOXES).shape == (2, 3, 8, 8)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda plan: pickle.loads(pickle.dumps(plan))])
+def test_a_plan_may_be_copied_and_sent(copied):
+    plan = CropPlan(FRAME, 2, 8, mean=255 * MEAN, std=255 * STD, device="cpu")
+    plan.run(FRAME, BOXES)
+    assert np.array_equal(copied(plan).run(FRAME, BOXES), RIGHT)
+
+
+def test_results_of_kept_kernels_are_new_memory_in_every_thread():
+    found = {}
+
+    def work(number):
+        boxes = BOXES + number
+        found[number] = [crop_resize(FRAME, boxes, 8, device="cpu") for _ in range(50)]
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, results in found.items():
+        right = CropPlan(FRAME, 2, 8, device="cpu").run(FRAME, BOXES + number)
+        assert all(np.array_equal(result, right) for result in results)
+        assert not np.shares_memory(results[0], results[1])
+
+
+@pytest.mark.parametrize("name", ["mean", "std", "scale"])
+def test_arrays_of_options_may_change_between_calls(name):
+    values = np.array([2.0, 3.0, 4.0])
+    for _ in range(2):
+        values += 1
+        found = crop_resize(FRAME, BOXES, 8, device="cpu", **{name: values})
+        right = CropPlan(FRAME, 2, 8, device="cpu", **{name: values.copy()}).run(FRAME, BOXES)
+        assert np.array_equal(found, right)
+
+
+def test_the_same_options_in_other_forms_make_one_kernel(monkeypatch):
+    from octopus.crop import cache
+
+    made = []
+    monkeypatch.setattr(cache, "_thread", threading.local())
+    monkeypatch.setattr(cache, "_make", lambda *arguments: made.append(arguments) or object())
+    view = SimpleNamespace(family="numpy", dtype=FRAME.dtype, shape=FRAME.shape, ordinal=None)
+    for _ in range(3):
+        for mean in (np.array([1.0, 2, 3]), [1.0, 2, 3], np.float32(1), np.array(1)):
+            cache.kernel_for(
+                view, None, None, {"mean": mean, "size": (8, 8), "dtype": np.dtype("float32")}, "cpu"
+            )
+    assert len(made) == 4
+    for other in (True, 1, 1.0):
+        cache.kernel_for(view, None, None, {"antialias": other}, "cpu")
+    assert len(made) == 7
+
+
+def test_public_names_are_listed():
+    code = "import octopus; print(sorted(set(octopus.__all__) - set(dir(octopus))))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+    assert octopus.crop_resize is octopus.crop_resize
+
+
+def test_a_plan_shows_what_is_documented():
+    shown = {name for name in dir(CropPlan) if not name.startswith("_")}
+    assert shown == {"run", "spec", "engine", "max_boxes", "device", "gpu_bytes"}
+
+
+SNIPPET = """
+import numpy as np
+import octopus
+
+frame = np.zeros((40, 60, 3), np.uint8)
+crops, transform = octopus.crop_resize(frame, [[0, 0, 9, 9]], 32, letterbox=True)
+reveal_type(octopus.crop_resize(frame, [], letterbox=True))
+octopus.crop_resize(frame, [], np.array([8, 8]), dtype=np.float32, device="cuda:0", edge="image")
+octopus.crop_resize(frame, [], edge="imagee")
+octopus.crop_resize(frame, [], dtype="float64")
+octopus.CropPlan(frame, 1, layout="HWC")
+octopus.FrameStream(frame, 1, device="tpu")
+"""
+
+
+def test_types_find_wrong_words(tmp_path, root):
+    api = pytest.importorskip("mypy.api")
+    (tmp_path / "snippet.py").write_text(SNIPPET)
+    arguments = [
+        str(tmp_path / "snippet.py"),
+        "--config-file=",
+        f"--cache-dir={tmp_path}",
+        "--follow-imports=silent",
+    ]
+    arguments += ["--ignore-missing-imports", "--no-error-summary"]
+    found = api.run(arguments)[0].splitlines()
+    lines = {int(line.split(":")[1]) for line in found if " error: " in line}
+    assert lines == {9, 10, 11, 12}, found
+    assert any("tuple[Any, Any]" in line for line in found)

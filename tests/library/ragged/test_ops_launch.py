@@ -1,0 +1,123 @@
+"""What a `RaggedPlan` hands to the driver, without a GPU: host memory stands for its memory, NumPy for the kernel."""
+
+from __future__ import annotations
+
+import ctypes
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from octopus import InputError, RaggedBatch, RaggedPlan, backends, ops
+from octopus.arrays import streams
+from octopus.arrays.views import ArrayView
+from octopus.backends.cuda import device, memory
+from octopus.ragged import cuda, tuned
+
+QUEUE = SimpleNamespace(sync=lambda: None, wait=lambda other: None)
+
+
+class Memory:
+    """A `DeviceArray` in memory of the host."""
+
+    def __init__(self, shape, dtype, *, stream=None):
+        self.array = np.full(shape, 77, dtype)
+        self.nbytes, self.pointer = self.array.nbytes, self.array.ctypes.data
+        self.__cuda_array_interface__ = self.array.__array_interface__
+
+
+def at(address, count, dtype):
+    """An array on memory whose address is known."""
+    block = (ctypes.c_uint8 * (count * np.dtype(dtype).itemsize)).from_address(address)
+    return np.ndarray(count, dtype, block)
+
+
+def there(array):
+    """An array as if it were on the GPU."""
+    array = np.ascontiguousarray(array)
+    return ArrayView(array.ctypes.data, array.shape, array.strides, array.dtype, "cuda", "other", array)
+
+
+@pytest.fixture
+def launches(monkeypatch):
+    """Called before each launch."""
+    before = []
+
+    def launched(kind, geometry, stream, arguments):
+        [call() for call in before]
+        source, out, total, offsets, items, first, *_ = arguments.values()
+        lengths = np.diff(at(offsets, items + 1, kind.offset_dtype))
+        gains = np.repeat(at(first, items, np.float32), lengths)
+        at(out, total, np.float32)[...] = at(source, total, np.float32) * gains
+
+    monkeypatch.setattr(cuda, "_kernel", lambda kind, capability: kind)
+    monkeypatch.setattr(cuda, "function_of", lambda kernel: kernel)
+    monkeypatch.setattr(cuda, "submit", launched)
+    monkeypatch.setattr(tuned, "_stored", lambda device: {})
+    monkeypatch.setattr(memory, "DeviceArray", Memory)
+    monkeypatch.setattr(memory, "copy", lambda to, source, nbytes, stream: ctypes.memmove(to, source, nbytes))
+    monkeypatch.setattr(memory, "free_bytes", lambda: 1 << 30)
+    monkeypatch.setattr(device, "is_capturing", lambda stream: False)
+    monkeypatch.setattr(
+        device, "current", lambda: SimpleNamespace(properties=SimpleNamespace(multiprocessor_count=132))
+    )
+    monkeypatch.setattr(device, "compute_capability", lambda: (9, 0))
+    monkeypatch.setattr(backends, "resolve", lambda name: "cuda" if name == "auto" else name)
+    monkeypatch.setattr(streams, "stream_for", lambda *_: QUEUE)
+    monkeypatch.setattr(streams, "check_ordinals", lambda *_: None)
+    return before
+
+
+def batch_of(offsets, dtype=np.int64, offsets_there=True):
+    values = np.arange(offsets[-1], dtype=np.float32)
+    return RaggedBatch(there(values), there(np.array(offsets, dtype)) if offsets_there else offsets)
+
+
+def test_offsets_on_the_gpu_are_those_of_the_batch_at_hand(launches):
+    first, second = batch_of([0, 1, 6]), batch_of([0, 5, 6])
+    plan = RaggedPlan("multiply", first, strategy="block_search")
+    assert plan.run(first, [10, 20]).values.array.tolist() == [0, 20, 40, 60, 80, 100]
+    assert plan.run(second, [10, 20]).values.array.tolist() == [0, 10, 20, 30, 40, 100]
+    with pytest.raises(InputError, match="the plan is for offsets of int64, found int32"):
+        plan.run(batch_of([0, 1, 6], np.int32), 2)
+
+
+def test_what_nobody_can_compare_is_refused(launches):
+    on_host, on_gpu = batch_of([0, 1, 6], offsets_there=False), batch_of([0, 1, 6])
+    for planned, other, message in (
+        (on_host, on_gpu, "the plan is for offsets on the host, those of the batch are in GPU memory"),
+        (on_gpu, on_host, "the plan is for offsets in GPU memory, those of the batch are on the host"),
+        (on_host, batch_of([0, 5, 6], offsets_there=False), "item 0 of the batch has 5 elements"),
+    ):
+        with pytest.raises(InputError, match=message):
+            RaggedPlan("multiply", planned).run(other, 2)
+    made = RaggedPlan("multiply", on_host, strategy="block_search").map
+    with pytest.raises(InputError, match="nobody sees whether made fits"):
+        RaggedPlan("multiply", on_gpu, strategy="block_search", made=made)
+
+
+def test_results_must_not_lie_in_parameters(launches):
+    batch = batch_of([0, 1, 2])
+    gains = there(np.ones(2, np.float32))
+    with pytest.raises(InputError, match="values or parameters"):
+        ops.multiply(batch, gains, out=gains)
+    assert ops.multiply(batch, gains, out=batch.values).values is batch.values
+
+
+def test_a_standard_deviation_on_the_gpu_needs_a_library_that_divides(launches):
+    batch = batch_of([0, 1, 2])
+    with pytest.raises(InputError, match="can't be inverted there; give a tensor"):
+        ops.normalize(batch, 0, Memory((2,), np.float32))
+
+
+def test_a_plan_at_work_on_the_gpu_refuses_a_second_thread(launches):
+    batch = batch_of([0, 1, 6])
+    plan = RaggedPlan("multiply", batch)
+
+    def meanwhile():
+        with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match="at work in another thread"):
+            pool.submit(plan.run, batch, 3).result()
+
+    launches.append(meanwhile)
+    assert plan.run(batch, 2).values.array.tolist() == [0, 2, 4, 6, 8, 10]

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from octopus.arrays.memory import check_memory
 from octopus.arrays.views import ArrayView
-from octopus.backends.cpu import compile, threads
+from octopus.backends.cpu import compile, free_bytes, threads
 from octopus.crop.options import PAD_MODES
 from octopus.crop.spec import CropSpec
 
 ROWS = 56  # output rows per band where items alone can't fill the threads: one 224-row crop then feeds four
 ITEMS_PER_THREAD = 4  # with so many items per thread or more, a band is a whole item and no row is read twice
+UNASKED_BYTES = 1 << 28  # so little memory is taken without asking how much is free
 ALONE_VALUES = 1 << 16  # a result of fewer values is made before a second thread would have woken up
 
 
@@ -67,6 +69,8 @@ class CpuEngine:
         index = np.zeros(count, np.int32) if frame_index is None else frame_index
         number = threads.get_num_threads() if count * self._item_values > ALONE_VALUES else 1
         band = height if count >= ITEMS_PER_THREAD * number or number == 1 else min(ROWS, height)
+        if self.spec.options.antialias:
+            self._check_filter_memory(boxes, number)
         rows, columns, channels = frame.shape[-3:]
         threads.launch(
             self._kernel, count * -(-height // band),
@@ -75,6 +79,16 @@ class CpuEngine:
             0 if transform is None else transform.pointer, width, height, self._planes, band, *self._fixed,
             threads=number,
         )  # fmt: skip
+
+    def _check_filter_memory(self, boxes: np.ndarray, number: int) -> None:
+        """Refuse what the filter's rows don't fit in memory for: a tall box made into a few wide rows needs many."""
+        (height, width), sides = self.spec.options.size, (boxes[:, 2:] - boxes[:, :2]).max(axis=0, initial=1)
+        steps = sides / (width, height)
+        taps = 2 * float(steps.max() if self.spec.options.letterbox else steps[1]) + 5
+        needed = int(4 * number * taps * width * self.spec.frame.channels)
+        if needed > UNASKED_BYTES:
+            advice = "use fewer threads, or a result with more rows"
+            check_memory(needed, free_bytes(), "the host for the rows under the filter", advice)
 
 
 def load(form: str, frame_dtype: str, out_dtype: str) -> Callable[[int], Any]:

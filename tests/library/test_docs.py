@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import re
 from importlib import import_module
 
 import pytest
@@ -26,3 +27,12 @@ def test_examples(name):
     found = doctest.testmod(import_module(name))
     assert found.attempted > 0
     assert found.failed == 0
+
+
+def test_readme_examples_with_torch(root):
+    pytest.importorskip("torch")
+    blocks = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
+    examples = [block for block in blocks if "import torch" in block]
+    assert examples
+    for example in examples:
+        exec("import octopus\n" + example, {})

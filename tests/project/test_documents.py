@@ -38,8 +38,8 @@ def tracked(root: Path) -> list[Path]:
 
 
 def test_library_example_runs(root: Path) -> None:
-    examples = blocks(root, "README.md", "python")
-    assert len(examples) == 4
+    examples = [block for block in blocks(root, "README.md", "python") if "import torch" not in block]
+    assert len(examples) == 8
     subprocess.run([sys.executable, "-c", "\n".join(examples)], cwd=root, check=True, timeout=120)
 
 

@@ -285,6 +285,13 @@ def test_a_container_has_the_memory_of_its_group(monkeypatch, tmp_path):
     assert cpu.free_bytes() == 0
 
 
+def test_a_filter_that_needs_more_memory_than_there_is_is_refused(monkeypatch):
+    tall = np.zeros((16384, 600, 1), np.uint8)
+    monkeypatch.setattr("octopus.crop.cpu.free_bytes", lambda: 1 << 20)
+    with pytest.raises(octopus.OutOfMemoryError, match="rows under the filter"):
+        octopus.crop_resize(tall, [[0, 0, 600, 16384]], (1, 4096), antialias=True, device="cpu")
+
+
 def test_warming_up_loads_what_first_calls_need():
     assert octopus.warm_up("cpu") < 120
     names = {"crop-uint8-float32", "options-uint8-float32", "antialias-uint8-float32"}

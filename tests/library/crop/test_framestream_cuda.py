@@ -70,7 +70,7 @@ def test_buffers_are_page_locked_and_bad_boxes_change_nothing():
     assert not status
     buffer[...] = VIDEO[0]
     with pytest.raises(InputError):
-        stream.submit([[0, 0, 961, 5]])
+        stream.submit([[961, 0, 962, 5]])
     assert stream.buffer() is buffer
     stream.submit(BOXES[0])
     assert np.abs(stream.submit(BOXES[4]).copy_to_host() - stream_of_zeros(BOXES[4])).max() < 1e-3

@@ -255,10 +255,10 @@ def test_a_plan_at_work_refuses_a_second_thread(monkeypatch):
     plan = octopus.TilePlan(image, [[0, 0, 3, 4]], device="cpu")
     work = plan._run_cpu
 
-    def slow(pixels, spec, level):
+    def slow(*given):
         with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match="at work in another thread"):
             pool.submit(plan.run, image).result()
-        work(pixels, spec, level)
+        work(*given)
 
     monkeypatch.setattr(plan, "_run_cpu", slow)
     assert plan.run(image)[1].tolist() == [0]

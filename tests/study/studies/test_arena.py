@@ -178,7 +178,9 @@ def test_opencv_stands_beside_octopus_with_one_and_two_threads(run):
         rows = run[(run.workload == workload) & (run.quantity == "end_to_end")]
         assert set(rows.method) == {"octopus", "octopus-again", "opencv", "opencv-inplace"}
         assert set(rows.n) == {6}
-        assert set(rows.answer) == {"same"} or rows.answer.str.startswith("unavailable: this machine has").all()
+        assert (
+            set(rows.answer) == {"same"} or rows.answer.str.startswith("unavailable: this machine has").all()
+        )
 
 
 def test_memory_and_padding_have_rows_for_all(run):

@@ -4,8 +4,8 @@
     python tests/library/fuzz.py crop --seed 7 --case 123       one of them again
     python tests/library/fuzz.py crop --seed 7 --case 123 --show    what it is, without doing it
 
-A case follows from its kind, seed and number alone. The number is written to `--progress` before the call, so that it is
-known even if the process dies.
+A case follows from its kind, seed and number alone. The number is written to `--progress` before the call, so that it
+is known even if the process dies.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from guarded import Guard
+
 KINDS = {"crop": "fuzz_crop", "ops": "fuzz_ops", "tiles": "fuzz_tiles"}
 
 

@@ -15,7 +15,19 @@ from octopus.kernels import reference
 TOLERANCE = 1e-4  # of the frame's range: a tenth of what the library promises
 FRAMES = {"uint8": 255.0, "uint16": 65535.0, "float32": 300.0}
 CHANNELS = (1, 2, 3, 4, 5, 13)
-BOX_DTYPES = ("float32", "float32", "float64", "float16", "int16", "int32", "int64", "uint8", ">f4", ">i2", "list")
+BOX_DTYPES = (
+    "float32",
+    "float32",
+    "float64",
+    "float16",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    ">f4",
+    ">i2",
+    "list",
+)
 INDEX_DTYPES = ("int32", "int64", "uint8", "list")
 KINDS_OF_BOXES = ("whole", "whole", "float", "thin", "edge", "next", "beyond", "far", "all", "bad")
 
@@ -107,7 +119,9 @@ class Case:
         """Largest error as a part of the tolerance, which must not be above 1."""
         given, channels = self.options, self.frame.shape[-1]
         mean, std, scale, pad = (
-            np.broadcast_to(np.ravel(np.float64(default if given.get(name) is None else given[name])), channels)
+            np.broadcast_to(
+                np.ravel(np.float64(default if given.get(name) is None else given[name])), channels
+            )
             for name, default in (("mean", 0), ("std", 1), ("scale", 1), ("pad_value", 114))
         )
         names = ("layout", "edge", "antialias", "letterbox", "outside", "pad_mode")
@@ -187,7 +201,11 @@ def make(random: np.random.Generator, guard: Guard) -> Case:
     given: Any = pick(size, list(size), np.array(size)) if few(0.2) else size
     if size[0] == size[1] and few(0.5):
         given = size[0]
-    door = pick("call", "call", "plan", "dlpack call", "dlpack plan") if frame.flags.writeable else pick("call", "plan")
+    door = (
+        pick("call", "call", "plan", "dlpack call", "dlpack plan")
+        if frame.flags.writeable
+        else pick("call", "plan")
+    )
     return Case(guard, frame, boxes, given, options, door, int(pick(1, 1, 2, 3)), out, regions)
 
 
@@ -302,5 +320,7 @@ def _axis(random, pick, few, limit: float, kind: str, outside: str) -> tuple[flo
     if kind == "far" and outside == "clip":
         return float(pick(-(2.0**40), -1e30, -20000.0)), float(pick(2.0**40, 1e30, 20000.0))
     if kind == "bad":
-        return pick((high, low), (low, low), (np.nan, high), (low, np.inf), (-limit - 9, -9.0), (limit, limit + 9))
+        return pick(
+            (high, low), (low, low), (np.nan, high), (low, np.inf), (-limit - 9, -9.0), (limit, limit + 9)
+        )
     return (0.0, limit) if kind == "all" or low >= high else (low, high)

@@ -15,7 +15,14 @@ from octopus.kernels.operations import OPERATIONS, POINTWISE, result_dtype
 from octopus.ragged.blockmap import STRATEGIES
 
 TOLERANCE = 1e-5  # of the largest value that a result may have
-LARGEST = {"multiply": 2.0, "normalize": 4.0, "threshold": 1.0, "gamma": 1.0, "blur3x3": 1.0, "blur5x5_sobel": 2.5}
+LARGEST = {
+    "multiply": 2.0,
+    "normalize": 4.0,
+    "threshold": 1.0,
+    "gamma": 1.0,
+    "blur3x3": 1.0,
+    "blur5x5_sobel": 2.5,
+}
 NUMBERS = {"multiply": 1, "normalize": 2, "threshold": 1, "gamma": 1}  # how many parameters
 
 
@@ -92,7 +99,9 @@ def warm_up() -> None:
     """Compile or load all kernels."""
     for operation, dtype, strategy in product(OPERATIONS, ("float32", "uint8"), STRATEGIES):
         batch = RaggedBatch.from_list([np.ones((1, 1), dtype)])
-        RaggedPlan(operation, batch, strategy=strategy, device="cpu").run(batch, *[1.0] * NUMBERS.get(operation, 0))
+        RaggedPlan(operation, batch, strategy=strategy, device="cpu").run(
+            batch, *[1.0] * NUMBERS.get(operation, 0)
+        )
 
 
 def make(random: np.random.Generator, guard: Guard) -> Case:
@@ -104,7 +113,9 @@ def make(random: np.random.Generator, guard: Guard) -> Case:
     total = int(shapes.prod(axis=1).sum())
     values = guard.array("values", (total,), dtype, few(0.6))
     regions = [guard.last]
-    values[:] = random.random(total, np.float32) if dtype == "float32" else random.integers(0, 256, total, np.uint8)
+    values[:] = (
+        random.random(total, np.float32) if dtype == "float32" else random.integers(0, 256, total, np.uint8)
+    )
     out, kept = _out(guard, pick, few, operation, values), few(0.3)
     if out is not None and out is not values:
         regions.append(guard.last)
@@ -114,7 +125,9 @@ def make(random: np.random.Generator, guard: Guard) -> Case:
     options: dict[str, Any] = {"strategy": pick("auto", *STRATEGIES)}
     if few(0.7):
         limit = pick(3, 40, 2000, 100_000)
-        options["threshold"] = pick(int, np.int32, np.int64)(random.integers(1, limit)) if few(0.95) else 2**31 - 1
+        options["threshold"] = (
+            pick(int, np.int32, np.int64)(random.integers(1, limit)) if few(0.95) else 2**31 - 1
+        )
     parameters = [_parameter(random, pick, few, len(shapes)) for _ in range(NUMBERS.get(operation, 0))]
     door, threads = pick("call", "call", "plan"), int(pick(1, 1, 2, 3))
     return Case(operation, values, shapes, parameters, options, door, threads, out, regions)

@@ -77,7 +77,9 @@ def make(random: np.random.Generator, guard: Guard) -> Case:
     tiles = _tiles(random, pick, few, height, width)
     options: dict[str, Any] = {}
     if few(0.5):
-        options["nodata"] = pick(int, dtype.type)(random.choice(image.ravel()) if few(0.7) else random.integers(0, 3))
+        options["nodata"] = pick(int, dtype.type)(
+            random.choice(image.ravel()) if few(0.7) else random.integers(0, 3)
+        )
     if few(0.5):
         options["scale"] = pick(float, np.float32)(random.uniform(0.5, 10_000))
     threshold = float(random.uniform(0, 1) if few(0.9) else pick(-np.inf, np.inf, 0))

@@ -41,11 +41,9 @@ fuzz.loop("tiles", 1, 60, fuzz.Progress(Path(sys.argv[1])))
 
 
 def run(arguments, seconds):
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=Path(__file__).parent, timeout=seconds + COMPILING, check=False,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    return done
+    command, limit = [sys.executable, *arguments], seconds + COMPILING
+    folder = Path(__file__).parent
+    return subprocess.run(command, cwd=folder, timeout=limit, capture_output=True, text=True, check=False)
 
 
 def reached(progress):
@@ -68,10 +66,18 @@ def test_any_call_is_right_and_stays_within_its_memory(kind, tmp_path):
     assert found["calls"] >= LEAST * seconds and found["refused"] < found["calls"] / 3
 
 
-@pytest.mark.parametrize(("at_end", "what"), [(True, "read"), (False, "read"), (True, "write"), (False, "write")])
+@pytest.mark.parametrize(
+    ("at_end", "what"), [(True, "read"), (False, "read"), (True, "write"), (False, "write")]
+)
 def test_a_byte_too_far_is_a_crash_whose_case_is_known(at_end, what, tmp_path):
-    deed = {"read": "import ctypes; ctypes.string_at(offset, 1)", "write": "import ctypes; ctypes.memset(offset, 0, 1)"}
-    done = run(["-c", ACROSS.replace("WHAT", deed[what]).replace("ATEND", str(at_end)), str(tmp_path / "progress")], 60)
+    deed = {
+        "read": "import ctypes; ctypes.string_at(offset, 1)",
+        "write": "import ctypes; ctypes.memset(offset, 0, 1)",
+    }
+    done = run(
+        ["-c", ACROSS.replace("WHAT", deed[what]).replace("ATEND", str(at_end)), str(tmp_path / "progress")],
+        60,
+    )
     assert done.returncode == -signal.SIGSEGV, done.stderr
     assert reached(tmp_path / "progress") == 7
 

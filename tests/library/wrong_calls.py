@@ -89,6 +89,13 @@ def python(words: str) -> Error:
     return Error(TypeError, words)
 
 
+def read_only(array):
+    """A copy that may not be written."""
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
 def ready(given: dict[str, Any]) -> dict[str, Any]:
     """The arguments, those made that need a package."""
     return {name: _made(value) for name, value in given.items()}
@@ -101,7 +108,11 @@ def equal(found: Any, right: Any) -> bool:
     if isinstance(found, RaggedBatch):
         return found.offsets.tolist() == right.offsets.tolist() and equal(found.values, right.values)
     found, right = np.asarray(found), np.asarray(right)
-    return found.shape == right.shape and found.dtype == right.dtype and np.array_equal(found, right, found.dtype.kind == "f")
+    return (
+        found.shape == right.shape
+        and found.dtype == right.dtype
+        and np.array_equal(found, right, found.dtype.kind == "f")
+    )
 
 
 def _made(value: Any) -> Any:

@@ -170,6 +170,10 @@ ROWS = [
         ({"boxes": [[-(2**25), 1, 5, 4]], "outside": "pad"}, "box 0"),
         ({"boxes": [[-9, 1, 17_000, 4]], "outside": "pad"}, "box 0"),
         ({"frame": WIDE, "boxes": [[0, 0, 20_000, 1]]}, "16384 pixels"),
+        (
+            {"boxes": [[-1e30, -3e38, 1e30, 3e38]], "antialias": True},
+            same(boxes=[[0, 0, 8, 6]], antialias=True),
+        ),
         ({"pad_mode": "edge"}, "pad_mode='edge'"),
         ({"pad_mode": "mirror"}, "pad_mode='mirror' is unknown"),
         ({"pad_mode": "constant"}, same()),

@@ -19,6 +19,7 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+from dice import Dice
 from guarded import Guard
 
 KINDS = {"crop": "fuzz_crop", "ops": "fuzz_ops", "tiles": "fuzz_tiles"}
@@ -44,7 +45,7 @@ def command(kind: str, seed: int, number: int) -> str:
 
 def made(kind: str, seed: int, number: int, guard: Guard):
     """The case of that number."""
-    return import_module(KINDS[kind]).make(np.random.default_rng([seed, number]), guard)
+    return import_module(KINDS[kind]).make(Dice(np.random.default_rng([seed, number])), guard)
 
 
 def loop(kind: str, seed: int, seconds: float, progress: Progress) -> dict[str, float]:

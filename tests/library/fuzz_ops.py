@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from dice import Dice
 from guarded import READ, Guard
 
 from octopus import RaggedBatch, RaggedPlan, ops, set_num_threads
@@ -104,62 +105,66 @@ def warm_up() -> None:
         )
 
 
-def make(random: np.random.Generator, guard: Guard) -> Case:
+def make(dice: Dice, guard: Guard) -> Case:
     """Any call."""
-    pick = lambda *values: values[random.integers(len(values))]  # noqa: E731
-    few = lambda chance: bool(random.random() < chance)  # noqa: E731
-    operation, dtype = pick(*OPERATIONS), pick("float32", "uint8")
-    shapes = _shapes(random, pick, few, 2 if operation not in POINTWISE else int(pick(1, 2, 2, 3)))
+    operation, dtype = dice.pick(*OPERATIONS), dice.pick("float32", "uint8")
+    shapes = _shapes(dice, 2 if operation not in POINTWISE else int(dice.pick(1, 2, 2, 3)))
     total = int(shapes.prod(axis=1).sum())
-    values = guard.array("values", (total,), dtype, few(0.6))
+    values = guard.array("values", (total,), dtype, dice.few(0.6))
     regions = [guard.last]
     values[:] = (
-        random.random(total, np.float32) if dtype == "float32" else random.integers(0, 256, total, np.uint8)
+        dice.random.random(total, np.float32)
+        if dtype == "float32"
+        else dice.random.integers(0, 256, total, np.uint8)
     )
-    out, kept = _out(guard, pick, few, operation, values), few(0.3)
+    out, kept = _out(dice, guard, operation, values), dice.few(0.3)
     if out is not None and out is not values:
         regions.append(guard.last)
     if kept and out is not values:
         values.flags.writeable = False
         regions[0].allow(READ)
-    options: dict[str, Any] = {"strategy": pick("auto", *STRATEGIES)}
-    if few(0.7):
-        limit = pick(3, 40, 2000, 100_000)
+    options: dict[str, Any] = {"strategy": dice.pick("auto", *STRATEGIES)}
+    if dice.few(0.7):
+        limit = dice.pick(3, 40, 2000, 100_000)
         options["threshold"] = (
-            pick(int, np.int32, np.int64)(random.integers(1, limit)) if few(0.95) else 2**31 - 1
+            dice.pick(int, np.int32, np.int64)(dice.random.integers(1, limit))
+            if dice.few(0.95)
+            else 2**31 - 1
         )
-    parameters = [_parameter(random, pick, few, len(shapes)) for _ in range(NUMBERS.get(operation, 0))]
-    door, threads = pick("call", "call", "plan"), int(pick(1, 1, 2, 3))
+    parameters = [_parameter(dice, len(shapes)) for _ in range(NUMBERS.get(operation, 0))]
+    door, threads = dice.pick("call", "call", "plan"), int(dice.pick(1, 1, 2, 3))
     return Case(operation, values, shapes, parameters, options, door, threads, out, regions)
 
 
-def _shapes(random, pick, few, dimensions: int) -> np.ndarray:
+def _shapes(dice: Dice, dimensions: int) -> np.ndarray:
     """Sides of items, of which many are empty, long or thin, and a few larger than a part of the work."""
-    count, most = int(pick(0, 1, 2, 5, 12, 40)), int(pick(2, 6, 13, 30))
-    shapes = random.integers(0 if few(0.5) else 1, most + 1, (count, dimensions))
-    if count and few(0.2):
-        shapes[random.integers(count)] = 1
-        shapes[random.integers(count), random.integers(dimensions)] = random.integers(1, pick(5000, 40_000))
-    if dimensions == 2 and count and few(0.05):
-        shapes[random.integers(count)] = random.integers(100, 200, 2)
-    return shapes.astype(pick(np.int64, np.int32, np.uint16))
+    count, most = int(dice.pick(0, 1, 2, 5, 12, 40)), int(dice.pick(2, 6, 13, 30))
+    shapes = dice.random.integers(0 if dice.few(0.5) else 1, most + 1, (count, dimensions))
+    if count and dice.few(0.2):
+        shapes[dice.random.integers(count)] = 1
+        shapes[dice.random.integers(count), dice.random.integers(dimensions)] = dice.random.integers(
+            1, dice.pick(5000, 40_000)
+        )
+    if dimensions == 2 and count and dice.few(0.05):
+        shapes[dice.random.integers(count)] = dice.random.integers(100, 200, 2)
+    return shapes.astype(dice.pick(np.int64, np.int32, np.uint16))
 
 
-def _out(guard: Guard, pick, few, operation: str, values: np.ndarray) -> np.ndarray | None:
+def _out(dice: Dice, guard: Guard, operation: str, values: np.ndarray) -> np.ndarray | None:
     dtype = result_dtype(operation, values.dtype)
     kinds = ["new", "given"] + ["in place"] * (operation in POINTWISE and dtype == values.dtype)
-    kind = pick(*kinds)
+    kind = dice.pick(*kinds)
     if kind == "given":
-        return guard.array("out", values.shape, dtype, few(0.6))
+        return guard.array("out", values.shape, dtype, dice.few(0.6))
     return values if kind == "in place" else None
 
 
-def _parameter(random, pick, few, count: int) -> Any:
+def _parameter(dice: Dice, count: int) -> Any:
     """A number, or one per item, in any form that holds it exactly enough."""
-    values = (random.random(count) + 0.3).astype(np.float32)
-    kind = pick("number", "list", "single", "double", "half")
+    values = (dice.random.random(count) + 0.3).astype(np.float32)
+    kind = dice.pick("number", "list", "single", "double", "half")
     if kind == "number":
-        return float(np.float32(random.random() + 0.3))
+        return float(np.float32(dice.random.random() + 0.3))
     if kind == "list":
         return values.tolist()
     return values.astype({"single": np.float32, "double": np.float64, "half": np.float16}[kind])

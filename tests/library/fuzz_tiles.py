@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from dice import Dice
 from guarded import READ, Guard
 
 from octopus import TilePlan, keep_tiles, set_num_threads, tile_means
@@ -65,59 +66,57 @@ def warm_up() -> None:
         tile_means(np.ones((1, 1), dtype), [[0, 0, 1, 1]], device="cpu")
 
 
-def make(random: np.random.Generator, guard: Guard) -> Case:
+def make(dice: Dice, guard: Guard) -> Case:
     """Any call."""
-    pick = lambda *values: values[random.integers(len(values))]  # noqa: E731
-    few = lambda chance: bool(random.random() < chance)  # noqa: E731
-    dtype, channels = np.dtype(pick(np.uint8, np.uint16)), int(pick(0, 1, 2, 3, 4, 5))
-    sides = (1, 8, 40, 90) if not few(0.05) else (400, 700)
-    height, width = (int(random.integers(1, pick(*sides) + 1)) for _ in range(2))
-    image = _image(random, pick, few, guard, (height, width, channels), dtype)
+    dtype, channels = np.dtype(dice.pick(np.uint8, np.uint16)), int(dice.pick(0, 1, 2, 3, 4, 5))
+    sides = (1, 8, 40, 90) if not dice.few(0.05) else (400, 700)
+    height, width = (dice.upto(dice.pick(*sides)) for _ in range(2))
+    image = _image(dice, guard, (height, width, channels), dtype)
     region = guard.last
-    tiles = _tiles(random, pick, few, height, width)
+    tiles = _tiles(dice, height, width)
     options: dict[str, Any] = {}
-    if few(0.5):
-        options["nodata"] = pick(int, dtype.type)(
-            random.choice(image.ravel()) if few(0.7) else random.integers(0, 3)
+    if dice.few(0.5):
+        options["nodata"] = dice.pick(int, dtype.type)(
+            dice.random.choice(image.ravel()) if dice.few(0.7) else dice.random.integers(0, 3)
         )
-    if few(0.5):
-        options["scale"] = pick(float, np.float32)(random.uniform(0.5, 10_000))
-    threshold = float(random.uniform(0, 1) if few(0.9) else pick(-np.inf, np.inf, 0))
-    door, threads = pick("call", "call", "means", "plan"), int(pick(1, 1, 2, 3))
+    if dice.few(0.5):
+        options["scale"] = dice.pick(float, np.float32)(dice.random.uniform(0.5, 10_000))
+    threshold = float(dice.random.uniform(0, 1) if dice.few(0.9) else dice.pick(-np.inf, np.inf, 0))
+    door, threads = dice.pick("call", "call", "means", "plan"), int(dice.pick(1, 1, 2, 3))
     return Case(image, tiles, threshold, options, door, threads, region)
 
 
-def _image(random, pick, few, guard: Guard, shape: tuple[int, int, int], dtype: np.dtype) -> np.ndarray:
+def _image(dice: Dice, guard: Guard, shape: tuple[int, int, int], dtype: np.dtype) -> np.ndarray:
     """An image whose first or last value touches the guard page; rows may be apart."""
     height, width, channels = shape
     row = width * max(channels, 1)
-    pitch = row + (int(random.integers(1, 40)) if few(0.4) else 0)
-    flat = guard.array("image", (pitch * (height - 1) + row,), dtype, few(0.6))
-    top = pick(1, 2, np.iinfo(dtype).max)
-    flat[:] = random.integers(0, top, flat.size, dtype, endpoint=True)
+    pitch = row + (dice.upto(40) if dice.few(0.4) else 0)
+    flat = guard.array("image", (pitch * (height - 1) + row,), dtype, dice.few(0.6))
+    top = dice.pick(1, 2, np.iinfo(dtype).max)
+    flat[:] = dice.random.integers(0, top, flat.size, dtype, endpoint=True)
     item = dtype.itemsize
     strides = (pitch * item, max(channels, 1) * item, item)
     if channels:
         image = np.lib.stride_tricks.as_strided(flat, (height, width, channels), strides)
     else:
         image = np.lib.stride_tricks.as_strided(flat, (height, width), strides[:2])
-    if few(0.3):
+    if dice.few(0.3):
         image.flags.writeable = False
         guard.last.allow(READ)
     return image
 
 
-def _tiles(random, pick, few, height: int, width: int) -> Any:
+def _tiles(dice: Dice, height: int, width: int) -> Any:
     """Tiles inside an image; all of it, single pixels, and a grid among them."""
     rows = []
-    for _ in range(int(pick(0, 1, 3, 9))):
+    for _ in range(int(dice.pick(0, 1, 3, 9))):
         ends = []
         for limit in (width, height):
-            low = int(random.integers(0, limit))
-            ends.append((0, limit) if few(0.1) else (low, int(random.integers(low, limit)) + 1))
+            low = int(dice.random.integers(0, limit))
+            ends.append((0, limit) if dice.few(0.1) else (low, int(dice.random.integers(low, limit)) + 1))
         rows.append([ends[0][0], ends[1][0], ends[0][1], ends[1][1]])
     array = np.array(rows, int).reshape(-1, 4)
-    kind = pick("list", "int16", "int32", "int64", "uint16", ">i4", "columns")
+    kind = dice.pick("list", "int16", "int32", "int64", "uint16", ">i4", "columns")
     if kind == "list" and rows:
         return rows
     return np.asfortranarray(array) if kind in ("columns", "list") else array.astype(kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+from crop_case import Exported
 from wrong_calls import Later, read_only, rows, same, torch
 
 from octopus import crop_resize
@@ -15,19 +16,6 @@ WIDE = np.zeros((1, 40_000, 1), np.uint8)
 BOXES = np.array([[1, 1, 5, 4], [0, 0, 8, 6]])
 SHAPE = (2, 3, 4, 5)
 NAN, INF = np.nan, np.inf
-
-
-class Exported:
-    """What offers DLPack alone."""
-
-    def __init__(self, array):
-        self._array = array
-
-    def __dlpack__(self, **options):
-        return self._array.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self._array.__dlpack_device__()
 
 
 def crop(frame=FRAME, boxes=BOXES, **options):

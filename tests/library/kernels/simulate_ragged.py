@@ -53,9 +53,13 @@ def run(operation, strategy, dtype, values, packs, source):
     out = np.full(len(source), 3, out_dtype)
     none = np.zeros(1, np.int32)
     blocks = found.blocks or -(-len(source) // (values * packs * THREADS))
+    # The simulator writes all arrays back, and a map's can't be written.
+    offsets, owner, starts = (
+        none if array is None else array.copy() for array in (found.offsets, found.owner, found.starts)
+    )
     cuda.jit(ragged.build(kind))[blocks, THREADS](
-        source, out, len(source), found.offsets, np.int32(len(SHAPES)), FIRST, SECOND, WIDTHS, HEIGHTS,
-        none if found.owner is None else found.owner, none if found.starts is None else found.starts, found.threshold,
+        source, out, len(source), offsets, np.int32(len(SHAPES)), FIRST, SECOND, WIDTHS, HEIGHTS, owner, starts,
+        found.threshold,
     )  # fmt: skip
     return out
 

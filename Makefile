@@ -30,7 +30,8 @@ COMPILE := uv pip compile --universal --python-version 3.11 --no-emit-index-url 
 export OCTOPUS_MIRROR := $(MIRROR)
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help paper test test-gpu lint lock clean
+FUZZ_SECONDS ?= 300
+.PHONY: help paper test test-gpu fuzz lint lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -46,6 +47,9 @@ test: $(TEST_STAMP) ## install and run the tests
 test-gpu: $(TEST_STAMP) ## install and run the tests that need a GPU: those that measure by themselves, the others side by side
 	$(BIN)/python -m pytest -m "gpu and not alone" -n 4 --dist loadfile
 	$(BIN)/python -m pytest -m "gpu and alone"
+
+fuzz: $(TEST_STAMP) ## install and make random calls with guard pages around all memory, for FUZZ_SECONDS (five minutes)
+	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$${FUZZ_SEED:-$$(date +%s)} $(BIN)/python -m pytest tests/library/test_fuzz.py -rP
 
 lint: $(TEST_STAMP) ## check style, import floors and workflow
 	$(BIN)/ruff check .

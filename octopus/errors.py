@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+import reprlib
+from typing import Any
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 60
+
+
+def shown(value: Any) -> str:
+    """A value as messages show it: on one line, and a long one without its middle."""
+    return " ".join(_short.repr(value).split())
+
 
 class OctopusError(Exception):
     """Base class of every error that Octopus raises on purpose."""

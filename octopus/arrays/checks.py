@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias
 
 from octopus.arrays.views import ArrayView, dtype_name, family
-from octopus.errors import InputError
+from octopus.errors import InputError, shown
 
 
 class TorchDevice(Protocol):
@@ -40,7 +40,7 @@ _hinted: set[str] = set()
 def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     """A word must be one of a few."""
     if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"{name}={value!r} is unknown; use one of {', '.join(allowed)}")
+        raise InputError(f"{name}={shown(value)} is unknown; use one of {', '.join(allowed)}")
 
 
 def of_dtype(array: ArrayView, dtypes: tuple[str, ...]) -> bool:

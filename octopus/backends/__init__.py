@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from octopus.backends import cuda
-from octopus.errors import InputError
+from octopus.errors import InputError, shown
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -28,7 +28,7 @@ def kind_of(device: Any) -> tuple[str, int | None]:
     kind, _, number = str(device).partition(":")
     if kind not in DEVICES[1:] or (str(device) != kind and not (number.isascii() and number.isdigit())):
         raise InputError(
-            f"device={device!r} is unknown; use one of {', '.join(DEVICES)}, a GPU's number as in 'cuda:0', or a "
+            f"device={shown(device)} is unknown; use one of {', '.join(DEVICES)}, a GPU's number as in 'cuda:0', or a "
             "torch.device"
         )
     return kind, int(number) if number else None

@@ -65,13 +65,12 @@ class CpuEngine:
         `frame` is (F, H, W, C) if `frame_index`, int32, chooses from it.
         """
         count, (height, width) = len(boxes), self.spec.options.size
-        item = frame.dtype.itemsize
+        item, (rows, columns, channels) = frame.dtype.itemsize, frame.shape[-3:]
         index = np.zeros(count, np.int32) if frame_index is None else frame_index
         number = threads.get_num_threads() if count * self._item_values > ALONE_VALUES else 1
         band = height if count >= ITEMS_PER_THREAD * number or number == 1 else min(ROWS, height)
         if self.spec.options.antialias:
-            self._check_filter_memory(boxes, number)
-        rows, columns, channels = frame.shape[-3:]
+            self._check_filter_memory(boxes, rows, columns, number)
         threads.launch(
             self._kernel, count * -(-height // band),
             frame.pointer, frame.strides[0] // item if self.spec.frame.indexed else 0, frame.strides[-3] // item,
@@ -80,8 +79,10 @@ class CpuEngine:
             threads=number,
         )  # fmt: skip
 
-    def _check_filter_memory(self, boxes: np.ndarray, number: int) -> None:
+    def _check_filter_memory(self, boxes: np.ndarray, rows: int, columns: int, number: int) -> None:
         """Refuse what the filter's rows don't fit in memory for: a tall box made into a few wide rows needs many."""
+        if self.spec.options.outside != "pad":
+            boxes = boxes.clip(0, (columns, rows, columns, rows))
         (height, width), sides = self.spec.options.size, (boxes[:, 2:] - boxes[:, :2]).max(axis=0, initial=1)
         steps = sides / (width, height)
         taps = 2 * float(steps.max() if self.spec.options.letterbox else steps[1]) + 5

@@ -13,7 +13,7 @@ from octopus.arrays.views import ArrayView
 from octopus.crop.boxes import frame_view
 from octopus.crop.options import Dtype, Edge, Layout, Outside, PadMode, Size
 from octopus.crop.plan import CropPlan
-from octopus.errors import InputError
+from octopus.errors import InputError, shown
 
 
 class _Slot(NamedTuple):
@@ -98,7 +98,7 @@ class FrameStream:
                 f"{model.shape} on {model.device}; CropPlan takes frames that are on the GPU"
             )
         if not isinstance(buffers, (int, np.integer)) or isinstance(buffers, bool) or buffers < 1:
-            raise InputError(f"buffers must be a positive integer, found {buffers!r}")
+            raise InputError(f"buffers must be a positive integer, found {shown(buffers)}")
         options: dict[str, Any] = {
             "size": size, "mean": mean, "std": std, "scale": scale, "dtype": dtype, "layout": layout, "edge": edge,
             "antialias": antialias, "letterbox": letterbox, "outside": outside, "pad_mode": pad_mode,

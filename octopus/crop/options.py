@@ -10,7 +10,7 @@ import numpy as np
 
 from octopus.arrays.checks import Device, check_choice
 from octopus.crop.frame import FrameSpec
-from octopus.errors import InputError
+from octopus.errors import InputError, shown
 
 DTYPES = ("float32", "float16", "uint8")
 LAYOUTS = ("NCHW", "NHWC")
@@ -133,7 +133,7 @@ class CropOptions:
         check_choice("pad_mode", self.pad_mode, PAD_MODES)
         if self.pad_mode != "constant" and self.outside != "pad":
             raise InputError(
-                f'pad_mode={self.pad_mode!r} needs outside="pad", found outside={self.outside!r}; '
+                f'pad_mode={shown(self.pad_mode)} needs outside="pad", found outside={self.outside!r}; '
                 "otherwise nothing beyond the frame is made up"
             )
         antialias, letterbox = _switch("antialias", self.antialias), _switch("letterbox", self.letterbox)
@@ -143,7 +143,7 @@ class CropOptions:
             )
         if self.pad_value is not None and not letterbox and self.outside != "pad":
             raise InputError(
-                f"pad_value={self.pad_value!r} was given, but nothing is padded; leave it out, or ask for "
+                f"pad_value={shown(self.pad_value)} was given, but nothing is padded; leave it out, or ask for "
                 'letterbox=True or outside="pad"'
             )
         pad_value = PAD_VALUE if self.pad_value is None else self.pad_value
@@ -165,7 +165,7 @@ def _size(size: Any) -> tuple[int, int]:
     good = isinstance(sides, (tuple, list)) and len(sides) == 2
     if not good or not all(_is_count(side) and side > 0 for side in sides):
         raise InputError(
-            f"size must be (height, width) in positive integers, or one for a square, found {size!r}"
+            f"size must be (height, width) in positive integers, or one for a square, found {shown(size)}"
         )
     return int(sides[0]), int(sides[1])
 
@@ -176,7 +176,7 @@ def _is_count(value: Any) -> bool:
 
 def _switch(name: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"{name} must be True or False, found {value!r}")
+        raise InputError(f"{name} must be True or False, found {shown(value)}")
     return bool(value)
 
 

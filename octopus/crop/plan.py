@@ -18,7 +18,7 @@ from octopus.crop.cuda import BOX_BYTES, INDEX_BYTES, TRANSFORM_BYTES, upload_ca
 from octopus.crop.kernel import CropKernel
 from octopus.crop.options import CropOptions, Dtype, Edge, Layout, Outside, PadMode, Size
 from octopus.crop.spec import CropSpec
-from octopus.errors import InputError
+from octopus.errors import InputError, shown
 
 KNOWN_HEADS = 256  # different numbers of boxes whose part of the result a plan remembers
 
@@ -101,7 +101,7 @@ class CropPlan:
         stream: Any = None,
     ) -> None:
         if not isinstance(max_boxes, (int, np.integer)) or isinstance(max_boxes, bool) or max_boxes < 0:
-            raise InputError(f"max_boxes must be a non-negative integer, found {max_boxes!r}")
+            raise InputError(f"max_boxes must be a non-negative integer, found {shown(max_boxes)}")
         model = frame_view(frame)
         check_box_dtype(box_dtype)
         check_index_dtype(index_dtype)

@@ -13,7 +13,7 @@ from octopus.arrays.checks import INT32_MAX, hint_once
 from octopus.arrays.views import ArrayView, host_numbers
 from octopus.crop.frame import FrameSpec, frame_spec
 from octopus.crop.options import CropOptions, Kernel
-from octopus.errors import InputError
+from octopus.errors import InputError, shown
 
 TOPS = {"uint8": 255, "uint16": 65535}  # largest values of frames of integers
 
@@ -111,13 +111,12 @@ def _normalisation(options: CropOptions, channels: int) -> tuple[np.ndarray, np.
     scale = _per_channel("scale", options.scale, 1.0, channels)
     for name, values in (("std", std), ("scale", scale)):
         if not (values > 0).all():
-            raise InputError(f"{name} must be positive, found {values.tolist()}")
+            raise InputError(f"{name} must be positive, found {shown(values.tolist())}")
     with np.errstate(all="ignore"):
         gain, bias = (1.0 / (scale * std)).astype(np.float32), (-mean / std).astype(np.float32)
     if not (np.isfinite(gain).all() and np.isfinite(bias).all()):
-        raise InputError(
-            f"mean {mean.tolist()}, std {std.tolist()} and scale {scale.tolist()} leave the range of float32"
-        )
+        told = (shown(values.tolist()) for values in (mean, std, scale))
+        raise InputError("mean {}, std {} and scale {} leave the range of float32".format(*told))
     return gain, bias
 
 
@@ -157,7 +156,7 @@ def _padding(value: Any, gain: np.ndarray, bias: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         pad: np.ndarray = values.astype(np.float32) * gain + bias
     if not np.isfinite(pad).all():
-        raise InputError(f"pad_value {values.tolist()} leaves the range of float32 once normalised")
+        raise InputError(f"pad_value {shown(values.tolist())} leaves the range of float32 once normalised")
     return pad
 
 
@@ -166,5 +165,7 @@ def _per_channel(name: str, value: Any, default: float, channels: int) -> np.nda
     values = np.asarray(default) if value is None else host_numbers(value, name)
     along_one_axis = values.size in (1, channels) and values.size == max(values.shape, default=1)
     if values.dtype.kind not in "iuf" or not along_one_axis or not np.isfinite(values).all():
-        raise InputError(f"{name} must be one finite number or {channels} (one per channel), found {value!r}")
+        raise InputError(
+            f"{name} must be one finite number or {channels} (one per channel), found {shown(value)}"
+        )
     return np.broadcast_to(values.ravel().astype(np.float64), channels)

@@ -46,5 +46,7 @@ def warm_up(device: Device = "auto", *, everything: bool = False) -> float:
     frames, results = (FRAMES, DTYPES) if everything else (("uint8",), ("float32",))
     for frame, dtype, options in product(frames, results, _OPTIONS):
         model = np.zeros((2, 2, 3), frame)
-        CropPlan(model, 1, (2, 2), dtype=dtype, device=where, allocate=False, **options)
+        CropPlan(
+            model, 1, (2, 2), scale=1, dtype=dtype, device=where, allocate=False, **options
+        )  # no hint at units
     return time.perf_counter() - started

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.views import view_of
-from octopus.errors import InputError
+from octopus.errors import InputError, shown
 from octopus.ragged.check import sealed, whole
 
 Strategy = Literal["lookup", "thread_search", "block_metadata", "block_search"]
@@ -116,13 +116,15 @@ def build(strategy: Strategy, offsets: Any, *, threshold: int = DEFAULT_THRESHOL
     ([0, 1, 1], [0, 3, 7])
     """
     if not is_strategy(strategy):
-        raise InputError(f"there is no strategy {strategy!r}; use one of {', '.join(STRATEGIES)}")
+        raise InputError(f"there is no strategy {shown(strategy)}; use one of {', '.join(STRATEGIES)}")
     threshold, offsets = whole("threshold", threshold), _checked(offsets)
     narrow = narrowed(offsets, copy=True)
     if strategy == "lookup":
         return BlockMap(strategy, narrow, lookup_table(offsets), checked=True)
     if strategy == "block_metadata":
         return BlockMap(strategy, narrow, *block_records(offsets, threshold), threshold, checked=True)
+    if (offsets[1:] < offsets[:-1]).any():
+        raise _falling(offsets)
     return BlockMap(strategy, narrow, checked=True)
 
 

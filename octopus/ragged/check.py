@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from octopus.arrays.checks import INT32_MAX, check_tensor
 from octopus.arrays.views import ArrayView, view
-from octopus.errors import InputError
+from octopus.errors import InputError, shown
 
 OFFSET_DTYPES = ("int32", "int64")  # of offsets in GPU memory, which are taken as they are
 INT64_MAX = 2**63 - 1
@@ -39,7 +39,9 @@ def whole(name: str, value: Any) -> int:
     except (TypeError, ValueError, RuntimeError):
         found = 0
     if not 1 <= found <= INT32_MAX:
-        raise InputError(f"{name} must be a whole number, at least 1 and at most 2**31 - 1, found {value!r}")
+        raise InputError(
+            f"{name} must be a whole number, at least 1 and at most 2**31 - 1, found {shown(value)}"
+        )
     return found
 
 
@@ -49,7 +51,7 @@ def item_number(index: Any, count: int) -> int:
         place = operator.index(index)
     except TypeError:
         raise InputError(
-            f"the index of an item is one integer, found {index!r}; to_list() makes a list to cut"
+            f"the index of an item is one integer, found {shown(index)}; to_list() makes a list to cut"
         ) from None
     if not -count <= place < count:
         raise IndexError(f"item {place} of a batch of {count}")

@@ -12,7 +12,7 @@ from octopus.arrays.memory import check_memory
 from octopus.arrays.results import result_memory
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.backends import cpu
-from octopus.errors import InputError
+from octopus.errors import InputError, shown
 
 
 def padded(values: ArrayView, sides: NDArray[np.int64], fill: Any) -> Any:
@@ -46,5 +46,5 @@ def _held(fill: Any, dtype: np.dtype) -> np.ndarray:
         held = given.astype(dtype) if fits else given
     rounded = dtype.kind in "fc" and fits and np.isfinite(held) == np.isfinite(given)
     if not fits or not (rounded or held == given):
-        raise InputError(f"{dtype} can't hold the fill value {fill!r}")
+        raise InputError(f"{dtype} can't hold the fill value {shown(fill)}")
     return held

@@ -15,7 +15,7 @@ from octopus.arrays.memory import PlanMemory, Stage, check_memory
 from octopus.arrays.results import result_memory
 from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, dtype_name, view
-from octopus.errors import InputError
+from octopus.errors import InputError, shown
 from octopus.kernels.operations import OPERATIONS, POINTWISE, result_dtype
 from octopus.ragged import blockmap, parameters, tuned
 from octopus.ragged.batch import RaggedBatch
@@ -249,7 +249,7 @@ def _check_kind(operation: str, batch: Any) -> None:
 
 def _check(operation: str, batch: RaggedBatch) -> ArrayView:
     if not isinstance(operation, str) or operation not in OPERATIONS:
-        raise InputError(f"there is no operation {operation!r}; use one of {', '.join(OPERATIONS)}")
+        raise InputError(f"there is no operation {shown(operation)}; use one of {', '.join(OPERATIONS)}")
     _check_kind(operation, batch)
     values = view(batch.values, "values")
     if dtype_name(values.dtype) not in DTYPES:
@@ -263,7 +263,7 @@ def _resolve(strategy: str, operation: str, batch: RaggedBatch, device: str) -> 
         return blockmap.DEFAULT if found in NEEDS_HOST and not batch.offsets_on_host else found
     if not blockmap.is_strategy(strategy):
         raise InputError(
-            f"there is no strategy {strategy!r}; use auto or one of {', '.join(blockmap.STRATEGIES)}"
+            f"there is no strategy {shown(strategy)}; use auto or one of {', '.join(blockmap.STRATEGIES)}"
         )
     if strategy in NEEDS_HOST and not batch.offsets_on_host:
         raise InputError(

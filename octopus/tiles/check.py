@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from octopus.arrays.checks import INT32_MAX, MAX_SIDE, check_dense, check_readable, of_dtype
 from octopus.arrays.views import ArrayView, dtype_name, view
-from octopus.errors import InputError
+from octopus.errors import InputError, shown
 
 IMAGE_DTYPES = ("uint8", "uint16")
 GPU_TILE_DTYPES = ("int32", "int64")
@@ -141,7 +141,7 @@ def checked_scale(scale: Any, dtype: str) -> float:
         return float(np.iinfo(dtype).max)
     found = number("scale", scale)
     if not (math.isfinite(found) and found > 0):
-        raise InputError(f"scale must be positive and finite, found {scale!r}")
+        raise InputError(f"scale must be positive and finite, found {shown(scale)}")
     return found
 
 
@@ -160,7 +160,7 @@ def checked_nodata(nodata: Any, dtype: str) -> int | None:
     found = _bare(nodata)
     whole = isinstance(found, (int, np.integer)) and not isinstance(found, bool)
     if not whole or not 0 <= found <= np.iinfo(dtype).max:
-        raise InputError(f"nodata must be None or a value of {dtype}, found {nodata!r}")
+        raise InputError(f"nodata must be None or a value of {dtype}, found {shown(nodata)}")
     return int(found)
 
 
@@ -172,7 +172,7 @@ def number(name: str, value: Any) -> float:
             return float(found)
         except OverflowError:
             raise InputError(f"{name} leaves the range of float64") from None
-    raise InputError(f"{name} must be a number, found {value!r}")
+    raise InputError(f"{name} must be a number, found {shown(value)}")
 
 
 def _bare(value: Any) -> Any:

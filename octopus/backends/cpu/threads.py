@@ -16,7 +16,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-from octopus.errors import InputError
+from octopus.errors import InputError, shown
 
 MAX_THREADS = 1024
 _SETTINGS = ("OCTOPUS_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
@@ -143,7 +143,9 @@ def set_num_threads(count: int) -> int:
     """
     whole = isinstance(count, int) or hasattr(count, "__index__")
     if isinstance(count, bool) or not whole or not 1 <= int(count) <= MAX_THREADS:
-        raise InputError(f"the number of threads must be an integer from 1 to {MAX_THREADS}, found {count!r}")
+        raise InputError(
+            f"the number of threads must be an integer from 1 to {MAX_THREADS}, found {shown(count)}"
+        )
     before = _pool.count
     _pool.count = int(count)
     return before

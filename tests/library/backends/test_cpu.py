@@ -16,6 +16,7 @@ import pytest
 
 import octopus
 from octopus import InputError
+from octopus.arrays import checks
 from octopus.backends import cache, cpu
 from octopus.backends.cpu import compile, threads
 
@@ -298,3 +299,10 @@ def test_warming_up_loads_what_first_calls_need():
     assert names <= set(compile._kernels)
     with pytest.raises(InputError, match="unknown"):
         octopus.warm_up("tpu")
+
+
+@pytest.mark.filterwarnings("error")
+def test_warming_up_everything_uses_up_no_hint(monkeypatch):
+    monkeypatch.setattr(checks, "_hinted", set())
+    octopus.warm_up("cpu", everything=True)
+    assert not checks._hinted

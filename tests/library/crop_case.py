@@ -1,0 +1,156 @@
+"""One call of `crop_resize` or `CropPlan` on the CPU, compared with the reference in float64."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from octopus import CropPlan, InputError, crop_resize, set_num_threads
+from octopus.kernels import reference
+
+TOLERANCE = 2e-4  # of the frame's range: a fifth of what the library promises
+HALF_END = 65_520.0  # what is larger is infinite as float16
+TOPS = {"uint8": 255.0, "uint16": 65535.0, "float32": 300.0}
+
+
+class Exported:
+    """What offers DLPack and nothing else."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The array's own."""
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The host."""
+        return self._array.__dlpack_device__()
+
+
+@dataclass
+class Case:
+    """A call: arrays in guarded memory, options, and by which door."""
+
+    frame: np.ndarray = field(repr=False)
+    boxes: Any
+    size: Any
+    options: dict[str, Any]
+    door: str
+    threads: int
+    out: np.ndarray | None = field(repr=False)
+    regions: list[Any] = field(repr=False)
+
+    def __str__(self) -> str:
+        shape = f"{self.frame.dtype} {self.frame.shape} by {self.frame.strides} bytes"
+        state = f"writeable {self.frame.flags.writeable}, aligned {self.frame.flags.aligned}"
+        boxes = np.asarray(self.boxes)
+        return (
+            f"frame {shape}, {state}\nboxes {boxes.dtype} {boxes.tolist()!r}\nsize {self.size}, {self.options}\n"
+            f"{self.door}, {self.threads} threads"
+        )
+
+    def check(self) -> float | None:
+        """Call, and compare with the reference."""
+        boxes = _single(self.boxes)
+        set_num_threads(self.threads)
+        if not all(usable(*box, self.frame.shape, self.options["outside"]) for box in boxes.tolist()):
+            self._is_refused()
+            return None
+        crops, transform = self._call()
+        assert all(region.is_intact() for region in self.regions), "something was written beside an array"
+        size = (self.size, self.size) if np.ndim(self.size) == 0 else tuple(int(side) for side in self.size)
+        if transform is not None:
+            self._compare_transform(transform, boxes, size)
+        return self._compare(crops, boxes, size)
+
+    def _call(self) -> tuple[np.ndarray, np.ndarray | None]:
+        index, options = self.options["frame_index"], {**self.options, "device": "cpu"}
+        frame = Exported(self.frame) if self.door.startswith("dlpack") else self.frame
+        if "plan" in self.door:
+            del options["frame_index"]
+            room = len(self.boxes) + self.threads - 1
+            plan = CropPlan(frame, room, self.size, allocate=self.out is None, **options)
+            found = plan.run(frame, self.boxes, frame_index=index, out=self.out)
+        else:
+            found = crop_resize(frame, self.boxes, self.size, out=self.out, **options)
+        if self.options["letterbox"]:
+            return found
+        return found, None
+
+    def _is_refused(self) -> None:
+        before = None if self.out is None else self.out.tobytes()
+        try:
+            self._call()
+        except InputError as error:
+            assert str(error).startswith("box "), error
+        else:
+            raise AssertionError("unusable boxes were taken")
+        assert before is None or before == self.out.tobytes(), "a refused call has written"
+
+    def _compare_transform(self, found: np.ndarray, boxes: np.ndarray, size: tuple[int, int]) -> None:
+        frame = self.frame if self.frame.ndim == 3 else self.frame[0]
+        cut = boxes if self.options["outside"] == "pad" else reference.cut(boxes, frame)
+        right = reference.transforms(cut, size)
+        scale = np.abs(right).max(initial=1.0)
+        assert np.allclose(found, right, rtol=1e-5, atol=1e-5 * scale), (found, right)
+
+    def _compare(self, found: np.ndarray, boxes: np.ndarray, size: tuple[int, int]) -> float:
+        """Largest error as a part of the tolerance, which must not be above 1."""
+        given, channels = self.options, self.frame.shape[-1]
+        mean, std, scale, pad = (
+            np.broadcast_to(
+                np.ravel(np.float64(default if given.get(name) is None else given[name])), channels
+            )
+            for name, default in (("mean", 0), ("std", 1), ("scale", 1), ("pad_value", 114))
+        )
+        names = ("layout", "edge", "antialias", "letterbox", "outside", "pad_mode")
+        right = reference.crop_resize(
+            self.frame, boxes, size, mean * scale, std * scale, pad_value=pad, **{name: given[name] for name in names},
+            frame_index=None if self.frame.ndim == 3 else np.asarray(given["frame_index"], int),
+        )  # fmt: skip
+        assert found.shape == right.shape and found.dtype == given["dtype"], (found.shape, found.dtype)
+        if not right.size:
+            return 0.0
+        top = max(TOPS[self.frame.dtype.name], np.abs(pad).max())
+        limit = TOLERANCE * (top / (std * scale) + np.abs(mean / std)).max()
+        exact = right
+        right, rounding = _stored(right, given["dtype"])
+        with np.errstate(invalid="ignore"):
+            error = (np.abs(found.astype(np.float64) - right) - rounding) / limit
+        error[found == right] = 0  # also where both are infinite
+        if given["dtype"] == "float16":  # between the largest number and infinity either is right
+            error[(np.abs(np.abs(exact) - HALF_END) <= limit) & (np.abs(found) >= 65_504)] = 0
+        worst = float(error.max(initial=0))
+        assert worst <= 1, f"{worst} of the tolerance at {np.unravel_index(error.argmax(), error.shape)}"
+        return worst
+
+
+def _single(boxes: Any) -> np.ndarray:
+    """Boxes as the library reads them."""
+    with np.errstate(over="ignore"):
+        return np.asarray(boxes).reshape(-1, 4).astype(np.float32).astype(np.float64)
+
+
+def _stored(right: np.ndarray, dtype: str) -> tuple[np.ndarray, Any]:
+    """What a result of a dtype should hold, and how far it may be from it by rounding."""
+    if dtype == "uint8":
+        return right.clip(0, 255), 0.5
+    if dtype == "float16":
+        step = np.spacing(np.abs(right).clip(0, 65_000).astype(np.float16)).astype(np.float64)
+        return np.where(np.abs(right) < HALF_END, right, np.copysign(np.inf, right)), step / 2
+    return right, 0.0
+
+
+def usable(x1: float, y1: float, x2: float, y2: float, shape: tuple[int, ...], outside: str) -> bool:
+    """The rule by which boxes on the host are taken."""
+    height, width = shape[-3:-1]
+    if not (np.isfinite([x1, y1, x2, y2]).all() and x1 < x2 and y1 < y2):
+        return False
+    if outside == "pad":
+        return max(x2 - x1, y2 - y1) <= 16384 and max(map(abs, (x1, y1, x2, y2))) <= 2**24
+    if outside == "error" and (x1 < 0 or y1 < 0 or x2 > width or y2 > height):
+        return False
+    return x1 < width and y1 < height and x2 > 0 and y2 > 0

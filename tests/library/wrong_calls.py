@@ -1,0 +1,127 @@
+"""How the tables of wrong calls are written: a line per value of an argument, and what must come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from octopus import DeviceError, InputError, OutOfMemoryError, RaggedBatch
+
+
+class Later(NamedTuple):
+    """A value that is made when it is needed, since it takes a package."""
+
+    make: Callable[..., Any]
+    package: str = ""
+    name: str = ""
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Error(NamedTuple):
+    """The call is refused, by an error of this kind with these words in its message."""
+
+    kind: type[Exception]
+    words: str
+
+
+class Same(NamedTuple):
+    """The call is accepted, and answers like the one that has these arguments instead."""
+
+    given: dict[str, Any]
+
+
+class Equal(NamedTuple):
+    """The call is accepted, and this is its answer."""
+
+    answer: Any
+
+
+class Row(NamedTuple):
+    """A call and what must come of it."""
+
+    name: str
+    call: Callable[..., Any]
+    given: dict[str, Any]
+    expected: Any
+
+
+def rows(name: str, call: Callable[..., Any], argument: str, *table: tuple[Any, Any]) -> list[Row]:
+    """A row per value of one argument; if that is "**", the values are dicts of several arguments.
+
+    What is expected is an `Error`, `Same` or `Equal`; mere words stand for an `InputError`.
+    """
+    found = []
+    for value, expected in table:
+        given = value if argument == "**" else {argument: value}
+        shown = ",".join(f"{key}={_shown(one)}" for key, one in given.items())
+        wanted = Error(InputError, expected) if isinstance(expected, str) else expected
+        found.append(Row(f"{name}({shown})", call, given, wanted))
+    return found
+
+
+def torch(make: Callable[[Any], Any], name: str) -> Later:
+    """Something made of torch."""
+    return Later(make, "torch", name)
+
+
+def same(**given: Any) -> Same:
+    """See `Same`."""
+    return Same(given)
+
+
+def no_gpu(words: str = "device='cuda' was asked for") -> Error:
+    """What a machine without a GPU says."""
+    return Error(DeviceError, words)
+
+
+def too_much(words: str = "bytes") -> Error:
+    """More memory than there is."""
+    return Error(OutOfMemoryError, words)
+
+
+def python(words: str) -> Error:
+    """Python's own error, about a keyword or a number of arguments."""
+    return Error(TypeError, words)
+
+
+def read_only(array):
+    """A copy that may not be written."""
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def ready(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments, those made that need a package."""
+    return {name: _made(value) for name, value in given.items()}
+
+
+def equal(found: Any, right: Any) -> bool:
+    """Whether two answers are the same, of whatever library."""
+    if isinstance(found, tuple):
+        return len(found) == len(right) and all(map(equal, found, right))
+    if isinstance(found, RaggedBatch):
+        return found.offsets.tolist() == right.offsets.tolist() and equal(found.values, right.values)
+    found, right = np.asarray(found), np.asarray(right)
+    return (
+        found.shape == right.shape
+        and found.dtype == right.dtype
+        and np.array_equal(found, right, found.dtype.kind == "f")
+    )
+
+
+def _made(value: Any) -> Any:
+    if not isinstance(value, Later):
+        return value
+    return value.make(*([pytest.importorskip(value.package)] if value.package else []))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.size > 4:
+        return f"{type(value).__name__}-{value.dtype}{value.shape}".replace(" ", "")
+    return " ".join(repr(value).split())[:40]

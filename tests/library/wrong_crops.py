@@ -1,0 +1,173 @@
+"""Wrong frames, boxes and results of `crop_resize`."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+from crop_case import Exported
+from wrong_calls import Later, read_only, rows, same, torch
+
+from octopus import crop_resize
+
+FRAME = np.random.default_rng(3).integers(0, 256, (6, 8, 3), np.uint8)
+FRAMES = np.stack([FRAME, FRAME[::-1]])
+WIDE = np.zeros((1, 40_000, 1), np.uint8)
+BOXES = np.array([[1, 1, 5, 4], [0, 0, 8, 6]])
+SHAPE = (2, 3, 4, 5)
+NAN, INF = np.nan, np.inf
+
+
+def crop(frame=FRAME, boxes=BOXES, **options):
+    return crop_resize(frame, boxes, **{"size": (4, 5), "device": "cpu", **options})
+
+
+def several(frame=FRAMES, **options):
+    return crop(frame=frame, **options)
+
+
+def aliased(name):
+    """A result that lies in the memory of the frame or the boxes."""
+    memory = np.zeros(1000, np.float32)
+    frame = memory.view(np.uint8)[100:244].reshape(FRAME.shape)
+    boxes = memory[300:308].reshape(2, 4)
+    boxes[:] = BOXES
+    out = memory[:120] if name == "frame" else memory[200:320]
+    return crop_resize(frame, boxes, (4, 5), out=out.reshape(SHAPE), device="cpu")
+
+
+ROWS = [
+    *rows(
+        "crop_resize",
+        crop,
+        "frame",
+        (None, "frame is a NoneType"),
+        ("photo.jpg", "frame is a str"),
+        (5, "frame is a int"),
+        (b"abc", "frame is a bytes"),
+        ([FRAME, FRAME], "frame is a list of 2; stack frames"),
+        (FRAME.tolist(), "frame is a list of 6"),
+        ({"frame": 1}, "frame is a dict"),
+        (FRAME[..., 0], "found (6, 8); a grey image is frame[..., None]"),
+        (FRAME[0, 0], "frame must have shape (H, W, C)"),
+        (FRAMES[None], "frame must have shape (H, W, C)"),
+        (FRAME[..., :0], "found (6, 8, 0)"),
+        (np.zeros((3, 40, 80), np.uint8), "numpy.ascontiguousarray(frame.transpose(1, 2, 0))"),
+        (np.zeros((6, 8, 65), np.uint8), "found (6, 8, 65)"),
+        (FRAME[:0], "found (0, 8, 3)"),
+        (FRAME.astype(np.float64), "found float64"),
+        (FRAME.astype(np.float16), "found float16"),
+        (FRAME.astype(np.int16), "found int16"),
+        (FRAME.astype(np.int32), "found int32"),
+        (FRAME > 5, "found bool"),
+        (FRAME.astype(np.complex64), "found complex64"),
+        (FRAME.astype(object), "found object"),
+        (FRAME.astype(str), "found <U3"),
+        (FRAME.astype(">u2"), "machine's byte order, found >u2"),
+        (np.ma.masked_array(FRAME, FRAME > 9), "frame is a masked array"),
+        (FRAME[:, ::2], "numpy.ascontiguousarray"),
+        (FRAME[..., ::-1], "numpy.ascontiguousarray"),
+        (FRAME[::-1], "numpy.ascontiguousarray"),
+        (np.asfortranarray(FRAME), "numpy.ascontiguousarray"),
+        (torch(lambda t: t.from_numpy(FRAME.copy()).to_sparse(), "sparse"), ".to_dense()"),
+        (torch(lambda t: t.ones((6, 8, 3), requires_grad=True), "grad"), "frame requires grad"),
+        (torch(lambda t: t.ones((6, 8, 3), dtype=t.bfloat16), "bfloat16"), "frame has the dtype bfloat16"),
+        (torch(lambda t: t.ones((6, 8, 3), device="meta"), "meta"), "frame lies on meta"),
+        (torch(lambda t: t.ones((3, 40, 80), dtype=t.uint8), "CHW"), "permute(1, 2, 0)"),
+        (torch(lambda t: t.from_numpy(FRAME.copy()), "tensor"), same()),
+        (np.repeat(FRAME, 2, axis=0)[::2], same()),
+        (read_only(FRAME), same()),
+        (np.pad(FRAME, ((0, 0), (0, 3), (0, 0)))[:, :8], same()),
+        (Later(lambda: Exported(FRAME), name="DLPack"), same()),
+        (FRAME.astype(np.float32), same()),
+        (FRAME.astype(np.uint16), same()),
+        (FRAMES, "several frames (F, H, W, C) need frame_index"),
+    ),
+    *rows(
+        "crop_resize",
+        crop,
+        "boxes",
+        (None, "boxes is a NoneType"),
+        ("1 2 3 4", "boxes is a str"),
+        (7, "boxes is a int"),
+        ({1: 2}, "boxes is a dict"),
+        ((box for box in BOXES), "boxes is a generator"),
+        ([1, 1, 5, 4], "boxes must have shape (N, 4), found (4,)"),
+        ([[1, 1, 5]], "boxes must have shape (N, 4), found (1, 3)"),
+        ([[[1, 1, 5, 4]]], "found (1, 1, 4)"),
+        ([[1, 1, 5, 4], [1, 2]], "boxes must be an array, found rows of different length"),
+        (BOXES > 2, "boxes must be integers or floats, found bool"),
+        (BOXES.astype(complex), "found complex128"),
+        ([["a", "b", "c", "d"]], "boxes must be integers or floats"),
+        ([[1, 1, 5, None]], "found object"),
+        (np.ma.masked_array(BOXES, BOXES > 5), "boxes is a masked array"),
+        ([[1, 1, NAN, 4]], "box 0 = (1, 1, nan, 4) is not a number"),
+        ([[1, 1, 5, 4], [0, -INF, 5, 4]], "box 1 = (0, -inf, 5, 4)"),
+        ([[5, 1, 1, 4]], "box 0 = (5, 1, 1, 4) is empty"),
+        ([[1, 4, 5, 4]], "is empty"),
+        ([[1, 1, 5, 4], [9, 1, 12, 4]], "box 1 = (9, 1, 12, 4)"),
+        ([[-5, -5, -1, -1]], "frame of 8x6 pixels"),
+        ([[1, 1, 1 + 1e-9, 4]], "is empty"),
+        (np.zeros((2, 5)), "found (2, 5)"),
+        (torch(lambda t: t.ones((1, 4), requires_grad=True), "grad"), "boxes requires grad"),
+        ([], same(boxes=np.empty((0, 4)))),
+        (np.empty((0, 4), np.int16), same(boxes=np.empty((0, 4)))),
+        (tuple(map(tuple, BOXES.tolist())), same()),
+        (BOXES.astype(np.float16), same()),
+        (BOXES.astype(">f8"), same()),
+        (BOXES.astype(np.uint8), same()),
+        (np.asfortranarray(BOXES), same()),
+        (BOXES[::-1][::-1], same()),
+        (SimpleNamespace(xyxy=BOXES), same()),
+        (torch(lambda t: t.from_numpy(BOXES), "tensor"), same()),
+        ([[-0.3, 1, 5, 4]], same(boxes=[[0, 1, 5, 4]])),
+        ([[-(2**40), -1e30, 2**40, 1e30]], same(boxes=[[0, 0, 8, 6]])),
+    ),
+    *rows(
+        "crop_resize",
+        several,
+        "frame_index",
+        (None, "several frames (F, H, W, C) need frame_index"),
+        ([0], "frame_index must hold one integer per box, shape (2,)"),
+        ([0.0, 1.0], "found float64"),
+        ([True, False], "found bool"),
+        ([[0, 1]], "of shape (1, 2)"),
+        ([0, 2], "frame_index[1] = 2 but there are 2 frames"),
+        ([-1, 0], "frame_index[0] = -1"),
+        ("01", "frame_index is a str"),
+        (1, "frame_index is a int"),
+        ([0, None], "found object"),
+        (np.ma.masked_array([0, 1], [0, 1]), "frame_index is a masked array"),
+        ((0, 1), same(frame_index=np.array([0, 1]))),
+        (np.array([0, 1], np.uint8), same(frame_index=np.array([0, 1]))),
+        (np.array([0, 1], ">i8"), same(frame_index=np.array([0, 1]))),
+    ),
+    *rows(
+        "crop_resize",
+        crop,
+        "frame_index",
+        ([0, 0], "a single frame takes none"),
+    ),
+    *rows(
+        "crop_resize",
+        crop,
+        "out",
+        (np.zeros((2, 3, 5, 4), np.float32), "out must be a contiguous float32 array of shape (2, 3, 4, 5)"),
+        (np.zeros((3, 3, 4, 5), np.float32), "found float32 of shape (3, 3, 4, 5)"),
+        (np.zeros(SHAPE), "found float64"),
+        (np.zeros(SHAPE, ">f4"), "found >f4"),
+        (np.zeros((*SHAPE[:3], 10), np.float32)[..., ::2], "not contiguous"),
+        (read_only(np.zeros(SHAPE, np.float32)), "out is read-only"),
+        (np.zeros(SHAPE, np.float32).tolist(), "out is a list"),
+        ("here", "out is a str"),
+        (np.ma.zeros(SHAPE, np.float32), "out is a masked array"),
+        (np.zeros(SHAPE, np.float32), same()),
+    ),
+    *rows(
+        "crop_resize",
+        aliased,
+        "name",
+        ("frame", "out lies in the memory of frame"),
+        ("boxes", "out lies in the memory of boxes"),
+    ),
+]

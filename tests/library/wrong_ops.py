@@ -1,0 +1,285 @@
+"""Wrong calls of operations on ragged batches: `ops`, `RaggedPlan`, `blockmap`, `tune`."""
+
+from __future__ import annotations
+
+import numpy as np
+from wrong_batches import BYTES, IMAGES, SEQUENCES, SHAPES, VALUES
+from wrong_calls import Equal, no_gpu, python, read_only, rows, same, torch
+
+import octopus
+from octopus import RaggedBatch, RaggedPlan, blockmap, ops
+
+NAN, INF = np.nan, np.inf
+
+
+def multiply(batch=IMAGES, gain=2, **options):
+    return ops.multiply(batch, gain, **{"device": "cpu", **options})
+
+
+def normalize(mean=0, std=2, **options):
+    return ops.normalize(IMAGES, mean, std, **{"device": "cpu", **options})
+
+
+def threshold(level=3, **options):
+    return ops.threshold(IMAGES, level, **{"device": "cpu", **options})
+
+
+def gamma(exponent=2, **options):
+    return ops.gamma(IMAGES, exponent, **{"device": "cpu", **options})
+
+
+def blur(batch=IMAGES, **options):
+    return ops.blur3x3(batch, **{"device": "cpu", **options})
+
+
+def sobel(batch=IMAGES, **options):
+    return ops.blur5x5_sobel(batch, **{"device": "cpu", **options})
+
+
+def plan(operation="multiply", batch=IMAGES, **options):
+    return RaggedPlan(operation, batch, **{"device": "cpu", **options}).run(IMAGES, 2)
+
+
+def run(batch=IMAGES, values=(2,), operation="multiply", **given):
+    return RaggedPlan(operation, IMAGES, device="cpu").run(batch, *values, **given)
+
+
+def build(strategy="lookup", offsets=(0, 3, 8), **options):
+    return blockmap.build(strategy, offsets, **options).offsets
+
+
+def tune(**given):
+    return octopus.tune(**{"device": "cpu", "keep": False, **given})
+
+
+OTHER_CUT = RaggedBatch.from_arrays(VALUES, [[3, 2], [1, 2]])
+ROWS = [
+    *rows(
+        "ops.multiply",
+        multiply,
+        "batch",
+        (None, "multiply works on a RaggedBatch, found NoneType; RaggedBatch.from_list makes one"),
+        ([VALUES], "found list"),
+        (VALUES, "found ndarray"),
+        (IMAGES.like(VALUES.astype(np.float64)), "the elements must be float32 or uint8, found float64"),
+        (IMAGES.like(VALUES.astype(np.int32)), "found int32"),
+        (IMAGES.like(VALUES > 2), "found bool"),
+        (SEQUENCES, Equal(SEQUENCES.like(SEQUENCES.values * np.float32(2)))),
+    ),
+    *rows(
+        "ops.multiply",
+        multiply,
+        "gain",
+        ("a", "the gain is a str"),
+        (None, "the gain is a NoneType"),
+        ([1, 2, 3], "the gain must be one number or 2, one per item"),
+        ([[1, 2]], "of shape (1, 2)"),
+        ([1, [2, 3]], "the gain must be one number, or one per item"),
+        ([1, NAN], "the gain of item 1 is not a finite number"),
+        (INF, "the gain is not a finite number"),
+        (1e300, "the gain leaves the range of float32"),
+        (1j, "the gain"),
+        (["1", "2"], "found <U1"),
+        (np.ma.masked_array([1, 2], [0, 1]), "the gain is a masked array"),
+        (torch(lambda t: t.ones(2, requires_grad=True), "grad"), "the gain requires"),
+        (np.array(2), same()),
+        (np.float16(2), same()),
+        ([2, 2], same()),
+        (torch(lambda t: t.tensor([2.0, 2.0]), "tensor"), same()),
+    ),
+    *rows(
+        "ops.multiply",
+        multiply,
+        "out",
+        (np.zeros(7, np.float32), "out must be (shape, dtype, side, contiguous)"),
+        (np.zeros(8), "out must be (shape, dtype, side, contiguous)"),
+        (np.zeros(16, np.float32)[::2], "out must be (shape, dtype, side, contiguous)"),
+        (np.zeros((2, 4), np.float32), "out must be (shape, dtype, side, contiguous)"),
+        (read_only(VALUES), "out is read-only"),
+        ([0] * 8, "out is a list"),
+        (np.ma.zeros(8, np.float32), "out is a masked array"),
+        (np.zeros(8, np.float32), same()),
+    ),
+    *rows(
+        "ops.multiply",
+        multiply,
+        "strategy",
+        ("magic", "there is no strategy 'magic'; use auto or one of lookup"),
+        (None, "there is no strategy None"),
+        (5, "there is no strategy 5"),
+        ("x" * 500, "there is no strategy"),
+        (np.array(["lookup", "auto"]), "there is no strategy array("),
+        ("lookup", same()),
+    ),
+    *rows(
+        "ops.multiply",
+        multiply,
+        "threshold",
+        (0, "threshold must be a whole number, at least 1"),
+        (-4, "found -4"),
+        (1.5, "found 1.5"),
+        (16.0, "found 16.0"),
+        ("a", "found 'a'"),
+        (NAN, "found nan"),
+        (True, "found True"),
+        (2**31, "found 2147483648"),
+        ([4], "found [4]"),
+        (np.ones(500), "threshold must be a whole number"),
+        (np.int8(4), same()),
+    ),
+    *rows(
+        "ops.multiply",
+        multiply,
+        "**",
+        ({"strategy": "block_metadata", "threshold": 1.5}, "threshold must be a whole number"),
+        ({"strategy": "block_metadata", "threshold": np.array(1)}, same()),
+        ({"device": "gpu"}, "device='gpu' is unknown"),
+        ({"device": None}, "device=None is unknown"),
+        ({"device": "cuda"}, no_gpu()),
+        ({"stream": "x"}, "leave stream out"),
+        ({"std": 3}, python("multiply")),
+    ),
+    *rows(
+        "ops.normalize",
+        normalize,
+        "std",
+        (0, "the std is not positive"),
+        ([1, -2], "the std of item 1 is not positive"),
+        (NAN, "the std is not a finite number"),
+        (1e-46, "the std"),
+        (1e-39, "the std is too small for float32 to hold its inverse"),
+        (None, "the std is a NoneType"),
+        ("1", "the std is a str"),
+        ([1, 2, 3], "the std must be one number or 2"),
+    ),
+    *rows(
+        "ops.normalize",
+        normalize,
+        "mean",
+        (None, "the mean is a NoneType"),
+        ([1, NAN], "the mean of item 1 is not a finite number"),
+        ({}, "the mean is a dict"),
+    ),
+    *rows("ops.normalize", normalize, "gain", (1, python("normalize"))),
+    *rows(
+        "ops.threshold",
+        threshold,
+        "level",
+        (NAN, "the level is not a finite number"),
+        ("a", "the level is a str"),
+        ([1, 2, 3], "the level must be one number or 2"),
+    ),
+    *rows(
+        "ops.gamma",
+        gamma,
+        "exponent",
+        (INF, "the exponent is not a finite number"),
+        (None, "the exponent is a NoneType"),
+    ),
+    *rows(
+        "ops.blur3x3",
+        blur,
+        "**",
+        ({"batch": SEQUENCES}, "blur3x3 works on images (height, width), found sequences"),
+        ({"batch": RaggedBatch.from_list([np.ones((2, 2, 3), np.float32)])}, "found items of 3 dimensions"),
+        ({"batch": None}, "blur3x3 works on a RaggedBatch"),
+        ({"out": VALUES}, "out lies in the memory of the values or parameters, which blur3x3 reads"),
+        ({"radius": 3}, python("blur3x3")),
+    ),
+    *rows(
+        "ops.blur5x5_sobel",
+        sobel,
+        "**",
+        ({"batch": SEQUENCES}, "blur5x5_sobel works on images (height, width), found sequences"),
+        ({"out": VALUES}, "which blur5x5_sobel reads while it writes"),
+        ({"gain": 3}, python("blur5x5_sobel")),
+    ),
+    *rows(
+        "RaggedPlan",
+        plan,
+        "**",
+        ({"operation": "sharpen"}, "there is no operation 'sharpen'; use one of multiply"),
+        ({"operation": None}, "there is no operation None"),
+        ({"operation": "x" * 500}, "there is no operation"),
+        ({"operation": ["multiply"]}, "there is no operation ['multiply']"),
+        ({"batch": VALUES}, "multiply works on a RaggedBatch, found ndarray"),
+        ({"batch": SEQUENCES}, "item 0 of the batch has 6 elements, the plan is for 3"),
+        ({"threshold": 1.5}, "threshold must be a whole number"),
+        ({"made": 5}, "made must be a BlockMap of strategy block_search, found one int"),
+        ({"made": blockmap.build("lookup", [0, 6, 8])}, "found one of strategy lookup"),
+        ({"made": blockmap.build("block_search", [0, 7])}, "the map is for 1 items and 7 elements"),
+        (
+            {"made": blockmap.build("block_search", [0, 3, 8])},
+            "item 0 of the map has 3 elements, the plan is for 6",
+        ),
+        ({"made": blockmap.build("block_search", [0, 6, 8])}, same()),
+        ({"device": "cuda"}, no_gpu()),
+        ({"gain": 3}, python("RaggedPlan")),
+    ),
+    *rows(
+        "RaggedPlan.run",
+        run,
+        "**",
+        ({"values": ()}, "multiply takes 1 parameters (gain), found 0"),
+        ({"values": (1, 2)}, "multiply takes 1 parameters (gain), found 2"),
+        ({"batch": VALUES}, "multiply works on a RaggedBatch"),
+        ({"batch": SEQUENCES}, "item 0 of the batch has 3 elements, the plan is for 6"),
+        ({"batch": BYTES}, "the plan is for (items, elements, dtype, side) (2, (8,), 'float32', 'cpu')"),
+        ({"batch": RaggedBatch.from_arrays(VALUES, SHAPES[::-1])}, "item 0 of the batch has 2 elements"),
+        ({"batch": OTHER_CUT, "operation": "blur3x3", "values": ()}, "item 0 of the batch has shape (3, 2)"),
+        ({"batch": OTHER_CUT}, same()),
+        ({"out": VALUES[:7]}, "out must be (shape, dtype, side, contiguous)"),
+        ({"stream": 7}, "leave stream out"),
+        ({"gain": 7}, python("run")),
+    ),
+    *rows(
+        "blockmap.build",
+        build,
+        "strategy",
+        ("magic", "there is no strategy 'magic'; use one of lookup"),
+        (None, "there is no strategy None"),
+        ("auto", "there is no strategy 'auto'"),
+    ),
+    *rows(
+        "blockmap.build",
+        build,
+        "offsets",
+        (None, "offsets is a NoneType"),
+        ([], "offsets must be a flat integer array of N + 1 entries"),
+        ([[0, 3]], "of (1, 2)"),
+        ([0.0, 3.0], "found float64"),
+        ([1, 3], "offsets must start at 0, found 1"),
+        ([0, 5, 3], "offsets must not fall: item 1 runs from 5 to 3"),
+        ("03", "offsets is a str"),
+        (np.array([0, 3, 8], np.uint64), same()),
+    ),
+    *rows(
+        "blockmap.build",
+        build,
+        "**",
+        ({"threshold": 1.5}, "threshold must be a whole number"),
+        ({"threshold": "a"}, "found 'a'"),
+        ({"threshold": 0}, "found 0"),
+        (
+            {"strategy": "block_metadata", "offsets": [0, 2**40], "threshold": 1},
+            "more than a grid holds; raise threshold",
+        ),
+        ({"strategy": "block_metadata", "offsets": [0, 5, 3]}, "offsets must not fall"),
+        ({"strategy": "thread_search", "offsets": [0, 5, 3]}, "offsets must not fall"),
+        ({"strategy": "block_search", "offsets": [0, 5, 3]}, "offsets must not fall"),
+    ),
+    *rows(
+        "tune",
+        tune,
+        "**",
+        ({"uses": 0}, "uses must be a whole number, at least 1"),
+        ({"uses": 1.5}, "found 1.5"),
+        ({"uses": NAN}, "found nan"),
+        ({"uses": "3"}, "found '3'"),
+        ({"uses": None}, "found None"),
+        ({"uses": True}, "found True"),
+        ({"device": "gpu"}, "device='gpu' is unknown"),
+        ({"device": "cuda"}, no_gpu()),
+        ({"rounds": 3}, python("tune")),
+    ),
+]

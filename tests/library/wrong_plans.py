@@ -1,0 +1,173 @@
+"""Wrong calls of what works with crops: `CropPlan`, `FrameStream`, `map_back`, threads and warming up."""
+
+from __future__ import annotations
+
+import numpy as np
+from wrong_calls import Equal, no_gpu, python, rows, same, too_much, torch
+from wrong_crops import BOXES, FRAME, FRAMES, SHAPE
+
+import octopus
+from octopus import CropPlan, FrameStream, map_back
+
+NAN = np.nan
+
+
+def plan(frame=FRAME, max_boxes=3, **options):
+    made = CropPlan(frame, max_boxes, **{"size": (4, 5), "device": "cpu", **options})
+    return made.run(FRAME, BOXES)
+
+
+def run(frame=FRAME, boxes=BOXES, allocate=True, **given):
+    return CropPlan(FRAME, 2, (4, 5), device="cpu", allocate=allocate).run(frame, boxes, **given)
+
+
+def stream(frame=FRAME, max_boxes=3, **options):
+    made = FrameStream(frame, max_boxes, **{"size": (4, 5), "device": "cpu", **options})
+    made.buffer()[...] = FRAME
+    return made.submit(BOXES)
+
+
+def submit(boxes):
+    return FrameStream(FRAME, 2, (4, 5), device="cpu").submit(boxes)
+
+
+TRANSFORM = np.array([[2.0, 2.0, 10.0, 20.0]], np.float32)
+
+
+def back(positions=((1.0, 2.0),), transform=TRANSFORM):
+    return map_back(positions, transform)
+
+
+def set_threads(count):
+    before = octopus.set_num_threads(count)
+    return octopus.set_num_threads(before)
+
+
+ROWS = [
+    *rows(
+        "CropPlan",
+        plan,
+        "max_boxes",
+        (-1, "max_boxes must be a non-negative integer, found -1"),
+        (1.5, "found 1.5"),
+        ("3", "found '3'"),
+        (np.ones(500), "max_boxes must be"),
+        (None, "found None"),
+        (True, "found True"),
+        (2**29, "536870912 boxes are more than one launch can address"),
+        (np.int64(2), same()),
+    ),
+    *rows(
+        "CropPlan",
+        plan,
+        "**",
+        ({"frame": None}, "frame is a NoneType"),
+        ({"frame": [FRAME]}, "frame is a list of 1"),
+        ({"frame": FRAMES}, "the plan is for frames of"),
+        ({"box_dtype": "float16"}, "box_dtype='float16' is unknown"),
+        ({"index_dtype": "int8"}, "index_dtype='int8' is unknown"),
+        ({"size": "big"}, "found 'big'"),
+        ({"std": -1}, "std must be positive"),
+        ({"pad_value": 3}, "nothing is padded"),
+        ({"stream": 5}, "works on the CPU; leave stream out"),
+        ({"device": "cuda"}, no_gpu()),
+        ({"frame_index": [0, 0]}, python("CropPlan")),
+        ({"max_boxes": 1}, "the plan is for 1 boxes, found 2; make a larger plan"),
+        ({"allocate": False}, "pass out="),
+        ({"max_boxes": 100_000, "size": 4096}, too_much()),
+    ),
+    *rows(
+        "CropPlan.run",
+        run,
+        "**",
+        ({"frame": FRAME.astype(np.uint16)}, "the plan is for frames of"),
+        ({"frame": FRAME[..., :1].copy()}, "the plan is for frames of"),
+        ({"frame": FRAMES, "frame_index": [0, 0]}, "the plan is for frames of"),
+        ({"boxes": None}, "boxes is a NoneType"),
+        ({"boxes": [[1, 1, 1, 4]]}, "is empty"),
+        ({"frame_index": [0, 0]}, "a single frame takes none"),
+        ({"out": np.zeros(SHAPE)}, "out must be a contiguous float32 array"),
+        ({"stream": "x"}, "leave stream out"),
+        ({"letterbox": True}, python("run")),
+        ({"allocate": False, "out": np.zeros(SHAPE, np.float32)}, same()),
+    ),
+    *rows(
+        "FrameStream",
+        stream,
+        "**",
+        ({"frame": FRAMES}, "a stream takes frames (H, W, C) from the host"),
+        ({"frame": None}, "frame is a NoneType"),
+        ({"frame": FRAME.astype(int)}, "found int64"),
+        ({"buffers": 0}, "buffers must be a positive integer, found 0"),
+        ({"buffers": 1.5}, "found 1.5"),
+        ({"buffers": True}, "found True"),
+        ({"max_boxes": 1.5}, "max_boxes must be"),
+        ({"max_boxes": 1}, "the plan is for 1 boxes, found 2"),
+        ({"stream": "x"}, "leave stream out"),
+        ({"device": "gpu"}, "device='gpu' is unknown"),
+        ({"device": "cuda"}, no_gpu()),
+        ({"edge": "imagee"}, "edge='imagee' is unknown"),
+        ({"frame_index": [0, 0]}, python("FrameStream")),
+        ({"buffers": np.int8(3)}, same()),
+    ),
+    *rows(
+        "FrameStream.submit",
+        submit,
+        "boxes",
+        (None, "boxes is a NoneType"),
+        ([1, 2, 3, 4], "boxes must have shape (N, 4)"),
+        ([[0, 0, NAN, 1]], "is not a number"),
+        ([[0, 0, 1, 1]] * 3, "the plan is for 2 boxes, found 3"),
+        ([], same(boxes=np.empty((0, 4)))),
+    ),
+    *rows(
+        "map_back",
+        back,
+        "positions",
+        (None, "positions is a NoneType"),
+        ("ab", "positions is a str"),
+        ([["a", "b"]], "positions must be integers or floats"),
+        ([[1, 2], [3]], "positions must be an array"),
+        ([[True, False]], "found bool"),
+        ([[1j, 2]], "found complex128"),
+        ([1.0, 2.0], "positions must have shape (1, ..., 2) or (1, ..., 4)"),
+        ([[1.0, 2.0, 3.0]], "found (1, 3)"),
+        ([[1.0, 2.0]] * 2, "one row per item, found (2, 2)"),
+        (torch(lambda t: t.ones((1, 2)), "tensor"), "positions come from torch, the transform from numpy"),
+        ([[1, 2]], Equal(np.array([[12.0, 24.0]]))),
+    ),
+    *rows(
+        "map_back",
+        back,
+        "transform",
+        (None, "transform is a NoneType"),
+        (TRANSFORM[:, :3], "transform must have shape (N, 4), found (1, 3)"),
+        (TRANSFORM[0], "found (4,)"),
+        (TRANSFORM.astype(str), "transform must be integers or floats"),
+        (TRANSFORM[:0], "one row per item, found (1, 2)"),
+    ),
+    *rows(
+        "set_num_threads",
+        set_threads,
+        "count",
+        (0, "from 1 to 1024, found 0"),
+        (-2, "found -2"),
+        (1025, "found 1025"),
+        (1.5, "found 1.5"),
+        ("2", "found '2'"),
+        ("2" * 500, "from 1 to 1024"),
+        (None, "found None"),
+        (True, "found True"),
+        (NAN, "found nan"),
+        (np.int64(2), Equal(2)),
+    ),
+    *rows(
+        "warm_up",
+        octopus.warm_up,
+        "device",
+        ("gpu", "device='gpu' is unknown"),
+        (None, "device=None is unknown"),
+        ("cuda", no_gpu()),
+    ),
+    *rows("warm_up", octopus.warm_up, "**", ({"all": True}, python("warm_up"))),
+]

@@ -1,0 +1,229 @@
+"""Wrong calls of what looks at tiles: `keep_tiles`, `tile_means`, `TilePlan`, and the rules that choose."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from wrong_calls import Equal, no_gpu, python, rows, same, torch
+
+import octopus
+from octopus import TilePlan
+
+NAN, INF = np.nan, np.inf
+IMAGE = np.random.default_rng(4).integers(0, 256, (6, 8), np.uint8)
+COLOUR = np.random.default_rng(4).integers(0, 256, (6, 8, 3), np.uint8)
+TILES = [[0, 0, 4, 3], [4, 3, 8, 6]]
+MEANS = [0.9, 0.5, NAN, 0.1]
+
+
+def keep(image=IMAGE, tiles=TILES, threshold=0.5, **options):
+    return octopus.keep_tiles(image, tiles, threshold, **{"device": "cpu", **options})
+
+
+def means(image=IMAGE, tiles=TILES, **options):
+    return octopus.tile_means(image, tiles, **{"device": "cpu", **options})
+
+
+def plan(image=IMAGE, tiles=TILES, **options):
+    return TilePlan(image, tiles, **{"device": "cpu", **options}).run(IMAGE)
+
+
+def run(image=IMAGE, threshold=0.5, **options):
+    return TilePlan(IMAGE, TILES, device="cpu").run(image, threshold, **options)
+
+
+def within(means=MEANS, sizes=(60, 50, 10, 40), budget=100):
+    return octopus.best_within(means, sizes, budget)
+
+
+ROWS = [
+    *rows(
+        "keep_tiles",
+        keep,
+        "image",
+        (None, "image is a NoneType"),
+        ("scene.tif", "image is a str"),
+        (IMAGE.tolist(), "image is a list"),
+        (IMAGE[0], "image must have shape (H, W) or (H, W, C), found (8,)"),
+        (IMAGE[None, None], "found (1, 1, 6, 8)"),
+        (
+            IMAGE.astype(np.float32),
+            "image must be uint8 or uint16 in the machine's byte order, found float32",
+        ),
+        (IMAGE.astype(np.int16), "found int16"),
+        (IMAGE > 3, "found bool"),
+        (IMAGE.astype(">u2"), "found >u2"),
+        (IMAGE[:0], "image sides must lie between 1 and"),
+        (IMAGE[:, ::2], "numpy.ascontiguousarray"),
+        (IMAGE[::-1], "numpy.ascontiguousarray"),
+        (IMAGE[:, ::-1], "numpy.ascontiguousarray"),
+        (np.asfortranarray(IMAGE), "numpy.ascontiguousarray"),
+        (COLOUR[..., :2], "numpy.ascontiguousarray"),
+        (np.ma.masked_array(IMAGE, IMAGE > 9), "image is a masked array"),
+        (torch(lambda t: t.from_numpy(IMAGE.copy()).to_sparse(), "sparse"), "make it dense first"),
+        (torch(lambda t: t.from_numpy(IMAGE.copy()), "tensor"), same()),
+        (np.pad(IMAGE, 1)[1:-1, 1:-1], same()),
+        (IMAGE[..., None], same()),
+    ),
+    *rows(
+        "keep_tiles",
+        keep,
+        "tiles",
+        (None, "tiles is a NoneType"),
+        ("all", "tiles is a str"),
+        ([0, 0, 4, 3], "tiles must have shape (N, 4), found (4,)"),
+        ([[0, 0, 4]], "found (1, 3)"),
+        ([[0, 0, 4, 3], [1]], "tiles must be an array, found rows of different length"),
+        ([[0.0, 0.0, 4.5, 3.0]], "tiles cover whole pixels and must be integers, found float64"),
+        ([[True, False, True, True]], "found bool"),
+        ([["a", "b", "c", "d"]], "tiles cover whole pixels and must be integers"),
+        ([[0, 0, 0, 3]], "tile 0 = (0, 0, 0, 3) is empty"),
+        ([[0, 0, 4, 3], [5, 5, 4, 6]], "tile 1 = (5, 5, 4, 6) is empty"),
+        ([[-1, 0, 4, 3]], "tile 0 = (-1, 0, 4, 3) reaches outside the image of 8x6 pixels"),
+        ([[0, 0, 9, 3]], "reaches outside the image"),
+        ([[0, 0, 2**40, 3]], "reaches outside the image"),
+        (np.ma.masked_array(TILES, np.array(TILES) > 3), "tiles is a masked array"),
+        (np.array(TILES, np.uint8), same()),
+        (np.array(TILES, ">i8"), same()),
+    ),
+    *rows(
+        "keep_tiles",
+        keep,
+        "threshold",
+        (None, "threshold must be a number, found None"),
+        ("a", "threshold must be a number, found 'a'"),
+        (NAN, "threshold is not a number"),
+        ([0.5], "threshold must be a number, found [0.5]"),
+        (np.ones(500), "threshold must be a number"),
+        (True, "found True"),
+        (1j, "found 1j"),
+        (np.float32(0.5), same()),
+        (np.array(0.5), same()),
+        (torch(lambda t: t.tensor(0.5), "tensor"), same()),
+        (INF, Equal((np.array([False, False]), means()))),
+    ),
+    *rows(
+        "keep_tiles",
+        keep,
+        "scale",
+        (0, "scale must be positive and finite, found 0"),
+        (-1, "found -1"),
+        (NAN, "scale must be positive and finite"),
+        (INF, "found inf"),
+        ("a", "scale must be a number, found 'a'"),
+        (True, "found True"),
+        ([255], "scale must be a number"),
+        (None, same(scale=255)),
+        (np.uint8(255), same()),
+    ),
+    *rows(
+        "keep_tiles",
+        keep,
+        "nodata",
+        (-1, "nodata must be None or a value of uint8, found -1"),
+        (256, "found 256"),
+        (1.5, "found 1.5"),
+        (NAN, "found nan"),
+        ("0", "found '0'"),
+        (list(range(500)), "nodata must be None or a value of uint8"),
+        (True, "found True"),
+        (np.uint16(0), same(nodata=0)),
+    ),
+    *rows(
+        "keep_tiles",
+        keep,
+        "**",
+        ({"device": "gpu"}, "device='gpu' is unknown"),
+        ({"device": None}, "device=None is unknown"),
+        ({"device": "cuda"}, no_gpu()),
+        ({"stream": "x"}, "leave stream out"),
+        ({"no_data": 0}, python("keep_tiles")),
+    ),
+    *rows(
+        "tile_means",
+        means,
+        "**",
+        ({"image": IMAGE.astype(np.int64)}, "found int64"),
+        ({"tiles": [[3, 0, 3, 1]]}, "is empty"),
+        ({"scale": "a"}, "scale must be a number"),
+        ({"nodata": 999}, "nodata must be None or a value of uint8, found 999"),
+        ({"stream": 1}, "leave stream out"),
+        ({"threshold": 0.5}, python("tile_means")),
+        ({"tiles": np.empty((0, 4), int)}, Equal(np.empty(0))),
+    ),
+    *rows(
+        "TilePlan",
+        plan,
+        "**",
+        ({"image": None}, "image is a NoneType"),
+        ({"tiles": [[0, 0, 4]]}, "tiles must have shape (N, 4)"),
+        ({"scale": 0}, "scale must be positive"),
+        ({"image": IMAGE[:5]}, "tile 1 = (4, 3, 8, 6) reaches outside"),
+        ({"image": COLOUR}, "the plan is for images of (side, shape, dtype)"),
+        ({"device": "cuda"}, no_gpu()),
+        ({"threshold": 0.5}, python("TilePlan")),
+    ),
+    *rows(
+        "TilePlan.run",
+        run,
+        "**",
+        ({"image": IMAGE[:5]}, "the plan is for images of (side, shape, dtype) ('cpu', (6, 8), 'uint8')"),
+        ({"image": IMAGE.astype(np.uint16)}, "found ('cpu', (6, 8), 'uint16')"),
+        ({"image": None}, "image is a NoneType"),
+        ({"threshold": NAN}, "threshold is not a number"),
+        ({"threshold": "x"}, "threshold must be a number"),
+        ({"stream": "x"}, "leave stream out"),
+        ({"image": np.pad(IMAGE, 2)[2:-2, 2:-2]}, same()),
+    ),
+    *rows(
+        "otsu_threshold",
+        octopus.otsu_threshold,
+        "means",
+        (None, "means is a NoneType"),
+        ("abc", "means is a str"),
+        (0.5, "means is a float"),
+        ([], "at least one mean"),
+        ([NAN, NAN], "at least one mean"),
+        ([0.5, INF], "none that is infinite"),
+        ([[0.1, 0.2]], "means must be a flat array of numbers, found float64 of shape (1, 2)"),
+        (["a", "b"], "means must be a flat array of numbers, found <U1"),
+        ([True, False], "found bool"),
+        ([0.5, [0.1]], "means must be an array, found rows of different length"),
+        (np.ma.masked_array([0.1, 0.9], [0, 1]), "means is a masked array"),
+        ([0, 1, 9, 10], Equal(5.0)),
+        ([0.5, NAN, 0.5], Equal(0.5)),
+    ),
+    *rows(
+        "best_within",
+        within,
+        "means",
+        (None, "means is a NoneType"),
+        ([0.5] * 3, "sizes must hold one number per mean, (3,), found (4,)"),
+        (["a"] * 4, "means must be a flat array of numbers"),
+        ([0.9, 0.5, 0.2], "sizes must hold one number per mean"),
+    ),
+    *rows(
+        "best_within",
+        within,
+        "sizes",
+        (None, "sizes is a NoneType"),
+        (7, "sizes is a int"),
+        ([60, 50, -10, 40], "neither sizes nor budget may be negative"),
+        ([60, 50, INF, 40], "sizes must be finite"),
+        ([60, 50, NAN, 40], "sizes must be finite"),
+        (np.array([60, 50, 10, 40], np.uint8), same()),
+    ),
+    *rows(
+        "best_within",
+        within,
+        "budget",
+        (None, "budget must be a number, found None"),
+        (-1, "neither sizes nor budget may be negative"),
+        (NAN, "budget"),
+        ("all", "budget must be a number, found 'all'"),
+        ([100], "budget must be a number"),
+        (math.inf, Equal(np.array([True, True, False, True]))),
+        (np.int32(100), Equal(np.array([True, False, False, True]))),
+    ),
+]

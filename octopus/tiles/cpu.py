@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ class TileParts:
         number = np.arange(len(self._owner)) - self._begin[self._owner]
         self._first = top[self._owner] + number * rows[self._owner]
         self._last = np.minimum(self._first + rows[self._owner], bottom[self._owner])
-        self._kernel = compile.load(f"tiles-{spec.dtype}", lambda: _build(spec.dtype))
+        _kernel(spec.dtype)  # now, rather than at the first run
 
     def sums(
         self, image: ArrayView, spec: ImageSpec, nodata: int | None
@@ -42,14 +43,17 @@ class TileParts:
         total, count = (np.empty(len(self._owner), np.uint64) for _ in range(2))
         arrays = (self._owner, self._first, self._last, self._left, self._right)
         threads.launch(
-            self._kernel, len(self._owner), image.pointer, spec.pitch // image.dtype.itemsize,
+            _kernel(spec.dtype), len(self._owner), image.pointer, spec.pitch // image.dtype.itemsize,
             *(array.ctypes.data for array in arrays), nodata is not None, nodata or 0, total.ctypes.data,
             count.ctypes.data, threads=None if len(self._owner) > 1 else 1,
         )  # fmt: skip
         return np.add.reduceat(total, self._begin[:-1]), np.add.reduceat(count, self._begin[:-1])
 
 
-def _build(dtype: str) -> Callable[..., None]:
-    from octopus.kernels.cpu import tile_sums
+def _kernel(dtype: str) -> Callable[[int], Any]:
+    def build() -> Callable[..., None]:
+        from octopus.kernels.cpu import tile_sums
 
-    return tile_sums.build(dtype)
+        return tile_sums.build(dtype)
+
+    return compile.load(f"tiles-{dtype}", build)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -263,6 +264,12 @@ def test_a_plan_at_work_refuses_a_second_thread(monkeypatch):
     monkeypatch.setattr(plan, "_run_cpu", slow)
     assert plan.run(image)[1].tolist() == [0]
     assert plan.run(image)[1].tolist() == [0]  # and is free again
+
+
+def test_a_plan_may_be_sent_to_another_process():
+    image = np.arange(200, dtype=np.uint8).reshape(10, 20)
+    plan = octopus.TilePlan(image, [[0, 0, 5, 5], [3, 2, 20, 10]], device="cpu")
+    assert np.array_equal(pickle.loads(pickle.dumps(plan)).run(image, 0.2), plan.run(image, 0.2))
 
 
 def test_tiles_that_are_changed_later_change_no_plan():

@@ -78,7 +78,7 @@ def check_stream(stream: Any, device: str) -> None:
         raise InputError("stream is of a GPU but this call works on the CPU; leave stream out")
 
 
-def check_apart(out: ArrayView, **others: ArrayView | None) -> None:
+def check_apart(out: ArrayView, name_of_out: str = "out", /, **others: ArrayView | None) -> None:
     """A result must not lie in memory that the call reads while it writes."""
     first, last = out.extent
     for name, array in others.items():
@@ -87,7 +87,7 @@ def check_apart(out: ArrayView, **others: ArrayView | None) -> None:
         begin, end = array.extent
         if begin < last and first < end:
             raise InputError(
-                f"out lies in the memory of {name}, which is read while out is written; pass other memory"
+                f"{name_of_out} lies in the memory of {name}, which is read while that is written; pass other memory"
             )
 
 

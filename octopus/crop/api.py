@@ -148,6 +148,8 @@ def crop_resize(
     (2, 3, 224, 224)
     """
     model, described = frame_view(frame), boxes_view(boxes)
+    if not described.shape:
+        check_box_shape(described.shape, described.dtype)
     index = None if frame_index is None else view_of(frame_index, "frame_index")
     options = {
         "size": size, "mean": mean, "std": std, "scale": scale, "dtype": dtype, "layout": layout, "edge": edge,
@@ -160,7 +162,7 @@ def crop_resize(
         return _into_new_memory(
             kernel_for(model, described, index, options, where), model, described, index, out
         )
-    if model.device == "cuda" and described.shape:
+    if model.device == "cuda":
         queue = streams.stream_for(model, described, stream)
         kernel = kernel_for(model, described, index, options, where, queue)
         return _into_new_memory(kernel, model, described, index, out, queue, ordered=stream is not None)

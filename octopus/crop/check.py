@@ -16,7 +16,7 @@ INDEX_DTYPES = ("int32", "int64")
 
 
 def check_host_boxes(boxes: np.ndarray, width: int, height: int, outside: str = "error") -> np.ndarray:
-    """Boxes on the host as float32, not cut, after checking all of them.
+    """Boxes on the host as float32, a copy, not cut, after checking all of them.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def check_host_boxes(boxes: np.ndarray, width: int, height: int, outside: str = 
     """
     check_box_shape(boxes.shape, boxes.dtype)
     with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite, and is refused as such
-        result = np.ascontiguousarray(boxes, np.float32)
+        result = np.array(boxes, np.float32, order="C")  # nobody changes it while the kernels read it
     if len(result) and not _good(result, width, height, outside):
         raise InputError(_describe_bad_boxes(boxes, result, width, height, outside))
     return result
@@ -116,13 +116,14 @@ def check_frame_index(index: ArrayView | None, frame: ArrayView, count: int, box
 
 
 def check_host_index(index: np.ndarray, frames: int) -> np.ndarray:
-    """A frame index on the host as int32, after checking all of it.
+    """A frame index on the host as int32, a copy, after checking all of it.
 
     Raises
     ------
     InputError
         Names the first that is not in [0, `frames`).
     """
+    index = np.array(index)  # nobody changes it while it is checked, and read by the kernels
     good = (index >= 0) & (index < frames)
     if not good.all():
         first = int(np.argmin(good))
@@ -130,7 +131,7 @@ def check_host_index(index: np.ndarray, frames: int) -> np.ndarray:
             f"frame_index[{first}] = {index[first]} but there are {frames} frames, counted from 0; "
             f"{int((~good).sum())} of {len(index)} are wrong"
         )
-    return np.ascontiguousarray(index, np.int32)
+    return index.astype(np.int32, copy=False)
 
 
 def check_index_dtype(name: str) -> None:

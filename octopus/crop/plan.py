@@ -219,6 +219,8 @@ class CropPlan:
         count = boxes.shape[0]
         if out is None:
             result, target = self._head(count)
+            if frame.dtype == target.dtype:  # it may be the result of the run before
+                check_apart(target, "the plan's result", frame=frame)
         else:
             result, target = out, view(out, "out")
             kernel.check_out(target, count)

@@ -16,6 +16,7 @@ import pytest
 import octopus
 from octopus import CropPlan, FrameStream, InputError, backends, crop_resize
 from octopus.arrays import checks
+from octopus.backends.cpu import threads
 from octopus.crop import kernel
 
 RNG = np.random.default_rng(7)
@@ -167,6 +168,35 @@ def test_a_result_must_not_lie_in_what_is_read(name):
     if name != "frame":
         call = {"frame": frames, "boxes": BOXES, "frame_index": index}
         assert crop_resize(**call, size=8, out=beside, device="cpu") is beside
+
+
+def test_a_plan_does_not_write_over_the_frame_that_it_reads():
+    frame = np.random.default_rng(3).random((8, 8, 3), np.float32)
+    plan = CropPlan(frame, 1, 8, layout="NHWC", device="cpu")
+    (result,) = plan.run(frame, [[0, 0, 8, 8]])
+    with pytest.raises(InputError, match="the plan's result lies in the memory of frame"):
+        plan.run(result, [[0, 0, 3, 3]])
+    assert plan.run(result.copy(), [[0, 0, 3, 3]]).shape == (1, 8, 8, 3)
+
+
+def test_boxes_and_index_that_another_thread_changes_are_as_they_were_checked(monkeypatch):
+    frames, boxes, index = np.stack([FRAME, FRAME + 1]), BOXES.astype(np.float32), np.array([1, 0], np.int32)
+    call = {"size": 8, "device": "cpu"}
+    right = crop_resize(frames, boxes.copy(), frame_index=index.copy(), **call)
+    launch = threads.launch
+
+    def spoil_and_launch(*arguments, **options):
+        boxes[...], index[...] = 3e7, 99
+        launch(*arguments, **options)
+
+    monkeypatch.setattr(threads, "launch", spoil_and_launch)
+    assert np.array_equal(crop_resize(frames, boxes, frame_index=index, **call), right)
+
+
+def test_boxes_without_dimensions_are_refused_by_a_kernel_that_is_known_too():
+    crop_resize(FRAME, BOXES, 8, device="cpu")
+    with pytest.raises(InputError, match=r"boxes must have shape \(N, 4\), found \(\)"):
+        crop_resize(FRAME, np.array(5.0), 8, device="cpu")
 
 
 @pytest.mark.parametrize("make", [CropPlan, FrameStream])

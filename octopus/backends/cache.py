@@ -37,13 +37,15 @@ def spare_dir() -> Path | None:
 
 @cache
 def kernel_digest(folder: str, *more: Path) -> str:
-    """Digest of all that compiled kernels depend on: the kernels' sources and the compiler's version.
+    """Digest of all that compiled kernels depend on: the kernels' sources, how they are compiled, and by what version.
 
     Every source file below `kernels/` of this kind counts, and each in the folders `more`.
     """
     digest = hashlib.sha256()
     folders = (PACKAGE / "kernels", PACKAGE / "kernels" / folder, *more)
-    for path in sorted(path for folder in folders for path in folder.glob("*.py")):
+    sources = [path for place in folders for path in place.glob("*.py")]
+    sources += (PACKAGE / "backends" / folder).glob("compile.py")
+    for path in sorted(sources):
         digest.update(path.name.encode() + path.read_bytes())
     for package in ("numba", "llvmlite", "numba-cuda", "nvidia-nvvm"):
         digest.update(f"{package}={_version(package)}".encode())

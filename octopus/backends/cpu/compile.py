@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import logging
+import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -28,6 +29,8 @@ _UNUSED = (ctypes.c_int64 * 2)()
 
 _kernels: dict[str, Callable[[int], Any]] = {}
 _lock = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a child would wait for ever for a thread that compiles in its parent
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 def load(name: str, build: Callable[[], Callable[..., None]]) -> Callable[[int], Any]:
@@ -58,11 +61,13 @@ def is_loaded(name: str) -> bool:
 def _load(name: str, build: Callable[[], Callable[..., None]]) -> Callable[[int], Any]:
     file = f"cpu-{files.kernel_digest('cpu')}/{name}-{_machine()}.o"
     code = _checked(files.load_bytes(file))
-    if code is None:
+    address = None if code is None else _linked(code, name)
+    if address is None:
         log.info("compiling the CPU kernel %s, once for this machine", name)
         code = to_object(build())
         files.store(file, hashlib.sha256(code).digest() + code)
-    call = _PROTOTYPE(link(code, name))
+        address = link(code, f"{name}-new")
+    call = _PROTOTYPE(address)
     unused = ctypes.addressof(_UNUSED)
     return lambda arguments: call(unused, unused + 8, arguments)
 
@@ -73,6 +78,18 @@ def _checked(stored: bytes | None) -> bytes | None:
         return None
     digest, code = stored[:DIGEST_BYTES], stored[DIGEST_BYTES:]
     return code if hashlib.sha256(code).digest() == digest else None
+
+
+def _linked(code: bytes, name: str) -> int | None:
+    """Address of a kernel from the disk; None if it calls what this process doesn't have.
+
+    With some mathematical libraries, which Numba loads, a kernel calls these.
+    """
+    try:
+        return link(code, name)
+    except RuntimeError as error:
+        log.info("the CPU kernel %s can't be linked: %s", name, error)
+        return None
 
 
 def to_object(function: Callable[..., None]) -> bytes:

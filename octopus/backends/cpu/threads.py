@@ -25,13 +25,14 @@ _SETTINGS = ("OCTOPUS_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
 class _Job:
     """A call that helpers may join until it is closed."""
 
-    __slots__ = ("_arguments", "_done", "_helpers", "_kernel", "_lock", "_open")
+    __slots__ = ("_arguments", "_done", "_helpers", "_kernel", "_lock", "_open", "over")
 
     def __init__(self, kernel: Callable[[int], Any], arguments: int) -> None:
         self._kernel, self._arguments = kernel, arguments
         self._lock, self._done = threading.Lock(), threading.Lock()
         self._done.acquire()
         self._open, self._helpers = True, 0
+        self.over = False  # whether nobody works on it any more, nor will
 
     def join(self) -> None:
         """Work on it, unless it is closed."""
@@ -46,22 +47,23 @@ class _Job:
                 self._done.release()
 
     def close(self) -> None:
-        """Let nobody else join, and wait for those who have: they use the caller's memory."""
+        """Let nobody else join, and wait for those who have: they use the caller's memory.
+
+        To be called again, should Ctrl-C end it before it is `over`.
+        """
         with self._lock:
             self._open = False
-            if not self._helpers:
-                return
-        try:
+            waits = self._helpers > 0
+        if waits:
             self._done.acquire()
-        except BaseException:  # also Ctrl-C: the memory must stay until they are done
-            self._done.acquire()
-            raise
+        self.over = True
 
 
 class _Pool:
     """Helpers of this process, started when they are first needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: int | None = None) -> None:
+        self.wanted = wanted  # what somebody asked for, in this process or before it was forked
         self._count: int | None = None
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._helpers = 0
@@ -71,30 +73,44 @@ class _Pool:
     def count(self) -> int:
         """Threads of a call at most; found when first asked for, since a process learns late that it is a worker."""
         if self._count is None:
-            self._count = default_threads()
+            self._count = default_threads() if self.wanted is None or _is_worker() else self.wanted
         return self._count
 
     @count.setter
     def count(self, count: int) -> None:
-        self._count = count
+        self._count = self.wanted = count
 
     def run(self, kernel: Callable[[int], Any], arguments: int, threads: int) -> None:
-        """Run a kernel on so many threads, the caller's among them."""
+        """Run a kernel on so many threads, the caller's among them, or on as many as the system allows."""
         if self._helpers < threads - 1:
             self._start(threads - 1)
         job = _Job(kernel, arguments)
-        for _ in range(threads - 1):
-            self._jobs.put(job)
+        stopped: BaseException | None = None
         try:
+            for _ in range(threads - 1):
+                self._jobs.put(job)
             kernel(arguments)
-        finally:
-            job.close()
+        except BaseException as error:  # Ctrl-C
+            stopped = error
+        while not job.over:
+            try:
+                job.close()
+            except (
+                BaseException
+            ) as error:  # Ctrl-C again: the memory must stay until the helpers have left it
+                stopped = error
+        if stopped is not None:
+            raise stopped
 
     def _start(self, helpers: int) -> None:
         with self._lock:
-            for number in range(self._helpers, helpers):
-                threading.Thread(target=self._help, name=f"octopus-{number}", daemon=True).start()
-            self._helpers = max(self._helpers, helpers)
+            while self._helpers < helpers:
+                name = f"octopus-{self._helpers}"
+                try:
+                    threading.Thread(target=self._help, name=name, daemon=True).start()
+                except RuntimeError:  # no more of them in this container, or while Python ends
+                    return
+                self._helpers += 1
 
     def _help(self) -> None:
         while True:
@@ -127,6 +143,8 @@ def launch(kernel: Callable[[int], Any], blocks: int, *values: int, threads: int
 def set_num_threads(count: int) -> int:
     """Make calls on the CPU use up to `count` threads of this process, and return the number before.
 
+    A process that is forked from this one keeps the number, unless it is a worker.
+
     The default is `OCTOPUS_NUM_THREADS`, `NUMBA_NUM_THREADS` or `OMP_NUM_THREADS`, whichever is set first, else the
     cores that this process may use; in a worker of `multiprocessing` (such as a `DataLoader`'s) it is 1, since there
     are as many workers as cores.
@@ -158,14 +176,19 @@ def get_num_threads() -> int:
 
 def default_threads() -> int:
     """Threads that are used unless somebody sets another number; see `set_num_threads`."""
-    processes = sys.modules.get("multiprocessing.process")
-    if processes is not None and processes.parent_process() is not None:
+    if _is_worker():
         return 1
     for name in _SETTINGS:
         text = os.environ.get(name, "")
         if text.isdigit() and 1 <= int(text) <= MAX_THREADS:
             return int(text)
     return cores()
+
+
+def _is_worker() -> bool:
+    """Whether `multiprocessing` started this process."""
+    processes = sys.modules.get("multiprocessing.process")
+    return processes is not None and processes.parent_process() is not None
 
 
 def cores() -> int:
@@ -177,7 +200,7 @@ def cores() -> int:
 def _renew() -> None:
     """In a child process: the helpers stayed behind."""
     global _pool
-    _pool = _Pool()
+    _pool = _Pool(_pool.wanted)
 
 
 _pool = _Pool()

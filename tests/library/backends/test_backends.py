@@ -95,7 +95,11 @@ def test_the_digest_follows_every_kernel_file(tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "PACKAGE", tmp_path)
     before = cache.kernel_digest.__wrapped__("cpu")
     (tmp_path / "kernels" / "geometry.py").write_text("b")
-    assert cache.kernel_digest.__wrapped__("cpu") != before
+    after = cache.kernel_digest.__wrapped__("cpu")
+    assert after != before
+    (tmp_path / "backends" / "cpu").mkdir(parents=True)
+    (tmp_path / "backends" / "cpu" / "compile.py").write_text("with other options")
+    assert cache.kernel_digest.__wrapped__("cpu") not in (before, after)
 
 
 def test_importing_octopus_is_light():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import multiprocessing
 import os
@@ -106,6 +107,26 @@ def test_a_damaged_file_is_compiled_again(filled, tmp_path):
         assert copy.read_bytes() == file.read_bytes()
 
 
+def test_a_kernel_that_calls_what_this_process_does_not_have_is_compiled_again(tmp_path, monkeypatch):
+    from llvmlite import binding
+
+    monkeypatch.setenv("OCTOPUS_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(compile, "_kernels", {})
+    text = f"""
+        declare i32 @function_of_no_library(i8*)
+        define i32 @{compile.SYMBOL}(i8* %a, i8* %b, i8* %c) {{
+            %r = call i32 @function_of_no_library(i8* %c)
+            ret i32 %r
+        }}"""
+    compile._prepare()
+    target = binding.Target.from_default_triple().create_target_machine(reloc="pic", jit=True)
+    code = target.emit_object(binding.parse_assembly(text))
+    name = f"cpu-{cache.kernel_digest('cpu')}/tiles-uint8-{compile._machine()}.o"
+    cache.store(name, hashlib.sha256(code).digest() + code)
+    assert octopus.tile_means(np.full((9, 9), 51, np.uint8), [[0, 0, 5, 5]], device="cpu") == [0.2]
+    assert cache.load_bytes(name)[compile.DIGEST_BYTES :] != code
+
+
 def test_where_the_cache_cannot_be_written_another_folder_serves_and_a_warning_says_so(tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "tmp").mkdir()
@@ -166,6 +187,38 @@ def test_a_fork_while_other_threads_are_at_work_is_safe():
         finally:
             stop.set()
     assert all(task.result() is None for task in busy)
+
+
+def test_a_fork_waits_for_a_thread_that_compiles(monkeypatch):
+    """The child would wait for that thread, which it doesn't have."""
+    compiling, expected = threading.Event(), crops()
+
+    def build():
+        compiling.set()
+        time.sleep(1)
+        return lambda arguments: None
+
+    monkeypatch.setattr(compile, "_load", lambda name, build: build())
+    monkeypatch.setattr(compile, "_kernels", {})
+    thread = threading.Thread(target=compile.load, args=("another", build))
+    thread.start()
+    assert compiling.wait(30)
+    child = os.fork()
+    if not child:
+        compile.load("mine", lambda: lambda arguments: None)
+        os._exit(0 if np.array_equal(crops(), expected) else 1)
+    assert wait_for(child, 10) == 0
+    thread.join()
+
+
+def test_a_forked_process_keeps_the_number_of_threads_and_a_worker_has_one(restored):
+    octopus.set_num_threads(3)
+    child = os.fork()
+    if not child:
+        os._exit(octopus.get_num_threads())
+    assert wait_for(child) == 3
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(octopus.get_num_threads).get(60) == 1
 
 
 def wait_for(child, seconds=60):
@@ -263,6 +316,59 @@ def test_a_call_returns_only_when_its_helpers_have_left_its_memory():
     timer.start()
     pool.run(kernel, 0, 2)
     assert kernel.leave.is_set()
+
+
+class InterruptedOnce:
+    """A lock whose first use ends with Ctrl-C."""
+
+    def __init__(self, lock):
+        self.lock, self.hit = lock, False
+
+    def __enter__(self):
+        if not self.hit and threading.current_thread() is threading.main_thread():
+            self.hit = True
+            raise KeyboardInterrupt
+        return self.lock.__enter__()
+
+    def __exit__(self, *error):
+        return self.lock.__exit__(*error)
+
+
+@pytest.mark.parametrize("where", ["jobs are handed out", "the job is closed"])
+def test_ctrl_c_leaves_no_helper_in_memory_that_is_given_back(monkeypatch, where):
+    jobs, pool = [], threads._Pool()
+
+    class Job(threads._Job):
+        __slots__ = ()
+
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            jobs.append(self)
+            if where == "the job is closed":
+                self._lock = InterruptedOnce(self._lock)
+
+    class Queue:
+        def put(self, job):
+            if where == "jobs are handed out":
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(threads, "_Job", Job)
+    pool._jobs, pool._helpers, calls = Queue(), 1, []
+    with pytest.raises(KeyboardInterrupt):
+        pool.run(calls.append, 0, 2)
+    before = list(calls)
+    jobs[0].join()  # a helper that wakes up now
+    assert calls == before
+
+
+def test_where_the_system_has_no_more_threads_fewer_work(monkeypatch):
+    def refused(thread):
+        raise RuntimeError("can't start new thread")
+
+    expected = crops()
+    monkeypatch.setattr(threads, "_pool", threads._Pool(4))
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    assert np.array_equal(crops(), expected)
 
 
 def test_a_helper_that_comes_too_late_is_not_waited_for():

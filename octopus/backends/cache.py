@@ -16,10 +16,18 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def cache_dir() -> Path:
-    """Folder of compiled kernels: `OCTOPUS_CACHE_DIR`, else `octopus` in the user's cache folder."""
+    """Folder of compiled kernels: `OCTOPUS_CACHE_DIR`, else `octopus` in the user's cache folder.
+
+    For a user without a home, as in some containers, it is `spare_dir`.
+    """
     own = os.environ.get("OCTOPUS_CACHE_DIR")
     users = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
-    return Path(own) if own else Path(users).expanduser() / "octopus"
+    if own:
+        return Path(own)
+    try:
+        return Path(users).expanduser() / "octopus"
+    except RuntimeError:
+        return spare_dir() or Path(os.devnull)  # below which nothing is found, nor can be kept
 
 
 def spare_dir() -> Path | None:
@@ -70,7 +78,8 @@ def load(name: str) -> str | None:
 
 def load_bytes(name: str) -> bytes | None:
     """What is stored under that name, or None."""
-    for folder in (cache_dir(), spare_dir()):
+    for find in (cache_dir, spare_dir):
+        folder = find()
         try:
             if folder is not None:
                 return (folder / name).read_bytes()

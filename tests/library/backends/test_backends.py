@@ -89,6 +89,26 @@ def test_compiled_text_is_kept_whole_or_not_at_all(tmp_path, monkeypatch, caplog
     assert "not kept" in caplog.text
 
 
+def test_a_spare_folder_is_made_only_when_it_is_needed(tmp_path, monkeypatch):
+    monkeypatch.setenv("OCTOPUS_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(cache.tempfile, "gettempdir", lambda: str(tmp_path))
+    cache.store("kernel", b"code")
+    assert cache.load_bytes("kernel") == b"code"
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+
+
+def test_a_user_without_a_home_keeps_kernels_in_the_spare_folder_or_nowhere(tmp_path, monkeypatch):
+    for name in ("OCTOPUS_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    monkeypatch.setattr(cache.tempfile, "gettempdir", lambda: str(tmp_path))
+    cache.store("kernel", b"code")
+    assert cache.load_bytes("kernel") == b"code" and cache.cache_dir().parent == tmp_path
+    monkeypatch.setattr(cache, "spare_dir", lambda: None)
+    cache.store("kernel", b"code")
+    assert cache.load_bytes("kernel") is None
+
+
 def test_the_digest_follows_every_kernel_file(tmp_path, monkeypatch):
     (tmp_path / "kernels" / "cpu").mkdir(parents=True)
     (tmp_path / "kernels" / "geometry.py").write_text("a")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from types import TracebackType
@@ -114,15 +115,20 @@ class OneAtATime:
     """
 
     def __init__(self) -> None:
-        self._free = [self]
+        self._free, self._process = [self], os.getpid()
 
     def __enter__(self) -> None:
+        here = os.getpid()
         try:
             self._free.pop()
         except IndexError:
+            if self._process != here:  # at work when this process was forked: its thread stayed behind
+                self._process = here
+                return
             raise InputError(
                 "this plan is at work in another thread, and its memory would be mixed up; make a plan per thread"
             ) from None
+        self._process = here
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

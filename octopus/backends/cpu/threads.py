@@ -16,7 +16,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-from octopus.errors import InputError, shown
+from octopus.errors import InputError, OutOfMemoryError, shown
 
 MAX_THREADS = 1024
 _SETTINGS = ("OCTOPUS_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
@@ -129,6 +129,11 @@ def launch(kernel: Callable[[int], Any], blocks: int, *values: int, threads: int
         Its other arguments: sizes, switches, and addresses of what the caller keeps alive.
     threads : int, optional
         At most so many; default `get_num_threads`.
+
+    Raises
+    ------
+    OutOfMemoryError
+        If the kernel says so, by a negative number of blocks.
     """
     arguments = array("q", (0, blocks, *values, 0))
     address = arguments.buffer_info()[0]
@@ -138,6 +143,11 @@ def launch(kernel: Callable[[int], Any], blocks: int, *values: int, threads: int
         _pool.run(kernel, address, threads)
     else:
         kernel(address)
+    if arguments[1] < 0:
+        raise OutOfMemoryError(
+            f"a kernel was refused memory to work in, while {threads} threads were at work; use fewer threads, or ask "
+            "for results with shorter rows"
+        )
 
 
 def set_num_threads(count: int) -> int:

@@ -21,6 +21,7 @@ from numba.extending import intrinsic
 _allocate = types.ExternalFunction("malloc", types.int64(types.int64))
 release = types.ExternalFunction("free", types.void(types.int64))
 FLOAT32_BYTES = 4
+NO_MEMORY = -1  # what a kernel makes of the number of its blocks when it is refused memory
 
 
 def compiled(function: Callable) -> Callable:
@@ -64,5 +65,5 @@ def shifted(typing_context, start, elements):
 
 @compiled
 def allocate_floats(count):
-    """Address of memory for float32 values, to be given to `release`."""
+    """Address of memory for float32 values, to be given to `release`; 0 if there is none."""
     return _allocate(count * FLOAT32_BYTES)

@@ -27,7 +27,7 @@ def build(frame_dtype: str, out_dtype: str) -> Callable:
 
     @compiled
     def filter_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside):
-        """Rows `row` to `stop` of one item's image."""
+        """Rows `row` to `stop` of one item's image; whether there was memory for it."""
         before, above, columns, rows = place
         all_columns, all_rows, planes, channels = layout
         step = channels // planes
@@ -35,6 +35,8 @@ def build(frame_dtype: str, out_dtype: str) -> Callable:
         wide, high = _most_taps(horizontal, columns), _most_taps(vertical, rows)
         line = planes * length
         memory = allocate_floats(columns * (wide + 2) + rows * (high + 2) + count + (high + 1) * line)
+        if memory == 0:
+            return False
         across = _places(memory, np.int64(columns), wide)
         down = _places(memory + 4 * columns * (wide + 2), np.int64(rows), high)
         values = pointer(memory + 4 * (columns * (wide + 2) + rows * (high + 2)), np.float32)
@@ -60,6 +62,7 @@ def build(frame_dtype: str, out_dtype: str) -> Callable:
                 target = shifted(out, (p * all_rows + above + y) * all_columns * step + before * step)
                 store(target, part, part, np.float32(0.0), length)
         release(memory)
+        return True
 
     return kernel_of(filter_band, frame_dtype, out_dtype, antialias=True)
 

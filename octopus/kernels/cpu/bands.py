@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from octopus.kernels.cpu import next_block, pointer, shifted
+from octopus.kernels.cpu import NO_MEMORY, next_block, pointer, shifted
 from octopus.kernels.cpu.box import box_axis, fill_padding, place_box, store_transform
 from octopus.kernels.cpu.store import STORED
 
@@ -21,7 +21,8 @@ def kernel_of(
     band : callable
         Makes rows of one item's image: `frame, horizontal, vertical, place, row, stop, out, layout, normal, outside`;
         see `box.place_box`. `frame` is a pointer to one frame, its pitch, width and height, `out` a pointer to the
-        item, `layout` its columns, rows, planes and channels, `normal` pointers to gain, bias and padding.
+        item, `layout` its columns, rows, planes and channels, `normal` pointers to gain, bias and padding. Returns
+        whether there was memory for it; without, the number of blocks becomes `NO_MEMORY`, which ends all threads.
     antialias : bool
     options : bool
         False makes a kernel that is compiled in half the time, for calls without letterbox, `edge="image"` and padding.
@@ -73,12 +74,16 @@ def kernel_of(
                         )
                 first, stop = row - place[1], stop - place[1]
                 first, stop = first if first > 0 else 0, stop if stop < place[3] else place[3]
-                if first < stop:
-                    band(frame, horizontal, vertical, place, first, stop, into, layout, normal, outside)
+                done = first >= stop or band(
+                    frame, horizontal, vertical, place, first, stop, into, layout, normal, outside
+                )
             else:
                 horizontal = box_axis(box[0], box[2], np.int32(frame[2]))
                 vertical = box_axis(box[1], box[3], np.int32(frame[3]))
                 place = (np.int32(0), np.int32(0), np.int32(columns), np.int32(rows))
-                band(frame, horizontal, vertical, place, row, stop, into, layout, normal, outside)
+                done = band(frame, horizontal, vertical, place, row, stop, into, layout, normal, outside)
+            if not done:
+                arguments[1] = NO_MEMORY
+                return
 
     return kernel

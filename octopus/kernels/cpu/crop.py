@@ -30,7 +30,7 @@ def build(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
 
     @compiled
     def crop_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside):
-        """Rows `row` to `stop` of one item's image."""
+        """Rows `row` to `stop` of one item's image; whether there was memory for it."""
         _, last_x, origin_x, extent_x = horizontal
         top, last_y, origin_y, extent_y = vertical
         before, above_it, columns, rows = place
@@ -38,6 +38,8 @@ def build(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
         step = channels // planes
         length, count = np.int64(columns) * step, np.int64(last_x) + 1
         memory = allocate_floats(2 * columns + 2 * count + 2 * planes * length)
+        if memory == 0:
+            return False
         x_low, weight_x = pointer(memory, np.uint32), pointer(memory + 4 * columns, np.float32)
         values = shifted(weight_x, np.int64(columns))
         above = shifted(values, 2 * count)
@@ -73,6 +75,7 @@ def build(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
                 line = shifted(out, (p * all_rows + above_it + y) * all_columns * step + before * step)
                 store(line, shifted(above, p * length), shifted(below, p * length), weight, length)
         release(memory)
+        return True
 
     return kernel_of(crop_band, frame_dtype, out_dtype, options=options)
 

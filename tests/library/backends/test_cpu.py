@@ -399,6 +399,27 @@ def test_a_filter_that_needs_more_memory_than_there_is_is_refused(monkeypatch):
         octopus.crop_resize(tall, [[0, 0, 600, 16384]], (1, 4096), antialias=True, device="cpu")
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"edge": "image"}, {"antialias": True}], ids=["plain", "image", "filter"]
+)
+def test_a_kernel_that_is_refused_memory_raises(options):
+    code = f"""
+import resource, numpy as np, octopus
+options = dict(device="cpu", **{options})
+frame, columns = np.zeros((9, 9, 1), np.uint8), 1 << 22
+octopus.crop_resize(frame, [[0, 0, 9, 9]], 8, **options)  # there is memory for its kernel
+out = np.zeros((1, 1, 1, columns), np.float32)
+with open("/proc/self/statm") as used:
+    limit = int(used.read().split()[0]) * resource.getpagesize() + (8 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    octopus.crop_resize(frame, [[0, 0, 9, 9]], (1, columns), out=out, **options)
+except octopus.OutOfMemoryError as error:
+    print(error)
+"""
+    assert "was refused memory" in run_python(code)[0]
+
+
 def test_warming_up_loads_what_first_calls_need():
     assert octopus.warm_up("cpu") < 120
     names = {"crop-uint8-float32", "options-uint8-float32", "antialias-uint8-float32"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import subprocess
 import sys
@@ -274,6 +275,21 @@ def test_a_plan_at_work_refuses_a_second_thread(monkeypatch):
             over.set()
             thread.join()
         assert run().shape == (2, 3, 8, 8)
+
+
+def test_a_plan_that_was_at_work_at_a_fork_is_free_in_the_child():
+    alone = checks.OneAtATime()
+    with alone:
+        child = os.fork()
+        if not child:
+            with alone:
+                pass
+            try:
+                with alone, alone:
+                    os._exit(2)
+            except InputError:
+                os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_after_an_error_a_plan_is_free_again():

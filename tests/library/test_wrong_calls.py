@@ -21,6 +21,10 @@ ROWS = [row for table in TABLES for row in table.ROWS]
 LONGEST = 300  # characters of a message: it must be read, not scrolled
 
 
+def test_rows_have_the_same_names_in_every_process():
+    assert not [row.name for row in ROWS if "0x" in row.name]
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_a_wrong_call_is_told_and_a_right_one_answered(row):
     if isinstance(row.expected, Error):

@@ -10,17 +10,17 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from octopus.errors import DeviceError, InputError, MissingPackageError, OctopusError, OutOfMemoryError
 
 if TYPE_CHECKING:
+    from octopus import blockmap, ops
     from octopus.backends.cpu.threads import get_num_threads, set_num_threads
     from octopus.crop.api import CropPlan, crop_resize
     from octopus.crop.framestream import FrameStream
     from octopus.crop.transforms import map_back
     from octopus.crop.warm import warm_up
-    from octopus.ragged import blockmap, ops
     from octopus.ragged.batch import RaggedBatch
     from octopus.ragged.plan import RaggedPlan
     from octopus.ragged.tuner import tune
@@ -52,7 +52,7 @@ __all__ = [
     "warm_up",
 ]
 
-_MODULES = {"blockmap": "octopus.ragged.blockmap", "ops": "octopus.ragged.ops"}
+_MODULES = ("blockmap", "ops")
 _LAZY = {
     "CropPlan": "octopus.crop.api",
     "FrameStream": "octopus.crop.framestream",
@@ -72,18 +72,18 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import the library's parts when they are first used, so that `import octopus` stays quick."""
-    if name in _MODULES:
-        found: Any = import_module(_MODULES[name])
-    elif name in _LAZY:
-        found = getattr(import_module(_LAZY[name]), name)
-    else:
-        raise AttributeError(f"module 'octopus' has no attribute {name!r}")
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # a type checker would take any name for a good one
+
+    def __getattr__(name: str) -> object:
+        """Import the library's parts when they are first used, so that `import octopus` stays quick."""
+        if name in _MODULES:
+            return import_module(f"octopus.{name}")
+        if name not in _LAZY:
+            raise AttributeError(f"module 'octopus' has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(_LAZY[name]), name)
+        return found
 
 
 def __dir__() -> list[str]:
     """The public names, also of what has not been imported yet."""
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -14,6 +14,12 @@ def shown(value: Any) -> str:
     return " ".join(_short.repr(value).split())
 
 
+def shown_type(value: Any) -> str:
+    """The name of a value's type behind its article, such as "a list" or "an int"."""
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' or name == 'ndarray' else 'a'} {name}"
+
+
 class OctopusError(Exception):
     """Base class of every error that Octopus raises on purpose."""
 

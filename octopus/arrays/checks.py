@@ -24,12 +24,7 @@ class TorchDevice(Protocol):
         """The GPU's number."""
 
 
-Device: TypeAlias = (
-    Literal[
-        "auto", "cpu", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7"
-    ]
-    | TorchDevice
-)
+Device: TypeAlias = Literal["auto", "cpu", "cuda"] | str | TorchDevice  # str: such as "cuda:0"
 
 INT32_MAX = 2**31 - 1
 MAX_SIDE = 2**24  # a float32 counts pixels exactly up to here
@@ -126,7 +121,7 @@ class OneAtATime:
                 self._process = here
                 return
             raise InputError(
-                "this plan is at work in another thread, and its memory would be mixed up; make a plan per thread"
+                "this plan is at work in another thread, and both would write to the same memory; make a plan per thread"
             ) from None
         self._process = here
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from octopus.backends.cuda.device import LEGACY
-from octopus.errors import InputError
+from octopus.errors import InputError, shown_type
 
 
 @dataclass(slots=True)
@@ -123,7 +123,7 @@ def view(array: Any, name: str) -> ArrayView:
     if isinstance(array, np.ndarray):
         if isinstance(array, np.ma.MaskedArray):
             raise InputError(
-                f"{name} is a masked array, whose mask would be ignored; pass {name}.filled(value)"
+                f"{name} is a masked array, whose mask would be ignored; fill its holes first: .filled(value)"
             )
         address = array.__array_interface__["data"][0]
         return ArrayView(address, array.shape, array.strides, array.dtype, "cpu", "numpy", array)
@@ -138,7 +138,7 @@ def view(array: Any, name: str) -> ArrayView:
     if hasattr(array, "__dlpack__"):
         return _view_dlpack(array, name)
     raise InputError(
-        f"{name} is a {type(array).__name__}; pass a NumPy array, a torch tensor, or any array with DLPack or "
+        f"{name} is {shown_type(array)}; pass a NumPy array, a torch tensor, or any array with DLPack or "
         "__cuda_array_interface__"
     )
 
@@ -226,7 +226,7 @@ def _describe_unreadable(tensor: Any, name: str) -> str:
             f"{name} is a tensor of the layout {layout}, not of values side by side; pass {name}.to_dense()"
         )
     return (
-        f"{name} is a {type(tensor).__name__} without values in memory, as torch.compile, torch.export and torch.func "
+        f"{name} is {shown_type(tensor)} without values in memory, as torch.compile, torch.export and torch.func "
         "(vmap, grad) pass them; call Octopus outside of them, on tensors that hold values"
     )
 

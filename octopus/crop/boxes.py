@@ -11,7 +11,7 @@ import numpy as np
 from octopus.arrays import streams
 from octopus.arrays.views import ArrayView, c_strides, family, view, view_of
 from octopus.backends.cuda import stream_of
-from octopus.errors import InputError
+from octopus.errors import InputError, shown_type
 
 
 def frame_view(frame: Any) -> ArrayView:
@@ -24,7 +24,7 @@ def frame_view(frame: Any) -> ArrayView:
     """
     if isinstance(frame, (list, tuple)):
         raise InputError(
-            f"frame is a {type(frame).__name__} of {len(frame)}; stack frames of one size to an array (F, H, W, C) "
+            f"frame is {shown_type(frame)} of {len(frame)}; stack frames of one size to an array (F, H, W, C) "
             "(numpy.stack, torch.stack) and give frame_index, or make one call for each"
         )
     return view(frame, "frame")

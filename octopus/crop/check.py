@@ -129,7 +129,7 @@ def check_host_index(index: np.ndarray, frames: int) -> np.ndarray:
         first = int(np.argmin(good))
         raise InputError(
             f"frame_index[{first}] = {index[first]} but there are {frames} frames, counted from 0; "
-            f"{int((~good).sum())} of {len(index)} are wrong"
+            f"wrong entries: {int((~good).sum())} of {len(index)}"
         )
     return index.astype(np.int32, copy=False)
 
@@ -149,7 +149,7 @@ def _describe_bad_boxes(given: np.ndarray, boxes: np.ndarray, width: int, height
     x1, y1, x2, y2 = given[first].tolist()
     return (
         f"box {first} = ({x1:.9g}, {y1:.9g}, {x2:.9g}, {y2:.9g}) {why}; "
-        f"{int(bad.sum())} of {len(boxes)} boxes are wrong"
+        f"wrong boxes: {int(bad.sum())} of {len(boxes)}"
     )
 
 
@@ -171,7 +171,8 @@ def _reasons(columns: np.ndarray, width: int, height: int, outside: str) -> list
         by_outside[outside],
         (
             side,
-            f"has a side of more than {MAX_BOX_SIDE} pixels, where single precision ends; cut it in parts",
+            f"has a side of more than {MAX_BOX_SIDE} pixels, which float32 can't sample exactly; pass several smaller "
+            "boxes, or a reduced copy of the frame with boxes to match",
         ),
     ]
 

@@ -156,9 +156,9 @@ class FrameStream:
 
         Returns
         -------
-        DeviceArray, or on the CPU ndarray, (N, C, height, width) or as `options` say
-            As `CropPlan.run` returns it, to be used on the stream of the crops, or after `wait`. It is overwritten
-            by the frame that comes `buffers` later.
+        DeviceArray, or on the CPU ndarray, (N, C, height, width) or (N, height, width, C)
+            As `CropPlan.run` returns it (with `letterbox` a pair), to be used on the stream of the crops, or after
+            `wait`. It is overwritten by the frame that comes `buffers` later.
 
         Raises
         ------

@@ -34,9 +34,10 @@ class CropPlan:
     Parameters
     ----------
     frame : array, (H, W, C)
-        A frame like those to come: same library, side, dtype and channels; its pixels are not read. Later frames on
-        the GPU may have another height and width, frames on the host must not be larger. Several frames, of shape
-        (F, H, W, C), make a plan whose runs name the frame of each box; F may change too.
+        A frame like those to come: same library, side, dtype and channels; its pixels are not read. Later frames
+        may have another height and width; only a frame that is copied from the host to the GPU must not have more bytes
+        than this one. Several frames, of shape (F, H, W, C), make a plan whose runs name the frame of each box; F may
+        change too.
     max_boxes : int
     size, mean, std, scale, dtype, layout, edge, antialias, letterbox, outside, pad_mode, pad_value, device
         As in `crop_resize`.

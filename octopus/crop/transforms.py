@@ -9,7 +9,7 @@ import numpy as np
 
 from octopus.arrays.checks import check_dense
 from octopus.arrays.views import family
-from octopus.errors import InputError
+from octopus.errors import InputError, shown_type
 
 
 def map_back(positions: Any, transform: Any) -> Any:
@@ -65,7 +65,7 @@ def _check(positions: Any, transform: Any) -> None:
     for name, array in (("positions", positions), ("transform", transform)):
         if family(array) not in ("numpy", "torch", "cupy"):
             raise InputError(
-                f"{name} is a {type(array).__name__}; pass a NumPy, torch or CuPy array (torch.as_tensor and "
+                f"{name} is {shown_type(array)}; pass a NumPy, torch or CuPy array (torch.as_tensor and "
                 "cupy.asarray take device arrays without a copy)"
             )
         check_dense(array, name)

@@ -45,7 +45,9 @@ class RaggedBatch:
         Shape of each item, on the host, a read-only copy; all have the same number of dimensions. None: the items are
         sequences, as long as the offsets say.
     jagged : Jagged or None
-        What `to_torch` needs of the nested tensor that the batch was made from; set by `from_torch`.
+        What `to_torch` needs of the nested tensor that the batch was made from: its own offsets, the shape of its
+        values (rows, then the sides that all items share), and the lengths of its shortest and longest item where torch
+        knew them. Set by `from_torch`, else None; not for you to set.
     dtype : numpy.dtype
         Type of the elements.
     device : {"cpu", "cuda"}
@@ -98,6 +100,11 @@ class RaggedBatch:
         items : iterable of arrays
             Of one dtype and number of dimensions. Tensors are taken without their gradients.
 
+        Returns
+        -------
+        RaggedBatch
+            With `shapes`; values of NumPy, or of torch on the tensors' device.
+
         Raises
         ------
         InputError
@@ -110,6 +117,11 @@ class RaggedBatch:
     @classmethod
     def from_arrays(cls, values: Any, shapes: Any) -> RaggedBatch:
         """Wrap the values (T,) of items of these shapes (N, D), integers on the host; the values are not copied.
+
+        Returns
+        -------
+        RaggedBatch
+            Shares `values`; has a copy of `shapes`, and offsets made from them.
 
         Raises
         ------
@@ -124,6 +136,11 @@ class RaggedBatch:
 
         The values are not copied, nor are offsets in GPU memory.
 
+        Returns
+        -------
+        RaggedBatch
+            Shares `values`; `shapes` is None.
+
         Raises
         ------
         InputError
@@ -137,6 +154,11 @@ class RaggedBatch:
 
         The values are shared where they are contiguous. The offsets stay on their device, and nothing waits for it.
         Items have the shape (j, ...). No gradient passes through a batch.
+
+        Returns
+        -------
+        RaggedBatch
+            Flat values of torch; `shapes` is None, and `inner` has the sides after j.
 
         Raises
         ------
@@ -155,6 +177,11 @@ class RaggedBatch:
         The values are shared; several chunks are joined, which copies them. Also takes what offers Arrow's C
         interface (`__arrow_c_array__`, `__arrow_c_stream__`).
 
+        Returns
+        -------
+        RaggedBatch
+            Read-only values of NumPy, as Arrow's memory is; `shapes` is None.
+
         Raises
         ------
         InputError
@@ -166,6 +193,11 @@ class RaggedBatch:
 
     def like(self, values: Any) -> RaggedBatch:
         """A batch of items of the same shapes with other values (T,), of any dtype.
+
+        Returns
+        -------
+        RaggedBatch
+            Shares `values`, and the offsets and shapes of this batch.
 
         Raises
         ------
@@ -213,7 +245,14 @@ class RaggedBatch:
 
     @property
     def inner(self) -> tuple[int, ...]:
-        """Sides of every item after its first, of a batch without `shapes`: () but for some from torch."""
+        """The sides that all items of a batch without `shapes` share, after their first.
+
+        Returns
+        -------
+        tuple of int
+            `(D,)` for items (j, D) of a nested tensor, see `from_torch`. () for all other batches: their items are
+            (j,), or have the sides that `shapes` says.
+        """
         return () if self.jagged is None else self.jagged.shape[1:]
 
     def offsets_to_host(self) -> RaggedBatch:

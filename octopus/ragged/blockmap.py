@@ -1,17 +1,4 @@
-"""Who works on which element of a ragged batch: four strategies under one interface.
-
-======================  =============================================  ======================  ======================
-strategy                what it stores                                 what an element costs   known from
-======================  =============================================  ======================  ======================
-`lookup` (A)            the item of every element, int32               4 bytes read            a table
-`thread_search` (B)     offsets                                        a search per thread     grid-stride kernels
-`block_metadata` (C)    item and start of every block                  nothing                 DALI until 2022
-`block_search` (D)      offsets                                        a search per block      DALI since 2022
-======================  =============================================  ======================  ======================
-
-The names in the last column are public systems that find their work in this way, for other data. Octopus uses D unless
-it is told otherwise: it has nothing to build and is the only one that needs no host copy of the offsets.
-"""
+"""The strategies of `octopus.blockmap`, and the maps that they need."""
 
 from __future__ import annotations
 

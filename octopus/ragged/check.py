@@ -82,7 +82,7 @@ def integers(array: Any, name: str, dimensions: int) -> NDArray[np.int64]:
         Unless it holds integers and has so many dimensions.
     """
     if isinstance(array, np.ma.MaskedArray):
-        raise InputError(f"{name} is a masked array; fill its holes first: {name}.filled(...)")
+        raise InputError(f"{name} is a masked array; fill its holes first: .filled(value)")
     try:
         array = np.asarray(array)
     except (TypeError, ValueError, RuntimeError) as error:  # rows of different length, memory of a GPU

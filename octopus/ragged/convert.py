@@ -11,7 +11,7 @@ import numpy as np
 
 from octopus.arrays.checks import INT32_MAX, check_tensor
 from octopus.arrays.views import family, view
-from octopus.errors import InputError, MissingPackageError
+from octopus.errors import InputError, MissingPackageError, shown_type
 
 
 class Jagged(NamedTuple):
@@ -64,7 +64,7 @@ def joined(items: Iterable[Any]) -> tuple[Any, np.ndarray]:
         or not hasattr(items, "__iter__")
         or getattr(items, "ndim", 1) == 0
     ):
-        raise InputError(f"from_list takes a list of arrays, found a {type(items).__name__}")
+        raise InputError(f"from_list takes a list of arrays, found {shown_type(items)}")
     items = list(items)
     if not items:
         raise InputError("an empty list has no dtype; use RaggedBatch.from_arrays(values, shapes)")
@@ -116,9 +116,7 @@ def part(values: Any, start: int, stop: int, shape: tuple[int, ...]) -> Any:
     if family(values) == "octopus":
         return values.part(start, shape)
     if not hasattr(values, "__getitem__") or not hasattr(values, "reshape"):
-        raise InputError(
-            f"a {type(values).__name__} can't be cut into items; make it a NumPy array or a tensor"
-        )
+        raise InputError(f"{shown_type(values)} can't be cut into items; make it a NumPy array or a tensor")
     return values[start:stop].reshape(shape)
 
 
@@ -140,7 +138,7 @@ def from_torch(nested: Any) -> tuple[Any, Any, Jagged]:
 def _check_nested(torch: Any, nested: Any) -> None:
     if not isinstance(nested, torch.Tensor) or not nested.is_nested:
         raise InputError(
-            f"from_torch takes a nested tensor, found a {type(nested).__name__}; for tensors use RaggedBatch.from_list"
+            f"from_torch takes a nested tensor, found {shown_type(nested)}; for tensors use RaggedBatch.from_list"
         )
     if nested.layout != torch.jagged:
         raise InputError(
@@ -230,7 +228,7 @@ def _one_array(arrow: Any, array: Any) -> Any:
         elif hasattr(array, "__arrow_c_stream__"):
             array = arrow.chunked_array(array)
         else:
-            raise InputError(f"from_arrow takes a list array of Arrow, found a {type(array).__name__}")
+            raise InputError(f"from_arrow takes a list array of Arrow, found {shown_type(array)}")
     if isinstance(array, arrow.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     return array

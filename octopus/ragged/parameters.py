@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from octopus.arrays.checks import check_tensor
 from octopus.arrays.views import ArrayView, dtype_name, view
-from octopus.errors import InputError
+from octopus.errors import InputError, shown_type
 
 NAMES: dict[str, tuple[str, ...]] = {
     "multiply": ("gain",),
@@ -117,7 +117,7 @@ def _inverse_there(found: ArrayView, stream: Any) -> Any:
             return 1.0 / found.owner
         except TypeError:
             raise InputError(
-                f"std on the GPU is a {type(found.owner).__name__}, which can't be inverted there; give a tensor of "
+                f"std on the GPU is {shown_type(found.owner)}, which can't be inverted there; give a tensor of "
                 "torch, an array of CuPy, or numbers on the host"
             ) from None
 

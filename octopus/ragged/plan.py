@@ -51,6 +51,19 @@ class RaggedPlan:
         A CUDA stream of any library, where the map is uploaded and, unless `run` says otherwise, kernels run. For work
         on a GPU only.
 
+    Attributes
+    ----------
+    operation, strategy : str
+        As asked for; instead of "auto" the strategy that was taken.
+    items, total : int
+        N, and the number of elements T.
+    device : {"cpu", "cuda"}
+        Where it works.
+    out_dtype : numpy.dtype
+        Of the result.
+    map : BlockMap or None
+        What was built, or given as `made`; None with offsets in GPU memory, which are read at each run.
+
     Raises
     ------
     InputError
@@ -174,7 +187,7 @@ class RaggedPlan:
         if found != wanted:
             raise InputError(f"out must be (shape, dtype, side, contiguous) {wanted}, found {found}")
         if out.device == "cpu" and not out.numpy().flags.writeable:
-            raise InputError("out is read-only; give memory that may be written, or leave out away")
+            raise InputError("out is read-only; pass an array that can be written, or no out at all")
         same = out.pointer == source.pointer and out.dtype == source.dtype and self.operation in POINTWISE
         others = [value for value in given if isinstance(value, ArrayView)]
         if self.total and any(_overlap(out, other) for other in ([] if same else [source]) + others):
@@ -213,7 +226,7 @@ class RaggedPlan:
             pointers |= uploaded.pointers
 
         def submit(values: int, result: int) -> None:
-            self.engine(values, result).launch(values, result, pointers, queue)
+            self._engine(values, result).launch(values, result, pointers, queue)
 
         if source.device == "cuda":
             submit(source.pointer, out.pointer)
@@ -221,8 +234,8 @@ class RaggedPlan:
         check_memory(source.nbytes + out.nbytes, free_bytes(), "the GPU")
         Stage(source.nbytes, (out.nbytes,), queue).run(source, (out,), queue, submit)
 
-    def engine(self, source: int, out: int) -> Any:
-        """The launcher for these addresses: not all allow loads of 16 bytes."""
+    def _engine(self, source: int, out: int) -> Any:
+        """The launcher for these addresses: loads of 16 bytes need addresses that are multiples of 16."""
         from octopus.ragged.cuda import ALIGNMENT, CudaRagged
 
         aligned = not (source | out) % ALIGNMENT

@@ -87,7 +87,7 @@ def image_spec(image: ArrayView) -> ImageSpec:
     if pitch > MAX_PITCH or spec.values > MAX_VALUES:
         raise InputError(
             f"an image of {spec.values:,} values with rows {pitch:,} bytes apart is too large (up to {MAX_VALUES:,} "
-            f"and {MAX_PITCH:,}); cut it in parts"
+            f"and {MAX_PITCH:,}); pass contiguous parts of it, one call for each"
         )
     return spec
 
@@ -129,8 +129,8 @@ def host_tiles(tiles: NDArray[Any], spec: ImageSpec) -> NDArray[np.int32]:
             else f"reaches outside the image of {spec.width}x{spec.height} pixels; clip it first"
         )
         raise InputError(
-            f"tile {first} = ({left}, {top}, {right}, {bottom}) {why}; {int((~good).sum())} of {len(good)} tiles are "
-            "wrong"
+            f"tile {first} = ({left}, {top}, {right}, {bottom}) {why}; wrong tiles: {int((~good).sum())} of "
+            f"{len(good)}"
         )
     return tiles.astype(np.int32, order="C")
 

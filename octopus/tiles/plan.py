@@ -34,9 +34,11 @@ class TilePlan:
 
     `run` allocates no device memory and launches once. With image and tiles on the GPU it neither copies nor waits and
     can be captured in a CUDA graph. The result of a run is overwritten by the next. A plan may be used on several
-    streams; a second thread that runs it at the same time is refused. Runs share the memory in which sums are made, and
-    wait for each other; of a graph's launches the plan knows nothing, so that order them behind its other work, and
-    that behind them: sums that are mixed up stay wrong.
+    streams; a second thread that runs it at the same time is refused.
+
+    Sums are made in memory that all runs share, so that runs wait for each other. The plan doesn't see when a captured
+    graph is launched: make sure that no run is under way beside a graph, nor one graph beside another. Otherwise both
+    add to the same sums, and later results are wrong, too.
 
     Parameters
     ----------
@@ -49,6 +51,21 @@ class TilePlan:
     stream : optional
         A CUDA stream in whose order memory is reserved; the first run must then be on it. Without one the constructor
         waits until it has the memory, and runs may use any stream.
+
+    Attributes
+    ----------
+    count : int
+        N, the number of tiles.
+    device : {"cpu", "cuda"}
+        Where it works.
+    scale : float
+        What counts as 1.
+    nodata : int or None
+        The value that is left out.
+    spec : ImageSpec
+        The form of the planned image.
+    engine : CudaTiles
+        On a GPU, with tiles: what does the work once all is checked, for measurements of it alone.
 
     Raises
     ------

@@ -180,7 +180,21 @@ def set_num_threads(count: int) -> int:
 
 
 def get_num_threads() -> int:
-    """How many threads a call on the CPU uses at most."""
+    """How many threads of this process a call on the CPU uses at most; see `set_num_threads`.
+
+    Returns
+    -------
+    int
+        1 to 1024. A call with little to do uses fewer.
+
+    Examples
+    --------
+    >>> before = set_num_threads(2)
+    >>> get_num_threads()
+    2
+    >>> set_num_threads(before)
+    2
+    """
     return _pool.count
 
 

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from octopus.errors import DeviceError, InputError
+from octopus.errors import DeviceError, InputError, shown_type
 
 if TYPE_CHECKING:
     from cuda.core import Device, Stream
@@ -17,7 +17,7 @@ LEGACY = 1  # cudaStreamLegacy, which DLPack also uses for the default stream
 PACKAGES = ("cuda.core", "numba_cuda")
 INSTALL = (
     'pip install "octopus-ragged[cuda13]" (driver 580 or newer) or "octopus-ragged[cuda12]" '
-    "(older drivers, Jetson)"
+    '(older drivers, Jetson); in a clone of the repository pip install -e ".[cuda13]" does the same'
 )
 
 
@@ -140,9 +140,7 @@ def _handle(stream: Any) -> int:
     value = getattr(getattr(stream, "handle", None), "value", stream)  # Numba
     if value is None or isinstance(value, int):
         return value or 0
-    raise InputError(
-        f"stream is a {type(stream).__name__}; pass a CUDA stream, its handle as an int, or None"
-    )
+    raise InputError(f"stream is {shown_type(stream)}; pass a CUDA stream, its handle as an int, or None")
 
 
 @lru_cache(maxsize=64)

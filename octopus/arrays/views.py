@@ -198,7 +198,7 @@ def _view_torch(tensor: Any, name: str) -> ArrayView:
         raise InputError(f"{name} lies on {tensor.device}; move it to the CPU or a CUDA device")
     if tensor.requires_grad:
         raise InputError(
-            f"{name} requires grad, but no gradient passes through Octopus; pass {name}.detach()"
+            f"{name} requires grad, but no gradient passes through Octopus; pass it with .detach()"
         )
     dtype = _numpy_dtype(tensor.dtype)
     if dtype is None:
@@ -223,7 +223,7 @@ def _describe_unreadable(tensor: Any, name: str) -> str:
     layout = str(getattr(tensor, "layout", "torch.strided"))
     if layout != "torch.strided":
         return (
-            f"{name} is a tensor of the layout {layout}, not of values side by side; pass {name}.to_dense()"
+            f"{name} is a tensor of the layout {layout}, not of values side by side; make it dense first: .to_dense()"
         )
     return (
         f"{name} is {shown_type(tensor)} without values in memory, as torch.compile, torch.export and torch.func "

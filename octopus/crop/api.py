@@ -65,12 +65,13 @@ def crop_resize(
     boxes : array, (N, 4), integer or float
         `x1, y1, x2, y2` in pixels, a box covers `[x1, x2) x [y1, y2)`; on the host or on the GPU. What lies beyond the
         frame is cut off, see `outside`. Boxes are read as float32, whose numbers lie 1/16384 of a pixel apart at 1000
-        pixels, 1/1024 at 10,000 and 1/16 at 1,000,000. A side, as far as it lies in the frame, may be up to 16384
-        pixels long. On the host, a box that is empty, not finite, too large or wholly outside is an error. Boxes on the
-        GPU are not read by the host, so that nothing waits for them: there a box that is empty, NaN, too large or
-        wholly outside gives an item of NaN (0 for uint8), and an infinite coordinate counts as the frame's edge. `[]`
-        is no boxes. Torchvision's `BoundingBoxes` are converted by
-        their format, and of objects with boxes in `xyxy` (supervision's `Detections`) these are taken.
+        pixels, 1/1024 at 10,000 and 1/16 at 1,000,000. A side may be up to 16384 pixels long, once the box is
+        cut. On the host, a box that is empty, not finite, too large or wholly outside is an error. Boxes on the GPU are
+        not read by the host, so that nothing waits for them: there a box that is empty, NaN or wholly outside gives an
+        item of NaN (0 for uint8). With `outside="pad"` one that is infinite or too large gives NaN, too; without it an
+        infinite coordinate is cut to the frame's edge, and a side that is too long is sampled less exactly. `[]` is no
+        boxes. Torchvision's `BoundingBoxes` are converted by their format, and of objects with boxes in `xyxy`
+        (supervision's `Detections`) these are taken.
     size : (int, int) or int
         Height and width of the result in pixels, or the side of a square.
     mean, std : float or C floats, optional
@@ -104,7 +105,7 @@ def crop_resize(
         repeating its border pixels, as often as it takes (NumPy's "reflect", OpenCV's BORDER_REFLECT_101).
     pad_value : float or C floats, optional
         What fills the rest of a letterboxed item, and with `pad_mode="constant"` what lies beyond the frame; in units
-        of the frame's values; default 114. Refused with neither `letterbox` nor `outside="pad"`.
+        of the frame's values; default 114. Refused where it would fill nothing.
     frame_index : array, (N,), integer, optional
         Frame of each box; required for several frames. On the host, or with boxes on the GPU also there (int32 or
         int64): then it is not read by the host, and an index outside [0, F) gives an item of NaN (0 for uint8).

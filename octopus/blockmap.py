@@ -24,9 +24,7 @@ from octopus.ragged.blockmap import (
     STRATEGIES,
     BlockMap,
     Strategy,
-    block_records,
     build,
-    lookup_table,
 )
 
 __all__ = [
@@ -36,7 +34,5 @@ __all__ = [
     "STRATEGIES",
     "BlockMap",
     "Strategy",
-    "block_records",
     "build",
-    "lookup_table",
 ]

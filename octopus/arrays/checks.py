@@ -121,7 +121,7 @@ class OneAtATime:
                 self._process = here
                 return
             raise InputError(
-                "this plan is at work in another thread, and both would write to the same memory; make a plan per thread"
+                "this plan is at work in another thread, and both would write to one memory; make a plan per thread"
             ) from None
         self._process = here
 

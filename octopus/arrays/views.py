@@ -222,9 +222,7 @@ def _view_torch(tensor: Any, name: str) -> ArrayView:
 def _describe_unreadable(tensor: Any, name: str) -> str:
     layout = str(getattr(tensor, "layout", "torch.strided"))
     if layout != "torch.strided":
-        return (
-            f"{name} is a tensor of the layout {layout}, not of values side by side; make it dense first: .to_dense()"
-        )
+        return f"{name} is a tensor of the layout {layout}, not a dense one; make it dense first: .to_dense()"
     return (
         f"{name} is {shown_type(tensor)} without values in memory, as torch.compile, torch.export and torch.func "
         "(vmap, grad) pass them; call Octopus outside of them, on tensors that hold values"

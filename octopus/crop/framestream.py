@@ -137,8 +137,11 @@ class FrameStream:
     def buffer(self) -> np.ndarray:
         """Where the next frame is to be written, (H, W, C); waits until its last upload is over.
 
-        Returns the same array until `submit`, then that of the next slot, in turn; what was written into it before is
-        still there.
+        Returns
+        -------
+        ndarray, (H, W, C)
+            The same until `submit`, then that of the next slot, in turn. What was written into it before is still
+            there.
         """
         slot = self._slots[self._next]
         if slot.uploaded is not None:

@@ -256,17 +256,44 @@ class RaggedBatch:
         return () if self.jagged is None else self.jagged.shape[1:]
 
     def offsets_to_host(self) -> RaggedBatch:
-        """The same batch with offsets in host memory, checked: copied from the GPU, which is waited for."""
+        """The same batch with offsets in host memory, checked: copied from the GPU, which is waited for.
+
+        Returns
+        -------
+        RaggedBatch
+            Shares the values; this batch itself if its offsets are on the host.
+
+        Raises
+        ------
+        InputError
+            If the offsets don't rise from 0 to the number of values.
+        """
         if self.offsets_on_host:
             return self
         return RaggedBatch(self.values, host_copy(self.offsets), self.shapes, jagged=self.jagged)
 
     def to_list(self) -> list[Any]:
-        """Views of all items."""
+        """Views of all items.
+
+        Returns
+        -------
+        list of arrays
+            As `batch[i]` gives them, of the same library as the values.
+
+        Raises
+        ------
+        InputError
+            If the offsets are in GPU memory.
+        """
         return list(self)
 
     def to_padded(self, fill: float = 0) -> Any:
         """A copy of a batch on the host as one array, (N, longest side, ...), `fill` where an item has no element.
+
+        Returns
+        -------
+        array, (N, longest side, ...)
+            Of the batch's dtype and library.
 
         Raises
         ------
@@ -288,6 +315,11 @@ class RaggedBatch:
         Of a batch from `from_torch` it has the very offsets of that tensor, so that torch can combine the two. Others
         are copied from the host to where the values are.
 
+        Returns
+        -------
+        torch.Tensor
+            Nested, on the side of the values.
+
         Raises
         ------
         InputError
@@ -304,6 +336,11 @@ class RaggedBatch:
         ----------
         large : bool
             Make a large list, with 64-bit offsets, which more than 2^31 - 1 elements need.
+
+        Returns
+        -------
+        pyarrow.ListArray or pyarrow.LargeListArray
+            N lists.
 
         Raises
         ------

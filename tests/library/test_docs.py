@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
+import inspect
 import re
+import subprocess
+import sys
 from importlib import import_module
 
 import pytest
+
+import octopus
+
+MODULES = ("octopus", "octopus.blockmap", "octopus.ops")
+BRIEF = ("octopus.set_num_threads",)  # say in their first line what they return
 
 
 @pytest.mark.parametrize(
     "name",
     [
         "octopus",
+        "octopus.backends.cpu.threads",
+        "octopus.blockmap",
         "octopus.crop.api",
         "octopus.crop.plan",
         "octopus.crop.framestream",
+        "octopus.ops",
         "octopus.ragged.batch",
+        "octopus.ragged.blockmap",
+        "octopus.ragged.ops",
+        "octopus.ragged.plan",
         "octopus.tiles.plan",
         "octopus.tiles.rules",
         "octopus.tiles.api",
@@ -36,3 +51,61 @@ def test_readme_examples_with_torch(root):
     assert examples
     for example in examples:
         exec("import octopus\n" + example, {})
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_modules_show_their_public_names_alone(name):
+    module = import_module(name)
+    shown = [name for name in dir(module) if not name.startswith("__")]
+    assert sorted(module.__all__) == shown
+    assert all(getattr(module, name) is not None for name in shown)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from octopus.ops import multiply as found; import octopus; assert octopus.ops.multiply is found",
+        "import octopus.ops; octopus.ops.blur3x3",
+        "import octopus.blockmap as found; from octopus import blockmap; assert blockmap is found",
+        "from octopus.blockmap import BlockMap, build",
+        "from octopus import *; ops.gamma, blockmap.STRATEGIES",
+    ],
+)
+def test_public_modules_are_imported_in_every_way(code):
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_type_checker_sees_no_names_made_up_at_run_time(root):
+    """Otherwise it takes every misspelt name for a good one."""
+    tree = ast.parse((root / "octopus/__init__.py").read_text())
+    assert not [
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "__getattr__"
+    ]
+    with pytest.raises(AttributeError, match="no attribute 'crop_resise'"):
+        octopus.crop_resise  # noqa: B018
+
+
+def public_things():
+    """Functions, classes and the methods that are no Python protocol, by their names for a user."""
+    for module in map(import_module, MODULES):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if inspect.isclass(thing) or inspect.isroutine(thing):
+                yield f"{module.__name__}.{name}", thing
+            if inspect.isclass(thing):
+                for key, part in vars(thing).items():
+                    part = getattr(part, "__func__", part)
+                    if not key.startswith("_") and (inspect.isroutine(part) or isinstance(part, property)):
+                        yield f"{module.__name__}.{name}.{key}", part
+
+
+@pytest.mark.parametrize(("name", "thing"), [pytest.param(*pair, id=pair[0]) for pair in public_things()])
+def test_docstrings_say_what_comes_back(name, thing):
+    text = inspect.getdoc(thing)
+    assert text
+    if (
+        inspect.isroutine(thing)
+        and inspect.signature(thing).return_annotation != "None"
+        and name not in BRIEF
+    ):
+        assert "Returns\n-------\n" in text

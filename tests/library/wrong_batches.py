@@ -49,7 +49,7 @@ ROWS = [
         RaggedBatch.from_list,
         "items",
         (None, "from_list takes a list of arrays, found a NoneType"),
-        (5, "found a int"),
+        (5, "found an int"),
         ("abc", "found a str"),
         ({"a": 1}, "found a dict"),
         (np.float32(3), "from_list takes a list of arrays"),

@@ -208,7 +208,7 @@ ROWS = [
         within,
         "sizes",
         (None, "sizes is a NoneType"),
-        (7, "sizes is a int"),
+        (7, "sizes is an int"),
         ([60, 50, -10, 40], "neither sizes nor budget may be negative"),
         ([60, 50, INF, 40], "sizes must be finite"),
         ([60, 50, NAN, 40], "sizes must be finite"),

@@ -32,7 +32,7 @@ BOXES = [[1, 2, 30, 30], [0, 0, 9, 9]]
         ({"frame": FRAMES, "frame_index": [0.0, 1.0]}, "one integer per box.*found float64"),
         ({"frame": FRAMES, "frame_index": [True, False]}, "one integer per box.*found bool"),
         ({"frame": FRAMES, "frame_index": [[0], [1, 2]]}, "frame_index must be an array"),
-        ({"frame": FRAMES, "frame_index": 0}, "frame_index is a int"),
+        ({"frame": FRAMES, "frame_index": 0}, "frame_index is an int"),
         (
             {"frame": FRAMES, "frame_index": [1, 3]},
             r"frame_index\[1\] = 3 but there are 3 frames.* 1 of 2 are wrong",

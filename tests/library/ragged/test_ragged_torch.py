@@ -132,7 +132,7 @@ def test_arrow_has_no_arrays_on_a_gpu():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: RaggedBatch.from_torch(np.ones(3)), "found a ndarray"),
+        (lambda: RaggedBatch.from_torch(np.ones(3)), "found an ndarray"),
         (lambda: RaggedBatch.from_torch(Tensor(np.ones(3))), "for tensors use RaggedBatch.from_list"),
         (lambda: RaggedBatch.from_torch(small(layout=fake_torch.strided)), r"from_list\(nested.unbind\(\)\)"),
         (lambda: RaggedBatch.from_torch(small(lengths=Tensor([1, 1]))), r"holes .* nested.contiguous\(\)"),

@@ -57,7 +57,7 @@ def test_a_wrong_box_is_named_and_nothing_is_written(box, outside, words):
     with pytest.raises(InputError, match=words) as caught:
         crop_resize(FRAME, [*BOX, box, *BOX], (8, 8), outside=outside, out=out, device="cpu")
     assert "box 1 = " in str(caught.value)
-    assert "1 of 3 boxes" in str(caught.value)
+    assert "wrong boxes: 1 of 3" in str(caught.value)
     assert (out == 5).all()
 
 

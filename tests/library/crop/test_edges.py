@@ -105,7 +105,7 @@ OUT = np.zeros((1, 3, 8, 8), np.uint8)
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"frame": np.ma.masked_less(FRAME, 9)}, r"frame is a masked array.*frame\.filled\(value\)"),
+        ({"frame": np.ma.masked_less(FRAME, 9)}, r"frame is a masked array.*\.filled\(value\)"),
         ({"boxes": np.ma.masked_less(BOXES, 9)}, r"boxes is a masked array"),
         ({"mean": np.ma.masked_less(MEAN, 0.4)}, r"mean is a masked array"),
         ({"stream": 0}, "stream is of a GPU but this call works on the CPU"),
@@ -375,7 +375,14 @@ octopus.crop_resize(frame, [], np.array([8, 8]), dtype=np.float32, device="cuda:
 octopus.crop_resize(frame, [], edge="imagee")
 octopus.crop_resize(frame, [], dtype="float64")
 octopus.CropPlan(frame, 1, layout="HWC")
-octopus.FrameStream(frame, 1, device="tpu")
+octopus.crop_resise(frame, [])
+where: str = "cuda:8"
+octopus.FrameStream(frame, 1, device=where)
+octopus.tile_means(frame, [], device="cuda:8")
+octopus.keep_tiles(frame, [], 0.5, device=0)
+octopus.ops.multiply(octopus.RaggedBatch.from_list([frame]), 2)
+octopus.ops.narrowed
+octopus.blockmap.np
 """
 
 
@@ -391,5 +398,29 @@ def test_types_find_wrong_words(tmp_path, root):
     arguments += ["--ignore-missing-imports", "--no-error-summary"]
     found = api.run(arguments)[0].splitlines()
     lines = {int(line.split(":")[1]) for line in found if " error: " in line}
-    assert lines == {9, 10, 11, 12}, found
+    assert lines == {9, 10, 11, 12, 16, 18, 19}, found
     assert any("tuple[Any, Any]" in line for line in found)
+
+
+LONG = np.zeros((1, 20000, 1), np.uint8)
+FLAT = octopus.RaggedBatch.from_offsets(np.ones(3, np.float32), [0, 3])
+FIXED = np.ones(3, np.float32)
+FIXED.flags.writeable = False
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: crop_resize(5, BOXES), r"^frame is an int; "),
+        (lambda: crop_resize(None, BOXES), r"^frame is a NoneType; "),
+        (lambda: crop_resize(FRAME, [[9, 1, 1, 4]]), r"; wrong boxes: 1 of 1$"),
+        (lambda: crop_resize(FRAME[None], BOXES, frame_index=[0, 4]), r"; wrong entries: 1 of 2$"),
+        (lambda: octopus.tile_means(FRAME, [[0, 0, 9, 9], [0, 0, 0, 9]]), r"; wrong tiles: 1 of 2$"),
+        (lambda: crop_resize(LONG, [[0, 0, 20000, 1]]), r"float32 can't sample exactly; pass several smaller boxes"),
+        (lambda: octopus.ops.multiply(FLAT, np.ma.masked_array([1.0])), r"^the gain is .*: \.filled\(value\)$"),
+        (lambda: octopus.ops.multiply(FLAT, 2, out=FIXED), r"an array that can be written, or no out at all$"),
+    ],
+)
+def test_messages_are_in_plain_words(call, words):
+    with pytest.raises(InputError, match=words):
+        call()

@@ -35,11 +35,11 @@ BOXES = [[1, 2, 30, 30], [0, 0, 9, 9]]
         ({"frame": FRAMES, "frame_index": 0}, "frame_index is an int"),
         (
             {"frame": FRAMES, "frame_index": [1, 3]},
-            r"frame_index\[1\] = 3 but there are 3 frames.* 1 of 2 are wrong",
+            r"frame_index\[1\] = 3 but there are 3 frames.*; wrong entries: 1 of 2",
         ),
         (
             {"frame": FRAMES, "frame_index": [-1, 7]},
-            r"frame_index\[0\] = -1 but there are 3.* 2 of 2 are wrong",
+            r"frame_index\[0\] = -1 but there are 3.*; wrong entries: 2 of 2",
         ),
         ({"frame": FRAMES, "frame_index": np.array([2**40, 0])}, r"frame_index\[0\] = 1099511627776"),
         ({"frame": FRAMES[..., 0], "frame_index": [0, 1]}, "a single frame takes none"),

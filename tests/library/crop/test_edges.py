@@ -416,9 +416,18 @@ FIXED.flags.writeable = False
         (lambda: crop_resize(FRAME, [[9, 1, 1, 4]]), r"; wrong boxes: 1 of 1$"),
         (lambda: crop_resize(FRAME[None], BOXES, frame_index=[0, 4]), r"; wrong entries: 1 of 2$"),
         (lambda: octopus.tile_means(FRAME, [[0, 0, 9, 9], [0, 0, 0, 9]]), r"; wrong tiles: 1 of 2$"),
-        (lambda: crop_resize(LONG, [[0, 0, 20000, 1]]), r"float32 can't sample exactly; pass several smaller boxes"),
-        (lambda: octopus.ops.multiply(FLAT, np.ma.masked_array([1.0])), r"^the gain is .*: \.filled\(value\)$"),
-        (lambda: octopus.ops.multiply(FLAT, 2, out=FIXED), r"an array that can be written, or no out at all$"),
+        (
+            lambda: crop_resize(LONG, [[0, 0, 20000, 1]]),
+            r"float32 can't sample exactly; pass several smaller boxes",
+        ),
+        (
+            lambda: octopus.ops.multiply(FLAT, np.ma.masked_array([1.0])),
+            r"^the gain is .*: \.filled\(value\)$",
+        ),
+        (
+            lambda: octopus.ops.multiply(FLAT, 2, out=FIXED),
+            r"an array that can be written, or no out at all$",
+        ),
     ],
 )
 def test_messages_are_in_plain_words(call, words):

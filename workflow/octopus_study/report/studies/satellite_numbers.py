@@ -178,7 +178,8 @@ def _pictures(run: Run) -> Iterator[tuple[Series, str, str]]:
             "brightness": ("tile_brightness", "tiles")
         }
         pixels = parts.get(("thumbnail", "scene"))
-        if pixels is None or not set(names.values()) <= set(parts):
+        lengths = {len(parts.get(part, ())) for part in names.values()}
+        if pixels is None or len(lengths) != 1 or 0 in lengths:
             continue
         columns = {name: parts[part].tolist() for name, part in names.items()}
         columns["brightness"] = [float(f"{value:.5g}") for value in columns["brightness"]]

@@ -129,7 +129,9 @@ def validate_provenance(path: str | Path) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise MeasureError(f"There is no provenance {path}, so nothing says where its rows come from.") from error
+        raise MeasureError(
+            f"There is no provenance {path}, so nothing says where its rows come from."
+        ) from error
     except (OSError, ValueError) as error:
         raise MeasureError(f"Can't read the provenance {path}: {error}.") from error
     _require_valid(record, str(path))

@@ -106,7 +106,8 @@ def tiling(run: Run) -> Iterator[Number]:
         variant = tiles.workload.rpartition("-")[2]
         if frame.value(tiles.key.but(quantity="scene_bytes")) == _PIXEL_BYTES.get(variant, 0) * SIDE**2:
             for name in _TILING if variant == "rgb8" else ("tiles",):
-                numbers[name] = frame.get(tiles.key.but(quantity=name)) or numbers.get(name)
+                if number := frame.get(tiles.key.but(quantity=name)):
+                    numbers[name] = number
     for name, number in numbers.items():
         where = f"workload={number.workload}, n={number.n}, method=scene, quantity={name}"
         source = number.source._replace(selector=where)

@@ -51,7 +51,7 @@ def test_a_full_disk_is_one_error_and_leaves_what_was_there(
     name: str, write: Callable[[Path], object], tmp_path: Path
 ) -> None:
     (tmp_path / name).write_text("old")
-    with pytest.raises(DataError, match="Can't write into .*Is the disk full"), little_room():
+    with pytest.raises(DataError, match=r"Can't write into .*Is the disk full"), little_room():
         write(tmp_path / name)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "old")]
 

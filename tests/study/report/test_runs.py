@@ -120,7 +120,7 @@ def test_all_that_is_refused_is_named(folder: Path) -> None:
     for study in BASIS:
         (folder / f"{study}.json").unlink()
     with pytest.raises(
-        MeasureError, match="2 of 2 results can't be reported. .*distribution.json.*stage_timing"
+        MeasureError, match=r"2 of 2 results can't be reported. .*distribution.json.*stage_timing"
     ):
         load_runs(None, folder.parent)
 

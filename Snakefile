@@ -12,6 +12,7 @@ configfile: "config/config.yaml"
 report: "workflow/report/workflow.rst"
 
 
+include: "workflow/rules/lock.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/studies.smk"
@@ -24,6 +25,8 @@ rule all:
     input:
         rules.data.input,
         rules.measured.input,
+        rules.numbers.output,
+        rules.shown.input,
         rules.paper.output,
     message:
         "Measured {MACHINE}; the paper is paper/build/octopus.pdf"

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from octopus.crop.api import CropPlan, crop_resize
     from octopus.crop.framestream import FrameStream
     from octopus.crop.transforms import map_back
-    from octopus.crop.warm import warm_up
     from octopus.ragged.batch import RaggedBatch
     from octopus.ragged.plan import RaggedPlan
     from octopus.ragged.tuner import tune
     from octopus.tiles.api import TilePlan, best_within, keep_tiles, otsu_threshold, tile_means
+    from octopus.warm import warm_up
 
 __version__ = "0.1.0"
 __all__ = [
@@ -68,7 +68,7 @@ _LAZY = {
     "set_num_threads": "octopus.backends.cpu.threads",
     "tile_means": "octopus.tiles.api",
     "tune": "octopus.ragged.tuner",
-    "warm_up": "octopus.crop.warm",
+    "warm_up": "octopus.warm",
 }
 
 

@@ -6,12 +6,16 @@ import hashlib
 import logging
 import os
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 log = logging.getLogger(__name__)
 
+PATIENCE = 60.0  # much longer than a kernel takes, should the process that makes it be stopped
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -78,14 +82,42 @@ def load(name: str) -> str | None:
 
 def load_bytes(name: str) -> bytes | None:
     """What is stored under that name, or None."""
-    for find in (cache_dir, spare_dir):
-        folder = find()
-        try:
-            if folder is not None:
-                return (folder / name).read_bytes()
-        except OSError:
-            continue
-    return None
+    folder = cache_dir()
+    try:
+        return (folder / name).read_bytes()
+    except OSError:
+        spare = spare_dir()
+    try:
+        stored = (spare / name).read_bytes() if spare is not None else None
+    except OSError:
+        return None
+    if stored is not None:
+        with suppress(OSError):  # where it belongs, should that be writable by now
+            _write(folder / name, stored)
+    return stored
+
+
+@contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Keep other processes waiting that would make what is stored under that name; up to `PATIENCE` seconds of each."""
+    try:
+        import fcntl
+
+        path = cache_dir() / f"{name}.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("w")
+    except (ImportError, OSError):  # each makes its own
+        yield
+        return
+    with file:
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                time.sleep(0.02)
+        yield
 
 
 def store(name: str, content: str | bytes) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from octopus.arrays.views import ArrayView, dtype_name
 from octopus.backends.cpu import compile, threads
-from octopus.kernels.operations import OPERATIONS
+from octopus.kernels.operations import OPERATIONS, STENCILS
 from octopus.ragged.blockmap import BlockMap
 
 PACK = 4  # elements for which a thread searches once in `thread_search`
@@ -42,9 +42,8 @@ def run(
     pack : int
         Elements for which `thread_search` searches once.
     """
-    kernel = _load(
-        made.strategy, dtype_name(source.dtype), dtype_name(out.dtype), dtype_name(made.offsets.dtype)
-    )
+    dtypes = (dtype_name(source.dtype), dtype_name(out.dtype), dtype_name(made.offsets.dtype))
+    kernel = load(made.strategy, operation in STENCILS, *dtypes)
     total, items = source.shape[0], len(made.offsets) - 1
     blocks, size = -(-total // PART), PART
     if made.starts is not None:
@@ -65,10 +64,12 @@ def run(
     )  # fmt: skip
 
 
-def _load(strategy: str, dtype: str, out_dtype: str, offset_dtype: str) -> Callable[[int], Any]:
+def load(strategy: str, stencil: bool, dtype: str, out_dtype: str, offset_dtype: str) -> Callable[[int], Any]:
+    """The compiled kernel of a strategy, for stencils or for the other operations."""
+
     def build() -> Callable[..., None]:
         from octopus.kernels.cpu import ragged
 
-        return ragged.build(strategy, dtype, out_dtype, offset_dtype)
+        return ragged.build(strategy, stencil, dtype, out_dtype, offset_dtype)
 
-    return compile.load(f"ragged-{strategy}-{dtype}-{out_dtype}-{offset_dtype}", build)
+    return compile.load(f"ragged-{'stencil-' * stencil}{strategy}-{dtype}-{out_dtype}-{offset_dtype}", build)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from numba.core.caching import UserProvidedCacheLocator
 
-from octopus.kernels.cpu import _folder
+from octopus.backends import cache
 
 IGNORED = shutil.ignore_patterns("__pycache__", "build", ".*", "*.egg-info")
-KERNELS = ("octopus/kernels/cpu", "workflow/octopus_study/kernels/cpu")
+STUDY_KERNELS = "workflow/octopus_study/kernels/cpu"
 CACHE = "cache"  # the copy's OCTOPUS_CACHE_DIR
 
 
@@ -31,17 +31,17 @@ def copied(root: Path, folder: Path, names: Iterable[str]) -> Path:
 def share_kernels(root: Path, copy: Path) -> None:
     """Let the copy's processes find the CPU kernels that were compiled for the repository.
 
-    Numba keeps them in a folder that is named after the path of their source, so that a copy would begin with none.
+    The library's lie in a folder that is named after their sources. Those of the studies are Numba's, in a folder that
+    is named after the path of their source, so that a copy would begin with none.
     """
-    kept = _folder()
-    if kept is None:
-        return
-    own = copy / CACHE / kept.name
-    own.mkdir(parents=True)
-    for place in KERNELS:
-        theirs, ours = (
-            UserProvidedCacheLocator.get_suitable_cache_subpath(str(base / place / "any.py"))
-            for base in (root, copy)
-        )
-        (kept / theirs).mkdir(exist_ok=True)
-        (own / ours).symlink_to(kept / theirs)
+    digest = cache.kernel_digest("cpu")
+    kept, own = cache.cache_dir().resolve(), copy / CACHE
+    theirs, ours = (
+        UserProvidedCacheLocator.get_suitable_cache_subpath(str(base / STUDY_KERNELS / "any.py"))
+        for base in (root, copy)
+    )
+    pairs = {f"cpu-{digest}": f"cpu-{digest}", f"numba-{digest}/{theirs}": f"numba-{digest}/{ours}"}
+    for there, here in pairs.items():
+        (kept / there).mkdir(parents=True, exist_ok=True)
+        (own / here).parent.mkdir(parents=True, exist_ok=True)
+        (own / here).symlink_to(kept / there)

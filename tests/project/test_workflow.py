@@ -2,73 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from copies import CACHE, copied
+from copies import copied
+from workflow_copy import COPIED, QUICK, Workflow
 
 from octopus_study.measure import validate_provenance, validate_rows
 from octopus_study.studies import STUDIES
-
-COPIED = (
-    "Snakefile",
-    "config",
-    "workflow",
-    "profiles",
-    "octopus",
-    "paper",
-    "data/published",
-    "data/reference",
-)
-QUICK = ("--configfile", "config/quick.yaml", "--config", "data=sample", "device=cpu", "machine=here")
-
-
-class Workflow:
-    """A copy of the repository, and Snakemake run in it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a plain `snakemake --cores 1` with the copy's package."""
-        command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
-        packages = os.pathsep.join(map(str, (self.folder, self.folder / "workflow")))
-        kernels = {"OCTOPUS_CACHE_DIR": str(self.folder / CACHE)}
-        environment = {**os.environ, "PYTHONPATH": packages, "OCTOPUS_MIRROR": "", **kernels}
-        return subprocess.run(
-            command,
-            cwd=self.folder,
-            env=environment,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-
-    def planned(self, *more: str) -> set[str]:
-        """Names of the rules that a dry run would run, and of the studies among them."""
-        done = self.run("-n", "--printshellcmds", *QUICK, *more)
-        assert done.returncode == 0, done.stdout
-        if "Nothing to be done" in done.stdout:
-            return set()
-        table = done.stdout.rpartition("Job stats:")[2]
-        rules = set(re.findall(r"^([a-z_0-9]+) +\d+$", table, re.MULTILINE)) - {"total", "all"}
-        return rules | set(re.findall(r"octopus measure (\w+)", done.stdout))
-
-    @contextmanager
-    def appended(self, name: str, text: str) -> Iterator[None]:
-        """A file with more at its end, for a while."""
-        file = self.folder / name
-        before = file.read_bytes()
-        file.write_bytes(before + text.encode())
-        yield
-        file.write_bytes(before)
 
 
 @pytest.fixture(scope="module")

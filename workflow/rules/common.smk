@@ -7,7 +7,9 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from octopus_study.config import check_config
+from octopus_study.config import MIRROR_VARIABLE, check_config
+from octopus_study.data.receipt import why_stale
+from octopus_study.data.registry import load_registry
 from octopus_study.measure.machine import machine_id
 from octopus_study.measure.staleness import data_code, report_code, study_code
 from octopus_study.report import outputs
@@ -30,6 +32,8 @@ ALL_CORES = 4096
 
 # Jobs call the `octopus` of the Python that runs Snakemake, also where its environment isn't activated.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+# What a fetch reads there is no reason to fetch again, as a parameter of its rule would be.
+os.environ.update({MIRROR_VARIABLE: CONFIG.mirror or "", "OCTOPUS_DATA": CONFIG.data})
 
 
 wildcard_constraints:
@@ -66,8 +70,22 @@ def study_title(wildcards, output):
 
 
 def source(*more):
-    """Params of a fetch: where data may come from, and the digest of the code that gets them."""
-    options = [f"--mode={CONFIG.data}", f"--raw={RAW}", *more]
-    if CONFIG.mirror and CONFIG.data != "sample":
-        options.append(f"--mirror={CONFIG.mirror}")
-    return {"options": options, "code": data_code()}
+    """Params of a fetch: where the data go, whether they are the sample, and the digest of the code that gets them.
+
+    A mirror and what is done without one aren't among them: the same data from elsewhere needn't be measured again.
+    """
+    sample = CONFIG.data == "sample"
+    return {"options": [f"--raw={RAW}", *more], "sample": sample, "code": data_code()}
+
+
+def drop_stale_receipts():
+    """Delete receipts of data that are gone, or of a sample that real data shall replace: then they are fetched."""
+    for name in load_registry():
+        path = Path(RAW, f"{name}.json")
+        if why := why_stale(path, CONFIG.data, CONFIG.mirror):
+            print(f"{path}: {why}; it is fetched again", file=sys.stderr)
+            path.unlink()
+
+
+if workflow.is_main_process:
+    drop_stale_receipts()

@@ -13,4 +13,4 @@ rule paper:
     message:
         "Paper: octopus.pdf"
     shell:
-        "octopus report paper --source paper --build paper/build --figures figures --out {output} 2>&1 | tee {log}"
+        "octopus report paper --source paper --build paper/build --figures figures --out {output:q} 2>&1 | tee {log:q}"

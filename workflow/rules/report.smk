@@ -15,12 +15,12 @@ rule numbers:
     conda:
         "../envs/octopus.yaml"
     params:
-        folders=f"--results={RESULTS} --reference={CONFIG.reference_dir} --published=data/published",
+        folders=[f"--results={RESULTS}", f"--reference={CONFIG.reference_dir}", "--published=data/published"],
         code=REPORT_CODE,
     message:
         "Report: every number, from this run, the reference and the published tables"
     shell:
-        "octopus report numbers {params.folders} --out {output.numbers} 2>&1 | tee {log}"
+        "octopus report numbers {params.folders:q} --out {output.numbers:q} 2>&1 | tee {log:q}"
 
 
 rule claims:
@@ -38,7 +38,7 @@ rule claims:
     message:
         "Report: verdict on each claim"
     shell:
-        "octopus report claims --numbers {input.numbers} --claims {input.claims} --out {output} 2>&1 | tee {log}"
+        "octopus report claims --numbers {input.numbers:q} --claims {input.claims:q} --out {output:q} 2>&1 | tee {log:q}"
 
 
 rule tables:
@@ -56,7 +56,7 @@ rule tables:
     message:
         "Report: tables for Typst and Markdown"
     shell:
-        "octopus report tables --numbers {input.numbers} --claims {input.claims} --out-dir paper/build/tables 2>&1 | tee {log}"
+        "octopus report tables --numbers {input.numbers:q} --claims {input.claims:q} --out-dir paper/build/tables 2>&1 | tee {log:q}"
 
 
 DRAWN = {"numbers": rules.numbers.output.numbers, "series": rules.numbers.output.series}
@@ -81,7 +81,7 @@ rule figure:
     message:
         "Report: figure {wildcards.figure}"
     shell:
-        "octopus report figure {wildcards.figure} --numbers {input.numbers} --out {output.pdf} 2>&1 | tee {log}"
+        "octopus report figure {wildcards.figure:q} --numbers {input.numbers:q} --out {output.pdf:q} 2>&1 | tee {log:q}"
 
 
 rule shown:

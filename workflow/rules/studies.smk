@@ -21,7 +21,7 @@ rule study:
     message:
         "Study: {params.title}, on {MACHINE}"
     shell:
-        "octopus measure {wildcards.study} {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log}"
+        "octopus measure {wildcards.study:q} {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log:q}"
 
 
 rule measured:

@@ -15,6 +15,7 @@ import os
 import threading
 from collections.abc import Callable
 from functools import cache
+from itertools import count
 from typing import Any
 
 from octopus.backends import cache as files
@@ -60,16 +61,42 @@ def is_loaded(name: str) -> bool:
 
 def _load(name: str, build: Callable[[], Callable[..., None]]) -> Callable[[int], Any]:
     file = f"cpu-{files.kernel_digest('cpu')}/{name}-{_machine()}.o"
-    code = _checked(files.load_bytes(file))
-    address = None if code is None else _linked(code, name)
+    address = _stored(file)
     if address is None:
-        log.info("compiling the CPU kernel %s, once for this machine", name)
-        code = to_object(build())
-        files.store(file, hashlib.sha256(code).digest() + code)
-        address = link(code, f"{name}-new")
+        with files.alone(file):  # of processes that start together one compiles
+            address = _stored(file) or _made(file, name, build)
     call = _PROTOTYPE(address)
     unused = ctypes.addressof(_UNUSED)
     return lambda arguments: call(unused, unused + 8, arguments)
+
+
+def _made(file: str, name: str, build: Callable[[], Callable[..., None]]) -> int:
+    log.info("compiling the CPU kernel %s, once for this machine", name)
+    import numba
+
+    switched_off, numba.config.DISABLE_JIT = (
+        numba.config.DISABLE_JIT,
+        0,
+    )  # by whoever debugs functions of their own
+    try:
+        code = to_object(build())
+    finally:
+        numba.config.DISABLE_JIT = switched_off
+    files.store(file, hashlib.sha256(code).digest() + code)
+    return link(code)
+
+
+def _stored(file: str) -> int | None:
+    """Address of a kernel that the disk has; None if it calls what this process doesn't have.
+
+    With some mathematical libraries, which Numba loads, a kernel calls these.
+    """
+    code = _checked(files.load_bytes(file))
+    try:
+        return None if code is None else link(code)
+    except RuntimeError as error:
+        log.info("%s can't be linked: %s", file, error)
+        return None
 
 
 def _checked(stored: bytes | None) -> bytes | None:
@@ -78,18 +105,6 @@ def _checked(stored: bytes | None) -> bytes | None:
         return None
     digest, code = stored[:DIGEST_BYTES], stored[DIGEST_BYTES:]
     return code if hashlib.sha256(code).digest() == digest else None
-
-
-def _linked(code: bytes, name: str) -> int | None:
-    """Address of a kernel from the disk; None if it calls what this process doesn't have.
-
-    With some mathematical libraries, which Numba loads, a kernel calls these.
-    """
-    try:
-        return link(code, name)
-    except RuntimeError as error:
-        log.info("the CPU kernel %s can't be linked: %s", name, error)
-        return None
 
 
 def to_object(function: Callable[..., None]) -> bytes:
@@ -110,17 +125,18 @@ def to_object(function: Callable[..., None]) -> bytes:
     return code
 
 
-def link(code: bytes, name: str) -> int:
+def link(code: bytes) -> int:
     """Address of the kernel in object code that is linked into this process, and stays there."""
     from llvmlite import binding
 
     builder = binding.JITLibraryBuilder().add_object_img(code).export_symbol(SYMBOL).add_current_process()
-    library = builder.link(_linker(), name)
+    library = builder.link(_linker(), f"octopus-{next(_numbers)}")
     _libraries.append(library)
     return int(library[SYMBOL])
 
 
 _libraries: list[Any] = []
+_numbers = count()
 
 
 @cache

@@ -8,6 +8,7 @@ own: a fork at any time is safe.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -17,6 +18,8 @@ from queue import SimpleQueue
 from typing import Any
 
 from octopus.errors import InputError, OutOfMemoryError, shown
+
+log = logging.getLogger(__name__)
 
 MAX_THREADS = 1024
 _SETTINGS = ("OCTOPUS_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
@@ -155,7 +158,7 @@ def set_num_threads(count: int) -> int:
 
     A process that is forked from this one keeps the number, unless it is a worker.
 
-    The default is `OCTOPUS_NUM_THREADS`, `NUMBA_NUM_THREADS` or `OMP_NUM_THREADS`, whichever is set first, else the
+    The default is what `OCTOPUS_NUM_THREADS` says, else `NUMBA_NUM_THREADS`, else `OMP_NUM_THREADS`, else the number of
     cores that this process may use; in a worker of `multiprocessing` (such as a `DataLoader`'s) it is 1, since there
     are as many workers as cores.
 
@@ -185,7 +188,7 @@ def get_num_threads() -> int:
     Returns
     -------
     int
-        1 to 1024. A call with little to do uses fewer.
+        What `set_num_threads` set, or its default. A call with little to do uses fewer.
 
     Examples
     --------
@@ -206,6 +209,8 @@ def default_threads() -> int:
         text = os.environ.get(name, "")
         if text.isdigit() and 1 <= int(text) <= MAX_THREADS:
             return int(text)
+        if text and name == _SETTINGS[0]:
+            log.warning("%s=%s is not a number from 1 to %d and is ignored", name, shown(text), MAX_THREADS)
     return cores()
 
 

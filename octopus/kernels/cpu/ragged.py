@@ -13,12 +13,11 @@ import numpy as np
 
 from octopus.kernels import geometry, pixelwise
 from octopus.kernels.cpu import compiled, next_block, pointer, shifted
-from octopus.kernels.operations import OPERATIONS, POINTWISE
+from octopus.kernels.operations import OPERATIONS
 
 _MULTIPLY, _NORMALIZE, _THRESHOLD, _BLUR3X3 = map(
     OPERATIONS.index, ("multiply", "normalize", "threshold", "blur3x3")
 )
-_FIRST_STENCIL = len(POINTWISE)
 
 _saturate_uint8 = compiled(geometry.saturate_uint8)
 _search = compiled(pixelwise.last_at_or_before)
@@ -34,14 +33,14 @@ _smooth = compiled(pixelwise.smooth)
 _blur5_sobel = compiled(pixelwise.blur5_sobel)
 
 
-def build(strategy: str, dtype: str, out_dtype: str, offset_dtype: str) -> Callable:
-    """The kernel of a strategy for dtypes of elements, results and offsets.
+def build(strategy: str, stencil: bool, dtype: str, out_dtype: str, offset_dtype: str) -> Callable:
+    """The kernel of a strategy for dtypes of elements, results and offsets, for stencils or for the other operations.
 
     Its arguments are `counter, blocks, operation, elements, results, number of elements, offsets, number of items,
     first parameters, second parameters, widths, heights, owners, starts, size, pack`. Parameters are float32, sides and
     owners int32, starts int64; a block has up to `size` elements, of which B searches for `pack` at once.
     """
-    run = _runner(dtype, out_dtype)
+    run = _runner(stencil, dtype, out_dtype)
     find = {
         "lookup": _lookup,
         "thread_search": _thread_search,
@@ -130,22 +129,26 @@ def _part(run: Callable) -> Callable:
     return block_search
 
 
-def _runner(dtype: str, out_dtype: str) -> Callable:
+def _runner(stencil: bool, dtype: str, out_dtype: str) -> Callable:
     """A function that does elements `low` to `high`, all of one item."""
     put = _put_byte if out_dtype == "uint8" else _put_float
-    pointwise, stencil = _pointwise(put, _power_of_bytes if dtype == "uint8" else _power), _stencil(put)
+    if stencil:
+        apply = _stencil(put)
 
-    @compiled
-    def run(batch, item, low, high):
-        operation, source, out, offsets, first, second, widths, heights = batch
-        if operation < _FIRST_STENCIL:
-            pointwise(
-                operation, shifted(source, low), shifted(out, low), high - low, first[item], second[item]
-            )
-        else:
+        @compiled
+        def run(batch, item, low, high):
+            operation, source, out, offsets, _, _, widths, heights = batch
             begin = np.int64(offsets[item])
             size = (np.int64(widths[item]), np.int64(heights[item]))
-            stencil(operation, shifted(source, begin), shifted(out, begin), size, low - begin, high - begin)
+            apply(operation, shifted(source, begin), shifted(out, begin), size, low - begin, high - begin)
+
+    else:
+        apply = _pointwise(put, _power_of_bytes if dtype == "uint8" else _power)
+
+        @compiled
+        def run(batch, item, low, high):
+            operation, source, out, _, first, second, _, _ = batch
+            apply(operation, shifted(source, low), shifted(out, low), high - low, first[item], second[item])
 
     return run
 

@@ -140,6 +140,37 @@ def test_where_the_cache_cannot_be_written_another_folder_serves_and_a_warning_s
     assert shown.endswith("False") and not said
 
 
+def test_a_kernel_from_the_spare_folder_is_kept_where_it_belongs_once_that_can_be_written(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(cache.tempfile, "gettempdir", lambda: str(tmp_path))
+    (cache.spare_dir() / "kernel").write_bytes(b"code")
+    monkeypatch.setenv("OCTOPUS_CACHE_DIR", str(tmp_path / "own"))
+    assert cache.load_bytes("kernel") == b"code"
+    assert (tmp_path / "own" / "kernel").read_bytes() == b"code"
+
+
+def test_kernels_are_compiled_where_numba_is_switched_off_for_debugging(tmp_path):
+    assert run_python(FIRST_CROP, OCTOPUS_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="1")[0].endswith("True")
+
+
+def test_of_processes_that_start_together_one_compiles(tmp_path):
+    code = FIRST_CROP.replace("print(", "print('numba' in sys.modules) #")
+    command, environment = [sys.executable, "-c", code], os.environ | {"OCTOPUS_CACHE_DIR": str(tmp_path)}
+    started = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    shown = sorted(process.communicate(timeout=240)[0].strip() for process in started)
+    assert shown == ["False", "False", "True"]
+
+
+def test_a_process_that_makes_a_kernel_for_ever_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("OCTOPUS_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(cache, "PATIENCE", 0.1)
+    with cache.alone("kernel"), cache.alone("kernel"):
+        pass
+
+
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no owner here")
 def test_a_spare_folder_that_others_may_write_to_is_not_used(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(cache.tempfile, "gettempdir", lambda: str(tmp_path))
@@ -294,6 +325,13 @@ def test_the_environment_says_how_many_threads_work(monkeypatch, settings, count
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     assert threads.default_threads() == count
+
+
+def test_a_setting_that_cannot_be_read_is_told(monkeypatch, caplog):
+    monkeypatch.setenv("OCTOPUS_NUM_THREADS", "many")
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert threads.default_threads() == 2
+    assert "OCTOPUS_NUM_THREADS='many' is not a number" in caplog.text
 
 
 class SlowHelper:

@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         part = self._send_head(content, None if fault == "no-range" else wanted, fault)
         if with_body:
-            part = part[: len(part) // 2] if fault == "cut" else part
+            part = part[: len(part) // 2] if fault == "cut" else part * (5 if fault == "endless" else 1)
             state.sent += len(part)
             self.wfile.write(part)
 
@@ -126,7 +126,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.send_response(200)
         self.send_header("Content-Type", "text/html" if fault == "html" else "application/octet-stream")
-        self.send_header("Content-Length", str(len(part)))
+        if fault != "endless":
+            self.send_header("Content-Length", "abc" if fault == "bad-length" else str(len(part)))
         self.send_header("Accept-Ranges", "bytes")
         self.end_headers()
         return part

@@ -48,6 +48,35 @@ def test_symbolic_link_is_refused(tmp_path):
         unpack_zip(archive, tmp_path / "out")
 
 
+def test_encrypted_member_is_an_error_of_ours(tmp_path):
+    archive = make_zip(tmp_path / "a.zip", [("x.txt", "x")])
+    content = bytearray(archive.read_bytes())
+    for start, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(start) + flags] |= 1
+    archive.write_bytes(content)
+    with pytest.raises(DataError, match=r"can't unpack .* encrypted"):
+        unpack_zip(archive, tmp_path / "out")
+
+
+def test_unknown_compression_is_an_error_of_ours(tmp_path):
+    archive = make_zip(tmp_path / "a.zip", [("x.txt", "x")])
+    content = bytearray(archive.read_bytes())
+    for start, method in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        content[content.index(start) + method] = 99
+    archive.write_bytes(content)
+    with pytest.raises(DataError, match=r"can't unpack .* compression"):
+        unpack_zip(archive, tmp_path / "out")
+
+
+def test_archive_that_unpacks_to_far_more_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("octopus_study.data.archive.ALWAYS_ALLOWED", 1000)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as target:
+        target.writestr("x.txt", b"x" * 1_000_000)
+    with pytest.raises(DataError, match="would unpack to 1,000,000 bytes; nothing was unpacked"):
+        unpack_zip(tmp_path / "a.zip", tmp_path / "out")
+    assert files(tmp_path) == ["a.zip"]
+
+
 def test_damaged_archive_is_an_error_of_ours(tmp_path):
     archive = make_zip(tmp_path / "a.zip", [("x.txt", "x" * 100)])
     archive.write_bytes(archive.read_bytes().replace(b"x" * 100, b"x" * 99 + b"y"))

@@ -11,9 +11,17 @@ import pytest
 from octopus.errors import InputError
 from octopus_study.data import sentinel2
 from octopus_study.data.fetch import fetch, parse_window
-from octopus_study.data.receipt import read_receipt
+from octopus_study.data.receipt import read_receipt, write_receipt
 from octopus_study.data.registry import Dataset
-from octopus_study.data.sentinel2 import FULL_SCENE, PINNED_WINDOW, Band, Window, pixel_digest, read_band
+from octopus_study.data.sentinel2 import (
+    FULL_SCENE,
+    PINNED_WINDOW,
+    Band,
+    Window,
+    pixel_digest,
+    read_band,
+    write_band,
+)
 from octopus_study.data.visdrone import content_digest, load_frame, load_pool
 from octopus_study.errors import DataError
 
@@ -60,8 +68,19 @@ class TestVisDrone:
         first = get(drone_dataset, tmp_path, mirror=drone_root.parent)
         assert get(drone_dataset, tmp_path, mode="real") == first
         (tmp_path / "raw" / "visdrone-val.json").unlink()
+        assert get(drone_dataset, tmp_path, mode="real") == first
+        for receipt in (tmp_path / "raw").rglob("*.json"):
+            receipt.unlink()
         again = get(drone_dataset, tmp_path, mode="real")
         assert (again.source, again.sha256) == ("raw folder", first.sha256)
+
+    def test_a_receipt_is_no_proof_where_there_is_a_pin(self, drone_dataset, drone_root, tmp_path):
+        receipt = get(drone_dataset, tmp_path, mirror=drone_root.parent)
+        folder = tmp_path / "raw" / receipt.path
+        next((folder / "annotations").iterdir()).write_text("1,1,20,20,1,4,0,0\n")
+        write_receipt(replace(receipt, sha256=content_digest(folder)), tmp_path / "raw" / "visdrone-val.json")
+        with pytest.raises(DataError, match="has been changed since it was fetched"):
+            get(drone_dataset, tmp_path, mode="real")
 
     def test_changed_data_are_replaced(self, drone_dataset, drone_root, tmp_path):
         receipt = get(drone_dataset, tmp_path, mirror=drone_root.parent)
@@ -84,15 +103,37 @@ class TestVisDrone:
 
     def test_nothing_at_hand_gives_the_sample_loudly(self, drone_dataset, tmp_path, caplog):
         with caplog.at_level(logging.WARNING):
-            receipt = get(drone_dataset, tmp_path, mirror=tmp_path)
+            receipt = get(drone_dataset, tmp_path)
         assert (receipt.dataset, receipt.synthetic, receipt.source) == (
             "synthetic-visdrone",
             True,
             "generated",
         )
         for text in (receipt.reason, caplog.text):
-            assert "neither drone.zip nor visdrone_val/" in text and "can't reach http://127.0.0.1:9" in text
+            assert "no visdrone-val/ there yet" in text and "can't reach http://127.0.0.1:9" in text
         assert "SYNTHETIC DATA" in caplog.text
+
+    @pytest.mark.parametrize("mode", ["auto", "real"])
+    def test_a_mirror_that_is_named_is_no_reason_for_the_sample(
+        self, drone_dataset, drone_root, tmp_path, mode
+    ):
+        def refused(mirror, message):
+            with pytest.raises(DataError, match=message) as error:
+                get(drone_dataset, tmp_path, mirror=mirror, mode=mode)
+            assert entries(tmp_path / "raw") == []
+            return str(error.value)
+
+        assert "download" not in refused(
+            tmp_path / "absent", "the mirror that is named, .*absent, is no folder"
+        )
+        assert "download" in refused(tmp_path, "neither drone.zip nor visdrone_val/")
+        wrong = shutil.copytree(drone_root.parent, tmp_path / "wrong")
+        next((wrong / "visdrone_val" / "annotations").iterdir()).write_text("1,1,20,20,1,4,0,0\n")
+        assert "download" not in refused(wrong, "not the expected data: its content digest is")
+
+    def test_what_a_mirror_does_not_hold_is_downloaded(self, drone_dataset, drone_archive, tmp_path, server):
+        url = server.put("drone.zip", drone_archive.read_bytes())
+        assert get(replace(drone_dataset, url=url), tmp_path, mirror=tmp_path).source == "download"
 
     def test_real_data_take_the_place_of_the_sample(self, drone_dataset, drone_root, tmp_path):
         assert get(drone_dataset, tmp_path).synthetic
@@ -124,6 +165,11 @@ class TestVisDrone:
             get(drone_dataset, tmp_path, mode="sample")
 
 
+GEOREFERENCE = (
+    sentinel2.window_transform(Window(9700, 6900, 40, 20)),
+    sentinel2.SCENE_CRS,
+    sentinel2.ATTRIBUTION,
+)
 SURROUNDINGS = Window(9700, 6900, 1100, 1050)
 """A clip of the scene that holds the pinned window and a rim around it."""
 
@@ -170,6 +216,15 @@ class TestSentinel2:
         receipt = get(dataset, tmp_path, window=[9700, 6900, 40, 20])
         assert (receipt.source, receipt.sha256) == ("download", pixel_digest(pixels[:20, :40]))
         assert get(dataset, tmp_path, window=[9700, 6900, 40, 20], mode="real") == receipt
+
+    def test_other_window_outlives_its_receipt(self, scene, tmp_path):
+        """Snakemake deletes it before the job that writes it anew, and no mirror may be named then."""
+        mirror, dataset, _ = scene
+        receipt = get(dataset, tmp_path, mirror=mirror, window=[9700, 6900, 40, 20])
+        (tmp_path / "raw" / "sentinel2-b04.json").unlink()
+        assert get(dataset, tmp_path, window=[9700, 6900, 40, 20]) == receipt
+        write_band(tmp_path / "raw" / receipt.path, Band(scene[2][:20, 1:41], 0, *GEOREFERENCE))
+        assert get(dataset, tmp_path, window=[9700, 6900, 40, 20]).synthetic
 
     def test_another_scene_in_the_mirror_is_refused(self, scene, tmp_path):
         mirror, dataset, _ = scene

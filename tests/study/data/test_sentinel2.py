@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import rasterio
+import rasterio.shutil
 
 from octopus_study.data import sentinel2
 from octopus_study.data.sentinel2 import (
@@ -87,6 +89,23 @@ def test_other_pixel_types_are_refused(tmp_path):
         target.write(np.zeros((3, 4, 4), np.uint8))
     with pytest.raises(DataError, match="3 bands of uint8; expected one of uint16"):
         read_band(path)
+
+
+def test_pixels_of_another_size_are_refused(clip, tmp_path):
+    band = read_band(clip[0])
+    coarse = replace(band, transform=band.transform @ rasterio.Affine.scale(2))
+    with pytest.raises(DataError, match="has pixels of 20 x 20 m; expected 10 x 10 m"):
+        read_band(sentinel2.write_band(tmp_path / "coarse.tif", coarse))
+
+
+def test_a_file_that_points_to_another_is_refused(clip, tmp_path):
+    """A VRT may name any file or address."""
+    rasterio.shutil.copy(clip[0], tmp_path / "there.vrt", driver="VRT")
+    disguised = (tmp_path / "there.vrt").rename(tmp_path / "B04.tif")
+    with rasterio.open(disguised) as source:
+        assert source.driver == "VRT"
+    with pytest.raises(DataError, match="can't read a band from"):
+        read_band(disguised)
 
 
 def test_pixel_digest_depends_on_values_only():

@@ -12,7 +12,7 @@ import pytest
 from conftest import build_report
 from frames import caption, lines, matching
 from synthetic_edge import FRAME_LAWS, FRAMES, PREPARING, RULES, SIDE, detections
-from synthetic_runs import write_run
+from synthetic_runs import sign, write_run
 
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.sentinel2 import ATTRIBUTION
@@ -257,6 +257,7 @@ def test_a_run_without_some_parts_still_has_its_report(tmp_path: Path) -> None:
         path = folder / f"{study}.csv"
         kept = [line for line in path.read_text().splitlines() if not any(word in line for word in words)]
         path.write_text("\n".join(kept) + "\n")
+        sign(path)
     report = build_report(tmp_path / "report", None, tmp_path / "reference")
     known = Frame.read(report / "numbers.csv")
     assert drone_view.clips(View(known, "pretended-gpu", "drone")) == ["clip-1s", "clip-5s"]

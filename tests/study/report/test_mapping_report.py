@@ -9,7 +9,7 @@ import pytest
 from conftest import build_report
 from frames import caption, lines, matching
 from synthetic_mapping import ITEMS, MEAN_ELEMENTS, OPERATIONS
-from synthetic_runs import write_run
+from synthetic_runs import sign, write_run
 
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame, Key
@@ -94,6 +94,7 @@ def test_a_slower_kernel_misses_its_target(tmp_path: Path) -> None:
             parts[9] = repr(1.1 * float(parts[9]))
         changed.append(",".join(parts))
     path.write_text("\n".join(changed) + "\n")
+    sign(path)
     known = Frame.read(build_report(tmp_path / "report", None, tmp_path / "reference") / "numbers.csv")
     target = known[f"{GPU}.target.not_slower"]
     assert target.note == f"missed in {len(ITEMS)} of {5 * len(OPERATIONS) + 1}"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from conftest import LATER
 from frames import TIME, number
-from synthetic_runs import CPU_LAUNCH_US, GPU_LAUNCH_US, LAWS, PUBLISHED
+from synthetic_runs import CPU_LAUNCH_US, GPU_LAUNCH_US, LAWS, PUBLISHED, sign
 
 from octopus.errors import InputError
 from octopus_study.measure.rows import read_rows
@@ -113,6 +113,7 @@ def test_the_write_rate_tells_what_stays_within_a_cache(
     rows = read_rows(folder / "stage_timing.csv")
     rows.loc[(rows["method"] == "write-bound") & (rows["n"] == 100), "value"] *= 0.2
     rows.to_csv(folder / "stage_timing.csv", index=False)
+    sign(folder / "stage_timing.csv")
     found = make_numbers(folder, None)
     key = "here.stage_timing.visdrone.n{}.write-bound.crop_resize_normalize.host"
     assert found.value(f"{key.format(100)}.write_rate") == pytest.approx(

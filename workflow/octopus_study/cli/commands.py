@@ -61,7 +61,8 @@ def show_config(
 def fetch(
     dataset: Annotated[str, typer.Argument(help="A name in config/datasets.tsv, or all.")],
     mode: Annotated[
-        DataMode, typer.Option(help="auto: real data where it can be had, else the sample.")
+        DataMode,
+        typer.Option(envvar="OCTOPUS_DATA", help="auto: real data where it can be had, else the sample."),
     ] = DataMode.auto,
     mirror: Annotated[Path | None, typer.Option(envvar="OCTOPUS_MIRROR", help="Folder with copies.")] = None,
     raw: Annotated[Path, typer.Option(help="Folder for the data.")] = Path("data/raw"),

@@ -5,9 +5,14 @@ from __future__ import annotations
 import shutil
 import stat
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 
 from octopus_study.errors import DataError
+
+ALWAYS_ALLOWED = 64 << 20
+MOST_TIMES = 20
+"""Bytes that any archive may unpack to, and how often its own size a larger one; images and text are far below."""
 
 
 def unpack_zip(archive: str | Path, folder: str | Path) -> Path:
@@ -18,17 +23,21 @@ def unpack_zip(archive: str | Path, folder: str | Path) -> Path:
     Raises
     ------
     DataError
-        The archive is damaged, or a member is a link, has an absolute name or leaves the folder.
+        The archive is damaged, encrypted, packed in an unknown way or unpacks to far more than its size, or a member is
+        a link, has an absolute name or leaves the folder.
     """
     folder = Path(folder)
     try:
         with zipfile.ZipFile(archive) as source:
             members = [member for member in source.infolist() if not member.is_dir()]
             names = [_safe_name(member, archive) for member in members]
+            _check_size(members, Path(archive))
             shared = _shares_top_folder(names)
             for member, name in zip(members, names, strict=True):
                 _extract(source, member, folder.joinpath(*name.parts[shared:]))
-    except (zipfile.BadZipFile, EOFError, OSError) as error:
+    except DataError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
         raise DataError(f"can't unpack {archive} ({error}); delete it and fetch again") from error
     return folder
 
@@ -42,6 +51,13 @@ def _safe_name(member: zipfile.ZipInfo, archive: str | Path) -> PurePosixPath:
         what = "leaves its folder" if leaves else "is a link or a special file"
         raise DataError(f"{archive}: the member {member.filename!r} {what}; nothing was unpacked")
     return name
+
+
+def _check_size(members: list[zipfile.ZipInfo], archive: Path) -> None:
+    # No member can give more than it says: zipfile stops there.
+    size = sum(member.file_size for member in members)
+    if size > max(ALWAYS_ALLOWED, MOST_TIMES * archive.stat().st_size):
+        raise DataError(f"{archive} would unpack to {size:,} bytes; nothing was unpacked")
 
 
 def _shares_top_folder(names: list[PurePosixPath]) -> bool:

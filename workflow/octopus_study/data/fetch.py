@@ -5,18 +5,27 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from octopus.errors import InputError
-from octopus_study.data.receipt import Receipt, now, read_receipt, write_receipt
+from octopus_study.data.receipt import (
+    SAMPLE_WANTED,
+    Receipt,
+    kept_receipt,
+    now,
+    read_receipt,
+    write_receipt,
+)
 from octopus_study.data.registry import Dataset, find_dataset
 from octopus_study.data.sentinel2 import FULL_SCENE, PINNED_WINDOW, Window
 from octopus_study.data.sentinel2_source import Sentinel2Source
-from octopus_study.data.source import Found, Source
+from octopus_study.data.source import Found, Source, require
 from octopus_study.data.visdrone_source import VisDroneSource
-from octopus_study.errors import DataError
+from octopus_study.errors import DataError, NotHeldError
 
 logger = logging.getLogger(__name__)
 
@@ -48,10 +57,12 @@ def fetch(
     raw_dir
         Folder for the data; made if missing.
     mode
-        ``auto``: real data, else the sample with a warning that says why. ``real``: real data or an error.
+        ``auto``: real data, else, where no mirror is named, the sample with a warning that says why. ``real``: real
+        data or an error.
         ``sample``: the generated sample, whatever is at hand.
     mirror
-        Folder with the original files under their names, or unpacked.
+        Folder with the original files under their names, or unpacked. What is wrong in it is an error; what it doesn't
+        hold is downloaded.
     progress
         Show a progress bar while downloading.
     receipt
@@ -64,7 +75,8 @@ def fetch(
     Raises
     ------
     DataError
-        In mode ``real`` the data can't be had (the message lists what was tried); `raw_dir` can't be written.
+        In mode ``real``, or with a mirror, the data can't be had (the message lists what was tried); `raw_dir` can't
+        be written.
     InputError
         An unknown mode, or a window that is none.
     """
@@ -76,7 +88,7 @@ def fetch(
     source = _source(dataset, raw_dir, progress, window)
     try:
         if mode == "sample":
-            result = _sample(source, receipt_path, "the sample was asked for (data mode 'sample')")
+            result = _sample(source, receipt_path, SAMPLE_WANTED)
         else:
             result = _real_or_sample(source, dataset, receipt_path, mode, mirror)
         write_receipt(result, receipt_path)
@@ -115,7 +127,7 @@ def parse_window(window: Sequence[int] | Literal["full"] | None) -> Window:
 def _real_or_sample(
     source: Source, dataset: Dataset, receipt_path: Path, mode: Mode, mirror: str | Path | None
 ) -> Receipt:
-    previous = _previous(receipt_path, dataset)
+    previous = _previous(dataset, kept_receipt(source.target), receipt_path)
     faults = []
     for origin, get in _origins(source, previous, mirror):
         try:
@@ -123,12 +135,14 @@ def _real_or_sample(
         except (DataError, OSError) as error:
             logger.info("%s from the %s: %s", dataset.name, origin, error)
             faults.append(f"{origin}: {error}")
+            if origin == "mirror" and not isinstance(error, NotHeldError):
+                break
     reason = "; ".join(faults)
-    if mode == "real":
+    if mode == "real" or mirror is not None:
         raise DataError(
             f"asked for the real data set {dataset.name}, and found none: {reason}. Connect to the internet; "
             f"or put {dataset.filename} or {dataset.mirror} into a folder and name it with --mirror or "
-            "OCTOPUS_MIRROR; or allow the sample with the data mode 'auto' or 'sample'"
+            "OCTOPUS_MIRROR; or allow the sample with the data mode 'sample', or with 'auto' and no mirror"
         )
     logger.warning(
         "SYNTHETIC DATA: the real data set %s can't be had, the generated sample takes its place. %s",
@@ -139,21 +153,27 @@ def _real_or_sample(
 
 
 def _origins(
-    source: Source, previous: Receipt | None, mirror: str | Path | None
+    source: Source, previous: list[Receipt], mirror: str | Path | None
 ) -> list[tuple[str, Callable[[], Found]]]:
-    trusted = frozenset({previous.sha256} if previous else ())
+    trusted = frozenset(receipt.sha256 for receipt in previous)
     origins: list[tuple[str, Callable[[], Found]]] = [("raw folder", partial(source.present, trusted))]
     if mirror is not None:
-        origins.append(("mirror", partial(source.from_mirror, Path(mirror))))
+        origins.append(("mirror", partial(_from_mirror, source, Path(mirror))))
     return [*origins, ("download", source.from_network)]
 
 
+def _from_mirror(source: Source, mirror: Path) -> Found:
+    require(mirror.is_dir(), f"the mirror that is named, {mirror}, is no folder")
+    return source.from_mirror(mirror)
+
+
 def _real(
-    found: Found, dataset: Dataset, receipt_path: Path, origin: str, previous: Receipt | None
+    found: Found, dataset: Dataset, receipt_path: Path, origin: str, previous: list[Receipt]
 ) -> Receipt:
     # Data that were there already keep the origin and the date of the fetch that brought them.
-    kept = previous if origin == "raw folder" else None
-    return Receipt(
+    same = [receipt for receipt in previous if origin == "raw folder" and receipt.sha256 == found.sha256]
+    kept = same[0] if same else None
+    result = Receipt(
         dataset=dataset.name,
         synthetic=False,
         path=_relative(found.path, receipt_path),
@@ -164,6 +184,9 @@ def _real(
         licence=dataset.licence,
         citation=dataset.citation,
     )
+    copy = kept_receipt(found.path)
+    write_receipt(replace(result, path=_relative(found.path, copy)), copy)
+    return result
 
 
 def _sample(source: Source, receipt_path: Path, reason: str) -> Receipt:
@@ -181,13 +204,13 @@ def _sample(source: Source, receipt_path: Path, reason: str) -> Receipt:
     )
 
 
-def _previous(receipt_path: Path, dataset: Dataset) -> Receipt | None:
-    """The receipt of an earlier fetch of the same real data set, if there is a sound one."""
-    try:
-        receipt = read_receipt(receipt_path)
-    except DataError:
-        return None
-    return receipt if receipt.dataset == dataset.name else None
+def _previous(dataset: Dataset, *paths: Path) -> list[Receipt]:
+    """The sound receipts among these of earlier fetches of the same real data set."""
+    receipts = []
+    for path in paths:
+        with suppress(DataError, OSError):
+            receipts.append(read_receipt(path))
+    return [receipt for receipt in receipts if receipt.dataset == dataset.name]
 
 
 def _relative(path: Path, receipt_path: Path) -> str:

@@ -10,6 +10,9 @@ from pathlib import Path
 from octopus_study.errors import DataError
 from octopus_study.measure._files import atomic_text
 
+SAMPLE_WANTED = "the sample was asked for (data mode 'sample')"
+"""The reason in the receipt of a sample that stands for no missing data."""
+
 
 @dataclass(frozen=True)
 class Receipt:
@@ -44,6 +47,36 @@ class Receipt:
     fetched_at: str
     licence: str
     citation: str
+
+
+def kept_receipt(data: Path) -> Path:
+    """Where a receipt's copy lies, with the data: Snakemake, which deletes the receipt before a job, leaves it."""
+    return data / "receipt.json" if data.suffix == "" else data.with_suffix(".receipt.json")
+
+
+def why_stale(path: str | Path, mode: str, mirror: str | None) -> str | None:
+    """Why a receipt must be made anew: its data are gone, or the sample stood in for real data that are now to be had.
+
+    Where real data came from plays no part: they stay what they are when a mirror moves. None if there is no receipt.
+
+    Parameters
+    ----------
+    mode
+        As in `octopus_study.data.fetch.fetch`.
+    mirror
+        The folder that is named as one, if any.
+    """
+    if not Path(path).is_file():
+        return None
+    try:
+        receipt = read_receipt(path)
+    except DataError as error:
+        return str(error)
+    if not (Path(path).parent / receipt.path).exists():
+        return f"its data are gone from {receipt.path}"
+    wanted = mode == "real" or (mode == "auto" and mirror is not None)
+    instead = receipt.synthetic and receipt.reason != SAMPLE_WANTED
+    return "real data are asked for, and it is the sample's" if wanted and instead else None
 
 
 def now() -> str:

@@ -21,7 +21,7 @@ from rasterio.errors import RasterioError
 from rasterio.io import DatasetReader
 from rasterio.windows import Window as RasterWindow
 
-from octopus_study.errors import DataError
+from octopus_study.errors import DataError, NotHeldError
 
 SCENE = "S2A_22WEV_20190723_0_L2A"
 SCENE_SIZE = 10980
@@ -98,7 +98,7 @@ def read_band(path_or_url: str | Path, window: Window | None = None) -> Band:
         The file can't be read, is not one band of uint16, or does not hold the window.
     """
     try:
-        with rasterio.Env(**HTTP_OPTIONS), rasterio.open(_gdal_name(path_or_url)) as source:
+        with rasterio.Env(**HTTP_OPTIONS), _open(path_or_url) as source:
             _check_band(source, path_or_url)
             inside = None if window is None else locate(window, source, path_or_url)
             pixels = source.read(1, window=inside)
@@ -125,12 +125,12 @@ def write_band(path: str | Path, band: Band) -> Path:
 
 
 def locate(window: Window, source: DatasetReader, name: str | Path) -> RasterWindow:
-    """The scene window as a window of `source`; raises `DataError` when the file does not hold all of it."""
+    """The scene window as a window of `source`; raises `NotHeldError` when the file does not hold all of it."""
     left = round((source.transform.c - SCENE_LEFT) / PIXEL)
     top = round((SCENE_TOP - source.transform.f) / PIXEL)
     col, row = window.col - left, window.row - top
     if col < 0 or row < 0 or col + window.width > source.width or row + window.height > source.height:
-        raise DataError(
+        raise NotHeldError(
             f"asked for columns {window.col}..{window.col + window.width} and rows "
             f"{window.row}..{window.row + window.height} of the scene, but {name} holds columns "
             f"{left}..{left + source.width} and rows {top}..{top + source.height}"
@@ -192,6 +192,11 @@ def reflectance(band: Band, *, boa_offset_applied: bool | None = None) -> NDArra
     return values
 
 
+def _open(path_or_url: str | Path) -> DatasetReader:
+    # Other drivers take names and files that lead elsewhere, such as a VRT under the name of a TIFF.
+    return rasterio.open(_gdal_name(path_or_url), driver="GTiff")
+
+
 def _gdal_name(path_or_url: str | Path) -> str:
     name = str(path_or_url)
     return f"/vsicurl/{name}" if name.startswith(("http://", "https://")) else name
@@ -200,3 +205,6 @@ def _gdal_name(path_or_url: str | Path) -> str:
 def _check_band(source: DatasetReader, name: str | Path) -> None:
     if source.count != 1 or source.dtypes[0] != "uint16":
         raise DataError(f"{name} has {source.count} bands of {source.dtypes[0]}; expected one of uint16")
+    if (source.transform.a, source.transform.e) != (PIXEL, -PIXEL):
+        found = f"{source.transform.a:g} x {-source.transform.e:g} m"
+        raise DataError(f"{name} has pixels of {found}; expected {PIXEL:g} x {PIXEL:g} m")

@@ -22,7 +22,7 @@ from octopus_study.data.sentinel2 import (
 )
 from octopus_study.data.source import Found, new_path, require
 from octopus_study.data.synthetic import greenland_band
-from octopus_study.errors import DataError
+from octopus_study.errors import DataError, NotHeldError
 
 
 class Sentinel2Source:
@@ -39,27 +39,28 @@ class Sentinel2Source:
         self.raw_dir = raw_dir
         self.progress = progress
         self.window = window
-        self.file = raw_dir / dataset.name / self._file_name(SCENE)
+        self.target = raw_dir / dataset.name / self._file_name(SCENE)
 
     def present(self, trusted: frozenset[str]) -> Found:
         """The GeoTIFF of an earlier fetch of the same window."""
-        require(self.file.is_file(), f"no {self.file.name} there yet")
-        digest = pixel_digest(read_band(self.file, self.window).pixels)
-        known = trusted | ({self.dataset.content_sha256} if self.window == PINNED_WINDOW else frozenset())
-        require(digest in known, f"{self.file} has been changed since it was fetched")
-        return Found(self.file, digest)
+        require(self.target.is_file(), f"no {self.target.name} there yet")
+        digest = pixel_digest(read_band(self.target, self.window).pixels)
+        known = {self.dataset.content_sha256} if self.window == PINNED_WINDOW else trusted
+        require(digest in known, f"{self.target} has been changed since it was fetched")
+        return Found(self.target, digest)
 
     def from_mirror(self, mirror: Path) -> Found:
         """From the first GeoTIFF of the mirror that holds the window: the whole band or a clip of it."""
         candidates = [mirror / self.dataset.filename, *sorted(mirror.glob(self.dataset.mirror))]
-        faults = []
+        faults: list[DataError] = []
         for candidate in filter(Path.is_file, candidates):
             try:
                 return self._clip(candidate)
             except DataError as error:
-                faults.append(str(error))
-        expected = f"neither {self.dataset.filename} nor {self.dataset.mirror}"
-        raise DataError("; ".join(faults) or f"{mirror} has {expected}")
+                faults.append(error)
+        wrong = any(not isinstance(fault, NotHeldError) for fault in faults)
+        expected = f"{mirror} has neither {self.dataset.filename} nor {self.dataset.mirror}"
+        raise (DataError if wrong else NotHeldError)("; ".join(map(str, faults)) or expected)
 
     def from_network(self) -> Found:
         """The window by HTTP range requests; the whole band as a file, with resume."""
@@ -74,9 +75,9 @@ class Sentinel2Source:
         except DataError:
             whole.unlink()  # the publisher states no SHA-256, so nothing else would ever fetch it again
             raise
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(whole, self.file)
-        return Found(self.file, pixel_digest(read_band(self.file).pixels))
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(whole, self.target)
+        return Found(self.target, pixel_digest(read_band(self.target).pixels))
 
     def generated(self) -> Found:
         """Generate a band with the window's size and georeference."""
@@ -88,7 +89,7 @@ class Sentinel2Source:
 
     def _clip(self, origin: str | Path) -> Found:
         self._prove(origin)
-        return self._write(self.file, read_band(origin, self.window))
+        return self._write(self.target, read_band(origin, self.window))
 
     def _prove(self, origin: str | Path) -> None:
         digest = pixel_digest(read_band(origin, PINNED_WINDOW).pixels)

@@ -26,12 +26,14 @@ class Source(Protocol):
     """The ways in which one data set can get into the raw folder; each raises `DataError` when it can't."""
 
     synthetic_name: str
+    target: Path
+    """Where the real data lie."""
 
     def present(self, trusted: frozenset[str]) -> Found:
-        """The real data that lie in the raw folder, if their digest is pinned or among `trusted`."""
+        """The real data that lie in the raw folder, if their digest is pinned or, where none is, among `trusted`."""
 
     def from_mirror(self, mirror: Path) -> Found:
-        """A checked copy out of a mirror folder."""
+        """A checked copy out of a mirror folder; raises `NotHeldError` when that has nothing of the data set."""
 
     def from_network(self) -> Found:
         """A checked download."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from octopus_study.data.archive import unpack_zip
@@ -9,7 +10,8 @@ from octopus_study.data.download import download, find_fault
 from octopus_study.data.registry import Dataset
 from octopus_study.data.source import Found, copy_files, new_path, require
 from octopus_study.data.synthetic import write_drone_sample
-from octopus_study.data.visdrone import SIZE_TABLE, content_digest
+from octopus_study.data.visdrone import LISTING, SIZE_TABLE, content_digest, content_listing
+from octopus_study.errors import NotHeldError
 
 LAYOUT = ("annotations/*.txt", "images/*.jpg", SIZE_TABLE)
 
@@ -23,15 +25,14 @@ class VisDroneSource:
         self.dataset = dataset
         self.raw_dir = raw_dir
         self.progress = progress
-        self.folder = raw_dir / dataset.name
+        self.target = raw_dir / dataset.name
 
     def present(self, trusted: frozenset[str]) -> Found:
-        """The folder of an earlier fetch, if its content is still what it was."""
-        require(self.folder.is_dir(), f"no {self.folder.name}/ there yet")
-        digest = content_digest(self.folder)
-        known = trusted | {self.dataset.content_sha256}
-        require(digest in known, f"{self.folder} has been changed since it was fetched")
-        return Found(self.folder, digest)
+        """The folder of an earlier fetch, if its content is that which is pinned, whatever is `trusted`."""
+        require(self.target.is_dir(), f"no {self.target.name}/ there yet")
+        digest = content_digest(self.target)
+        require(digest == self.dataset.content_sha256, f"{self.target} has been changed since it was fetched")
+        return Found(self.target, digest)
 
     def from_mirror(self, mirror: Path) -> Found:
         """From the archive under its own name, or from the unpacked folder."""
@@ -40,16 +41,17 @@ class VisDroneSource:
             fault = find_fault(archive, self.dataset.size, self.dataset.sha256)
             require(fault is None, f"{archive} is not the expected file: {fault}")
             return self._unpack(archive)
-        require(unpacked.is_dir(), f"{mirror} has neither {archive.name} nor {unpacked.name}/")
-        with new_path(self.folder) as building:
+        if not unpacked.is_dir():
+            raise NotHeldError(f"{mirror} has neither {archive.name} nor {unpacked.name}/")
+        with new_path(self.target) as building:
             copy_files(unpacked, LAYOUT, building)
-            digest = content_digest(building)
+            digest = _listed(building)
             require(
                 digest == self.dataset.content_sha256,
                 f"{unpacked} is not the expected data: its content digest is {digest} "
                 f"instead of {self.dataset.content_sha256}",
             )
-        return Found(self.folder, digest)
+        return Found(self.target, digest)
 
     def from_network(self) -> Found:
         """Download the archive, check it and unpack it."""
@@ -61,12 +63,18 @@ class VisDroneSource:
         """Generate the sample."""
         folder = self.raw_dir / self.synthetic_name
         with new_path(folder) as building:
-            write_drone_sample(building)
-        return Found(folder, content_digest(folder))
+            digest = _listed(write_drone_sample(building))
+        return Found(folder, digest)
 
     def _unpack(self, archive: Path) -> Found:
         # The archive's own SHA-256 has been checked, so the content needs no second proof.
-        with new_path(self.folder) as building:
-            unpack_zip(archive, building)
-            digest = content_digest(building)
-        return Found(self.folder, digest)
+        with new_path(self.target) as building:
+            digest = _listed(unpack_zip(archive, building))
+        return Found(self.target, digest)
+
+
+def _listed(folder: Path) -> str:
+    """Leave the list of the files' digests with them, so that a changed one can be named; returns its digest."""
+    listing = content_listing(folder)
+    (folder / LISTING).write_text(listing, encoding="utf-8")
+    return hashlib.sha256(listing.encode()).hexdigest()

@@ -11,8 +11,9 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from octopus.errors import InputError
+from octopus_study.data.proof import require_pinned, require_present, require_unchanged
 from octopus_study.data.receipt import read_receipt
-from octopus_study.data.visdrone import load_frame, load_pool
+from octopus_study.data.visdrone import changed_files, content_digest, load_frame, load_pool
 from octopus_study.errors import DataError
 
 
@@ -47,13 +48,19 @@ def load_workload(receipt_path: str | Path) -> Workload:
     Raises
     ------
     DataError
-        The receipt or the data are missing or damaged, or the receipt is of another kind of data.
+        The receipt or the data are missing, damaged or changed since the fetch, or the receipt is of another kind.
     """
     receipt_path = Path(receipt_path)
     receipt = read_receipt(receipt_path)
     if not receipt.dataset.endswith(("visdrone", "visdrone-val")):
         raise DataError(f"{receipt_path} is a receipt for {receipt.dataset}; a workload needs visdrone-val")
     root = receipt_path.parent / receipt.path
+    require_present(root, receipt)
+    digest = content_digest(root)
+    if digest != receipt.sha256:
+        require_unchanged(root, receipt, digest, changed_files(root, receipt.sha256))
+    if not receipt.synthetic:
+        require_pinned(root, receipt, digest)
     frame, pool = load_frame(root), load_pool(root)
     return Workload(receipt.dataset, receipt.synthetic, frame, pool, _digest(frame, pool))
 

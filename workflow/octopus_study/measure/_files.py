@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import TextIO
 
 import octopus_study
+from octopus_study.errors import DataError
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO)
 
 
 def repository_root() -> Path:
@@ -19,15 +22,38 @@ def repository_root() -> Path:
 
 @contextmanager
 def atomic_text(path: Path) -> Iterator[TextIO]:
-    """Open a UTF-8 text file that gets its final name only when the block ends without an exception."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    partial = Path(name)
+    """Open a UTF-8 text file that gets its final name only when the block ends without an exception.
+
+    Raises
+    ------
+    DataError
+        There is no room for it, or it may not be written.
+    """
+    with (
+        whole_files(path.parent) as folder,
+        open(folder / path.name, "w", encoding="utf-8", newline="") as stream,
+    ):
+        yield stream
+
+
+@contextmanager
+def whole_files(folder: Path) -> Iterator[Path]:
+    """Give a folder whose files get into `folder`, in place of those of their names, only when the block ends without
+    an exception.
+
+    Raises
+    ------
+    DataError
+        There is no room for them, or they may not be written.
+    """
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            yield stream
-        # mkstemp makes files that only their owner can read; results are for everybody.
-        partial.chmod(0o644)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=folder) as unfinished:
+            yield Path(unfinished)
+            for path in sorted(Path(unfinished).iterdir()):
+                path.replace(folder / path.name)
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        reason = f"{error.strerror} ({error.filename or 'writing'})"
+        raise DataError(f"Can't write into {folder}: {reason}. Is the disk full?") from error

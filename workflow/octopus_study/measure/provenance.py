@@ -128,6 +128,10 @@ def validate_provenance(path: str | Path) -> dict[str, Any]:
     path = Path(path)
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise MeasureError(
+            f"There is no provenance {path}, so nothing says where its rows come from."
+        ) from error
     except (OSError, ValueError) as error:
         raise MeasureError(f"Can't read the provenance {path}: {error}.") from error
     _require_valid(record, str(path))
@@ -232,6 +236,10 @@ def _fingerprint(table: Path) -> dict[str, Any]:
 
 
 def _require_valid(record: Mapping[str, Any], where: str) -> None:
-    violation = first_violation("provenance", json.loads(json.dumps(record, allow_nan=False)))
+    try:
+        plain = json.loads(json.dumps(record, allow_nan=False))
+    except ValueError as error:
+        raise MeasureError(f"{where} breaks the provenance schema: {error}.") from error
+    violation = first_violation("provenance", plain)
     if violation:
         raise MeasureError(f"{where} breaks the provenance schema: {violation}.")

@@ -175,6 +175,20 @@ def validate_rows(rows: pd.DataFrame | str | Path | Iterable[Row]) -> None:
         raise MeasureError(f"{times} rows have the same key {dict(zip(_KEY, repeated, strict=True))}.")
 
 
+def require_distinct(rows: pd.DataFrame, where: str) -> None:
+    """Refuse a table as :func:`read_rows` gives it that has rows with the same key.
+
+    Raises
+    ------
+    MeasureError
+        Names `where`, the table's place.
+    """
+    repeated = rows.duplicated(list(_KEY))
+    if repeated.any():
+        key = rows.loc[repeated.idxmax(), list(_KEY)].to_dict()
+        raise MeasureError(f"{where} has several rows with the same key {key}.")
+
+
 def _require_schema(records: list[dict[str, Any]]) -> None:
     """Check each row whole, or only what is new in it: rows of one series differ in block and value alone."""
     series: set[tuple[Any, ...]] = set()

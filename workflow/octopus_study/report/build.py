@@ -42,17 +42,22 @@ def build_numbers(
         There is nothing to report, or two numbers got the same id.
     """
     runs = vetted(load_runs(results_dir, reference_dir))
+    whole = Frame(numbers_of(runs, published_dir))
+    write_series(runs, Path(out).parent)
+    with atomic_text(Path(out).with_suffix(".json")) as stream:
+        json.dump(for_authors(whole), stream, ensure_ascii=False, indent=0)
+    return whole.write(out)
+
+
+def numbers_of(runs: list[Run], published_dir: str | Path) -> list[Number]:
+    """Return every number of vetted runs and of the published tables."""
     printed = Frame(by(published_numbers, published_dir))
     derived = [
         number for report in studies.reports().values() for number in _by_each(report.of_published, printed)
     ]
     frame = Frame([*derive_all(runs), *printed, *derived])
     compared = [number for report in studies.reports().values() for number in _by_each(report.of_all, frame)]
-    whole = Frame([*frame, *compared])
-    _write_series(runs, Path(out).parent)
-    with atomic_text(Path(out).with_suffix(".json")) as stream:
-        json.dump(for_authors(whole), stream, ensure_ascii=False, indent=0)
-    return whole.write(out)
+    return [*frame, *compared]
 
 
 def for_authors(frame: Frame) -> dict[str, dict]:
@@ -62,7 +67,8 @@ def for_authors(frame: Frame) -> dict[str, dict]:
     return {"machines": frame.aliases | here, "numbers": texts}
 
 
-def _write_series(runs: list[Run], folder: Path) -> None:
+def write_series(runs: list[Run], folder: Path) -> None:
+    """Write what figures draw and is no number, into a folder that is made anew."""
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
     (folder / FOLDER).mkdir(parents=True)
     for run in runs:

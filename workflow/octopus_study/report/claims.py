@@ -250,8 +250,10 @@ def _verdict(claim: Claim, machine: str, frame: Frame, measured: Measured | None
 def _why_absent(name: str, frame: Frame) -> str:
     """Return why there is no number: what the row of its method says, or of the method that it is compared with."""
     base, _, derived = name.rpartition(".")
-    median = frame.find(base)
-    texts = [frame.text(name), frame.text(base)]
+    median, other = frame.find(base), None
     if median is not None:
-        texts.append(frame.text(median.key.but(method=derived.partition("_over_")[2])))
-    return next((text for text in texts if text.startswith("unavailable")), "this run has no such number")
+        other = frame.find(median.key.but(method=derived.partition("_over_")[2]))
+    texts = [frame.text(name), *(number.text for number in (median, other) if number is not None)]
+    few = "too few blocks to compare" if median and other and median.known and other.known else ""
+    unavailable = next((text for text in texts if text.startswith("unavailable")), few)
+    return unavailable or "this run has no such number"

@@ -4,16 +4,21 @@ studies."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from octopus.errors import InputError
 from octopus_study.measure._files import atomic_text
 from octopus_study.report import studies
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.claims import read_claims
+from octopus_study.report.claims import Judgement, read_claims
 from octopus_study.report.frame import Frame
 from octopus_study.report.tables import overview
 from octopus_study.report.tables.spec import make
 from octopus_study.report.tables.writers import Table, markdown, typst
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 TABLE_SUFFIXES = (".typ", ".md")
 
@@ -36,14 +41,19 @@ def build_tables(numbers: str | Path, claims: str | Path, out_dir: str | Path) -
     out_dir : path
         Folder that gets ``<name>.typ`` and ``<name>.md`` for each of :func:`table_names`.
     """
-    frame, judgements = Frame.read(numbers), read_claims(claims)
+    tables = tables_of(Frame.read(numbers), read_claims(claims))
+    return [path for name, table in tables.items() for path in _write(name, table, Path(out_dir))]
+
+
+def tables_of(frame: Frame, judgements: list[Judgement]) -> dict[str, Table]:
+    """Return every table by name."""
     tables = {"machines": overview.machines(frame)}
     for report in studies.reports().values():
         tables |= {name: make(table, frame) for name, table in report.tables.items()}
     for name, group in overview.CLAIMS.items():
         chosen = [one for one in judgements if studies.report_of(one.study).claims == name]
         tables[name] = overview.claims(group, frame, chosen)
-    return [path for name, table in tables.items() for path in _write(name, table, Path(out_dir))]
+    return tables
 
 
 def _write(name: str, table: Table, folder: Path) -> list[Path]:
@@ -80,14 +90,21 @@ def draw(name: str, numbers: str | Path, out_stem: str | Path) -> tuple[Path, Pa
     InputError
         There is no such figure, or no run of its study and nothing to say about it.
     """
-    import matplotlib as mpl
-
     from octopus_study.report.charts import style
 
     if name not in figures():
         raise InputError(f"There is no figure {name!r}; the figures are {', '.join(figures())}.")
+    figure, area = figure_of(name, Frame.read(numbers), numbers)
+    return style.save(figure, Path(out_stem), area)
+
+
+def figure_of(name: str, frame: Frame, numbers: str | Path = "numbers.csv") -> tuple[Figure, Bbox]:
+    """Return a figure of the numbers in a file, and its area to save; see :func:`draw`."""
+    import matplotlib as mpl
+
+    from octopus_study.report.charts import style
+
     study, chart = figures()[name]
-    frame = Frame.read(numbers)
     shows = bool(frame.machines(study)) or chart.published
     if not shows and not chart.absent:
         raise InputError(f"The figure {name} needs a run of the study {study}; {numbers} has none.")
@@ -95,8 +112,7 @@ def draw(name: str, numbers: str | Path, out_stem: str | Path) -> tuple[Path, Pa
         figure = chart.draw(frame) if shows else style.empty(chart.absent)
         footer = chart.footer(frame) if chart.footer else _footer(frame, study)
         synthetic = chart.synthetic(frame) if chart.synthetic else is_synthetic(frame, study)
-        area = style.finish(figure, footer, synthetic, chart.real)
-    return style.save(figure, Path(out_stem), area)
+        return figure, style.finish(figure, footer, synthetic, chart.real)
 
 
 def _footer(frame: Frame, study: str) -> str:

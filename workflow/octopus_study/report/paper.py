@@ -8,6 +8,7 @@ from pathlib import Path
 
 from octopus.errors import InputError
 from octopus_study.errors import DataError
+from octopus_study.measure._files import whole_files
 from octopus_study.report.frame import Frame
 from octopus_study.report.literals import check_paper
 
@@ -54,16 +55,16 @@ def build_paper(
         name: f"/{path.relative_to(root).as_posix()}"
         for name, path in (("build", build), ("figures", figures))
     }
-    Path(out).parent.mkdir(parents=True, exist_ok=True)
     for nudge in range(_NUDGES):
         try:
-            typst.compile(
-                str(paper / MAIN),
-                output=str(out),
-                root=str(root),
-                sys_inputs=inputs | {"nudge": str(nudge)},
-                ignore_system_fonts=True,
-            )
+            with whole_files(Path(out).parent) as folder:
+                typst.compile(
+                    str(paper / MAIN),
+                    output=str(folder / Path(out).name),
+                    root=str(root),
+                    sys_inputs=inputs | {"nudge": str(nudge)},
+                    ignore_system_fonts=True,
+                )
         except (typst.TypstError, RuntimeError) as error:
             if any(fault in str(error) for fault in _TAG_FAULTS) and nudge + 1 < _NUDGES:
                 continue

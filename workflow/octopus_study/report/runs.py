@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from octopus.errors import InputError
-from octopus_study.measure.rows import read_rows
+from octopus_study.errors import MeasureError
+from octopus_study.measure.provenance import validate_provenance
+from octopus_study.measure.rows import read_rows, require_distinct
 from octopus_study.report.frame import HERE, Key, Source
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Run:
     rows : DataFrame
         Result rows (:class:`octopus_study.measure.rows.Row`).
     provenance : dict
-        What the run's JSON file says; empty where there is none.
+        What the run's JSON file says.
     """
 
     scope: str
@@ -89,11 +90,24 @@ def load_runs(results_dir: str | Path | None, reference_dir: str | Path | None) 
     ------
     InputError
         Neither folder holds a study.
+    MeasureError
+        Rows are not those that were measured, or nothing says where they come from; each file is named.
     """
-    runs = _read_folder(Path(results_dir), "here") if results_dir else []
+    found = _tables(Path(results_dir), "here") if results_dir else []
     if reference_dir and Path(reference_dir).is_dir():
         for folder in sorted(path for path in Path(reference_dir).iterdir() if path.is_dir()):
-            runs += _read_folder(folder, "reference")
+            found += _tables(folder, "reference")
+    runs, refused = [], []
+    for path, role in found:
+        try:
+            runs.append(read_run(path, role))
+        except MeasureError as error:
+            refused.append(str(error))
+    if refused:
+        raise MeasureError(
+            f"{len(refused)} of {len(found)} results can't be reported. {' '.join(refused)} Measure these studies "
+            "again, or put the files back as they were."
+        )
     if not runs:
         raise InputError(
             f"No results to report: neither {results_dir} nor {reference_dir} holds a <study>.csv. "
@@ -102,21 +116,31 @@ def load_runs(results_dir: str | Path | None, reference_dir: str | Path | None) 
     return runs
 
 
-def _read_folder(folder: Path, role: Role) -> list[Run]:
-    scope = HERE if role == HERE else folder.name
-    return [
-        Run(scope, folder.name, role, path.stem, path.as_posix(), _rows(path), read_provenance(path))
-        for path in sorted(folder.glob("*.csv"))
-    ]
+def _tables(folder: Path, role: Role) -> list[tuple[Path, Role]]:
+    return [(path, role) for path in sorted(folder.glob("*.csv"))]
+
+
+def read_run(path: Path, role: Role = "here") -> Run:
+    """Read the rows of a study that are those of its provenance.
+
+    Raises
+    ------
+    MeasureError
+        Rows or provenance are missing or damaged, were changed since, or are those of another study.
+    """
+    provenance = validate_provenance(path.with_suffix(".json"))
+    rows = _rows(path)
+    if provenance["results"] is None or provenance["results"]["file"] != path.name:
+        raise MeasureError(f"{path.with_suffix('.json')} is no provenance of {path.name}.")
+    studies = sorted({provenance["study"], *rows["study"]})
+    if studies != [path.stem]:
+        raise MeasureError(f"{path} and its provenance are of the studies {', '.join(studies)}.")
+    require_distinct(rows, str(path))
+    folder = path.parent.name
+    return Run(HERE if role == HERE else folder, folder, role, path.stem, path.as_posix(), rows, provenance)
 
 
 def _rows(path: Path) -> pd.DataFrame:
     """Read result rows with texts as plain objects, of which thousands of small groups are made much faster."""
     rows = read_rows(path)
     return rows.astype({name: object for name in rows.columns if rows[name].dtype == "str"})
-
-
-def read_provenance(rows_path: Path) -> dict[str, Any]:
-    """Read the JSON file beside a result CSV; an absent one is empty."""
-    path = rows_path.with_suffix(".json")
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -87,6 +87,7 @@ def resampled(values: np.ndarray, statistic: Callable[..., np.ndarray]) -> tuple
 
 
 def ratio_of_sums(values: np.ndarray, axis: int) -> np.ndarray:
-    """Return the second column's sum over the first one's."""
+    """Return the second column's sum over the first one's; NaN or infinite where that is zero."""
     sums = values.sum(axis=axis)
-    return sums[..., 1] / sums[..., 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return sums[..., 1] / sums[..., 0]

@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import Bbox
 
+from octopus_study.measure._files import whole_files
 from octopus_study.report.charts.palette import GREY, VERMILION
 from octopus_study.report.frame import Number
 
@@ -96,13 +97,12 @@ def save(figure: Figure, stem: Path, area: Bbox) -> tuple[Path, Path]:
 
     The PDF is cut off above the footer: it goes into a paper, whose caption says the same.
     """
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    pdf, png = stem.with_suffix(".pdf"), stem.with_suffix(".png")
-    with mpl.rc_context(RC):
-        paper = Bbox([[area.x0, 0], [area.x1, area.y1]])
+    paper = Bbox([[area.x0, 0], [area.x1, area.y1]])
+    with mpl.rc_context(RC), whole_files(stem.parent) as folder:
+        pdf, png = folder / f"{stem.name}.pdf", folder / f"{stem.name}.png"
         figure.savefig(pdf, metadata={"CreationDate": None}, bbox_inches=paper)
         figure.savefig(png, dpi=200, bbox_inches=area)
-    return pdf, png
+    return stem.parent / pdf.name, stem.parent / png.name
 
 
 def title(axis: Axes, text: str, width: int = 26) -> None:

@@ -118,8 +118,8 @@ def padding_waste(frame: Frame) -> Table:
 def _padding_row(view: View, key: Key) -> list[str]:
     waste, computed, printed = view.frame[key], {}, {}
     for quantity, (unit, factor) in _PADDING.items():
-        number = view.frame[key.but(quantity=quantity)]
-        computed[quantity] = with_unit(str(round(number.value * factor)), unit)
+        number = view.get(key.but(quantity=quantity))
+        computed[quantity] = with_unit(str(round(number.value * factor)), unit) if number else MISSING
         if (text := view.frame.find(_published(key, quantity))) is not None:
             printed[quantity] = text.text
     verdict = _verdict(computed, printed, waste)
@@ -146,6 +146,8 @@ def _verdict(computed: dict[str, str], printed: dict[str, str], waste: Number) -
         return "not published"
     if waste.dataset.startswith("synthetic-"):
         return "not comparable"
+    if MISSING in computed.values():
+        return "not measured"
     return "identical" if computed | printed == computed else "differs"
 
 

@@ -135,9 +135,11 @@ def _speed(axis: Axes, view: View) -> None:
 
 def temporal_jitter(frame: Frame) -> Figure:
     """Draw each machine's frame medians, relative to the mean of its frames; one column wide."""
-    machines = [view for view in views(frame, "distribution") if _frames(view)]
+    machines = [view for view in views(frame, "distribution") if _mean(view)]
     result, axes = style.new_figure(2.1 + 0.15 * len(machines), width=style.COLUMN)
     axis = axes[0, 0]
+    if not machines:
+        return style.words(result, "No run that is shown timed successive frames.")
     axis.axhline(0, color=GREY, linewidth=0.8)
     for index, view in enumerate(machines):
         _jitter(axis, view, index, len(machines))
@@ -146,6 +148,12 @@ def temporal_jitter(frame: Frame) -> Figure:
     axis.set_title(textwrap.fill(generated, 48), fontsize=7)
     style.bottom_legend([axis], 1, fontsize=6.5)
     return result
+
+
+def _mean(view: View) -> Number | None:
+    """Return the mean of a sequence's frames; None where too few were timed."""
+    numbers = view.select(workload="temporal", quantity="frame_time", layer="host", derived="mean")
+    return numbers[0] if numbers else None
 
 
 def _frames(view: View) -> dict[int, Number]:
@@ -157,9 +165,9 @@ def _frames(view: View) -> dict[int, Number]:
 def _jitter(axis: Axes, view: View, index: int, machines: int) -> None:
     """Draw one machine, a little beside the others; its label names the mean of the frames, their spread, and how
     far a frame differs from itself."""
-    frames = _frames(view)
-    time = next(iter(frames.values())).key.but(method=SUBJECT)
-    mean, spread = (view.frame[time.derive(name)] for name in ("mean", "spread"))
+    frames, mean = _frames(view), _mean(view)
+    time = mean.key.derive("")
+    spread = view.frame[time.derive("spread")]
     noise = view.get(time.but(quantity="end_to_end").derive("noise_floor"))
     facts = [f"mean {mean.text}", f"spread {spread.text}"] + ([f"noise floor {noise.text}"] if noise else [])
     facts = [fact.replace(" ", "\u00a0") for fact in facts]

@@ -42,7 +42,7 @@ def facts(run: Run) -> Iterator[Number]:
             if name in values:
                 source = run.from_rows(dataset, f"workload={clip}, method=clip, quantity={name}")
                 yield make_number(key.but(quantity=name), source, unit, values[name])
-        if values.get("frames"):
+        if values.get("frames") and "detections" in values:
             source = run.from_rows(dataset, f"workload={clip}, method=clip")
             mean = values["detections"] / values["frames"]
             where = (key.but(quantity="detections_per_frame"), source, "count", mean)

@@ -80,7 +80,8 @@ def heatmap(frame: Frame) -> Figure:
         for axis, name in zip(axes, DISTRIBUTIONS, strict=True):
             drawn = _map(axis, view, name, index, labels=not labelled)
             labelled, image = labelled or drawn is not None, drawn or image
-    _colors(legend, image)
+    if image is not None:
+        _colors(legend, image)
     return result
 
 
@@ -95,13 +96,14 @@ def _map(axis: Axes, view: View, distribution: str, index: int, labels: bool) ->
     """Draw strategies by operations; return the image, None where there is nothing to draw."""
     keys, title = timed(view, distribution), human(DISTRIBUTIONS, distribution)
     axis.grid(visible=False)
-    if not keys or (index == 0 and len(keys) == 1):
+    others = [name for name in OTHERS if view.select(quantity="kernel", derived="speedup", other=name)]
+    if not keys or not others or (index == 0 and len(keys) == 1):
         axis.set_title(title, **_SMALL)
         axis.set_axis_off()
-        style.gap(axis, "Only one number of items" if keys else "Not measured", fontsize=7)
+        few = "Only one number of items" if others else "Too few blocks to compare"
+        style.gap(axis, few if keys else "Not measured", fontsize=7)
         return None
     names = [name for name in OPERATIONS if any(timed(view, other, name) for other in DISTRIBUTIONS)]
-    others = [name for name in OTHERS if view.select(quantity="kernel", derived="speedup", other=name)]
     key = keys[index]
     cases = [key.but(workload=f"{distribution}-{name}") for name in names]
     ratios = np.array([[view.frame.value(case.speedup(other)) for case in cases] for other in others])

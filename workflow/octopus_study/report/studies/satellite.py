@@ -62,11 +62,13 @@ def _titles(machines: list[View]) -> dict[str, dict[str, Key]]:
     titles: dict[str, dict[str, Key]] = {}
     for view in machines:
         for key in scenes(view):
-            whole = view.frame[key.but(quantity="scene_bytes")]
             scene, comma, variant = scene_name(key).rpartition(", ")
-            stand_in = " (synthetic sample)" if "synthetic-" in whole.dataset else ""
-            sent = view.text(key.but(quantity="scene_downlink_time"))
-            title = f"{scene}{stand_in}{comma}{variant}: {whole.text}, {sent} to the ground"
+            stand_in = " (synthetic sample)" if "synthetic-" in view.frame[key].dataset else ""
+            size, sent = (
+                view.text(key.but(quantity=name), "unknown")
+                for name in ("scene_bytes", "scene_downlink_time")
+            )
+            title = f"{scene}{stand_in}{comma}{variant}: {size}, {sent} to the ground"
             titles.setdefault(title, {})[view.machine] = key
     return titles
 

@@ -106,7 +106,8 @@ def tiling(run: Run) -> Iterator[Number]:
         variant = tiles.workload.rpartition("-")[2]
         if frame.value(tiles.key.but(quantity="scene_bytes")) == _PIXEL_BYTES.get(variant, 0) * SIDE**2:
             for name in _TILING if variant == "rgb8" else ("tiles",):
-                numbers[name] = frame.get(tiles.key.but(quantity=name)) or numbers.get(name)
+                if number := frame.get(tiles.key.but(quantity=name)):
+                    numbers[name] = number
     for name, number in numbers.items():
         where = f"workload={number.workload}, n={number.n}, method=scene, quantity={name}"
         source = number.source._replace(selector=where)
@@ -178,7 +179,8 @@ def _pictures(run: Run) -> Iterator[tuple[Series, str, str]]:
             "brightness": ("tile_brightness", "tiles")
         }
         pixels = parts.get(("thumbnail", "scene"))
-        if pixels is None or not set(names.values()) <= set(parts):
+        lengths = {len(parts.get(part, ())) for part in names.values()}
+        if pixels is None or len(lengths) != 1 or 0 in lengths:
             continue
         columns = {name: parts[part].tolist() for name, part in names.items()}
         columns["brightness"] = [float(f"{value:.5g}") for value in columns["brightness"]]

@@ -216,7 +216,7 @@ def _launches(axis: Axes, view: View, numbers: list[Number]) -> None:
 
 def _waterfall(axis: Axes, view: View) -> None:
     """Draw times as full bars and savings between them; what slope times launches explains is hatched."""
-    n = N if N in counts(view) else max(counts(view))
+    n = N if N in counts(view) else max(counts(view), default=N)
     times = {
         method: view.frame.value(stage_key(view, n, method, "end_to_end"))
         for method in ("n-launches", "published", SUBJECT, "n-launches-fused")

@@ -76,7 +76,7 @@ def savings(run: Run) -> Iterator[Number]:
     for group, rows in groups(run, workload="visdrone", quantity="end_to_end", layer="host"):
         table, source = blocks(rows), group.rows_of(run)
         for name, (slower, faster) in SAVINGS.items():
-            if {slower, faster} <= set(table.columns):
+            if len(table) and {slower, faster} <= set(table.columns):
                 key = run.key(group.workload, group.n, "saving", quantity=name)
                 saved = median_interval((table[slower] - table[faster]).to_numpy())[:3]
                 note = f"{slower} - {faster}, median of per-block differences"

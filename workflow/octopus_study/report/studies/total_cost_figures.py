@@ -80,6 +80,9 @@ def _note(view: View) -> str:
 
 def _steps(axis: Axes, frame: Frame, case: Key, methods: list[str]) -> None:
     steps = {name: parts(frame, case, name) for name in methods}
+    if not any(steps.values()):
+        style.gap(axis, "Not measured", fontsize=7)
+        return
     left = min(min(times.values()) for times in steps.values() if times) / 2
     last = max(sum(times.values()) for times in steps.values())
     for place, (method, times) in enumerate(steps.items()):

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from octopus_study.measure.statistics import median_interval
+from octopus_study.measure.statistics import Interval, median_interval
 from octopus_study.report.frame import Frame, Key, Number, make_number, make_text, published
 from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES
 from octopus_study.report.machines import kind
@@ -175,7 +175,9 @@ def crossovers(run: Run) -> Iterator[Number]:
             for method in CHALLENGERS:
                 if {method, table} <= set(costs):
                     both = paired(blocks, method, table)
-                    saved = median_interval(both[method] - both[table])
+                    saved = Interval(math.nan, math.nan, math.nan, 0)
+                    if len(both):
+                        saved = median_interval(both[method] - both[table])
                     dearer = costs[table].once - costs[method].once
                     ends = [crossover(end, dearer) for end in (saved.value, saved.high, saved.low)]
                     text = quantity_text(ends[0], "count") if ends[0] == ends[0] else NEVER

@@ -1,0 +1,70 @@
+"""Everything that first calls would otherwise wait for, done beforehand."""
+
+from __future__ import annotations
+
+import time
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from octopus import backends
+from octopus.arrays.checks import Device
+from octopus.crop.frame import DTYPES as FRAMES
+from octopus.crop.options import DTYPES
+from octopus.crop.plan import CropPlan
+from octopus.kernels.operations import OPERATIONS, STENCILS
+from octopus.ragged import ops
+from octopus.ragged.batch import RaggedBatch
+from octopus.tiles.plan import TilePlan
+
+_OPTIONS: tuple[dict[str, Any], ...] = ({}, {"letterbox": True}, {"antialias": True})
+_ELEMENTS = ("float32", "uint8")
+
+
+def warm_up(device: Device = "auto", *, everything: bool = False) -> float:
+    """Compile the usual kernels for this machine, or load them from the disk, so that first calls don't wait for it.
+
+    On the CPU a kernel takes a few seconds, once per machine. It is kept in `OCTOPUS_CACHE_DIR` (by default `octopus`
+    in the user's cache folder), from which other processes load it in a few ms. Call this when the image of a container
+    is built, or when a server starts.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda", "cuda:0", ...} or torch.device
+    everything : bool
+        False: crops of uint8 frames with three channels to float32, NCHW, with and without options. True: crops from
+        and to every dtype, operations on ragged batches by the default strategy, and means of tiles: about twelve times
+        as much.
+
+    Returns
+    -------
+    float
+        Seconds that it took.
+
+    Raises
+    ------
+    InputError, DeviceError
+        For an unknown device, or `"cuda"` without a usable GPU.
+    """
+    started = time.perf_counter()
+    where = backends.resolve(device)
+    frames, results = (FRAMES, DTYPES) if everything else (("uint8",), ("float32",))
+    for frame, dtype, options in product(frames, results, _OPTIONS):
+        model = np.zeros((2, 2, 3), frame)
+        # With a scale nothing is hinted at the units of the normalisation.
+        CropPlan(model, 1, (2, 2), scale=1, dtype=dtype, device=where, allocate=False, **options)
+    if everything:
+        _warm_up_others(where)
+    return time.perf_counter() - started
+
+
+def _warm_up_others(device: str) -> None:
+    """Operations on ragged batches, and means of tiles."""
+    for dtype, operation in product(_ELEMENTS, OPERATIONS):
+        batch = RaggedBatch.from_arrays(np.zeros(4, dtype), [[2, 2]])
+        given = {"normalize": (0, 1)}.get(operation, () if operation in STENCILS else (1,))
+        getattr(ops, operation)(batch, *given, strategy="block_search", device=device)
+    for dtype in ("uint8", "uint16"):
+        image = np.zeros((2, 2), dtype)
+        TilePlan(image, [[0, 0, 2, 2]], device=device).run(image)

@@ -1,0 +1,144 @@
+"""What makes the workflow run, in a copy in which only the data are fetched and all later files are empty."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shlex
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from copies import copied
+from workflow_copy import COPIED, Workflow
+
+from octopus_study.data.sentinel2 import (
+    ATTRIBUTION,
+    NODATA,
+    PINNED_WINDOW,
+    SCENE_CRS,
+    Band,
+    pixel_digest,
+    window_transform,
+    write_band,
+)
+from octopus_study.data.synthetic import greenland_band, write_drone_sample
+from octopus_study.data.visdrone import content_digest
+from octopus_study.studies import STUDIES
+
+HERE = ("--configfile", "config/quick.yaml", "--config", "device=cpu", "machine=here")
+DRY = ("-n", "--printshellcmds", *HERE)
+
+
+def make_mirror(folder: Path) -> dict[str, str]:
+    """Stand-ins for the real data sets; returns the digests of their contents."""
+    drone = content_digest(write_drone_sample(folder / "visdrone_val"))
+    pixels = greenland_band(PINNED_WINDOW.height, PINNED_WINDOW.width)
+    band = Band(pixels, NODATA, window_transform(PINNED_WINDOW), SCENE_CRS, ATTRIBUTION)
+    (folder / "sentinel2").mkdir()
+    write_band(folder / "sentinel2" / "clip.tif", band)
+    return {"visdrone-val": drone, "sentinel2-b04": pixel_digest(pixels)}
+
+
+def pin(table: Path, digests: dict[str, str]) -> None:
+    """Make the table of data sets describe the stand-ins, at addresses where nobody answers."""
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    with table.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter="\t", lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow(row | {"url": "http://127.0.0.1:9/x", "content_sha256": digests[row["name"]]})
+
+
+@pytest.fixture(scope="module")
+def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("mirrors") / "mirror"
+
+
+@pytest.fixture(scope="module")
+def flow(root: Path, mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Workflow:
+    folder = copied(root, tmp_path_factory.mktemp("clone"), COPIED)
+    mirror.mkdir()
+    pin(folder / "config/datasets.tsv", make_mirror(mirror))
+    workflow = Workflow(folder)
+    done = workflow.run("data", *HERE, mirror=mirror)
+    assert done.returncode == 0, done.stdout
+    workflow.pretend(*HERE)
+    return workflow
+
+
+@pytest.mark.parametrize(("named", "setting"), [("{mirror}/", "data=real"), ("/elsewhere", "data=auto")])
+def test_real_data_are_not_fetched_again(flow: Workflow, mirror: Path, named: str, setting: str) -> None:
+    """Wherever a mirror is said to be."""
+    assert flow.jobs(*DRY, setting, mirror=named.format(mirror=mirror)) == set()
+
+
+def test_the_sample_is_taken_on_request_and_left_for_real_data(flow: Workflow, mirror: Path) -> None:
+    assert {"fetch_visdrone", "fetch_sentinel2", *STUDIES} <= flow.jobs(*DRY, "data=sample", mirror=mirror)
+
+
+@pytest.mark.parametrize(
+    ("names", "rules"),
+    [
+        (["paper/build/numbers.csv"], {"numbers"}),
+        (["paper/build/claims.csv", "figures/scaling.pdf"], {"claims", "figure"}),
+    ],
+)
+def test_what_was_deleted_is_built_again(flow: Workflow, names: list[str], rules: set[str]) -> None:
+    for name in names:
+        (flow.folder / name).unlink()
+    planned = flow.jobs(*DRY)
+    for name in names:
+        (flow.folder / name).touch()
+    assert rules <= planned and planned.isdisjoint(STUDIES)
+
+
+HOSTILE = "a b;$(touch pwned)"
+
+
+def test_every_part_of_a_command_is_quoted(flow: Workflow) -> None:
+    """Whatever the shell would read in a path stays within one word of the command."""
+    places = [f"{key}=data/{HOSTILE}" for key in ("raw_dir", "results_dir", "reference_dir", "mirror")]
+    printed = flow.run(*DRY, *places).stdout
+    commands = [shlex.split(line) for line in printed.splitlines() if "octopus " in line and HOSTILE in line]
+    assert {"fetch", "measure", "report"} <= {word for command in commands for word in command}
+    for command in commands:
+        assert not {"a", "b", "pwned", "$(touch"} & set(command), command
+        assert all(word.count(HOSTILE) == word.count("touch") for word in command), command
+    assert not (flow.folder / "pwned").exists()
+
+
+def test_every_field_of_a_command_is_quoted(root: Path) -> None:
+    for file in sorted((root / "workflow/rules").glob("*.smk")):
+        for line in file.read_text().splitlines():
+            if line.startswith('        "octopus '):
+                assert re.findall(r"\{[^}]*(?<!:q)\}", line) == [], line
+
+
+def test_a_killed_run_needs_no_unlocking(flow: Workflow) -> None:
+    """And what it fetched before keeps its receipt, which Snakemake deletes before the job that it was killed in."""
+    locks, receipt = flow.folder / ".snakemake/locks", flow.folder / "data/raw/visdrone-val.json"
+    before = receipt.read_text()
+    first = flow.start("data", "-R", "fetch_visdrone", *HERE)
+    while first.poll() is None and not any(locks.glob("*.lock")):
+        time.sleep(0.02)
+    os.killpg(first.pid, signal.SIGSTOP)
+    second = flow.run("data", "-R", "fetch_visdrone", *HERE)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.wait()
+    assert second.returncode != 0 and "LockException" in second.stdout
+    assert any(locks.glob("*.lock"))
+    flow.jobs("data", "-R", "fetch_visdrone", *HERE)
+    assert receipt.read_text() == before
+
+
+def test_a_deleted_folder_of_data_is_fetched_by_the_plain_command(flow: Workflow, mirror: Path) -> None:
+    folder = flow.folder / "data/raw/visdrone-val"
+    folder.rename(folder.with_name("away"))
+    assert "fetch_visdrone" in flow.jobs(*DRY, mirror=mirror)
+    folder.with_name("away").rename(folder)
+    flow.jobs("data", *HERE)
+    assert flow.jobs(*DRY) == set()

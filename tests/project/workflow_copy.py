@@ -1,0 +1,97 @@
+"""A copy of the repository's workflow, and Snakemake run in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from copies import CACHE
+
+from octopus_study.report import outputs
+from octopus_study.studies import STUDIES
+
+COPIED = (
+    "Snakefile",
+    "config",
+    "workflow",
+    "profiles",
+    "octopus",
+    "paper",
+    "data/published",
+    "data/reference",
+)
+QUICK = ("--configfile", "config/quick.yaml", "--config", "data=sample", "device=cpu", "machine=here")
+
+
+class Workflow:
+    """A copy of the repository, and Snakemake run in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def run(self, *arguments: str, mirror: str | Path = "") -> subprocess.CompletedProcess[str]:
+        """Run a plain `snakemake --cores 1` with the copy's package; `mirror` is what the environment names."""
+        process = self.start(*arguments, mirror=mirror)
+        return subprocess.CompletedProcess(
+            process.args, stdout=process.communicate()[0], returncode=process.returncode
+        )
+
+    def start(self, *arguments: str, mirror: str | Path = "") -> subprocess.Popen[str]:
+        """Begin that, in a process group of its own."""
+        command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
+        packages = os.pathsep.join(map(str, (self.folder, self.folder / "workflow")))
+        places = {"OCTOPUS_CACHE_DIR": str(self.folder / CACHE), "OCTOPUS_MIRROR": str(mirror)}
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": packages, **places},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def planned(self, *more: str) -> set[str]:
+        """Names of the rules that a dry run would run, and of the studies among them."""
+        return self.jobs("-n", "--printshellcmds", *QUICK, *more)
+
+    def jobs(self, *arguments: str, mirror: str | Path = "") -> set[str]:
+        """The same of any run."""
+        done = self.run(*arguments, mirror=mirror)
+        assert done.returncode == 0, done.stdout
+        if "Nothing to be done" in done.stdout:
+            return set()
+        table = done.stdout.rpartition("Job stats:")[2]
+        rules = set(re.findall(r"^([a-z_0-9]+) +\d+$", table, re.MULTILINE)) - {"total", "all"}
+        return rules | set(re.findall(r"octopus measure (\w+)", done.stdout))
+
+    @contextmanager
+    def appended(self, name: str, text: str) -> Iterator[None]:
+        """A file with more at its end, for a while."""
+        file = self.folder / name
+        before = file.read_bytes()
+        file.write_bytes(before + text.encode())
+        yield
+        file.write_bytes(before)
+
+    def pretend(self, *arguments: str) -> None:
+        """Make all that studies and report would write, empty, and let Snakemake take it for its own work."""
+        names = [f"data/results/here/{name}.{kind}" for name in STUDIES for kind in ("csv", "json")]
+        names += [f"figures/{name}.{kind}" for name in outputs.figures() for kind in ("pdf", "png")]
+        names += [
+            f"paper/build/tables/{name}.{kind}" for name in outputs.table_names() for kind in ("typ", "md")
+        ]
+        names += [
+            f"paper/build/{name}" for name in ("numbers.csv", "numbers.json", "claims.csv", "octopus.pdf")
+        ]
+        for path in (self.folder / name for name in names):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        (self.folder / "paper/build/series").mkdir()
+        done = self.run("--touch", "--forceall", *arguments)
+        assert done.returncode == 0, done.stdout

@@ -1,0 +1,45 @@
+"""Whatever a machine's rows lack, the report is made, and says no 'nan'.
+
+The rows are the committed ones of each study, few blocks of them, and a seeded choice of damages. OCTOPUS_FUZZ_ROWS=all
+takes both machines and every method, quantity, layer, workload and count (about an hour).
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+import pytest
+from mutating import chosen, damaged, few_blocks, not_numbers, real_runs, shown
+
+from octopus_study.report.studies import reports
+
+ALL = os.environ.get("OCTOPUS_FUZZ_ROWS") == "all"
+CPU, GPU = "intel-xeon-2c", "nvidia-h200"
+# On a CPU these have little more than reasons.
+ON_GPU = ("concurrency", "detector", "power")
+SINGLE = 2  # damages of one method, quantity, layer, workload or count
+RUNS = [
+    (machine, study)
+    for study in reports()
+    for machine in (CPU, GPU)
+    if ALL or (machine == GPU) == (study in ON_GPU)
+]
+# Drawing takes longest.
+DRAWN = ("one block", "values emptied")
+
+
+@pytest.mark.parametrize(("machine", "study"), RUNS, ids=lambda name: name)
+def test_the_report_is_made(machine: str, study: str, tmp_path: Path) -> None:
+    run = few_blocks(real_runs(machine)[study])
+    for place, mutation in enumerate(chosen(run.rows, -1 if ALL else SINGLE)):
+        drawn = ALL or mutation.name.startswith(DRAWN)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # matplotlib's, of empty axes and legends
+            warnings.simplefilter("error", RuntimeWarning)
+            try:
+                texts = list(shown(damaged(run, mutation), tmp_path / str(place), drawn))
+            except Exception as error:
+                pytest.fail(f"{machine}, {study}, {mutation.name}: {type(error).__name__}: {error}")
+        assert not_numbers(iter(texts)) == [], mutation.name

@@ -154,7 +154,7 @@ def launch(kernel: Callable[[int], Any], blocks: int, *values: int, threads: int
 
 
 def set_num_threads(count: int) -> int:
-    """Make calls on the CPU use up to `count` threads of this process, and return the number before.
+    """Make calls on the CPU use up to `count` threads of this process.
 
     A process that is forked from this one keeps the number, unless it is a worker.
 
@@ -166,6 +166,11 @@ def set_num_threads(count: int) -> int:
     ----------
     count : int
         1 to 1024; 1 works in the calling thread alone.
+
+    Returns
+    -------
+    int
+        The number before.
 
     Raises
     ------

@@ -137,9 +137,10 @@ def view(array: Any, name: str) -> ArrayView:
         return _view_interface(array)
     if hasattr(array, "__dlpack__"):
         return _view_dlpack(array, name)
+    unread = ", which is what cv2.imread gives for a file that it can't read"
     raise InputError(
-        f"{name} is {shown_type(array)}; pass a NumPy array, a torch tensor, or any array with DLPack or "
-        "__cuda_array_interface__"
+        f"{name} is {shown_type(array)}{unread if array is None and name in ('frame', 'image') else ''}; "
+        "pass a NumPy array, a torch tensor, or any array with DLPack or __cuda_array_interface__"
     )
 
 
@@ -204,8 +205,13 @@ def _view_torch(tensor: Any, name: str) -> ArrayView:
     if dtype is None:
         text = str(tensor.dtype).removeprefix("torch.")
         raise InputError(f"{name} has the dtype {text}, which NumPy doesn't know; convert it first")
-    if type(tensor).__name__ == "FakeTensor":
+    if type(tensor).__name__ == "FakeTensor" or _recorded():
         raise InputError(_describe_unreadable(tensor, name))
+    if tensor.is_neg() or tensor.is_conj():
+        raise InputError(
+            f"{name} is a view of values that are to be negated or conjugated when read; pass "
+            f"{name}.resolve_neg().resolve_conj()"
+        )
     shape = tuple(tensor.shape)
     try:
         if tensor.is_contiguous():
@@ -219,13 +225,25 @@ def _view_torch(tensor: Any, name: str) -> ArrayView:
     return ArrayView(address, shape, strides, dtype, side, "torch", tensor, ordinal)
 
 
+def _recorded() -> bool:
+    """Whether torch writes down what is done to tensors, to do it again to others: our work would be left out."""
+    inner = getattr(sys.modules["torch"], "_C", None)
+    if inner is None:
+        return False
+    if inner._len_torch_dispatch_stack():
+        tracer = sys.modules.get("torch.fx.experimental.proxy_tensor")
+        return tracer is not None and tracer.get_proxy_mode() is not None
+    return bool(inner._is_tracing())
+
+
 def _describe_unreadable(tensor: Any, name: str) -> str:
     layout = str(getattr(tensor, "layout", "torch.strided"))
     if layout != "torch.strided":
         return f"{name} is a tensor of the layout {layout}, not a dense one; make it dense first: .to_dense()"
     return (
-        f"{name} is {shown_type(tensor)} without values in memory, as torch.compile, torch.export and torch.func "
-        "(vmap, grad) pass them; call Octopus outside of them, on tensors that hold values"
+        f"{name} is {shown_type(tensor)} without values in memory, or recorded, as torch.compile, torch.export, "
+        "make_fx, torch.jit.trace and torch.func (vmap, grad) do it; call Octopus outside of them, on tensors that "
+        "hold values"
     )
 
 

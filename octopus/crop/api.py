@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any, Literal, Unpack, overload
 
 from octopus.arrays import streams
+from octopus.arrays.boxes import boxes_view
 from octopus.arrays.checks import Device, check_apart, check_stream
 from octopus.arrays.results import check_host_memory, result_memory
 from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, view, view_of
-from octopus.crop.boxes import boxes_view, frame_view
 from octopus.crop.cache import kernel_for
 from octopus.crop.check import check_box_shape, check_count, check_frame_index, check_gpu_boxes, kernel_dtype
 from octopus.crop.cuda import TRANSFORM_BYTES
+from octopus.crop.frame import frame_view
 from octopus.crop.kernel import CropKernel
 from octopus.crop.options import Dtype, Edge, Layout, Options, Outside, PadMode, Size
 from octopus.crop.plan import CropPlan

@@ -76,9 +76,17 @@ def _too_large(columns: np.ndarray) -> np.ndarray:
 def check_box_shape(shape: tuple[int, ...], dtype: np.dtype) -> None:
     """Boxes are (N, 4) numbers."""
     if len(shape) != 2 or shape[1] != 4:
-        raise InputError(f"boxes must have shape (N, 4), found {shape}; no boxes are numpy.empty((0, 4))")
+        raise InputError(f"boxes must have shape (N, 4), found {shape}; {_remedy(shape)}")
     if dtype.kind not in "iuf":
         raise InputError(f"boxes must be integers or floats, found {dtype}")
+
+
+def _remedy(shape: tuple[int, ...]) -> str:
+    if shape == (4,):
+        return "a single box is boxes[None]"
+    if len(shape) == 2 and shape[1] > 4:
+        return "leave out what follows the corners: boxes[:, :4]"
+    return "no boxes are numpy.empty((0, 4))"
 
 
 def check_box_dtype(name: str) -> None:

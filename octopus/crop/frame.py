@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from octopus.arrays.checks import INT32_MAX, MAX_SIDE, of_dtype
-from octopus.arrays.views import ArrayView, dtype_name
-from octopus.errors import InputError
+from octopus.arrays.views import ArrayView, dtype_name, view
+from octopus.errors import InputError, shown_type
 
 DTYPES = ("uint8", "uint16", "float32")
 MAX_CHANNELS = 64
@@ -15,6 +15,7 @@ IMAGE_CHANNELS = (
     3,
     4,
 )  # a first axis of so many, before a last one too long for channels, is channels first
+LOOKS_WIDE = 8  # pixels of a row
 
 
 class FrameSpec(NamedTuple):
@@ -34,6 +35,22 @@ class FrameSpec(NamedTuple):
     indexed: bool
 
 
+def frame_view(frame: Any) -> ArrayView:
+    """A frame, or several in one array.
+
+    Raises
+    ------
+    InputError
+        For a list of frames, and as `view`.
+    """
+    if isinstance(frame, (list, tuple)):
+        raise InputError(
+            f"frame is {shown_type(frame)} of {len(frame)}; stack frames of one size to an array (F, H, W, C) "
+            "(numpy.stack, torch.stack) and give frame_index, or make one call for each"
+        )
+    return view(frame, "frame")
+
+
 def frame_spec(frame: ArrayView) -> FrameSpec:
     """What a frame is, after checking it.
 
@@ -42,12 +59,13 @@ def frame_spec(frame: ArrayView) -> FrameSpec:
     InputError
         Unless it is (H, W, C), or several (F, H, W, C), of uint8, uint16 or float32, the values of a row side by side.
     """
-    if len(frame.shape) not in (3, 4) or frame.shape[-1] > MAX_CHANNELS:
+    if len(frame.shape) not in (3, 4) or frame.shape[-1] > MAX_CHANNELS or _channels_first(frame.shape):
         raise InputError(_describe_shape(frame))
     if not of_dtype(frame, DTYPES):
+        remedy = "frame.float()" if frame.family == "torch" else f"frame.astype({_library(frame)}.float32)"
         raise InputError(
             f"frame must be uint8, uint16 or float32 in the machine's byte order, found {frame.dtype}; "
-            "convert it first, for instance with frame.astype(numpy.float32)"
+            f"convert it first, for instance with {remedy}"
         )
     if 0 in frame.shape or max(frame.shape) > MAX_SIDE:
         raise InputError(f"frame sides must lie between 1 and {MAX_SIDE} pixels, found {frame.shape}")
@@ -61,6 +79,11 @@ def frame_spec(frame: ArrayView) -> FrameSpec:
     return FrameSpec(dtype_name(frame.dtype), frame.shape[-1], len(frame.shape) == 4)
 
 
+def _channels_first(shape: tuple[int, ...]) -> bool:
+    """Whether a small frame looks like (C, H, W): real ones of so few rows, yet wide and of many channels, are rare."""
+    return shape[-3] in IMAGE_CHANNELS and shape[-2] >= LOOKS_WIDE and shape[-1] > max(IMAGE_CHANNELS)
+
+
 def _describe_shape(frame: ArrayView) -> str:
     found, torch = frame.shape, frame.family == "torch"
     if len(found) in (3, 4) and found[-3] in IMAGE_CHANNELS:
@@ -70,7 +93,8 @@ def _describe_shape(frame: ArrayView) -> str:
             if torch
             else f"{_library(frame)}.ascontiguousarray(frame.transpose({order}))"
         )
-        return f"the channels of a frame come last, found them first in shape {found}; pass {remedy}"
+        rare = f". If it has {found[-3]} rows, add some below" if found[-1] <= MAX_CHANNELS else ""
+        return f"the channels of a frame come last, found them first in shape {found}; pass {remedy}{rare}"
     grey = "; a grey image is frame[..., None]" if len(found) == 2 else ""
     return (
         "frame must have shape (H, W, C), or (F, H, W, C) for several frames, with C from 1 to "

@@ -10,7 +10,7 @@ from octopus import backends
 from octopus.arrays.checks import Device, OneAtATime, check_stream
 from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView
-from octopus.crop.boxes import frame_view
+from octopus.crop.frame import frame_view
 from octopus.crop.options import Dtype, Edge, Layout, Outside, PadMode, Size
 from octopus.crop.plan import CropPlan
 from octopus.errors import InputError, shown
@@ -190,6 +190,13 @@ class FrameStream:
         self._uploads.record(slot.uploaded)
         if self._uploads is not self._crops:
             self._crops.wait(slot.uploaded)
+
+    def __enter__(self) -> FrameStream:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Wait until everything that was submitted is done."""
+        self.wait()
 
     def wait(self) -> None:
         """Wait until everything that was submitted is done."""

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from octopus.arrays import streams
+from octopus.arrays.boxes import boxes_view
 from octopus.arrays.checks import Device, OneAtATime, check_apart, check_stream
 from octopus.arrays.memory import Stage, check_memory
 from octopus.arrays.results import check_host_memory, result_memory
 from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, view, view_of
-from octopus.crop.boxes import boxes_view, frame_view
 from octopus.crop.check import check_box_dtype, check_index_dtype
 from octopus.crop.cuda import BOX_BYTES, INDEX_BYTES, TRANSFORM_BYTES, upload_capacity
+from octopus.crop.frame import frame_view
 from octopus.crop.kernel import CropKernel
 from octopus.crop.options import CropOptions, Dtype, Edge, Layout, Outside, PadMode, Size
 from octopus.crop.spec import CropSpec

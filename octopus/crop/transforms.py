@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from octopus.arrays.boxes import box_format
 from octopus.arrays.checks import check_dense
 from octopus.arrays.views import family
 from octopus.errors import InputError, shown_type
@@ -71,6 +72,11 @@ def _check(positions: Any, transform: Any) -> None:
         check_dense(array, name)
         if "int" not in str(array.dtype) and "float" not in str(array.dtype):
             raise InputError(f"{name} must be integers or floats, found {array.dtype}")
+    if box_format(positions) not in ("", "XYXY"):
+        raise InputError(
+            f"positions are BoundingBoxes of the format {box_format(positions)}; convert them to XYXY first, with "
+            "torchvision.transforms.v2.ConvertBoundingBoxFormat"
+        )
     if family(positions) != family(transform):
         raise InputError(
             f"positions come from {family(positions)}, the transform from {family(transform)}; convert one of them"

@@ -36,7 +36,8 @@ def keep_tiles(
         NumPy, torch, CuPy, Numba, or anything with DLPack or `__cuda_array_interface__`; never copied where it already
         lies on the device that works. Rows may be further apart than their length. All channels count alike.
     tiles : array, (N, 4), integer
-        `x1, y1, x2, y2` in pixels, a tile covers `[x1, x2) x [y1, y2)`; they may overlap. On the host, or with the
+        `x1, y1, x2, y2` in pixels, a tile covers `[x1, x2) x [y1, y2)`; they may overlap. Also [], and the other forms
+        that boxes of `octopus.crop_resize` may have. On the host, or with the
         image on the GPU also there (int32 or int64). Tiles on the GPU are not read by the host: each is clipped to the
         image, and one that is then empty has a mean of NaN.
     threshold : float

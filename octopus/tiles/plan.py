@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays import streams
+from octopus.arrays.boxes import boxes_view
 from octopus.arrays.checks import Device, OneAtATime, check_stream
 from octopus.arrays.memory import PlanMemory, Stage, check_memory
 from octopus.arrays.results import result_memory
 from octopus.arrays.untraced import untraced
-from octopus.arrays.views import ArrayView, view, view_of
+from octopus.arrays.views import ArrayView, view
 from octopus.errors import InputError
 from octopus.tiles.check import (
     ImageSpec,
@@ -91,7 +92,7 @@ class TilePlan:
         self.spec = image_spec(model)
         self.scale = checked_scale(scale, self.spec.dtype)
         self.nodata = checked_nodata(nodata, self.spec.dtype)
-        described = view_of(tiles, "tiles")
+        described = boxes_view(tiles, "tiles")
         check_tile_form(described)
         self.device = streams.device_for(model, device, "image")
         check_stream(stream, self.device)

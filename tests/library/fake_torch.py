@@ -39,6 +39,11 @@ class Tensor:
     def is_contiguous(self) -> bool:
         return self.array.flags.c_contiguous
 
+    def is_neg(self) -> bool:
+        return False
+
+    is_conj = is_neg
+
     def stride(self) -> tuple[int, ...]:
         return tuple(step // self.array.itemsize for step in self.array.strides)
 

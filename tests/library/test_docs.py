@@ -102,8 +102,5 @@ def public_things():
 def test_docstrings_say_what_comes_back(name, thing):
     text = inspect.getdoc(thing)
     assert text
-    if (
-        inspect.isroutine(thing)
-        and inspect.signature(thing).return_annotation != "None"
-    ):
+    if inspect.isroutine(thing) and inspect.signature(thing).return_annotation != "None":
         assert "Returns\n-------\n" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 from wrong_calls import Equal, no_gpu, python, rows, same, torch
@@ -84,6 +85,10 @@ ROWS = [
         ([[0, 0, 9, 3]], "reaches outside the image"),
         ([[0, 0, 2**40, 3]], "reaches outside the image"),
         (np.ma.masked_array(TILES, np.array(TILES) > 3), "tiles is a masked array"),
+        (SimpleNamespace(xyxy=np.array(TILES)), same()),
+        (SimpleNamespace(xyxy=np.array(TILES, np.float32)), "must be integers, found float32"),
+        ([], same(tiles=np.empty((0, 4), int))),
+        (np.empty(0, int), same(tiles=np.empty((0, 4), int))),
         (np.array(TILES, np.uint8), same()),
         (np.array(TILES, ">i8"), same()),
     ),

@@ -1,4 +1,4 @@
-"""Boxes in the forms in which detectors and their tools hold them, and frames that are not one array."""
+"""Boxes in the forms in which detectors and their tools hold them."""
 
 from __future__ import annotations
 
@@ -11,32 +11,18 @@ import numpy as np
 from octopus.arrays import streams
 from octopus.arrays.views import ArrayView, c_strides, family, view, view_of
 from octopus.backends.cuda import stream_of
-from octopus.errors import InputError, shown_type
+from octopus.errors import InputError
 
 
-def frame_view(frame: Any) -> ArrayView:
-    """A frame, or several in one array.
-
-    Raises
-    ------
-    InputError
-        For a list of frames, and as `view`.
-    """
-    if isinstance(frame, (list, tuple)):
-        raise InputError(
-            f"frame is {shown_type(frame)} of {len(frame)}; stack frames of one size to an array (F, H, W, C) "
-            "(numpy.stack, torch.stack) and give frame_index, or make one call for each"
-        )
-    return view(frame, "frame")
-
-
-def boxes_view(boxes: Any) -> ArrayView:
+def boxes_view(boxes: Any, name: str = "boxes") -> ArrayView:
     """Boxes of any form as an array; what is empty holds no boxes.
 
     Parameters
     ----------
     boxes : array (N, 4) or list, torchvision's `BoundingBoxes`, or an object that has such as `xyxy`
         `BoundingBoxes` are converted by their format, on their side; the others are x1, y1, x2, y2.
+    name : str
+        What the caller calls them, for the error.
 
     Raises
     ------
@@ -45,13 +31,19 @@ def boxes_view(boxes: Any) -> ArrayView:
     """
     if not isinstance(boxes, (np.ndarray, ArrayView, list, tuple)):
         if family(boxes) == "torch":
-            layout = getattr(boxes, "format", None)
-            if layout is not None:
-                return _converted(boxes, str(getattr(layout, "value", layout)))
+            layout = box_format(boxes)
+            if layout:
+                return _converted(boxes, layout, name)
         else:
             boxes = getattr(boxes, "xyxy", boxes)
-    found = view_of(boxes, "boxes")
+    found = view_of(boxes, name)
     return _no_boxes(found) if found.shape == (0,) else found
+
+
+def box_format(array: Any) -> str:
+    """The format of torchvision's `BoundingBoxes`, such as XYWH; "" for anything else."""
+    layout = getattr(array, "format", None) if family(array) == "torch" else None
+    return "" if layout is None else str(getattr(layout, "value", layout))
 
 
 def _no_boxes(found: ArrayView) -> ArrayView:
@@ -60,9 +52,9 @@ def _no_boxes(found: ArrayView) -> ArrayView:
     return replace(found, shape=(0, 4), strides=c_strides((0, 4), found.dtype))
 
 
-def _converted(boxes: Any, layout: str) -> ArrayView:
+def _converted(boxes: Any, layout: str, name: str) -> ArrayView:
     """Torchvision's `BoundingBoxes` as x1, y1, x2, y2, known to be written on torch's current stream."""
-    given, torch = view(boxes, "boxes"), sys.modules["torch"]
+    given, torch = view(boxes, name), sys.modules["torch"]
     if layout == "XYXY":
         return given
     tensor = boxes.as_subclass(torch.Tensor)
@@ -73,9 +65,9 @@ def _converted(boxes: Any, layout: str) -> ArrayView:
         corners = [first - sides / 2, first + sides / 2]
     else:
         raise InputError(
-            f"boxes are BoundingBoxes of the format {layout}; only upright ones can be cut out: XYXY, XYWH, CXCYWH"
+            f"{name} are BoundingBoxes of the format {layout}; only upright ones can be cut out: XYXY, XYWH, CXCYWH"
         )
-    made = view(torch.cat(corners, -1), "boxes")
+    made = view(torch.cat(corners, -1), name)
     if made.device == "cpu":
         return made
     return replace(made, after=int(stream_of(streams.current_stream(made)).handle))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from octopus.arrays.results import host_copy
+from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, view
 from octopus.errors import InputError
 from octopus.ragged import convert, padded
@@ -75,6 +76,7 @@ class RaggedBatch:
     device: str = field(init=False, repr=False)
     size: int = field(init=False, repr=False)
 
+    @untraced
     def __post_init__(self) -> None:
         values = flat_view(self.values)
         offsets = kept_offsets(self.offsets, values)
@@ -90,6 +92,7 @@ class RaggedBatch:
         return partial(type(self), jagged=self.jagged), (self.values, self.offsets, self.shapes)
 
     @classmethod
+    @untraced
     def from_list(cls, items: Iterable[Any]) -> RaggedBatch:
         """Copy NumPy arrays, or torch tensors of one device, into a batch.
 
@@ -108,6 +111,7 @@ class RaggedBatch:
         return cls.from_arrays(values, shapes)
 
     @classmethod
+    @untraced
     def from_arrays(cls, values: Any, shapes: Any) -> RaggedBatch:
         """Wrap the values (T,) of items of these shapes (N, D), integers on the host; the values are not copied.
 
@@ -119,6 +123,7 @@ class RaggedBatch:
         return cls(values, offsets_of(integers(shapes, "shapes", 2)), shapes)
 
     @classmethod
+    @untraced
     def from_offsets(cls, values: Any, offsets: Any) -> RaggedBatch:
         """Wrap sequences that lie one after the other: values (T,), integer offsets (N + 1,) on the host or the GPU.
 
@@ -132,6 +137,7 @@ class RaggedBatch:
         return cls(values, offsets)
 
     @classmethod
+    @untraced
     def from_torch(cls, nested: Any) -> RaggedBatch:
         """Wrap a nested tensor of torch with the jagged layout, (N, j) or (N, j, ...), on the CPU or a GPU.
 
@@ -149,6 +155,7 @@ class RaggedBatch:
         return cls(values, offsets, jagged=jagged)
 
     @classmethod
+    @untraced
     def from_arrow(cls, array: Any) -> RaggedBatch:
         """Wrap a list array of Arrow: list, large list or fixed-size list of integers or floats, without nulls.
 
@@ -164,6 +171,7 @@ class RaggedBatch:
         """
         return cls(*convert.from_arrow(array))
 
+    @untraced
     def like(self, values: Any) -> RaggedBatch:
         """A batch of items of the same shapes with other values (T,), of any dtype.
 
@@ -181,9 +189,11 @@ class RaggedBatch:
         other.__dict__.update(self.__dict__, values=values, **_facts(found))
         return other
 
+    @untraced
     def __len__(self) -> int:
         return int(self.offsets.shape[0]) - 1
 
+    @untraced
     def __getitem__(self, index: int) -> Any:
         """A view of one item, of the same library as the values; writing to it writes to the batch.
 
@@ -203,10 +213,12 @@ class RaggedBatch:
             shape = tuple(self.shapes[index].tolist())
         return convert.part(self.values, start, stop, shape)
 
+    @untraced
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
 
     @property
+    @untraced
     def offsets_on_host(self) -> bool:
         """Whether the offsets are a NumPy array; else they are in GPU memory."""
         return isinstance(self.offsets, np.ndarray)
@@ -216,16 +228,19 @@ class RaggedBatch:
         """Sides of every item after its first, of a batch without `shapes`: () but for some from torch."""
         return () if self.jagged is None else self.jagged.shape[1:]
 
+    @untraced
     def offsets_to_host(self) -> RaggedBatch:
         """The same batch with offsets in host memory, checked: copied from the GPU, which is waited for."""
         if self.offsets_on_host:
             return self
         return RaggedBatch(self.values, host_copy(self.offsets), self.shapes, jagged=self.jagged)
 
+    @untraced
     def to_list(self) -> list[Any]:
         """Views of all items."""
         return list(self)
 
+    @untraced
     def to_padded(self, fill: float = 0) -> Any:
         """A copy of a batch on the host as one array, (N, longest side, ...), `fill` where an item has no element.
 
@@ -243,6 +258,7 @@ class RaggedBatch:
         sides = padded.sides_of(self.offsets, self.inner) if self.shapes is None else self.shapes
         return padded.padded(view(self.values, "values"), sides, fill)
 
+    @untraced
     def to_torch(self) -> Any:
         """A nested tensor of torch with the jagged layout that shares the values, (N, j) or (N, j, ...).
 
@@ -258,6 +274,7 @@ class RaggedBatch:
         """
         return convert.to_torch(self.values, self.offsets, self.shapes, self.jagged)
 
+    @untraced
     def to_arrow(self, large: bool = False) -> Any:
         """A list array of Arrow that shares the values of a batch of sequences on the host.
 

@@ -103,7 +103,7 @@ def _options(dice: Dice, dtype: str, channels: int, frames: int, count: int) -> 
     }
     if scale is not None:
         options["scale"] = scale
-    if dice.few(0.5) and (letterbox or outside == "pad"):
+    if dice.few(0.5) and (letterbox or (outside, options["pad_mode"]) == ("pad", "constant")):
         options["pad_value"] = numbers(0, top)
     if frames:
         index = dice.random.integers(0, frames, count)

@@ -30,6 +30,8 @@ def make(dice: Dice, guard: Guard) -> Case:
     dtype, channels = dice.pick("uint8", "uint8", "uint16", "float32"), int(dice.pick(*CHANNELS))
     sides = (1, 1, 8, 40, 60) if not dice.few(0.05) else (300, 500)
     height, width = (dice.upto(dice.pick(*sides)) for _ in range(2))
+    if channels > 4 and height in (1, 3, 4):  # a wide one would be taken for channels first
+        width = min(width, 7)
     frames, regions = int(dice.pick(0, 0, 0, 1, 2, 3)), []
     frame = _frame(dice, guard, (frames, height, width, channels), np.dtype(dtype))
     count = int(dice.pick(0, 1, 1, 2, 3, 5))

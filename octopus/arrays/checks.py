@@ -93,7 +93,10 @@ def hint_once(name: str, message: str) -> None:
         return
     _hinted.add(name)
     depth, caller = 1, sys._getframe()
-    while caller is not None and caller.f_globals.get("__name__", "").partition(".")[0] == "octopus":
+    while caller is not None and caller.f_globals.get("__name__", "").partition(".")[0] in (
+        "octopus",
+        "torch",
+    ):
         depth, caller = depth + 1, caller.f_back  # type: ignore[assignment]
     warnings.warn(message, UserWarning, stacklevel=depth)
 

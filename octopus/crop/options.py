@@ -141,10 +141,14 @@ class CropOptions:
             raise InputError(
                 f"letterbox=True takes sides up to {MAX_LETTERBOX_SIDE}, found {size[0]}x{size[1]}"
             )
-        if self.pad_value is not None and not letterbox and self.outside != "pad":
+        if (
+            self.pad_value is not None
+            and not letterbox
+            and (self.outside, self.pad_mode) != ("pad", "constant")
+        ):
             raise InputError(
-                f"pad_value={shown(self.pad_value)} was given, but nothing is padded; leave it out, or ask for "
-                'letterbox=True or outside="pad"'
+                f"pad_value={shown(self.pad_value)} was given, but nothing is padded with it; leave it out, or ask for "
+                'letterbox=True or outside="pad" with pad_mode="constant"'
             )
         pad_value = PAD_VALUE if self.pad_value is None else self.pad_value
         checked = {"size": size, "dtype": dtype, "antialias": antialias, "letterbox": letterbox,
@@ -180,10 +184,10 @@ def _switch(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def _dtype_name(dtype: Any) -> str:
+def _dtype_name(dtype: Any) -> Any:
     text = str(dtype).removeprefix("torch.")
     if dtype is None or text in DTYPES:  # NumPy takes None for float64
-        return text
+        return None if dtype is None else text
     try:
         return str(np.dtype(dtype).name)
     except TypeError:

@@ -122,9 +122,17 @@ def _normalisation(options: CropOptions, channels: int) -> tuple[np.ndarray, np.
 
 def _hint_at_units(frame: FrameSpec, options: CropOptions) -> None:
     """Warn of two normalisations that are legal and, for frames of integers, hardly ever meant."""
-    if frame.dtype not in TOPS or options.scale is not None:
+    if frame.dtype not in TOPS:
         return
     top = TOPS[frame.dtype]
+    if options.scale is not None:
+        if _beyond_reach(options, frame.channels, top):
+            hint_once(
+                "scaled",
+                f"with scale= mean and std are in units of it, but they are far beyond the {frame.dtype} frame's "
+                "largest value in that unit. Leave scale out, or divide both by it",
+            )
+        return
     if _in_units_of_one(options.mean, options.std, frame.channels):
         hint_once(
             "units",
@@ -148,6 +156,16 @@ def _in_units_of_one(mean: Any, std: Any, channels: int) -> bool:
         [_per_channel("mean", mean, 0.0, channels), _per_channel("std", std, 1.0, channels)]
     )
     return bool((both >= 0).all() and (both <= 1).all() and (both % 1).any())
+
+
+def _beyond_reach(options: CropOptions, channels: int, top: int) -> bool:
+    """Whether mean or std, in units of `scale`, are more than twice what a value of the frame comes to."""
+    scale = _per_channel("scale", options.scale, 1.0, channels)
+    mean, std = (
+        _per_channel("mean", options.mean, 0.0, channels),
+        _per_channel("std", options.std, 0.0, channels),
+    )
+    return bool((np.maximum(mean, std) * scale > 2 * top).any())
 
 
 def _padding(value: Any, gain: np.ndarray, bias: np.ndarray) -> np.ndarray:

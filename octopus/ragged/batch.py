@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from octopus.arrays.results import host_copy
+from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, view
 from octopus.errors import InputError
 from octopus.ragged import convert, padded
@@ -77,6 +78,7 @@ class RaggedBatch:
     device: str = field(init=False, repr=False)
     size: int = field(init=False, repr=False)
 
+    @untraced
     def __post_init__(self) -> None:
         values = flat_view(self.values)
         offsets = kept_offsets(self.offsets, values)
@@ -92,6 +94,7 @@ class RaggedBatch:
         return partial(type(self), jagged=self.jagged), (self.values, self.offsets, self.shapes)
 
     @classmethod
+    @untraced
     def from_list(cls, items: Iterable[Any]) -> RaggedBatch:
         """Copy NumPy arrays, or torch tensors of one device, into a batch.
 
@@ -115,6 +118,7 @@ class RaggedBatch:
         return cls.from_arrays(values, shapes)
 
     @classmethod
+    @untraced
     def from_arrays(cls, values: Any, shapes: Any) -> RaggedBatch:
         """Wrap the values (T,) of items of these shapes (N, D), integers on the host; the values are not copied.
 
@@ -131,6 +135,7 @@ class RaggedBatch:
         return cls(values, offsets_of(integers(shapes, "shapes", 2)), shapes)
 
     @classmethod
+    @untraced
     def from_offsets(cls, values: Any, offsets: Any) -> RaggedBatch:
         """Wrap sequences that lie one after the other: values (T,), integer offsets (N + 1,) on the host or the GPU.
 
@@ -149,6 +154,7 @@ class RaggedBatch:
         return cls(values, offsets)
 
     @classmethod
+    @untraced
     def from_torch(cls, nested: Any) -> RaggedBatch:
         """Wrap a nested tensor of torch with the jagged layout, (N, j) or (N, j, ...), on the CPU or a GPU.
 
@@ -171,6 +177,7 @@ class RaggedBatch:
         return cls(values, offsets, jagged=jagged)
 
     @classmethod
+    @untraced
     def from_arrow(cls, array: Any) -> RaggedBatch:
         """Wrap a list array of Arrow: list, large list or fixed-size list of integers or floats, without nulls.
 
@@ -191,6 +198,7 @@ class RaggedBatch:
         """
         return cls(*convert.from_arrow(array))
 
+    @untraced
     def like(self, values: Any) -> RaggedBatch:
         """A batch of items of the same shapes with other values (T,), of any dtype.
 
@@ -213,9 +221,11 @@ class RaggedBatch:
         other.__dict__.update(self.__dict__, values=values, **_facts(found))
         return other
 
+    @untraced
     def __len__(self) -> int:
         return int(self.offsets.shape[0]) - 1
 
+    @untraced
     def __getitem__(self, index: int) -> Any:
         """A view of one item, of the same library as the values; writing to it writes to the batch.
 
@@ -235,10 +245,12 @@ class RaggedBatch:
             shape = tuple(self.shapes[index].tolist())
         return convert.part(self.values, start, stop, shape)
 
+    @untraced
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
 
     @property
+    @untraced
     def offsets_on_host(self) -> bool:
         """Whether the offsets are a NumPy array; else they are in GPU memory."""
         return isinstance(self.offsets, np.ndarray)
@@ -255,6 +267,7 @@ class RaggedBatch:
         """
         return () if self.jagged is None else self.jagged.shape[1:]
 
+    @untraced
     def offsets_to_host(self) -> RaggedBatch:
         """The same batch with offsets in host memory, checked: copied from the GPU, which is waited for.
 
@@ -272,6 +285,7 @@ class RaggedBatch:
             return self
         return RaggedBatch(self.values, host_copy(self.offsets), self.shapes, jagged=self.jagged)
 
+    @untraced
     def to_list(self) -> list[Any]:
         """Views of all items.
 
@@ -287,6 +301,7 @@ class RaggedBatch:
         """
         return list(self)
 
+    @untraced
     def to_padded(self, fill: float = 0) -> Any:
         """A copy of a batch on the host as one array, (N, longest side, ...), `fill` where an item has no element.
 
@@ -309,6 +324,7 @@ class RaggedBatch:
         sides = padded.sides_of(self.offsets, self.inner) if self.shapes is None else self.shapes
         return padded.padded(view(self.values, "values"), sides, fill)
 
+    @untraced
     def to_torch(self) -> Any:
         """A nested tensor of torch with the jagged layout that shares the values, (N, j) or (N, j, ...).
 
@@ -329,6 +345,7 @@ class RaggedBatch:
         """
         return convert.to_torch(self.values, self.offsets, self.shapes, self.jagged)
 
+    @untraced
     def to_arrow(self, large: bool = False) -> Any:
         """A list array of Arrow that shares the values of a batch of sequences on the host.
 

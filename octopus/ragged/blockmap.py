@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays.checks import INT32_MAX
+from octopus.arrays.untraced import untraced
 from octopus.arrays.views import view_of
 from octopus.errors import InputError, shown
 from octopus.ragged.check import sealed, whole
@@ -59,22 +60,26 @@ class BlockMap:
         return BlockMap, (self.strategy, self.offsets, self.owner, self.starts, self.threshold)
 
     @property
+    @untraced
     def nbytes(self) -> int:
         """Bytes of all arrays."""
         return sum(array.nbytes for array in self.arrays.values())
 
     @property
+    @untraced
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays by name, without those that the strategy does without."""
         found = {"offsets": self.offsets, "owner": self.owner, "starts": self.starts}
         return {name: array for name, array in found.items() if array is not None}
 
     @property
+    @untraced
     def blocks(self) -> int | None:
         """Blocks of `block_metadata`; the others take as many as their kernels like."""
         return None if self.starts is None else len(self.starts)
 
 
+@untraced
 def build(strategy: Strategy, offsets: Any, *, threshold: int = DEFAULT_THRESHOLD) -> BlockMap:
     """Make the map of a batch on the host.
 

@@ -33,9 +33,8 @@ def whole(name: str, value: Any) -> int:
     InputError
         For anything else, also for booleans and for floats without a fraction.
     """
-    boolean = isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")
     try:
-        found = 0 if boolean else operator.index(value)
+        found = 0 if _is_boolean(value) else operator.index(value)
     except (TypeError, ValueError, RuntimeError):
         found = 0
     if not 1 <= found <= INT32_MAX:
@@ -45,9 +44,15 @@ def whole(name: str, value: Any) -> int:
     return found
 
 
+def _is_boolean(value: Any) -> bool:
+    return isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")
+
+
 def item_number(index: Any, count: int) -> int:
     """The place of an item, counted from the first; raises `IndexError` or `InputError` if there is no such item."""
     try:
+        if _is_boolean(index):
+            raise TypeError
         place = operator.index(index)
     except TypeError:
         raise InputError(

@@ -67,7 +67,10 @@ def joined(items: Iterable[Any]) -> tuple[Any, np.ndarray]:
         raise InputError(f"from_list takes a list of arrays, found {shown_type(items)}")
     items = list(items)
     if not items:
-        raise InputError("an empty list has no dtype; use RaggedBatch.from_arrays(values, shapes)")
+        raise InputError(
+            "an empty list has no dtype; use RaggedBatch.from_arrays(numpy.empty(0, dtype), "
+            "numpy.empty((0, D), int)), with items of D dimensions"
+        )
     tensors = {family(item) == "torch" for item in items}
     if len(tensors) > 1:
         raise InputError("items must come from one library, found torch tensors and others")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from octopus.arrays.checks import check_tensor
 from octopus.arrays.views import ArrayView, dtype_name, view
-from octopus.errors import InputError, shown_type
+from octopus.errors import InputError, shown, shown_type
 
 NAMES: dict[str, tuple[str, ...]] = {
     "multiply": ("gain",),
@@ -100,6 +100,8 @@ def described(name: str, value: Any) -> ArrayView:
             value = np.asarray(value)
         except (ValueError, TypeError, RuntimeError) as error:
             raise InputError(f"the {name} must be one number, or one per item: {error}") from None
+    if value is None or isinstance(value, (str, bytes, dict)):
+        raise InputError(f"the {name} must be one number, or one per item, found {shown(value)}")
     check_tensor(value, f"the {name}")
     return view(value, f"the {name}")
 

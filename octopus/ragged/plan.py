@@ -89,7 +89,7 @@ class RaggedPlan:
         self, operation: str, batch: RaggedBatch, *, strategy: Strategy | Literal["auto"] = "auto",
         threshold: int | None = None, device: Device = "auto", stream: Any = None, made: BlockMap | None = None,
     ) -> None:  # fmt: skip
-        threshold = None if threshold is None else whole("threshold", threshold)
+        threshold = None if threshold is None else _checked_threshold(threshold, strategy)
         self._values = replace(
             _check(operation, batch), owner=None
         )  # the plan must not keep the values alive
@@ -258,6 +258,16 @@ def _check_kind(operation: str, batch: Any) -> None:
         raise InputError(
             f"{operation} works on a RaggedBatch, found {type(batch).__name__}; RaggedBatch.from_list makes one"
         )
+
+
+def _checked_threshold(threshold: Any, strategy: str) -> int:
+    found = whole("threshold", threshold)
+    if isinstance(strategy, str) and strategy in {"auto", *blockmap.STRATEGIES} - {"block_metadata"}:
+        raise InputError(
+            f'threshold={found} is for strategy="block_metadata" alone, found {shown(strategy)}; leave it out, or name '
+            "that strategy"
+        )
+    return found
 
 
 def _check(operation: str, batch: RaggedBatch) -> ArrayView:

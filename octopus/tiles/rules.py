@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays.results import host_copy
+from octopus.arrays.untraced import untraced
 from octopus.arrays.views import view_of
 from octopus.errors import InputError
 from octopus.tiles.check import number
 
 
+@untraced
 def otsu_threshold(means: Any) -> float:
     """The brightness that parts tiles into two groups by Otsu's criterion: the variance between them is largest.
 
@@ -52,6 +54,7 @@ def otsu_threshold(means: Any) -> float:
     return min(float((values[best] + values[best + 1]) / 2), float(np.nextafter(values[best + 1], -np.inf)))
 
 
+@untraced
 def best_within(means: Any, sizes: Any, budget: float) -> NDArray[np.bool_]:
     """The brightest tiles that fit a budget: from the brightest on, each is kept if there is still room for it.
 

@@ -30,6 +30,8 @@ def make(dice: Dice, guard: Guard) -> Case:
     dtype, channels = dice.pick("uint8", "uint8", "uint16", "float32"), int(dice.pick(*CHANNELS))
     sides = (1, 1, 8, 40, 60) if not dice.few(0.05) else (300, 500)
     height, width = (dice.upto(dice.pick(*sides)) for _ in range(2))
+    if channels > 4 and height in (1, 3, 4):  # a wide one would be taken for channels first
+        width = min(width, 7)
     frames, regions = int(dice.pick(0, 0, 0, 1, 2, 3)), []
     frame = _frame(dice, guard, (frames, height, width, channels), np.dtype(dtype))
     count = int(dice.pick(0, 1, 1, 2, 3, 5))
@@ -103,7 +105,7 @@ def _options(dice: Dice, dtype: str, channels: int, frames: int, count: int) -> 
     }
     if scale is not None:
         options["scale"] = scale
-    if dice.few(0.5) and (letterbox or outside == "pad"):
+    if dice.few(0.5) and (letterbox or (outside, options["pad_mode"]) == ("pad", "constant")):
         options["pad_value"] = numbers(0, top)
     if frames:
         index = dice.random.integers(0, frames, count)

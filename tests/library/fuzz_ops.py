@@ -124,7 +124,7 @@ def make(dice: Dice, guard: Guard) -> Case:
         values.flags.writeable = False
         regions[0].allow(READ)
     options: dict[str, Any] = {"strategy": dice.pick("auto", *STRATEGIES)}
-    if dice.few(0.7):
+    if options["strategy"] == "block_metadata" and dice.few(0.7):
         limit = dice.pick(3, 40, 2000, 100_000)
         options["threshold"] = (
             dice.pick(int, np.int32, np.int64)(dice.random.integers(1, limit))

@@ -104,7 +104,7 @@ ROWS = [
         crop,
         "dtype",
         ("float64", "dtype='float64' is unknown; use one of float32, float16, uint8"),
-        (None, "dtype='None' is unknown"),
+        (None, "dtype=None is unknown; use one of float32"),
         (int, "dtype='int64' is unknown"),
         (bool, "dtype='bool' is unknown"),
         ("uint16", "dtype='uint16' is unknown"),

@@ -113,13 +113,15 @@ OUT = np.zeros((1, 3, 8, 8), np.uint8)
         ({"edge": np.array(["box", "image"])}, "use one of box, image"),
         ({"layout": np.array([1, 2])}, "use one of NCHW, NHWC"),
         ({"layout": None}, "use one of NCHW, NHWC"),
-        ({"dtype": None}, "dtype='None' is unknown"),
+        ({"dtype": None}, "dtype=None is unknown"),
         ({"dtype": "float"}, "use one of float32"),
         (
             {"frame": [FRAME, FRAME]},
             r"frame is a list of 2; stack.*\(F, H, W, C\).*or make one call for each",
         ),
         ({"pad_value": 114}, "pad_value=114 was given, but nothing is padded"),
+        ({"pad_value": 3, "outside": "pad", "pad_mode": "edge"}, "pad_value=3 was given.*pad_mode=.constant"),
+        ({"pad_value": 3, "outside": "pad", "pad_mode": "reflect"}, "nothing is padded with it"),
         ({"scale": 0}, "scale must be positive"),
         ({"scale": "255"}, "scale must be one finite number or 3"),
         ({"scale": (1, 2)}, "scale must be one finite number or 3"),
@@ -210,6 +212,27 @@ def test_a_stream_on_the_cpu_is_refused_by_plans(make):
             made.run(FRAME, BOXES, stream=1)
 
 
+def test_edge_pixels_beyond_the_frame_and_letterbox_padding_go_together():
+    options = {"outside": "pad", "pad_mode": "edge", "letterbox": True, "pad_value": 3, "device": "cpu"}
+    crops, _ = crop_resize(FRAME, [[-9, 0, 9, 9]], (8, 8), **options)
+    assert (crops == 3).any()
+
+
+def test_rows_of_many_channels_are_frames_if_they_are_narrow_or_many():
+    for shape in ((1, 7, 5), (3, 7, 64), (5, 64, 64), (2, 64, 64)):
+        assert crop_resize(np.ones(shape, np.uint8), [[0, 0, 1, 1]], 2, device="cpu").min() == 1
+
+
+def test_a_block_waits_for_its_stream(monkeypatch):
+    waited = []
+    monkeypatch.setattr(FrameStream, "wait", lambda stream: waited.append(stream))
+    with pytest.raises(KeyError), FrameStream(FRAME, 2, 8, device="cpu") as stream:
+        assert stream.submit(BOXES).shape == (2, 3, 8, 8)
+        assert not waited
+        raise KeyError
+    assert waited == [stream]
+
+
 def test_a_wrong_keyword_names_the_class():
     with pytest.raises(TypeError, match=r"FrameStream.*'sizes'"):
         FrameStream(FRAME, 2, sizes=8)
@@ -223,6 +246,13 @@ def test_a_wrong_keyword_names_the_class():
         (FRAME, {"mean": 0.5, "std": 0.5}, "Give scale=255"),
         (FRAME, {"mean": 0, "std": (0.2, 0.2, 1)}, "Give scale=255"),
         (DEEP, {"mean": 0.5, "std": 0.5}, "Give scale=65535"),
+        (
+            FRAME,
+            {"mean": 255 * MEAN, "std": 255 * STD, "scale": 255},
+            "far beyond the uint8.*Leave scale out",
+        ),
+        (FRAME, {"std": 57, "scale": 255}, "Leave scale out"),
+        (DEEP, {"mean": 1300, "std": 500, "scale": 10_000}, "far beyond the uint16"),
         (DEEP, {"dtype": "uint8"}, "uint16.*saturates at 255. Give scale= or std="),
         (DEEP, {"dtype": "float16"}, "uint16.*overflows to infinity above 65504"),
     ],
@@ -244,6 +274,9 @@ def test_unusual_units_are_hinted_at_once(frame, options, words):
         (FRAME, {"std": STD}),
         (FRAME, {"mean": MEAN, "std": STD, "scale": 255}),
         (FRAME, {"mean": 127.5, "std": 127.5}),
+        (FRAME, {"mean": 127.5, "std": 127.5, "scale": 1}),
+        (FRAME, {"mean": 0.5, "std": 2, "scale": 255}),
+        (FRAME.astype(np.float32), {"mean": 123, "std": 57, "scale": 255}),
         (DEEP, {"dtype": "uint8", "std": 257}),
         (DEEP, {"dtype": "float16", "scale": 10_000}),
         (DEEP, {}),
@@ -412,7 +445,7 @@ FIXED.flags.writeable = False
     ("call", "words"),
     [
         (lambda: crop_resize(5, BOXES), r"^frame is an int; "),
-        (lambda: crop_resize(None, BOXES), r"^frame is a NoneType; "),
+        (lambda: crop_resize(None, BOXES), r"^frame is a NoneType, which"),
         (lambda: crop_resize(FRAME, [[9, 1, 1, 4]]), r"; wrong boxes: 1 of 1$"),
         (lambda: crop_resize(FRAME[None], BOXES, frame_index=[0, 4]), r"; wrong entries: 1 of 2$"),
         (lambda: octopus.tile_means(FRAME, [[0, 0, 9, 9], [0, 0, 0, 9]]), r"; wrong tiles: 1 of 2$"),

@@ -96,13 +96,15 @@ def test_arguments_fit_the_kernel(submitted, several, options):
 @pytest.mark.parametrize("mode", PAD_MODES)
 @pytest.mark.parametrize("options", SETS, ids=name_of)
 def test_boxes_that_are_not_cut_take_the_plain_kernels(submitted, mode, options):
-    pixels, engine = make_engine(FRAME, outside="pad", pad_mode=mode, pad_value=9.0, **options)
+    used = mode == "constant" or options["letterbox"]
+    given, padded = ({"pad_value": 9.0}, 3.0) if used else ({}, 55.5)
+    pixels, engine = make_engine(FRAME, outside="pad", pad_mode=mode, **given, **options)
     engine.launch(pixels, 1, "int32", 5, 16, None, transform=4)
     kernel, grid, block, values = submitted[0]
     assert f"-pad-{mode}-int32" in kernel.name and kernel.name.startswith("crop-")
     assert (grid, block) == ((5 * 2, 1, 1), (64, 1, 1))
     assert values[6:10] == (36, 24, 1, 2)
-    assert values[18:] == (1, 0, 0, 4, 3.0, 3.0, 3.0, 0.0)
+    assert values[18:] == (1, 0, 0, 4, padded, padded, padded, 0.0)
 
 
 @pytest.mark.parametrize("letterbox", [False, True])

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
+
 import numpy as np
 import pytest
 
 import octopus
-from octopus import CropPlan, InputError, RaggedBatch, crop_resize, keep_tiles, ops
+from octopus import (
+    CropPlan,
+    InputError,
+    RaggedBatch,
+    TilePlan,
+    best_within,
+    blockmap,
+    crop_resize,
+    keep_tiles,
+    map_back,
+    ops,
+    otsu_threshold,
+    tile_means,
+)  # fmt: skip
 
 torch = pytest.importorskip("torch")
 
@@ -16,6 +32,9 @@ BOXES = np.array([[1, 2, 30, 30], [0, 0, 9.5, 9]], np.float32)
 OPTIONS = {"mean": 100.0, "std": 50.0, "device": "cpu"}
 RIGHT = crop_resize(FRAME, BOXES, (8, 8), **OPTIONS)
 BATCH = RaggedBatch.from_arrays(np.arange(6, dtype=np.float32), [[2, 2], [1, 2]])
+
+
+OFFSETS = [0, 4, 6]
 
 
 def cropped(boxes, tiles):
@@ -56,6 +75,54 @@ def test_a_call_inside_a_compiled_function_is_the_same_call(function):
         assert torch.equal(compiled(boxes, tiles), function(boxes, tiles))
 
 
+@pytest.mark.parametrize("function", [
+    lambda values: ops.multiply(BATCH.like(values), 2.0, device="cpu").values + 1,
+    lambda values: RaggedBatch(values, OFFSETS).values + 1,
+    lambda values: RaggedBatch.from_offsets(values, OFFSETS).values + 1,
+    lambda values: RaggedBatch.from_arrays(values, [[2, 2], [1, 2]]).values + 1,
+    lambda values: RaggedBatch.from_list([values[:3], values[3:]]).values + 1,
+    lambda values: BATCH.like(values)[0] + 1,
+    lambda values: BATCH.like(values).to_list()[1] + 1,
+    lambda values: next(iter(BATCH.like(values))) + 1,
+    lambda values: BATCH.like(values).to_padded() + 1,
+    lambda values: RaggedBatch.from_offsets(values, OFFSETS).to_torch().values() + 1,
+    lambda values: values + len(BATCH) + BATCH.size + BATCH.offsets_on_host,
+    lambda values: values + blockmap.build("lookup", OFFSETS).nbytes,
+    lambda values: values + blockmap.build("block_metadata", OFFSETS, threshold=2).blocks,
+    lambda values: values + otsu_threshold([0.5, 0.9]) + best_within([0.9, 0.5], [6, 5], 7)[0],
+], ids=["like", "init", "from_offsets", "from_arrays", "from_list", "item", "to_list", "iter", "to_padded", "to_torch",
+        "facts", "build", "blocks", "rules"])  # fmt: skip
+def test_batches_inside_a_compiled_function(function):
+    values = torch.arange(6.0)
+    torch._dynamo.reset()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", module="octopus")
+        assert torch.equal(torch.compile(function, backend="eager")(values), function(values))
+
+
+@pytest.mark.parametrize("recorder", ["make_fx", "jit"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_recorded_call_is_refused(recorder):
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    record = {"make_fx": make_fx, "jit": lambda function: partial(torch.jit.trace, function)}[recorder]
+    frame = torch.from_numpy(FRAME)
+    with pytest.raises(InputError, match=r"frame is .* recorded.*call Octopus outside"):
+        record(lambda x: crop_resize(x, BOXES, (8, 8), device="cpu"))(frame)
+    assert np.array_equal(crop_resize(frame, BOXES, (8, 8), **OPTIONS), RIGHT)
+
+
+def test_other_modes_of_torch_record_nothing():
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False):
+        assert np.array_equal(crop_resize(torch.from_numpy(FRAME), BOXES, (8, 8), **OPTIONS), RIGHT)
+
+
+def negated():
+    return torch.complex(torch.ones(2, 4), torch.ones(2, 4)).conj().imag
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_a_whole_graph_is_refused_by_a_reason():
     torch._dynamo.reset()
@@ -91,8 +158,9 @@ def test_a_mapped_tensor_is_told():
         (lambda: torch.zeros(2, 4, device="meta"), "lies on meta"),
         (lambda: torch.quantize_per_tensor(torch.zeros(2, 4), 1.0, 0, torch.qint8), "dtype qint8"),
         (fake, "call Octopus outside of them"),
+        (negated, r"pass boxes\.resolve_neg\(\)"),
     ],
-    ids=["grad", "sparse", "meta", "quantised", "fake"],
+    ids=["grad", "sparse", "meta", "quantised", "fake", "negative"],
 )
 def test_tensors_without_values_of_their_own_are_refused(boxes, said):
     with pytest.raises(InputError, match=said):
@@ -140,6 +208,30 @@ def test_bounding_boxes_are_read_by_their_format(layout):
     boxes = tv_tensors.BoundingBoxes(torch.stack(values, 1), format=layout, canvas_size=(40, 60))
     assert np.array_equal(crop_resize(FRAME, boxes, (8, 8), **OPTIONS), RIGHT)
     assert np.array_equal(PLAN.run(torch.from_numpy(FRAME), boxes).numpy(), RIGHT)
+
+
+def test_bounding_boxes_are_tiles_by_their_format():
+    tv_tensors = pytest.importorskip("torchvision.tv_tensors")
+    image, corners = FRAME, [[10, 5, 50, 35], [0, 0, 9, 9]]
+    boxes = tv_tensors.BoundingBoxes([[10, 5, 40, 30], [0, 0, 9, 9]], format="XYWH", canvas_size=(40, 60))
+    right = tile_means(image, corners, device="cpu")
+    assert np.array_equal(tile_means(image, boxes, device="cpu"), right)
+    assert np.array_equal(keep_tiles(image, boxes, 0.5, device="cpu")[1], right)
+    assert np.array_equal(TilePlan(image, boxes, device="cpu").run(image)[1], right)
+    rotated = tv_tensors.BoundingBoxes(torch.zeros(1, 5), format="XYWHR", canvas_size=(40, 60))
+    with pytest.raises(InputError, match="tiles are BoundingBoxes of the format XYWHR"):
+        tile_means(image, rotated, device="cpu")
+
+
+def test_map_back_takes_corners_alone():
+    tv_tensors = pytest.importorskip("torchvision.tv_tensors")
+    transform = torch.tensor([[2.0, 2.0, 5.0, 6.0]])
+    for layout in ("XYWH", "CXCYWH"):
+        boxes = tv_tensors.BoundingBoxes(torch.ones(1, 4), format=layout, canvas_size=(8, 8))
+        with pytest.raises(InputError, match=f"BoundingBoxes of the format {layout}; convert them to XYXY"):
+            map_back(boxes, transform)
+    corners = tv_tensors.BoundingBoxes(torch.ones(1, 4), format="XYXY", canvas_size=(8, 8))
+    assert map_back(corners, transform).tolist() == [[7, 8, 7, 8]]
 
 
 def test_rotated_bounding_boxes_are_refused():

@@ -48,6 +48,9 @@ def expected(operation, batch, given, dtype):
     return np.rint(result).clip(0, 255) if dtype == np.uint8 else result
 
 
+THRESHOLDS = {"block_metadata": 7}
+
+
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
 @pytest.mark.parametrize("operation", ops.OPERATIONS)
 @settings(max_examples=15, deadline=None)
@@ -57,7 +60,7 @@ def test_every_strategy_gives_the_reference_and_the_same_bits(operation, dtype, 
     given_values = parameters_of(operation, len(batch))
     call = getattr(ops, operation)
     found = [
-        call(batch, *given_values, strategy=strategy, threshold=7, device="cpu").values
+        call(batch, *given_values, strategy=strategy, threshold=THRESHOLDS.get(strategy), device="cpu").values
         for strategy in STRATEGIES
     ]
     assert all(np.array_equal(found[0], other) for other in found[1:])
@@ -122,8 +125,8 @@ READ_ONLY.setflags(write=False)
         (lambda: ops.multiply(IMAGES, [1, 2, 3]), "one number or 2"),
         (lambda: ops.multiply(IMAGES, [1, np.nan]), "item 1 is not a finite number"),
         (lambda: ops.multiply(IMAGES, [[1], [2, 3]]), "the gain must be one number, or one per item"),
-        (lambda: ops.multiply(IMAGES, None), "the gain is a NoneType"),
-        (lambda: ops.multiply(IMAGES, "2"), "the gain is a str"),
+        (lambda: ops.multiply(IMAGES, None), "the gain must be one number, or one per item, found"),
+        (lambda: ops.multiply(IMAGES, "2"), "the gain must be one number, or one per item, found"),
         (lambda: ops.multiply(IMAGES, ["2", "3"]), "found <U1"),
         (lambda: ops.multiply(IMAGES, 1e300), "the gain leaves the range of float32"),
         (lambda: ops.multiply(IMAGES, [1, -1e39]), "the gain of item 1 leaves the range"),
@@ -134,9 +137,9 @@ READ_ONLY.setflags(write=False)
         (lambda: ops.normalize(IMAGES, 0, np.inf), "the std is not a finite number"),
         (lambda: ops.normalize(IMAGES, 0, 1e-39), "too small for float32"),
         (lambda: ops.normalize(IMAGES, 0, 1e-50), "is not positive"),
-        (lambda: ops.normalize(IMAGES, 0, None), "the std is a NoneType"),
-        (lambda: ops.normalize(IMAGES, 0, "1"), "the std is a str"),
-        (lambda: ops.normalize(IMAGES, None, 1), "the mean is a NoneType"),
+        (lambda: ops.normalize(IMAGES, 0, None), "the std must be one number, or one per item, found"),
+        (lambda: ops.normalize(IMAGES, 0, "1"), "the std must be one number, or one per item, found"),
+        (lambda: ops.normalize(IMAGES, None, 1), "the mean must be one number, or one per item, found"),
         (lambda: ops.normalize(IMAGES, 0, [1, 2, 3]), "the std must be one number or 2"),
         (lambda: ops.multiply(IMAGES, 1, strategy="magic"), "no strategy 'magic'"),
         (lambda: ops.multiply(IMAGES, 1, strategy=np.array(["lookup"] * 2)), "no strategy"),

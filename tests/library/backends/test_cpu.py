@@ -63,13 +63,13 @@ def test_the_second_process_never_imports_a_compiler_and_is_ready_at_once(filled
     folder, cold, compiler = filled
     assert compiler == "True"
     times = []
-    for _ in range(3):
+    for _ in range(6):
         seconds, compiler = run_python(FIRST_CROP, OCTOPUS_CACHE_DIR=str(folder))[0].split()
         assert compiler == "False"
         times.append(float(seconds))
     # 0.15 s and 2.5 s on a quiet machine; the bounds leave room for one that is busy with other tests.
     assert min(times) < 1.0
-    assert min(times) < cold / 3
+    assert min(times) < cold / 2
 
 
 def test_there_is_one_compiled_form_whatever_the_flags_of_the_arrays(monkeypatch):

@@ -153,7 +153,7 @@ def test_a_mapped_tensor_is_told():
 @pytest.mark.parametrize(
     ("boxes", "said"),
     [
-        (lambda: torch.from_numpy(BOXES).requires_grad_(), r"requires grad.*boxes\.detach\(\)"),
+        (lambda: torch.from_numpy(BOXES).requires_grad_(), r"requires grad.*it with \.detach\(\)"),
         (lambda: torch.from_numpy(BOXES).to_sparse(), r"layout torch.sparse_coo.*to_dense\(\)"),
         (lambda: torch.zeros(2, 4, device="meta"), "lies on meta"),
         (lambda: torch.quantize_per_tensor(torch.zeros(2, 4), 1.0, 0, torch.qint8), "dtype qint8"),
@@ -169,7 +169,7 @@ def test_tensors_without_values_of_their_own_are_refused(boxes, said):
 
 @pytest.mark.parametrize("name", ["mean", "std", "scale"])
 def test_a_mean_that_requires_grad_is_to_be_detached(name):
-    with pytest.raises(InputError, match=rf"{name} requires grad.*{name}\.detach\(\)"):
+    with pytest.raises(InputError, match=rf"{name} requires grad.*it with \.detach\(\)"):
         crop_resize(FRAME, BOXES, **{name: torch.ones(3, requires_grad=True)}, device="cpu")
 
 

@@ -13,10 +13,10 @@ from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import is_capturing
 from octopus.errors import OutOfMemoryError
 
+ADVICE = "use fewer boxes, a smaller size or float16"
 
-def check_memory(
-    needed: int, free: int, where: str, advice: str = "use fewer boxes, a smaller size or float16"
-) -> None:
+
+def check_memory(needed: int, free: int, where: str, advice: str = ADVICE) -> None:
     """Refuse what can't be allocated before anything is."""
     if needed > free:
         raise OutOfMemoryError(f"{needed:,} bytes are needed on {where}, {free:,} are free; {advice}")

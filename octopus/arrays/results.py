@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from octopus.arrays.memory import check_memory
+from octopus.arrays.memory import ADVICE, check_memory
 from octopus.arrays.views import ArrayView, family, view
 from octopus.backends import cpu
 from octopus.backends.cuda import memory
@@ -35,10 +35,10 @@ def result_memory(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: 
         raise OutOfMemoryError(f"{needed:,} bytes are needed for the result: {error}") from error
 
 
-def check_host_memory(needed: int) -> None:
-    """Refuse results that don't fit on the host. The system is asked about large ones alone, since that takes time."""
+def check_host_memory(needed: int, where: str = "the host", advice: str = ADVICE) -> None:
+    """Refuse what doesn't fit on the host. The system is asked about large amounts alone, since that takes time."""
     if needed > UNASKED_BYTES:
-        check_memory(needed, cpu.free_bytes(), "the host")
+        check_memory(needed, cpu.free_bytes(), where, advice)
 
 
 def empty_like_family(model: ArrayView, shape: tuple[int, ...], dtype: np.dtype, stream: Any = None) -> Any:

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from octopus.arrays.memory import check_memory
+from octopus.arrays.results import check_host_memory
 from octopus.arrays.views import ArrayView
-from octopus.backends.cpu import compile, free_bytes, threads
+from octopus.backends.cpu import compile, threads
 from octopus.crop.options import PAD_MODES
 from octopus.crop.spec import CropSpec
 
 ROWS = 56  # output rows per band where items alone can't fill the threads: one 224-row crop then feeds four
 ITEMS_PER_THREAD = 4  # with so many items per thread or more, a band is a whole item and no row is read twice
-UNASKED_BYTES = 1 << 28  # so little memory is taken without asking how much is free
 ALONE_VALUES = 1 << 16  # a result of fewer values is made before a second thread would have woken up
 
 
@@ -87,9 +86,8 @@ class CpuEngine:
         steps = sides / (width, height)
         taps = 2 * float(steps.max() if self.spec.options.letterbox else steps[1]) + 5
         needed = int(4 * number * taps * width * self.spec.frame.channels)
-        if needed > UNASKED_BYTES:
-            advice = "use fewer threads, or a result with more rows"
-            check_memory(needed, free_bytes(), "the host for the rows under the filter", advice)
+        advice = "use fewer threads, or a result with more rows"
+        check_host_memory(needed, "the host for the rows under the filter", advice)
 
 
 def load(form: str, frame_dtype: str, out_dtype: str) -> Callable[[int], Any]:

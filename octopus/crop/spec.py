@@ -65,11 +65,6 @@ class CropSpec:
         return name
 
     @cached_property
-    def plain(self) -> bool:
-        """Whether no option is set, so that the shortest way will do."""
-        return not self.kernel.takes_options and self.options.edge == "box"
-
-    @cached_property
     def saturates(self) -> bool:
         """Whether values may lie so far outside 0 to 255 that a uint8 result must clamp them."""
         if self.frame.dtype == "float32":

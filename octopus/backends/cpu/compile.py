@@ -54,11 +54,6 @@ def load(name: str, build: Callable[[], Callable[..., None]]) -> Callable[[int],
     return kernel
 
 
-def is_loaded(name: str) -> bool:
-    """Whether this process has the kernel already."""
-    return name in _kernels
-
-
 def _load(name: str, build: Callable[[], Callable[..., None]]) -> Callable[[int], Any]:
     file = f"cpu-{files.kernel_digest('cpu')}/{name}-{_machine()}.o"
     address = _stored(file)

@@ -14,6 +14,7 @@ import sys
 import threading
 from array import array
 from collections.abc import Callable
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -22,6 +23,7 @@ from octopus.errors import InputError, OutOfMemoryError, shown
 log = logging.getLogger(__name__)
 
 MAX_THREADS = 1024
+QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _SETTINGS = ("OCTOPUS_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -226,9 +228,20 @@ def _is_worker() -> bool:
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Cores that this process may use, by its affinity and its container's quota."""
     allowed = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed else os.cpu_count() or 1
+    count = len(allowed(0)) if allowed else os.cpu_count() or 1
+    return min(count, quota() or count)
+
+
+def quota() -> int | None:
+    """Whole cores that the container may use in the mean, None without a quota."""
+    try:
+        parts = QUOTA.read_text(encoding="ascii").split()
+    except OSError:
+        return None
+    limited = len(parts) == 2 and parts[0].isdigit()
+    return max(1, int(parts[0]) // int(parts[1])) if limited else None
 
 
 def _renew() -> None:

@@ -417,6 +417,17 @@ def test_a_helper_that_comes_too_late_is_not_waited_for():
     assert not calls
 
 
+def test_a_container_has_the_cores_of_its_quota(monkeypatch, tmp_path):
+    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda process: range(64), raising=False)
+    monkeypatch.setattr(threads, "QUOTA", tmp_path / "cpu.max")
+    found = []
+    for text in ("250000 100000\n", "50000 100000\n", "max 100000\n"):
+        threads.QUOTA.write_text(text)
+        found.append(cpu.cores())
+    threads.QUOTA.unlink()
+    assert [*found, cpu.cores()] == [2, 1, 64, 64]
+
+
 def test_a_container_has_the_memory_of_its_group(monkeypatch, tmp_path):
     group = tmp_path / "docker" / "me"
     group.mkdir(parents=True)
@@ -432,7 +443,7 @@ def test_a_container_has_the_memory_of_its_group(monkeypatch, tmp_path):
 
 def test_a_filter_that_needs_more_memory_than_there_is_is_refused(monkeypatch):
     tall = np.zeros((16384, 600, 1), np.uint8)
-    monkeypatch.setattr("octopus.crop.cpu.free_bytes", lambda: 1 << 20)
+    monkeypatch.setattr("octopus.backends.cpu.free_bytes", lambda: 1 << 20)
     with pytest.raises(octopus.OutOfMemoryError, match="rows under the filter"):
         octopus.crop_resize(tall, [[0, 0, 600, 16384]], (1, 4096), antialias=True, device="cpu")
 

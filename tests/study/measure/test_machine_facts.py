@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from fake_nvml import FakeNvml, h200
 
+from octopus.backends.cpu import threads
 from octopus.errors import DeviceError
 from octopus_study.measure import _nvml, available_cores, machine, machine_facts, machine_id, machine_state
 
@@ -118,7 +119,7 @@ def test_cores_heed_affinity_topology_and_quota(monkeypatch, tmp_path):
         (topology / "core_id").write_text(f"{core}\n")
         (topology / "physical_package_id").write_text("0\n")
     monkeypatch.setattr(machine, "CPU_ROOT", tmp_path)
-    monkeypatch.setattr(machine, "CGROUP_QUOTA", tmp_path / "cpu.max")
+    monkeypatch.setattr(threads, "QUOTA", tmp_path / "cpu.max")
     monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
     assert available_cores() == 2
     monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)

@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 
 from octopus.backends import resolve
+from octopus.backends.cpu.threads import quota
 from octopus_study.measure import _nvml
 from octopus_study.measure.throttle import throttle_reasons
 
@@ -36,7 +37,6 @@ PACKAGES = (
     "pandas",
 )
 CPU_ROOT = Path("/sys/devices/system/cpu")
-CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 DEVICE_TREE_MODEL = Path("/proc/device-tree/model")
 
 
@@ -118,7 +118,7 @@ def available_cores() -> int:
     places = [CPU_ROOT / f"cpu{number}" / "topology" for number in allowed]
     cores = {tuple(_text(place / name) for name in ("physical_package_id", "core_id")) for place in places}
     physical = len(cores) if all(None not in core for core in cores) else len(allowed)
-    return max(1, min(physical, _quota() or physical))
+    return max(1, min(physical, quota() or physical))
 
 
 @cache
@@ -225,14 +225,6 @@ def _operating_system() -> str:
     except (OSError, KeyError):
         release = platform.platform(aliased=True)
     return f"{release}, {platform.system()} {platform.release()}"
-
-
-def _quota() -> int | None:
-    """Return the whole cores that the container may use in the mean, None without a quota."""
-    parts = (_text(CGROUP_QUOTA) or "max").split()
-    if len(parts) != 2 or not parts[0].isdigit():
-        return None
-    return max(1, int(parts[0]) // int(parts[1]))
 
 
 def _slug(name: str) -> str:

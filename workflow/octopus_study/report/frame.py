@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from octopus.errors import InputError
 from octopus_study.measure._files import atomic_text
+from octopus_study.report.selector import either
 from octopus_study.report.series import Series
 from octopus_study.report.text import interval_text, quantity_text
 
@@ -198,6 +199,11 @@ def make_number(
 def make_text(key: Key, source: Source, text: str, note: str = "") -> Number:
     """Make a fact in words: a number without a value."""
     return make_number(key, source, "text", math.nan, text=text, note=note)
+
+
+def joined(*numbers: Number) -> Source:
+    """Return what a number rests on that follows from others of one run: all of their rows."""
+    return numbers[0].source._replace(selector=either(number.selector for number in numbers))
 
 
 def published(table: str, *keys: str) -> str:

@@ -16,6 +16,7 @@ from octopus_study.report.measured import floor_of, speedup
 from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot, resampled
+from octopus_study.report.selector import ALL_ROWS
 from octopus_study.report.studies import concurrency_figures as figures
 from octopus_study.report.studies import concurrency_tables as tables
 from octopus_study.report.studies.concurrency_figures import ALONE, NO_RUN, PAIR, STUDY
@@ -80,7 +81,7 @@ def absent(run: Run) -> Iterator[Number]:
         source = run.from_rows("n/a", f"method={method or workload}")
         key = run.key(workload, method=method, quantity=quantity)
         yield make_absent(key, source, unit, why)
-    everything = run.from_rows("n/a", "all rows")
+    everything = run.from_rows("n/a", ALL_ROWS)
     for name, why in PARTS.items():
         yield make_absent(run.key("parts", method=name), everything, "ms", why)
     onnx = run.key(method="onnxruntime", derived="parallel", other="alone")
@@ -100,18 +101,20 @@ def verdicts(run: Run) -> Iterator[Number]:
         floor = floor_of(table, BASE)
         if floor == floor:
             key, note = group.key(run, BASE).derive("noise_floor"), f"{BASE} against {BASE}{AGAIN}"
-            yield make_number(key, group.rows_of(run), "fraction", floor, note=note)
+            yield make_number(
+                key, group.rows_of(run, note.replace("against", "and")), "fraction", floor, note=note
+            )
         together = [name for name in table if name not in (BASE, *ALONE) and not name.endswith(AGAIN)]
         for pair in (*((name, BASE) for name in together), PROCESSES):
             if set(pair) <= set(table.columns):
-                yield from speedup(run, group, table, pair, floor)
+                yield from speedup(run, group, table, pair, floor, BASE)
 
 
 def shares(run: Run) -> Iterator[Number]:
     """Yield makespans against that of one after the other, and which part of the shorter model each way hides."""
     for group, table in _makespans(run):
         for method in (name for name in table if name not in ALONE and not name.endswith(AGAIN)):
-            source = group.rows_of(run, method)
+            source = group.rows_of(run, f"{method} and {BASE}")
             both = paired(table, method, BASE) if method != BASE else table[:0]
             if len(both) > 1:
                 ratio = ratio_interval(both[method], both[BASE])[:3]
@@ -124,6 +127,7 @@ def shares(run: Run) -> Iterator[Number]:
                 first, second, span = whole.to_numpy().T
                 hidden = median_interval((first + second - span) / np.minimum(first, second))[:3]
                 note = "(T1 + T2 - makespan) / min(T1, T2), median over blocks"
+                source = group.rows_of(run, " and ".join((method, *ALONE)))
                 yield _number(run, ("arms", method, "overlap"), source, "fraction", hidden, note)
 
 
@@ -198,7 +202,7 @@ def delays(run: Run) -> Iterator[Number]:
                     columns, note = ("crops", method, f"{what}_delay"), f"{method} - {base}"
                     source = group.rows_of(run, f"{method} and {base}")
                     yield _number(run, columns, source, "ms", delay, note)
-                    yield from speedup(run, group, table, (method, base), floor)
+                    yield from speedup(run, group, table, (method, base), floor, base)
 
 
 REPORT = StudyReport(

@@ -19,6 +19,7 @@ from octopus_study.report.missing import first_reason, make_absent
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, pivot, ratio_of_sums, resampled
+from octopus_study.report.selector import either, where
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
@@ -42,19 +43,20 @@ _PUBLISHED = {"gpu-preprocessing": "On the GPU", "cpu-preprocessing": "On the CP
 
 def published_times(frame: Frame) -> Iterator[Number]:
     """Yield the published time per frame."""
-    frames = frame.value(published(STUDY, "yolo", "frames"))
+    frames = frame.get(published(STUDY, "yolo", "frames"))
     for name in _PUBLISHED:
         total = frame.get(published(STUDY, name, "time"))
-        if total:
+        if total and frames:
             note, columns = "time of all frames / frames", {"method": name, "quantity": "frame_time"}
-            yield derived(total, STUDY, "ms", total.value / frames, note, **columns)
+            yield derived((total, frames), STUDY, "ms", total.value / frames.value, note, **columns)
 
 
 def _timed(run: Run) -> Iterator[tuple[pd.DataFrame, Source]]:
     """Yield the rows of the input that is timed, of which a run has one, and what its numbers rest on."""
-    rows = run.rows[run.rows["quantity"].isin((*DETECTOR_STAGES, WHOLE))]
+    timed = (*DETECTOR_STAGES, WHOLE)
+    rows = run.rows[run.rows["quantity"].isin(timed)]
     for (dataset, workload, n), chosen in rows.groupby(["dataset", "workload", "n"], sort=False):
-        yield chosen, run.from_rows(str(dataset), f"workload={workload}, n={n}")
+        yield chosen, run.from_rows(str(dataset), where(workload=workload, n=n, quantity=timed))
         return
 
 
@@ -94,7 +96,9 @@ def differing(run: Run) -> Iterator[Number]:
         same = rows["workload"] == timed["workload"].iloc[0]
         for name, chosen in ((DIFFERING, rows[same]), (INTERPOLATED, rows[~same])):
             for other in OTHERS:
-                yield _differing(run.key(name, method=other), source, chosen, timed)
+                compared = f"quantity={DIFFERING}, method={other}"
+                rests = source._replace(selector=either([compared, f"{source.selector}, method={other}"]))
+                yield _differing(run.key(name, method=other), rests, chosen, timed)
 
 
 def _differing(key: Key, source: Source, rows: pd.DataFrame, timed: pd.DataFrame) -> Number:

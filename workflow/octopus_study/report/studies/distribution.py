@@ -37,7 +37,7 @@ def medians_of_sizes(run: Run) -> Iterator[Number]:
     for row in rows.itertuples():
         side = row.quantity.removesuffix("_quantile")
         key = run.key(row.workload, method="boxes", quantity=side, derived="p50")
-        selector = f"workload={row.workload}, quantity={row.quantity}, block=50 (percentile)"
+        selector = f"workload={row.workload}, quantity={row.quantity}, block=50"
         yield make_number(key, run.from_rows(row.dataset, selector), "px", float(row.value))
 
 
@@ -87,7 +87,7 @@ def range_over_sizes(run: Run) -> Iterator[Number]:
     for (n, layer, method), times in middle.groupby(level=by):
         if len(times) > 1:
             key = run.key("all", n, method, quantity=quantity, layer=layer, derived="range")
-            selector = f"n={n}, method={method}, quantity={quantity}, layer={layer}, all workloads"
+            selector = f"n={n}, method={method}, quantity={quantity}, layer={layer}"
             value = float(times.max() / times.min()) - 1
             note = "slowest / fastest distribution - 1, of medians"
             yield make_number(key, run.from_rows("synthetic", selector), "fraction", value, note=note)

@@ -19,6 +19,7 @@ from octopus_study.report.measured import floor_of
 from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, groups, paired, pivot
+from octopus_study.report.selector import ALL_ROWS
 from octopus_study.report.studies import image_shape_figures as figures
 from octopus_study.report.studies import image_shape_tables as tables
 from octopus_study.report.studies import image_shape_view as shape
@@ -51,7 +52,7 @@ def absent(run: Run) -> Iterator[Number]:
     why = first_reason(run.rows, "no row of this run has it")
     for (workload, method, quantity), unit in CLAIMED.items():
         key = run.key(workload, method=method, quantity=quantity)
-        yield make_absent(key, run.from_rows("n/a", "all rows"), unit, why)
+        yield make_absent(key, run.from_rows("n/a", ALL_ROWS), unit, why)
 
 
 class Step(NamedTuple):

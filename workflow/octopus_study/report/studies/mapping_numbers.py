@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octopus_study.report.frame import Key, Number, make_number, make_text
+from octopus_study.report.frame import Number, Source, joined, make_number, make_text
 from octopus_study.report.labels import DISTRIBUTIONS, OPERATIONS, human
 from octopus_study.report.measured import SUBJECT, floor_of, share_of_bound, speedup, spread
 from octopus_study.report.runs import Run
@@ -85,14 +85,15 @@ def ranges(run: Run) -> Iterator[Number]:
     for method, other in (PUBLISHED, AGAINST_SEARCH):
         ratios = [one for one in _ratios(run, (method, other)) if _within(one.group, CLASSES[name])]
         for distribution in (*DISTRIBUTIONS, "all"):
-            values = [
-                one.number.value
+            chosen = [
+                one.number
                 for one in ratios
                 if distribution in ("all", kind_of(one.group.workload).distribution)
             ]
+            values = [number.value for number in chosen]
             if values:
                 key = run.key(f"{name}.{distribution}", method=method, derived="range", other=other)
-                source = run.from_rows("n/a", f"{len(values)} comparisons")
+                source = joined(*chosen)._replace(dataset="n/a")
                 middle = float(np.median(values))
                 yield spread(key, source, values, middle, "medians of per-block ratios")
 
@@ -110,7 +111,7 @@ def appears(run: Run) -> Iterator[Number]:
         if faster:
             most = max(faster, key=lambda one: one.number.value)
             text += f", most in {place(most.group)} ({most.number.text})"
-        source = run.from_rows("n/a", " over ".join(PUBLISHED))
+        source = joined(*(one.verdict for one in chosen))._replace(dataset="n/a")
         note = f"verdict faster, and by more than {100 * SLOWER_BY:g} %"
         yield make_text(run.key(name, quantity="appears"), source, text, note)
 
@@ -129,6 +130,9 @@ def place(group: Group) -> str:
     return f"{operation[0].lower()}{operation[1:]}{dtype} of {quantity_text(group.n, 'count')} {items} items"
 
 
+_TABLE_SIZE = "quantity=map_bytes, method=lookup; or quantity=elements"
+
+
 def table_size(run: Run) -> Iterator[Number]:
     """Yield the bytes of the lookup table per element."""
     rows = run.rows.set_index(["workload", "n"])
@@ -136,7 +140,7 @@ def table_size(run: Run) -> Iterator[Number]:
     per_element = (sizes / rows[rows["quantity"] == "elements"]["value"]).dropna()
     if len(per_element):
         key = run.key(method="lookup", quantity="bytes_per_element")
-        source, note = run.from_rows("n/a", "map_bytes / elements"), f"greatest of {len(per_element)}"
+        source, note = run.from_rows("n/a", _TABLE_SIZE), f"greatest of {len(per_element)}"
         yield make_number(key, source, "bytes", float(per_element.max()), note=note)
 
 
@@ -160,7 +164,8 @@ def not_slower(run: Run) -> Iterator[Number]:
         # The whole interval beyond the margin and beyond what a method seems to differ from itself.
         missed = [one for one in ratios if 1 / one.number.high > 1 + SLOWER_BY + np.nan_to_num(one.floor)]
         outcome = (len(missed), len(ratios))
-        yield _target(run, "not_slower", "ratio", 1 / worst.number.value, outcome, place(worst.group))
+        source = joined(*(one.verdict for one in ratios))
+        yield _target(run, source, "not_slower", "ratio", 1 / worst.number.value, outcome, place(worst.group))
 
 
 def copy_target(run: Run) -> Iterator[Number]:
@@ -172,8 +177,9 @@ def copy_target(run: Run) -> Iterator[Number]:
             shares += [(number, group) for number in numbers if number.derived == "share"]
     if shares:
         least, group = min(shares, key=lambda pair: pair[0].value)
+        source = joined(*(number for number, _ in shares))
         outcome = (sum(number.high < COPY_SHARE for number, _ in shares), len(shares))
-        yield _target(run, "copy_share", "fraction", least.value, outcome, place(group))
+        yield _target(run, source, "copy_share", "fraction", least.value, outcome, place(group))
 
 
 def build_target(run: Run) -> Iterator[Number]:
@@ -184,8 +190,9 @@ def build_target(run: Run) -> Iterator[Number]:
         count = int(rows["n"].max())
         slowest = float(rows[rows["n"] == count].groupby("workload")["value"].median().max())
         value = slowest * BUILD_ITEMS / count
+        source = run.from_rows("n/a", f"quantity=setup, method=block-metadata, n={count}")
         where = f"in proportion from {quantity_text(count, 'count')} items"
-        yield _target(run, "build", "ms", value, (int(value > BUILD_MS), 1), where)
+        yield _target(run, source, "build", "ms", value, (int(value > BUILD_MS), 1), where)
 
 
 def regret_target(run: Run) -> Iterator[Number]:
@@ -194,16 +201,19 @@ def regret_target(run: Run) -> Iterator[Number]:
     if len(rows):
         medians = rows.groupby(["workload", "n"])["value"].median()
         outcome = (int((medians > REGRET).sum()), len(medians))
-        yield _target(run, "regret", "fraction", float(medians.max()), outcome, "the tuner's choice")
+        source = run.from_rows("n/a", "quantity=tuner_regret")
+        yield _target(run, source, "regret", "fraction", float(medians.max()), outcome, "the tuner's choice")
 
 
-def _target(run: Run, name: str, unit: str, value: float, outcome: tuple[int, int], where: str) -> Number:
+def _target(
+    run: Run, source: Source, name: str, unit: str, value: float, outcome: tuple[int, int], where: str
+) -> Number:
     """Return ``target.<name>``: the worst of what was measured, with the outcome by rule from (missed, all)."""
     missed, count = outcome
     said = f"missed in {missed} of {count}" if missed else "met"
     text = f"{said}; worst {quantity_text(value, unit)} ({where})"
-    key = Key(run.scope, run.study, "target", quantity=name)
-    return make_number(key, run.from_rows("n/a", where), unit, value, text=text, note=said)
+    key = run.key("target", quantity=name)
+    return make_number(key, source._replace(dataset="n/a"), unit, value, text=text, note=said)
 
 
 NUMBERS = (

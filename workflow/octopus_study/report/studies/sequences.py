@@ -13,6 +13,7 @@ from octopus_study.report.labels import SEQUENCE_WORKLOADS, STRATEGIES, human
 from octopus_study.report.measured import SUBJECT, floor_of, memory_gains, ratio_of, speedup
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, pivot
+from octopus_study.report.selector import where
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Row, Spec
@@ -55,7 +56,6 @@ def averages(run: Run) -> Iterator[Number]:
     """Yield the arithmetic mean of the total gains over the five mixes, as the source averages; nothing where a mix
     is missing."""
     tables = {group.workload: pivot(rows) for group, rows in groups(run, unit="ms", quantity="total")}
-    source = run.from_rows("synthetic", f"quantity=total, {len(SEQUENCE_WORKLOADS)} mixes")
     for method, other in AVERAGES:
         pairs = [
             tables[mix] for mix in SEQUENCE_WORKLOADS if mix in tables and {method, other} <= set(tables[mix])
@@ -63,6 +63,8 @@ def averages(run: Run) -> Iterator[Number]:
         ratios = [ratio_of(table, method, other) for table in pairs if len(table) > 1]
         if len(ratios) == len(SEQUENCE_WORKLOADS):
             key = run.key("average", method=method, derived="total_gain", other=other)
+            chosen = where(workload=SEQUENCE_WORKLOADS, quantity="total", method=(method, other))
+            source = run.from_rows("synthetic", chosen)
             mean = sum(ratios) / len(ratios)
             yield make_number(key, source, "ratio", mean, note="mean of the mixes' median ratios")
 

@@ -13,6 +13,7 @@ from octopus_study.report.frame import (
     Frame,
     Key,
     Number,
+    joined,
     make_number,
     make_text,
     published,
@@ -21,6 +22,7 @@ from octopus_study.report.measured import BOUND
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import blocks, groups
+from octopus_study.report.selector import either, where
 from octopus_study.report.view import View, views
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ def launch_costs(run: Run) -> Iterator[Number]:
         if rows["n"].nunique() > 1:
             fit = slope(rows["n"], rows["value"] * 1000)
             key = run.key("launch-overhead", method=str(method))
-            source = run.from_rows("n/a", f"quantity=launch_series, method={method}, all n")
+            source = run.from_rows("n/a", f"quantity=launch_series, method={method}")
             note = "line of Theil and Sen through the medians"
             yield make_number(key.but(quantity="slope"), source, "us", *fit[:3], note=note)
             yield make_number(key.but(quantity="intercept"), source, "us", fit.intercept)
@@ -97,7 +99,7 @@ def explained(frame: Frame) -> Iterator[Number]:
 
 
 def _explained(saved: Number, launch: Number, launches: int) -> Iterator[Number]:
-    key, source = saved.key, saved.source
+    key, source = saved.key, joined(saved, launch)
     expected = [end * launches / 1000 for end in (launch.value, launch.low, launch.high)]
     note = f"slope of {launch.method} x launches saved"
     yield make_text(key.derive("launcher"), source, launch.method)
@@ -130,8 +132,8 @@ def launch_shares(frame: Frame) -> Iterator[Number]:
                     launching = launch.value * _launches(method, time.n) / 1000
                     share = launching / (time.value if whole else launching + time.value)
                     note = f"slope of {launcher} x launches / time"
-                    where = (time.key.derive("launch_share"), time.source, "fraction")
-                    yield make_number(*where, share, note=note)
+                    key, source = time.key.derive("launch_share"), joined(time, launch)
+                    yield make_number(key, source, "fraction", share, note=note)
 
 
 def metadata_overhead(frame: Frame) -> Iterator[Number]:
@@ -142,8 +144,8 @@ def metadata_overhead(frame: Frame) -> Iterator[Number]:
             build, upload, time = (view.frame.value(whole.key.but(quantity=name)) for name in quantities)
             share = (build + upload) / time
             if share == share:
-                where = f"workload={whole.workload}, n={whole.n}, method=published, layer=host"
-                source = whole.source._replace(selector=f"{where}, quantity in {quantities}")
+                numbers = (whole.key.but(quantity=name) for name in quantities)
+                source = joined(*(view.frame[key] for key in numbers))
                 key = whole.key.but(quantity="metadata_overhead", layer="")
                 yield make_number(key, source, "fraction", share, note="ratio of medians")
 
@@ -152,7 +154,7 @@ def bandwidths(run: Run) -> Iterator[Number]:
     """Yield the bandwidth limits at the largest buffer, where caches help least."""
     for method, (n, values) in _limits(run).items():
         limit = median_interval(values)
-        source = run.from_rows("n/a", f"quantity=bandwidth, method={method}, n={n} (largest buffer)")
+        source = run.from_rows("n/a", f"quantity=bandwidth, method={method}, n={n}")
         ends = (end if math.isfinite(end) else math.nan for end in limit[1:3])
         yield make_number(run.key("bandwidth", method=method), source, "GB/s", limit.value, *ends)
 
@@ -171,11 +173,13 @@ def write_rates(run: Run) -> Iterator[Number]:
     if "write" not in limits:
         return
     limit = median_interval(limits["write"][1]).value
+    limited = where(quantity="bandwidth", method="write", n=limits["write"][0])
     for group, rows in groups(run, quantity="crop_resize_normalize", method=BOUND):
         times = rows["value"].dropna().to_numpy()
         if times.size:
             rates = [_output_bytes(run) * group.n / time / 1e6 for time in median_interval(times)[:3]]
             key, source = group.key(run, BOUND), group.rows_of(run, BOUND)
+            source = source._replace(selector=either([source.selector, limited]))
             value, high, low = rates
             yield make_number(
                 key.derive("write_rate"), source, "GB/s", value, low, high, note="output / time"
@@ -199,7 +203,8 @@ def growths(run: Run) -> Iterator[Number]:
         if few in samples and many in samples:
             (dataset, values), (_, base) = samples[many], samples[few]
             key = run.key("visdrone", method="growth", quantity=quantity, layer=f"n{few}", derived=f"n{many}")
-            selector = f"method=published, quantity={quantity}, n={many} and n={few}"
+            timed = "end_to_end" if "speedup" in quantity else quantity
+            selector = where(workload="visdrone", n=(few, many), quantity=timed, layer="host")
             note = f"median at n={many} / median at n={few}"
             grown = unpaired_ratio_interval(values, base)[:3]
             yield make_number(key, run.from_rows(dataset, selector), "ratio", *grown, note=note)
@@ -224,12 +229,17 @@ def bounds(frame: Frame) -> Iterator[Number]:
     if bandwidth is None:
         return
     for crop in frame.select(PUBLISHED, STUDY, method="published", quantity="crop_resize"):
-        time = crop.value + frame[crop.key.but(quantity="normalize")].value
+        normalize = frame[crop.key.but(quantity="normalize")]
+        time = crop.value + normalize.value
         bound = crop.n * OUTPUT_BYTES / (bandwidth.value * 1e6)
         where = {"n": crop.n, "note": f"{OUTPUT_BYTES} bytes per crop at {bandwidth.text}"}
         machine = "jetson-orin-nano"
-        yield derived(crop, machine, "ratio", time / bound, quantity="times_write_bound", **where)
-        yield derived(crop, machine, "fraction", bound / time, quantity="share_of_write_bound", **where)
+        yield derived(
+            (crop, normalize), machine, "ratio", time / bound, quantity="times_write_bound", **where
+        )
+        yield derived(
+            (crop, normalize), machine, "fraction", bound / time, quantity="share_of_write_bound", **where
+        )
 
 
 def cached_bounds(frame: Frame) -> Iterator[Number]:

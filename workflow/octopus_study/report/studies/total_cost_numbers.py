@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from octopus_study.measure.statistics import Interval, median_interval
-from octopus_study.report.frame import Frame, Key, Number, make_number, make_text, published
+from octopus_study.report.frame import Frame, Key, Number, joined, make_number, make_text, published
 from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import SUBJECT, floor_of, medians, memory_gains, speedup, spread
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, paired, pivot
+from octopus_study.report.selector import either, where
 from octopus_study.report.study import StudyReport
 from octopus_study.report.text import quantity_text
 from octopus_study.report.view import View, views
@@ -117,6 +118,18 @@ def measured(frame: Frame) -> list[View]:
     return [view for view in views(frame, STUDY) if cases(view)]
 
 
+def _rests(workload: str, n: int | None, *methods: str) -> str:
+    """Return the selector of what methods cost in a workload; see `parts`."""
+    once = where(
+        workload=workload.replace("-heavy", "-light"),
+        n=n,
+        quantity=("setup", "upload"),
+        layer="host",
+        method=methods,
+    )
+    return either([once, where(workload=workload, n=n, quantity="kernel", layer="host", method=methods)])
+
+
 def _costs(run: Run) -> Iterator[tuple[Group, pd.DataFrame, dict[str, Cost]]]:
     """Yield the workloads whose kernels the host timed, with their blocks and what each method costs."""
     frame = Frame(medians(run, StudyReport()))
@@ -132,15 +145,16 @@ def gains(run: Run) -> Iterator[Number]:
     yield from numbers
     numbers += [number for number in without_download(run) if number.method == OWNER]
     names = {columns["quantity"]: name for name, columns in GAINS.items()}
-    ranges: dict[tuple[str, str], list[float]] = {}
+    ranges: dict[tuple[str, str], list[Number]] = {}
     for number in numbers:
         name = names[number.quantity]
-        ranges.setdefault((name, number.other), []).append(number.value)
+        ranges.setdefault((name, number.other), []).append(number)
         key = run.key(f"gain.{name}.{number.workload}", method=OWNER, derived="over", other=number.other)
         yield number.named(key)
-    for (name, table), values in ranges.items():
+    for (name, table), chosen in ranges.items():
+        values = [number.value for number in chosen]
         key = run.key(f"gain.{name}", method=OWNER, derived="over", other=table)
-        source = run.from_rows("synthetic", f"{len(values)} workloads")
+        source = joined(*chosen)._replace(dataset="synthetic")
         yield spread(key, source, values, sorted(values)[len(values) // 2], "workloads")
 
 
@@ -161,7 +175,7 @@ def without_download(run: Run) -> Iterator[Number]:
         for method in CHALLENGERS:
             for table in TABLES:
                 if {method, table} <= set(costs):
-                    source = group._replace(quantity="total").rows_of(run, method)
+                    source = run.from_rows(group.dataset, _rests(group.workload, group.n, method, table))
                     key = group._replace(quantity=NO_DOWNLOAD).key(run, method).derive("gain", table)
                     value = costs[table].after(1) / costs[method].after(1)
                     yield make_number(key, source, "ratio", value, note="time / time")
@@ -184,11 +198,8 @@ def crossovers(run: Run) -> Iterator[Number]:
                     if not (saved.low > 0 or saved.high <= 0):
                         ends, text = [math.nan] * 3, UNDECIDED
                     key = run.key(group.workload, int(group.n), table, derived="crossover", other=method)
-                    where = f"workload={group.workload}, n={group.n}, {table} and {method}"
-                    source, note = (
-                        run.from_rows(group.dataset, where),
-                        "setup + upload + uses * kernel, from medians",
-                    )
+                    source = run.from_rows(group.dataset, _rests(group.workload, group.n, method, table))
+                    note = "setup + upload + uses * kernel, from medians"
                     yield make_number(key, source, "count", *ends, text=text, note=f"{note}; {text}")
 
 
@@ -212,8 +223,8 @@ def survives(frame: Frame) -> Iterator[Number]:
             if gain is not None and numbers:
                 text = ", ".join(_survives(number, gain.value) for number in numbers)
                 note = f"published: {gain.text}; survives where every workload reaches it"
-                source = numbers[0].source._replace(selector="by rule")
-                yield make_text(view.key(f"gain.{name}", quantity="survives"), source, text, note)
+                key = view.key(f"gain.{name}", quantity="survives")
+                yield make_text(key, joined(*numbers), text, note)
 
 
 def _survives(number: Number, gain: float) -> str:
@@ -241,6 +252,8 @@ def reuse(frame: Frame) -> Iterator[Number]:
                     if other is not None and math.isfinite(uses):
                         key = view.key(f"reuse.{name}.{kernel}", method=table, derived="over", other=OWNER)
                         source = frame[case.but(method=table, quantity="kernel")].source
+                        chosen = _rests(case.workload, case.n, table, OWNER)
+                        source = source._replace(selector=chosen)
                         note = f"setup + upload + {uses:g} kernels, from medians"
                         ratio = other.after(uses) / ours.after(uses)
                         yield make_number(key, source, "ratio", ratio, note=note)

@@ -19,6 +19,7 @@ HELP = {
     "power-selftest": "Test whether a power sensor follows a known load; without one that does, say why and exit "
     "with 1.",
     "report": "Numbers, tables, figures, claims and the paper from result rows.",
+    "trace": "Say where a number or a claim comes from, and where the paper uses it.",
     "validate": "Check result files against their schemas.",
 }
 

@@ -215,7 +215,7 @@ class Frame:
     """The numbers: by id with aliases of machines resolved, and by columns."""
 
     def __init__(self, numbers: Iterable[Number], folder: Path | None = None) -> None:
-        self._folder = folder
+        self.folder = folder
         self._by_id: dict[str, Number] = {}
         for number in numbers:
             if number.id in self._by_id:
@@ -334,7 +334,7 @@ class Frame:
 
     def series(self, machine: str, study: str, name: str) -> Series | None:
         """Return a series that was written beside ``numbers.csv``; None where there is none."""
-        return Series.read(self._folder, machine, study, name) if self._folder else None
+        return Series.read(self.folder, machine, study, name) if self.folder else None
 
 
 def _from_record(record: list[str]) -> Number:

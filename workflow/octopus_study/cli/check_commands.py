@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
+_SHOWN_FAULTS = 10
 Reference = Annotated[Path, typer.Option(help="Folder with one folder per reference machine.")]
 Published = Annotated[Path, typer.Option(help="Folder of the published tables.")]
 ClaimsFile = Annotated[Path, typer.Option(help="The claims and the rules that decide them.")]
@@ -37,3 +39,43 @@ def trace(
             numbers = build_numbers(None, reference, published, Path(folder, "numbers.csv"))
         for line in lines_of(identifier, Frame.read(numbers), load_claims(claims), paper, claims):
             typer.echo(line)
+
+
+def verify(
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="CHECK", help="Run this check alone; may be repeated."),
+    ] = None,
+    plant: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Plant a fault in a copy; a check must notice. Or: all."),
+    ] = None,
+    plants: Annotated[bool, typer.Option("--plants", help="List the faults that can be planted.")] = False,
+    root: Annotated[Path, typer.Option(help="The checkout.")] = Path(),
+) -> None:
+    """Derive everything anew from the stored rows; exit with 1 if something differs."""
+    from octopus_study.verify import checks, planting
+    from octopus_study.verify.scene import Paths, Scene
+
+    logging.getLogger("octopus_study").setLevel(logging.ERROR)  # instruments are tried on wrong answers too
+    if plants:
+        typer.echo("\n".join(planting.listed()))
+        return
+    if plant:
+        caught = []
+        for one in planting.harvest(plant, root):
+            typer.echo(one.line)
+            caught.append(one.caught)
+        typer.echo(f"{sum(caught)} of {len(caught)} caught")
+        raise typer.Exit(not all(caught))
+    with Scene(Paths().below(root)) as scene:
+        results = []
+        for result in checks.run(scene, only or ()):
+            results.append(result)
+            typer.echo(result.line)
+            for fault in result.outcome.faults[:_SHOWN_FAULTS]:
+                typer.echo(f"    {fault}")
+            if (more := len(result.outcome.faults) - _SHOWN_FAULTS) > 0:
+                typer.echo(f"    … and {more} more")
+        typer.echo(checks.summary(results, scene))
+    raise typer.Exit(any(result.outcome.faults for result in results))

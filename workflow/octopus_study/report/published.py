@@ -92,4 +92,5 @@ def _text(record: dict[str, str]) -> str:
         digits = f"{low}\u2013{high}"
     else:
         digits = f"≤ {high}" if high else f"≥ {low}"
-    return with_unit(digits, record["unit"])
+    # A fraction is shown as it is printed, and is no percentage.
+    return digits if record["unit"] == "fraction" else with_unit(digits, record["unit"])

@@ -35,9 +35,9 @@ class Rows:
         columns = zip(*(row for _, row in read), strict=True) if read else [()] * len(self.header)
         self.table = Table(dict(zip(self.header, columns, strict=True)))
 
-    def chosen(self, selector: str) -> list[Row]:
-        """Return the rows that a selector takes."""
-        return [self._row(int(index)) for index in self.table.rows(selector)]
+    def chosen(self, selector: str) -> Iterator[Row]:
+        """Yield the rows that a selector takes."""
+        yield from (self._row(int(index)) for index in self.table.rows(selector))
 
     def _row(self, index: int) -> Row:
         cells = {name: str(column[index]) for name, column in self.table.columns.items()}
@@ -47,8 +47,8 @@ class Rows:
 read = cache(Rows)
 
 
-def rows_of(number: Number, root: Path = Path()) -> Iterator[Row]:
+def rows_of(number: Number) -> Iterator[Row]:
     """Yield the rows that a number rests on; none for a number that rests on provenance or on a rule."""
     if selects_rows(number.selector):
         for file in number.file.split(AND):
-            yield from read(root / file).chosen(number.selector)
+            yield from read(file).chosen(number.selector)

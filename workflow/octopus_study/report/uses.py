@@ -16,6 +16,7 @@ from typing import Any
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.literals import LAYOUT
 from octopus_study.report.outputs import figure_of, figures
+from octopus_study.report.series import Series
 from octopus_study.report.studies import reports
 from octopus_study.report.tables import overview
 from octopus_study.report.tables.spec import Maker, make
@@ -35,10 +36,11 @@ _DEPTH = 5  # a name that is made of names
 
 
 class Watched(Frame):
-    """Numbers that remember which of them were looked up."""
+    """Numbers that remember which of them, and which series, were looked up."""
 
     def __init__(self, numbers: Iterable[Number], folder: Path | None = None) -> None:
         self.seen: set[str] = set()
+        self.drawn: list[Series] = []
         super().__init__(numbers, folder)
 
     def find(self, key: Key | str) -> Number | None:
@@ -51,6 +53,12 @@ class Watched(Frame):
         numbers = super().select(machine, study, **columns)
         self.seen.update(number.id for number in numbers)
         return numbers
+
+    def series(self, machine: str, study: str, name: str) -> Series | None:
+        """As in :class:`Frame`."""
+        found = super().series(machine, study, name)
+        self.drawn += [found] if found else []
+        return found
 
 
 def in_text(identifier: str, frame: Frame, paper_dir: Path) -> Iterator[str]:
@@ -117,8 +125,8 @@ def _pattern(expression: str, lets: dict[str, list[str]], depth: int = 0) -> str
 def in_tables(number: Number, frame: Frame) -> Iterator[str]:
     """Yield ``table, row, column`` of every cell that shows a number, and the captions that do."""
     for name, maker in _tables().items():
-        table, seen = _watch(maker, frame)
-        if number.id in seen and number.text:
+        table, watched = watch(maker, frame)
+        if number.id in watched.seen and number.text:
             yield from (f"{name}: {place}" for place in _places(table, number))
 
 
@@ -149,13 +157,14 @@ def in_figures(number: Number, frame: Frame) -> Iterator[str]:
 
     for name, (study, chart) in figures().items():
         if frame.machines(study) or chart.absent or chart.published:
-            _, seen = _watch(partial(figure_of, name), frame)
+            _, watched = watch(partial(figure_of, name), frame)
             pyplot.close("all")
-            if number.id in seen:
+            if number.id in watched.seen:
                 yield name
 
 
-def _watch(make: Callable[[Frame], Any], frame: Frame) -> tuple[Any, set[str]]:
+def watch(make: Callable[[Frame], Any], frame: Frame) -> tuple[Any, Watched]:
+    """Return what is made of numbers, and what was looked up meanwhile."""
     watched = Watched(frame, frame.folder)
     watched.seen.clear()
-    return make(watched), watched.seen
+    return make(watched), watched

@@ -139,7 +139,8 @@ def scaling(frame: Frame) -> Figure:
     shown = measured(frame)
     if not shown:
         return style.empty(NO_TIMES)
-    result, parts, legend = style.stacked([2.15] * len(shown), 0.4)
+    note = " ".join(filter(None, (_note(view) for view in shown)))
+    result, parts, legend = style.stacked([2.15] * len(shown), 0.4, note)
     drawn = []
     for part, view in zip(parts, shown, strict=True):
         axes = part.subplots(1, len(DISTRIBUTIONS), squeeze=False, sharey=True)[0]
@@ -153,6 +154,22 @@ def scaling(frame: Frame) -> Figure:
         drawn += list(axes)
     style.legend_of(legend, drawn, 3, fontsize=6.8)
     return result
+
+
+def _note(view: View) -> str:
+    """Name the lines that a machine's rows lack, such as those that are older than an arm."""
+    keys = [key for name in DISTRIBUTIONS for key in timed(view, name)]
+    pairs = {label: _pair(view, line[0]) for label, line in _LINES.items()}
+    missing = [
+        label
+        for label, (method, other) in pairs.items()
+        if not any(view.get(key.but(method=method).speedup(other)) for key in keys)
+    ]
+    return f"Not in the rows of {view.name}: {'; '.join(missing)}." if missing else ""
+
+
+def _pair(view: View, pair: tuple[str, str] | str) -> tuple[str, str]:
+    return pair_of(pair, view.is_gpu) if isinstance(pair, str) else pair
 
 
 def _ratios(axis: Axes, view: View, distribution: str) -> None:
@@ -171,7 +188,7 @@ def _ratios(axis: Axes, view: View, distribution: str) -> None:
         style.gap(axis, "Not measured", 0.55, fontsize=7)
         return
     for label, (pair, named, dashes) in _LINES.items():
-        method, other = pair_of(pair, view.is_gpu) if isinstance(pair, str) else pair
+        method, other = _pair(view, pair)
         numbers = [(key.n, view.get(key.but(method=method).speedup(other))) for key in keys]
         look = {"color": METHOD_COLORS[named], "marker": METHOD_MARKERS[named], "linestyle": dashes}
         points = [(n, number) for n, number in numbers if number]

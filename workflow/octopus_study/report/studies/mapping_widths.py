@@ -53,7 +53,7 @@ WIDTHS = Spec(
     caption="Block metadata (C) over a search by every thread (B), like for like: both with one element per thread, as "
     "published, or both with several. Beside it, what several elements per thread instead of one add to the lookup "
     "table (A), to B and to C. Least and greatest ratio over operations and numbers of items, float32. Memory-bound: "
-    "multiply, normalise, threshold; compute-bound: gamma and the two blurs. A dash: not measured in these rows; on a "
-    "CPU, A and C read owners one by one.",
+    "multiply, normalise, threshold; compute-bound: gamma, and two blurs that take tiny items one element at a time in "
+    "every form. A dash: not measured in these rows; on a CPU, A and C read owners one by one.",
     absent=f"Elements per thread. {no_run(STUDY)}",
 )

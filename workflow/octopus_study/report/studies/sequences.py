@@ -146,8 +146,8 @@ SEQUENCES = Spec(
     after=_averages,
     caption="Ragged sequences, each normalised by its own mean and deviation. Gains of block metadata (C), built by "
     "compiled code, over the lookup table (A) as published: setup, memory beside the offsets, kernel, total. Then the "
-    "total time of Octopus and its speed-ups in total time, with the verdict where it isn't faster. Waste: share of the "
-    "padded batch that is padding.",
+    "total time of Octopus and its speed-ups in total time, with the verdict where it isn't faster. Waste: share of "
+    "the padded batch that is padding.",
     absent=NO_RUN,
     widths=("1.5fr", *("1fr",) * 11),
 )

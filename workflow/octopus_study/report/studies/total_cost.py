@@ -72,7 +72,7 @@ TIMES = Spec(
     columns={STRATEGIES[name]: cells.time(method=name) for name in total_cost_figures.METHODS},
     caption="Total cost of one batch of uint8 images, timed end to end: setup, upload, kernel and download of the "
     "result (on a CPU setup and kernel). Light: blur 3\u00d73; heavy: blur 5\u00d75 and Sobel. Medians, "
-    f"{cells.WIDE_NOTE}.",
+    f"{cells.WIDE_NOTE}. A dash: not measured in these rows.",
     absent=f"Total cost. {NO_RUN}",
     widths=("1.7fr", *("1.1fr" for _ in total_cost_figures.METHODS)),
 )

@@ -110,7 +110,8 @@ def amortisation(frame: Frame) -> Figure:
     shown = measured(frame)
     if not shown:
         return style.empty(NO_TIMES)
-    result, rows, legend = style.stacked([2.3] * len(shown), 0.42)
+    note = " ".join(filter(None, (_note(view) for view in shown)))
+    result, rows, legend = style.stacked([2.3] * len(shown), 0.42, note)
     drawn = []
     for part, view in zip(rows, shown, strict=True):
         axes = part.subplots(1, len(IMAGE_KERNELS), squeeze=False)[0]

@@ -44,10 +44,10 @@ def _median(run: Run, report: StudyReport, group: Group, method: str, rows: pd.D
     if not values.size:
         yield make_number(key, source, unit, math.nan, text=note, note=note)
         return
-    middle = (mean_interval if report.windows else median_interval)(values)[:3]
+    middle = (mean_interval if report.windows else median_interval)(values)
     yield make_number(key, source, unit, *middle, note=note)
     if unit == "ms" and group.n > 0 and group.quantity in report.per_object:
-        per_object = [1000 * end / group.n for end in middle]
+        per_object = middle.scaled(1000 / group.n)
         yield make_number(key.derive("per_object"), source, "us", *per_object, note="median / n")
 
 
@@ -127,7 +127,7 @@ def speedup(
     # The inverse of a median of ratios is not the median of the inverses when the number of blocks is even.
     times = ratio_interval(both[other], both[method])
     note = "median of per-block ratios"
-    yield make_number(key.speedup(other), source, "ratio", *times[:3], note=note)
+    yield make_number(key.speedup(other), source, "ratio", *times, note=note)
     yield make_text(key.derive("verdict", other), source, result.verdict, result.text)
 
 
@@ -146,8 +146,8 @@ def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bou
     ratio = ratio_interval(both[method], both[bound])
     key, source = group.key(run, method), group.rows_of(run, method)
     note = "median of per-block ratios"
-    yield make_number(key.derive("times", bound), source, "ratio", *ratio[:3], note=note)
-    share = (1 / ratio.value, 1 / ratio.high, 1 / ratio.low)
+    yield make_number(key.derive("times", bound), source, "ratio", *ratio, note=note)
+    share = (1 / ratio.value, 1 / ratio.high, 1 / ratio.low, ratio.count)
     yield make_number(key.derive("share", bound), source, "fraction", *share, note=f"1 / times_{bound}")
 
 

@@ -117,15 +117,15 @@ def shares(run: Run) -> Iterator[Number]:
             source = group.rows_of(run, method)
             both = paired(table, method, BASE) if method != BASE else table[:0]
             if len(both) > 1:
-                ratio = ratio_interval(both[method], both[BASE])[:3]
+                ratio = ratio_interval(both[method], both[BASE])
                 note = f"median of per-block ratios, {method} / {BASE}"
                 yield _number(run, ("arms", method, "over_sequential"), source, "ratio", ratio, note)
-                over, note = [end - 1 for end in ratio], "over_sequential - 1"
+                over, note = ratio.moved(-1), "over_sequential - 1"
                 yield _number(run, ("arms", method, "overhead"), source, "fraction", over, note)
             whole = paired(table, *ALONE, method)
             if len(whole) > 1:
                 first, second, span = whole.to_numpy().T
-                hidden = median_interval((first + second - span) / np.minimum(first, second))[:3]
+                hidden = median_interval((first + second - span) / np.minimum(first, second))
                 note = "(T1 + T2 - makespan) / min(T1, T2), median over blocks"
                 yield _number(run, ("arms", method, "overlap"), source, "fraction", hidden, note)
 
@@ -154,7 +154,7 @@ def bounds(run: Run) -> Iterator[Number]:
             ("sum", alone.sum(axis=1), "T1 + T2"),
         ):
             if len(alone):
-                interval, note = median_interval(times.to_numpy())[:3], f"{note}, median over blocks"
+                interval, note = median_interval(times.to_numpy()), f"{note}, median over blocks"
                 yield _number(run, ("bounds", "", name), source, "ms", interval, note)
 
 
@@ -169,7 +169,7 @@ def latencies(run: Run) -> Iterator[Number]:
         model = quantity.removeprefix(LATENCY).replace("_", "-")
         source = run.from_rows(dataset, f"workload={workload}, quantity={quantity}, method={method}")
         values = rows["value"].to_numpy()
-        percentiles = {"p50": median_interval(values)[:3], "max": (float(values.max()),)}
+        percentiles = {"p50": median_interval(values), "max": (float(values.max()),)}
         if values.size >= ENOUGH_FOR_P99:
             percentiles["p99"] = resampled(values, _p99)
         for name, interval in percentiles.items():
@@ -181,7 +181,7 @@ def contexts(run: Run) -> Iterator[Number]:
     """Yield what a process takes of the GPU for its context, without and with MPS."""
     rows = run.rows[(run.rows["quantity"] == "process_context") & run.rows["value"].notna()]
     for (dataset, method), chosen in rows.groupby(["dataset", "method"], sort=False):
-        interval = [end / _MEGABYTE for end in median_interval(chosen["value"].to_numpy())[:3]]
+        interval = median_interval(chosen["value"].to_numpy()).scaled(1 / _MEGABYTE)
         source = run.from_rows(dataset, f"quantity=process_context, method={method}")
         yield _number(run, ("context", method, ""), source, "MB", interval)
 
@@ -196,7 +196,7 @@ def delays(run: Run) -> Iterator[Number]:
             for method in (name for name in table if name != base and not name.endswith(AGAIN)):
                 both = paired(table, method, base)
                 if len(both) > 1:
-                    delay = median_interval((both[method] - both[base]).to_numpy())[:3]
+                    delay = median_interval((both[method] - both[base]).to_numpy())
                     columns, note = ("crops", method, f"{what}_delay"), f"{method} - {base}"
                     source = group.rows_of(run, f"{method} and {base}")
                     yield _number(run, columns, source, "ms", delay, note)

@@ -59,7 +59,7 @@ def traced(run: Run) -> Iterator[Number]:
             if values.size:
                 source = group.rows_of(run, method)
                 note = f"median over {values.size} traced runs" if values.size > 1 else "one trace"
-                yield number(run, columns, source, "fraction", median_interval(values)[:3], note)
+                yield number(run, columns, source, "fraction", median_interval(values), note)
 
 
 def precondition(run: Run) -> Iterator[Number]:
@@ -71,12 +71,12 @@ def precondition(run: Run) -> Iterator[Number]:
     source = run.from_rows("n/a", f"workload={PAIR}, method={' and '.join(ALONE)}, layer=device")
     for method, share in known.items():
         columns = ("precondition", method.removesuffix("-alone"), "filled")
-        yield number(run, columns, source, "fraction", share[:3], note)
+        yield number(run, columns, source, "fraction", share, note)
     if len(known) == len(ALONE):
         least = min(known, key=lambda method: known[method].value)
         where = f"the lesser of both models, {least.removesuffix('-alone')}"
         yield number(
-            run, ("precondition", "", "filled"), source, "fraction", known[least][:3], f"{where}: {note}"
+            run, ("precondition", "", "filled"), source, "fraction", known[least], f"{where}: {note}"
         )
 
 
@@ -98,7 +98,7 @@ def savings(run: Run) -> Iterator[Number]:
         for quantity, (slow, fast) in SAVINGS.items():
             both = paired(table, slow, fast)
             if group.quantity == "makespan" and len(both) > 1:
-                saved = median_interval((both[slow] - both[fast]).to_numpy())[:3]
+                saved = median_interval((both[slow] - both[fast]).to_numpy())
                 source, note = (
                     group.rows_of(run, f"{fast} and {slow}"),
                     f"{slow} - {fast}, median over blocks",
@@ -107,7 +107,7 @@ def savings(run: Run) -> Iterator[Number]:
         for columns, quantity, other in RATIOS:
             both = paired(table, columns[1], other)
             if group.quantity == quantity and len(both) > 1:
-                ratio = ratio_interval(both[columns[1]], both[other])[:3]
+                ratio = ratio_interval(both[columns[1]], both[other])
                 source, note = (
                     group.rows_of(run, columns[1]),
                     f"median of per-block ratios, {columns[1]} / {other}",
@@ -120,7 +120,7 @@ def parts(run: Run) -> Iterator[Number]:
     for group, rows in groups(run, workload=PAIR, quantity="stage_time", layer="host"):
         for stage, values in rows.dropna(subset="value").groupby("method", sort=False)["value"]:
             where = (run.key("parts", method=str(stage)), group.rows_of(run, str(stage)), "ms")
-            yield make_number(*where, *median_interval(values.to_numpy())[:3], note="the model by itself")
+            yield make_number(*where, *median_interval(values.to_numpy()), note="the model by itself")
 
 
 def graphs(run: Run) -> Iterator[Number]:
@@ -150,14 +150,14 @@ def mps_memory(run: Run) -> Iterator[Number]:
         yield number(run, ("mps", "", "memory_ratio"), source, "ratio", (ratio,), note)
 
 
-def _context_ratio(clients: np.ndarray, alone: np.ndarray) -> tuple[float, float, float]:
+def _context_ratio(clients: np.ndarray, alone: np.ndarray) -> Interval:
     """Return (server + two contexts with MPS) / (two contexts without); what the first client takes has the server in
     it, and the interval resamples the others, NaN where there is one."""
     first, others = clients[0], clients[1:]
     value = float((first + others.mean()) / (2 * alone.mean()))
     if others.size < 2:
-        return value, math.nan, math.nan
+        return Interval(value, math.nan, math.nan, clients.size)
     rng = np.random.default_rng(0)
     more, without = (rng.choice(values, (RESAMPLES, values.size)).mean(axis=1) for values in (others, alone))
     low, high = np.quantile((first + more) / (2 * without), (0.025, 0.975))
-    return value, min(value, float(low)), max(value, float(high))
+    return Interval(value, min(value, float(low)), max(value, float(high)), clients.size)

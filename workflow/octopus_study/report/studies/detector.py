@@ -71,7 +71,7 @@ def totals(run: Run) -> Iterator[Number]:
         whole, first = (pivot(rows[rows["quantity"] == name]) for name in (WHOLE, "preprocess"))
         for method in (str(name) for name in whole if not str(name).endswith(AGAIN)):
             values = whole[method].dropna().to_numpy()
-            total = [len(values) * end for end in resampled(values, np.mean)]
+            total = resampled(values, np.mean).scaled(len(values))
             note = f"{len(values)} frames one after the other; the interval resamples them"
             yield make_number(run.key("total", method=method), source, "ms", *total, note=note)
             if method in first:
@@ -79,7 +79,7 @@ def totals(run: Run) -> Iterator[Number]:
                 share = resampled(pair[np.isfinite(pair).all(axis=1)], ratio_of_sums)
                 key, note = run.key("preprocess_share", method=method), "preprocess / end_to_end, all frames"
                 yield make_number(key, source, "fraction", *share, note=note)
-        for other in OTHERS:
+        for other in (*OTHERS, f"{SUBJECT}{AGAIN}"):
             if {SUBJECT, other} <= set(whole.columns):
                 ratio = resampled(whole[[SUBJECT, other]].dropna().to_numpy(), ratio_of_sums)
                 key = run.key("gain", quantity="total", derived="over", other=other)

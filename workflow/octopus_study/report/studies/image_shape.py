@@ -164,7 +164,7 @@ def patches(run: Run) -> Iterator[Number]:
             yield make_text(key.but(quantity="best"), source, ranked[0].text, note)
         for method, quantity, ratio, note in (*_gains(table, timed), *_best(table, ranked)):
             where = key.but(method=method, quantity=quantity)
-            yield make_number(where, source, "ratio", *ratio[:3], note=note)
+            yield make_number(where, source, "ratio", *ratio, note=note)
 
 
 Gain = tuple[str, str, Interval, str]

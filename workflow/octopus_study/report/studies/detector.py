@@ -91,7 +91,7 @@ def _of_method(workload: str) -> Cell:
 
 def _gain(view: View, key: Key) -> str:
     gain = view.get(view.key("gain", quantity="total", derived="over", other=key.method))
-    return cells.with_interval(gain) if gain else MISSING
+    return f"{gain.text} [{gain.interval}]" if gain else MISSING
 
 
 def _by_frame(view: View, key: Key) -> str:
@@ -211,7 +211,7 @@ REPORT = StudyReport(
         detector_numbers.tolerances,
     ),
     of_published=(published_times,),
-    compares=lambda group, other: False,
+    compares=lambda group, other: group.quantity == WHOLE,
     tables={"detector": TABLE},
     figures={"detector_stages": Chart(draw, published=True, footer=_footer)},
     claims="claims_edge",

@@ -164,6 +164,7 @@ REPORT = StudyReport(
     numbers=(
         drone_numbers.facts,
         drone_numbers.frames,
+        drone_numbers.real_time,
         drone_numbers.length,
         drone_numbers.batch,
         drone_numbers.overlap,

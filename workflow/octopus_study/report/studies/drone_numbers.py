@@ -85,7 +85,26 @@ def _spread(values: np.ndarray, mean: Interval, budget: float | None) -> Iterato
     yield "sum", "ms", *mean.scaled(len(values)), "all frames, one after the other"
     if budget:
         yield "budget_share", "fraction", *mean.scaled(1 / budget), "mean / budget"
-        yield "misses", "count", float((values > budget).sum()), f"of {len(values)} frames"
+        late = values > budget
+        yield "misses", "count", float(late.sum()), f"of {len(values)} frames"
+        yield "late_share", "fraction", *resampled(late.astype(float), np.mean), "late frames / frames"
+
+
+def real_time(run: Run) -> Iterator[Number]:
+    """Yield, of the longest clip, each method's share of late frames, at the rate of the video where it was played at
+    it, and its share of the budget back to back, which is how the published ones were timed."""
+    known = {number.key: number for number in frames(run)}
+    longest = _clips(run)
+    for method in METHODS:
+        for name, quantity, layers in (
+            ("late", "late_share", ("paced", "host")),
+            ("budget_share", "budget_share", ("host",)),
+        ):
+            starts = (f"frames.{longest[layer]}.{layer}" for layer in layers if layer in longest)
+            numbers = [known.get(run.key(start, method=method, quantity=quantity)) for start in starts]
+            if number := next((one for one in numbers if one), None):
+                note = f"{number.workload.rpartition('.')[2]}: {number.note}"
+                yield number.named(run.key("real_time", method=method, quantity=name))._replace(note=note)
 
 
 def frame_series(run: Run) -> Iterator[Series]:

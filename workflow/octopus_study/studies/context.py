@@ -32,6 +32,7 @@ from octopus_study.measure import (
     write_provenance,
     write_rows,
 )
+from octopus_study.measure.environment import claims_rules
 from octopus_study.measure.provenance import provenance, utc_now
 from octopus_study.peers.availability import Unavailable
 
@@ -73,6 +74,10 @@ class Context:
         Threads of the CPU methods.
     code : str
         Digest of the package when the study began.
+    rules : dict
+        The claims' rules when the study began.
+    replicate : int
+        Which repetition of the study on this machine it is.
     notes : dict
         What only this study knows; it goes into the provenance.
     """
@@ -87,6 +92,8 @@ class Context:
     throttle: GpuThrottle | CpuThrottle
     thread_count: int
     code: str
+    rules: dict[str, str | None]
+    replicate: int = 1
     notes: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -181,7 +188,7 @@ class Context:
             _set_threads(before)
 
 
-def make_context(study: str, config: Config, receipt_path: Path) -> Context:
+def make_context(study: str, config: Config, receipt_path: Path, replicate: int = 1) -> Context:
     """Resolve the device, load the data, and set the number of CPU threads.
 
     Raises
@@ -215,6 +222,8 @@ def make_context(study: str, config: Config, receipt_path: Path) -> Context:
         throttle=GpuThrottle() if device == "cuda" else CpuThrottle(),
         thread_count=threads,
         code=code,
+        rules=claims_rules(),
+        replicate=replicate,
     )
 
 
@@ -243,6 +252,9 @@ def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
             "workload_sha256": context.data.sha256,
             **context.notes,
         },
+        rules=context.rules,
+        rates=context.throttle.rates,
+        replicate=context.replicate,
     )
     write_provenance(out.with_suffix(".json"), record)
     return out

@@ -2,9 +2,9 @@
 
 The unit of inference is the block; where several processes measured, it is the process, and where neighbouring blocks
 resemble each other, a run of them (:mod:`octopus_study.measure.dependence`). A comparison is the median of the
-per-block ratio with a percentile bootstrap interval (Kalibera & Jones, "Rigorous benchmarking in reasonable time", 2013), never
-the ratio of two summaries; pairing removes whatever slowed the whole block. ``tests/study/measure/test_statistics.py``
-checks the coverage of the intervals by simulation.
+per-block ratio with a percentile bootstrap interval (Kalibera & Jones, "Rigorous benchmarking in reasonable time",
+2013), never the ratio of two summaries; pairing removes whatever slowed the whole block.
+``tests/study/measure/test_statistics.py`` checks the coverage of the intervals by simulation.
 """
 
 from __future__ import annotations

@@ -44,9 +44,11 @@ def run_study(study: str, *, config: Config, receipt: Path, out: Path, replicate
     """
     from octopus_study.studies.comparison import measure_plan
     from octopus_study.studies.context import make_context, write_run
+    from octopus_study.studies.processes import further_rows
 
     if study not in STUDIES:
         raise InputError(f"there is no study {study!r}; use one of {', '.join(STUDIES)}")
     context = make_context(study, config, Path(receipt), replicate)
     plan = import_module(f"octopus_study.studies.{study}.study").plan
-    return write_run(context, measure_plan(context, plan(context)), Path(out))
+    rows = measure_plan(context, plan(context))
+    return write_run(context, [*rows, *further_rows(context, Path(receipt), plan)], Path(out))

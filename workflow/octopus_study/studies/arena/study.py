@@ -73,10 +73,11 @@ class Batches:
         if locked is not None:
             job = replace(job, host_out=locked.result)
         batch = Batch(context, job, self.crops.of(boxes[::every]), every, locked)
-        batch.gather()
+        chosen = [comparison for comparison in part.comparisons if context.measures(comparison.key)]
+        batch.gather([name for name in names() if any(context.measures(each.key, name) for each in chosen)])
         if count == min(settings.counts):  # in a large batch it may be for want of room
             self.missing |= batch.missing
-        for comparison in part.comparisons:
+        for comparison in chosen:
             yield from batch.rows(comparison)
         batch.release()
 

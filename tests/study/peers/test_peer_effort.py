@@ -1,4 +1,7 @@
-"""Opponents do their work once, with the threads that they may have, and nothing besides: what slows one fails here. The libraries themselves are replaced by what counts their calls, so that none has to be installed."""
+"""Opponents do their work once, with the threads that they may have: what slows one down fails here.
+
+The libraries themselves are replaced by what counts their calls, so that none has to be installed.
+"""
 
 from __future__ import annotations
 

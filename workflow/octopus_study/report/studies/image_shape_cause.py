@@ -25,6 +25,7 @@ FIRST = "first_allocated_peak"
 CUDNN = ("cudnn-benchmark", "cudnn-no-benchmark")
 WITHOUT = "no-cudnn"
 QUADRANTS, HEURISTICS, UNDECIDED = "four quadrants", "cuDNN heuristics", "undecided"
+_GIGABYTE = 1e9
 _LEAST = math.log1p(EQUAL_WITHIN)  # what a split changes at least, so that nothing is divided by nothing
 
 Ratios = dict[tuple[str, int], float]
@@ -54,9 +55,10 @@ def causes(run: Run) -> Iterator[Number]:
         {(way, int(group.n)): ratio for group, ratios in _changes(run, name) for way, ratio in ratios.items()}
         for name in (shape.PEAK, FIRST)
     )
+    workload = f"{shape.MODEL}{shape.INTERVENTIONS}"
+    yield from _first_forward(run, workload)
     if not peaks:
         return
-    workload = f"{shape.MODEL}{shape.INTERVENTIONS}"
     dataset = run.rows.loc[run.rows["workload"] == workload, "dataset"].iloc[0]
     for name, (value, note) in _grounds(peaks, first).items():
         needed = f"{shape.PEAK} and {FIRST}" if name == "first_forward" else shape.PEAK
@@ -70,6 +72,20 @@ def causes(run: Run) -> Iterator[Number]:
         splits = f"workload={shape.MODEL}-step*, quantity={shape.SPLITS}"
         source = run.from_rows(dataset, either([peaks_rows, splits]))
         yield make_text(run.key("cause", method=shape.MODEL, quantity="verdict"), source, text, "by rule")
+
+
+def _first_forward(run: Run, workload: str) -> Iterator[Number]:
+    """Yield what a first forward takes at most where cuDNN tries its algorithms out, and where nobody told it to."""
+    rows = run.rows[(run.rows["workload"] == workload) & (run.rows["quantity"] == FIRST)]
+    known = rows.dropna(subset="value")
+    for name, ways in (("searched", CUDNN[:1]), ("unsearched", CUDNN[1:])):
+        chosen = known[known["method"].isin(ways)]
+        if len(chosen):
+            key = run.key("first_forward", method=shape.MODEL, quantity=name)
+            rows_of = f"workload={workload}, quantity={FIRST}, method={ways[0]}"
+            source = run.from_rows(chosen["dataset"].iat[0], rows_of)
+            value, note = float(chosen["value"].max()) / _GIGABYTE, "greatest of its widths"
+            yield make_number(key, source, "GB", value, note=note)
 
 
 def _grounds(peaks: Ratios, first: Ratios) -> dict[str, tuple[float, str]]:

@@ -40,8 +40,8 @@ PROOFS = {
     "two-processes": {"processes": 2},
     "two-processes-mps": {"processes": 2, "mps_clients": 2},
 }
-# Kernels per run, share of the time with one, overlap of streams, share of the copies beside a kernel, milliseconds
-# with a kernel, and the share of these with one that has a block for every multiprocessor.
+# Kernels per run, share of the time with one, overlap of streams, share of the copies beside a kernel, what a kernel
+# runs in ms, and the share of that with a block for every multiprocessor.
 TRACES = {
     "visual-odometry-alone": (900, 0.8, None, 0.0, 17.6, 0.75),
     "satellite-matching-alone": (1200, 0.94, None, 0.0, 29.45, 0.8),

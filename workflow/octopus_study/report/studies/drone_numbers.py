@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from octopus_study.measure.statistics import Interval, median_interval
+from octopus_study.report.fastest import best_opencv
 from octopus_study.report.frame import Frame, Number, make_number, published
 from octopus_study.report.measured import SUBJECT, floor_of, speedup
 from octopus_study.report.published import derived
@@ -144,6 +145,12 @@ def _ratio_of_means(top: np.ndarray, bottom: np.ndarray) -> Interval:
     low, high = np.quantile(draws[0] / draws[1], (0.025, 0.975))
     value, count = float(top.mean() / bottom.mean()), min(len(top), len(bottom))
     return Interval(value, float(low), float(high), count)
+
+
+def opencv(run: Run) -> Iterator[Number]:
+    """Yield the fastest form of OpenCV on the frames of a clip, and the speed-up over it."""
+    for group, rows in groups(run, quantity=FRAME_TIME):
+        yield from best_opencv(run, group, pivot(rows))
 
 
 def batch(run: Run) -> Iterator[Number]:

@@ -212,7 +212,7 @@ class _Session:
 
     def _timed(self) -> tuple[list[Row], dict[str, Recorded]]:
         """The makespans, and the methods with their latencies."""
-        watch = PowerCapKept()
+        watch = PowerCapKept(self.context.throttle.rates)
         clock = BlockClock(self.device.synchronize, watch)
         recorded = {name: Recorded(method, clock) for name, method in self.methods.items()}
         methods = [Method(name, method.run) for name, method in recorded.items()]

@@ -245,7 +245,7 @@ def _all_limits(claim: Claim, machine: str, frame: Frame) -> list[Limits]:
 
 
 def _outcome(claim: Claim, number: Number, limits: Limits, part: str, machine: str, frame: Frame) -> Outcome:
-    require_same_kind(number.unit, claim.unit or number.unit, f"Claim {claim.id}")
+    require_same_kind(claim.unit or number.unit, number.unit, f"Claim {claim.id}")
     noise = claim.noise.replace("{run}", machine).replace("{each}", claim.each.get(part, ""))
     return decide(
         number,
@@ -293,8 +293,8 @@ def _one(case: _Case, whole: bool) -> str:
     if whole and math.isfinite(number.low):
         ends = interval_text(number.value, number.low, number.high, number.unit, 4)
         return f"{quantity_text(number.value, number.unit, 4)} [{ends}]"
-    # A digit more where a number looks like the limit and isn't it.
-    alike = number.text == case.limits.target and not case.limits.low <= number.value <= case.limits.high
+    # A digit more where a number that doesn't satisfy the rule looks like its limit.
+    alike = number.text == case.limits.target and case.outcome.verdict == "not reproduced"
     return quantity_text(number.value, number.unit, 4) if alike else number.text
 
 

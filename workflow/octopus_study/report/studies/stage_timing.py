@@ -197,6 +197,7 @@ REPORT = StudyReport(
         numbers.launch_costs,
         numbers.savings,
         numbers.bandwidths,
+        numbers.result_bytes,
         numbers.write_rates,
         numbers.growths,
     ),

@@ -175,6 +175,15 @@ def _limits(run: Run) -> dict[str, tuple[int, np.ndarray]]:
     return {str(method): (int(part["n"].iloc[0]), part["value"].to_numpy()) for method, part in chosen}
 
 
+def result_bytes(run: Run) -> Iterator[Number]:
+    """Yield the bytes of the batch that the kernels fill: what the time to fill it is predicted from."""
+    for group, _ in groups(run, quantity="crop_resize_normalize", method=BOUND, layer="device"):
+        key = run.key(group.workload, int(group.n), quantity="result_bytes")
+        note = "bytes of one crop x boxes"
+        value = float(_output_bytes(run) * group.n)
+        yield make_number(key, group.rows_of(run, BOUND), "bytes", value, note=note)
+
+
 def write_rates(run: Run) -> Iterator[Number]:
     """Yield the rate at which the write bound fills its output, and whether a cache takes part of it."""
     limits = _limits(run)

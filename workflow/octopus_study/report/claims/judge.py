@@ -6,6 +6,7 @@ A verdict follows from the rule, the numbers of the machine and their intervals;
 from __future__ import annotations
 
 import csv
+import hashlib
 import itertools
 import math
 from collections.abc import Iterator
@@ -95,7 +96,10 @@ def build_claims(numbers: str | Path, claims_yaml: str | Path, out: str | Path) 
     """
     frame, claims = Frame.read(numbers), load_claims(claims_yaml)
     changes = recorded(claims_yaml, frame.__getitem__)
-    judgements = [_dated(judgement, changes, frame) for claim in claims for judgement in judge(claim, frame)]
+    digest = hashlib.sha256(Path(claims_yaml).read_bytes()).hexdigest()
+    judgements = [
+        _dated(judgement, changes, frame, digest) for claim in claims for judgement in judge(claim, frame)
+    ]
     with atomic_text(Path(out)) as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(Judgement._fields)
@@ -103,13 +107,15 @@ def build_claims(numbers: str | Path, claims_yaml: str | Path, out: str | Path) 
     return Path(out)
 
 
-def _dated(judgement: Judgement, changes: dict[str, Change], frame: Frame) -> Judgement:
-    """Add when the rule last changed, and whether that was after the rows that it judges."""
+def _dated(judgement: Judgement, changes: dict[str, Change], frame: Frame, digest: str) -> Judgement:
+    """Add when the rule last changed, and whether that was after the rows that it judges: a run that recorded the
+    digest of this very file began with its rules."""
     change = changes.get(judgement.claim_id)
     if change is None:
         return judgement
-    started = frame.text(Key(judgement.scope, judgement.study, quantity="started"))
-    younger = "yes" if is_younger(change, started) else ""
+    run = Key(judgement.scope, judgement.study)
+    same = frame.text(run.but(quantity="rules")) == digest
+    younger = "" if same or not is_younger(change, frame.text(run.but(quantity="started"))) else "yes"
     return judgement._replace(changed=change.changed, commit=change.commit, younger=younger)
 
 
@@ -201,7 +207,8 @@ def _require_condition(claim: Claim, machine: str, frame: Frame) -> None:
     for name in condition.ids(machine):
         number = frame.get(name)
         if number is None:
-            raise NotHereError(f"precondition not measured: {condition.text}")
+            why = _why_absent(name, frame).removeprefix("unavailable: ")
+            raise NotHereError(f"precondition not measured: {condition.text} ({why})")
         if decide(number, limits, exact=not math.isfinite(number.low)).verdict != "reproduced":
             raise NotHereError(f"precondition not met: {condition.text} ({number.text}, not {limits.text})")
 

@@ -161,16 +161,20 @@ def spread(key: Key, source: Source, values: Sequence[float], middle: float, not
 
 
 def memory_gains(run: Run, challengers: tuple[str, ...], tables: tuple[str, ...]) -> Iterator[Number]:
-    """Yield how many times as many bytes another method's map takes: the gain of the method over the other."""
+    """Yield how many times as many bytes another method's map takes: the gain of the method over the other.
+
+    The offsets, which are all that Octopus needs, aren't counted: every ragged batch has them.
+    """
     for group, rows in groups(run, quantity="map_bytes"):
         sizes = rows.dropna(subset="value").groupby("method")["value"].first()
         for method in challengers:
             for other in tables:
-                if method in sizes and other in sizes and sizes[method] > 0:
+                if {method, other, SUBJECT} <= set(sizes.index) and sizes[method] > sizes[SUBJECT]:
                     key = group.key(run, method).derive("gain", other)
                     source = group.rows_of(run, f"{method} and {other}")
-                    value = float(sizes[other] / sizes[method])
-                    yield make_number(key, source, "ratio", value, note="bytes / bytes")
+                    beside = [float(sizes[name] - sizes[SUBJECT]) for name in (other, method)]
+                    note = "bytes / bytes, beside the offsets"
+                    yield make_number(key, source, "ratio", beside[0] / beside[1], note=note)
 
 
 def padded_float32(run: Run) -> Iterator[Number]:

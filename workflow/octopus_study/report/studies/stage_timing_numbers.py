@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from octopus_study.measure.statistics import median_interval, slope, unpaired_ratio_interval
+from octopus_study.report.fastest import best_opencv
 from octopus_study.report.frame import (
     HERE,
     PUBLISHED,
@@ -20,7 +21,7 @@ from octopus_study.report.frame import (
 from octopus_study.report.measured import BOUND
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import blocks, groups
+from octopus_study.report.samples import blocks, groups, pivot
 from octopus_study.report.view import View, views
 
 if TYPE_CHECKING:
@@ -71,6 +72,12 @@ def launch_costs(run: Run) -> Iterator[Number]:
             count = int(rows.groupby("n").size().min())
             yield make_number(key.but(quantity="slope"), source, "us", *fit[:3], count, note=note)
             yield make_number(key.but(quantity="intercept"), source, "us", fit.intercept)
+
+
+def opencv(run: Run) -> Iterator[Number]:
+    """Yield the fastest form of OpenCV on one thread, and the speed-up over it."""
+    for group, rows in groups(run, workload="visdrone-1thread", quantity="end_to_end", layer="host"):
+        yield from best_opencv(run, group, pivot(rows))
 
 
 def savings(run: Run) -> Iterator[Number]:

@@ -110,10 +110,11 @@ def digest(record: dict[str, Any], number_of: Lookup) -> str:
 
 def _judged(rule: Rule, part: str, number_of: Lookup) -> list[tuple[str, ...]]:
     """Return each number with what it must satisfy."""
-    allowed = (rule.predicted, rule.operator, f"{rule.tolerance:g}", f"{rule.room:g}")
-    if not rule.predicted:
+    if rule.predicted:
+        allowed = [rule.predicted, rule.operator, f"{rule.tolerance:g}", f"{rule.room:g}"]
+    else:
         low, high, strict, *_ = rule.limits("", part, number_of)
-        allowed = (f"{low:.9g}", f"{high:.9g}", str(strict), "")
+        allowed = [f"{low:.9g}", f"{high:.9g}", str(strict)]
     return [(name, *allowed) for name in rule.parts()[part]]
 
 

@@ -1,25 +1,20 @@
-"""The verdict on every claim on every machine that has results of its study: ``claims.csv``.
+"""The verdict on a claim on every machine that has results of its study.
 
 A verdict follows from the rule, the numbers of the machine and their intervals; nobody decides one by hand.
 """
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import itertools
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from octopus.errors import InputError
-from octopus_study.measure._files import atomic_text
-from octopus_study.report.claims.changes import Change, is_younger, recorded
+from octopus_study.report.claims.judgement import Judgement
 from octopus_study.report.claims.outcome import Outcome, Verdict, decide
-from octopus_study.report.claims.rules import BOARDS, COMPUTED, Claim, Limits, Rule, load_claims
+from octopus_study.report.claims.rules import BOARDS, COMPUTED, Claim, Limits, Rule
 from octopus_study.report.claims.units import require_same_kind
-from octopus_study.report.frame import Frame, Key, Number
+from octopus_study.report.frame import Frame, Number
 from octopus_study.report.labels import METHODS, human
 from octopus_study.report.measured import SUBJECT
 from octopus_study.report.text import interval_text, quantity_text, range_text
@@ -27,47 +22,6 @@ from octopus_study.report.text import interval_text, quantity_text, range_text
 # More numbers than these are shown as their range.
 _MOST_SHOWN = 3
 _NOTHING, _PRINTED = "\u2013", "as printed"
-
-
-class Judgement(NamedTuple):
-    """The verdict on one claim on one machine: a row of ``claims.csv``.
-
-    Attributes
-    ----------
-    claim_id, claim, source, kind, study : str
-        As in ``config/claims.yaml``.
-    scope, machine : str
-        First part of the machine's ids, and its name.
-    rule, target, measured : str
-        What the rule allows, what was published or predicted for this machine, and what was measured.
-    verdict, reason : str
-        `reason` says why a verdict is no plain one.
-    proxy : str
-        Which method stands in for the published one; empty where none does.
-    dataset : str
-    changed, commit : str
-        When the rule last changed, and by which commit.
-    younger : str
-        ``yes`` where the rule is younger than the rows that it judges, or isn't the one on record.
-    """
-
-    claim_id: str
-    claim: str
-    source: str
-    kind: str
-    scope: str
-    machine: str
-    rule: str
-    target: str
-    measured: str
-    verdict: Verdict
-    reason: str
-    proxy: str
-    dataset: str
-    study: str
-    changed: str = ""
-    commit: str = ""
-    younger: str = ""
 
 
 class NotHereError(Exception):
@@ -80,49 +34,6 @@ class _Case(NamedTuple):
     number: Number
     limits: Limits
     outcome: Outcome
-
-
-def build_claims(numbers: str | Path, claims_yaml: str | Path, out: str | Path) -> Path:
-    """Judge every claim on every machine and write ``claims.csv``.
-
-    Parameters
-    ----------
-    numbers : path
-        ``numbers.csv``.
-    claims_yaml : path
-        ``config/claims.yaml``.
-    out : path
-        The CSV to write: one row per claim and machine.
-    """
-    frame, claims = Frame.read(numbers), load_claims(claims_yaml)
-    changes = recorded(claims_yaml, frame.__getitem__)
-    digest = hashlib.sha256(Path(claims_yaml).read_bytes()).hexdigest()
-    judgements = [
-        _dated(judgement, changes, frame, digest) for claim in claims for judgement in judge(claim, frame)
-    ]
-    with atomic_text(Path(out)) as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(Judgement._fields)
-        writer.writerows(judgements)
-    return Path(out)
-
-
-def _dated(judgement: Judgement, changes: dict[str, Change], frame: Frame, digest: str) -> Judgement:
-    """Add when the rule last changed, and whether that was after the rows that it judges: a run that recorded the
-    digest of this very file began with its rules."""
-    change = changes.get(judgement.claim_id)
-    if change is None:
-        return judgement
-    run = Key(judgement.scope, judgement.study)
-    same = frame.text(run.but(quantity="rules")) == digest
-    younger = "" if same or not is_younger(change, frame.text(run.but(quantity="started"))) else "yes"
-    return judgement._replace(changed=change.changed, commit=change.commit, younger=younger)
-
-
-def read_claims(path: str | Path) -> list[Judgement]:
-    """Read ``claims.csv``."""
-    with open(path, newline="", encoding="utf-8") as stream:
-        return [Judgement._make(record) for record in itertools.islice(csv.reader(stream), 1, None)]
 
 
 def judge(claim: Claim, frame: Frame) -> Iterator[Judgement]:
@@ -209,8 +120,10 @@ def _require_condition(claim: Claim, machine: str, frame: Frame) -> None:
         if number is None:
             why = _why_absent(name, frame).removeprefix("unavailable: ")
             raise NotHereError(f"precondition not measured: {condition.text} ({why})")
-        if decide(number, limits, exact=not math.isfinite(number.low)).verdict != "reproduced":
-            raise NotHereError(f"precondition not met: {condition.text} ({number.text}, not {limits.text})")
+        verdict = decide(number, limits, exact=not math.isfinite(number.low)).verdict
+        if verdict != "reproduced":
+            how = "not met" if verdict == "not reproduced" else "not certain"
+            raise NotHereError(f"precondition {how}: {condition.text} ({number.text}, not {limits.text})")
 
 
 def _cases(claim: Claim, machine: str, frame: Frame, proxy: str) -> Iterator[_Case]:

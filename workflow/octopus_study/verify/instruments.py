@@ -86,7 +86,7 @@ def _answers() -> Iterator[tuple[str, bool]]:
 
 
 def _judged(job: CropJob, method: CropMethod, right: np.ndarray) -> str:
-    batch: Any = SimpleNamespace(methods=[method], every=1, expected=right, locked=None)
+    batch: Any = SimpleNamespace(methods=[method], every=1, expected={method.edge: right}, locked=None)
     return layers._answer(batch, method.timed(), HostClock(), {})
 
 

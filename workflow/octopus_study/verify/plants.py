@@ -132,10 +132,10 @@ def _type(root: Path) -> None:
 
 
 def _stale(root: Path) -> None:
-    """Change the last digit of the first number of a table."""
+    """Change the first digit of the first number in a cell of a table."""
     path = root / _BUILD / "tables" / "arena.md"
     text = path.read_text(encoding="utf-8")
-    changed = re.sub(r"\d(?= ms)", lambda match: str((int(match[0]) + 1) % 10), text, count=1)
+    changed = re.sub(r"(?<=\| )\d", lambda match: str((int(match[0]) + 1) % 10), text, count=1)
     path.write_text(changed, encoding="utf-8")
 
 
@@ -154,7 +154,7 @@ PLANTS: dict[str, Plant] = {
         "the memory of the result is not poisoned before an answer is checked",
         code(
             f"{_STUDY}/studies/arena/layers.py",
-            "poison(next(each.output() for each in batch.methods if each.name == method.name))",
+            "poison(made.output())",
             "pass",
         ),
     ),
@@ -163,9 +163,9 @@ PLANTS: dict[str, Plant] = {
         "the first crop alone is compared",
         code(
             f"{_STUDY}/studies/arena/layers.py",
-            "return check_answers([checked], batch.expected)[method.name]",
+            "return check_answers([checked], batch.expected[made.edge])[method.name]",
             "checked = replace(checked, result=lambda: result()[:1])\n"
-            "    return check_answers([checked], batch.expected[:1])[method.name]",
+            "    return check_answers([checked], batch.expected[made.edge][:1])[method.name]",
         ),
     ),
     "scaled-timer": Plant(

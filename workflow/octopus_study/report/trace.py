@@ -194,25 +194,30 @@ def _uses(number: Number, frame: Frame, claims: Sequence[Claim], paper_dir: Path
 
 def _of_claim(claim: Claim, frame: Frame, claims_yaml: Path, paper_dir: Path) -> Iterator[str]:
     lines = claims_yaml.read_text(encoding="utf-8").splitlines()
-    line = next(
-        (i for i, text in enumerate(lines, 1) if text.strip().removeprefix("- ") == f"id: {claim.id}"), 1
-    )
+    starts = (i for i, text in enumerate(lines, 1) if text.strip().removeprefix("- ") == f"id: {claim.id}")
     yield claim.id
     yield from _field("claim", claim.claim)
-    yield from _field("source", claim.source)
-    yield from _field("rule", f"{claim.rule}, {claims_yaml.as_posix()}:{line}")
-    said = re.compile(rf'#(?:said|tally)\([^()]*"{re.escape(claim.id)}"')
-    for path in sorted(paper_dir.rglob("*.typ")):
-        source = path.read_text(encoding="utf-8")
-        for match in said.finditer(source):
-            yield from _field("in text", f"{path.as_posix()}:{source.count(chr(10), 0, match.start()) + 1}")
+    yield from _field("source", f"{claim.source}; {claim.kind}")
+    yield from _field("rule at", f"{claims_yaml.as_posix()}:{next(starts, 1)}")
+    yield from (line for place in _said(claim.id, paper_dir) for line in _field("in text", place))
     for judgement in judge(claim, frame):
         why = f" ({judgement.reason})" if judgement.reason else ""
-        yield from _field("verdict", f"{judgement.machine}: {judgement.verdict}, {judgement.measured}{why}")
+        rule = f"{judgement.rule} {judgement.target}".strip()
+        yield from _field(judgement.machine, f"{judgement.verdict}, {judgement.measured}; rule {rule}{why}")
         for identifier in claim.ids(judgement.scope):
             number = frame.find(identifier)
-            yield ""
-            if number is None:
-                yield f"{identifier}: this run has no such number"
-            else:
-                yield from _of_number(number, frame)
+            yield from (
+                "",
+                *(_of_number(number, frame) if number else [f"{identifier}: this run has no such number"]),
+            )
+
+
+def _said(identifier: str, paper_dir: Path) -> Iterator[str]:
+    """Yield the places of the paper's text that name a claim."""
+    pattern = re.compile(rf'"{re.escape(identifier)}"')
+    for path in sorted(paper_dir.rglob("*.typ")):
+        source = path.read_text(encoding="utf-8")
+        yield from (
+            f"{path.as_posix()}:{source.count(chr(10), 0, one.start()) + 1}"
+            for one in pattern.finditer(source)
+        )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from octopus_study.report.build import build_numbers, numbers_of, vetted
-from octopus_study.report.claims import Judgement, build_claims, judge, load_claims
+from octopus_study.report.claims import Judgement, build_claims, judge_all
 from octopus_study.report.frame import HERE, Frame
 from octopus_study.report.outputs import build_tables
 from octopus_study.report.runs import Run, load_runs
@@ -114,7 +114,7 @@ class Scene:
     @cached_property
     def judgements(self) -> list[Judgement]:
         """The verdicts, decided anew."""
-        return [one for claim in load_claims(self.paths.claims) for one in judge(claim, self.derived)]
+        return judge_all(self.derived, self.paths.claims)
 
 
 def build(paths: Paths, results: Path | None, folder: Path) -> Path:

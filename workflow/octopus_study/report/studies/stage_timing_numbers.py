@@ -229,7 +229,7 @@ def growths(run: Run) -> Iterator[Number]:
             (dataset, values), (_, base) = samples[many], samples[few]
             key = run.key("visdrone", method="growth", quantity=quantity, layer=f"n{few}", derived=f"n{many}")
             timed = "end_to_end" if "speedup" in quantity else quantity
-            selector = where(workload="visdrone", n=(few, many), quantity=timed, layer="host")
+            selector = where(workload="visdrone", n=(few, many), quantity=timed, layer=_layer(quantity))
             note = f"median at n={many} / median at n={few}"
             grown = unpaired_ratio_interval(values, base)
             yield make_number(key, run.from_rows(dataset, selector), "ratio", *grown, note=note)

@@ -16,6 +16,7 @@ from octopus.errors import InputError
 Edit = Callable[[Path], None]
 _STUDY, _BUILD = "workflow/octopus_study", Path("paper/build")
 _ROWS = Path("data/reference/nvidia-h200")
+_RESIZE = "crop = cv2.resize(self.job.frame[y1:y2, x1:x2].astype(np.float32), self._size)"
 
 
 class Plant(NamedTuple):
@@ -201,8 +202,8 @@ PLANTS: dict[str, Plant] = {
         "OpenCV resizes every crop twice",
         code(
             f"{_STUDY}/peers/opencv.py",
-            "crop = self.job.frame[y1:y2, x1:x2].astype(np.float32)",
-            "crop = self.job.frame[y1:y2, x1:x2].astype(np.float32)\n            cv2.resize(crop, self._size)",
+            _RESIZE,
+            f"{_RESIZE}\n        {_RESIZE}",
         ),
     ),
     "slowed": Plant(
@@ -210,8 +211,8 @@ PLANTS: dict[str, Plant] = {
         "OpenCV sleeps a millisecond for every crop",
         code(
             f"{_STUDY}/peers/opencv.py",
-            "crop = self.job.frame[y1:y2, x1:x2].astype(np.float32)",
-            "crop = self.job.frame[y1:y2, x1:x2].astype(np.float32)\n            __import__('time').sleep(1e-3)",
+            _RESIZE,
+            f"{_RESIZE}\n        __import__('time').sleep(1e-3)",
         ),
     ),
     "millivolts": Plant(

@@ -6,10 +6,11 @@ None of the code that derives the numbers is used, but for what a selector means
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.report.frame import PUBLISHED, Number
 from octopus_study.report.rows import Rows, read
 from octopus_study.report.selector import parse
@@ -88,8 +89,12 @@ def _median(number: Number) -> float | None:
     name = number.function.rpartition(".")[2]
     if name != "medians" or number.quantity == "discarded_blocks":
         return None
-    chosen = _values(number)
-    middle = float(np.mean(chosen) if report_of(number.study).windows else np.median(chosen))
+    chosen = np.array([float(text) if text else math.nan for text in _column(number, "value")])
+    middle = (
+        float(np.nanmean(chosen))
+        if report_of(number.study).windows
+        else _middle(_column(number, "block"), chosen)
+    )
     return 1000 * middle / (number.n or 1) if number.derived == "per_object" else middle
 
 
@@ -138,8 +143,14 @@ def _column(number: Number, name: str) -> list[str]:
     return [str(stored.table.columns[name][index]) for index in chosen]
 
 
-def _values(number: Number) -> np.ndarray:
-    return np.array([float(text) for text in _column(number, "value") if text])
+def _middle(blocks: Sequence[str], values: np.ndarray) -> float:
+    """Return the median over the blocks that have a value; of several processes the geometric mean of their medians."""
+    process = np.array([int(block) // PROCESS_BLOCKS for block in blocks])
+    known = np.isfinite(values)
+    parts = [values[known & (process == one)] for one in np.unique(process[known])]
+    middles = np.array([np.median(part) for part in parts])
+    positive = len(parts) > 1 and bool((values[known] > 0).all())
+    return float(np.exp(np.log(middles).mean()) if positive else middles.mean())
 
 
 def _by_block(number: Number, method: str, quantity: str = "") -> dict[str, float]:
@@ -154,7 +165,8 @@ def _by_block(number: Number, method: str, quantity: str = "") -> dict[str, floa
 def _over(number: Number, method: str, other: str) -> float:
     """Return the median over the blocks that both have of the other method's value over the method's."""
     first, second = _by_block(number, method), _by_block(number, other)
-    return float(np.median([second[block] / first[block] for block in first if block in second]))
+    both = [block for block in first if block in second]
+    return _middle(both, np.array([second[block] / first[block] for block in both]))
 
 
 def _log_ratio(number: Number, quantity: str, method: str, other: str) -> dict[str, float]:

@@ -72,10 +72,10 @@ MUTANTS = {
     "published-total": Mutant(
         "data/published/pipeline_gain.csv", "total,,gain,2.6", "total,,gain,3.6", (f"{TESTS}/report/test_published.py",)
     ),
-    "published-vram": Mutant(
-        "data/published/arena.csv",
-        "uniform-256,tensorrt,vram,3369",
-        "uniform-256,tensorrt,vram,2369",
+    "published-time": Mutant(
+        "data/published/detector.csv",
+        "gpu-preprocessing,time,1490",
+        "gpu-preprocessing,time,990",
         (f"{TESTS}/report/test_published.py",),
     ),
     "retyped-claim": Mutant(

@@ -47,6 +47,14 @@ class Interval(NamedTuple):
         width = (self.high - self.low) / 2
         return width / abs(self.value) if math.isfinite(width) and self.value else math.inf
 
+    def scaled(self, factor: float) -> Interval:
+        """Return the interval in another unit, or per item: all of it times a positive factor."""
+        return Interval(factor * self.value, factor * self.low, factor * self.high, self.count)
+
+    def moved(self, by: float) -> Interval:
+        """Return the interval with a constant added to all of it."""
+        return Interval(self.value + by, self.low + by, self.high + by, self.count)
+
 
 class Comparison(NamedTuple):
     """How long one method takes, as a multiple of another's time.

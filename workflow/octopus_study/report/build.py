@@ -59,7 +59,10 @@ def numbers_of(runs: list[Run], published_dir: str | Path) -> list[Number]:
     measured = list(derive_all(runs))
     frame = Frame([*measured, *by(past_spreads, runs, measured), *printed, *derived])
     compared = [number for report in studies.reports().values() for number in _by_each(report.of_all, frame)]
-    return [*frame, *compared]
+    beside = [
+        number for run in runs for number in _by_each(studies.report_of(run.study).beside_all, run, frame)
+    ]
+    return [*frame, *compared, *beside]
 
 
 def for_authors(frame: Frame) -> dict[str, dict]:

@@ -61,6 +61,7 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
     for run in runs:
         facts = {
             "measured_on": run.measured_on or "unknown date",
+            "started": str(run.provenance.get("started", "")),
             "commit": run.commit[:10],
             "other_load": _other_load(run),
             "processes": processes(run),

@@ -115,7 +115,9 @@ def _spread(number: Number, earlier: list[Past], file: str) -> Number:
     low, high = min(values), max(values)
     listing = ", ".join(f"{past.ended[:16]}: {past.value:.3g}" for past in earlier)
     text = f"{len(values)} runs: {range_text(low, high, 'ratio')}"
-    note = f"least and greatest of the machine's runs, each with the code of its commit; earlier ones {listing}"
+    note = (
+        f"least and greatest of the machine's runs, each with the code of its commit; earlier ones {listing}"
+    )
     key = number.key.derive("runs", number.other)
     source = _source(number, file, f"number={number.id}")
     return make_number(key, source, "ratio", number.value, low, high, text=text, note=note)

@@ -37,6 +37,7 @@ from octopus_study.measure import (
 from octopus_study.measure.dependence import LAYERS
 from octopus_study.measure.environment import claims_rules
 from octopus_study.measure.provenance import provenance, utc_now
+from octopus_study.peers import onnx_runtime
 from octopus_study.peers.availability import Unavailable
 
 if TYPE_CHECKING:
@@ -270,6 +271,7 @@ def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
             "threads": context.thread_count,
             "omp_wait_policy": os.environ["OMP_WAIT_POLICY"],
             "workload_sha256": context.data.sha256,
+            **onnx_runtime.imported(),
             **context.notes,
         },
         rules=context.rules,

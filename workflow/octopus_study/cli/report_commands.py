@@ -119,7 +119,7 @@ def promote(
     typer.echo(f"promoted to {promote_run(results, reference, named)}")
 
 
-@report.command("past-runs")
+@report.command("past")
 def past_runs(
     reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
         "data/reference"

@@ -1,6 +1,6 @@
 """Earlier runs of a reference machine: what its speed-ups were in each of them.
 
-``data/reference/past_runs.csv`` is made from the history of this repository (`octopus report past-runs`): every version
+``data/reference/past_runs.csv`` is made from the history of this repository (`octopus report past`): every version
 of a study's rows that was once committed under ``data/reference`` is taken through the same derivation as today's, and
 its speed-ups are kept. Nothing in it is typed.
 """

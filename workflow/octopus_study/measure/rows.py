@@ -43,7 +43,8 @@ class Row(NamedTuple):
     quantity, unit : str
         What was measured, and the unit of `value`.
     block : int
-        Rows of one case, layer and quantity with the same block were measured together and may be paired.
+        Rows of one case, layer and quantity with the same block were measured together and may be paired. The blocks of
+        process p count from p times `octopus_study.measure.dependence.PROCESS_BLOCKS` on.
     value : float or None
         None exactly where `answer` says ``unavailable``.
     answer : str

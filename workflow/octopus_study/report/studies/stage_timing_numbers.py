@@ -51,6 +51,7 @@ _LAUNCHES = {
 # What published claims say of growth with the number of boxes: (quantity, from, to).
 _GROWTHS = (
     ("build_metadata", 500, 2000),
+    ("crop_resize", 500, 2000),
     ("upload_metadata", 100, 2000),
     ("speedup_over_n-launches", 100, 1000),
 )
@@ -214,11 +215,15 @@ def growths(run: Run) -> Iterator[Number]:
             yield make_number(key, run.from_rows(dataset, selector), "ratio", *grown, note=note)
 
 
+def _layer(quantity: str) -> str:
+    return "device" if quantity == "crop_resize" else "host"
+
+
 def _samples_by_count(run: Run, quantity: str) -> Iterator[tuple[int, tuple[str, np.ndarray]]]:
     """Yield the blocks' values of the published kernels at each number of boxes; a speed-up is a ratio per block."""
     _, ratio, other = quantity.partition("speedup_over_")
     for group, rows in groups(
-        run, workload="visdrone", quantity="end_to_end" if ratio else quantity, layer="host"
+        run, workload="visdrone", quantity="end_to_end" if ratio else quantity, layer=_layer(quantity)
     ):
         table = blocks(rows)
         if len(table) and {"published", other or "published"} <= set(table.columns):

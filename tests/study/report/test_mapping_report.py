@@ -183,7 +183,7 @@ def test_gains_are_published_ones_side_by_side(numbers: Frame) -> None:
         assert (gain.low, gain.high) == (min(each), max(each))
     for owner, size in zip(OWNERS, (20, 12), strict=True):  # bytes of an entry; the offsets every batch has
         memory = numbers.value(f"{COST}.gain.memory.flickr-500-light.{owner}.over_lookup-published")
-        assert memory == pytest.approx(4 * 89_416_278 / (size * (500 + 89_416_278 // 65_536)))
+        assert memory == pytest.approx(4 * 89_416_278 / (size * 1549))
 
 
 def test_a_published_entry_takes_twenty_bytes(numbers: Frame) -> None:
@@ -272,7 +272,8 @@ def test_claims_of_directions_are_judged_on_a_gpu_and_sizes_on_their_board(full:
     judged = {(one.claim_id, one.scope): one for one in read_claims(full / "claims.csv")}
     for name in ("cost-faster", "cost-kernel", "cost-memory", "seq-faster", "ladder-linear"):
         assert judged[name, "pretended-gpu"].verdict == "reproduced"
-    assert judged["reuse-light", "pretended-gpu"].verdict == "not reproduced"
+    for name in ("reuse-light", "map-gain-vector-visdrone"):
+        assert judged[name, "pretended-gpu"].verdict == "not reproduced"
     assert judged["map-t4-100k", "pretended-gpu"].reason == "needs a T4"
     assert judged["cost-setup-size", "pretended-cpu"].reason == "needs an RTX 4090"
     assert judged["map-tuner-time", "pretended-cpu"].verdict == "reproduced"

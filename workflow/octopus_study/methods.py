@@ -54,6 +54,8 @@ class MethodRow(NamedTuple):
         ``module:class`` in `peers` of what the arena runs; empty where a study makes the method itself.
     listed : bool
         Whether the arena's tables list it although it has no target.
+    like : str
+        Octopus' method with the same answer, with which it is compared.
     """
 
     name: str
@@ -64,6 +66,7 @@ class MethodRow(NamedTuple):
     library: str = ""
     target: str = ""
     listed: bool = False
+    like: str = "octopus"
 
 
 LIBRARIES = (
@@ -74,11 +77,13 @@ LIBRARIES = (
     Library("", ("onnx",), "peers"),
     Library("ONNX Runtime", ("onnxruntime", "onnxruntime-gpu"), "peers"),
     Library("CV-CUDA", ("cvcuda-cu13", "cvcuda-cu12"), "arena-cuda13"),
+    Library("kornia-rs", ("kornia-rs",), "peers"),
     Library("DALI", ("nvidia-dali-cuda130", "nvidia-dali-cuda120"), "arena-cuda13"),
     Library(
         "TensorRT", ("tensorrt",),
         install="pip install tensorrt (needs a GPU; its libraries come from NVIDIA's own index)",
     ),
+    Library("TensorRT for RTX", ("onnxruntime-ep-nv-tensorrt-rtx-cu13",), "arena-cuda13"),
     Library("transformers", ("transformers",), "models"),
     Library("deepinv", ("deepinv",), "models"),
 )  # fmt: skip
@@ -87,6 +92,7 @@ METHODS = (
     MethodRow("octopus", "Octopus", BLUE, "o", target="fused:Octopus"),
     MethodRow("octopus-one-call", "Octopus (one call)", "#003F66", "p", target="fused:OneCall"),
     MethodRow("octopus-fp16", "Octopus (float16)", "#5AA3D8", ".", target="fused:HalfPrecision"),
+    MethodRow("octopus-image", "Octopus (edge of the image)", "#003F66", "*", target="fused:ImageEdge"),
     MethodRow(
         "published", "Published kernels, one launch", ORANGE, "s", "Published",
         target="published:Published",
@@ -100,9 +106,36 @@ METHODS = (
         target="fused:NLaunchesFused",
     ),
     MethodRow(
-        "opencv", "OpenCV and NumPy", GREEN, "D", "OpenCV + NumPy", "OpenCV", "opencv:OpenCv"
+        "opencv", "OpenCV and NumPy (1 thread)", GREEN, "D", "OpenCV + NumPy (1 thread)", "OpenCV", "opencv:OpenCv"
     ),
-    MethodRow("opencv-inplace", "OpenCV, in place", SKY, "P", library="OpenCV", listed=True),
+    MethodRow(
+        "opencv-inplace", "OpenCV, in place (1 thread)", SKY, "P", library="OpenCV", target="opencv:OpenCvInPlace"
+    ),
+    MethodRow(
+        "opencv-table", "OpenCV, by a table (1 thread)", "#2E8BC0", "X", library="OpenCV",
+        target="opencv:OpenCvTable",
+    ),
+    MethodRow(
+        "opencv-frame", "OpenCV, frame first (1 thread)", "#8FB8DE", "x", library="OpenCV",
+        target="opencv:OpenCvFrame",
+    ),
+    MethodRow(
+        "opencv-threads", "OpenCV and NumPy (all threads)", "#006B4F", "d", "OpenCV + NumPy (all threads)", "OpenCV",
+        "opencv:OpenCvThreads",
+    ),
+    MethodRow(
+        "opencv-inplace-threads", "OpenCV, in place (all threads)", "#1F6E9C", "p", library="OpenCV",
+        target="opencv:OpenCvInPlaceThreads",
+    ),
+    MethodRow(
+        "opencv-table-threads", "OpenCV, by a table (all threads)", "#0B486B", "h", library="OpenCV",
+        target="opencv:OpenCvTableThreads",
+    ),
+    MethodRow(
+        "opencv-frame-threads", "OpenCV, frame first (all threads)", "#5B84B1", "H", library="OpenCV",
+        target="opencv:OpenCvFrameThreads",
+    ),
+    MethodRow("kornia-rs", "kornia-rs", "#C2577A", "v", library="kornia-rs", target="kornia:Kornia"),
     MethodRow("cvcuda", "CV-CUDA", GREEN, "X", library="CV-CUDA", target="cvcuda:CvCuda"),
     MethodRow(
         "cvcuda-views", "CV-CUDA (views by hand)", "#004D40", "P", library="CV-CUDA",
@@ -112,11 +145,21 @@ METHODS = (
         "cvcuda-scalar", "CV-CUDA (one scale)", "#66C2A4", "x", library="CV-CUDA",
         target="cvcuda:CvCudaScalar",
     ),
+    MethodRow(
+        "cvcuda-rounded", "CV-CUDA (uint8 between)", "#9CCFB8", "1", library="CV-CUDA",
+        target="cvcuda:CvCudaRounded",
+    ),
     MethodRow("dali-slice", "DALI (slices)", "#7A5230", "h", library="DALI", target="dali:DaliSlice"),
-    MethodRow("dali", "DALI (regions)", "#B08968", "H", library="DALI", target="dali:Dali"),
+    MethodRow(
+        "dali", "DALI (regions)", "#B08968", "H", library="DALI", target="dali:Dali", like="octopus-image"
+    ),
+    MethodRow(
+        "dali-pipeline", "DALI (pipeline)", "#D2B48C", "s", library="DALI",
+        target="dali_pipeline:DaliPipeline", like="octopus-image",
+    ),
     MethodRow(
         "roi-align", "torchvision (RoIAlign)", PURPLE, "<", library="torchvision",
-        target="roi_align:RoiAlign",
+        target="roi_align:RoiAlign", like="octopus-image",
     ),
     MethodRow(
         "grid-sample", "PyTorch (grid sample)", "#8C4B8C", ">", library="PyTorch",
@@ -129,6 +172,10 @@ METHODS = (
     MethodRow(
         "tensorrt-gridsample", "TensorRT (grid sample)", "#3B6E22", "8", library="TensorRT",
         target="tensorrt_graphs:TensorRtGridSample",
+    ),
+    MethodRow(
+        "tensorrt-rtx-gridsample", "TensorRT for RTX (grid sample)", "#5E8C31", "4", library="TensorRT for RTX",
+        target="tensorrt_rtx:TensorRtRtxGridSample",
     ),
     MethodRow(
         "tensorrt-gridsample-fp16", "TensorRT (grid sample, float16)", "#3B6E22", "8", library="TensorRT",
@@ -149,6 +196,10 @@ METHODS = (
     MethodRow(
         "tensorrt-padded-fp16", "TensorRT (padded, float16)", "#7FA650", "4", library="TensorRT",
         target="tensorrt_graphs:TensorRtPaddedHalf",
+    ),
+    MethodRow(
+        "tensorrt-rtx-padded", "TensorRT for RTX (padded)", "#A7C957", "2", library="TensorRT for RTX",
+        target="tensorrt_rtx:TensorRtRtxPadded",
     ),
     MethodRow("write-bound", "Write bound", GREY, listed=True),
     MethodRow("write-bound-fp16", "Write bound (float16)", "#A8A8A8", listed=True),

@@ -13,12 +13,14 @@ from octopus.errors import InputError
 from octopus_study import methods
 from octopus_study.peers.fused import OctopusOnGpu
 from octopus_study.peers.method import CropMethod
-from octopus_study.peers.opencv import OpenCvInPlace
 from octopus_study.peers.published import Published, build_metadata
 from octopus_study.peers.registry import make as make_method
 
 REASONS = ("is not installed", "can't be loaded", "has no CUDA provider")
-ON_THE_CPU = ("octopus", "published", "n-launches", "n-launches-fused", "opencv", "padded-onnxruntime")
+ON_THE_CPU = (
+    "octopus", "octopus-image", "published", "n-launches", "n-launches-fused", "opencv", "opencv-table-threads",
+    "padded-onnxruntime",
+)  # fmt: skip
 
 
 def installed(name):
@@ -53,10 +55,6 @@ def test_on_the_cpu(name):
     else:
         assert "works on a GPU alone" in made or ("is not installed" in made and not installed(name))
         assert name not in ON_THE_CPU
-
-
-def test_opencv_in_place_on_the_cpu():
-    check(OpenCvInPlace(job("cpu")))
 
 
 @pytest.mark.parametrize("name", ["cvcuda", "cvcuda-scalar", "tensorrt-padded", "tensorrt-gridsample"])
@@ -111,6 +109,15 @@ def test_targets_are_the_classes(name, target):
     found = getattr(import_module(f"octopus_study.peers.{module}"), kind)
     assert issubclass(found, CropMethod)
     assert found.name == name
+
+
+def test_who_reads_across_the_edge_is_compared_with_octopus_that_does_so_too():
+    for row in methods.METHODS:
+        if row.target:
+            module, _, kind = row.target.partition(":")
+            edge = getattr(import_module(f"octopus_study.peers.{module}"), kind).edge
+            own = "octopus-image" if edge == "image" and row.name != "octopus-image" else "octopus"
+            assert row.like == own, row.name
 
 
 @pytest.mark.parametrize("table", [methods.METHODS, methods.ITEM_METHODS, methods.EDGE_METHODS])

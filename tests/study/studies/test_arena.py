@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +17,16 @@ from octopus_study.data.distributions import padding_waste
 from octopus_study.measure import Case, HostClock, read_rows
 from octopus_study.measure.memory import MemoryLines
 from octopus_study.peers.availability import need
-from octopus_study.peers.fused import Octopus
+from octopus_study.peers.fused import ImageEdge, Octopus
 from octopus_study.peers.job import make_job
 from octopus_study.peers.method import NOT_BY_EVENTS, CropMethod
-from octopus_study.peers.opencv import OpenCv, OpenCvInPlace, OpenCvThreads
+from octopus_study.peers.opencv import ONE_THREAD, OpenCvThreads
+from octopus_study.peers.registry import make
 from octopus_study.studies import memory, run_study
 from octopus_study.studies.arena import layers as arena_layers
 from octopus_study.studies.arena import submit
 from octopus_study.studies.arena.layers import Batch, layers, poison, too_slow
-from octopus_study.studies.arena.study import Batches
+from octopus_study.studies.arena.study import EDGES, Batches
 from octopus_study.studies.arena.workloads import boxes_of, uniform_boxes
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import make_context
@@ -34,8 +36,10 @@ QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
 MAKE = "octopus_study.peers.registry:make"
 SETTINGS = {"device": "cpu", "crop.size": [20, 24]}
 REQUIRED = {
-    "octopus", "octopus-fp16", "published", "n-launches", "opencv", "roi-align", "grid-sample", "padded-torch",
-    "padded-onnxruntime", "cvcuda", "dali", "tensorrt-padded", "tensorrt-gridsample",
+    "octopus", "octopus-fp16", "octopus-image", "published", "n-launches", "opencv", "opencv-table",
+    "opencv-table-threads", "kornia-rs", "roi-align", "grid-sample", "padded-torch", "padded-onnxruntime", "cvcuda",
+    "cvcuda-rounded", "dali", "dali-pipeline", "tensorrt-padded", "tensorrt-gridsample", "tensorrt-rtx-padded",
+    "tensorrt-rtx-gridsample",
 }  # fmt: skip
 ROUNDED = "rounds to uint8 between its two passes"
 
@@ -79,6 +83,37 @@ class Broken(Right):
         raise RuntimeError("no such engine")
 
 
+class Lazy(Right):
+    """It does its work once, and then shows what it did."""
+
+    name, done = "lazy", False
+
+    def run(self):
+        if not self.done:
+            super().run()
+            self.done = True
+
+
+class Careless(Right):
+    """The last crop of its batch is another one."""
+
+    name = "careless"
+
+    def run(self):
+        super().run()
+        self._out[-1, -1, -1, -1] += 1
+
+
+class Across(Right):
+    """It reads across the edge of a box."""
+
+    name, edge = "across", "image"
+
+    def __init__(self, job):
+        super().__init__(job)
+        self._own = ImageEdge(job)
+
+
 class Absent(Right):
     """Its library is not there."""
 
@@ -88,7 +123,7 @@ class Absent(Right):
         need("octopus_warp_drive", "absent")
 
 
-FAKES = {"right": Right, "wrong": Wrong, "broken": Broken, "absent": Absent}
+FAKES = {kind.name: kind for kind in (Right, Wrong, Broken, Lazy, Careless, Across)} | {"absent": Absent}
 OWN = ("octopus", "octopus-one-call", "octopus-fp16", "published", "n-launches", "n-launches-fused", "opencv")
 
 
@@ -109,7 +144,8 @@ def context(receipt):
 @pytest.fixture
 def batch(context, fakes):
     job = crop_job(context, boxes_of(context, "visdrone", 5))
-    made = Batch(context, job, reference_of(context).of(job.boxes), 1)
+    crops = reference_of(context)
+    made = Batch(context, job, {edge: crops.of(job.boxes, edge) for edge in EDGES}, 1)
     made.gather()
     return made
 
@@ -165,14 +201,11 @@ def test_a_comparison_is_paired(run):
         assert len({tuple(blocks) for _, blocks in rows.groupby("method").block}) == 1
 
 
-def test_opencv_stands_beside_octopus_with_one_and_two_threads(run):
-    for workload in ("visdrone-1thread", "visdrone-2threads"):
-        rows = run[(run.workload == workload) & (run.quantity == "end_to_end")]
-        assert set(rows.method) == {"octopus", "octopus-again", "opencv", "opencv-inplace"}
-        assert set(rows.n) == {6}
-        assert (
-            set(rows.answer) == {"same"} or rows.answer.str.startswith("unavailable: this machine has").all()
-        )
+def test_opencv_stands_beside_octopus_with_one_thread(run):
+    rows = run[(run.workload == "visdrone-1thread") & (run.quantity == "end_to_end")]
+    assert set(rows.method) == {"octopus", "octopus-again", *(kind.name for kind in ONE_THREAD)}
+    assert set(rows.n) == {6}
+    assert set(rows.answer) == {"same"}
 
 
 def test_memory_and_padding_have_rows_for_all(run):
@@ -218,6 +251,33 @@ def test_peers_are_judged_by_the_reference(batch, whole):
     assert found["wrong"].startswith("different: largest error 1") and found["wrong"].endswith("adds one")
     assert found["broken"] == "unavailable: RuntimeError: no such engine"
     assert found["absent"] == "unavailable: absent is not installed"
+
+
+def test_every_crop_is_compared_and_on_poisoned_memory(batch, whole):
+    found = answers(batch.rows(whole("host")))
+    assert "NaN" in found["lazy"]
+    assert found["careless"].startswith("different: largest error 1")
+
+
+def test_who_reads_across_the_edge_is_judged_by_a_reference_that_does_so(batch, whole):
+    assert answers(batch.rows(whole("host")))["across"] == "same"
+    batch.expected = dict.fromkeys(EDGES, batch.expected["box"])
+    assert answers(batch.rows(whole("host")))["across"].startswith("different")
+
+
+def test_in_a_series_a_batch_is_timed_out_of_many(batch, monkeypatch):
+    monkeypatch.setattr(arena_layers, "IN_SERIES", ("octopus", "right"))
+    case = Case("arena", "synthetic-visdrone", "visdrone", 5)
+    (comparison,) = [each for each in layers(case, "cuda") if each.layer == "pipelined"]
+    assert comparison.methods == ("octopus", "right")
+    runs, right = [], next(method for method in batch.methods if method.name == "right")
+    run = right.run
+    monkeypatch.setattr(right, "run", lambda: (runs.append(1), run()))
+    rows = [row for row in batch.rows(comparison) if row.method == "right" and row.unit == "ms"]
+    assert {row.layer for row in rows} == {"pipelined"} and {row.answer for row in rows} == {"same"}
+    assert len(runs) % arena_layers.SERIES == 0 and len(runs) >= arena_layers.SERIES * len(rows)
+    clock = arena_layers.SeriesClock()
+    assert clock.time(lambda: time.sleep(0.016)) < 16
 
 
 def test_the_device_layer_takes_who_can_be_seen_and_the_write_bounds(batch, kernels):
@@ -304,15 +364,16 @@ def test_what_is_too_slow_gets_a_row(batch, whole):
     assert found["octopus"] == found["octopus-again"] == found["opencv"] == "same"
 
 
-@pytest.mark.parametrize("kind", [OpenCv, OpenCvInPlace])
+@pytest.mark.parametrize("kind", ONE_THREAD)
 @pytest.mark.parametrize("count", [1, 19])
 def test_a_pool_of_threads_gives_the_answer_of_one(context, kind, count):
     boxes = boxes_of(context, "visdrone", count)
     jobs = [make_job(context.workload.frame, boxes, (9, 8), (1.0,) * 3, (2.0,) * 3, "cpu") for _ in range(2)]
     kind(jobs[0]).run()
-    pool = OpenCvThreads(jobs[1], 2, kind)
+    with context.threads(2):
+        pool = make(f"{kind.name}-threads", jobs[1])
     pool.run()
-    assert pool.name == kind.name
+    assert pool.threads == 2 and isinstance(pool, kind)
     assert np.array_equal(jobs[0].out, jobs[1].out)
 
 
@@ -321,7 +382,7 @@ def test_a_thread_that_fails_is_heard(context):
         context.workload.frame, np.array([[5, 5, 5, 9]], np.int32), (9, 8), (1.0,) * 3, (2.0,) * 3, "cpu"
     )
     with pytest.raises(Exception, match="resize"):
-        OpenCvThreads(job, 2).run()
+        OpenCvThreads(job).run()
 
 
 @pytest.mark.parametrize("method", OWN)

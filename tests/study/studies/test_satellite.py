@@ -22,7 +22,7 @@ from octopus_study.studies.satellite.methods import whole
 
 SMALL = {"satellite.synthetic_side": 600}
 RULES = ("fixed", "otsu", "byte-budget")
-WHOLE = {"octopus", "octopus-again", "padded", "numpy", "opencv", "integral"}
+WHOLE = {"octopus", "octopus-again", "padded", "numpy", "opencv", "opencv-threads", "integral"}
 
 
 @pytest.fixture(scope="module")

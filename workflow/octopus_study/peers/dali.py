@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from octopus_study.peers.availability import need
 from octopus_study.peers.job import CropJob
-from octopus_study.peers.method import NOT_BY_EVENTS, READS_ACROSS, CropMethod, blocking_stream
+from octopus_study.peers.method import NOT_BY_EVENTS, CropMethod, blocking_stream
 
 INSTALL = "pip install -e './workflow[arena-cuda13]'"
 
@@ -30,7 +30,7 @@ class Dali(CropMethod):
 
     name = "dali"
     why_no_device = NOT_BY_EVENTS
-    why_different = READS_ACROSS
+    edge = "image"
 
     def __init__(self, job: CropJob) -> None:
         super().__init__(job)
@@ -83,7 +83,7 @@ class DaliSlice(Dali):
     """Crops cut out first, then resized: one operator more, and the same answer as Octopus."""
 
     name = "dali-slice"
-    why_different = ""
+    edge = "box"
 
     def resized(self) -> Any:
         """All crops as HWC float32."""

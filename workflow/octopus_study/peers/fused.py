@@ -32,6 +32,7 @@ class Octopus(CropMethod):
             mean=job.mean,
             std=job.std,
             dtype=self.dtype,
+            edge=self.edge,
             device=job.device,
             allocate=False,
         )
@@ -141,6 +142,13 @@ class HalfPrecision(Octopus):
     def output(self) -> Any:
         """Its own memory."""
         return self._out
+
+
+class ImageEdge(Octopus):
+    """The same, clamped at the edge of the frame: beside methods that read what lies around a box."""
+
+    name = "octopus-image"
+    edge = "image"
 
 
 class NLaunchesFused(CropMethod):

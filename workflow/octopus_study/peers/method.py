@@ -12,7 +12,6 @@ from octopus_study.measure import Method
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.job import CropJob
 
-READS_ACROSS = "reads across the box edge"
 NOT_BY_EVENTS = "its device work can't be seen by events on the default stream"
 ON_THE_HOST = "works on the host; the way of its frame and its result is the layer pipeline"
 
@@ -24,6 +23,9 @@ class CropMethod:
     ----------
     name : str
         Its name in the rows.
+    edge : {"box", "image"}
+        Where it clamps; at the edge of the image it reads what lies around a box. Its answer should be that of Octopus
+        with the same `edge`, and with that method it is compared.
     why_different : str
         Why its answer is another one; empty if it should be the same.
     why_no_device : str
@@ -44,6 +46,7 @@ class CropMethod:
     """
 
     name = ""
+    edge = "box"
     why_different = ""
     why_no_device = ""
     on_host = False
@@ -63,6 +66,11 @@ class CropMethod:
         """From the boxes on the host to the result: all that a user must do per batch."""
         self.prepare()
         self.kernels()
+
+    def series(self, count: int) -> None:
+        """Several batches in a row, without waiting for one before the next is begun where that can be had."""
+        for _ in range(count):
+            self.run()
 
     def output(self) -> Any:
         """The result where it was made."""

@@ -9,6 +9,7 @@ from typing import Any
 from octopus_study.peers.availability import Unavailable, need
 from octopus_study.peers.graphs import GridSampleGraph, PaddedGraph
 from octopus_study.peers.method import blocking_stream
+from octopus_study.peers.onnx_runtime import need_onnxruntime
 from octopus_study.peers.tensors import Tensor
 
 CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
@@ -35,25 +36,36 @@ class OnnxRuntimeSession:
     """
 
     def __init__(self, model: Path, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None:
-        ort = self._ort = need("onnxruntime", "ONNX Runtime", "pip install -e './workflow[peers]'")
-        providers = self._cuda() if on_gpu else [CPU]
+        ort = self._ort = need_onnxruntime()
         options = self._options(on_gpu)
+        providers = self._providers(options, on_gpu)
         shapes = {item.name: item.shape for item in inputs}
         self._fix_dimensions(options, model, shapes)
         self._session = ort.InferenceSession(str(model), options, providers=providers)
-        if on_gpu and CUDA not in self._session.get_providers():
-            raise Unavailable(
-                "ONNX Runtime's CUDA provider can't be loaded; it needs CUDA's libraries of its version"
-            )
+        self._require_provider(self._session.get_providers(), on_gpu)
+        self._bind(inputs, output, on_gpu)
+
+    def _bind(self, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None:
         self._binding = self._session.io_binding()
         place = "cuda" if on_gpu else "cpu"
         for item in inputs:
             self._binding.bind_input(item.name, place, 0, item.dtype.type, item.shape, item.pointer)
         self._binding.bind_output(output.name, place, 0, output.dtype.type, output.shape, output.pointer)
         self._memory = [*inputs, output]
-        self._run_options = ort.RunOptions()
+        self._run_options = self._ort.RunOptions()
         if on_gpu:  # the caller waits, if anyone
             self._run_options.add_run_config_entry("disable_synchronize_execution_providers", "1")
+
+    def _providers(self, options: Any, on_gpu: bool) -> list[Any] | None:
+        """Who executes the graph; None if the options say so."""
+        return self._cuda() if on_gpu else [CPU]
+
+    def _require_provider(self, found: Sequence[str], on_gpu: bool) -> None:
+        """Raise `Unavailable` if the session fell back to another provider."""
+        if on_gpu and CUDA not in found:
+            raise Unavailable(
+                "ONNX Runtime's CUDA provider can't be loaded; it needs CUDA's libraries of its version"
+            )
 
     def _cuda(self) -> list[Any]:
         if CUDA not in self._ort.get_available_providers():

@@ -6,7 +6,6 @@ import numpy as np
 
 from octopus_study.peers.availability import need
 from octopus_study.peers.job import CropJob
-from octopus_study.peers.method import READS_ACROSS
 from octopus_study.peers.torch_method import TorchMethod
 
 
@@ -17,7 +16,7 @@ class RoiAlign(TorchMethod):
     """
 
     name = "roi-align"
-    why_different = READS_ACROSS
+    edge = "image"
 
     def __init__(self, job: CropJob) -> None:
         super().__init__(job)

@@ -12,7 +12,11 @@ SHORT_METHODS = {row.name: row.short or row.label for row in methods.METHODS}
 # In the arena, names stand in lists, so they hold no comma; the order is that of its tables and figures.
 ARENA_METHODS = {row.name: row.short or row.label for row in methods.METHODS if row.target or row.listed} | {
     "n-launches-fused": "N launches (fused)",
-    "opencv-inplace": "OpenCV (in place)",
+    **{
+        row.name: (row.short or row.label).replace(",", "")
+        for row in methods.METHODS
+        if row.library == "OpenCV"
+    },
 }
 # The kernel from plain to fast: each step keeps what the one before has, and adds one thing.
 LADDER_STEPS = {
@@ -59,7 +63,6 @@ WORKLOADS = {
     "temporal": "Temporal",
     "visdrone": "VisDrone",
     "visdrone-1thread": "VisDrone, one thread",
-    "visdrone-2threads": "VisDrone, two threads",
 }
 ARENA_WORKLOADS = WORKLOADS | {"uniform": "Uniform 256 \u00d7 256"}
 # Libraries whose answers are compared with those of Octopus.

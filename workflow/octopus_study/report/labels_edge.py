@@ -10,16 +10,19 @@ TILE_METHODS = {
     "octopus": "Octopus",
     "n-launches": "One launch per tile",
     "padded": "Padded to the largest tile",
-    "numpy": "NumPy, tile by tile",
-    "opencv": "OpenCV, tile by tile",
-    "integral": "OpenCV, integral image",
+    "numpy": "NumPy, tile by tile (1 thread)",
+    "opencv": "OpenCV, tile by tile (1 thread)",
+    "opencv-threads": "OpenCV, tile by tile (all threads)",
+    "integral": "OpenCV, integral image (1 thread)",
 }
 FRAME_METHODS = {
     "octopus": "Octopus",
     "octopus-graph": "Octopus, CUDA graph",
     "n-launches": "N launches, fused kernel",
     "n-launches-published": "N launches, published",
-    "opencv": "OpenCV",
+    "opencv": "OpenCV and NumPy (1 thread)",
+    "opencv-table": "OpenCV, by a table (1 thread)",
+    "opencv-table-threads": "OpenCV, by a table (all threads)",
 }
 DETECTOR_METHODS = {"octopus": "Octopus", "opencv": "OpenCV, float32", "opencv-uint8": "OpenCV, uint8"}
 DETECTOR_MODELS = {"ssdlite320_mobilenet_v3_large": "SSDlite, MobileNetV3"}

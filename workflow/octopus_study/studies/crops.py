@@ -30,19 +30,19 @@ class ReferenceCrops:
     ) -> None:
         self._frame, self._size = frame, size
         self._mean, self._std = np.array(mean), np.array(std)
-        self._crops: dict[bytes, NDArray[np.float32]] = {}
+        self._crops: dict[tuple[bytes, str], NDArray[np.float32]] = {}
 
-    def of(self, boxes: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Crops of `boxes`, (N, C, height, width) float32."""
+    def of(self, boxes: NDArray[np.int32], edge: str = "box") -> NDArray[np.float32]:
+        """Crops of `boxes`, (N, C, height, width) float32, clamped at the edge of the "box" or of the "image"."""
         result = np.empty((len(boxes), self._frame.shape[2], *self._size), np.float32)
         for index, box in enumerate(boxes):
-            result[index] = self._one(box)
+            result[index] = self._one(box, edge)
         return result
 
-    def _one(self, box: NDArray[np.int32]) -> NDArray[np.float32]:
-        key = box.tobytes()
+    def _one(self, box: NDArray[np.int32], edge: str) -> NDArray[np.float32]:
+        key = box.tobytes(), edge
         if key not in self._crops:
-            crop = reference.crop_resize(self._frame, box[None], self._size, self._mean, self._std)
+            crop = reference.crop_resize(self._frame, box[None], self._size, self._mean, self._std, edge=edge)
             self._crops[key] = crop[0].astype(np.float32)
         return self._crops[key]
 

@@ -10,7 +10,7 @@ import csv
 import hashlib
 import json
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -97,7 +97,7 @@ def digest(record: dict[str, Any], number_of: Lookup) -> str:
         if fields["operator"] == "rounds_to" and fields.get("unit") == "fraction" and "value" in fields:
             fields["unit"] = "percent"  # as it was meant when values were typed
         rule = Rule(**fields, why="…")
-        parts = [_part(rule, part, names, number_of) for part, names in rule.parts().items()]
+        parts = sorted(one for part in rule.parts() for one in _judged(rule, part, number_of))
     decides = [
         record["claim"],
         record["study"],
@@ -108,11 +108,13 @@ def digest(record: dict[str, Any], number_of: Lookup) -> str:
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _part(rule: Rule, part: str, names: Iterable[str], number_of: Lookup) -> list[Any]:
-    if rule.predicted:
-        return [*names, rule.predicted, rule.operator, rule.tolerance, rule.room]
-    low, high, strict, *_ = rule.limits("", part, number_of)
-    return [*names, f"{low:.9g}", f"{high:.9g}", strict]
+def _judged(rule: Rule, part: str, number_of: Lookup) -> list[tuple[str, ...]]:
+    """Return each number with what it must satisfy."""
+    allowed = (rule.predicted, rule.operator, f"{rule.tolerance:g}", f"{rule.room:g}")
+    if not rule.predicted:
+        low, high, strict, *_ = rule.limits("", part, number_of)
+        allowed = (f"{low:.9g}", f"{high:.9g}", str(strict), "")
+    return [(name, *allowed) for name in rule.parts()[part]]
 
 
 def _versions(claims_yaml: Path) -> Iterator[tuple[str, str, str]]:

@@ -6,6 +6,7 @@ A verdict follows from the rule, the numbers of the machine and their intervals;
 from __future__ import annotations
 
 import csv
+import hashlib
 import itertools
 import math
 from collections.abc import Iterator
@@ -95,7 +96,10 @@ def build_claims(numbers: str | Path, claims_yaml: str | Path, out: str | Path) 
     """
     frame, claims = Frame.read(numbers), load_claims(claims_yaml)
     changes = recorded(claims_yaml, frame.__getitem__)
-    judgements = [_dated(judgement, changes, frame) for claim in claims for judgement in judge(claim, frame)]
+    digest = hashlib.sha256(Path(claims_yaml).read_bytes()).hexdigest()
+    judgements = [
+        _dated(judgement, changes, frame, digest) for claim in claims for judgement in judge(claim, frame)
+    ]
     with atomic_text(Path(out)) as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(Judgement._fields)
@@ -103,13 +107,15 @@ def build_claims(numbers: str | Path, claims_yaml: str | Path, out: str | Path) 
     return Path(out)
 
 
-def _dated(judgement: Judgement, changes: dict[str, Change], frame: Frame) -> Judgement:
-    """Add when the rule last changed, and whether that was after the rows that it judges."""
+def _dated(judgement: Judgement, changes: dict[str, Change], frame: Frame, digest: str) -> Judgement:
+    """Add when the rule last changed, and whether that was after the rows that it judges: a run that recorded the
+    digest of this very file began with its rules."""
     change = changes.get(judgement.claim_id)
     if change is None:
         return judgement
-    started = frame.text(Key(judgement.scope, judgement.study, quantity="started"))
-    younger = "yes" if is_younger(change, started) else ""
+    run = Key(judgement.scope, judgement.study)
+    same = frame.text(run.but(quantity="rules")) == digest
+    younger = "" if same or not is_younger(change, frame.text(run.but(quantity="started"))) else "yes"
     return judgement._replace(changed=change.changed, commit=change.commit, younger=younger)
 
 
@@ -201,7 +207,8 @@ def _require_condition(claim: Claim, machine: str, frame: Frame) -> None:
     for name in condition.ids(machine):
         number = frame.get(name)
         if number is None:
-            raise NotHereError(f"precondition not measured: {condition.text}")
+            why = _why_absent(name, frame).removeprefix("unavailable: ")
+            raise NotHereError(f"precondition not measured: {condition.text} ({why})")
         if decide(number, limits, exact=not math.isfinite(number.low)).verdict != "reproduced":
             raise NotHereError(f"precondition not met: {condition.text} ({number.text}, not {limits.text})")
 
@@ -245,7 +252,7 @@ def _all_limits(claim: Claim, machine: str, frame: Frame) -> list[Limits]:
 
 
 def _outcome(claim: Claim, number: Number, limits: Limits, part: str, machine: str, frame: Frame) -> Outcome:
-    require_same_kind(number.unit, claim.unit or number.unit, f"Claim {claim.id}")
+    require_same_kind(claim.unit or number.unit, number.unit, f"Claim {claim.id}")
     noise = claim.noise.replace("{run}", machine).replace("{each}", claim.each.get(part, ""))
     return decide(
         number,
@@ -293,8 +300,8 @@ def _one(case: _Case, whole: bool) -> str:
     if whole and math.isfinite(number.low):
         ends = interval_text(number.value, number.low, number.high, number.unit, 4)
         return f"{quantity_text(number.value, number.unit, 4)} [{ends}]"
-    # A digit more where a number looks like the limit and isn't it.
-    alike = number.text == case.limits.target and not case.limits.low <= number.value <= case.limits.high
+    # A digit more where a number that doesn't satisfy the rule looks like its limit.
+    alike = number.text == case.limits.target and case.outcome.verdict == "not reproduced"
     return quantity_text(number.value, number.unit, 4) if alike else number.text
 
 

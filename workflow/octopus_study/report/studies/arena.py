@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
+from octopus_study.report.fastest import LIKE
 from octopus_study.report.frame import Frame, Key, published
 from octopus_study.report.labels import ARENA_METHODS, ARENA_WORKLOADS, LAYERS, QUANTITIES, human
 from octopus_study.report.measured import BOUND, padded_float32
@@ -21,6 +22,10 @@ from octopus_study.report.view import View, views
 
 NOT_SHOWN = "No run of this study is shown."
 _VERDICT_NOTE = "faster unless said otherwise"
+_IMAGE = "same, image"
+_IMAGE_NOTE = (
+    f"{_IMAGE}: reads across the edge of a box, and is compared with Octopus and a reference that do so too"
+)
 
 
 def _unavailable(why: str) -> list[Row]:
@@ -32,8 +37,11 @@ def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool | No
 
     def answer(view: View, case: Key) -> str:
         text = arena.answer_of(view, all_shown(view, columns), case.method)
-        other = text if text in ("same", "") else f"other ({view.reasons.letter(text)})"
-        return MISSING if case.method.startswith(BOUND) else other
+        if case.method.startswith(BOUND):
+            return MISSING
+        if text == "same":
+            return _IMAGE if case.method in (*LIKE, *LIKE.values()) else text
+        return text and f"other ({view.reasons.letter(text)})"
 
     def cases(view: View) -> list[Key]:
         on_device = shown(view, "visdrone", "device") is not None
@@ -56,7 +64,7 @@ def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool | No
         title=partial(arena.title, columns),
         after=missing,
         caption=f"{what}. Medians in ms with intervals of 95 %, and speed-ups: time of the method / time of Octopus, "
-        f"{_VERDICT_NOTE}.",
+        f"{_VERDICT_NOTE}. {_IMAGE_NOTE}.",
         absent=f"{what}. {absent}",
         text_columns=(0, 1),
         # A cell over all columns would stretch those that are as wide as their content.
@@ -92,7 +100,7 @@ def counts(frame: Frame) -> Table:
 def _count_rows(view: View, keys: list[Key], every: list[int]) -> Iterator[Row]:
     lines: list[Row] = []
     for method, times in arena.measured(view, *keys).items():
-        texts = [cells.speedup_text(view.frame, keys[0].but(n=n), method) for n in every]
+        texts = [arena.speedup_text(view, keys[0].but(n=n), method) for n in every]
         if any(text != MISSING for text in texts):
             mark = f" {cells.DIFFERENT}" if arena.differs(times) else ""
             lines.append([f"{human(ARENA_METHODS, method)}{mark}", *texts])
@@ -177,10 +185,16 @@ def _padding_rows(view: View) -> Iterator[tuple[str, ...]]:
 
 _CPU_COLUMNS = {
     ("visdrone", "host"): "VisDrone",
-    ("visdrone-1thread", "host"): "1 thread",
-    ("visdrone-2threads", "host"): "2 threads",
+    ("visdrone-1thread", "host"): "1 thread each",
 }
-_ON_CPUS = "Arena on CPUs, from the boxes to the result, with all cores where no number of threads is given"
+_ON_CPUS = (
+    "Arena on CPUs, from the boxes to the result. Methods use all cores, OpenCV those that its rows name; in the last "
+    "column each uses one thread"
+)
+_IN_SERIES = (
+    "Batches in a row, VisDrone boxes, per batch: from boxes on the host to the result; a batch may begin before the "
+    "last is done. The pipeline of DALI works two batches ahead"
+)
 REPORT = StudyReport(
     numbers=(
         padded_float32,
@@ -196,6 +210,7 @@ REPORT = StudyReport(
         "arena": _on_layers("visdrone", "No run on a GPU is shown.", gpu=True),
         "arena_uniform": _on_layers("uniform", NOT_SHOWN, gpu=None),
         "arena_cpu": _times(_CPU_COLUMNS, _ON_CPUS, "No run on a CPU is shown.", gpu=False),
+        "arena_series": _times({("visdrone", "pipelined"): "In a row"}, _IN_SERIES, NOT_SHOWN, gpu=True),
         "arena_counts": counts,
         "arena_memory": MEMORY,
         "arena_padding": padding,

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from octopus_study.report.fastest import LIKE, best_opencv, fastest
 from octopus_study.report.frame import Frame, Number, make_number, make_text
 from octopus_study.report.labels import (
     ARENA_METHODS,
@@ -36,9 +37,11 @@ if TYPE_CHECKING:
 
 HALF = f"{SUBJECT}-fp16"
 # What this project brings along: no peer that a user would pick instead.
-OWN = (SUBJECT, f"{SUBJECT}-one-call", HALF, "published", "n-launches", "n-launches-fused")
-# Pairs beside those of Octopus: its own two types, both ways to describe views for CV-CUDA, and the two methods of
-# the published comparison.
+OWN = (
+    SUBJECT, f"{SUBJECT}-one-call", HALF, f"{SUBJECT}-image", "published", "n-launches", "n-launches-fused",
+)  # fmt: skip
+# Pairs beside those of Octopus: its own two types, both ways to describe views for CV-CUDA, the two methods of the
+# published comparison, and methods that read across the edge of a box, over which Octopus that does so too is judged.
 _PAIRS = (
     (HALF, SUBJECT),
     ("cvcuda-views", "cvcuda"),
@@ -47,6 +50,7 @@ _PAIRS = (
     # The same padded graph in another runtime: what it says of TensorRT is said by proxy.
     ("published", "padded-onnxruntime"),
     ("padded-onnxruntime", "published"),
+    *((own, other) for other, own in LIKE.items()),
 )
 # The published kernels read eight int32 per box.
 _METADATA_BYTES = 8 * 4
@@ -71,8 +75,12 @@ def _is_method(name: str) -> bool:
 
 
 def _has_peers(group: Group) -> bool:
-    """Say whether a group compares methods, and not the kernel with itself."""
-    return group.workload not in KERNEL_WORKLOADS and group.quantity not in (SUBMIT, ALONE)
+    """Say whether a group compares methods, and not the kernel with itself.
+
+    The names of older runs don't tell whether OpenCV had one thread where two were given.
+    """
+    alone = group.workload in KERNEL_WORKLOADS or group.quantity in (SUBMIT, ALONE)
+    return not alone and not group.workload.endswith("-2threads")
 
 
 def _timed(run: Run) -> Iterator[tuple[Group, pd.DataFrame, pd.DataFrame]]:
@@ -113,19 +121,12 @@ def bound_shares(run: Run) -> Iterator[Number]:
 
 
 def best_peers(run: Run) -> Iterator[Number]:
-    """Yield the fastest peer that gives the same answer, and the speed-up over it."""
+    """Yield the fastest peer that gives the same answer, the fastest form of OpenCV, and the speed-ups over them."""
     for group, rows, table in filter(lambda timed: _has_peers(timed[0]), _timed(run)):
         same = set(rows.loc[rows["answer"] == "same", "method"])
         peers = [name for name in table if name in same and name not in OWN and _is_method(name)]
-        if not peers or SUBJECT not in table:
-            continue
-        best = str(table[peers].median().idxmin())
-        note = f"fastest of {len(peers)} peers with the same answer, by median: {best}"
-        key = group.key(run, SUBJECT).derive("best_peer")
-        yield make_text(key, group.rows_of(run), human(ARENA_METHODS, best), note)
-        for number in speedup(run, group, table, (SUBJECT, best), floor_of(table)):
-            key = number.key.but(other="best_peer")
-            yield number._replace(id=key.id, other=key.other, note=f"{number.note}; {note}")
+        yield from fastest(run, group, table, peers, "best_peer", "peers with the same answer")
+        yield from best_opencv(run, group, table)
 
 
 def limits(run: Run) -> Iterator[Number]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
+from octopus_study.report.fastest import subject_of
 from octopus_study.report.frame import Key, Number
 from octopus_study.report.labels import ARENA_METHODS, LADDER_WORKLOADS, human, place
 from octopus_study.report.measured import BOUND, SUBJECT
@@ -22,7 +23,9 @@ STUDY = "arena"
 NO_RUN = "No run of the study arena is at hand: older results lack it."
 # The published size of the comparison; a run without it shows its largest.
 PUBLISHED_COUNT = 1000
-QUANTITIES = {"device": "crop_resize_normalize", "host": "end_to_end", "pipeline": "end_to_end"}
+QUANTITIES = {
+    "device": "crop_resize_normalize", "host": "end_to_end", "pipelined": "end_to_end", "pipeline": "end_to_end",
+}  # fmt: skip
 KINDS = "kinds"
 KERNEL_WORKLOADS = (*LADDER_WORKLOADS, KINDS)  # the kernel with itself
 MEMORY_LINES = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
@@ -157,7 +160,14 @@ def time(column: Column, view: View, case: Key) -> str:
 def speedup(column: Column, view: View, case: Key) -> str:
     """Say the speed-up of Octopus over a method."""
     key = at(view, column, SUBJECT)
-    return cells.speedup_text(view.frame, key, case.method) if key else MISSING
+    return speedup_text(view, key, case.method) if key else MISSING
+
+
+def speedup_text(view: View, key: Key, method: str) -> str:
+    """Say the speed-up over a method of Octopus with the same answer, from the key of a comparison; older runs have
+    Octopus alone."""
+    own = key.but(method=subject_of(method))
+    return cells.speedup_text(view.frame, own if own.speedup(method) in view.frame else key, method)
 
 
 def share(column: Column, view: View, case: Key) -> str:

@@ -111,8 +111,8 @@ def _caption(frame: Frame) -> str:
         "Crops of each frame, from the frame on the host to the crops: mean frame of each clip, and of the longest one "
         f"median, 99th percentile, longest frame, share of the {budget} that a frame may take, late frames, all frames "
         "together, and the speed-up of Octopus (median of the frames' ratios) with the verdict where it isn't faster. "
-        "OpenCV leaves its crops on the host. At the rate of the video each method has a pass of its own, and the "
-        f"device idles between frames. {cells.DIFFERENT_NOTE}."
+        "OpenCV leaves its crops on the host, and uses the threads that its rows name. At the rate of the video each "
+        f"method has a pass of its own, and the device idles between frames. {cells.DIFFERENT_NOTE}."
     )
 
 
@@ -164,7 +164,9 @@ REPORT = StudyReport(
     numbers=(
         drone_numbers.facts,
         drone_numbers.frames,
+        drone_numbers.real_time,
         drone_numbers.length,
+        drone_numbers.opencv,
         drone_numbers.batch,
         drone_numbers.overlap,
     ),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from octopus_study.measure.statistics import Interval, median_interval
+from octopus_study.report.fastest import best_opencv
 from octopus_study.report.frame import Frame, Number, make_number, published
 from octopus_study.report.measured import SUBJECT, floor_of, speedup
 from octopus_study.report.published import derived
@@ -85,7 +86,26 @@ def _spread(values: np.ndarray, mean: Interval, budget: float | None) -> Iterato
     yield "sum", "ms", *mean.scaled(len(values)), "all frames, one after the other"
     if budget:
         yield "budget_share", "fraction", *mean.scaled(1 / budget), "mean / budget"
-        yield "misses", "count", float((values > budget).sum()), f"of {len(values)} frames"
+        late = values > budget
+        yield "misses", "count", float(late.sum()), f"of {len(values)} frames"
+        yield "late_share", "fraction", *resampled(late.astype(float), np.mean), "late frames / frames"
+
+
+def real_time(run: Run) -> Iterator[Number]:
+    """Yield, of the longest clip, each method's share of late frames, at the rate of the video where it was played at
+    it, and its share of the budget back to back, which is how the published ones were timed."""
+    known = {number.key: number for number in frames(run)}
+    longest = _clips(run)
+    for method in METHODS:
+        for name, quantity, layers in (
+            ("late", "late_share", ("paced", "host")),
+            ("budget_share", "budget_share", ("host",)),
+        ):
+            starts = (f"frames.{longest[layer]}.{layer}" for layer in layers if layer in longest)
+            numbers = [known.get(run.key(start, method=method, quantity=quantity)) for start in starts]
+            if number := next((one for one in numbers if one), None):
+                note = f"{number.workload.rpartition('.')[2]}: {number.note}"
+                yield number.named(run.key("real_time", method=method, quantity=name))._replace(note=note)
 
 
 def frame_series(run: Run) -> Iterator[Series]:
@@ -125,6 +145,12 @@ def _ratio_of_means(top: np.ndarray, bottom: np.ndarray) -> Interval:
     low, high = np.quantile(draws[0] / draws[1], (0.025, 0.975))
     value, count = float(top.mean() / bottom.mean()), min(len(top), len(bottom))
     return Interval(value, float(low), float(high), count)
+
+
+def opencv(run: Run) -> Iterator[Number]:
+    """Yield the fastest form of OpenCV on the frames of a clip, and the speed-up over it."""
+    for group, rows in groups(run, quantity=FRAME_TIME):
+        yield from best_opencv(run, group, pivot(rows))
 
 
 def batch(run: Run) -> Iterator[Number]:

@@ -19,9 +19,10 @@ NO_RUN = no_run(STUDY)
 _OVER = {
     "n-launches": "over a launch per tile",
     "padded": "over padding",
-    "integral": "over an integral image",
-    "opencv": "over OpenCV",
-    "numpy": "over NumPy",
+    "integral": "over an integral image (1 thread)",
+    "opencv": "over OpenCV (1 thread)",
+    "opencv-threads": "over OpenCV (all threads)",
+    "numpy": "over NumPy (1 thread)",
 }
 _KERNEL = {"quantity": "keep_tiles", "layer": KERNEL}
 
@@ -107,7 +108,7 @@ JUDGING = Spec(
     "speed-ups and the noise floor; then its kernel alone, with its share of the time to read the scene once, and "
     f"speed-ups. Verdicts stand where it isn't faster. Medians, {cells.WIDE_NOTE}.",
     absent=f"Judging the tiles. {NO_RUN}",
-    widths=("1.6fr", *["1fr"] * 11),
+    widths=("1.6fr", *["1fr"] * 12),
 )
 
 REPORT = StudyReport(

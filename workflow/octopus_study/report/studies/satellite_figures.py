@@ -32,7 +32,7 @@ from octopus_study.report.view import View, views
 STUDY = "satellite"
 NO_TILES = "No run of the study satellite that is shown judged a tile."
 NO_PICTURE = "No run of the study satellite that is shown has a picture of its scene."
-METHODS = (SUBJECT, "n-launches", "padded", "integral", "opencv", "numpy")
+METHODS = (SUBJECT, "n-launches", "padded", "integral", "opencv-threads", "opencv", "numpy")
 WORKLOADS = [f"{scene}-{variant}" for scene in SCENES for variant in VARIANTS]
 BUDGET = "byte-budget"
 _VEIL = 0.5  # opacity of a dropped tile

@@ -29,15 +29,15 @@ _STAGES = {
     "crop_resize_normalize": ("published", "octopus"),
     "end_to_end": ("n-launches", "n-launches-fused", "published", "octopus"),
 }
-_ONE_THREAD = ("opencv", "opencv-inplace", "octopus")
+_FORMS = ("opencv", "opencv-inplace", "opencv-table", "opencv-frame")
+_ONE_THREAD = (*_FORMS, "octopus")
 # (workload, method, other) in the order of the table.
 _SPEEDUPS = (
     ("visdrone", "octopus", "published"),
     ("visdrone", "octopus", "n-launches"),
     ("visdrone", "octopus", "n-launches-fused"),
     ("visdrone", "published", "n-launches"),
-    ("visdrone-1thread", "octopus", "opencv"),
-    ("visdrone-1thread", "octopus", "opencv-inplace"),
+    *(("visdrone-1thread", "octopus", form) for form in _FORMS),
 )
 _MEMORY = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
 
@@ -196,7 +196,9 @@ REPORT = StudyReport(
     numbers=(
         numbers.launch_costs,
         numbers.savings,
+        numbers.opencv,
         numbers.bandwidths,
+        numbers.result_bytes,
         numbers.write_rates,
         numbers.growths,
     ),

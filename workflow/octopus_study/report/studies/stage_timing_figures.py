@@ -150,10 +150,10 @@ def _scaling(axis: Axes, view: View) -> None:
     ):
         key = view.key("visdrone", None, method, **kernel)
         _line(axis, view, key, label=label, marker="", linestyle=dashes)
-    for method in (SUBJECT, "opencv", "opencv-inplace"):
+    for method in (SUBJECT, "opencv", "opencv-inplace", "opencv-table"):
         look = {"marker": METHOD_MARKERS[method], "linestyle": "", "markerfacecolor": "white"}
         key = view.key("visdrone-1thread", None, method, **whole)
-        _line(axis, view, key, label=f"{METHODS[method]}, one thread", **look)
+        _line(axis, view, key, label=f"{METHODS[method].partition(' (')[0]}, one thread", **look)
     lines.counts(axis, counts(view), fontsize=6.5)
     style.plain_log(axis.yaxis)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from octopus_study.measure.statistics import median_interval, slope, unpaired_ratio_interval
+from octopus_study.report.fastest import best_opencv
 from octopus_study.report.frame import (
     HERE,
     PUBLISHED,
@@ -20,7 +21,7 @@ from octopus_study.report.frame import (
 from octopus_study.report.measured import BOUND
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import blocks, groups
+from octopus_study.report.samples import blocks, groups, pivot
 from octopus_study.report.view import View, views
 
 if TYPE_CHECKING:
@@ -71,6 +72,12 @@ def launch_costs(run: Run) -> Iterator[Number]:
             count = int(rows.groupby("n").size().min())
             yield make_number(key.but(quantity="slope"), source, "us", *fit[:3], count, note=note)
             yield make_number(key.but(quantity="intercept"), source, "us", fit.intercept)
+
+
+def opencv(run: Run) -> Iterator[Number]:
+    """Yield the fastest form of OpenCV on one thread, and the speed-up over it."""
+    for group, rows in groups(run, workload="visdrone-1thread", quantity="end_to_end", layer="host"):
+        yield from best_opencv(run, group, pivot(rows))
 
 
 def savings(run: Run) -> Iterator[Number]:
@@ -173,6 +180,15 @@ def _limits(run: Run) -> dict[str, tuple[int, np.ndarray]]:
     largest = rows[rows["n"] == rows.groupby("method")["n"].transform("max")]
     chosen = largest.groupby("method", sort=False)
     return {str(method): (int(part["n"].iloc[0]), part["value"].to_numpy()) for method, part in chosen}
+
+
+def result_bytes(run: Run) -> Iterator[Number]:
+    """Yield the bytes of the batch that the kernels fill: what the time to fill it is predicted from."""
+    for group, _ in groups(run, quantity="crop_resize_normalize", method=BOUND, layer="device"):
+        key = run.key(group.workload, int(group.n), quantity="result_bytes")
+        note = "bytes of one crop x boxes"
+        value = float(_output_bytes(run) * group.n)
+        yield make_number(key, group.rows_of(run, BOUND), "bytes", value, note=note)
 
 
 def write_rates(run: Run) -> Iterator[Number]:

@@ -116,7 +116,7 @@ def _facts(frame: Frame, chosen: list[Judgement]) -> Table:
         "they are no claims and aren't counted."
     )
     first: dict[str, Callable[[list[Judgement]], str]] = {
-        "Fact": _claim,
+        "Fact": lambda same: same[0].claim,
         "Published": lambda same: same[0].target,
     }
     return _per_claim(frame, chosen, first, ("1.9fr", "auto"), caption, lambda one: one.measured)
@@ -205,7 +205,7 @@ def _caption(table: Claims, frame: Frame, judged: list[Judgement]) -> str:
 
 def _of_rule(judgement: Judgement) -> str:
     """Return a machine's own rule before what it measured."""
-    return f"{judgement.rule}: {_cell(judgement)}"
+    return _cell(judgement) if judgement.rule == MISSING else f"{judgement.rule}: {_cell(judgement)}"
 
 
 def _cell(judgement: Judgement) -> str:

@@ -19,19 +19,26 @@ from octopus_study.measure.blocks import WARM_UP_RUNS
 from octopus_study.measure.rows import describe
 from octopus_study.methods import arena_methods
 from octopus_study.peers.availability import Unavailable
+from octopus_study.peers.fused import ImageEdge
 from octopus_study.peers.job import CropJob
 from octopus_study.peers.method import ON_THE_HOST, CropMethod
+from octopus_study.peers.opencv import OpenCv
 from octopus_study.peers.registry import make
 from octopus_study.studies.arena.pipeline import PageLocked
 from octopus_study.studies.arena.workloads import arena_budget
 from octopus_study.studies.comparison import BASE, Comparison, compare
-from octopus_study.studies.context import Context
-from octopus_study.studies.memory import empty_caches
+from octopus_study.studies.context import Context, empty_caches
 
 KERNELS, WHOLE = "crop_resize_normalize", "end_to_end"
 WRITE_BOUNDS = {"write-bound": "octopus", "write-bound-fp16": "octopus-fp16"}  # whose result is filled
-KEPT = (BASE, "opencv")  # never left out for being slow: the base, and what most programs do
+# Never left out for being slow: what the others are compared with, and what most programs do.
+KEPT = (BASE, ImageEdge.name, OpenCv.name)
 RESULTS_PER_METHOD = 2  # a method's own result, and about as much beside it
+SERIES = 16  # batches in a row
+IN_SERIES = (
+    "octopus", "octopus-image", "cvcuda", "cvcuda-views", "cvcuda-rounded", "dali-slice", "dali", "dali-pipeline",
+    "roi-align", "grid-sample",
+)  # fmt: skip
 
 
 @dataclass
@@ -41,8 +48,8 @@ class Batch:
     Attributes
     ----------
     context, job
-    expected : ndarray
-        Right answer of each `every`-th crop.
+    expected : dict
+        Right answers of each `every`-th crop, by the edge at which they are clamped.
     every : int
     locked : PageLocked or None
         Memory of the layer `pipeline`.
@@ -54,15 +61,15 @@ class Batch:
 
     context: Context
     job: CropJob
-    expected: NDArray[np.float32]
+    expected: Mapping[str, NDArray[np.float32]]
     every: int
     locked: PageLocked | None = None
     methods: list[CropMethod] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
 
-    def gather(self) -> None:
-        """Make every method that can be made here, one after the other, while there is memory."""
-        for name in names():
+    def gather(self, chosen: Sequence[str] | None = None) -> None:
+        """Make every method, or each of `chosen`, that can be made here, while there is memory."""
+        for name in names() if chosen is None else chosen:
             try:
                 _require_room(self.job)
                 self.methods.append(make(name, self.job))
@@ -78,7 +85,9 @@ class Batch:
 
     def rows(self, comparison: Comparison) -> list[Row]:
         """The rows of a comparison, by its layer."""
-        layers = {"device": device_rows, "host": host_rows, "pipeline": pipeline_rows}
+        layers = {
+            "device": device_rows, "host": host_rows, "pipelined": series_rows, "pipeline": pipeline_rows,
+        }  # fmt: skip
         return layers[comparison.layer](self, comparison)
 
 
@@ -93,7 +102,8 @@ def layers(case: Case, device: str) -> tuple[Comparison, ...]:
     if device == "cpu":
         return (host,)
     kernels = Comparison(case, KERNELS, "device", (*names(), *WRITE_BOUNDS))
-    return kernels, host, Comparison(case, WHOLE, "pipeline", names())
+    in_series = Comparison(case, WHOLE, "pipelined", tuple(name for name in names() if name in IN_SERIES))
+    return kernels, host, in_series, Comparison(case, WHOLE, "pipeline", names())
 
 
 def device_rows(batch: Batch, comparison: Comparison) -> list[Row]:
@@ -121,6 +131,26 @@ def host_rows(batch: Batch, comparison: Comparison) -> list[Row]:
     return _rows(batch, comparison, methods, missing, batch.context.host_clock())
 
 
+class SeriesClock(HostClock):
+    """Host time of one batch out of a series; the last one is waited for."""
+
+    def time(self, run: Callable[[], object]) -> float:
+        """Milliseconds per batch."""
+        return super().time(run) / SERIES
+
+
+def series_rows(batch: Batch, comparison: Comparison) -> list[Row]:
+    """Batch after batch from the boxes on the host, waiting for the last alone, or as a library works ahead itself."""
+    methods = [
+        method.timed(partial(method.series, SERIES))
+        for method in batch.methods
+        if method.name in comparison.methods
+    ]
+    host = batch.context.host_clock()
+    clock = SeriesClock(host.synchronize, host.throttle, layer=comparison.layer)
+    return _rows(batch, comparison, methods, batch.missing, clock)
+
+
 def pipeline_rows(batch: Batch, comparison: Comparison) -> list[Row]:
     """The same with the frame's upload and the result's download."""
     locked, host = batch.locked, batch.context.host_clock()
@@ -141,13 +171,15 @@ def _rows(
     batch: Batch, comparison: Comparison, methods: Sequence[Method], missing: Mapping[str, str], clock: Clock
 ) -> list[Row]:
     """Check, leave out what takes too long, and time the rest in paired blocks."""
-    seconds: dict[str, float] = {}
+    context, seconds = batch.context, dict[str, float]()
+    methods = [method for method in methods if context.measures(comparison.key, method.name)]
     answers = {method.name: _answer(batch, method, clock, seconds) for method in methods}
-    limit = batch.context.config.arena.least_blocks_seconds
-    budget = arena_budget(batch.context)
-    slow = too_slow(seconds, budget.min_blocks, limit)
+    limit = context.config.arena.least_blocks_seconds
+    budget = arena_budget(context)
+    # A further process measures what the first one did.
+    slow = {} if context.process else too_slow(seconds, budget.min_blocks, limit)
     timed = [method for method in methods if method.name not in slow]
-    return compare(batch.context, comparison, timed, answers, {**missing, **slow}, clock=clock, budget=budget)
+    return compare(context, comparison, timed, answers, {**missing, **slow}, clock=clock, budget=budget)
 
 
 def too_slow(seconds: Mapping[str, float], blocks: int, limit: float) -> dict[str, str]:
@@ -174,10 +206,11 @@ def _answer(batch: Batch, method: Method, clock: Clock, seconds: dict[str, float
     """Compare with the reference what a method writes where its result of a run before was; `seconds` gets its time."""
     if method.result is None:  # a write bound
         return check_answers([method], None)[method.name]
+    made = next(each for each in batch.methods if each.name == method.name)
 
     def run() -> None:
         method.run()  # compiles, and allocates what is then poisoned
-        poison(next(each.output() for each in batch.methods if each.name == method.name))
+        poison(made.output())
         if clock.layer == "pipeline":
             batch.locked.poison()
         clock.settle()
@@ -189,7 +222,7 @@ def _answer(batch: Batch, method: Method, clock: Clock, seconds: dict[str, float
 
     result: Callable[[], NDArray[np.float32]] = method.result
     checked = replace(method, run=run, result=lambda: result()[:: batch.every])
-    return check_answers([checked], batch.expected)[method.name]
+    return check_answers([checked], batch.expected[made.edge])[method.name]
 
 
 def poison(output: object) -> None:

@@ -1,12 +1,14 @@
 """Study `arena`: Octopus against everything that a user would pick instead, on the same boxes and the same frame.
 
-Three layers, which are never compared with each other. `device`: the work on the GPU alone, by events with a cold L2;
+Four layers, which are never compared with each other. `device`: the work on the GPU alone, by events with a cold L2;
 whatever a method needs ready (views, rois, grids, a padded batch) is ready. `host`: from the boxes on the host to the
 synchronised result, the frame where the work is done; all that a user must do per batch counts, a padded batch
-included. `pipeline`: also the frame's way to the GPU and the result's way back, through page-locked memory. A CPU has
-the layer `host` alone.
+included. `pipelined`: the same for batches in a row, per batch, where the next may begin before one is done.
+`pipeline`: `host` with the frame's way to the GPU and the result's way back, through page-locked memory. A CPU has the
+layer `host` alone.
 
-Whoever gives another answer (a resized padded image is not a resized crop) may take part, and its rows say so.
+Whoever gives another answer (a resized padded image is not a resized crop) may take part, and its rows say so. What
+reads across the edge of a box is compared with Octopus that does so too, `octopus-image`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from octopus_study.measure import Row
 from octopus_study.peers.registry import make
-from octopus_study.studies import cpu_threads, memory
+from octopus_study.studies import memory, one_thread
 from octopus_study.studies.arena import ladder, submit
 from octopus_study.studies.arena.layers import Batch, layers, names
 from octopus_study.studies.arena.pipeline import PageLocked
@@ -25,13 +27,14 @@ from octopus_study.studies.comparison import Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import ReferenceCrops, crop_job, padding_rows, reference_of
 
-THREADS = {1: f"{VISDRONE}-1thread", 2: f"{VISDRONE}-2threads"}
+ONE_THREAD = f"{VISDRONE}-1thread"
+EDGES = ("box", "image")
 SWITCHED_OFF = "not measured in this run (arena.memory is false)"
 CHECKED = 500  # crops of a batch that are compared with the reference at most, spread over all of it
 
 
 def plan(context: Context) -> Iterator[Part]:
-    """Every batch in all layers, OpenCV's threads or the kernel's own steps, what a call costs, and the memory."""
+    """Every batch in all layers, one thread each or the kernel's own steps and what a call costs, and the memory."""
     settings, shared = context.config.arena, shared_count(context)
     crops = reference_of(context)
     batches = Batches(crops)
@@ -39,8 +42,7 @@ def plan(context: Context) -> Iterator[Part]:
         for count in context.counts(settings):
             yield Part(batches.measure, layers(case_of(context, workload, count), context.device))
     if context.device == "cpu":
-        for threads, workload in THREADS.items():
-            yield cpu_threads.part(case_of(context, workload, shared), threads, crops)
+        yield one_thread.part(case_of(context, ONE_THREAD, shared), crops)
     else:
         yield from ladder.parts(context, crops)
         yield from submit.parts(context)
@@ -72,11 +74,13 @@ class Batches:
         locked = PageLocked(job) if job.on_gpu and count <= settings.pipeline_max_count else None
         if locked is not None:
             job = replace(job, host_out=locked.result)
-        batch = Batch(context, job, self.crops.of(boxes[::every]), every, locked)
-        batch.gather()
+        right = {edge: self.crops.of(boxes[::every], edge) for edge in EDGES}
+        batch = Batch(context, job, right, every, locked)
+        chosen = [comparison for comparison in part.comparisons if context.measures(comparison.key)]
+        batch.gather([name for name in names() if any(context.measures(each.key, name) for each in chosen)])
         if count == min(settings.counts):  # in a large batch it may be for want of room
             self.missing |= batch.missing
-        for comparison in part.comparisons:
+        for comparison in chosen:
             yield from batch.rows(comparison)
         batch.release()
 

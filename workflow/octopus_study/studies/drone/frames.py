@@ -11,7 +11,7 @@ from octopus.crop.check import check_host_boxes
 from octopus_study.measure import Method
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.job import CropJob
-from octopus_study.peers.opencv import OpenCv
+from octopus_study.peers.opencv import OpenCv, OpenCvTable, OpenCvTableThreads
 from octopus_study.peers.published import WHY_DIFFERENT, NLaunches
 from octopus_study.studies.drone.video import Video
 
@@ -171,9 +171,10 @@ class PublishedFrames(FrameMethod):
 
 
 class OpenCvFrames(FrameMethod):
-    """OpenCV on one thread: the frame is where it is, and so are its crops."""
+    """OpenCV's usual lines on one thread: the frame is where it is, and so are its crops."""
 
-    name = "opencv"
+    form: type[OpenCv] = OpenCv
+    name = form.name
 
     def __init__(self, video: Video) -> None:
         super().__init__(video)
@@ -182,7 +183,7 @@ class OpenCvFrames(FrameMethod):
             job = video.jobs[0]
             boxes = [one.boxes for one in video.jobs]
             self._video = Video(video.ring, boxes, job.size, job.mean, job.std, "cpu")
-        self._crops = OpenCv(self._video.jobs[0])
+        self._crops = self.form(self._video.jobs[0])
 
     @property
     def job(self) -> CropJob:
@@ -190,9 +191,23 @@ class OpenCvFrames(FrameMethod):
         return self._video.jobs[self.video.number]
 
     def run(self) -> None:
-        """One box after the other."""
+        """All boxes of the frame."""
         self._crops.job = self.job
         self._crops.run()
+
+
+class OpenCvTableFrames(OpenCvFrames):
+    """The form that is fastest for boxes as small as these, on one thread."""
+
+    form = OpenCvTable
+    name = form.name
+
+
+class OpenCvThreadsFrames(OpenCvFrames):
+    """The same form on all threads."""
+
+    form = OpenCvTableThreads
+    name = form.name
 
 
 FRAME_METHODS: tuple[type[FrameMethod], ...] = (
@@ -201,6 +216,8 @@ FRAME_METHODS: tuple[type[FrameMethod], ...] = (
     SeparateFrames,
     PublishedFrames,
     OpenCvFrames,
+    OpenCvTableFrames,
+    OpenCvThreadsFrames,
 )
 
 

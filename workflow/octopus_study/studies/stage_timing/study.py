@@ -15,7 +15,7 @@ from octopus_study.measure.bandwidth import fill
 from octopus_study.peers.fused import NLaunchesFused, Octopus, OctopusOnGpu
 from octopus_study.peers.job import CropJob
 from octopus_study.peers.published import NLaunches, Published
-from octopus_study.studies import cpu_threads, limits
+from octopus_study.studies import limits, one_thread
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import Crops, ReferenceCrops, checked_rows, crop_job, reference_of
@@ -33,7 +33,7 @@ def plan(context: Context) -> Iterator[Part]:
     for count in context.counts(context.config.stage_timing):
         yield Part(partial(_measure, crops=crops), _comparisons(context, _case(context, count)))
     if context.device == "cpu":
-        yield cpu_threads.part(_case(context, shared, f"{WORKLOAD}-1thread"), 1, crops)
+        yield one_thread.part(_case(context, shared, f"{WORKLOAD}-1thread"), crops)
     yield from machine.launch_parts(context)
     yield Part(lambda context, _: limits.bandwidth(context))
     yield machine.memory_part(_case(context, shared))

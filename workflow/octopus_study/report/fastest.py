@@ -1,0 +1,53 @@
+"""The fastest of several methods that were measured together, and the speed-up of Octopus over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from octopus_study import methods
+from octopus_study.report.frame import Number, make_text
+from octopus_study.report.labels import ARENA_METHODS, human
+from octopus_study.report.measured import SUBJECT, floor_of, speedup
+from octopus_study.report.runs import Run
+from octopus_study.report.samples import Group
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BEST_OPENCV = "best_opencv"
+# Which of Octopus' methods gives a method's answer, where it isn't the usual one.
+LIKE = {row.name: row.like for row in methods.METHODS if row.like != SUBJECT}
+
+
+def subject_of(method: str) -> str:
+    """Return the method of Octopus with which a method is compared."""
+    return LIKE.get(method, SUBJECT)
+
+
+def fastest(
+    run: Run, group: Group, table: pd.DataFrame, names: Sequence[str], word: str, what: str
+) -> Iterator[Number]:
+    """Yield which of some methods is the fastest, and the speed-up over it of Octopus with the same answer.
+
+    The fastest is the one that comes nearest to its own method of Octopus, by medians; `word` stands for it in keys.
+    """
+    if not names or SUBJECT not in table:
+        return
+    middle = table.median()
+    # Runs from before there was such a method of Octopus have the usual one alone.
+    own = {name: subject_of(name) if subject_of(name) in table else SUBJECT for name in names}
+    best = min(names, key=lambda name: middle[name] / middle[own[name]])
+    note = f"fastest of {len(names)} {what}, by median: {best}"
+    yield make_text(
+        group.key(run, SUBJECT).derive(word), group.rows_of(run), human(ARENA_METHODS, best), note
+    )
+    for number in speedup(run, group, table, (own[best], best), floor_of(table)):
+        key = number.key.but(method=SUBJECT, other=word)
+        yield number._replace(id=key.id, method=SUBJECT, other=word, note=f"{number.note}; {note}")
+
+
+def best_opencv(run: Run, group: Group, table: pd.DataFrame) -> Iterator[Number]:
+    """Yield the fastest form of OpenCV, whatever its threads, and the speed-up over it."""
+    forms = [name for name in table if name.partition("-")[0] == "opencv" and "uint8" not in name]
+    yield from fastest(run, group, table, forms, BEST_OPENCV, "forms of OpenCV")

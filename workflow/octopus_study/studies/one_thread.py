@@ -1,0 +1,29 @@
+"""Octopus beside OpenCV with one CPU thread each."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from octopus_study.data.workload import sample_boxes
+from octopus_study.measure import Case, Row
+from octopus_study.peers.fused import Octopus
+from octopus_study.peers.opencv import ONE_THREAD
+from octopus_study.studies.comparison import Comparison, Part
+from octopus_study.studies.context import Context
+from octopus_study.studies.crops import ReferenceCrops, checked_rows, crop_job
+
+METHODS = (Octopus, *ONE_THREAD)
+
+
+def part(case: Case, crops: ReferenceCrops) -> Part:
+    """The comparison on `case.n` boxes of the pool."""
+    comparison = Comparison(case, "end_to_end", "host", tuple(kind.name for kind in METHODS))
+    return Part(partial(_measure, crops=crops), (comparison,))
+
+
+def _measure(context: Context, part: Part, crops: ReferenceCrops) -> list[Row]:
+    context.require_room(part.case.n)
+    job = crop_job(context, sample_boxes(context.workload.pool, part.case.n, context.seed))
+    methods = [kind(job).timed() for kind in METHODS]
+    with context.threads(1):
+        return checked_rows(context, part.comparisons, job, methods, crops.of(job.boxes))

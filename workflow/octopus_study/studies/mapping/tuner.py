@@ -11,7 +11,7 @@ from octopus_study.measure import Case, Row
 from octopus_study.studies.context import Context
 from octopus_study.studies.mapping.maps import METHODS
 
-RUNS = 20  # fewer say nothing for sure
+RUNS = 5
 NAMES = {"block_search": "octopus", "thread_search": "thread-search", "lookup": "lookup"}
 _Times = dict[tuple[str, int, str, str], float]
 

@@ -28,6 +28,12 @@ COMPILE := uv pip compile --universal --python-version 3.11 --no-emit-index-url 
 	--custom-compile-command "make lock" pyproject.toml workflow/pyproject.toml --extra dev
 
 export OCTOPUS_MIRROR := $(MIRROR)
+# Snakemake and its friends keep files in the user's cache folder, which a user without a home doesn't have.
+ifndef XDG_CACHE_HOME
+ifneq ($(shell test -d "$$HOME" -a -w "$$HOME" && echo home),home)
+export XDG_CACHE_HOME := $(abspath $(VENV)/cache)
+endif
+endif
 export PATH := $(abspath $(BIN)):$(PATH)
 
 FUZZ_SECONDS ?= 300

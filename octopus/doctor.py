@@ -107,13 +107,13 @@ def _backend() -> Iterator[Finding]:
 
 
 def _storage() -> Iterator[Finding]:
-    from octopus.backends.cache import cache_dir
+    from octopus.backends.cache import cache_dir, refusal
 
     folder = cache_dir()
     files = sum(1 for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
-    state = OK if os.access(nearest, os.W_OK) else MISSING
-    remedy = "" if state == OK else "OCTOPUS_CACHE_DIR=<a folder that you may write to>"
+    state = OK if os.access(nearest, os.W_OK) and not refusal(folder) else MISSING
+    remedy = "" if state == OK else "OCTOPUS_CACHE_DIR=<a folder that you alone may write to>"
     yield Finding("storage", "kernel cache", state, f"{folder}, {files} files", remedy)
 
 

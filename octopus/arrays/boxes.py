@@ -30,20 +30,18 @@ def boxes_view(boxes: Any, name: str = "boxes") -> ArrayView:
         For rotated `BoundingBoxes`, and as `view`.
     """
     if not isinstance(boxes, (np.ndarray, ArrayView, list, tuple)):
-        if family(boxes) == "torch":
-            layout = box_format(boxes)
-            if layout:
-                return _converted(boxes, layout, name)
-        else:
+        if family(boxes) != "torch":
             boxes = getattr(boxes, "xyxy", boxes)
+        elif layout := box_format(boxes):
+            return _converted(boxes, layout, name)
     found = view_of(boxes, name)
     return _no_boxes(found) if found.shape == (0,) else found
 
 
 def box_format(array: Any) -> str:
     """The format of torchvision's `BoundingBoxes`, such as XYWH; "" for anything else."""
-    layout = getattr(array, "format", None) if family(array) == "torch" else None
-    return "" if layout is None else str(getattr(layout, "value", layout))
+    layout = getattr(array, "format", None)
+    return "" if layout is None or family(array) != "torch" else str(getattr(layout, "value", layout))
 
 
 def _no_boxes(found: ArrayView) -> ArrayView:

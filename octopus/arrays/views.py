@@ -69,11 +69,8 @@ class ArrayView:
     @property
     def extent(self) -> tuple[int, int]:
         """Addresses of the first byte and of the one after the last; the same twice if there are no elements."""
-        if not math.prod(self.shape):
-            return self.pointer, self.pointer
-        reach = [(side - 1) * step for side, step in zip(self.shape, self.strides, strict=True)]
-        first = self.pointer + sum(step for step in reach if step < 0)
-        return first, self.pointer + sum(step for step in reach if step > 0) + self.dtype.itemsize
+        below, above = _reach(self.shape, self.strides, self.dtype.itemsize)
+        return self.pointer + below, self.pointer + above
 
     @property
     def nbytes(self) -> int:
@@ -91,6 +88,15 @@ class ArrayView:
 def dtype_name(dtype: np.dtype) -> str:
     """`dtype.name`, which NumPy puts together anew at every access."""
     return dtype.name
+
+
+@lru_cache(maxsize=256)
+def _reach(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
+    """Bytes from an array's address to its first byte and to the one after its last."""
+    if not math.prod(shape):
+        return 0, 0
+    steps = [(side - 1) * step for side, step in zip(shape, strides, strict=True)]
+    return sum(step for step in steps if step < 0), sum(step for step in steps if step > 0) + itemsize
 
 
 @lru_cache(maxsize=256)
@@ -207,7 +213,7 @@ def _view_torch(tensor: Any, name: str) -> ArrayView:
         raise InputError(f"{name} has the dtype {text}, which NumPy doesn't know; convert it first")
     if type(tensor).__name__ == "FakeTensor" or _recorded():
         raise InputError(_describe_unreadable(tensor, name))
-    if tensor.is_neg() or tensor.is_conj():
+    if tensor.is_neg() or (dtype.kind == "c" and tensor.is_conj()):
         raise InputError(
             f"{name} is a view of values that are to be negated or conjugated when read; pass "
             f"{name}.resolve_neg().resolve_conj()"

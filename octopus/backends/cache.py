@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import secrets
 import tempfile
 import time
 from collections.abc import Iterator
@@ -47,6 +48,25 @@ def spare_dir() -> Path | None:
     return folder if own and not folder.is_symlink() else None
 
 
+def refusal(folder: Path) -> str:
+    """Why no compiled code is taken from a folder, nor kept there; "" if it is this user's own, or not there yet."""
+    try:
+        state = folder.stat()
+    except OSError:
+        return ""
+    if not hasattr(os, "getuid"):
+        return ""
+    if state.st_uid not in (os.getuid(), 0):
+        return "it belongs to another user"
+    return "others may write to it" if state.st_mode & 0o022 else ""
+
+
+def own_dir() -> Path:
+    """`cache_dir`, or `spare_dir` where others could put code into the first."""
+    folder = cache_dir()
+    return (spare_dir() or Path(os.devnull)) if refusal(folder) else folder
+
+
 @cache
 def kernel_digest(folder: str, *more: Path) -> str:
     """Digest of all that compiled kernels depend on: the kernels' sources, how they are compiled, and by what version.
@@ -83,17 +103,18 @@ def load(name: str) -> str | None:
 def load_bytes(name: str) -> bytes | None:
     """What is stored under that name, or None."""
     folder = cache_dir()
-    try:
-        return (folder / name).read_bytes()
-    except OSError:
-        spare = spare_dir()
+    refused = refusal(folder)
+    with suppress(OSError):
+        if not refused:
+            return (folder / name).read_bytes()
+    spare = spare_dir()
     try:
         stored = (spare / name).read_bytes() if spare is not None else None
     except OSError:
         return None
-    if stored is not None:
+    if stored is not None and not refused:
         with suppress(OSError):  # where it belongs, should that be writable by now
-            _write(folder / name, stored)
+            _write(folder, name, stored)
     return stored
 
 
@@ -103,9 +124,7 @@ def alone(name: str) -> Iterator[None]:
     try:
         import fcntl
 
-        path = cache_dir() / f"{name}.lock"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("w")
+        file = _place(own_dir(), f"{name}.lock").open("w")
     except (ImportError, OSError):  # each makes its own
         yield
         return
@@ -121,34 +140,54 @@ def alone(name: str) -> Iterator[None]:
 
 
 def store(name: str, content: str | bytes) -> None:
-    """Keep `content`; a reader sees the whole file or none. An unwritable folder costs a warning."""
+    """Keep `content`; a reader sees the whole file or none. A folder that can't be used costs a warning."""
     stored = content.encode() if isinstance(content, str) else content
     folder = cache_dir()
-    try:
-        _write(folder / name, stored)
-    except OSError as error:
-        _store_elsewhere(name, stored, folder, error)
+    reason = refusal(folder)
+    if not reason:
+        try:
+            _write(folder, name, stored)
+            return
+        except OSError as error:
+            reason = f"not writable: {error}"
+    _store_elsewhere(name, stored, folder, reason)
 
 
-def _store_elsewhere(name: str, content: bytes, folder: Path, error: OSError) -> None:
+def forget(name: str) -> None:
+    """Keep nothing under that name any more."""
+    for folder in (cache_dir(), spare_dir()):
+        if folder is not None and not refusal(folder):
+            with suppress(OSError):
+                (folder / name).unlink()
+
+
+def _store_elsewhere(name: str, content: bytes, folder: Path, reason: str) -> None:
     spare = spare_dir()
     try:
         if spare is not None:
-            _write(spare / name, content)
+            _write(spare, name, content)
     except OSError:
         spare = None
-    _warn(folder, str(error), spare)
+    _warn(folder, reason, spare)
 
 
 @cache
-def _warn(folder: Path, error: str, spare: Path | None) -> None:
+def _warn(folder: Path, reason: str, spare: Path | None) -> None:
     """Once per process and reason."""
     where = f"are kept in {spare} instead" if spare else "are not kept, and each process compiles them again"
-    log.warning("%s is not writable (%s): compiled kernels %s; set OCTOPUS_CACHE_DIR", folder, error, where)
+    log.warning("%s is not used (%s): compiled kernels %s; set OCTOPUS_CACHE_DIR", folder, reason, where)
 
 
-def _write(path: Path, content: bytes) -> None:
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _place(folder: Path, name: str) -> Path:
+    """Path of that name in a folder to which nobody else may write, whatever the umask."""
+    path = folder / name
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def _write(folder: Path, name: str, content: bytes) -> None:
+    path = _place(folder, name)
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")  # other hosts may share the folder
     part.write_bytes(content)
     part.replace(path)

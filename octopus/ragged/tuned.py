@@ -39,7 +39,7 @@ def keep(device: str, choice: dict[str, str], threshold: int) -> None:
 
 def forget(device: str) -> None:
     """Go back to the default."""
-    (cache.cache_dir() / _file(device)).unlink(missing_ok=True)
+    cache.forget(_file(device))
     _stored.cache_clear()
 
 

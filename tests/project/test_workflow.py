@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from copies import copied
 from workflow_copy import COPIED, QUICK, Workflow
 
 from octopus_study.measure import validate_provenance, validate_rows
 from octopus_study.studies import STUDIES
+
+RULE = re.compile(r"^rule (\w+):\n((?: {4}.*\n)+)", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +152,7 @@ def test_snakemake_takes_the_profile_by_itself(finished: Workflow) -> None:
 
 def test_rules_are_short_and_say_what_they_do(root: Path) -> None:
     text = "".join(file.read_text() + "\n" for file in sorted((root / "workflow/rules").glob("*.smk")))
-    rules = re.findall(r"^rule (\w+):\n((?: {4}.*\n)+)", text, re.MULTILINE)
+    rules = RULE.findall(text)
     assert len(rules) >= 10
     for name, body in rules:
         assert "message:" in body, name
@@ -157,3 +160,11 @@ def test_rules_are_short_and_say_what_they_do(root: Path) -> None:
         if "shell:" in body:
             assert "log:" in body, name
             assert '"octopus ' in body, name
+
+
+def test_on_a_cluster_every_study_gets_a_gpu_and_a_number_of_cores(root: Path) -> None:
+    profile = yaml.safe_load((root / "profiles/slurm/config.yaml").read_text())
+    text = "".join(file.read_text() + "\n" for file in sorted((root / "workflow/rules").glob("*.smk")))
+    takes_all = {rule for rule, body in RULE.findall(text) if "threads: ALL_CORES" in body}
+    assert takes_all and takes_all == set(profile["set-threads"]) == set(profile["set-resources"])
+    assert all(resources["gres"] == "gpu:1" for resources in profile["set-resources"].values())

@@ -223,6 +223,8 @@ ITEM_METHODS = (
     MethodRow("lookup-device", "A: table, built on the device", "#B08968", "v"),
     MethodRow("thread-search-scalar", "B: thread search, one element", "#66C2A4", "d"),
     MethodRow("thread-search", "B: thread search", GREEN, "D"),
+    MethodRow("block-metadata-published", "C: block metadata, as published", "#E7A9C9", "<"),
+    MethodRow("block-metadata-scalar", "C: block metadata, one element", "#D6B0D6", "p"),
     MethodRow("block-metadata", "C: block metadata", PURPLE, "P"),
     MethodRow("block-metadata-tuned", "C: block metadata, tuned", "#8C4B8C", "X"),
     MethodRow("octopus", "D: block search (Octopus)", BLUE, "o"),

@@ -39,9 +39,10 @@ def compare(frames, boxes, size, *, several=False, dtype="float32", limit=0.01, 
     channels = frames.shape[-1]
     frame, index = (frames, INDEX[: len(boxes)]) if several else (frames[0], None)
     pad = np.arange(channels) * 7.0
-    call = {"mean": 3.0, "std": 2.0, "pad_value": pad, "frame_index": index, **options}
-    if options.get("pad_mode", "constant") != "constant" and not options.get("letterbox"):
-        del call["pad_value"]
+    call = {"mean": 3.0, "std": 2.0, "frame_index": index, **options}
+    constant = options.get("outside") == "pad" and options.get("pad_mode", "constant") == "constant"
+    if constant or options.get("letterbox"):
+        call["pad_value"] = pad
     expected = reference.crop_resize(
         frame,
         boxes,

@@ -137,6 +137,20 @@ def test_the_state_is_read_anew():
     assert state["read_at"].endswith("+00:00")
 
 
+def test_identities_are_digests_that_differ_between_hosts(gpu, monkeypatch, tmp_path):
+    gpu(h200(nvmlDeviceGetUUID="GPU-1234"))
+    monkeypatch.setattr(machine, "BOOT_ID", tmp_path / "boot_id")
+    monkeypatch.setattr(machine, "HOST_ID", (tmp_path / "absent", tmp_path / "machine-id"))
+    digests = []
+    for name in ("first", "second"):
+        (tmp_path / "machine-id").write_text(f"{name}\n")
+        digests.append(machine.identity("cuda"))
+    assert digests[0]["host"] != digests[1]["host"] and digests[0]["gpu"] == digests[1]["gpu"]
+    assert digests[0]["boot"] is None and machine.identity("cpu")["gpu"] is None
+    assert "first" not in str(digests) and "1234" not in str(digests)
+    assert machine_facts("cpu")["identity"]["host"] == digests[1]["host"]
+
+
 def test_naming_the_machine_imports_nothing_heavy():
     code = (
         "import sys; from octopus_study.measure.machine import machine_id; machine_id('cpu')\n"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +21,11 @@ from octopus_study.measure import (
     write_provenance,
     write_rows,
 )
+from octopus_study.measure import environment as environment_module
+from octopus_study.measure._files import repository_root
+from octopus_study.measure.clock_rates import ClockRates
 from octopus_study.measure.digest import CODE
+from octopus_study.measure.environment import claims_rules, command_line, environment
 from octopus_study.measure.provenance import adopt_commit, git_state, provenance
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -94,12 +100,85 @@ def test_rows_that_are_gone_are_missed(stored):
         ),
         ({"datasets": [{"dataset": "visdrone-val", "synthetic": True, "sha256": "a" * 64}]}, "synthetic"),
         ({"hostname": "box"}, "hostname"),
+        ({"format": 3}, "format"),
+        ({"command": "octopus measure arena --out /home/me/arena.csv"}, "command"),
+        ({"rules": {"file": "config/claims.yaml", "sha256": "abc"}}, "rules/sha256"),
+        ({"replicate": 0}, "replicate"),
+        ({"clocks": {"readings": 1, "sm_mhz": 1980, "memory_mhz": None}}, "clocks/sm_mhz"),
     ],
 )
 def test_a_record_that_breaks_the_schema_is_not_written(record, change, said, tmp_path):
     with pytest.raises(MeasureError, match=said):
         write_provenance(tmp_path / "s.json", {**record, **change})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("key", ["replicate", "command", "rules", "environment", "clocks"])
+def test_only_a_record_of_before_may_lack_what_is_demanded_since(record, key, tmp_path):
+    lacking = {name: value for name, value in record.items() if name != key}
+    with pytest.raises(MeasureError, match=key):
+        write_provenance(tmp_path / "s.json", lacking)
+    write_provenance(
+        tmp_path / "s.json", {name: value for name, value in lacking.items() if name != "format"}
+    )
+
+
+def test_a_record_tells_its_host_from_others_without_naming_it(record, tmp_path):
+    identity = record["machine"]["identity"]
+    assert identity.keys() == {"host", "boot", "gpu"}
+    named = {**record, "machine": {**record["machine"], "identity": {**identity, "host": "my-laptop"}}}
+    with pytest.raises(MeasureError, match="machine/identity/host"):
+        write_provenance(tmp_path / "s.json", named)
+    lacking = {name: value for name, value in record["machine"].items() if name != "identity"}
+    with pytest.raises(MeasureError, match="identity"):
+        write_provenance(tmp_path / "s.json", {**record, "machine": lacking})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["/venv/bin/octopus", "measure", "arena"], "octopus measure arena"),
+        (["octopus", "--out", "/repo/data/results/m/arena.csv"], "octopus --out data/results/m/arena.csv"),
+        (["octopus", "--receipt=/mnt/me/visdrone-val.json"], "octopus --receipt=.../visdrone-val.json"),
+        (["octopus", '--set=raw_dir="/home/me/raw/"'], "octopus '--set=raw_dir=\".../raw\"'"),
+        (["octopus", "--set=mirror=~/copies"], "octopus --set=mirror=.../copies"),
+        (["octopus", "--set=a=1/2", "data/raw/x.json"], "octopus --set=a=1/2 data/raw/x.json"),
+        (["octopus", "--mirror=https://host/a/b"], "octopus --mirror=https:.../b"),
+    ],
+)
+def test_a_command_keeps_no_folder_of_this_machine(arguments, expected, tmp_path):
+    assert command_line(arguments, Path("/repo")) == expected
+
+
+def test_the_environment_is_the_locks_and_all_that_is_installed(monkeypatch):
+    found = environment()
+    assert set(found["locks"]) == {"requirements.lock", "requirements-cuda12.lock"}
+    assert all(len(digest) == 64 for digest in found["locks"].values())
+    assert f"pytest=={pytest.__version__}" in environment_module.installed_distributions()
+    assert found["installed"]["count"] == len(environment_module.installed_distributions())
+    monkeypatch.setattr(environment_module, "installed_distributions", lambda: ["numpy==1.0"])
+    assert environment()["installed"] != found["installed"]
+
+
+def test_the_rules_are_those_of_the_claims(record):
+    content = (repository_root() / "config" / "claims.yaml").read_bytes()
+    expected = {"file": "config/claims.yaml", "sha256": hashlib.sha256(content).hexdigest()}
+    assert claims_rules() == record["rules"] == expected
+    of_then = {**expected, "sha256": "b" * 64}
+    assert provenance("s", CONFIG, RECEIPT, START, END, rules=of_then)["rules"] == of_then
+
+
+def test_clocks_are_null_without_a_gpu_and_a_summary_with_one(record):
+    assert record["clocks"] is None
+    silent = provenance("s", CONFIG, RECEIPT, START, END, rates=ClockRates())["clocks"]
+    assert silent == {"readings": 0, "sm_mhz": None, "memory_mhz": None}
+
+
+def test_replicates_are_counted_from_one(record):
+    assert record["replicate"] == 1
+    assert provenance("s", CONFIG, RECEIPT, START, END, replicate=3)["replicate"] == 3
+    with pytest.raises(InputError, match="from 1"):
+        provenance("s", CONFIG, RECEIPT, START, END, replicate=0)
 
 
 def test_a_cuda_machine_has_a_gpu(record, tmp_path):

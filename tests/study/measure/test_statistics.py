@@ -6,11 +6,13 @@ import math
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from octopus.errors import InputError
-from octopus_study.measure import compare, median_interval, noise_floor, ratio_interval, slope
-from octopus_study.measure.statistics import unpaired_ratio_interval
+from octopus_study.measure import compare, median_interval, noise_floor, ratio_interval, slope, statistics
+from octopus_study.measure.dependence import PROCESS_BLOCKS
+from octopus_study.measure.statistics import caution, unpaired_ratio_interval
 
 RNG = np.random.default_rng(7)
 LAUNCHES = np.array([1.0, 2, 4, 8, 16, 32, 64, 128, 256])
@@ -46,7 +48,8 @@ def test_the_same_seed_gives_the_same_interval():
 def test_the_bootstrap_of_ranks_is_the_bootstrap_of_values():
     """The quick way over ranks gives what resampling the values gives, for odd and even counts."""
     for count in (20, 21):
-        x = np.random.default_rng(count).lognormal(size=count)
+        x = np.random.default_rng(count + 3).lognormal(size=count)
+        assert not caution(x)  # its neighbours don't happen to resemble each other
         drawn = np.median(x[np.random.default_rng(5).integers(0, count, (20000, count))], axis=1)
         low, high = np.quantile(drawn, (0.025, 0.975))
         found = median_interval(x, resamples=20000)
@@ -275,3 +278,82 @@ def test_single_samples_have_a_slope_but_no_interval():
 def test_a_slope_needs_two_places():
     with pytest.raises(InputError, match="two different x"):
         slope([1.0, 1.0], [2.0, 3.0])
+
+
+def several(medians, count=7, spread=0.001, seed=0):
+    """Samples of processes with the given medians, indexed by block as the rows number them."""
+    rng = np.random.default_rng(seed)
+    values = [median * np.exp(spread * rng.standard_normal(count)) for median in medians]
+    index = [process * PROCESS_BLOCKS + block for process in range(len(medians)) for block in range(count)]
+    return pd.Series(np.concatenate(values), index=index)
+
+
+def test_an_interval_over_processes_holds_another_run():
+    """Processes differ by 10 %, blocks within one by 0.1 %: an interval over pooled blocks would be far too narrow."""
+    rng = np.random.default_rng(17)
+    hits = {"processes": 0, "blocks": 0}
+    for trial in range(300):
+        x = several(np.exp(0.1 * rng.standard_normal(3)), seed=trial)
+        for name, samples in (("processes", x), ("blocks", x.to_numpy())):
+            found = median_interval(samples, resamples=300)
+            hits[name] += found.low <= 1.0 <= found.high
+    assert hits["blocks"] / 300 < 0.85
+    assert 0.92 <= hits["processes"] / 300 <= 0.98
+
+
+def test_processes_are_told_by_the_numbers_of_the_blocks():
+    a, b = several([2.0, 2.2, 2.4]), several([1.0, 1.0, 1.0], seed=1)
+    ratio = ratio_interval(a, b)
+    assert ratio.value == pytest.approx((2.0 * 2.2 * 2.4) ** (1 / 3), rel=0.01)
+    assert ratio.low < 1.9 and ratio.high > 2.5 and ratio.count == 21
+    assert ratio == ratio_interval(a, b, seed=5)
+    assert median_interval(a.to_numpy(), blocks=a.index) == median_interval(a)
+    assert "3 processes" in caution(a) and "3 processes" in compare(a, b, 0.01).text
+    assert compare(a, b, 0.01).verdict == "slower" and compare(a, b * 2.1, 0.01).verdict == "ambiguous"
+    assert noise_floor(several([1.0, 1.05, 0.95]), b) > 0.1
+
+
+def test_samples_of_one_process_have_the_interval_that_they_had():
+    x = scattered(1.0)
+    assert median_interval(pd.Series(x)) == median_interval(x)
+    assert median_interval(pd.Series(x, index=[f"row {i}" for i in range(40)])) == median_interval(x)
+
+
+def test_differences_have_an_interval_over_processes_although_some_are_negative():
+    found = median_interval(several([1.0, 1.1, 0.9]) - 1.0)
+    assert found.low < 0 < found.high and abs(found.value) < 0.05
+
+
+def drifting(count, lag, rng):
+    """A first-order autoregression with median 1."""
+    noise, logs = rng.standard_normal(count), np.empty(count)
+    logs[0] = noise[0]
+    for block in range(1, count):
+        logs[block] = lag * logs[block - 1] + math.sqrt(1 - lag**2) * noise[block]
+    return np.exp(0.1 * logs)
+
+
+def test_neighbours_that_resemble_each_other_widen_the_interval(monkeypatch):
+    """Neighbours correlated by 0.6: intervals that take blocks to be independent hold the median in three of four."""
+
+    def coverage():
+        rng, hits = np.random.default_rng(19), 0
+        for trial in range(300):
+            found = median_interval(drifting(100, 0.6, rng), seed=trial, resamples=400)
+            hits += found.low <= 1.0 <= found.high
+        return hits / 300
+
+    assert coverage() > 0.86
+    monkeypatch.setattr(statistics, "autocorrelation", lambda samples: 0.0)
+    assert coverage() < 0.78
+
+
+def test_a_note_says_that_neighbours_resemble_each_other():
+    x = drifting(60, 0.7, np.random.default_rng(3))
+    assert "neighbouring blocks resemble each other (correlation 0." in caution(x)
+    assert caution(np.random.default_rng(4).lognormal(size=60)) == ""
+
+
+@pytest.mark.parametrize("samples", [[1.0] * 40, [1.0] * 39 + [50.0], [1.0, 2.0] * 20, [1.0, 1.1, 1.2]])
+def test_ties_a_spike_and_few_blocks_are_no_resemblance(samples):
+    assert caution(samples) == ""

@@ -17,6 +17,7 @@ from octopus_study.measure import (
     throttle,
     throttle_reasons,
 )
+from octopus_study.measure.clock_rates import ClockRates
 
 
 @pytest.fixture
@@ -131,3 +132,25 @@ def test_heat_still_throws_a_block_away_where_the_power_limit_is_kept(nvml):
     watcher = PowerCapKept()
     assert watcher() == "software thermal slowdown"
     assert watcher.capped_share() == 1
+
+
+def test_clocks_are_read_between_blocks_and_once_a_second_at_most(nvml):
+    sm, now = 1980, 0.0
+    nvml(h200(nvmlDeviceGetClockInfo=lambda handle, kind: {1: sm, 2: 3201}[kind]))
+    rates = ClockRates(now=lambda: now)
+    watcher = GpuThrottle(rates)
+    for now, sm in [(0.0, 1980), (0.5, 345), (1.0, 1755), (1.9, 345), (2.5, 1950)]:  # noqa: B007  (read by the clocks)
+        watcher()
+    assert rates.summary() == {
+        "readings": 3,
+        "sm_mhz": {"median": 1950.0, "min": 1755, "max": 1980},
+        "memory_mhz": {"median": 3201.0, "min": 3201, "max": 3201},
+    }
+
+
+def test_several_watchers_may_share_their_clocks(nvml):
+    nvml(h200())
+    rates = ClockRates()
+    PowerCapKept(rates)()
+    assert rates.summary()["readings"] == 1 and GpuThrottle(rates).rates is rates
+    assert CpuThrottle().rates is None

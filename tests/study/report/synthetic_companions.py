@@ -40,14 +40,19 @@ PROOFS = {
     "two-processes": {"processes": 2},
     "two-processes-mps": {"processes": 2, "mps_clients": 2},
 }
-# Kernels per run, share of the time with one, overlap of streams, share of the copies beside a kernel.
+# Kernels per run, share of the time with one, overlap of streams, share of the copies beside a kernel, what a kernel
+# runs in ms, and the share of that with a block for every multiprocessor.
 TRACES = {
-    "sequential": (2100, 0.82, None, 0.0),
-    "two-streams": (2100, 0.86, 0.03, 0.1),
-    "cuda-graphs": (2100, 0.97, None, 0.0),
-    "no-prefetch": (2100, 0.8, None, 0.0),
-    "prefetch": (2100, 0.84, None, 0.93),
+    "visual-odometry-alone": (900, 0.8, None, 0.0, 17.6, 0.75),
+    "satellite-matching-alone": (1200, 0.94, None, 0.0, 29.45, 0.8),
+    "sequential": (2100, 0.82, None, 0.0, 47.05, 0.78),
+    "two-streams": (2100, 0.86, 0.03, 0.1, 46.0, 0.79),
+    "cuda-graphs": (2100, 0.97, None, 0.0, 46.0, 0.78),
+    "no-prefetch": (2100, 0.8, None, 0.0, 47.0, 0.78),
+    "prefetch": (2100, 0.84, None, 0.93, 47.0, 0.78),
 }
+TRACED = (0.99, 1.0, 1.01)
+STAGES = {"superpoint": 12.0, "lightglue": 9.0, "dinov2": 11.0, "efficientloftr": 19.0}
 NOT_CAPTURED = "RuntimeError: the host asks how many keypoints there are"
 CROPS = {"model-alone": 9.0, "model-alone-again": 9.0, "crops-first": 9.21, "crops-beside": 9.12}
 
@@ -84,10 +89,12 @@ def concurrency(kind: str, dataset: str, timed: Timed, mps: bool = True) -> Iter
             yield case.row(arm, "deterministic", name, "count", count)
     yield unavailable(case, "cuda-graphs", "deterministic", "captured_superpoint", "count", NOT_CAPTURED)
     yield from traces(case)
-    for block in range(2):
+    yield from timed(rng, case, "host", "stage_time", STAGES)
+    for block in range(6):
         yield case.row("process", "memory", "process_context", "bytes", 512e6 - block, block=block)
-        if mps:
-            yield case.row("process-mps", "memory", "process_context", "bytes", 290e6 - block, block=block)
+        if mps:  # the first client starts the server
+            taken = 290e6 - block + 60e6 * (block == 0)
+            yield case.row("process-mps", "memory", "process_context", "bytes", taken, block=block)
     yield from timed(rng, beside, "host", "latency_model", CROPS)
     crops = {"crops-alone": 0.21, "crops-alone-again": 0.21, "crops-beside": 0.32}
     yield from timed(rng, beside, "host", "latency_crops", crops)
@@ -96,11 +103,15 @@ def concurrency(kind: str, dataset: str, timed: Timed, mps: bool = True) -> Iter
 
 def traces(case: Case) -> Iterator[Row]:
     """Yield what the profiler saw."""
-    names = ("kernels", "kernel_busy", "kernel_overlap", "copies_hidden")
+    units = {"kernels": "count", "kernel_time": "ms"}
+    names = ("kernels", "kernel_busy", "kernel_overlap", "copies_hidden", "kernel_time", "kernel_filled")
     for arm, trace in TRACES.items():
-        for name, value in zip(names, trace, strict=True):
-            if value is not None:
-                yield case.row(arm, "device", name, "count" if name == "kernels" else "fraction", value)
+        for block, factor in enumerate(TRACED):
+            for name, value in zip(names, trace, strict=True):
+                if value is not None:
+                    unit = units.get(name, "fraction")
+                    value = value if name == "kernels" else value * factor
+                    yield case.row(arm, "device", name, unit, value, block=block)
     yield unavailable(case, "two-threads", "device", "kernel_busy", "fraction", "the profiler saw no kernel")
 
 
@@ -156,6 +167,10 @@ def image_shape(kind: str, dataset: str, timed: Timed, caused_by_cudnn: bool = F
             for batch in BATCHES:
                 slow = 1.08 if (side, batch) == (512, 16) else 1.0
                 times[f"{side}x{batch}"] = count * each * (1 - saved * (1 - 1 / batch)) * slow
+                taken = (
+                    MODELS[model] * side * side * (0.2 + 0.8 * batch)
+                )  # a part of it doesn't depend on the batch
+                yield case.row(f"{side}x{batch}", "memory", "batch_peak", "bytes", taken)
         yield from timed(rng, case, "device", "cover", times | {"128x16-again": times["128x16"]})
 
 

@@ -204,3 +204,7 @@ def detector(kind: str, dataset: str, torch: bool = True) -> Iterator[Row]:
         yield one.row("opencv", "deterministic", "frames_differing", "count", 0, answer="same")
         why = "different: rounds to uint8 before it normalises" if differing else "same"
         yield one.row("opencv-uint8", "deterministic", "frames_differing", "count", differing, answer=why)
+        for method, unmatched in (("opencv", 0), ("opencv-uint8", 3 * differing)):
+            on_edge = (method == "opencv" or 2) * bool(differing)
+            yield one.row(method, "deterministic", "detections_unmatched", "count", unmatched, answer="same")
+            yield one.row(method, "deterministic", "detections_on_edge", "count", on_edge, answer="same")

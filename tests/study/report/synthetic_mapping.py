@@ -62,7 +62,7 @@ def mapping(kind: str, dataset: str, timed: Timed) -> Iterator[Row]:
                     continue
                 times = kernels(machine, elements, n, 8.0, weight)
                 if kind == "cpu":
-                    del times["lookup-scalar"]
+                    del times["lookup-scalar"], times["block-metadata-scalar"]
                 if operation in POINTWISE:
                     times["copy-bound"] = 8.0 * elements / machine.gigabytes / 1e6 + machine.launch_ms
                 yield from _answers(timed(rng, case, machine.layer, "kernel", times), ("copy-bound",))
@@ -70,7 +70,7 @@ def mapping(kind: str, dataset: str, timed: Timed) -> Iterator[Row]:
     case = Case("mapping", "synthetic", "visdrone-multiply-uint8", ITEMS[0])
     times = kernels(machine, ITEMS[0] * MEAN_ELEMENTS["visdrone"], ITEMS[0], 2.0, 1.0)
     if kind == "cpu":
-        del times["lookup-scalar"]
+        del times["lookup-scalar"], times["block-metadata-scalar"]
     yield from timed(rng, case, machine.layer, "kernel", times)
     for block in range(5):
         probe = Case("mapping", "synthetic", "multiply", ITEMS[0])
@@ -96,6 +96,7 @@ def kernels(machine: Pretended, elements: int, n: int, bytes_each: float, weight
         "thread-search-scalar": fixed + max(1.2 * stream, search),
         "lookup": fixed + 1.06 * stream + table,
         "lookup-scalar": fixed + 1.2 * stream + table,
+        "block-metadata-scalar": fixed + 1.3 * stream,
         "block-metadata": fixed + 1.09 * stream,
         "block-metadata-tuned": fixed + 1.05 * stream,
     }
@@ -146,6 +147,7 @@ KERNELS = {
     "lookup-device": 1.32,
     "thread-search": 1.5,
     "block-metadata": 1.35,
+    "block-metadata-published": 1.35,
     "octopus": 1.31,
 }
 
@@ -173,17 +175,23 @@ def costs(
     methods = [name for name in KERNELS if kind == "gpu" or name != "lookup-device"]
     kernel = {name: KERNELS[name] * stream + machine.launch_ms for name in methods}
     setup = {name: TABLES.get(name, 0.0) * pixels / 1e6 for name in methods}
-    setup |= {"thread-search": 0.001, "octopus": 0.001, "block-metadata": 0.05}
+    setup |= {
+        "thread-search": 0.001,
+        "octopus": 0.001,
+        "block-metadata": 0.05,
+        "block-metadata-published": 0.9,
+    }
     blocks = case.n + pixels // THRESHOLD
-    sizes = {name: 4 * pixels if name in TABLES else 8 * (case.n + 1) for name in methods}
-    sizes["block-metadata"] = 12 * blocks
+    offsets = 8 * (case.n + 1)
+    sizes = {name: 4 * pixels + offsets if name in TABLES else offsets for name in methods}
+    sizes |= {"block-metadata": 12 * blocks + offsets, "block-metadata-published": 20 * blocks + offsets}
     kernel["octopus-again"], setup["octopus-again"] = kernel["octopus"], setup["octopus"]
     sizes["octopus-again"] = sizes["octopus"]
     methods.append("octopus-again")
     steps = {"setup": setup, "kernel": kernel}
     if kind == "gpu":
-        tables = ("lookup-published", "lookup-vectorised")
-        steps["upload"] = {name: 0.008 + (sizes[name] / 2.4e7 if name in tables else 0) for name in methods}
+        steps["upload"] = dict.fromkeys(methods, 0.008)
+        steps["upload"] |= dict.fromkeys(("lookup-published", "lookup-vectorised"), 0.008 + pixels / 0.6e7)
         steps["download"] = dict.fromkeys(methods, 0.01 + pixels / 2.2e7)
         yield from timed(rng, case, "device", "kernel", kernel)
     if case.workload == "flickr-500-light":
@@ -196,7 +204,11 @@ def costs(
             rng, case._replace(workload=f"{case.workload}-ladder"), machine.layer, "kernel", times
         )
     for quantity, times in steps.items():
-        yield from timed(rng, case, "host", quantity, times, "n/a" if quantity != "kernel" else "same")
+        left_out = (
+            ("lookup-vectorised",) if quantity == "upload" else ()
+        )  # the bytes are the published table's
+        shown = {name: time for name, time in times.items() if name not in left_out}
+        yield from timed(rng, case, "host", quantity, shown, "n/a" if quantity != "kernel" else "same")
     totals = {name: sum(times[name] for times in steps.values()) for name in methods}
     yield from timed(rng, case, "host", "total", totals)
     for name, size in sizes.items():
@@ -225,12 +237,17 @@ def sequences(kind: str, timed: Timed, torch: bool = False) -> Iterator[Row]:
             "octopus": 1.1 * stream,
             "octopus-again": 1.1 * stream,
             "block-metadata": 1.2 * stream,
+            "block-metadata-published": 1.2 * stream,
             "lookup-vectorised": 1.6 * stream,
             "lookup-published": 1.6 * stream,
             "padded": padding * stream,
         }
         setup = {"octopus": 0.001, "octopus-again": 0.001, "block-metadata": n * 2e-5}
-        setup |= {"lookup-vectorised": elements * 8e-7, "lookup-published": n * 9e-4, "padded": n * 6e-4}
+        setup |= {"block-metadata-published": n * 4e-4} | {
+            "lookup-vectorised": elements * 8e-7,
+            "lookup-published": n * 9e-4,
+            "padded": n * 6e-4,
+        }
         if torch:
             kernel["nested-jagged"], setup["nested-jagged"] = 3 * stream, 0.05
         kernel = {name: time + machine.launch_ms for name, time in kernel.items()}
@@ -242,8 +259,10 @@ def sequences(kind: str, timed: Timed, torch: bool = False) -> Iterator[Row]:
             for layer, quantity in ((machine.layer, "kernel"), ("host", "setup"), ("host", "total")):
                 why = "torch is not installed (pip install torch)"
                 yield unavailable(case, "nested-jagged", layer, quantity, "ms", why)
-        sizes = {"octopus": 8 * (n + 1), "block-metadata": 12 * n, "lookup-vectorised": 4 * elements}
-        sizes |= {"lookup-published": 4 * elements, "padded": int(4 * elements * (padding - 1))}
+        beside = {"octopus": 0, "block-metadata": 12 * n, "block-metadata-published": 20 * n}
+        beside |= {"lookup-vectorised": 4 * elements, "lookup-published": 4 * elements}
+        sizes = {name: 8 * (n + 1) + size for name, size in beside.items()}
+        sizes["padded"] = int(4 * elements * (padding - 1))
         for method, size in sizes.items():
             yield case.row(method, "deterministic", "map_bytes", "bytes", size)
         yield case.row("padded", "deterministic", "padding_waste", "fraction", 1 - 1 / padding)

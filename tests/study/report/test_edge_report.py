@@ -38,12 +38,12 @@ def whole(tensorrt: Path) -> Frame:
 
 def test_a_resampled_statistic_lies_in_its_interval() -> None:
     values = np.random.default_rng(1).normal(10, 1, 200)
-    value, low, high = resampled(values, np.mean)
+    value, low, high, _ = resampled(values, np.mean)
     assert low < value < high and value == pytest.approx(values.mean())
     assert high - low == pytest.approx(2 * 1.96 / 200**0.5, rel=0.15)
-    assert all(math.isnan(end) for end in resampled(values[:1], np.mean)[1:])
+    assert all(math.isnan(end) for end in resampled(values[:1], np.mean)[1:3])
     pairs = np.stack([values, 3 * values], axis=1)
-    assert resampled(pairs, ratio_of_sums) == pytest.approx((3, 3, 3))
+    assert resampled(pairs, ratio_of_sums) == pytest.approx((3, 3, 3, len(pairs)))
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -205,6 +205,35 @@ def test_all_frames_of_the_detector_are_one_total(numbers: Frame) -> None:
     assert gain == pytest.approx((9.0 + model) / (0.35 + model), rel=0.02)
 
 
+def test_a_frame_s_gain_is_paired_and_stands_beside_octopus_again(numbers: Frame) -> None:
+    gain, again = (numbers[f"gpu.detector.gain.frame.over_{name}"] for name in ("opencv", "octopus-again"))
+    assert gain.value == pytest.approx(15.6 / 6.95, rel=0.02) and gain.low < gain.value < gain.high
+    assert again.low < 1 < again.high and again.high - again.low < 0.02
+
+
+@pytest.mark.parametrize(
+    ("ending", "method", "count"),
+    [
+        ("", "opencv", 0),
+        ("", "opencv-uint8", 0),
+        ("_interpolated", "opencv", 1),
+        ("_interpolated", "opencv-uint8", 23),
+    ],
+)
+def test_detections_at_a_threshold_are_counted(ending: str, method: str, count: int, numbers: Frame) -> None:
+    assert numbers.value(f"gpu.detector.detections_differing{ending}.{method}") == count
+
+
+def test_late_frames_and_the_budget_are_shares(numbers: Frame) -> None:
+    for method in ("octopus", "opencv", "n-launches-published"):
+        late, share = (numbers[f"gpu.drone.real_time.{method}.{name}"] for name in ("late", "budget_share"))
+        paced = f"gpu.drone.frames.clip-10s.paced.{method}.misses"
+        misses = numbers.get(paced) or numbers[f"gpu.drone.frames.clip-10s.host.{method}.misses"]
+        assert late.note.startswith("paced" if paced in numbers else "host")
+        assert late.value == pytest.approx(misses.value / 300) and late.low <= late.value <= late.high
+        assert share.value == numbers.value(f"gpu.drone.frames.clip-10s.host.{method}.budget_share")
+
+
 def test_identical_detections_are_judged_or_a_reason_is_given(full: Path, numbers: Frame) -> None:
     judged = {(one.claim_id, one.scope): one for one in read_claims(full / "claims.csv")}
     assert judged["detector-identical", "pretended-gpu"].verdict == "reproduced"
@@ -229,7 +258,7 @@ def test_tables_show_published_beside_measured(full: Path, tensorrt: Path, numbe
     assert published["One launch"][1:4] == ["4.8 ms"] * 3
     over = numbers.text("published.derived.drone_video.speedup_over_opencv")
     assert published["OpenCV (threads not said)"][-1] == over
-    assert [row[-4] for row in lines(full, "detector")[3:5]] == ["\u2013", "2.9\u00d7"]
+    assert [row[-5] for row in lines(full, "detector")[3:5]] == ["\u2013", "2.9\u00d7"]
 
 
 def test_other_answers_are_marked(full: Path, numbers: Frame) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from octopus.errors import InputError
-from octopus_study.report.student import t_probability, t_quantile
+from octopus_study.measure.student import t_probability, t_quantile
 from octopus_study.report.studies.power_decomposition import (
     Decomposition,
     Ratio,

@@ -55,6 +55,9 @@ class Gpu:
     def mem_get_info(self) -> tuple[int, int]:
         return 1_000_000 - 2 * self.peak, 1_000_000
 
+    def memory_allocated(self) -> int:
+        return 0
+
     def max_memory_allocated(self) -> int:
         return self.peak
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from octopus.errors import InputError
 from octopus.kernels import reference
-from octopus_study.measure import Budget, Case, HostClock, Method
+from octopus_study.measure import Budget, Case, HostClock, Method, validate_rows
+from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.fused import Octopus
 from octopus_study.peers.job import make_job
+from octopus_study.studies import context as studies_context
 from octopus_study.studies.comparison import Comparison, Part, compare, measure_plan
 from octopus_study.studies.crops import ReferenceCrops, check
 
@@ -77,6 +82,11 @@ class Context:
     """As much of a study's context as a comparison needs."""
 
     budget, seed = Budget(min_blocks=2, max_blocks=2, min_seconds=0.0), 1
+    processes, measures = studies_context.Context.processes, studies_context.Context.measures
+
+    def __init__(self, processes=1, process=0, shared=None):
+        self.config = SimpleNamespace(measure=SimpleNamespace(processes=processes))
+        self.process, self.shared = process, {} if shared is None else shared
 
     def clock(self, layer):
         return HostClock(layer=layer)
@@ -104,6 +114,40 @@ def test_the_base_is_entered_twice_and_gives_its_answer_to_both():
     answers = {row.method: row.answer for row in rows if row.quantity == "end_to_end"}
     assert answers == {"octopus": "same", "octopus-again": "same", "peer": "n/a"}
     assert {row.layer for row in rows} == {"host"}
+
+
+def test_processes_share_the_blocks_and_the_further_ones_measure_what_the_first_one_could():
+    whole = Budget(min_blocks=6, max_blocks=6, min_seconds=0.0)
+    methods = [quick("octopus"), Method("peer", lambda: 1 / 0)]
+    first = Context(processes=3)
+    rows = compare(first, PAIR, methods, budget=whole)
+    assert first.shared == {PAIR.key: ["octopus"]}
+    for process in (1, 2):
+        further = Context(3, process, first.shared)
+        rows += compare(further, PAIR, methods, budget=whole)
+    blocks = sorted(row.block for row in rows if row.method == "octopus")
+    assert blocks == [process * PROCESS_BLOCKS + block for process in range(3) for block in range(2)]
+    assert [row.answer for row in rows if row.method == "peer"] == [
+        "unavailable: ZeroDivisionError: division by zero"
+    ]
+    validate_rows(rows)
+
+
+@pytest.mark.parametrize("layer", ["device", "memory", "pipelined"])
+def test_what_is_not_on_the_host_is_measured_by_one_process(layer):
+    first, other = Context(processes=3), dataclasses.replace(PAIR, layer=layer)
+    rows = compare(first, other, [quick("octopus"), quick("peer")])
+    assert len([row for row in rows if row.method == "octopus"]) == 2 and not first.shared
+    further = Context(3, 1, {PAIR.key: ["octopus"]})
+    assert compare(further, other, [quick("octopus"), quick("peer")]) == []
+    assert Part(lambda *_: pytest.fail("it is not asked for"), (other,)).rows(further) == []
+
+
+def test_a_budget_shared_by_processes_is_not_exceeded_by_them():
+    shared = Budget(min_blocks=20, max_blocks=200, min_seconds=0.6, max_seconds=3.0).shared_by(3)
+    assert (shared.min_blocks, shared.max_blocks, shared.max_seconds) == (7, 67, 1.0)
+    assert shared.target_halfwidth == pytest.approx(0.02 * 3**0.5)
+    assert Budget().shared_by(1) == Budget()
 
 
 def test_a_missing_method_has_its_reason_and_reasons_of_others_do_not_matter():

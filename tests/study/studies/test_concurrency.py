@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tiny_torch
 
 from octopus_study.measure import Budget, Case, Method, run_paired, validate_rows
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.concurrency import pool as pool_module
+from octopus_study.studies.concurrency import study
 from octopus_study.studies.concurrency.comparisons import (
     ALL,
     PROCESSES,
@@ -19,14 +21,15 @@ from octopus_study.studies.concurrency.comparisons import (
     same,
 )
 from octopus_study.studies.concurrency.methods import METHODS
-from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
-from octopus_study.studies.concurrency.pool import TURNED_OFF, Pool
+from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, STAGES, VISUAL_ODOMETRY
+from octopus_study.studies.concurrency.pool import CLIENTS, TRACED, TRACED_COPIES, TURNED_OFF, Pool
 from octopus_study.studies.concurrency.trace import Trace
 from octopus_study.studies.concurrency.worker import Order
 
 CASE = Case("concurrency", "synthetic", "two-models", 2)
 ORDER = Order("sequential", "frame.npy", 42)
 GIB = 1 << 30
+TRACE = Trace(1, 0.5, None, None, 2.0, 0.75)
 MEMORY = [one for one in comparisons("synthetic", 20) if one.layer in ("memory", "deterministic")]
 
 
@@ -37,6 +40,7 @@ def test_without_a_gpu_every_number_says_so(quick_rows):
         assert set(rows.method[rows.quantity == quantity]) == set(ALL)
     assert set(rows.method[rows.quantity == "process_context"]) == {"process", "process-mps"}
     assert set(rows.method[rows.quantity == "mps_clients"]) == {PROCESSES_MPS}
+    assert set(rows.method[rows.quantity == "stage_time"]) == set(STAGES)
     assert set(rows.method[rows.workload == "crops-beside-model"]) == {
         "model-alone", "crops-first", "crops-beside", "crops-alone",
     }  # fmt: skip
@@ -97,6 +101,28 @@ def test_blocks_stay_in_step_when_another_method_fails():
     assert [row.block for row in found] == [row.block for row in own]
 
 
+def test_each_model_by_itself_has_rows_or_gaps(quick_context, monkeypatch):
+    compared = next(one for one in comparisons("synthetic", 20) if one.quantity == "stage_time")
+    context, device = quick_context("concurrency"), tiny_torch.device()
+
+    def rows(runs):
+        monkeypatch.setattr(study, "stage_runs", lambda *_: runs)
+        made = study._stage_rows(context, compared, device, [])
+        validate_rows(made)
+        return [row for row in made if row.quantity == "stage_time"]
+
+    blocks = context.budget.min_blocks
+    made = rows(dict.fromkeys(STAGES, lambda: None))
+    assert sorted({row.method for row in made}) == sorted(STAGES)
+    assert {row.block for row in made} == set(range(blocks))
+    failed = rows({**dict.fromkeys(STAGES, lambda: None), "dinov2": lambda: 1 / 0})
+    assert [row.answer for row in failed if row.method == "dinov2"] == [
+        "unavailable: ZeroDivisionError: division by zero"
+    ]
+    monkeypatch.setattr(study, "run_paired", lambda *_: 1 / 0)
+    assert {row.method for row in rows({"dinov2": lambda: None}) if row.value is None} == set(STAGES)
+
+
 def test_a_told_time_is_what_the_run_says():
     assert ToldClock().time(lambda: 12.5) == 12.5
 
@@ -151,7 +177,8 @@ class Worker:
         taken = {"context": GIB // 2, "load": GIB}.get(command, 0)
         self.gpu.free -= taken
         self.held += taken
-        answers = {"run": {"ended": {NAMES[0]: 0}}, "trace": {"trace": [1, 0.5, None, None]}}
+        traces = [list(TRACE)] * arguments.get("times", 0)
+        answers = {"run": {"ended": {NAMES[0]: 0}}, "trace": {"traces": traces}}
         return answers.get(command, {"mps": None})
 
     def close(self, kill=False):
@@ -175,7 +202,9 @@ class Daemon:
         self.open = False
 
     def clients(self):
-        return set(self._clients_of([each.process for each in self._members if each.environment]))
+        return set(
+            self._clients_of([each.process for each in self._members if each.environment and each.held])
+        )
 
     def servers(self):
         return [9]
@@ -211,9 +240,11 @@ def test_contexts_and_memory_are_what_the_gpu_loses():
         assert pool.still_attached() == ""
     validate_rows(rows)
     half = GIB / 2
+    without, clients = 2 + len(METHODS), 2 + CLIENTS
     assert values(rows, "process_context") == {
-        ("process", 0): half, ("process", 1): half, ("process-mps", 0): half, ("process-mps", 1): half,
-    }  # fmt: skip
+        **{("process", block): half for block in range(without)},
+        **{("process-mps", block): half for block in range(clients)},
+    }
     delta = values(rows, "device_delta")
     assert delta[PROCESSES, 0] == delta[PROCESSES_MPS, 0] == 3 * GIB
     assert delta["sequential", 0] == 1.5 * GIB
@@ -221,7 +252,25 @@ def test_contexts_and_memory_are_what_the_gpu_loses():
     assert pool.notes["mps"]["clients"] == pool.notes["mps"]["processes"]
     assert not daemon.open
     assert gpu.free == 80 * GIB
-    assert sum(bool(each.environment) for each in members) == 2
+    assert sum(bool(each.environment) for each in members) == clients
+
+
+def test_clients_that_only_start_cuda_are_gone_before_models_are_loaded():
+    pool, members, _, _ = pool_of()
+    with pool:
+        list(pool.work(MEMORY))
+        more = [each for each in members if each.environment][2:]
+        assert [[command for command, _ in each.said] for each in more] == [["context"]] * CLIENTS
+        assert not any(each.held for each in more)
+
+
+def test_a_client_more_that_fails_costs_nothing_but_its_context(monkeypatch):
+    pool, _, _, _ = pool_of()
+    with pool:
+        monkeypatch.setattr(pool._clients[1], "ask", lambda *_, **__: 1 / 0)
+        rows = list(pool.work(MEMORY))
+        assert set(pool.methods) == {PROCESSES, PROCESSES_MPS}
+    assert [block for name, block in values(rows, "process_context") if name == "process-mps"] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("clients_of", [lambda own: [], lambda own: own[:1], lambda own: [*own, 7]])
@@ -282,7 +331,10 @@ def test_a_trace_is_made_behind_the_memory_and_costs_nothing_else():
     with pool:
         rows = list(pool.work(MEMORY))
     assert pool.traces.pop("prefetch") == "trace fails"
-    assert set(pool.traces.values()) == {Trace(1, 0.5, None, None)}
+    assert {name: len(traces) for name, traces in pool.traces.items()} == {
+        name: TRACED_COPIES if name == "pipeline" else TRACED for name in METHODS if name != "prefetch"
+    }
+    assert all(trace == TRACE for traces in pool.traces.values() for trace in traces)
     assert not [row for row in rows if row.value is None]
     asked = [command for command, _ in next(each for each in members if each.order.method == "prefetch").said]
     assert asked == ["context", "load", "run", "trace"]
@@ -322,7 +374,7 @@ def test_a_pool_that_fails_to_begin_leaves_no_daemon_and_no_process(monkeypatch)
     with pytest.raises(OSError, match="no more processes"), pool:
         pass
     assert ended == [True]
-    assert len(closed) == len(members) == 4 + len(pool._own) + 2 + 2
+    assert len(closed) == len(members) == 4 + len(pool._own) + 2 + 2 + CLIENTS
 
 
 def test_a_daemon_that_the_system_refuses_is_a_gap():

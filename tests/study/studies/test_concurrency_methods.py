@@ -17,7 +17,7 @@ from octopus_study.studies.concurrency.methods import (
     pipelines_of,
 )
 from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
-from octopus_study.studies.concurrency.pipeline import PlacedPipeline
+from octopus_study.studies.concurrency.pipeline import PlacedPipeline, stage_runs
 
 BOTH = [name for name in METHODS if name not in ALONE]
 
@@ -114,3 +114,14 @@ def test_a_graph_refuses_values_of_another_shape():
     placed._values["image"] = tiny_torch.Tensor(np.zeros(4, np.float32))
     with pytest.raises(ValueError, match="broadcast"):
         placed.step(pipeline.stages[0])
+
+
+def test_each_model_runs_by_itself_on_what_the_models_before_it_gave():
+    log = []
+    pipelines = tiny_torch.pipelines(log)
+    runs = stage_runs(tiny_torch.device(), pipelines.values())
+    assert list(runs) == log == [f"{name}-{number}" for name in NAMES for number in (1, 2)]
+    del log[:]
+    for name in reversed(runs):
+        runs[name]()
+    assert log == list(reversed(runs))

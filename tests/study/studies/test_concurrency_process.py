@@ -165,9 +165,9 @@ def test_a_worker_tries_a_graph(worker, monkeypatch):
 
 
 def test_a_worker_tells_what_the_profiler_saw(worker, monkeypatch):
-    seen = Trace(3, 0.5, None, 1.0)
-    monkeypatch.setattr(worker_module, "record", lambda torch, run: run() and seen)
-    load, trace = {"do": "load", "captured": []}, {"do": "trace"}
-    assert Trace(*served(worker, load, trace)[1]["trace"]) == seen
-    monkeypatch.setattr(worker_module, "record", lambda torch, run: summary([], 3))
+    seen = [Trace(3, 0.5, None, 1.0, 2.5, 0.75), Trace(4, 0.5, 0.5, None, 2.5, None)]
+    monkeypatch.setattr(worker_module, "record", lambda torch, run, times: run() and seen[:times])
+    load, trace = {"do": "load", "captured": []}, {"do": "trace", "times": 2}
+    assert [Trace(*one) for one in served(worker, load, trace)[1]["traces"]] == seen
+    monkeypatch.setattr(worker_module, "record", lambda torch, run, times: summary([], 3))
     assert served(worker, trace) == [{"why": "RuntimeError: the profiler saw no kernel"}]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from octopus_study.studies.concurrency.trace import KERNEL, UPLOAD, Work, summary, works
+from octopus_study.studies.concurrency.trace import KERNEL, UPLOAD, Work, runs_of, summary, works
+
+PROCESSORS = 132
 
 
-def kernel(stream, start, end):
-    return Work(KERNEL, stream, start, end)
+def kernel(stream, start, end, blocks=PROCESSORS):
+    return Work(KERNEL, stream, start, end, blocks)
 
 
 def test_kernels_and_uploads_are_read_from_a_trace():
     args = {"stream": 7}
     trace = {
         "traceEvents": [
-            {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 2000.0, "dur": 500.0, "args": args},
+            {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 2000.0, "dur": 500.0,
+             "args": args | {"grid": [3, 5, 2]}},
             {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "ts": 1.0, "dur": 2.0,
              "args": {"stream": 9}},
             {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoH (Device -> Pinned)", "ts": 1.0, "dur": 2.0,
@@ -24,33 +27,58 @@ def test_kernels_and_uploads_are_read_from_a_trace():
             {"ph": "M", "name": "process_name"},
         ]
     }  # fmt: skip
-    assert works(trace) == [kernel(7, 2.0, 2.5), Work(UPLOAD, 9, 0.001, 0.003)]
+    assert works(trace) == [kernel(7, 2.0, 2.5, 30), Work(UPLOAD, 9, 0.001, 0.003)]
 
 
 def test_one_stream_has_no_overlap_and_gaps_are_not_busy():
-    found = summary([kernel(7, 0, 1), kernel(7, 3, 4)], 1)
-    assert found.kernels == 2
-    assert found.busy == 0.5
+    found = summary([kernel(7, 0, 1), kernel(7, 3, 4)], PROCESSORS)
+    assert (found.kernels, found.busy, found.time) == (2, 0.5, 2)
     assert found.overlap is None
     assert found.hidden is None
 
 
 def test_two_streams_overlap_where_both_work():
-    found = summary([kernel(7, 0, 4), kernel(8, 3, 5), kernel(8, 6, 8)], 2)
-    assert found.kernels == 2
+    found = summary([kernel(7, 0, 4), kernel(8, 3, 5), kernel(8, 6, 8)], PROCESSORS)
     assert found.busy == 7 / 8
     assert found.overlap == 1 / 4
 
 
 def test_streams_that_take_turns_do_not_overlap():
-    assert summary([kernel(7, 0, 1), kernel(8, 1, 2), kernel(7, 2, 3)], 1).overlap == 0
+    assert summary([kernel(7, 0, 1), kernel(8, 1, 2), kernel(7, 2, 3)], PROCESSORS).overlap == 0
 
 
 def test_an_upload_is_hidden_while_a_kernel_runs():
-    found = summary([kernel(7, 0, 2), Work(UPLOAD, 9, 1, 3), Work(UPLOAD, 9, 5, 7)], 1)
+    found = summary([kernel(7, 0, 2), Work(UPLOAD, 9, 1, 3), Work(UPLOAD, 9, 5, 7)], PROCESSORS)
     assert found.hidden == 0.25
+
+
+@pytest.mark.parametrize(
+    ("blocks", "filled"),
+    [((132, 132), 1.0), ((131, 132), 0.75), ((5, 5000), 0.75), ((1, 1), 0.0), ((0, 132), None)],
+)
+def test_a_kernel_fills_the_gpu_with_a_block_for_every_multiprocessor(blocks, filled):
+    first, second = blocks
+    assert summary([kernel(7, 0, 1, first), kernel(7, 1, 4, second)], PROCESSORS).filled == filled
 
 
 def test_a_trace_without_kernels_is_an_error():
     with pytest.raises(RuntimeError, match="no kernel"):
-        summary([Work(UPLOAD, 9, 1, 3)], 1)
+        summary([Work(UPLOAD, 9, 1, 3)], PROCESSORS)
+    with pytest.raises(RuntimeError, match="no kernel"):
+        runs_of([], 3)
+
+
+def test_runs_are_cut_at_the_pauses_between_them():
+    run = [Work(UPLOAD, 9, 0, 1), kernel(7, 2, 3), kernel(8, 2.5, 6), kernel(7, 9, 10)]
+    runs = [[work._replace(start=work.start + at, end=work.end + at) for work in run] for at in (0, 60, 130)]
+    assert runs_of([work for part in reversed(runs) for work in part], 3) == runs
+    assert runs_of(run, 1) == [run]
+
+
+def test_parts_that_are_no_runs_are_refused():
+    with pytest.raises(
+        RuntimeError, match=r"3 runs can't be told apart in the trace: kernels by part \[1, 1, 2\]"
+    ):
+        runs_of([kernel(7, at, at + 1) for at in (0, 50, 100, 101.5)], 3)
+    with pytest.raises(RuntimeError, match="2 runs can't be told apart"):
+        runs_of([kernel(7, 0, 1)], 2)

@@ -87,7 +87,7 @@ def test_without_the_packages_every_method_and_quantity_says_so(quick_rows, monk
     }
     assert set(rows.method[rows.workload == "drunet-interventions"]) == set(denoisers.METHODS)
     assert set(rows.method[rows.workload == "drunet-patches"]) == {"32x1", "32x2"}
-    assert set(rows.quantity) == {name for _, name, _ in child.QUANTITIES} | {"cover"}
+    assert set(rows.quantity) == {name for _, name, _ in child.QUANTITIES} | {"cover", "batch_peak"}
 
 
 def test_a_cpu_counts_the_splits_and_says_what_needs_a_gpu(quick_rows, torch):
@@ -213,13 +213,15 @@ def test_all_patch_sizes_are_timed_together_against_the_published_best(quick_con
     context = quick_context("image_shape")
     image = image_shape._image(context, square=True)
     assert image.shape == (64, 64, 3)
-    rows = patches.rows(context, patches.comparison(context, "dncnn"), "dncnn", image)
+    rows = patches.rows(context, patches.comparisons(context, "dncnn"), "dncnn", image)
     validate_rows(rows)
     timed = [row for row in rows if row.quantity == "cover" and row.value is not None]
     assert {row.method for row in timed} == {"32x1", "32x2", "32x2-again"}
     assert {row.answer for row in timed} == {"same"}
     assert {row.n for row in timed} == {64}
-    assert torch.cuda.emptied == 1
+    peaks = {row.method: row.value for row in rows if row.quantity == "batch_peak"}
+    assert peaks == {"32x1": 3 * 32 * 32, "32x2": 2 * 3 * 32 * 32}
+    assert torch.cuda.emptied == len(peaks) + 1
 
 
 def test_the_frame_is_mirrored_to_the_largest_width(quick_context):

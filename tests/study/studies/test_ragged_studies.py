@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octopus.ragged import tuner
+from octopus.ragged import blockmap, tuner
 from octopus.ragged.blockmap import STRATEGIES
 from octopus.ragged.tuner import Evidence, Tuning
 from octopus_study.measure import Case, read_rows
-from octopus_study.peers.ragged_job import RaggedJob
+from octopus_study.peers import ragged_methods
+from octopus_study.peers.ragged_job import SCALAR, RaggedJob
 from octopus_study.studies.mapping import tuner as mapping_tuner
+from octopus_study.studies.mapping.study import METHODS
 
 OWN = {"octopus", "octopus-again", "thread-search", "lookup", "block-metadata"}
 
@@ -67,7 +69,8 @@ def test_bytes_of_the_maps_follow_from_elements_items_and_blocks(runs):
 def test_the_total_is_timed_and_the_naive_baselines_give_the_answer(runs):
     rows = runs["total_cost"]
     whole = rows[(rows.quantity == "total") & (rows.workload == "flickr-500-light")]
-    assert set(whole.method) == OWN - {"lookup"} | {"lookup-published", "lookup-vectorised"}
+    published = {"block-metadata-published", "lookup-published", "lookup-vectorised"}
+    assert set(whole.method) == OWN - {"lookup"} | published
     assert set(whole.answer) == {"same"}
     ladder = kernels(rows, "flickr-500-light-ladder")
     assert set(ladder.method) >= {"one-thread-per-image", "linear-search"} and set(ladder.answer) == {"same"}
@@ -97,6 +100,30 @@ def test_an_answer_with_other_bits_or_none_is_told():
     assert answers["right"] == "same"
     assert answers["nearly"].startswith("different: not the bits")
     assert answers["lazy"].startswith("different: ")
+
+
+def test_published_block_metadata_are_those_of_the_library_in_twenty_bytes_per_block():
+    threshold = blockmap.PUBLISHED_THRESHOLD
+    offsets = blockmap.offsets_of(np.array([[3], [0], [threshold], [threshold + 1], [1]]))
+    made, right = (
+        ragged_methods.build_of(name, offsets)() for name in ("block-metadata-published", "block-metadata")
+    )
+    for name, array in right.arrays.items():
+        assert np.array_equal(made.arrays[name], array) and made.arrays[name].dtype == array.dtype
+    assert made.ends.tolist() == [*made.starts[1:], offsets[-1]]
+    assert made.nbytes == 20 * right.blocks + 4 * len(offsets) and made.threshold == threshold
+
+
+def test_each_search_has_block_metadata_of_its_width_beside_it():
+    widths = {
+        (strategy, scalar)
+        for strategy, threshold, scalar in METHODS.values()
+        if threshold in (None, blockmap.PUBLISHED_THRESHOLD)
+    }
+    both = {
+        (strategy, scalar) for strategy in ("thread_search", "block_metadata") for scalar in (False, True)
+    }
+    assert both <= widths and SCALAR == (1, 1, 256)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -15,7 +15,8 @@ from octopus_study.config import load_config
 from octopus_study.data import distributions
 from octopus_study.errors import MeasureError
 from octopus_study.measure import read_rows, validate_provenance, validate_rows
-from octopus_study.studies import STUDIES, run_study
+from octopus_study.measure.dependence import PROCESS_BLOCKS
+from octopus_study.studies import STUDIES, processes, run_study
 from octopus_study.studies.context import make_context, write_run
 
 QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
@@ -157,6 +158,48 @@ def test_what_does_not_fit_has_a_row_for_everything_that_is_missing(
     key = ["n", "workload", "layer", "quantity", "method"]
     missing = set(map(tuple, short[short.workload.str.contains("visdrone")][key].to_numpy()))
     assert set(map(tuple, timed[key].to_numpy())) == missing
+
+
+SHARED = {
+    "measure.processes": 2,
+    "arena.workloads": ["uniform"],
+    "arena.counts": [3],
+    "measure.min_blocks": 4,
+}
+
+
+def test_several_processes_share_the_blocks_of_a_comparison(receipt, tmp_path):
+    config = load_config(QUICK, SETTINGS | SHARED)
+    path = run_study("arena", config=config, receipt=receipt, out=tmp_path / "arena.csv")
+    rows = read_rows(path)
+    timed = rows[rows.unit.eq("ms") & rows.value.notna()]
+    numbered = timed.assign(process=timed.block // PROCESS_BLOCKS)
+    per_method = numbered.groupby(["workload", "method"]).process.agg(["nunique", "size"])
+    assert (per_method["nunique"] == 2).all() and (per_method["size"] == 4).all()
+    assert {"uniform", "visdrone-1thread"} <= set(timed.workload)
+    record = validate_provenance(path.with_suffix(".json"))
+    assert record["extra"]["processes"] == {"measured": 2, "failed": []}
+
+
+@pytest.mark.parametrize(
+    ("code", "limit", "said"),
+    [
+        ("raise SystemExit('no room')", 60, "process 1 ended with 1: no room"),
+        ("import time; time.sleep(60)", 1, "process 1 was ended after 1 s"),
+    ],
+)
+def test_a_further_process_that_fails_is_noted_and_costs_only_its_blocks(
+    receipt, tmp_path, monkeypatch, code, limit, said
+):
+    (tmp_path / "failing.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(processes, "MODULE", "failing")
+    monkeypatch.setattr(processes, "LEAST_SECONDS", limit)
+    context, plan = make_context("arena", load_config(QUICK, SETTINGS | SHARED), receipt), len
+    assert processes.further_rows(context, receipt, plan) == [] and not context.notes
+    context.shared["a", "comparison"] = ["octopus"]
+    assert processes.further_rows(context, receipt, plan) == []
+    assert context.notes["processes"] == {"measured": 1, "failed": [said]}
 
 
 def test_code_that_changes_while_it_is_measured_gives_no_result(receipt, tmp_path):

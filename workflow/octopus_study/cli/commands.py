@@ -99,12 +99,17 @@ def measure(
     out: Annotated[Path, typer.Option(help="CSV to write; its provenance goes beside it as .json.")],
     config: ConfigFile = DEFAULT_CONFIG,
     settings: Settings = None,
+    replicate: Annotated[
+        int,
+        typer.Option(min=1, help="Which repetition of the study on this machine it is, for the provenance."),
+    ] = 1,
 ) -> None:
     """Run one study and write its rows and their provenance."""
     from octopus_study.config import load_config, parse_overrides
     from octopus_study.studies import run_study
 
-    run_study(study, config=load_config(config, parse_overrides(settings or [])), receipt=receipt, out=out)
+    loaded = load_config(config, parse_overrides(settings or []))
+    run_study(study, config=loaded, receipt=receipt, out=out, replicate=replicate)
     typer.echo(f"wrote {out}")
 
 

@@ -107,11 +107,16 @@ def promote(
     reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
         "data/reference"
     ),
+    commits: Annotated[
+        str, typer.Option(help="Commits that measured the reference, where it is of several: A,B.")
+    ] = "",
 ) -> None:
-    """Copy a run to the committed reference; refuses synthetic, invalid or uncommitted work."""
+    """Copy a run to the committed reference; refuses synthetic, invalid or uncommitted work, a loaded machine, and
+    several commits unless they are named."""
     from octopus_study.report.promote import promote as promote_run
 
-    typer.echo(f"promoted to {promote_run(results, reference)}")
+    named = [name.strip() for name in commits.split(",") if name.strip()]
+    typer.echo(f"promoted to {promote_run(results, reference, named)}")
 
 
 @report.command()

@@ -11,17 +11,17 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import rasterio
 from numpy.typing import NDArray
-from rasterio import Affine
-from rasterio.errors import RasterioError
-from rasterio.io import DatasetReader
-from rasterio.windows import Window as RasterWindow
 
 from octopus_study.errors import DataError, NotHeldError
+
+if TYPE_CHECKING:  # GDAL is loaded by what reads a scene alone
+    from rasterio import Affine
+    from rasterio.io import DatasetReader
+    from rasterio.windows import Window as RasterWindow
 
 SCENE = "S2A_22WEV_20190723_0_L2A"
 SCENE_SIZE = 10980
@@ -97,6 +97,9 @@ def read_band(path_or_url: str | Path, window: Window | None = None) -> Band:
     DataError
         The file can't be read, is not one band of uint16, or does not hold the window.
     """
+    import rasterio
+    from rasterio.errors import RasterioError
+
     try:
         with rasterio.Env(**HTTP_OPTIONS), _open(path_or_url) as source:
             _check_band(source, path_or_url)
@@ -112,6 +115,8 @@ def read_band(path_or_url: str | Path, window: Window | None = None) -> Band:
 
 def write_band(path: str | Path, band: Band) -> Path:
     """Write `band` as a tiled, deflated GeoTIFF with its attribution as the copyright tag."""
+    import rasterio
+
     path = Path(path)
     height, width = band.pixels.shape
     with rasterio.open(
@@ -126,6 +131,8 @@ def write_band(path: str | Path, band: Band) -> Path:
 
 def locate(window: Window, source: DatasetReader, name: str | Path) -> RasterWindow:
     """The scene window as a window of `source`; raises `NotHeldError` when the file does not hold all of it."""
+    from rasterio.windows import Window as RasterWindow
+
     left = round((source.transform.c - SCENE_LEFT) / PIXEL)
     top = round((SCENE_TOP - source.transform.f) / PIXEL)
     col, row = window.col - left, window.row - top
@@ -140,6 +147,8 @@ def locate(window: Window, source: DatasetReader, name: str | Path) -> RasterWin
 
 def window_transform(window: Window) -> Affine:
     """Affine map from a scene window's (column, row) to metres in the scene's reference system."""
+    from rasterio import Affine
+
     return Affine(PIXEL, 0.0, SCENE_LEFT + PIXEL * window.col, 0.0, -PIXEL, SCENE_TOP - PIXEL * window.row)
 
 
@@ -193,6 +202,8 @@ def reflectance(band: Band, *, boa_offset_applied: bool | None = None) -> NDArra
 
 
 def _open(path_or_url: str | Path) -> DatasetReader:
+    import rasterio
+
     # Other drivers take names and files that lead elsewhere, such as a VRT under the name of a TIFF.
     return rasterio.open(_gdal_name(path_or_url), driver="GTiff")
 

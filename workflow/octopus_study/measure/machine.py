@@ -1,11 +1,12 @@
 """What was measured on: the machine's name, its fixed facts, and its state at a moment.
 
-Nothing here identifies a person or a host (no serial numbers, no host name), since facts are committed with
-results. A fact that can't be read is None.
+Nothing here names a person or a host (no serial numbers, no host name), since facts are committed with results; that
+two runs had the same host, boot and GPU is told by digests. A fact that can't be read is None.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
@@ -38,6 +39,9 @@ PACKAGES = (
 )
 CPU_ROOT = Path("/sys/devices/system/cpu")
 DEVICE_TREE_MODEL = Path("/proc/device-tree/model")
+HOST_ID = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_SALT = "octopus"  # the digests are of no use beside those of other projects
 
 
 def machine_id(device: str = "auto") -> str:
@@ -73,12 +77,13 @@ def machine_facts(device: str = "auto", threads: int | None = None) -> dict[str,
     Returns
     -------
     dict
-        ``id``, ``device``, ``gpu``, ``cpu``, ``memory_bytes``, ``os``, ``python``, ``packages`` and
+        ``id``, ``identity``, ``device``, ``gpu``, ``cpu``, ``memory_bytes``, ``os``, ``python``, ``packages`` and
         ``state``. Units are in the names of the fields.
     """
     kind = resolve(device)
     return {
         "id": machine_id(kind),
+        "identity": identity(kind),
         "device": kind,
         "gpu": _gpu_facts() if kind == "cuda" else None,
         "cpu": {**_cpu_facts(), "threads": threads or available_cores()},
@@ -98,6 +103,17 @@ def machine_state(device: str = "auto") -> dict[str, Any]:
         "gpu": _gpu_state() if kind == "cuda" else None,
         "cpu": _cpu_state(),
     }
+
+
+def identity(device: str = "auto") -> dict[str, str | None]:
+    """Return 12 hex digits each for the host, its boot and the GPU: equal ones were the same.
+
+    A virtual machine has the host that its image says, and a boot of its own.
+    """
+    gpu = _nvml.text(_nvml.read("nvmlDeviceGetUUID")) if resolve(device) == "cuda" else None
+    host = next(filter(None, map(_text, HOST_ID)), None)
+    found = {"host": host, "boot": _text(BOOT_ID), "gpu": gpu}
+    return {kind: _digest(f"{_SALT} {kind} {name}") if name else None for kind, name in found.items()}
 
 
 def package_versions(names: tuple[str, ...]) -> dict[str, str | None]:
@@ -225,6 +241,10 @@ def _operating_system() -> str:
     except (OSError, KeyError):
         release = platform.platform(aliased=True)
     return f"{release}, {platform.system()} {platform.release()}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _slug(name: str) -> str:

@@ -15,10 +15,13 @@ import octopus
 from octopus.errors import InputError
 from octopus_study.errors import MeasureError
 from octopus_study.measure._files import atomic_text, repository_root
+from octopus_study.measure.clock_rates import ClockRates
 from octopus_study.measure.digest import config_digest, science, source_digest
+from octopus_study.measure.environment import claims_rules, command_line, environment
 from octopus_study.measure.machine import machine_facts, machine_state, package_versions
 from octopus_study.measure.schema import first_violation
 
+FORMAT = 2  # records without a format are older, and lack what the schema demands since
 _DATASET_FIELDS = ("dataset", "synthetic", "sha256", "source", "reason", "fetched_at", "licence", "citation")
 
 
@@ -38,6 +41,9 @@ def provenance(
     device: str = "auto",
     packages: Sequence[str] = (),
     extra: Mapping[str, Any] | None = None,
+    rules: Mapping[str, Any] | None = None,
+    rates: ClockRates | None = None,
+    replicate: int = 1,
 ) -> dict[str, Any]:
     """Gather everything that a result carries, as plain JSON values.
 
@@ -61,28 +67,43 @@ def provenance(
         Further packages whose versions matter, such as the peers of the study.
     extra : mapping, optional
         What only this study knows (threads per method, sizes of buffers).
+    rules : mapping, optional
+        What :func:`octopus_study.measure.environment.claims_rules` said when the study began; read now without it.
+    rates : ClockRates, optional
+        The GPU's clocks during the run; None where no GPU was measured.
+    replicate : int
+        Which repetition of the study on this machine it is, from 1 on.
 
     Raises
     ------
     InputError
-        A time has no zone or the end is before the start, or a receipt lacks what it must have.
+        The replicate is less than 1, a time has no zone or the end is before the start, or a receipt lacks what it must
+        have.
     """
     if started.tzinfo is None or ended.tzinfo is None or ended < started:
         raise InputError(
             f"A study starts before it ends, both with a time zone; found {started} and {ended}."
         )
+    if replicate < 1:
+        raise InputError(f"Replicates are counted from 1 on, found {replicate}.")
     facts = dict(machine) if machine is not None else machine_facts(device)
     facts["packages"] = {**facts["packages"], **package_versions(tuple(packages))}
     return {
+        "format": FORMAT,
         "study": study,
+        "replicate": replicate,
+        "command": command_line(),
         "started": _utc(started),
         "ended": _utc(ended),
         "git": git_state(),
         "octopus": {"version": octopus.__version__, "sha256": source_digest()},
         "config": {"sha256": config_digest(config), "values": science(config)},
+        "rules": dict(rules) if rules is not None else claims_rules(),
+        "environment": environment(),
         "datasets": [_dataset(receipt) for receipt in _as_sequence(dataset)],
         "machine": facts,
         "state_after": machine_state(facts["device"]),
+        "clocks": None if rates is None else rates.summary(),
         "extra": dict(extra or {}),
     }
 

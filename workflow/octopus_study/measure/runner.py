@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from octopus.errors import InputError
 from octopus_study.measure._samples import PER_MS, Question, Samples, discarded_row, method_rows
@@ -60,6 +60,22 @@ class Budget:
         limits = (self.min_seconds, self.max_seconds, self.give_up_seconds)
         if min(*limits, self.target_halfwidth, self.equal_within) < 0:
             raise InputError(f"The limits of a budget must not be negative, found {self}.")
+
+    def shared_by(self, processes: int) -> Budget:
+        """Return what each of several processes may take, so that together they take no longer than this.
+
+        An interval over all of them is narrower than one process's own by the root of their number.
+        """
+        if processes == 1:
+            return self
+        return replace(
+            self,
+            min_blocks=math.ceil(self.min_blocks / processes),
+            max_blocks=math.ceil(self.max_blocks / processes),
+            min_seconds=self.min_seconds / processes,
+            max_seconds=self.max_seconds / processes,
+            target_halfwidth=self.target_halfwidth * math.sqrt(processes),
+        )
 
 
 def run_paired(

@@ -28,7 +28,8 @@ def study_code(study: str, named: Iterable[str] = (), root: Path | None = None) 
         Further code, in the artifact's folder, which the study has by names that no source spells out.
     root : Path, optional
     """
-    parts = (f"studies/{study}", "studies/comparison.py", "studies/context.py", "measure", *named)
+    shared = (f"studies/{name}.py" for name in ("comparison", "context", "processes"))
+    parts = (f"studies/{study}", *shared, "measure", *named)
     return _digest(*parts, root=root, without=NOT_OF_STUDIES, also=(LIBRARY,))
 
 

@@ -1,21 +1,31 @@
 """Intervals, verdicts and fits over blocks; all deterministic: the same samples give the same numbers.
 
-The unit of inference is the block. A comparison is the median of the per-block ratio with a percentile
-bootstrap interval (Kalibera & Jones, "Rigorous benchmarking in reasonable time", 2013), never the ratio of
-two summaries; pairing removes whatever slowed the whole block. ``tests/measure/test_statistics.py`` checks
-the coverage of the intervals by simulation.
+The unit of inference is the block; where several processes measured, it is the process, and where neighbouring blocks
+resemble each other, a run of them (:mod:`octopus_study.measure.dependence`). A comparison is the median of the
+per-block ratio with a percentile bootstrap interval (Kalibera & Jones, "Rigorous benchmarking in reasonable time",
+2013), never the ratio of two summaries; pairing removes whatever slowed the whole block.
+``tests/study/measure/test_statistics.py`` checks the coverage of the intervals by simulation.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from octopus.errors import InputError
+from octopus_study.measure.bootstrap import (
+    bootstrap_medians,
+    medians_at,
+    medians_of_runs,
+    percentiles,
+    run_length,
+    seeded_ranks,
+)
+from octopus_study.measure.dependence import autocorrelation, blocks_of, by_process, process_count
+from octopus_study.measure.student import t_quantile
 
 MIN_BLOCKS = 20
 RESAMPLES = 2000
@@ -36,6 +46,14 @@ class Interval(NamedTuple):
         """Half the width of the interval as a fraction of the value; infinite where there is no interval."""
         width = (self.high - self.low) / 2
         return width / abs(self.value) if math.isfinite(width) and self.value else math.inf
+
+    def scaled(self, factor: float) -> Interval:
+        """Return the interval in another unit, or per item: all of it times a positive factor."""
+        return Interval(factor * self.value, factor * self.low, factor * self.high, self.count)
+
+    def moved(self, by: float) -> Interval:
+        """Return the interval with a constant added to all of it."""
+        return Interval(self.value + by, self.low + by, self.high + by, self.count)
 
 
 class Comparison(NamedTuple):
@@ -82,20 +100,29 @@ class Slope(NamedTuple):
 
 
 def median_interval(
-    x: Sequence[float] | np.ndarray, confidence: float = 0.95, seed: int = 0, resamples: int = RESAMPLES
+    x: Sequence[float] | np.ndarray,
+    confidence: float = 0.95,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    blocks: Sequence[int] | np.ndarray | None = None,
 ) -> Interval:
     """Return the median of `x` with its percentile bootstrap interval.
+
+    Of several processes it is the mean of their medians (the geometric one of positive samples) with its interval by
+    Student's t, which needs no resampling.
 
     Parameters
     ----------
     x : array_like, shape (blocks,)
-        Finite samples, one per block.
+        Finite samples, one per block, in the order of the blocks.
     confidence : float
         Coverage of the interval, between 0 and 1.
     seed : int
         Seed of the resampling.
     resamples : int
         Number of bootstrap samples.
+    blocks : array_like of int, shape (blocks,), optional
+        The rows' numbers of the blocks, which tell the processes; by default the index of a pandas Series.
 
     Raises
     ------
@@ -103,11 +130,32 @@ def median_interval(
         There are no samples, or some are not finite.
     """
     samples = _samples(x, "x")
+    parts = by_process(samples, blocks_of(x) if blocks is None else blocks)
+    if len(parts) > 1:
+        return _over_processes(parts, confidence)
     value = float(np.median(samples))
     if samples.size < 2:
         return Interval(value, math.nan, math.nan, int(samples.size))
-    draws = _medians_at(samples, *_seeded_ranks(int(samples.size), seed, resamples))
-    return Interval(value, *_percentiles(draws, confidence), int(samples.size))
+    lag = autocorrelation(samples)
+    draws = (
+        medians_of_runs(samples, run_length(samples.size, lag), seed, resamples)
+        if lag
+        else medians_at(samples, *seeded_ranks(int(samples.size), seed, resamples))
+    )
+    return Interval(value, *percentiles(draws, confidence), int(samples.size))
+
+
+def caution(x: Sequence[float] | np.ndarray) -> str:
+    """Say what :func:`median_interval` heeded of `x`, for a number's note; empty where blocks stand for themselves."""
+    processes = process_count(x)
+    if processes > 1:
+        return f"mean of the medians of {processes} processes, interval over processes by Student's t"
+    lag = autocorrelation(_samples(x, "x"))
+    return (
+        f"neighbouring blocks resemble each other (correlation {lag:.2f}), interval over runs of them"
+        if lag
+        else ""
+    )
 
 
 def ratio_interval(
@@ -117,12 +165,13 @@ def ratio_interval(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Interval:
-    """Return the median of the per-block ratio a / b with its bootstrap interval.
+    """Return the median of the per-block ratio a / b with its interval, as :func:`median_interval` has it.
 
     Parameters
     ----------
     a, b : array_like, shape (blocks,)
-        Positive samples of two methods; the same position is the same block.
+        Positive samples of two methods; the same position is the same block. The index of a pandas Series `a` tells
+        the blocks' numbers.
 
     Raises
     ------
@@ -136,7 +185,7 @@ def ratio_interval(
         )
     if (top <= 0).any() or (bottom <= 0).any():
         raise InputError("A ratio of times needs positive times; a sample is zero or negative.")
-    return median_interval(top / bottom, confidence, seed, resamples)
+    return median_interval(top / bottom, confidence, seed, resamples, blocks_of(a))
 
 
 def unpaired_ratio_interval(
@@ -157,8 +206,8 @@ def unpaired_ratio_interval(
     if count < 2:
         return Interval(value, math.nan, math.nan, count)
     rng = np.random.default_rng(seed)
-    draws = _bootstrap_medians(top, rng, resamples) / _bootstrap_medians(bottom, rng, resamples)
-    return Interval(value, *_percentiles(draws, confidence), count)
+    draws = bootstrap_medians(top, rng, resamples) / bootstrap_medians(bottom, rng, resamples)
+    return Interval(value, *percentiles(draws, confidence), count)
 
 
 def noise_floor(a: Sequence[float] | np.ndarray, again: Sequence[float] | np.ndarray) -> float:
@@ -187,7 +236,8 @@ def compare(
     """
     interval = ratio_interval(a, b)
     verdict = _verdict(interval, noise_floor, equal_within)
-    return Comparison(*interval[:3], verdict, _verdict_text(interval, verdict, noise_floor, equal_within))
+    text = _verdict_text(interval, verdict, noise_floor, equal_within, process_count(a))
+    return Comparison(*interval[:3], verdict, text)
 
 
 def slope(
@@ -226,10 +276,10 @@ def slope(
     medians = np.array([np.median(group) for group in groups])
     value, intercept = _line(levels, medians)
     rng = np.random.default_rng(seed)
-    draws = np.stack([_bootstrap_medians(group, rng, resamples) for group in groups], axis=-1)
+    draws = np.stack([bootstrap_medians(group, rng, resamples) for group in groups], axis=-1)
     sampled = all(group.size > 1 for group in groups)
     slopes = _resampled_slopes(levels, draws, rng) if sampled else np.empty(0)
-    low, high = _percentiles(slopes, confidence) if sampled else (math.nan, math.nan)
+    low, high = percentiles(slopes, confidence) if sampled else (math.nan, math.nan)
     errors = medians - (value * levels + intercept)
     spread = float(((medians - medians.mean()) ** 2).sum())
     r2 = 1 - float((errors**2).sum()) / spread if spread else math.nan
@@ -246,41 +296,15 @@ def _samples(x: Sequence[float] | np.ndarray, name: str) -> np.ndarray:
     return samples
 
 
-def _bootstrap_medians(samples: np.ndarray, rng: np.random.Generator, resamples: int) -> np.ndarray:
-    """Return the medians, shape (resamples,), of samples drawn with replacement."""
-    return _medians_at(samples, *_median_ranks(int(samples.size), rng, resamples))
-
-
-@lru_cache(maxsize=512)
-def _seeded_ranks(size: int, seed: int, resamples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ranks that a fresh generator draws: a report has thousands of intervals, but few sizes of samples."""
-    return _median_ranks(size, np.random.default_rng(seed), resamples)
-
-
-def _median_ranks(size: int, rng: np.random.Generator, resamples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return between which two ranks, shape (resamples,) each, the medians of drawn samples lie.
-
-    Ranks are drawn and partitioned instead of values: small integers, several times faster than floats, and the same
-    whatever the values are.
-    """
-    kind = np.uint16 if size <= 1 << 16 else np.uint32
-    ranks = rng.integers(0, size, (resamples, size), dtype=kind)
-    below, above = (size - 1) // 2, size // 2
-    ranks.partition((below, above), axis=1)
-    return ranks[:, below].copy(), ranks[:, above].copy()
-
-
-def _medians_at(samples: np.ndarray, below: np.ndarray, above: np.ndarray) -> np.ndarray:
-    ordered = np.sort(samples)
-    return (ordered[below] + ordered[above]) / 2
-
-
-def _percentiles(draws: np.ndarray, confidence: float) -> tuple[float, float]:
-    if not 0 < confidence < 1:
-        raise InputError(f"The confidence must lie between 0 and 1, found {confidence}.")
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(draws, (tail, 1 - tail))
-    return float(low), float(high)
+def _over_processes(parts: list[np.ndarray], confidence: float) -> Interval:
+    """Return the mean of the processes' medians and its interval by Student's t; of logarithms where they have any."""
+    medians = np.array([np.median(part) for part in parts])
+    logarithmic = bool((medians > 0).all())
+    middles = np.log(medians) if logarithmic else medians
+    reach = t_quantile(confidence, middles.size - 1) * float(middles.std(ddof=1)) / math.sqrt(middles.size)
+    ends = middles.mean() + np.array([0.0, -reach, reach])
+    count = sum(part.size for part in parts)
+    return Interval(*(float(end) for end in (np.exp(ends) if logarithmic else ends)), count)
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
@@ -314,9 +338,12 @@ def _verdict(interval: Interval, noise: float, equal_within: float) -> Verdict:
     return "slower" if interval.low > 1 + noise else "ambiguous"
 
 
-def _verdict_text(interval: Interval, verdict: Verdict, noise: float, equal_within: float) -> str:
+def _verdict_text(
+    interval: Interval, verdict: Verdict, noise: float, equal_within: float, processes: int
+) -> str:
     """Put the verdict in words; speed-ups are the inverse of the ratio of times."""
-    facts = f"{interval.count} blocks, noise floor {noise:.1%}"
+    of = f" of {processes} processes" if processes > 1 else ""
+    facts = f"{interval.count} blocks{of}, noise floor {noise:.1%}"
     times = f"[{1 / interval.high:.3g}, {1 / interval.low:.3g}]"
     if verdict == "faster":
         return f"{1 / interval.value:.3g} times as fast, 95 % {times} ({facts})"

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from octopus_study.measure import _nvml
+from octopus_study.measure.clock_rates import ClockRates
 
 # NVML's clock event reasons that lower the clock below what was set; idle and settings of the user are none.
 REASONS = {
@@ -45,14 +46,18 @@ class GpuThrottle:
     ----------
     readable : bool
         False where NVML doesn't tell (Jetson); a call then always returns None.
+    rates : ClockRates
+        Clocks at the calls, which come right behind a block's work; a study with several watchers gives them one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rates: ClockRates | None = None) -> None:
+        self.rates = rates or ClockRates()
         self._lost_ns, self._at_ns = self._counters(), time.monotonic_ns()
         self.readable = throttle_reasons() is not None or bool(self._lost_ns)
 
     def __call__(self) -> str | None:
         """Say why the GPU was slowed down since the last call, or None."""
+        self.rates.read()
         lost, now = self._counters(), time.monotonic_ns()
         elapsed = max(now - self._at_ns, 1)
         reasons = [
@@ -82,8 +87,8 @@ class PowerCapKept(GpuThrottle):
     counted; every other reason still does.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, rates: ClockRates | None = None) -> None:
+        super().__init__(rates)
         self._asked = self._capped = 0
 
     def capped_share(self) -> float:
@@ -107,6 +112,8 @@ class CpuThrottle:
     readable : bool
         False where the kernel counts neither, as in most virtual machines; a call then always returns None.
     """
+
+    rates = None  # a CPU's clock is seldom told by the machine that it belongs to
 
     def __init__(self) -> None:
         self._counters: dict[str, Callable[[], int | None]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ STRATEGIES = {
     "octopus": "block_search",
     "thread-search": "thread_search",
     "block-metadata": "block_metadata",
+    "block-metadata-published": "block_metadata",
     "block-metadata-tuned": "block_metadata",
     "lookup": "lookup",
     "lookup-vectorised": "lookup",
@@ -68,6 +70,8 @@ def build_of(method: str, offsets: NDArray[np.int64]) -> Callable[[], blockmap.B
         return lambda: blockmap.BlockMap(
             "lookup", blockmap.narrowed(offsets, copy=True), published_table(offsets), checked=True
         )
+    if method == "block-metadata-published":
+        return lambda: published_records(offsets, blockmap.PUBLISHED_THRESHOLD)
     if method in THRESHOLDS:
         return lambda: blockmap.build(STRATEGIES[method], offsets, threshold=THRESHOLDS[method])
     return lambda: blockmap.build(STRATEGIES[method], offsets)
@@ -79,6 +83,39 @@ def published_table(offsets: NDArray[np.int64]) -> NDArray[np.int32]:
     for item in range(len(offsets) - 1):
         owner[offsets[item] : offsets[item + 1]] = item
     return owner
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedRecords(blockmap.BlockMap):
+    """Block metadata with the 20 bytes per block that follow from the published ones: item, first and last element.
+
+    Attributes
+    ----------
+    ends : ndarray, (blocks,), int64
+        Behind the last element of each block; the kernel knows it from the threshold, so it is brought there unread.
+    """
+
+    ends: NDArray[np.int64] | None = None
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays by name."""
+        return super().arrays | ({} if self.ends is None else {"ends": self.ends})
+
+
+def published_records(offsets: NDArray[np.int64], threshold: int) -> PublishedRecords:
+    """Block metadata as published: written block by block by a loop over the items on the host."""
+    owner, starts, ends = [], [], []
+    bounds = offsets.tolist()
+    for item, (start, stop) in enumerate(pairwise(bounds)):
+        for begin in range(start, stop, threshold):
+            owner.append(item)
+            starts.append(begin)
+            ends.append(min(begin + threshold, stop))
+    return PublishedRecords(
+        "block_metadata", blockmap.narrowed(offsets, copy=True), np.array(owner, np.int32),
+        np.array(starts, np.int64), threshold, ends=np.array(ends, np.int64), checked=True,
+    )  # fmt: skip
 
 
 def table_on_device(offsets: Any, items: int, total: int, owner: Any) -> Run:

@@ -57,7 +57,10 @@ def numbers_of(runs: list[Run], published_dir: str | Path) -> list[Number]:
     ]
     frame = Frame([*derive_all(runs), *printed, *derived])
     compared = [number for report in studies.reports().values() for number in _by_each(report.of_all, frame)]
-    return [*frame, *compared]
+    beside = [
+        number for run in runs for number in _by_each(studies.report_of(run.study).beside_all, run, frame)
+    ]
+    return [*frame, *compared, *beside]
 
 
 def for_authors(frame: Frame) -> dict[str, dict]:

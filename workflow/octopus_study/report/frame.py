@@ -119,6 +119,8 @@ class Number(NamedTuple):
         What the reader must know: ``unavailable: why``, ``different: why``, or how the value was derived.
     function : str
         The function that derived it.
+    blocks : int, optional
+        How many blocks, windows or frames its interval rests on; None where that isn't known or there is no interval.
     """
 
     id: str
@@ -143,6 +145,7 @@ class Number(NamedTuple):
     selector: str
     commit: str
     function: str
+    blocks: int | None = None
 
     @property
     def key(self) -> Key:
@@ -181,18 +184,19 @@ def make_number(
     value: float,
     low: float = math.nan,
     high: float = math.nan,
+    blocks: int | None = None,
     *,
     text: str | None = None,
     note: str = "",
     identifier: str = "",
 ) -> Number:
-    """Make a number; `text` follows from the value, and the id from the key, unless given."""
+    """Make a number; `text` follows from the value, and the id from the key, unless given. An
+    :class:`~octopus_study.measure.statistics.Interval` can stand for `value`, `low`, `high` and `blocks`."""
     shown = quantity_text(value, unit) if text is None else text
     role, dataset, file, selector, commit = source
     where = (file, selector, commit)
-    return Number(
-        identifier or key.id, *key, role, dataset, float(value), low, high, unit, shown, note, *where, ""
-    )
+    middle = (float(value), low, high)
+    return Number(identifier or key.id, *key, role, dataset, *middle, unit, shown, note, *where, "", blocks)
 
 
 def make_text(key: Key, source: Source, text: str, note: str = "") -> Number:
@@ -335,6 +339,7 @@ def _from_record(record: list[str]) -> Number:
     cells: list[Any] = list(record)
     cells[4] = int(cells[4]) if cells[4] else None
     cells[12:15] = [float(text) if text else math.nan for text in cells[12:15]]
+    cells[-1] = int(cells[-1]) if cells[-1] else None
     return Number(*cells)
 
 

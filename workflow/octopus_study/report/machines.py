@@ -56,6 +56,7 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
     for run in runs:
         facts = {
             "measured_on": run.measured_on or "unknown date",
+            "started": str(run.provenance.get("started", "")),
             "commit": run.commit[:10],
             "dataset": dataset_names(run),
             "synthetic": "yes" if any("synthetic-" in name for name in run.datasets) else "no",

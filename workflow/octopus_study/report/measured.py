@@ -44,10 +44,10 @@ def _median(run: Run, report: StudyReport, group: Group, method: str, rows: pd.D
     if not values.size:
         yield make_number(key, source, unit, math.nan, text=note, note=note)
         return
-    middle = (mean_interval if report.windows else median_interval)(values)[:3]
+    middle = (mean_interval if report.windows else median_interval)(values)
     yield make_number(key, source, unit, *middle, note=note)
     if unit == "ms" and group.n > 0 and group.quantity in report.per_object:
-        per_object = [1000 * end / group.n for end in middle]
+        per_object = middle.scaled(1000 / group.n)
         yield make_number(key.derive("per_object"), source, "us", *per_object, note="median / n")
 
 
@@ -127,7 +127,7 @@ def speedup(
     # The inverse of a median of ratios is not the median of the inverses when the number of blocks is even.
     times = ratio_interval(both[other], both[method])
     note = "median of per-block ratios"
-    yield make_number(key.speedup(other), source, "ratio", *times[:3], note=note)
+    yield make_number(key.speedup(other), source, "ratio", *times, note=note)
     yield make_text(key.derive("verdict", other), source, result.verdict, result.text)
 
 
@@ -146,8 +146,8 @@ def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bou
     ratio = ratio_interval(both[method], both[bound])
     key, source = group.key(run, method), group.rows_of(run, method)
     note = "median of per-block ratios"
-    yield make_number(key.derive("times", bound), source, "ratio", *ratio[:3], note=note)
-    share = (1 / ratio.value, 1 / ratio.high, 1 / ratio.low)
+    yield make_number(key.derive("times", bound), source, "ratio", *ratio, note=note)
+    share = (1 / ratio.value, 1 / ratio.high, 1 / ratio.low, ratio.count)
     yield make_number(key.derive("share", bound), source, "fraction", *share, note=f"1 / times_{bound}")
 
 
@@ -161,16 +161,20 @@ def spread(key: Key, source: Source, values: Sequence[float], middle: float, not
 
 
 def memory_gains(run: Run, challengers: tuple[str, ...], tables: tuple[str, ...]) -> Iterator[Number]:
-    """Yield how many times as many bytes another method's map takes: the gain of the method over the other."""
+    """Yield how many times as many bytes another method's map takes: the gain of the method over the other.
+
+    The offsets, which are all that Octopus needs, aren't counted: every ragged batch has them.
+    """
     for group, rows in groups(run, quantity="map_bytes"):
         sizes = rows.dropna(subset="value").groupby("method")["value"].first()
         for method in challengers:
             for other in tables:
-                if method in sizes and other in sizes and sizes[method] > 0:
+                if {method, other, SUBJECT} <= set(sizes.index) and sizes[method] > sizes[SUBJECT]:
                     key = group.key(run, method).derive("gain", other)
                     source = group.rows_of(run, f"{method} and {other}")
-                    value = float(sizes[other] / sizes[method])
-                    yield make_number(key, source, "ratio", value, note="bytes / bytes")
+                    beside = [float(sizes[name] - sizes[SUBJECT]) for name in (other, method)]
+                    note = "bytes / bytes, beside the offsets"
+                    yield make_number(key, source, "ratio", beside[0] / beside[1], note=note)
 
 
 def padded_float32(run: Run) -> Iterator[Number]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from octopus_study.errors import DataError, MeasureError
 from octopus_study.measure.provenance import validate_provenance
 from octopus_study.measure.rows import read_rows, validate_rows
 from octopus_study.power.lint import lint_file
+from octopus_study.report.quiet import loaded, unsteady
 
 
-def promote(results_dir: str | Path, reference_dir: str | Path) -> Path:
+def promote(results_dir: str | Path, reference_dir: str | Path, commits: Sequence[str] = ()) -> Path:
     """Copy ``results_dir`` to ``reference_dir/<machine>``, when it may stand as a reference.
 
     Parameters
@@ -20,6 +22,8 @@ def promote(results_dir: str | Path, reference_dir: str | Path) -> Path:
         ``data/results/<machine>``.
     reference_dir : path
         ``data/reference``.
+    commits : sequence of str
+        Beginnings of the commits that measured the reference as it will be, where it is more than one.
 
     Returns
     -------
@@ -30,17 +34,20 @@ def promote(results_dir: str | Path, reference_dir: str | Path) -> Path:
     ------
     DataError
         There is nothing to promote, or a study may not be a reference: it rests on synthetic objects, comes
-        from uncommitted code, lacks its provenance, breaks the schema, or holds energies that the results
-        linter refuses. Nothing is copied then.
+        from uncommitted code, lacks its provenance, breaks the schema, was measured on a loaded machine or while a
+        method differed from itself, or holds energies that the results linter refuses. Or the reference would be of
+        several commits that were not all named. Nothing is copied then.
     """
     folder = Path(results_dir)
     files = sorted(folder.glob("*.csv"))
     if not files:
         raise DataError(f"No results to promote in {folder}: expected one <study>.csv per study.")
+    target = Path(reference_dir) / folder.name
     reasons = [f"{path.name}: {reason}" for path in files if (reason := refusal(path))]
+    if not reasons and (mixed := unnamed_commits(files, target, commits)):
+        reasons = [mixed]
     if reasons:
         raise DataError(f"{folder} can't become a reference. " + "; ".join(reasons) + ".")
-    target = Path(reference_dir) / folder.name
     target.mkdir(parents=True, exist_ok=True)
     for path in files:
         shutil.copyfile(path, target / path.name)
@@ -60,7 +67,24 @@ def refusal(rows_path: Path) -> str:
         return f"its code was not committed ({provenance['git']['reason'] or 'the git tree was dirty'})"
     if findings:
         return f"the results linter refuses it ({'; '.join(map(str, findings))})"
-    stand_ins = sorted(
-        name for name in read_rows(rows_path)["dataset"].unique() if name.startswith("synthetic-")
+    rows = read_rows(rows_path)
+    stand_ins = sorted(name for name in rows["dataset"].unique() if name.startswith("synthetic-"))
+    if stand_ins:
+        return f"it rests on synthetic data ({', '.join(stand_ins)})"
+    return loaded(provenance) or unsteady(rows)
+
+
+def unnamed_commits(files: Sequence[Path], target: Path, named: Sequence[str]) -> str:
+    """Say which commits a reference would mix, those of studies that stay in it included, when not all are named."""
+    kept = [path for path in target.glob("*.csv") if path.name not in {file.name for file in files}]
+    studies: dict[str, list[str]] = {}
+    for path in sorted([*files, *kept], key=lambda path: path.name):
+        commit = validate_provenance(path.with_suffix(".json"))["git"]["commit"]
+        studies.setdefault(commit, []).append(path.stem)
+    if len(studies) < 2 or all(any(commit.startswith(name) for name in named) for commit in studies):
+        return ""
+    listing = ", ".join(f"{commit[:10]} ({' '.join(names)})" for commit, names in studies.items())
+    return (
+        f"it would mix the code of {len(studies)} commits: {listing}. Measure all studies at one commit, or name them: "
+        f"--commits {','.join(commit[:10] for commit in studies)}"
     )
-    return f"it rests on synthetic data ({', '.join(stand_ins)})" if stand_ins else ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from octopus_study.measure.statistics import Interval
 from octopus_study.report.frame import Key, Source
 from octopus_study.report.runs import Run
 
@@ -67,7 +68,7 @@ def blocks(rows: pd.DataFrame) -> pd.DataFrame:
     return pivot(rows).dropna()
 
 
-def resampled(values: np.ndarray, statistic: Callable[..., np.ndarray]) -> tuple[float, float, float]:
+def resampled(values: np.ndarray, statistic: Callable[..., np.ndarray]) -> Interval:
     """Return a statistic of samples with its percentile bootstrap interval (95 %), the same for the same samples.
 
     Parameters
@@ -80,10 +81,10 @@ def resampled(values: np.ndarray, statistic: Callable[..., np.ndarray]) -> tuple
     axis = -values.ndim
     value = float(statistic(values, axis=axis))
     if len(values) < 2:
-        return value, math.nan, math.nan
+        return Interval(value, math.nan, math.nan, len(values))
     chosen = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
     low, high = np.quantile(statistic(values[chosen], axis=axis), (0.025, 0.975))
-    return value, min(value, float(low)), max(value, float(high))
+    return Interval(value, min(value, float(low)), max(value, float(high)), len(values))
 
 
 def ratio_of_sums(values: np.ndarray, axis: int) -> np.ndarray:

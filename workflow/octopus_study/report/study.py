@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FromRun = Callable[[Run], Iterable[Number]]
 FromRuns = Callable[[list[Run]], Iterable[Number]]
+FromRunAndFrame = Callable[[Run, Frame], Iterable[Number]]
 FromFrame = Callable[[Frame], Iterable[Number]]
 
 
@@ -41,6 +42,8 @@ class StudyReport:
         Numbers that stand, with the reason for having no value, where a run has none of that id.
     of_runs, of_published, of_all : tuple of functions
         What all runs of the study together, the published values alone, or all of them give.
+    beside_all : tuple of functions
+        What one run gives beside all numbers, such as a ratio after a published number of uses.
     series : tuple of functions
         Series and pictures of one run, which are drawn and are no numbers.
     claims : str
@@ -65,6 +68,7 @@ class StudyReport:
     of_runs: tuple[FromRuns, ...] = ()
     of_published: tuple[FromFrame, ...] = ()
     of_all: tuple[FromFrame, ...] = ()
+    beside_all: tuple[FromRunAndFrame, ...] = ()
     series: tuple[Callable[[Run], Iterable[Series]], ...] = ()
     claims: str = "claims"
     compares: Callable[[Group, str], bool] = always

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STUDIES = tuple(in_order(info.name for info in iter_modules(__path__) if info.ispkg))
 
 
-def run_study(study: str, *, config: Config, receipt: Path, out: Path) -> Path:
+def run_study(study: str, *, config: Config, receipt: Path, out: Path, replicate: int = 1) -> Path:
     """Run one study and write its rows as CSV and its provenance beside them as JSON.
 
     Parameters
@@ -32,6 +32,8 @@ def run_study(study: str, *, config: Config, receipt: Path, out: Path) -> Path:
         What `octopus fetch` wrote: which data there are, and where.
     out : Path
         The CSV; the provenance goes to the same name with `.json`.
+    replicate : int
+        Which repetition of the study on this machine it is; for the provenance.
 
     Raises
     ------
@@ -42,9 +44,11 @@ def run_study(study: str, *, config: Config, receipt: Path, out: Path) -> Path:
     """
     from octopus_study.studies.comparison import measure_plan
     from octopus_study.studies.context import make_context, write_run
+    from octopus_study.studies.processes import further_rows
 
     if study not in STUDIES:
         raise InputError(f"there is no study {study!r}; use one of {', '.join(STUDIES)}")
-    context = make_context(study, config, Path(receipt))
+    context = make_context(study, config, Path(receipt), replicate)
     plan = import_module(f"octopus_study.studies.{study}.study").plan
-    return write_run(context, measure_plan(context, plan(context)), Path(out))
+    rows = measure_plan(context, plan(context))
+    return write_run(context, [*rows, *further_rows(context, Path(receipt), plan)], Path(out))

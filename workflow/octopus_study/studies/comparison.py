@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from octopus.errors import InputError
 from octopus_study.measure import Budget, Case, Clock, Method, Row, again, run_paired, unavailable
+from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.context import Context
 
@@ -38,6 +39,11 @@ class Comparison:
     layer: str
     methods: tuple[str, ...]
     unit: str = "ms"
+
+    @property
+    def key(self) -> tuple:
+        """What tells it from the others of its study."""
+        return (*self.case, self.quantity, self.layer)
 
     def gaps(self, reason: str, methods: Iterable[str] | None = None) -> list[Row]:
         """One `unavailable` row for each of `methods`, by default for all."""
@@ -77,6 +83,8 @@ class Part:
     def rows(self, context: Context) -> list[Row]:
         """What could be measured, and a row with the reason for each method that could not."""
         rows: list[Row] = []
+        if context.process and not any(context.measures(comparison.key) for comparison in self.comparisons):
+            return rows
         try:
             for row in self.measure(context, self):
                 rows.append(row)
@@ -107,6 +115,8 @@ def compare(
 ) -> list[Row]:
     """Time `methods` in paired blocks; the base, where it takes part, is entered twice for the noise floor.
 
+    On the host a process takes its share of the blocks; those after the first one only measure what that one could.
+
     Parameters
     ----------
     context, comparison
@@ -128,10 +138,14 @@ def compare(
     InputError
         A method of the comparison is neither among `methods` nor in `missing`, or one isn't of the comparison.
     """
-    gaps = comparison.missing(_reasons(comparison, methods, missing or {}))
+    # What is missing, the first process has said.
+    gaps = [] if context.process else comparison.missing(_reasons(comparison, methods, missing or {}))
+    methods = [method for method in methods if context.measures(comparison.key, method.name)]
     if not methods:
         return gaps
-    methods, verdicts = list(methods), answers if isinstance(answers, str) else dict(answers)
+    verdicts = answers if isinstance(answers, str) else dict(answers)
+    clock = clock or context.clock(comparison.layer)
+    processes = context.processes(clock.layer)
     base_methods = [method for method in methods if method.name == base]
     if base_methods:
         methods.append(again(base_methods[0]))
@@ -139,9 +153,14 @@ def compare(
             verdicts[methods[-1].name] = verdicts[base]
     rows = run_paired(
         comparison.case, comparison.quantity, comparison.unit, methods,
-        clock or context.clock(comparison.layer), budget or context.budget, verdicts, context.seed,
+        clock, (budget or context.budget).shared_by(processes), verdicts, context.seed + context.process,
         base if base_methods else None,
     )  # fmt: skip
+    if context.process:
+        return [row._replace(block=row.block + context.process * PROCESS_BLOCKS) for row in rows]
+    if processes > 1:
+        timed = {row.method for row in rows if row.value is not None}
+        context.shared[comparison.key] = [name for name in comparison.methods if name in timed]
     return [*rows, *gaps]
 
 

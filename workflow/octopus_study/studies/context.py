@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -32,6 +34,8 @@ from octopus_study.measure import (
     write_provenance,
     write_rows,
 )
+from octopus_study.measure.dependence import LAYERS
+from octopus_study.measure.environment import claims_rules
 from octopus_study.measure.provenance import provenance, utc_now
 from octopus_study.peers import onnx_runtime
 from octopus_study.peers.availability import Unavailable
@@ -74,6 +78,15 @@ class Context:
         Threads of the CPU methods.
     code : str
         Digest of the package when the study began.
+    rules : dict
+        The claims' rules when the study began.
+    replicate : int
+        Which repetition of the study on this machine it is.
+    process : int
+        Which of the processes that share the comparisons on the host this is; 0 measures everything else, too.
+    shared : dict
+        Methods by comparison (:attr:`octopus_study.studies.comparison.Comparison.key`): what process 0 has measured and
+        the others measure, too.
     notes : dict
         What only this study knows; it goes into the provenance.
     """
@@ -88,6 +101,10 @@ class Context:
     throttle: GpuThrottle | CpuThrottle
     thread_count: int
     code: str
+    rules: dict[str, str | None]
+    replicate: int = 1
+    process: int = 0
+    shared: dict[tuple, list[str]] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -116,7 +133,17 @@ class Context:
     @property
     def budget(self) -> Budget:
         """How long one comparison may take."""
-        return Budget(**self.config.measure.model_dump())
+        return Budget(**self.config.measure.model_dump(exclude={"processes"}))
+
+    def processes(self, layer: str) -> int:
+        """How many processes share a comparison of a layer."""
+        return self.config.measure.processes if layer in LAYERS else 1
+
+    def measures(self, key: tuple, method: str | None = None) -> bool:
+        """Whether this process measures a comparison, or a method of it."""
+        if not self.process:
+            return True
+        return key in self.shared and (method is None or method in self.shared[key])
 
     def budget_within(self, seconds: float) -> Budget:
         """The same, ended after `seconds` where that is sooner, once it has its least number of blocks."""
@@ -182,7 +209,7 @@ class Context:
             _set_threads(before)
 
 
-def make_context(study: str, config: Config, receipt_path: Path) -> Context:
+def make_context(study: str, config: Config, receipt_path: Path, replicate: int = 1) -> Context:
     """Resolve the device, load the data, and set the number of CPU threads.
 
     Raises
@@ -216,6 +243,8 @@ def make_context(study: str, config: Config, receipt_path: Path) -> Context:
         throttle=GpuThrottle() if device == "cuda" else CpuThrottle(),
         thread_count=threads,
         code=code,
+        rules=claims_rules(),
+        replicate=replicate,
     )
 
 
@@ -245,9 +274,21 @@ def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
             **onnx_runtime.imported(),
             **context.notes,
         },
+        rules=context.rules,
+        rates=context.throttle.rates,
+        replicate=context.replicate,
     )
     write_provenance(out.with_suffix(".json"), record)
     return out
+
+
+def empty_caches(device: str) -> None:
+    """Collect garbage, and let torch give back what it keeps for later; its peak is counted anew."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if device == "cuda" and torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
 
 
 def _set_threads(count: int) -> int:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import logging
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
@@ -19,7 +17,7 @@ from octopus_study.peers.fused import HalfPrecision
 from octopus_study.peers.job import CropJob, make_job
 from octopus_study.peers.method import CropMethod
 from octopus_study.studies.comparison import Comparison, Part
-from octopus_study.studies.context import Context
+from octopus_study.studies.context import Context, empty_caches
 
 log = logging.getLogger(__name__)
 
@@ -61,15 +59,6 @@ def rows(
         log.info("memory of %s", method)
         arguments = {"method": method, **kwargs}
         yield from memory_rows(part.case, method, TARGET, kwargs=arguments, meter=meter, timeout=TIMEOUT_S)
-
-
-def empty_caches(device: str) -> None:
-    """Collect garbage, and let torch give back what it keeps for later; its peak is counted anew."""
-    gc.collect()
-    torch = sys.modules.get("torch")
-    if device == "cuda" and torch is not None and torch.cuda.is_initialized():
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
 
 
 def probe(

@@ -20,9 +20,9 @@ def compiled(**options: Any) -> Callable[[Callable], Callable]:
 
     def decorate(function: Callable) -> Callable:
         before = numba.config.CACHE_DIR
-        folder = cache.cache_dir() / f"numba-{cache.kernel_digest('cpu')}"
+        folder = cache.own_dir() / f"numba-{cache.kernel_digest('cpu')}"
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:  # the library's own kernels say so
             return numba.njit(nogil=True, **options)(function)
         numba.config.CACHE_DIR = str(folder)

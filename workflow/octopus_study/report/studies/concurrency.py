@@ -1,9 +1,9 @@
 """Two models on one GPU: how much of the shorter model hides behind the longer one, what a frame pair waits, what
-processes take for themselves, which way to take by rule, and crops beside a model."""
+processes take for themselves, and crops beside a model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,80 +11,83 @@ import numpy as np
 
 from octopus_study.measure.statistics import median_interval, ratio_interval
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Number, Source, make_number
+from octopus_study.report.frame import Number, make_number, make_text
+from octopus_study.report.labels import CONCURRENCY_ARMS, CONCURRENCY_STAGES
 from octopus_study.report.measured import floor_of, speedup
 from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot, resampled
+from octopus_study.report.studies import concurrency_evidence as evidence
 from octopus_study.report.studies import concurrency_figures as figures
 from octopus_study.report.studies import concurrency_tables as tables
+from octopus_study.report.studies.concurrency_evidence import FETCH, PROCESSES, PROCESSES_MPS, SAVINGS
+from octopus_study.report.studies.concurrency_evidence import number as _number
 from octopus_study.report.studies.concurrency_figures import ALONE, NO_RUN, PAIR, STUDY
-from octopus_study.report.studies.concurrency_rule import BASE, recommendations
+from octopus_study.report.studies.concurrency_rule import BASE, PATTERN, recommendations
 from octopus_study.report.studies.concurrency_tables import BESIDE, LATENCY
 from octopus_study.report.study import StudyReport
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FETCH, NO_FETCH = "prefetch", "no-prefetch"
-PROCESSES = ("two-processes-mps", "two-processes")
+STREAMS = ("two-streams", "two-threads")
+BEST = "best-streams"
+# Ratios between arms whose verdicts are shown, beside those to one after the other.
+PAIRS = ((PROCESSES_MPS, PROCESSES), ("two-threads", PROCESSES))
 # With fewer iterations the 99th percentile is their maximum.
 ENOUGH_FOR_P99 = 100
 _p99 = partial(np.quantile, q=0.99)
 _MEGABYTE = 1e6
 
 Columns = tuple[str, str, str]  # workload, method, quantity
-# What claims need, whether it could be measured or not, with its unit.
-CLAIMED: dict[Columns, str] = {
-    ("arms", "two-streams", "overlap"): "fraction",
-    ("arms", "two-streams", "over_sequential"): "ratio",
-    ("arms", "two-streams", "overhead"): "fraction",
-    ("arms", "two-processes-mps", "overlap"): "fraction",
-    (FETCH, "", "gain"): "ms",
-    (FETCH, "", "copies_hidden"): "fraction",
-    ("context", "process", ""): "MB",
-    ("recommended", "pipeline", "makespan"): "ratio",
-    ("recommended", "pipeline", "latency"): "ratio",
+# What claims need, whether it could be measured or not, with its unit; and whose rows say why not.
+CLAIMED: dict[Columns, tuple[str, str]] = {
+    ("arms", BEST, "overlap"): ("fraction", "two-threads"),
+    ("arms", BEST, "over_sequential"): ("ratio", "two-threads"),
+    ("arms", BEST, "overhead"): ("fraction", "two-threads"),
+    ("arms", "two-streams", "overlap"): ("fraction", "two-streams"),
+    ("arms", "two-streams", "over_sequential"): ("ratio", "two-streams"),
+    ("arms", "two-streams", "overhead"): ("fraction", "two-streams"),
+    ("arms", "two-threads", f"over_{PROCESSES}"): ("ratio", PROCESSES),
+    ("arms", PROCESSES, "over_sequential"): ("ratio", PROCESSES),
+    ("arms", PROCESSES_MPS, "overlap"): ("fraction", PROCESSES_MPS),
+    ("arms", FETCH, "over_sequential"): ("ratio", FETCH),
+    ("arms", PATTERN, "over_sequential"): ("ratio", PATTERN),
+    ("latency.visual-odometry", PATTERN, "over_alone"): ("ratio", PATTERN),
+    ("precondition", "", "filled"): ("fraction", ALONE[0]),
+    **dict.fromkeys(((FETCH, "", quantity) for quantity in SAVINGS), ("ms", FETCH)),
+    (FETCH, "", "copies_hidden"): ("fraction", FETCH),
+    ("context", "process", ""): ("MB", "process"),
+    ("context", "process-mps", ""): ("MB", "process-mps"),
+    ("mps", "", "context_ratio"): ("ratio", "process-mps"),
+    ("mps", "", "memory_ratio"): ("ratio", PROCESSES_MPS),
+    ("recommended", PATTERN, "makespan"): ("ratio", PATTERN),
+    ("recommended", PATTERN, "latency"): ("ratio", PATTERN),
+    **{("parts", stage, ""): ("ms", stage) for stage in CONCURRENCY_STAGES},
 }
-# What no row measures by itself.
-PARTS = {
-    "superpoint": "is timed together with LightGlue, as visual odometry",
-    "lightglue": "is timed together with SuperPoint, as visual odometry",
-    "dinov2": "is timed together with EfficientLoFTR, as satellite matching",
-    "litesam": "LiteSAM is in no package, EfficientLoFTR stands in",
+# What older rows lack.
+NOT_YET = {
+    ("precondition", "", "filled"): "the traces of this run don't tell the kernels' thread blocks",
+    **{
+        ("parts", stage, ""): "this run timed it together with the other model of its pipeline"
+        for stage in CONCURRENCY_STAGES
+    },
 }
-# Shares that the study has by method, under names that claims and the paper know.
-TRACED = {
-    ("two-streams", "kernel_overlap"): ("arms", "two-streams", "kernel_overlap"),
-    (FETCH, "copies_hidden"): (FETCH, "", "copies_hidden"),
-    (BASE, "kernel_busy"): ("arms", BASE, "kernel_busy"),
-    ("cuda-graphs", "kernel_busy"): ("arms", "cuda-graphs", "kernel_busy"),
-    ("crops-beside", "beside"): ("crops", "crops-beside", "within"),
-}
-
-
-def _number(
-    run: Run, columns: Columns, source: Source, unit: str, interval: Iterable[float], note: str = ""
-) -> Number:
-    workload, method, quantity = columns
-    return make_number(
-        run.key(workload, method=method, quantity=quantity), source, unit, *interval, note=note
-    )
+NEVER = {"litesam": "LiteSAM is in no package, EfficientLoFTR stands in"}
 
 
 def absent(run: Run) -> Iterator[Number]:
     """Yield what claims ask for with the reason why a run lacks it."""
-    for (workload, method, quantity), unit in CLAIMED.items():
-        rows = run.rows[run.rows["method"] == (method or workload)]
-        why = first_reason(rows if len(rows) else run.rows, "no row of this run has it")
-        source = run.from_rows("n/a", f"method={method or workload}")
-        key = run.key(workload, method=method, quantity=quantity)
-        yield make_absent(key, source, unit, why)
-    everything = run.from_rows("n/a", "all rows")
-    for name, why in PARTS.items():
-        yield make_absent(run.key("parts", method=name), everything, "ms", why)
-    onnx = run.key(method="onnxruntime", derived="parallel", other="alone")
-    yield make_absent(onnx, everything, "ratio", "no arm of this study runs ONNX Runtime")
+    measured = run.rows["value"].notna().any()
+    for columns, (unit, method) in CLAIMED.items():
+        workload, arm, quantity = columns
+        fallback = NOT_YET.get(columns, "no row of this run has it")
+        why = first_reason(run.rows[run.rows["method"] == method], "" if not measured else fallback)
+        why = why or first_reason(run.rows, fallback)
+        key = run.key(workload, method=arm, quantity=quantity)
+        yield make_absent(key, run.from_rows("n/a", f"method={method}"), unit, why)
+    for name, why in NEVER.items():
+        yield make_absent(run.key("parts", method=name), run.from_rows("n/a", "all rows"), "ms", why)
 
 
 def _makespans(run: Run) -> Iterator[tuple[Group, pd.DataFrame]]:
@@ -102,7 +105,7 @@ def verdicts(run: Run) -> Iterator[Number]:
             key, note = group.key(run, BASE).derive("noise_floor"), f"{BASE} against {BASE}{AGAIN}"
             yield make_number(key, group.rows_of(run), "fraction", floor, note=note)
         together = [name for name in table if name not in (BASE, *ALONE) and not name.endswith(AGAIN)]
-        for pair in (*((name, BASE) for name in together), PROCESSES):
+        for pair in (*((name, BASE) for name in together), *PAIRS):
             if set(pair) <= set(table.columns):
                 yield from speedup(run, group, table, pair, floor)
 
@@ -114,37 +117,45 @@ def shares(run: Run) -> Iterator[Number]:
             source = group.rows_of(run, method)
             both = paired(table, method, BASE) if method != BASE else table[:0]
             if len(both) > 1:
-                ratio = ratio_interval(both[method], both[BASE])[:3]
+                ratio = ratio_interval(both[method], both[BASE])
                 note = f"median of per-block ratios, {method} / {BASE}"
                 yield _number(run, ("arms", method, "over_sequential"), source, "ratio", ratio, note)
-                over, note = [end - 1 for end in ratio], "over_sequential - 1"
+                over, note = ratio.moved(-1), "over_sequential - 1"
                 yield _number(run, ("arms", method, "overhead"), source, "fraction", over, note)
             whole = paired(table, *ALONE, method)
             if len(whole) > 1:
                 first, second, span = whole.to_numpy().T
-                hidden = median_interval((first + second - span) / np.minimum(first, second))[:3]
+                hidden = median_interval((first + second - span) / np.minimum(first, second))
                 note = "(T1 + T2 - makespan) / min(T1, T2), median over blocks"
                 yield _number(run, ("arms", method, "overlap"), source, "fraction", hidden, note)
 
 
+def best_streams(run: Run) -> Iterator[Number]:
+    """Yield the arm of two streams with the least makespan, and its shares: a claim that streams give nothing must
+    hold for the best of them."""
+    known = {number.key: number for number in shares(run)}
+    ratios = [known.get(run.key("arms", method=name, quantity="over_sequential")) for name in STREAMS]
+    if not (arms := [ratio for ratio in ratios if ratio]):
+        return
+    best = min(arms, key=lambda ratio: ratio.value)
+    yield make_text(run.key("arms", method=BEST), best.source, CONCURRENCY_ARMS[best.method], best.note)
+    for quantity in ("over_sequential", "overhead", "overlap"):
+        if found := known.get(best.key.but(quantity=quantity)):
+            note = f"{best.method}, of {' and '.join(STREAMS)} the one with the least makespan: {found.note}"
+            yield found.named(found.key.but(method=BEST))._replace(note=note)
+
+
 def bounds(run: Run) -> Iterator[Number]:
-    """Yield what the makespan would be with all and with none of the shorter model hidden, and the milliseconds that
-    copying ahead from page-locked memory saves."""
+    """Yield what the makespan would be with all and with none of the shorter model hidden."""
     for group, table in _makespans(run):
-        alone, fetch = paired(table, *ALONE), paired(table, NO_FETCH, FETCH)
-        source = group.rows_of(run, " and ".join(ALONE))
+        alone, source = paired(table, *ALONE), group.rows_of(run, " and ".join(ALONE))
         for name, times, note in (
             ("longer", alone.max(axis=1), "max(T1, T2)"),
             ("sum", alone.sum(axis=1), "T1 + T2"),
         ):
             if len(alone):
-                interval, note = median_interval(times.to_numpy())[:3], f"{note}, median over blocks"
+                interval, note = median_interval(times.to_numpy()), f"{note}, median over blocks"
                 yield _number(run, ("bounds", "", name), source, "ms", interval, note)
-        if len(fetch) > 1:
-            saved = median_interval((fetch[NO_FETCH] - fetch[FETCH]).to_numpy())[:3]
-            source = group.rows_of(run, f"{FETCH} and {NO_FETCH}")
-            note = f"{NO_FETCH} - {FETCH}, median over blocks"
-            yield _number(run, (FETCH, "", "gain"), source, "ms", saved, note)
 
 
 def latencies(run: Run) -> Iterator[Number]:
@@ -158,7 +169,7 @@ def latencies(run: Run) -> Iterator[Number]:
         model = quantity.removeprefix(LATENCY).replace("_", "-")
         source = run.from_rows(dataset, f"workload={workload}, quantity={quantity}, method={method}")
         values = rows["value"].to_numpy()
-        percentiles = {"p50": median_interval(values)[:3], "max": (float(values.max()),)}
+        percentiles = {"p50": median_interval(values), "max": (float(values.max()),)}
         if values.size >= ENOUGH_FOR_P99:
             percentiles["p99"] = resampled(values, _p99)
         for name, interval in percentiles.items():
@@ -170,18 +181,9 @@ def contexts(run: Run) -> Iterator[Number]:
     """Yield what a process takes of the GPU for its context, without and with MPS."""
     rows = run.rows[(run.rows["quantity"] == "process_context") & run.rows["value"].notna()]
     for (dataset, method), chosen in rows.groupby(["dataset", "method"], sort=False):
-        interval = [end / _MEGABYTE for end in median_interval(chosen["value"].to_numpy())[:3]]
+        interval = median_interval(chosen["value"].to_numpy()).scaled(1 / _MEGABYTE)
         source = run.from_rows(dataset, f"quantity=process_context, method={method}")
         yield _number(run, ("context", method, ""), source, "MB", interval)
-
-
-def traced(run: Run) -> Iterator[Number]:
-    """Yield the medians that claims and the paper know by another name."""
-    for (method, quantity), columns in TRACED.items():
-        for group, rows in groups(run, method=method, quantity=quantity, layer="device"):
-            if rows["value"].notna().any():
-                source = group.rows_of(run, method)
-                yield _number(run, columns, source, "fraction", [float(rows["value"].median())])
 
 
 def delays(run: Run) -> Iterator[Number]:
@@ -194,7 +196,7 @@ def delays(run: Run) -> Iterator[Number]:
             for method in (name for name in table if name != base and not name.endswith(AGAIN)):
                 both = paired(table, method, base)
                 if len(both) > 1:
-                    delay = median_interval((both[method] - both[base]).to_numpy())[:3]
+                    delay = median_interval((both[method] - both[base]).to_numpy())
                     columns, note = ("crops", method, f"{what}_delay"), f"{method} - {base}"
                     source = group.rows_of(run, f"{method} and {base}")
                     yield _number(run, columns, source, "ms", delay, note)
@@ -205,12 +207,18 @@ REPORT = StudyReport(
     numbers=(
         verdicts,
         shares,
+        best_streams,
         bounds,
+        evidence.savings,
         latencies,
         contexts,
+        evidence.mps_memory,
+        evidence.precondition,
+        evidence.parts,
+        evidence.graphs,
         recommendations,
         delays,
-        traced,
+        evidence.traced,
     ),
     absent=absent,
     of_runs=(measured_runs,),

@@ -108,13 +108,13 @@ def _pattern(run: Run, source: Source, table: pd.DataFrame, critical: Samples) -
         best = min(others, key=lambda name: table[name].median())
         both = paired(table, PATTERN, best)
         if len(both) > 1:
-            ratio = ratio_interval(both[PATTERN], both[best])[:3]
+            ratio = ratio_interval(both[PATTERN], both[best])
             note = f"{PATTERN} / {best}, median of per-block ratios"
             key = run.key("recommended", method=PATTERN, quantity="makespan")
             yield make_number(key, source, "ratio", *ratio, note=note)
     waits = {name: values for name, values in critical.items() if name != PATTERN}
     if PATTERN in critical and waits:
         best = _least(waits)[0]
-        ratio = unpaired(critical[PATTERN], waits[best])[:3]
+        ratio = unpaired(critical[PATTERN], waits[best])
         key = run.key("recommended", method=PATTERN, quantity="latency")
         yield make_number(key, source, "ratio", *ratio, note=f"medians of {CRITICAL}: {PATTERN} / {best}")

@@ -111,9 +111,10 @@ def _proof_caption(frame: Frame) -> str:
                 caught[name] = first_words(reason(view.text(key)))
     parts = "; ".join(f"{name} ({why})" for name, why in caught.items())
     return (
-        "Proofs: what each way counts of its mechanism (MPS clients are those that the daemon lists), and a trace of "
-        "the GPU by PyTorch's profiler, which slows the host: kernels per pair, share of the time in which one ran, "
-        "time in which kernels of two streams ran / kernel time of the shorter stream, share of the uploads beside a "
+        "Proofs: what each way counts of its mechanism (MPS clients are those that the daemon lists), and traces of "
+        "the GPU by PyTorch's profiler, which slows the host, medians over runs: kernels per pair, share of the time "
+        "in which one ran, share of that in which one with a block for every multiprocessor ran (filled), time in "
+        "which kernels of two streams ran / kernel time of the shorter stream, share of the uploads beside a "
         "kernel. Memory: what the device lacks while it runs, contexts included."
         + (f" Not held in a graph: {parts}." if parts else "")
     )
@@ -134,13 +135,14 @@ PROOF = Spec(
         "Counted": _counted,
         "Kernels": cells.text(quantity="kernels", layer="device"),
         "Busy": _busy,
+        "Filled": cells.text(quantity="kernel_filled", layer="device"),
         "Streams overlap": cells.text(quantity="kernel_overlap", layer="device"),
         "Uploads hidden": cells.text(quantity="copies_hidden", layer="device"),
         "Memory": cells.text(quantity="device_delta", layer="memory"),
     },
     caption=_proof_caption,
     absent=_absent,
-    widths=("auto", "1fr", *("auto",) * 5),
+    widths=("auto", "1fr", *("auto",) * 6),
     text_columns=(0, 1),
 )
 

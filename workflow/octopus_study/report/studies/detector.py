@@ -6,19 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import DETECTOR_COLORS, GREY
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Frame, Key, Number, Source, make_number, make_text, published
+from octopus_study.report.frame import Frame, Key, Number, published
 from octopus_study.report.labels import human
 from octopus_study.report.labels_edge import DETECTOR_METHODS, DETECTOR_MODELS, DETECTOR_STAGES
 from octopus_study.report.measured import SUBJECT
-from octopus_study.report.missing import first_reason, make_absent
 from octopus_study.report.published import derived
-from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, pivot, ratio_of_sums, resampled
+from octopus_study.report.studies import detector_numbers
+from octopus_study.report.studies.detector_numbers import WHOLE
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
@@ -28,14 +25,12 @@ from octopus_study.report.text import quantity_text, reason
 from octopus_study.report.view import View, views
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 STUDY = "detector"
 NO_RUN = "No run of the study detector is at hand: older results lack it."
-WHOLE, DIFFERING, INTERPOLATED = "end_to_end", "frames_differing", "frames_differing_interpolated"
-OTHERS = tuple(method for method in DETECTOR_METHODS if method != SUBJECT)
+PUBLISHED_ON = "T4, as published"
 RANDOM = "-random-weights"
 _PUBLISHED = {"gpu-preprocessing": "On the GPU", "cpu-preprocessing": "On the CPU"}
 
@@ -48,64 +43,6 @@ def published_times(frame: Frame) -> Iterator[Number]:
         if total:
             note, columns = "time of all frames / frames", {"method": name, "quantity": "frame_time"}
             yield derived(total, STUDY, "ms", total.value / frames, note, **columns)
-
-
-def _timed(run: Run) -> Iterator[tuple[pd.DataFrame, Source]]:
-    """Yield the rows of the input that is timed, of which a run has one, and what its numbers rest on."""
-    rows = run.rows[run.rows["quantity"].isin((*DETECTOR_STAGES, WHOLE))]
-    for (dataset, workload, n), chosen in rows.groupby(["dataset", "workload", "n"], sort=False):
-        yield chosen, run.from_rows(str(dataset), f"workload={workload}, n={n}")
-        return
-
-
-def facts(run: Run) -> Iterator[Number]:
-    """Yield the model and the number of frames as texts: a run that measured nothing has them too."""
-    for rows, source in _timed(run):
-        for name, column in (("model", "workload"), ("frames", "n")):
-            yield make_text(run.fact_key(name), source, str(rows[column].iloc[0]), column)
-
-
-def totals(run: Run) -> Iterator[Number]:
-    """Yield the time of all frames, the share of it that preparing them takes, and gains over the other methods."""
-    for rows, source in _timed(run):
-        whole, first = (pivot(rows[rows["quantity"] == name]) for name in (WHOLE, "preprocess"))
-        for method in (str(name) for name in whole if not str(name).endswith(AGAIN)):
-            values = whole[method].dropna().to_numpy()
-            total = [len(values) * end for end in resampled(values, np.mean)]
-            note = f"{len(values)} frames one after the other; the interval resamples them"
-            yield make_number(run.key("total", method=method), source, "ms", *total, note=note)
-            if method in first:
-                pair = np.stack([whole[method], first[method]], axis=1)
-                share = resampled(pair[np.isfinite(pair).all(axis=1)], ratio_of_sums)
-                key, note = run.key("preprocess_share", method=method), "preprocess / end_to_end, all frames"
-                yield make_number(key, source, "fraction", *share, note=note)
-        for other in OTHERS:
-            if {SUBJECT, other} <= set(whole.columns):
-                ratio = resampled(whole[[SUBJECT, other]].dropna().to_numpy(), ratio_of_sums)
-                key = run.key("gain", quantity="total", derived="over", other=other)
-                yield make_number(key, source, "ratio", *ratio, note="all frames / all frames")
-
-
-def differing(run: Run) -> Iterator[Number]:
-    """Yield in how many frames detections differ from those of Octopus, on the timed input and on a second one, whose
-    pixels have to be interpolated."""
-    for timed, source in _timed(run):
-        rows = run.rows[run.rows["quantity"] == DIFFERING]
-        same = rows["workload"] == timed["workload"].iloc[0]
-        for name, chosen in ((DIFFERING, rows[same]), (INTERPOLATED, rows[~same])):
-            for other in OTHERS:
-                yield _differing(run.key(name, method=other), source, chosen, timed)
-
-
-def _differing(key: Key, source: Source, rows: pd.DataFrame, timed: pd.DataFrame) -> Number:
-    """Return the count; the text says why where nobody knows."""
-    rows = rows[(rows["method"] == key.method) & rows["value"].notna()]
-    if rows.empty:
-        gaps = timed[(timed["method"] == key.method) & timed["value"].isna()]
-        return make_absent(key, source, "count", first_reason(gaps, "detections were not compared"))
-    row = rows.iloc[0]
-    text = f"{row['value']:.0f} of {row['n']}"
-    return make_number(key, source, "count", row["value"], text=text, note="frames with other detections")
 
 
 def cases(view: View) -> list[Key]:
@@ -131,12 +68,12 @@ def model_name(view: View) -> str:
 
 
 def _published_rows(frame: Frame) -> Iterator[Row]:
-    yield f"Jetson Orin Nano, as published: YOLO, {frame.text(published(STUDY, 'yolo', 'frames'))} frames"
+    yield f"{PUBLISHED_ON}: YOLO, {frame.text(published(STUDY, 'yolo', 'frames'))} frames"
     for name, label in _PUBLISHED.items():
         each = frame.text(published("derived", STUDY, name, "frame_time"))
         total = frame.text(published(STUDY, name, "time"))
         gain = frame.text(published(STUDY, "gpu-preprocessing", "speedup")) if "cpu" in name else MISSING
-        yield [label, *[MISSING] * 3, each, MISSING, total, gain, *[MISSING] * 3]
+        yield [label, *[MISSING] * 3, each, MISSING, total, gain, *[MISSING] * 4]
 
 
 def _if_run(cell: Cell, otherwise: Cell = lambda view, key: MISSING) -> Cell:
@@ -153,8 +90,25 @@ def _of_method(workload: str) -> Cell:
 
 
 def _gain(view: View, key: Key) -> str:
-    gain = view.key("gain", quantity="total", derived="over", other=key.method)
-    return cells.number_text(view.frame, gain)
+    gain = view.get(view.key("gain", quantity="total", derived="over", other=key.method))
+    return f"{gain.text} [{gain.interval}]" if gain else MISSING
+
+
+def _by_frame(view: View, key: Key) -> str:
+    return cells.ratio_text(view.frame, key.but(method=SUBJECT), key.method)
+
+
+def _differing(ending: str) -> Cell:
+    """Say in how many frames detections differ, and how many detections."""
+
+    def text(view: View, key: Key) -> str:
+        frames, detections = (
+            view.text(view.key(f"{name}{ending}", method=key.method), MISSING)
+            for name in ("frames_differing", "detections_differing")
+        )
+        return frames if MISSING in (frames, detections) else f"{frames}, {detections}"
+
+    return _if_run(text)
 
 
 TABLE = Spec(
@@ -170,17 +124,20 @@ TABLE = Spec(
         "Preparing, of whole": _of_method("preprocess_share"),
         "All frames": _of_method("total"),
         "Gain of Octopus": _if_run(_gain),
+        "Frame by frame": _if_run(_by_frame),
         "Detections": _if_run(cells.text(quantity="detections", layer="deterministic")),
-        "Differ": _of_method(DIFFERING),
-        "Differ, interpolated": _of_method(INTERPOLATED),
+        "Differ": _differing(""),
+        "Differ, interpolated": _differing("_interpolated"),
     },
     title=lambda view: f"{view.title}: {model_name(view)}, {view.fact('frames')} frames",
     before=_published_rows,
     caption="A detector by the way its frames are prepared, from the frame on the host to the input on the model's "
-    "device: medians over the frames, all frames together, total time / total time of Octopus, detections, and "
-    "in how many frames they differ from those of Octopus, on the timed input and on one that is interpolated.",
+    "device: medians over the frames, all frames together, total time / total time of Octopus, the median of the "
+    "frames' own ratios with the verdict and the noise floor, detections, and in how many frames they differ from "
+    "those of Octopus, then how many of either have no partner (those at one of the detector's thresholds counted, "
+    "which make no frame different), on the timed input and on one that is interpolated.",
     absent=NO_RUN,
-    widths=("1.5fr", *("1fr",) * 10),
+    widths=("1.5fr", *("1fr",) * 11),
 )
 
 
@@ -222,7 +179,7 @@ def _published_panel(axis: Axes, frame: Frame) -> None:
         axis.barh(place, value, height=0.6, facecolor="white", edgecolor=GREY)
         bars.beside(axis, place, value, quantity_text(value, "ms"), gap=3)
     _finish(axis, max(values), list(_PUBLISHED.values()))
-    axis.set_title("Jetson Orin Nano, as published", fontsize=7.5, fontweight="normal")
+    axis.set_title(PUBLISHED_ON, fontsize=7.5, fontweight="normal")
 
 
 def _machine(axis: Axes, view: View) -> None:
@@ -246,9 +203,15 @@ def _finish(axis: Axes, longest: float, labels: list[str]) -> None:
 
 
 REPORT = StudyReport(
-    numbers=(facts, totals, differing),
+    numbers=(
+        detector_numbers.facts,
+        detector_numbers.totals,
+        detector_numbers.frame_gains,
+        detector_numbers.differing,
+        detector_numbers.tolerances,
+    ),
     of_published=(published_times,),
-    compares=lambda group, other: False,
+    compares=lambda group, other: group.quantity == WHOLE,
     tables={"detector": TABLE},
     figures={"detector_stages": Chart(draw, published=True, footer=_footer)},
     claims="claims_edge",

@@ -30,7 +30,7 @@ from octopus_study.report.view import View, views
 
 # Published: the names of the same methods, and the lengths of the clips.
 _PUBLISHED = {"octopus": "one-launch", "n-launches-published": "n-launches", "opencv": "opencv"}
-_PUBLISHED_LABELS = {SUBJECT: "One launch", "opencv": "OpenCV (threads not said)"}
+_PUBLISHED_NAMES = {"octopus": "One launch", "opencv": "OpenCV (threads not said)"}
 _SECONDS = (1, 5, 10)
 
 
@@ -102,7 +102,7 @@ def _published(frame: Frame) -> Iterator[Row]:
             frame.text(published("drone_video", name, q), MISSING) for q in ("budget_share", "time_10s")
         )
         gain = frame.text(published("derived", "drone_video", f"speedup_over_{name}"), MISSING)
-        label = _PUBLISHED_LABELS.get(method, FRAME_METHODS[method])
+        label = _PUBLISHED_NAMES.get(method, FRAME_METHODS[method])
         yield [label, *means.values(), *(MISSING,) * 3, share, MISSING, whole, gain]
 
 
@@ -165,6 +165,7 @@ REPORT = StudyReport(
     numbers=(
         drone_numbers.facts,
         drone_numbers.frames,
+        drone_numbers.real_time,
         drone_numbers.length,
         drone_numbers.opencv,
         drone_numbers.batch,

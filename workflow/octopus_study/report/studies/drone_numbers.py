@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from octopus_study.measure.statistics import median_interval
+from octopus_study.measure.statistics import Interval, median_interval
 from octopus_study.report.fastest import best_opencv
 from octopus_study.report.frame import Frame, Number, make_number, published
 from octopus_study.report.measured import SUBJECT, floor_of, speedup
@@ -76,17 +76,36 @@ def frames(run: Run) -> Iterator[Number]:
                         yield make_number(key.but(quantity=name), source, *rest, note=note)
 
 
-def _spread(values: np.ndarray, mean: tuple[float, ...], budget: float | None) -> Iterator[tuple]:
+def _spread(values: np.ndarray, mean: Interval, budget: float | None) -> Iterator[tuple]:
     """Yield name, unit, value with its interval, and note."""
     note = "over the frames; the interval resamples them"
-    yield "p50", "ms", *median_interval(values)[:3], note
+    yield "p50", "ms", *median_interval(values), note
     if values.size >= ENOUGH_FOR_P99:
         yield "p99", "ms", *resampled(values, _p99), note
     yield "max", "ms", float(values.max()), "longest frame"
-    yield "sum", "ms", *(len(values) * end for end in mean), "all frames, one after the other"
+    yield "sum", "ms", *mean.scaled(len(values)), "all frames, one after the other"
     if budget:
-        yield "budget_share", "fraction", *(end / budget for end in mean), "mean / budget"
-        yield "misses", "count", float((values > budget).sum()), f"of {len(values)} frames"
+        yield "budget_share", "fraction", *mean.scaled(1 / budget), "mean / budget"
+        late = values > budget
+        yield "misses", "count", float(late.sum()), f"of {len(values)} frames"
+        yield "late_share", "fraction", *resampled(late.astype(float), np.mean), "late frames / frames"
+
+
+def real_time(run: Run) -> Iterator[Number]:
+    """Yield, of the longest clip, each method's share of late frames, at the rate of the video where it was played at
+    it, and its share of the budget back to back, which is how the published ones were timed."""
+    known = {number.key: number for number in frames(run)}
+    longest = _clips(run)
+    for method in METHODS:
+        for name, quantity, layers in (
+            ("late", "late_share", ("paced", "host")),
+            ("budget_share", "budget_share", ("host",)),
+        ):
+            starts = (f"frames.{longest[layer]}.{layer}" for layer in layers if layer in longest)
+            numbers = [known.get(run.key(start, method=method, quantity=quantity)) for start in starts]
+            if number := next((one for one in numbers if one), None):
+                note = f"{number.workload.rpartition('.')[2]}: {number.note}"
+                yield number.named(run.key("real_time", method=method, quantity=name))._replace(note=note)
 
 
 def frame_series(run: Run) -> Iterator[Series]:
@@ -117,14 +136,15 @@ def length(run: Run) -> Iterator[Number]:
         yield make_number(key, source, "ratio", *_ratio_of_means(long, short), note=note)
 
 
-def _ratio_of_means(top: np.ndarray, bottom: np.ndarray) -> tuple[float, float, float]:
+def _ratio_of_means(top: np.ndarray, bottom: np.ndarray) -> Interval:
     rng = np.random.default_rng(0)
     draws = [
         values[rng.integers(0, len(values), (RESAMPLES, len(values)))].mean(axis=1)
         for values in (top, bottom)
     ]
     low, high = np.quantile(draws[0] / draws[1], (0.025, 0.975))
-    return float(top.mean() / bottom.mean()), float(low), float(high)
+    value, count = float(top.mean() / bottom.mean()), min(len(top), len(bottom))
+    return Interval(value, float(low), float(high), count)
 
 
 def opencv(run: Run) -> Iterator[Number]:
@@ -151,7 +171,7 @@ def overlap(run: Run) -> Iterator[Number]:
             continue
         for name, unit, values, note in _overlaps(table[whole]):
             key = run.key("overlap", quantity=name)
-            interval = median_interval(values.to_numpy())[:3]
+            interval = median_interval(values.to_numpy())
             yield make_number(key, group.rows_of(run), unit, *interval, note=f"{note}, median over blocks")
 
 

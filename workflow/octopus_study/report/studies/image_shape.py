@@ -43,13 +43,17 @@ CLAIMED = {
     **{(f"patches.{shape.MODEL}", f"side{side}", "last_doubling"): "ratio" for side in (256, 512)},
     (f"patches.{shape.MODEL}", "", "least_gain"): "ratio",
     (f"patches.{shape.MODEL}", "", "published_best"): "ratio",
+    **{(f"patches.{model}", "", "memory_batch"): "ratio" for model in ("drunet", "unet", "dncnn")},
+    ("first_forward", shape.MODEL, "searched"): "GB",
 }
+# What older rows of a GPU lack.
+NOT_YET = {"memory_batch": "not measured yet: these rows are older than the memory of a batch"}
 
 
 def absent(run: Run) -> Iterator[Number]:
     """Yield what claims ask for with the reason why a run lacks it."""
-    why = first_reason(run.rows, "no row of this run has it")
     for (workload, method, quantity), unit in CLAIMED.items():
+        why = first_reason(run.rows, NOT_YET.get(quantity, "no row of this run has it"))
         key = run.key(workload, method=method, quantity=quantity)
         yield make_absent(key, run.from_rows("n/a", "all rows"), unit, why)
 
@@ -164,7 +168,33 @@ def patches(run: Run) -> Iterator[Number]:
             yield make_text(key.but(quantity="best"), source, ranked[0].text, note)
         for method, quantity, ratio, note in (*_gains(table, timed), *_best(table, ranked)):
             where = key.but(method=method, quantity=quantity)
-            yield make_number(where, source, "ratio", *ratio[:3], note=note)
+            yield make_number(where, source, "ratio", *ratio, note=note)
+
+
+def batch_memory(run: Run) -> Iterator[Number]:
+    """Yield by how much the memory of a batch grows: from the smallest to the largest, by side, and the least growth
+    from one batch to the next."""
+    for group, rows in groups(run, quantity="batch_peak", layer="memory"):
+        peaks = {
+            patch: float(value)
+            for name, value in rows.dropna(subset="value").groupby("method")["value"].median().items()
+            if (patch := shape.Patch.of(str(name)))
+        }
+        key, source = run.key(f"patches.{group.workload.rpartition('-')[0]}"), group.rows_of(run)
+        steps = []
+        for side in sorted({patch.side for patch in peaks}):
+            batches = sorted(patch.batch for patch in peaks if patch.side == side)
+            values = [peaks[shape.Patch(side, batch)] for batch in batches]
+            steps += [after / before for before, after in pairwise(values)]
+            if len(values) > 1:
+                where, note = (
+                    key.but(method=f"side{side}", quantity="memory_batch"),
+                    "largest batch / smallest",
+                )
+                yield make_number(where, source, "ratio", values[-1] / values[0], note=note)
+        if steps:
+            note = "least of a batch / the next smaller one, over all sides"
+            yield make_number(key.but(quantity="memory_batch"), source, "ratio", min(steps), note=note)
 
 
 Gain = tuple[str, str, Interval, str]
@@ -214,7 +244,7 @@ def power_capped(run: Run) -> Iterator[Number]:
 
 
 REPORT = StudyReport(
-    numbers=(splits, lines, jumps, interventions, causes, patches, power_capped),
+    numbers=(splits, lines, jumps, interventions, causes, patches, batch_memory, power_capped),
     absent=absent,
     of_runs=(measured_runs,),
     tables={

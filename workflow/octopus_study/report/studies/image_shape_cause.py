@@ -24,6 +24,7 @@ FIRST = "first_allocated_peak"
 CUDNN = ("cudnn-benchmark", "cudnn-no-benchmark")
 WITHOUT = "no-cudnn"
 QUADRANTS, HEURISTICS, UNDECIDED = "four quadrants", "cuDNN heuristics", "undecided"
+_GIGABYTE = 1e9
 _LEAST = math.log1p(EQUAL_WITHIN)  # what a split changes at least, so that nothing is divided by nothing
 
 Ratios = dict[tuple[str, int], float]
@@ -62,10 +63,26 @@ def causes(run: Run) -> Iterator[Number]:
         yield make_number(
             run.key("cause", method=shape.MODEL, quantity=name), source, "ratio", value, note=note
         )
+    yield from _first_forward(run, workload)
     padded, forced, over = _sides(peaks)
     if padded and forced and over is not None:
         text = verdict(_splits_as_expected(run), padded, forced, over)
         yield make_text(run.key("cause", method=shape.MODEL, quantity="verdict"), source, text, "by rule")
+
+
+def _first_forward(run: Run, workload: str) -> Iterator[Number]:
+    """Yield what a first forward takes at most where cuDNN tries its algorithms out, and where nobody told it to."""
+    rows = run.rows[(run.rows["workload"] == workload) & (run.rows["quantity"] == FIRST)]
+    known = rows.dropna(subset="value")
+    for name, ways in (("searched", CUDNN[:1]), ("unsearched", CUDNN[1:])):
+        chosen = known[known["method"].isin(ways)]
+        if len(chosen):
+            key = run.key("first_forward", method=shape.MODEL, quantity=name)
+            source = run.from_rows(
+                chosen["dataset"].iat[0], f"workload={workload}, quantity={FIRST}, method={ways[0]}"
+            )
+            value, note = float(chosen["value"].max()) / _GIGABYTE, "greatest of its widths"
+            yield make_number(key, source, "GB", value, note=note)
 
 
 def _grounds(peaks: Ratios, first: Ratios) -> dict[str, tuple[float, str]]:

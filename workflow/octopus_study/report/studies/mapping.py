@@ -3,13 +3,15 @@ targets."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, published
 from octopus_study.report.labels import DISTRIBUTIONS, STRATEGIES, human
 from octopus_study.report.measured import SUBJECT
 from octopus_study.report.missing import no_run
 from octopus_study.report.samples import Group
-from octopus_study.report.studies import mapping_figures, mapping_model, mapping_numbers
+from octopus_study.report.studies import mapping_figures, mapping_model, mapping_numbers, mapping_widths
 from octopus_study.report.studies.mapping_numbers import (
     BUILD_ITEMS,
     BUILD_MS,
@@ -17,9 +19,11 @@ from octopus_study.report.studies.mapping_numbers import (
     COPY_SHARE,
     REGRET,
     SLOWER_BY,
+    pair_of,
 )
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
+from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Spec, beside
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import quantity_text, significant
@@ -33,7 +37,6 @@ SHOWN = "visdrone"
 MAPS = ("lookup", "lookup-device", "thread-search", "block-metadata", "block-metadata-tuned", SUBJECT)
 _OVER = {
     "lookup": "over A",
-    "thread-search-scalar": "over B, one element",
     "thread-search": "over B",
     "block-metadata": "over C",
     "block-metadata-tuned": "over C, tuned",
@@ -44,8 +47,8 @@ _COUNTED = {"Bytes": ("map_bytes", "deterministic"), "Blocks": ("blocks", "deter
 
 
 def compares(group: Group, other: str) -> bool:
-    """Octopus is compared by its kernels alone."""
-    return group.quantity == "kernel"
+    """Octopus is compared by its kernels alone, and with what takes several elements per thread, as it does."""
+    return group.quantity == "kernel" and not other.endswith("-scalar")
 
 
 def batches(view: View) -> list[Key]:
@@ -74,6 +77,16 @@ def _batch(view: View, key: Key) -> str:
     return f"{human(DISTRIBUTIONS, distribution)}, {quantity_text(key.n, 'count')}"
 
 
+def _c_over_b(width: str) -> Cell:
+    """Say block metadata over a search by every thread, both of one width."""
+
+    def cell(view: View, key: Key) -> str:
+        method, other = pair_of(width, view.is_gpu)
+        return cells.speedup_text(view.frame, key.but(method=method), other)
+
+    return cell
+
+
 KERNELS = Spec(
     study=STUDY,
     first="Items",
@@ -84,13 +97,16 @@ KERNELS = Spec(
         "Octopus": cells.time(),
         "Of copy": cells.text(derived="share", other=COPY),
         **{head: cells.speedup(other) for other, head in _OVER.items()},
-        "C over B, one element": cells.speedup("thread-search-scalar", method="block-metadata"),
+        "C over B": _c_over_b("vector"),
+        "C over B, one element": _c_over_b("scalar"),
         "Floor": cells.floor(),
     },
     caption="Who owns which element: kernels that multiply float32 elements by their item's gain. Time of Octopus "
     "(block search), its share of the copy bound, and its speed-ups over A (lookup table), B (search by every thread) "
-    "and C (block metadata), with the verdict where it isn't faster; C over B as published, one element per thread in "
-    f"B. Medians, {cells.WIDE_NOTE}; floor: difference of Octopus to itself.",
+    "and C (block metadata), all with several elements per thread, with the verdict where it isn't faster. C over B, "
+    "like for like: several elements per thread in both, or one in both, as published. "
+    f"Medians, {cells.WIDE_NOTE}; floor: difference of Octopus to itself. A dash: not measured in "
+    "these rows.",
     absent=f"Mapping strategies. {NO_RUN}",
     widths=("1.6fr", "1.1fr", "1.2fr", *("1fr",) * 8),
 )
@@ -148,20 +164,22 @@ def tuner(frame: Frame) -> Table:
     ]
     for name, operation in (("multiply", "multiply"), ("blur", "blur3x3")):
         gain = frame.text(published("auto_tuner", name, "block-metadata", _TUNED_GAIN))
-        lines.append(([f"C over B, {name}, VisDrone, most items", gain], _most_items(operation)))
+        for width, printed in (("scalar", gain), ("vector", MISSING)):
+            label = f"C over B, {mapping_widths.EACH[width]}, {name}, VisDrone, most items"
+            lines.append(([label, printed], _most_items(operation, width)))
     caption = (
         "The tuner: its longest probe, and time of its choice / least time - 1 over all comparisons of the same run, "
         "for a batch that is used once (kernel, and setup and upload of the map). "
-        "C over B: block metadata over a search by every thread with one element each."
+        "C over B: block metadata over a search by every thread, both with one element per thread, as published, or "
+        "both with several."
     )
     return beside(views(frame, STUDY), ["", "Jetson Orin Nano, published"], lines, caption, NO_RUN)
 
 
-def _most_items(operation: str):
+def _most_items(operation: str, width: str) -> Callable[[View], str]:
     def cell(view: View) -> str:
         keys = mapping_figures.timed(view, SHOWN, operation)
-        key = keys[-1].but(method="block-metadata") if keys else None
-        return cells.speedup_text(view.frame, key, "thread-search-scalar") if key else MISSING
+        return _c_over_b(width)(view, keys[-1]) if keys else MISSING
 
     return cell
 
@@ -203,6 +221,7 @@ REPORT = StudyReport(
     compares=compares,
     tables={
         "mapping": KERNELS,
+        "mapping_widths": mapping_widths.WIDTHS,
         "mapping_maps": BUILDING,
         "mapping_model": mapping_model.model,
         "mapping_targets": targets,

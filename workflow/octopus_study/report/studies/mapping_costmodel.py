@@ -16,6 +16,7 @@ STRATEGIES: tuple[str, ...] = (
     "lookup",
     "thread-search-scalar",
     "thread-search",
+    "block-metadata-scalar",
     "block-metadata",
     "block-metadata-tuned",
     "octopus",
@@ -143,11 +144,13 @@ def traffic_ms(strategy: str, machine: Machine, load: Load) -> float:
     InputError
         There is no such strategy.
     """
+    entries = ENTRY_BYTES * _blocks(load, PUBLISHED_BLOCK_ELEMENTS)
     extra = {
         "lookup": TABLE_BYTES * load.elements,
         "thread-search-scalar": OFFSET_BYTES * load.items,
         "thread-search": OFFSET_BYTES * load.items,
-        "block-metadata": ENTRY_BYTES * _blocks(load, PUBLISHED_BLOCK_ELEMENTS),
+        "block-metadata-scalar": entries,
+        "block-metadata": entries,
         "block-metadata-tuned": ENTRY_BYTES * _blocks(load, TUNED_BLOCK_ELEMENTS),
         "octopus": OFFSET_BYTES * load.items,
     }
@@ -161,7 +164,7 @@ def search_steps(strategy: str, machine: Machine, load: Load) -> float:
     """Return the steps that each thread in flight takes one after the other.
 
     A block's warps search for all of it, first and last element, 32 probes at a time; an entry of block metadata is one
-    step. Both wait in as many blocks as are in flight.
+    step, however many elements a thread takes at once. Both wait in as many blocks as are in flight.
     """
     search = steps(machine, load.items)
     by_warp = 2 * math.ceil(search / LANES_BITS)
@@ -170,6 +173,7 @@ def search_steps(strategy: str, machine: Machine, load: Load) -> float:
         "lookup": 0.0,
         "thread-search-scalar": load.elements * search / machine.threads,
         "thread-search": load.elements / PER_THREAD * search / machine.threads,
+        "block-metadata-scalar": _blocks(load, PUBLISHED_BLOCK_ELEMENTS) / told,
         "block-metadata": _blocks(load, PUBLISHED_BLOCK_ELEMENTS) / told,
         "block-metadata-tuned": _blocks(load, TUNED_BLOCK_ELEMENTS) / told,
         "octopus": math.ceil(load.elements / BLOCK_ELEMENTS) * by_warp / searching,

@@ -15,21 +15,15 @@ from octopus_study.report.charts.palette import BLACK, METHOD_COLORS, METHOD_MAR
 from octopus_study.report.frame import Frame, Key, published
 from octopus_study.report.labels import DISTRIBUTIONS, OPERATIONS, PUBLISHED_MACHINES, STRATEGIES, human
 from octopus_study.report.measured import SUBJECT
+from octopus_study.report.studies.mapping_numbers import pair_of
 from octopus_study.report.text import quantity_text, significant
 from octopus_study.report.view import KERNEL, View, views
 
 STUDY = "mapping"
 NO_TIMES = "No run of the study mapping that is shown timed a kernel."
 NO_MAPS = "No run of the study mapping that is shown counted the bytes of a map."
-# What Octopus is compared with, from the table to the tuned blocks.
-OTHERS = (
-    "lookup-scalar",
-    "lookup",
-    "thread-search-scalar",
-    "thread-search",
-    "block-metadata",
-    "block-metadata-tuned",
-)
+# What Octopus is compared with, from the table to the tuned blocks, all with several elements per thread.
+OTHERS = ("lookup", "thread-search", "block-metadata", "block-metadata-tuned")
 # The colours end at half and twice the time; numbers beyond keep the last colour.
 _END = 2.0
 _SHORT = {"blur5x5-sobel": "5\u00d75, Sobel", "blur3x3": "Blur 3\u00d73"}
@@ -39,12 +33,12 @@ _WHICH = {0: "fewest items", -1: "most items"}
 _ROW, _HEAD = 0.165, 0.95  # inches of a strategy, and of title and operations
 _SMALL = {"fontsize": 8, "fontweight": "normal"}
 _BANDS = {"t4": SKY, "jetson-orin-nano": YELLOW}
-# (method, other) -> what its line is called, and how it is dashed.
-_LINES = {
-    (SUBJECT, "thread-search-scalar"): ("Octopus over B, one element", "-"),
-    (SUBJECT, "thread-search"): ("Octopus over B", "-"),
-    (SUBJECT, "lookup"): ("Octopus over A", "-"),
-    ("block-metadata", "thread-search-scalar"): ("C over B, one element (as published)", "--"),
+# What a line is called -> its pair, or the width of block metadata and search; whose look it has; dashes.
+_LINES: dict[str, tuple[tuple[str, str] | str, str, str]] = {
+    "Octopus over A": ((SUBJECT, "lookup"), "lookup", "-"),
+    "Octopus over B": ((SUBJECT, "thread-search"), "thread-search", "-"),
+    "C over B": ("vector", "block-metadata", "--"),
+    "C over B, one element in both (as published)": ("scalar", "block-metadata-scalar", "--"),
 }
 # Offsets are all that a search by every thread needs too: one line stands for both.
 _MAPS = {
@@ -139,12 +133,14 @@ def _colors(part: Any, image: Any) -> None:
 
 
 def scaling(frame: Frame) -> Figure:
-    """Draw what a search by every thread and a lookup table cost against Octopus, over the number of items; one row of
-    panels per machine, one panel per distribution; bands are published for C over B."""
+    """Draw what a search by every thread and a lookup table cost against Octopus, and the search against block metadata
+    of its width, over the number of items; one row of panels per machine, one panel per distribution; bands are
+    published for C over B."""
     shown = measured(frame)
     if not shown:
         return style.empty(NO_TIMES)
-    result, parts, legend = style.stacked([2.15] * len(shown), 0.4)
+    note = " ".join(filter(None, (_note(view) for view in shown)))
+    result, parts, legend = style.stacked([2.15] * len(shown), 0.4, note)
     drawn = []
     for part, view in zip(parts, shown, strict=True):
         axes = part.subplots(1, len(DISTRIBUTIONS), squeeze=False, sharey=True)[0]
@@ -158,6 +154,22 @@ def scaling(frame: Frame) -> Figure:
         drawn += list(axes)
     style.legend_of(legend, drawn, 3, fontsize=6.8)
     return result
+
+
+def _note(view: View) -> str:
+    """Name the lines that a machine's rows lack, such as those that are older than an arm."""
+    keys = [key for name in DISTRIBUTIONS for key in timed(view, name)]
+    pairs = {label: _pair(view, line[0]) for label, line in _LINES.items()}
+    missing = [
+        label
+        for label, (method, other) in pairs.items()
+        if not any(view.get(key.but(method=method).speedup(other)) for key in keys)
+    ]
+    return f"Not in the rows of {view.name}: {'; '.join(missing)}." if missing else ""
+
+
+def _pair(view: View, pair: tuple[str, str] | str) -> tuple[str, str]:
+    return pair_of(pair, view.is_gpu) if isinstance(pair, str) else pair
 
 
 def _ratios(axis: Axes, view: View, distribution: str) -> None:
@@ -175,9 +187,9 @@ def _ratios(axis: Axes, view: View, distribution: str) -> None:
     if not keys:
         style.gap(axis, "Not measured", 0.55, fontsize=7)
         return
-    for (method, other), (label, dashes) in _LINES.items():
+    for label, (pair, named, dashes) in _LINES.items():
+        method, other = _pair(view, pair)
         numbers = [(key.n, view.get(key.but(method=method).speedup(other))) for key in keys]
-        named = other if method == SUBJECT else method
         look = {"color": METHOD_COLORS[named], "marker": METHOD_MARKERS[named], "linestyle": dashes}
         points = [(n, number) for n, number in numbers if number]
         lines.line(axis, points, label=label, linewidth=1.1, capsize=1.5, **look)

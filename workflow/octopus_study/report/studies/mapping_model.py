@@ -25,7 +25,7 @@ from octopus_study.report.studies.mapping_costmodel import (
     hardware_of,
     ratio,
 )
-from octopus_study.report.studies.mapping_numbers import CLASSES
+from octopus_study.report.studies.mapping_numbers import CLASSES, PAIRS
 from octopus_study.report.tables.spec import beside
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import quantity_text, range_text, significant
@@ -34,10 +34,11 @@ from octopus_study.report.view import View, views
 STUDY = "mapping"
 FITTED = "thread-search-scalar"
 OPERATIONS = CLASSES["memory-bound"]
-# (method, other) whose predicted ratios are compared with measured ones.
-PAIRS = (
-    ("block-metadata", FITTED),
-    ("octopus", FITTED),
+# (method, other) whose predicted ratios are compared with measured ones: both with one element per thread, or with
+# several.
+RATIOS = (
+    PAIRS["scalar"],
+    PAIRS["vector"],
     ("octopus", "thread-search"),
     ("octopus", "lookup"),
     ("octopus", "block-metadata"),
@@ -103,7 +104,7 @@ def _step(run: Run, fit: Fit, count: int) -> Iterator[Number]:
 
 def _ratio_errors(run: Run, machine: Machine, cases: list[Case]) -> Iterator[Number]:
     """Yield, pair by pair, the median of |predicted / measured ratio - 1| and the ratios where they differ most."""
-    for method, other in PAIRS:
+    for method, other in RATIOS:
         pairs = [
             (ratio(method, other, machine, case.load), case.times[other] / case.times[method])
             for case in cases
@@ -191,7 +192,7 @@ def _predicted(frame: Frame, name: str, step: Number) -> Number | None:
     threads, step_ns = facts.multiprocessors * facts.threads_each, step.value * 1000 / facts.clock_mhz
     machine = Machine(bandwidth, cache * 1e6, threads, step_ns)
     loads = [Load(items * ITEM_ELEMENTS, items) for items in PUBLISHED_ITEMS]
-    values = [ratio("block-metadata", FITTED, machine, load) for load in loads]
+    values = [ratio(*PAIRS["scalar"], machine, load) for load in loads]
     ends = (min(values), max(values))
     text = f"{'at most ' if step.text.startswith('at most') else ''}{range_text(*ends, 'ratio')}"
     fewest, most = (quantity_text(items, "count") for items in PUBLISHED_ITEMS)
@@ -211,10 +212,12 @@ def model(frame: Frame) -> Table:
     """Errors of the model on each machine, and its predictions for the published ones."""
     lines: list[Any] = [([name], _cell(quantity=fact)) for fact, name in _FACTS.items()]
     lines.append("Predicted ratios against measured ones")
-    for method, other in PAIRS:
+    for method, other in RATIOS:
         name = f"{human(STRATEGIES, method)} over {human(STRATEGIES, other)}"
         lines.append(([name], _cell(method=method, derived="ratio_error", other=other)))
-    lines.append("Block metadata over a search by every thread, one element, on the published machines")
+    lines.append(
+        "Block metadata over a search by every thread, one element in both, on the published machines"
+    )
     for machine in HARDWARE:
         gain = frame.find(published("block_metadata_gain", machine, *_GAIN))
         if gain:

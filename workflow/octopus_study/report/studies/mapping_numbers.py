@@ -1,5 +1,5 @@
-"""What only the mapping study knows: who gains from which strategy and where, shares of the copy bound, and how the
-project's own targets ended."""
+"""What only the mapping study knows: who gains from which strategy and where, what several elements per thread add,
+shares of the copy bound, and how the project's own targets ended."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from octopus_study.report.frame import Key, Number, make_number, make_text
 from octopus_study.report.labels import DISTRIBUTIONS, OPERATIONS, human
+from octopus_study.report.machines import kind
 from octopus_study.report.measured import SUBJECT, floor_of, share_of_bound, speedup, spread
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, pivot
@@ -22,8 +23,18 @@ CLASSES = {
     "compute-bound": ("gamma", "blur3x3", "blur5x5-sobel"),
 }
 POINTWISE = (*CLASSES["memory-bound"], "gamma")
-# The published comparison: block metadata against a search by every thread, one element each.
-PUBLISHED = ("block-metadata", "thread-search-scalar")
+# Like for like: block metadata against a search by every thread, both with as many elements per thread; as published,
+# that is one.
+PAIRS = {
+    "scalar": ("block-metadata-scalar", "thread-search-scalar"),
+    "vector": ("block-metadata", "thread-search"),
+}
+# What several elements per thread add to one strategy.
+WIDENED = (
+    ("lookup", "lookup-scalar"),
+    ("thread-search", "thread-search-scalar"),
+    ("block-metadata", "block-metadata-scalar"),
+)
 AGAINST_SEARCH = (SUBJECT, "thread-search")
 SLOWER_BY = 0.02
 COPY_SHARE = 0.85
@@ -55,6 +66,16 @@ def kind_of(workload: str) -> Kind:
     return Kind(distribution, operation, "uint8" if operation != rest else "float32")
 
 
+def pair_of(width: str, is_gpu: bool) -> tuple[str, str]:
+    """Return block metadata and the search of one width. A CPU reads owners one by one, whatever the search does."""
+    method, other = PAIRS[width]
+    return (method if is_gpu else "block-metadata", other)
+
+
+def _pairs(run: Run) -> dict[str, tuple[str, str]]:
+    return {width: pair_of(width, kind(run) == "gpu") for width in PAIRS}
+
+
 def _ratios(run: Run, pair: tuple[str, str]) -> Iterator[Ratio]:
     """Yield time of the other / time of the method in every comparison that has both."""
     for group, rows in groups(run, quantity="kernel", unit="ms"):
@@ -67,9 +88,11 @@ def _ratios(run: Run, pair: tuple[str, str]) -> Iterator[Ratio]:
 
 
 def gains(run: Run) -> Iterator[Number]:
-    """Yield the published comparison; those of Octopus every study has."""
-    for ratio in _ratios(run, PUBLISHED):
-        yield from (ratio.number, ratio.verdict)
+    """Yield block metadata against the search at equal width, and each strategy against itself with one element per
+    thread; the comparisons of Octopus every study has."""
+    for pair in (*_pairs(run).values(), *WIDENED):
+        for ratio in _ratios(run, pair):
+            yield from (ratio.number, ratio.verdict)
 
 
 def copy_shares(run: Run) -> Iterator[Number]:
@@ -79,40 +102,57 @@ def copy_shares(run: Run) -> Iterator[Number]:
 
 
 def ranges(run: Run) -> Iterator[Number]:
-    """Yield ``memory-bound.<distribution>.<method>.range_over_<other>``: the least and the greatest ratio over the
-    memory-bound operations in float32 and numbers of items; ``all`` stands for all distributions."""
-    name = "memory-bound"
-    for method, other in (PUBLISHED, AGAINST_SEARCH):
-        ratios = [one for one in _ratios(run, (method, other)) if _within(one.group, CLASSES[name])]
-        for distribution in (*DISTRIBUTIONS, "all"):
-            values = [
-                one.number.value
-                for one in ratios
-                if distribution in ("all", kind_of(one.group.workload).distribution)
-            ]
-            if values:
-                key = run.key(f"{name}.{distribution}", method=method, derived="range", other=other)
-                source = run.from_rows("n/a", f"{len(values)} comparisons")
-                middle = float(np.median(values))
-                yield spread(key, source, values, middle, "medians of per-block ratios")
+    """Yield ``<class>.<distribution>.<method>.range_over_<other>``: the least and the greatest ratio over the
+    operations of a class in float32 and numbers of items; ``all`` stands for all distributions."""
+    for pair in (*_pairs(run).values(), *WIDENED, AGAINST_SEARCH):
+        ratios = list(_ratios(run, pair))
+        for name, operations in CLASSES.items():
+            chosen = [one for one in ratios if _within(one.group, operations)]
+            for distribution in (*DISTRIBUTIONS, "all"):
+                yield from _range(run, (name, distribution), pair, chosen)
+
+
+def _range(run: Run, where: tuple[str, str], pair: tuple[str, str], ratios: list[Ratio]) -> Iterator[Number]:
+    name, distribution = where
+    values = [
+        one.number.value
+        for one in ratios
+        if distribution in ("all", kind_of(one.group.workload).distribution)
+    ]
+    if values:
+        key = run.key(f"{name}.{distribution}", method=pair[0], derived="range", other=pair[1])
+        source = run.from_rows("n/a", f"{len(values)} comparisons")
+        yield spread(key, source, values, float(np.median(values)), "medians of per-block ratios")
 
 
 def appears(run: Run) -> Iterator[Number]:
-    """Yield in how many comparisons block metadata gain over a search by every thread beyond noise and two percent,
-    class by class, and where most."""
-    ratios = list(_ratios(run, PUBLISHED))
-    for name, operations in CLASSES.items():
-        chosen = [one for one in ratios if _within(one.group, operations)]
-        if not chosen:
-            continue
-        faster = [one for one in chosen if one.verdict.text == "faster" and one.number.value > 1 + SLOWER_BY]
-        text = f"in {len(faster)} of {len(chosen)} comparisons"
-        if faster:
-            most = max(faster, key=lambda one: one.number.value)
+    """Yield ``<class>.<width>.appears``: in how many comparisons block metadata gain or lose against a search of their
+    width, beyond noise and two percent, and where most."""
+    for width, pair in _pairs(run).items():
+        ratios = list(_ratios(run, pair))
+        for name, operations in CLASSES.items():
+            chosen = [one for one in ratios if _within(one.group, operations)]
+            if chosen:
+                source = run.from_rows("n/a", " over ".join(pair))
+                note = f"by their verdicts, and by more than {100 * SLOWER_BY:g} %"
+                key = run.key(f"{name}.{width}", quantity="appears")
+                yield make_text(key, source, _gained_and_lost(chosen), note)
+
+
+def _gained_and_lost(ratios: list[Ratio]) -> str:
+    """Say how many comparisons of all are faster, how many slower, and where most."""
+    faster = [one for one in ratios if one.verdict.text == "faster" and one.number.value > 1 + SLOWER_BY]
+    slower = [
+        one for one in ratios if one.verdict.text == "slower" and one.number.value < 1 / (1 + SLOWER_BY)
+    ]
+    said = []
+    for word, found, far in (("faster", faster, max), ("slower", slower, min)):
+        text = f"{word} in {len(found)} of {len(ratios)} comparisons"
+        if found:
+            most = far(found, key=lambda one: one.number.value)
             text += f", most in {place(most.group)} ({most.number.text})"
-        source = run.from_rows("n/a", " over ".join(PUBLISHED))
-        note = f"verdict faster, and by more than {100 * SLOWER_BY:g} %"
-        yield make_text(run.key(name, quantity="appears"), source, text, note)
+        said.append(text)
+    return "; ".join(said)
 
 
 def _within(group: Group, operations: tuple[str, ...]) -> bool:

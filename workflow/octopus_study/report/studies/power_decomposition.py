@@ -174,4 +174,4 @@ def _paired_logs(values: Values, other: Values, name: str) -> np.ndarray:
 
 
 def _ratio(logs: np.ndarray) -> Ratio:
-    return Ratio(*map(math.exp, mean_interval(logs)))
+    return Ratio(*map(math.exp, mean_interval(logs)[:3]))

@@ -60,10 +60,12 @@ def _parts(
     source = group.rows_of(run, f"{pair[0]} and {pair[1]}")
     note = f"{pair[0]} / {pair[1]}, {ratios.windows} {_NOTE}"
     for name, ratio in (("time", ratios.time), ("power", ratios.power), ("energy", ratios.energy)):
-        yield make_number(_key(run, group, pair, name), source, "ratio", *ratio, note=note)
+        yield make_number(_key(run, group, pair, name), source, "ratio", *ratio, ratios.windows, note=note)
     if pair == PUBLISHED_PAIR:
         for name, ends in _changes(ratios).items():
-            yield make_number(_key(run, group, pair, name), source, "fraction", *ends, note=note)
+            yield make_number(
+                _key(run, group, pair, name), source, "fraction", *ends, ratios.windows, note=note
+            )
     share = ratios.share_of_time
     if math.isfinite(share):
         key = _key(run, group, pair, "share").but(other="time")
@@ -114,7 +116,9 @@ def paced(run: Run) -> Iterator[Number]:
                 ratio = paired_ratio(both[pair[0]], both[pair[1]])
                 source = group.rows_of(run, f"{pair[0]} and {pair[1]}")
                 note = f"{pair[0]} / {pair[1]}, {len(both)} {_NOTE}"
-                yield make_number(_key(run, group, pair, "energy"), source, "ratio", *ratio, note=note)
+                yield make_number(
+                    _key(run, group, pair, "energy"), source, "ratio", *ratio, len(both), note=note
+                )
 
 
 def paced_facts(run: Run) -> Iterator[Number]:

@@ -68,7 +68,8 @@ def launch_costs(run: Run) -> Iterator[Number]:
             key = run.key("launch-overhead", method=str(method))
             source = run.from_rows("n/a", f"quantity=launch_series, method={method}, all n")
             note = "line of Theil and Sen through the medians"
-            yield make_number(key.but(quantity="slope"), source, "us", *fit[:3], note=note)
+            count = int(rows.groupby("n").size().min())
+            yield make_number(key.but(quantity="slope"), source, "us", *fit[:3], count, note=note)
             yield make_number(key.but(quantity="intercept"), source, "us", fit.intercept)
 
 
@@ -85,11 +86,11 @@ def savings(run: Run) -> Iterator[Number]:
         for name, (slower, faster) in SAVINGS.items():
             if len(table) and {slower, faster} <= set(table.columns):
                 key = run.key(group.workload, group.n, "saving", quantity=name)
-                saved = median_interval((table[slower] - table[faster]).to_numpy())[:3]
+                saved = median_interval((table[slower] - table[faster]).to_numpy())
                 note = f"{slower} - {faster}, median of per-block differences"
                 yield make_number(key, source, "ms", *saved, note=note)
                 if name == "launches":
-                    each, key = [1000 * end / group.n for end in saved], key.but(quantity="per_object")
+                    each, key = saved.scaled(1000 / group.n), key.but(quantity="per_object")
                     yield make_number(key, source, "us", *each, note="saving by launches / n")
 
 
@@ -109,10 +110,12 @@ def _explained(saved: Number, launch: Number, launches: int) -> Iterator[Number]
     note = f"slope of {launch.method} x launches saved"
     yield make_text(key.derive("launcher"), source, launch.method)
     yield make_number(key.derive("launches_saved"), source, "count", launches)
-    yield make_number(key.derive("expected"), source, "ms", *expected, note=note)
+    yield make_number(key.derive("expected"), source, "ms", *expected, launch.blocks, note=note)
     if saved.low > 0:
         share = (expected[0] / saved.value, expected[1] / saved.high, expected[2] / saved.low)
-        yield make_number(key.derive("explained"), source, "fraction", *share, note=f"{note} / saving")
+        yield make_number(
+            key.derive("explained"), source, "fraction", *share, saved.blocks, note=f"{note} / saving"
+        )
 
 
 def _launches(method: str, n: int) -> int:
@@ -142,17 +145,21 @@ def launch_shares(frame: Frame) -> Iterator[Number]:
 
 
 def metadata_overhead(frame: Frame) -> Iterator[Number]:
-    """Yield (build + upload) / end to end of the published kernels; the three are separate measurements."""
+    """Yield (build + upload) / end to end of the published kernels, with the ends that all three intervals allow: they
+    are separate measurements."""
     quantities = ["build_metadata", "upload_metadata", "end_to_end"]
     for view in views(frame, STUDY):
         for whole in view.select(method="published", quantity="end_to_end", layer="host"):
-            build, upload, time = (view.frame.value(whole.key.but(quantity=name)) for name in quantities)
-            share = (build + upload) / time
-            if share == share:
+            parts = [part for name in quantities if (part := view.get(whole.key.but(quantity=name)))]
+            if len(parts) == len(quantities):
+                build, upload, time = parts
+                share = (build.value + upload.value) / time.value
+                ends = ((build.low + upload.low) / time.high, (build.high + upload.high) / time.low)
+                count = min((part.blocks for part in parts if part.blocks), default=None)
                 where = f"workload={whole.workload}, n={whole.n}, method=published, layer=host"
                 source = whole.source._replace(selector=f"{where}, quantity in {quantities}")
                 key = whole.key.but(quantity="metadata_overhead", layer="")
-                yield make_number(key, source, "fraction", share, note="ratio of medians")
+                yield make_number(key, source, "fraction", share, *ends, count, note="ratio of medians")
 
 
 def bandwidths(run: Run) -> Iterator[Number]:
@@ -161,7 +168,9 @@ def bandwidths(run: Run) -> Iterator[Number]:
         limit = median_interval(values)
         source = run.from_rows("n/a", f"quantity=bandwidth, method={method}, n={n} (largest buffer)")
         ends = (end if math.isfinite(end) else math.nan for end in limit[1:3])
-        yield make_number(run.key("bandwidth", method=method), source, "GB/s", limit.value, *ends)
+        yield make_number(
+            run.key("bandwidth", method=method), source, "GB/s", limit.value, *ends, limit.count
+        )
 
 
 def _limits(run: Run) -> dict[str, tuple[int, np.ndarray]]:
@@ -185,7 +194,7 @@ def write_rates(run: Run) -> Iterator[Number]:
             key, source = group.key(run, BOUND), group.rows_of(run, BOUND)
             value, high, low = rates
             yield make_number(
-                key.derive("write_rate"), source, "GB/s", value, low, high, note="output / time"
+                key.derive("write_rate"), source, "GB/s", value, low, high, len(times), note="output / time"
             )
             note = f"yes: the write rate exceeds {CACHE_MARGIN} x the measured write limit"
             cached = "yes" if value > CACHE_MARGIN * limit else "no"
@@ -208,7 +217,7 @@ def growths(run: Run) -> Iterator[Number]:
             key = run.key("visdrone", method="growth", quantity=quantity, layer=f"n{few}", derived=f"n{many}")
             selector = f"method=published, quantity={quantity}, n={many} and n={few}"
             note = f"median at n={many} / median at n={few}"
-            grown = unpaired_ratio_interval(values, base)[:3]
+            grown = unpaired_ratio_interval(values, base)
             yield make_number(key, run.from_rows(dataset, selector), "ratio", *grown, note=note)
 
 

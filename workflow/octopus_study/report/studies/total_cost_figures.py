@@ -13,20 +13,20 @@ from octopus_study.report.charts.palette import COST_COLORS, GREY, METHOD_COLORS
 from octopus_study.report.frame import Frame, Key, published
 from octopus_study.report.labels import COST_PARTS, IMAGE_KERNELS, IMAGE_MIXES, STRATEGIES
 from octopus_study.report.measured import SUBJECT
-from octopus_study.report.studies.total_cost_numbers import (
+from octopus_study.report.studies.total_cost_numbers import cases, measured
+from octopus_study.report.studies.total_cost_reuse import (
     CHALLENGERS,
     OWNER,
+    PUBLISHED_OWNER,
     TABLES,
-    cases,
     cost,
-    measured,
     parts,
 )
 from octopus_study.report.text import quantity_text
 from octopus_study.report.view import View
 
 NO_TIMES = "No run of the study total_cost that is shown timed anything."
-METHODS = (*TABLES, "thread-search", OWNER, SUBJECT)
+METHODS = (*TABLES, "thread-search", PUBLISHED_OWNER, OWNER, SUBJECT)
 # The smallest and the largest mix, with both kernels; the table has all.
 _PANELS = tuple(f"{mix}-{kernel}" for mix in ("flickr-500", "flickr-1000-8k") for kernel in IMAGE_KERNELS)
 _METHOD = 0.2  # inches
@@ -110,7 +110,8 @@ def amortisation(frame: Frame) -> Figure:
     shown = measured(frame)
     if not shown:
         return style.empty(NO_TIMES)
-    result, rows, legend = style.stacked([2.3] * len(shown), 0.42)
+    note = " ".join(filter(None, (_note(view) for view in shown)))
+    result, rows, legend = style.stacked([2.3] * len(shown), 0.42, note)
     drawn = []
     for part, view in zip(rows, shown, strict=True):
         axes = part.subplots(1, len(IMAGE_KERNELS), squeeze=False)[0]

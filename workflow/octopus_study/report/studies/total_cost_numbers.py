@@ -1,33 +1,35 @@
-"""What only the study of total cost knows: gains over each form of the lookup table, the number of uses from which a
-table pays, and whether published gains survive a fair table."""
+"""What only the study of total cost knows: gains of block metadata over each form of the lookup table, and whether the
+published ones survive a fair table."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
 
-from octopus_study.measure.statistics import Interval, median_interval
+import numpy as np
+
 from octopus_study.report.frame import Frame, Key, Number, make_number, make_text, published
 from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES
 from octopus_study.report.machines import kind
-from octopus_study.report.measured import SUBJECT, floor_of, medians, memory_gains, speedup, spread
+from octopus_study.report.measured import SUBJECT, floor_of, memory_gains, speedup, spread
+from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import Group, groups, paired, pivot
-from octopus_study.report.study import StudyReport
-from octopus_study.report.text import quantity_text
+from octopus_study.report.samples import RESAMPLES, groups, paired, pivot
+from octopus_study.report.studies.total_cost_reuse import (
+    FIRST_KERNEL,
+    OWNERS,
+    PUBLISHED_TABLE,
+    STUDY,
+    TABLES,
+    Draws,
+    draw,
+    interval,
+    sampled,
+)
 from octopus_study.report.view import View, views
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-STUDY = "total_cost"
-OWNER, PUBLISHED_TABLE = "block-metadata", "lookup-published"
-TABLES = (PUBLISHED_TABLE, "lookup-vectorised", "lookup-device")
-CHALLENGERS = (OWNER, SUBJECT)
 LADDER = ("one-thread-per-image", "linear-search")
 NO_DOWNLOAD = "total_without_download"
-NEVER, UNDECIDED = "never", "undecided"
 WORKLOADS = {
     f"{mix}-{kernel}": f"{name}, {kernel}" for kernel in IMAGE_KERNELS for mix, name in IMAGE_MIXES.items()
 }
@@ -40,6 +42,9 @@ GAINS = {
     "total": {"quantity": "total", "layer": "host", "derived": "speedup"},
     "without_download": {"quantity": NO_DOWNLOAD, "layer": "host", "derived": "gain"},
 }
+TABLE_BYTES = 4  # an owner is an int32
+# Published mixes that differ by one large image.
+_WITHOUT = {"flickr-500-4k": "flickr-500", "flickr-500-8k": "flickr-500", "flickr-1000-8k": "flickr-1000"}
 # A gain -> the stage of the published one.
 _STAGES = {"setup": "setup", "upload": "h2d", "total": "total", "without_download": "total-without-d2h"}
 _FILLED = {
@@ -47,64 +52,6 @@ _FILLED = {
     "lookup-vectorised": "filled by one call",
     "lookup-device": "built on the device",
 }
-# Name -> the published number of uses, by kernel.
-_USES = {
-    "break_even": published("amortisation", "{kernel}", "break_even"),
-    "limit": published("stated_limits", "same-batch-repeated", "repetitions"),
-}
-
-
-class Cost(NamedTuple):
-    """Milliseconds before the first kernel, and of each kernel."""
-
-    once: float
-    each: float
-
-    def after(self, uses: float) -> float:
-        """Return the milliseconds of so many uses of one batch."""
-        return self.once + self.each * uses
-
-
-def crossover(saved: float, dearer: float) -> float:
-    """Return the uses from which on a lookup table is the cheaper one; NaN for never.
-
-    Parameters
-    ----------
-    saved : float
-        Milliseconds by which each use of the table is shorter.
-    dearer : float
-        Milliseconds by which the table takes longer to set up.
-
-    Notes
-    -----
-    It is 1 where the table is cheaper from the first use, and never where it ends up dearer, even if it was cheaper
-    for a while.
-    """
-    if not saved > 0:  # nor where too few blocks give an interval
-        return 1.0 if saved == 0 and dearer < 0 else math.nan
-    return float(max(1, math.floor(dearer / saved) + 1))
-
-
-def parts(frame: Frame, case: Key, method: str) -> dict[str, float]:
-    """Return the milliseconds of each step that a method has in a workload.
-
-    Setup and copies are those of the mix with its light kernel, and the result's way back is the same for all methods.
-    """
-    case = case.but(method=method, layer="host")
-    mix = case.but(workload=case.workload.replace("-heavy", "-light"))
-    back = [frame.value(mix.but(method=name, quantity="download")) for name in (method, SUBJECT)]
-    values = {name: frame.value(mix.but(quantity=name)) for name in ("setup", "upload")}
-    values["kernel"] = frame.value(case.but(quantity="kernel"))
-    values["download"] = next((value for value in back if value == value), math.nan)
-    return {part: value for part, value in values.items() if value == value}
-
-
-def cost(frame: Frame, case: Key, method: str) -> Cost | None:
-    """Return what a method costs once and per use; None where its kernel or set-up was not measured."""
-    values = parts(frame, case, method)
-    if "kernel" not in values or "setup" not in values:
-        return None
-    return Cost(values["setup"] + values.get("upload", 0.0), values["kernel"])
 
 
 def cases(view: View) -> list[Key]:
@@ -117,79 +64,122 @@ def measured(frame: Frame) -> list[View]:
     return [view for view in views(frame, STUDY) if cases(view)]
 
 
-def _costs(run: Run) -> Iterator[tuple[Group, pd.DataFrame, dict[str, Cost]]]:
-    """Yield the workloads whose kernels the host timed, with their blocks and what each method costs."""
-    frame = Frame(medians(run, StudyReport()))
-    for group, rows in groups(run, quantity="kernel", layer="host"):
-        costs = {name: cost(frame, group.key(run, ""), name) for name in (*TABLES, *CHALLENGERS)}
-        yield group, pivot(rows), {name: one for name, one in costs.items() if one}
-
-
 def gains(run: Run) -> Iterator[Number]:
-    """Yield the gains of block metadata over each table; the same by workload, whatever its number of images; and the
-    least and the greatest of them."""
-    numbers = [*_speedups(run), *memory_gains(run, (OWNER,), (PUBLISHED_TABLE,))]
+    """Yield the gains of block metadata, built by either code, over each table; the same by workload, whatever its
+    number of images; and the least and the greatest of them."""
+    numbers = [*_speedups(run), *memory_gains(run, OWNERS, (PUBLISHED_TABLE,))]
     yield from numbers
-    numbers += [number for number in without_download(run) if number.method == OWNER]
+    numbers += [number for number in without_download(run) if number.method in OWNERS]
     names = {columns["quantity"]: name for name, columns in GAINS.items()}
-    ranges: dict[tuple[str, str], list[float]] = {}
+    ranges: dict[tuple[str, str, str], list[float]] = {}
     for number in numbers:
         name = names[number.quantity]
-        ranges.setdefault((name, number.other), []).append(number.value)
-        key = run.key(f"gain.{name}.{number.workload}", method=OWNER, derived="over", other=number.other)
+        ranges.setdefault((name, number.method, number.other), []).append(number.value)
+        key = run.key(
+            f"gain.{name}.{number.workload}", method=number.method, derived="over", other=number.other
+        )
         yield number.named(key)
-    for (name, table), values in ranges.items():
-        key = run.key(f"gain.{name}", method=OWNER, derived="over", other=table)
+    for (name, owner, table), values in ranges.items():
+        key = run.key(f"gain.{name}", method=owner, derived="over", other=table)
         source = run.from_rows("synthetic", f"{len(values)} workloads")
         yield spread(key, source, values, sorted(values)[len(values) // 2], "workloads")
 
 
+def _timed(run: Run) -> dict[str, str]:
+    """Return the layer of each stage that is compared."""
+    kernel = "device" if kind(run) == "gpu" else "host"
+    return {"setup": "host", "upload": "host", "total": "host", "kernel": kernel}
+
+
 def _speedups(run: Run) -> Iterator[Number]:
-    timed = {"setup": "host", "upload": "host", "total": "host"}
-    timed["kernel"] = "device" if kind(run) == "gpu" else "host"
+    timed = _timed(run)
     for group, rows in groups(run, unit="ms"):
         if timed.get(group.quantity) == group.layer:
             table = pivot(rows)
             for other in TABLES[:1] if group.quantity == "kernel" else TABLES:
-                if len(table) > 1 and {OWNER, other} <= set(table.columns):
-                    yield from list(speedup(run, group, table, (OWNER, other), math.nan))[:1]
+                for owner in OWNERS:
+                    if len(table) > 1 and {owner, other} <= set(table.columns):
+                        yield from list(speedup(run, group, table, (owner, other), math.nan))[:1]
 
 
 def without_download(run: Run) -> Iterator[Number]:
     """Yield the gains in setup + upload + kernel over the tables, as the larger published total."""
-    for group, _, costs in _costs(run):
-        for method in CHALLENGERS:
+    for group, costs in sampled(run):
+        for method in (*OWNERS, SUBJECT):
             for table in TABLES:
-                if {method, table} <= set(costs):
+                if {method, table} <= set(costs.once):
                     source = group._replace(quantity="total").rows_of(run, method)
                     key = group._replace(quantity=NO_DOWNLOAD).key(run, method).derive("gain", table)
-                    value = costs[table].after(1) / costs[method].after(1)
-                    yield make_number(key, source, "ratio", value, note="time / time")
+                    gain = interval(costs.ratio(table, method, 1), costs.blocks)
+                    yield make_number(key, source, "ratio", *gain, note="time / time, medians of each stage")
 
 
-def crossovers(run: Run) -> Iterator[Number]:
-    """Yield the uses from which on each table is the cheaper one, with the interval that follows from that of the
-    kernels' paired differences; the text says never, or that the kernels don't differ enough to tell."""
-    for group, blocks, costs in _costs(run):
-        for table in TABLES:
-            for method in CHALLENGERS:
-                if {method, table} <= set(costs):
-                    both = paired(blocks, method, table)
-                    saved = Interval(math.nan, math.nan, math.nan, 0)
-                    if len(both):
-                        saved = median_interval(both[method] - both[table])
-                    dearer = costs[table].once - costs[method].once
-                    ends = [crossover(end, dearer) for end in (saved.value, saved.high, saved.low)]
-                    text = quantity_text(ends[0], "count") if ends[0] == ends[0] else NEVER
-                    if not (saved.low > 0 or saved.high <= 0):
-                        ends, text = [math.nan] * 3, UNDECIDED
-                    key = run.key(group.workload, int(group.n), table, derived="crossover", other=method)
-                    where = f"workload={group.workload}, n={group.n}, {table} and {method}"
-                    source, note = (
-                        run.from_rows(group.dataset, where),
-                        "setup + upload + uses * kernel, from medians",
-                    )
-                    yield make_number(key, source, "count", *ends, text=text, note=f"{note}; {text}")
+def averages(run: Run) -> Iterator[Number]:
+    """Yield ``average.<gain>``: the arithmetic mean over the mixes with the light kernel, as the source averages; and
+    ``gain.total.<mix>.<owner>.heavy_over_<table>``: the gain with the heavy kernel / with the light one."""
+    drawn = {(name, *where): one for name, *where, one in _drawn(run)}
+    for name in GAINS:
+        for owner in OWNERS:
+            for table in TABLES:
+                mixes = [drawn.get((name, f"{mix}-{FIRST_KERNEL}", owner, table)) for mix in IMAGE_MIXES]
+                if None not in mixes:
+                    key = run.key(f"average.{name}", method=owner, derived="over", other=table)
+                    yield _of_draws(run, key, mixes, np.mean([one.values for one in mixes], axis=0))
+    for (name, workload, owner, table), heavy in drawn.items():
+        mix, _, kernel = workload.rpartition("-")
+        light = drawn.get((name, f"{mix}-{FIRST_KERNEL}", owner, table))
+        if name == "total" and kernel != FIRST_KERNEL and light is not None:
+            key = run.key(f"gain.total.{mix}", method=owner, derived="heavy", other=table)
+            yield _of_draws(run, key, [heavy, light], heavy.values / light.values)
+
+
+def _of_draws(run: Run, key: Key, drawn: list[Draws], values: np.ndarray) -> Number:
+    source = run.from_rows("synthetic", f"{len(drawn)} workloads")
+    found = interval(values, min(one.blocks for one in drawn))
+    note = "from the gains of the workloads, resampled"
+    return make_number(key, source, "ratio", *found[:3], found.count if found.count > 1 else None, note=note)
+
+
+def _drawn(run: Run) -> Iterator[tuple[str, str, str, str, Draws]]:
+    """Yield gain, workload, owner, table, and the gain's draws."""
+    names, timed = {columns["quantity"]: name for name, columns in GAINS.items()}, _timed(run)
+    for group, rows in groups(run, unit="ms"):
+        if timed.get(group.quantity) == group.layer:
+            table = pivot(rows)
+            for owner in OWNERS:
+                for other in TABLES:
+                    both = paired(table, owner, other)
+                    if len(both) > 1:
+                        ratios = (both[other] / both[owner]).to_numpy()
+                        yield (
+                            names[group.quantity],
+                            group.workload,
+                            owner,
+                            other,
+                            Draws(draw(ratios), len(both)),
+                        )
+    for number in memory_gains(run, OWNERS, (PUBLISHED_TABLE,)):
+        same = Draws(np.full(1 + RESAMPLES, number.value), 1)
+        yield "memory", number.workload, number.method, number.other, same
+    for group, costs in sampled(run):
+        for owner in OWNERS:
+            for other in TABLES:
+                if {owner, other} <= set(costs.once):
+                    gain = Draws(costs.ratio(other, owner, 1), costs.blocks)
+                    yield "without_download", group.workload, owner, other, gain
+
+
+def download(run: Run) -> Iterator[Number]:
+    """Yield ``gain.download``: the result's way back with the table / with Octopus, which is the same array."""
+    ratios = []
+    for _, rows in groups(run, quantity="download", unit="ms"):
+        both = paired(pivot(rows), SUBJECT, PUBLISHED_TABLE)
+        if len(both) > 1:
+            ratios.append(float((both[PUBLISHED_TABLE] / both[SUBJECT]).median()))
+    if ratios:
+        key = run.key("gain.download", method=SUBJECT, derived="over", other=PUBLISHED_TABLE)
+        source = run.from_rows("synthetic", f"{len(ratios)} mixes")
+        yield spread(key, source, ratios, float(np.median(ratios)), "mixes")
 
 
 def ladder(run: Run) -> Iterator[Number]:
@@ -202,45 +192,46 @@ def ladder(run: Run) -> Iterator[Number]:
                     yield number.named(run.key("ladder", method=other))
 
 
+def published_entry(frame: Frame) -> Iterator[Number]:
+    """Yield the bytes of a block's entry that follow from the published gains in memory: those of a mix with a large
+    image less those without it, over the blocks of that image."""
+
+    def of(mix: str, quantity: str) -> float:
+        return frame.value(published("pipeline_images", mix, quantity))
+
+    first = frame.get(published("pipeline_images", "flickr-500", "memory_gain"))
+    entries = []
+    for large, mix in _WITHOUT.items():
+        more = [TABLE_BYTES * of(name, "pixels") / of(name, "memory_gain") for name in (large, mix)]
+        pixels = of(large, "pixels") - of(mix, "pixels")
+        threshold = frame.value(published("pipeline_gain", "block-assignment", "threshold"))
+        if math.isfinite(pixels):
+            entries.append((more[0] - more[1]) / math.ceil(pixels / threshold))
+    if first is not None and entries:
+        note = "bytes of a large image's blocks / their number, with and without it"
+        middle = float(np.median(entries))
+        number = derived(first, "pipeline_images", "bytes", middle, note, quantity="bytes_per_block")
+        yield number._replace(low=min(entries), high=max(entries))
+
+
 def survives(frame: Frame) -> Iterator[Number]:
-    """Yield, gain by gain, against which tables the published one survives."""
+    """Yield, gain by gain and for block metadata built by either code, against which tables the published one
+    survives."""
     for view in views(frame, STUDY):
         for name, stage in _STAGES.items():
             gain = frame.get(published("pipeline_gain", stage, "gain"))
-            key = view.key(f"gain.{name}", method=OWNER, derived="over")
-            numbers = [number for table in TABLES if (number := view.get(key.but(other=table)))]
-            if gain is not None and numbers:
-                text = ", ".join(_survives(number, gain.value) for number in numbers)
-                note = f"published: {gain.text}; survives where every workload reaches it"
-                source = numbers[0].source._replace(selector="by rule")
-                yield make_text(view.key(f"gain.{name}", quantity="survives"), source, text, note)
+            for owner in OWNERS:
+                key = view.key(f"gain.{name}", method=owner, derived="over")
+                numbers = [number for table in TABLES if (number := view.get(key.but(other=table)))]
+                if gain is not None and numbers:
+                    text = ", ".join(_survives(number, gain.value) for number in numbers)
+                    note = f"published: {gain.text}; survives where every workload reaches it"
+                    source = numbers[0].source._replace(selector="by rule")
+                    key = view.key(f"gain.{name}", method=owner, quantity="survives")
+                    yield make_text(key, source, text, note)
 
 
 def _survives(number: Number, gain: float) -> str:
     some = "survives in part" if number.high >= gain else "does not survive"
     verdict = "survives" if number.low >= gain else some
     return f"against a table {_FILLED[number.other]} it {verdict} ({number.text})"
-
-
-def reuse(frame: Frame) -> Iterator[Number]:
-    """Yield ``reuse.<name>.<kernel>.<table>.over_block-metadata``: time with a table / time with block metadata after
-    the published numbers of uses, on the smallest mix; at most 1 where the table has caught up."""
-    mix = next(iter(IMAGE_MIXES))
-    for view in views(frame, STUDY):
-        for case in cases(view):
-            kernel = case.workload.removeprefix(f"{mix}-")
-            ours = cost(frame, case, OWNER)
-            if kernel not in IMAGE_KERNELS or ours is None:
-                continue
-            for name, pattern in _USES.items():
-                number = frame[pattern.format(kernel=kernel)]
-                # A limit that is printed as "100+" begins at its lower end.
-                uses = number.value if number.known else number.low
-                for table in TABLES:
-                    other = cost(frame, case, table)
-                    if other is not None and math.isfinite(uses):
-                        key = view.key(f"reuse.{name}.{kernel}", method=table, derived="over", other=OWNER)
-                        source = frame[case.but(method=table, quantity="kernel")].source
-                        note = f"setup + upload + {uses:g} kernels, from medians"
-                        ratio = other.after(uses) / ours.after(uses)
-                        yield make_number(key, source, "ratio", ratio, note=note)

@@ -27,8 +27,7 @@ from octopus_study.peers.registry import make
 from octopus_study.studies.arena.pipeline import PageLocked
 from octopus_study.studies.arena.workloads import arena_budget
 from octopus_study.studies.comparison import BASE, Comparison, compare
-from octopus_study.studies.context import Context
-from octopus_study.studies.memory import empty_caches
+from octopus_study.studies.context import Context, empty_caches
 
 KERNELS, WHOLE = "crop_resize_normalize", "end_to_end"
 WRITE_BOUNDS = {"write-bound": "octopus", "write-bound-fp16": "octopus-fp16"}  # whose result is filled
@@ -68,9 +67,9 @@ class Batch:
     methods: list[CropMethod] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
 
-    def gather(self) -> None:
-        """Make every method that can be made here, one after the other, while there is memory."""
-        for name in names():
+    def gather(self, chosen: Sequence[str] | None = None) -> None:
+        """Make every method, or each of `chosen`, that can be made here, while there is memory."""
+        for name in names() if chosen is None else chosen:
             try:
                 _require_room(self.job)
                 self.methods.append(make(name, self.job))
@@ -172,13 +171,15 @@ def _rows(
     batch: Batch, comparison: Comparison, methods: Sequence[Method], missing: Mapping[str, str], clock: Clock
 ) -> list[Row]:
     """Check, leave out what takes too long, and time the rest in paired blocks."""
-    seconds: dict[str, float] = {}
+    context, seconds = batch.context, dict[str, float]()
+    methods = [method for method in methods if context.measures(comparison.key, method.name)]
     answers = {method.name: _answer(batch, method, clock, seconds) for method in methods}
-    limit = batch.context.config.arena.least_blocks_seconds
-    budget = arena_budget(batch.context)
-    slow = too_slow(seconds, budget.min_blocks, limit)
+    limit = context.config.arena.least_blocks_seconds
+    budget = arena_budget(context)
+    # A further process measures what the first one did.
+    slow = {} if context.process else too_slow(seconds, budget.min_blocks, limit)
     timed = [method for method in methods if method.name not in slow]
-    return compare(batch.context, comparison, timed, answers, {**missing, **slow}, clock=clock, budget=budget)
+    return compare(context, comparison, timed, answers, {**missing, **slow}, clock=clock, budget=budget)
 
 
 def too_slow(seconds: Mapping[str, float], blocks: int, limit: float) -> dict[str, str]:

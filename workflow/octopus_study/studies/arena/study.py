@@ -76,10 +76,11 @@ class Batches:
             job = replace(job, host_out=locked.result)
         right = {edge: self.crops.of(boxes[::every], edge) for edge in EDGES}
         batch = Batch(context, job, right, every, locked)
-        batch.gather()
+        chosen = [comparison for comparison in part.comparisons if context.measures(comparison.key)]
+        batch.gather([name for name in names() if any(context.measures(each.key, name) for each in chosen)])
         if count == min(settings.counts):  # in a large batch it may be for want of room
             self.missing |= batch.missing
-        for comparison in part.comparisons:
+        for comparison in chosen:
             yield from batch.rows(comparison)
         batch.release()
 

@@ -13,7 +13,7 @@ from octopus_study.measure import Case, HostClock, Method, Row, check_answers
 from octopus_study.measure.rows import SAME, describe
 from octopus_study.studies.comparison import Comparison
 from octopus_study.studies.concurrency.methods import METHODS, pipelines_of
-from octopus_study.studies.concurrency.models import NAMES
+from octopus_study.studies.concurrency.models import NAMES, STAGES
 
 STUDY = "concurrency"
 PAIR, BESIDE = "two-models", "crops-beside-model"
@@ -24,7 +24,7 @@ CONTEXTS = {PROCESSES: "process", PROCESSES_MPS: "process-mps"}
 # All methods run the same kernels on the same weights and images, so that the bits are the same; less is asked, since a
 # library may add up in another order where it finds another amount of memory.
 TOLERANCE = 1e-4
-MAKESPAN = "makespan"
+MAKESPAN, STAGE_TIME = "makespan", "stage_time"
 # Of crops beside a model: who has a time of the model, who one of the crops.
 MODEL = "latency_model"
 CROPS = {
@@ -35,13 +35,14 @@ Answers = Mapping[str, NDArray[Any]]
 
 
 def comparisons(dataset: str, crops: int) -> Iterator[Comparison]:
-    """Times and memory of two models by all methods; then those of crops beside a model."""
+    """Times and memory of two models by all methods, and each model's own time; then those of crops beside a model."""
     case = Case(STUDY, dataset, PAIR, 2)
     yield Comparison(case, MAKESPAN, "host", ALL)
     for pipeline in NAMES:
         yield Comparison(
             case, f"latency_{pipeline}", "host", tuple(name for name in ALL if pipeline in pipelines(name))
         )
+    yield Comparison(case, STAGE_TIME, "host", tuple(STAGES))
     yield Comparison(case, "device_delta", "memory", ALL, "bytes")
     yield Comparison(case, "process_context", "memory", tuple(CONTEXTS.values()), "bytes")
     yield Comparison(case, "mps_clients", "deterministic", (PROCESSES_MPS,), "count")

@@ -160,7 +160,7 @@ class Beside:
 def crop_rows(context: Context, compared: list[Comparison], device: Device, pipeline: Pipeline) -> list[Row]:
     """Latency of the model and of the crops, alone and beside each other; the first of each is entered twice."""
     beside = Beside(context, device, pipeline)
-    watch = PowerCapKept()
+    watch = PowerCapKept(context.throttle.rates)
     clock = ToldClock(device.synchronize, watch)
     settings = context.config.concurrency
     budget = context.budget_within(settings.max_seconds)

@@ -26,6 +26,13 @@ from octopus_study.peers.availability import need, need_torch
 
 VISUAL_ODOMETRY, SATELLITE_MATCHING = "visual_odometry", "satellite_matching"
 NAMES = (VISUAL_ODOMETRY, SATELLITE_MATCHING)  # the latency-critical one first
+# Each model's pipeline.
+STAGES = {
+    "superpoint": VISUAL_ODOMETRY,
+    "lightglue": VISUAL_ODOMETRY,
+    "dinov2": SATELLITE_MATCHING,
+    "efficientloftr": SATELLITE_MATCHING,
+}
 # cuBLAS promises the same bits whichever stream it works on only with a workspace of fixed size per stream; it reads
 # this when it starts.
 DETERMINISM = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}

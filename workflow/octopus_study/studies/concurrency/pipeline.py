@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,18 @@ class PlacedPipeline:
         if graph is None:
             graph = self._graphs[stage.name] = Replay(self.device, stage.run, given)
         return graph(given)
+
+
+def stage_runs(device: Device, pipelines: Iterable[Pipeline]) -> dict[str, Callable[[], None]]:
+    """What runs each model by itself, on what the models before it have given."""
+    runs: dict[str, Callable[[], None]] = {}
+    for pipeline in pipelines:
+        placed = PlacedPipeline(device, pipeline)
+        placed.upload()
+        placed.compute()
+        runs |= {stage.name: partial(placed.step, stage) for stage in pipeline.stages}
+    device.synchronize()
+    return runs
 
 
 class Replay:

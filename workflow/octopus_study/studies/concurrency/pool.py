@@ -9,6 +9,7 @@ profiler leaves something behind.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -21,7 +22,7 @@ from octopus_study.peers.availability import Unavailable, reason_of
 from octopus_study.studies.comparison import Comparison
 from octopus_study.studies.concurrency.comparisons import CONTEXTS, PROCESSES, PROCESSES_MPS, gaps
 from octopus_study.studies.concurrency.methods import ALONE, METHODS
-from octopus_study.studies.concurrency.models import SATELLITE_MATCHING, VISUAL_ODOMETRY
+from octopus_study.studies.concurrency.models import STAGES, VISUAL_ODOMETRY
 from octopus_study.studies.concurrency.mps import Mps
 from octopus_study.studies.concurrency.process import READY_SECONDS, Process, TwoProcesses
 from octopus_study.studies.concurrency.trace import Trace
@@ -29,14 +30,12 @@ from octopus_study.studies.concurrency.worker import Order
 
 log = logging.getLogger(__name__)
 
-STAGES = {
-    "superpoint": VISUAL_ODOMETRY,
-    "lightglue": VISUAL_ODOMETRY,
-    "dinov2": SATELLITE_MATCHING,
-    "efficientloftr": SATELLITE_MATCHING,
-}
 METHOD_OF = {pipeline: name for name, pipeline in ALONE.items()}
 TURNED_OFF = "the configuration has concurrency.processes off"
+# Runs that are traced: uploads beside kernels are judged by their interval, what else a trace shows needs fewer.
+TRACED, TRACED_COPIES = 5, 20
+COPIES_BESIDE = ("prefetch", "pipeline")
+CLIENTS = 4  # more of MPS that start CUDA and end, since two contexts say little of how contexts vary
 # All processes import at once where there is room; elsewhere each is started when it is needed.
 CORES, BYTES = 8, 3 << 30
 
@@ -66,7 +65,7 @@ class Pool:
     captured : dict of str
         By stage: why it can't be held in a CUDA graph; empty where it can.
     traces : dict
-        By method of one process: its `Trace`, or why there is none.
+        By method of one process: a `Trace` of each run, or why there is none.
     notes : dict
         For the provenance.
     """
@@ -84,10 +83,11 @@ class Pool:
         self.methods: dict[str, TwoProcesses] = {}
         self.missing = {} if processes else dict.fromkeys(CONTEXTS, TURNED_OFF)
         self.captured: dict[str, str] = {}
-        self.traces: dict[str, Trace | str] = {}
+        self.traces: dict[str, list[Trace] | str] = {}
         self.notes: dict[str, Any] = {}
         self._mps: Mps | None = None
         self._base = 0
+        self._contexts = Counter[str]()
 
     def __enter__(self) -> Pool:
         try:
@@ -102,6 +102,7 @@ class Pool:
         self._probes = {stage: self._process(METHOD_OF[pipeline]) for stage, pipeline in STAGES.items()}
         self._own = {name: self._process(name) for name in METHODS}
         self._pairs: dict[str, dict[str, Process]] = {}
+        self._clients: list[Process] = []
         if PROCESSES not in self.missing:
             self._pairs[PROCESSES] = self._pair({})
             self._start_mps()
@@ -152,11 +153,13 @@ class Pool:
             self.missing[PROCESSES_MPS] = reason_of(error)
             log.warning("MPS: %s", self.missing[PROCESSES_MPS])
             return
-        self._pairs[PROCESSES_MPS] = self._pair(self._mps.environment)
+        environment = self._mps.environment
+        self._pairs[PROCESSES_MPS] = self._pair(environment)
+        self._clients = [self._process(METHOD_OF[VISUAL_ODOMETRY], environment) for _ in range(CLIENTS)]
 
     def _start_ahead(self) -> None:
         pairs = [process for pair in self._pairs.values() for process in pair.values()]
-        processes = [*self._probes.values(), *self._own.values(), *pairs]
+        processes = [*self._probes.values(), *self._own.values(), *pairs, *self._clients]
         self._ahead = available_cores() >= CORES and cpu.free_bytes() >= BYTES * len(processes)
         if self._ahead:
             log.info("%d processes get ready", len(processes))
@@ -195,18 +198,45 @@ class Pool:
         try:
             process.ready()
             before = self._free()
-            process.ask("context")
+            rows = self._context(case, PROCESSES, process)
             process.ask("load", captured=self._graphs())
             process.ask("run")
             taken = before - self._free()
             self._trace(name, process)
         finally:
             process.close(kill=True)
-        return [case.row(name, "memory", "device_delta", "bytes", taken)]
+        return [*rows, case.row(name, "memory", "device_delta", "bytes", taken)]
+
+    def _context(self, case: Case, name: str, process: Process) -> list[Row]:
+        """Let a process start CUDA; a row says what that takes, where the method of such processes is not missing."""
+        process.ready()
+        block = self._contexts[name]
+        # The first client of MPS also starts the server, and what probes held may come back late.
+        before = self._base if name == PROCESSES_MPS and not block else self._free()
+        answer = process.ask("context")
+        taken = before - self._free()
+        if name in self.missing:
+            return []
+        self._contexts[name] += 1
+        self.notes.setdefault("driver_says_mps", {})[f"{name}/{block}"] = answer.get("mps")
+        return [case.row(CONTEXTS[name], "memory", "process_context", "bytes", taken, block=block)]
+
+    def _more_clients(self, case: Case) -> Iterator[Row]:
+        """Contexts of more clients, side by side, that end behind it; one that fails is left out."""
+        try:
+            for process in self._clients:
+                yield from self._context(case, PROCESSES_MPS, process)
+        except Exception as error:  # the method itself needs none of them
+            log.warning("more clients of MPS: %s", reason_of(error))
+        finally:
+            for process in self._clients:
+                process.close()
 
     def _trace(self, name: str, process: Process) -> None:
+        times = TRACED_COPIES if name in COPIES_BESIDE else TRACED
         try:
-            self.traces[name] = Trace(*process.ask("trace", READY_SECONDS)["trace"])
+            traces = process.ask("trace", READY_SECONDS, times=times)["traces"]
+            self.traces[name] = [Trace(*trace) for trace in traces]
         except Exception as error:  # the profiler needs more of a machine than the models do
             self.traces[name] = reason_of(error)
 
@@ -226,16 +256,10 @@ class Pool:
             raise
 
     def _measured(self, case: Case, name: str, pair: dict[str, Process]) -> list[Row]:
-        base = before = self._base if name == PROCESSES_MPS else self._free()
-        rows = []
-        for block, process in enumerate(pair.values()):
-            answer = process.ask("context")
-            after = self._free()
-            taken, before = before - after, after
-            rows.append(case.row(CONTEXTS[name], "memory", "process_context", "bytes", taken, block=block))
-            self.notes.setdefault("driver_says_mps", {})[f"{name}/{block}"] = answer.get("mps")
+        base = self._base if name == PROCESSES_MPS else self._free()
+        rows = [row for process in pair.values() for row in self._context(case, name, process)]
         if name == PROCESSES_MPS:
-            rows.append(self._proof(case, pair))
+            rows += [self._proof(case, pair), *self._more_clients(case)]
         for process in pair.values():
             process.ask("load", captured=[])
         self.methods[name] = TwoProcesses(pair)

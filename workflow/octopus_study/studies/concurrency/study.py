@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from octopus_study.measure import Budget, Method, PowerCapKept, Row, run_paired, unavailable
-from octopus_study.measure.rows import describe
+from octopus_study.measure.rows import NO_ANSWER, describe
 from octopus_study.peers.availability import Unavailable, reason_of
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.concurrency import models
@@ -28,6 +28,7 @@ from octopus_study.studies.concurrency.comparisons import (
     CROPS,
     MAKESPAN,
     PROCESSES_MPS,
+    STAGE_TIME,
     BlockClock,
     Recorded,
     Runnable,
@@ -39,6 +40,7 @@ from octopus_study.studies.concurrency.crops import crop_rows
 from octopus_study.studies.concurrency.device import Device
 from octopus_study.studies.concurrency.methods import ALONE, METHODS, make
 from octopus_study.studies.concurrency.models import SATELLITE_MATCHING, Pipeline
+from octopus_study.studies.concurrency.pipeline import stage_runs
 from octopus_study.studies.concurrency.pool import Pool
 from octopus_study.studies.concurrency.worker import Order
 from octopus_study.studies.context import Context
@@ -53,6 +55,8 @@ TRACE = {
     "kernel_busy": "fraction",
     "kernel_overlap": "fraction",
     "copies_hidden": "fraction",
+    "kernel_time": "ms",
+    "kernel_filled": "fraction",
 }
 
 
@@ -86,10 +90,12 @@ def _pair_rows(
     frame = folder / "frame.npy"
     np.save(frame, context.workload.frame)
     order = Order(BASE, str(frame), context.seed)
-    times = [comparison for comparison in compared if comparison.layer == "host"]
+    stages = next(comparison for comparison in compared if comparison.quantity == STAGE_TIME)
+    times = [comparison for comparison in compared if comparison.layer == "host" and comparison != stages]
+    memory = [comparison for comparison in compared if comparison.layer != "host"]
     with Pool(order, _free, context.config.concurrency.processes) as pool:
         pipelines |= models.build(models.NAMES, context.workload.frame, context.seed, device.torch, zoo)
-        yield from pool.work([comparison for comparison in compared if comparison not in times])
+        yield from pool.work(memory)
         for pipeline in pipelines.values():
             pipeline.place(device.name)
         context.notes["two_models"] = _notes(device.torch, zoo, pool)
@@ -98,6 +104,22 @@ def _pair_rows(
             yield from session.rows()
         finally:
             session.close()
+        yield from _stage_rows(context, stages, device, pipelines.values())
+
+
+def _stage_rows(
+    context: Context, compared: Comparison, device: Device, pipelines: Iterable[Pipeline]
+) -> list[Row]:
+    """The time of each model by itself."""
+    try:
+        methods = [Method(name, run) for name, run in stage_runs(device, pipelines).items()]
+        budget = replace(context.budget, max_blocks=context.budget.min_blocks)
+        clock = BlockClock(device.synchronize, context.throttle)
+        where = (compared.case, compared.quantity, compared.unit)
+        return run_paired(*where, methods, clock, budget, NO_ANSWER, context.seed)
+    except Exception as error:  # what was timed before stands without these
+        log.warning("each model by itself: %s", describe(error))
+        return compared.gaps(reason_of(error))
 
 
 def _free() -> int:
@@ -190,7 +212,7 @@ class _Session:
 
     def _timed(self) -> tuple[list[Row], dict[str, Recorded]]:
         """The makespans, and the methods with their latencies."""
-        watch = PowerCapKept()
+        watch = PowerCapKept(self.context.throttle.rates)
         clock = BlockClock(self.device.synchronize, watch)
         recorded = {name: Recorded(method, clock) for name, method in self.methods.items()}
         methods = [Method(name, method.run) for name, method in recorded.items()]
@@ -258,13 +280,14 @@ class _Session:
             yield unavailable(self.case, *column, reason) if reason else self.case.row(*column, 1)
 
     def _traces(self) -> Iterator[Row]:
-        """What the pool's processes saw of those that were timed."""
-        for name, trace in self.pool.traces.items():
+        """What the pool's processes saw of those that were timed; the rows' block is the run."""
+        for name, traces in self.pool.traces.items():
             if name not in self.methods:
                 continue
-            if isinstance(trace, str):
-                yield unavailable(self.case, name, "device", "kernel_busy", "fraction", trace)
+            if isinstance(traces, str):
+                yield unavailable(self.case, name, "device", "kernel_busy", "fraction", traces)
                 continue
-            for (quantity, unit), value in zip(TRACE.items(), trace, strict=True):
-                if value is not None:
-                    yield self.case.row(name, "device", quantity, unit, value)
+            for run, trace in enumerate(traces):
+                for (quantity, unit), value in zip(TRACE.items(), trace, strict=True):
+                    if value is not None:
+                        yield self.case.row(name, "device", quantity, unit, value, block=run)

@@ -1,4 +1,4 @@
-"""What the GPU did during some runs, as PyTorch's profiler saw it: which kernels and copies, when, on which stream.
+"""What the GPU did in each of some runs, as PyTorch's profiler saw it: which kernels and copies, when, on which stream.
 
 The profiler slows the host down, so its times stand for themselves; what they show is who worked beside whom. With it,
 CUDA graphs and `cuda.core` in one process, some library frees the same memory twice while the interpreter ends (seen on
@@ -9,63 +9,78 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
 KERNEL, UPLOAD = "kernel", "upload"
+PAUSE = 0.05  # seconds between runs: longer than the GPU ever waits within one
+# The same run starts the same kernels; parts that differ by more were not cut between runs.
+UNEVEN = 1.5
 _US_PER_MS = 1e3
 
 
 class Work(NamedTuple):
-    """A kernel or an upload: its stream, and from when to when, in ms."""
+    """A kernel or an upload: its stream, and from when to when, in ms; of a kernel also its thread blocks."""
 
     kind: str
     stream: int
     start: float
     end: float
+    blocks: int = 0
 
 
 class Trace(NamedTuple):
-    """Shares of time.
+    """Shares of time of one run.
 
     Attributes
     ----------
     kernels : int
-        Kernels per run.
     busy : float
-        Time in which at least one kernel ran, of the time from the first kernel's start to the last one's end, over
-        the runs.
+        Time in which at least one kernel ran, of the time from the first kernel's start to the last one's end.
     overlap : float or None
         Time in which kernels of more than one stream ran, of the shortest stream's own kernel time; None with fewer
         than two streams.
     hidden : float or None
         Upload time during which a kernel ran, of all upload time; None without uploads.
+    time : float
+        Milliseconds in which at least one kernel ran.
+    filled : float or None
+        Of these, the share in which one ran that has a thread block for every multiprocessor: a kernel with fewer
+        leaves multiprocessors idle. None where the profiler doesn't tell the blocks.
     """
 
     kernels: int
     busy: float
     overlap: float | None
     hidden: float | None
+    time: float
+    filled: float | None
 
 
-def record(torch: Any, run: Callable[[], object], times: int = 3) -> Trace:
+def record(torch: Any, run: Callable[[], object], times: int) -> list[Trace]:
     """Profile some runs, each until the GPU is idle.
 
     Raises
     ------
     RuntimeError
-        The profiler saw no kernel, or doesn't work on this machine.
+        The profiler saw no kernel, doesn't work on this machine, or its runs can't be told apart.
     """
     activity = torch.profiler.ProfilerActivity
     with torch.profiler.profile(activities=[activity.CUDA]) as profiler:
         for _ in range(times):
             run()
             torch.cuda.synchronize()
+            time.sleep(PAUSE)
+    processors = torch.cuda.get_device_properties(0).multi_processor_count
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(path))
-        return summary(works(json.loads(path.read_text(encoding="utf-8"))), times)
+        items = works(json.loads(path.read_text(encoding="utf-8")))
+    return [summary(part, processors) for part in runs_of(items, times)]
 
 
 def works(trace: dict[str, Any]) -> list[Work]:
@@ -76,12 +91,36 @@ def works(trace: dict[str, Any]) -> list[Work]:
         if kind:
             start = event["ts"] / _US_PER_MS
             end = start + event["dur"] / _US_PER_MS
-            items.append(Work(kind, int(event["args"]["stream"]), start, end))
+            blocks = prod(event["args"].get("grid", (0,)))
+            items.append(Work(kind, int(event["args"]["stream"]), start, end, blocks))
     return items
 
 
-def summary(items: Iterable[Work], times: int) -> Trace:
-    """Shares of time of what some runs did."""
+def runs_of(items: Iterable[Work], times: int) -> list[list[Work]]:
+    """Cut what some runs did into runs: at the longest pauses, which lie between them.
+
+    Raises
+    ------
+    RuntimeError
+        There is no kernel, or the parts are too uneven to be runs of the same work.
+    """
+    items = sorted(items, key=lambda work: work.start)
+    spans = _union(items)
+    longest = sorted(range(1, len(spans)), key=lambda place: spans[place - 1][1] - spans[place][0])
+    starts = sorted(spans[place][0] for place in longest[: times - 1])
+    parts: list[list[Work]] = [[] for _ in range(len(starts) + 1)]
+    for work in items:
+        parts[bisect_right(starts, work.start)].append(work)
+    counts = [sum(work.kind == KERNEL for work in part) for part in parts]
+    if not any(counts):
+        raise RuntimeError("the profiler saw no kernel")
+    if len(parts) != times or max(counts) > UNEVEN * min(counts):
+        raise RuntimeError(f"{times} runs can't be told apart in the trace: kernels by part {counts}")
+    return parts
+
+
+def summary(items: Iterable[Work], processors: int) -> Trace:
+    """Shares of time of what one run did on a GPU with so many multiprocessors."""
     items = list(items)
     kernels = [work for work in items if work.kind == KERNEL]
     if not kernels:
@@ -94,11 +133,17 @@ def summary(items: Iterable[Work], times: int) -> Trace:
     busy = _length(everything)
     uploads = [work for work in items if work.kind == UPLOAD]
     return Trace(
-        kernels=round(len(kernels) / times),
+        kernels=len(kernels),
         busy=busy / (everything[-1][1] - everything[0][0]),
         overlap=_overlap(list(streams.values()), busy) if len(streams) > 1 else None,
         hidden=_common(_union(uploads), everything) / _length(_union(uploads)) if uploads else None,
+        time=busy,
+        filled=_filled(kernels, processors) / busy if all(work.blocks for work in kernels) else None,
     )
+
+
+def _filled(kernels: Iterable[Work], processors: int) -> float:
+    return _length(_union(work for work in kernels if work.blocks >= processors))
 
 
 def _kind(event: dict[str, Any]) -> str:

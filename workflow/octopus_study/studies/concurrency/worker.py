@@ -107,9 +107,9 @@ class Worker:
         np.savez(path, **arrays)
         return {}
 
-    def trace(self) -> dict[str, Any]:
-        """What the GPU does during some runs: the fields of a `Trace`."""
-        return {"trace": record(self.torch, self.method.run)}
+    def trace(self, times: int) -> dict[str, Any]:
+        """What the GPU does in each of some runs: the fields of their `Trace`."""
+        return {"traces": record(self.torch, self.method.run, times)}
 
     def capture(self, stage: str) -> dict[str, Any]:
         """Hold a stage in a graph, replay it, and compare."""

@@ -30,7 +30,7 @@ SECOND = "second"
 RING, STEP = 4, 8  # frames that differ, and how far the camera moves from one to the next in pixels
 CHECKED_FRAMES = 3  # of a clip, with all their crops
 CHECK_EVERY = 10  # of the crops of a second
-PACED = ("octopus", "octopus-graph", "n-launches", "opencv", "opencv-table-threads")
+PACED = ("octopus", "octopus-graph", "n-launches", "n-launches-published", "opencv", "opencv-table-threads")
 
 
 def plan(context: Context) -> list[Part]:

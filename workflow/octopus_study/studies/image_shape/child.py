@@ -16,14 +16,12 @@ Then the forward alone is timed, with the image on the GPU and without emptying 
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import json
 import os
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -34,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus_study.measure import Budget, Case, Clock, Method, PowerCapKept, Row, run_paired, unavailable
+from octopus_study.measure.child import end_with_parent
 from octopus_study.measure.rows import describe
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.image_shape.denoisers import Denoiser
@@ -43,7 +42,6 @@ IMPORT_ONCE = ("torch", "torchvision", "octopus_study.measure.runner", "octopus_
 MEMORY = ("first_allocated_peak", "allocated_peak", "reserved_peak", "device_delta")
 SPLITS = ("deterministic", "split_calls", "count")
 TIME = ("device", "forward", "ms")
-PR_SET_PDEATHSIG = 1  # of prctl(2)
 QUANTITIES = (
     SPLITS,
     *(("memory", name, "bytes") for name in MEMORY),
@@ -194,7 +192,7 @@ def carry_out(task: Callable[[], object], answer: Path, seconds: int) -> None:
         return
     status = 1
     try:
-        _end_with_parent()
+        end_with_parent()
         signal.alarm(seconds)  # whose default is to end the process
         try:
             content: Any = task()
@@ -208,15 +206,9 @@ def carry_out(task: Callable[[], object], answer: Path, seconds: int) -> None:
         os._exit(status)  # nothing that belongs to the parent is cleaned up here
 
 
-def _end_with_parent() -> None:
-    """Have Linux kill this process when its parent ends, so that nobody keeps the GPU busy for a study that is over."""
-    with suppress(OSError, AttributeError):  # elsewhere only `signal.alarm` ends it
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
-
-
 def main() -> None:
     """Read the orders and measure them one after the other; answers go to the files that they name."""
-    _end_with_parent()
+    end_with_parent()
     task = json.load(sys.stdin)
     folder = Path(task["folder"])
     for module in IMPORT_ONCE:

@@ -1,4 +1,5 @@
-"""How long a denoiser takes to cover a square image with patches, by their side and by how many go at a time."""
+"""How long a denoiser takes to cover a square image with patches, by their side and by how many go at a time, and the
+memory that one batch of them takes."""
 
 from __future__ import annotations
 
@@ -43,32 +44,48 @@ class Cover:
         for batch in self._batches:
             self._run(batch)
 
+    def peak(self, gpu: Any) -> int:
+        """Bytes that PyTorch's allocator holds at most for the first batch, beside what lay there before."""
+        gpu.synchronize()
+        gpu.empty_cache()
+        gpu.reset_peak_memory_stats()
+        before = gpu.memory_allocated()
+        self._run(self._batches[0])
+        gpu.synchronize()
+        return int(gpu.max_memory_allocated() - before)
+
     def first(self) -> NDArray[np.float32]:
         """The first patch of the first batch, denoised, (3, side, side)."""
         return np.asarray(self._run(self._batches[0])[0].cpu().numpy())
 
 
-def comparison(context: Context, model: str) -> Comparison:
-    """Every side and batch against each other."""
+def comparisons(context: Context, model: str) -> tuple[Comparison, Comparison]:
+    """Every side and batch against each other: time, and memory of one batch."""
     settings = context.config.image_shape
-    case = Case(context.study, context.workload.dataset, f"{model}-patches", settings.height)
-    return Comparison(case, "cover", "device", tuple(sizes(context)))
+    case, names = (
+        Case(context.study, context.workload.dataset, f"{model}-patches", settings.height),
+        sizes(context),
+    )
+    return (
+        Comparison(case, "cover", "device", tuple(names)),
+        Comparison(case, "batch_peak", "memory", tuple(names), "bytes"),
+    )
 
 
-def rows(context: Context, comparison: Comparison, model: str, image: NDArray[np.uint8]) -> list[Row]:
+def rows(context: Context, compared: Sequence[Comparison], model: str, image: NDArray[np.uint8]) -> list[Row]:
     """All sides and batches in paired blocks; the base is the published best: small and many."""
     log.info("patches, %s", model)
     denoiser = Denoiser(model, context.device, context.seed)
-    rows = _compared(context, comparison, denoiser, image)
+    rows = _compared(context, compared, denoiser, image)
     gc.collect()  # the patches, so that the next model finds the GPU empty
     denoiser.torch.cuda.empty_cache()
     return rows
 
 
 def _compared(
-    context: Context, comparison: Comparison, denoiser: Denoiser, image: NDArray[np.uint8]
+    context: Context, compared: Sequence[Comparison], denoiser: Denoiser, image: NDArray[np.uint8]
 ) -> list[Row]:
-    settings = context.config.image_shape
+    settings, (times, memory) = context.config.image_shape, compared
     covers = _covers(context, denoiser, image)
     answers: dict[str, str] = {}
     for side in settings.patch_sides:
@@ -79,9 +96,14 @@ def _compared(
     base = f"{settings.patch_sides[0]}x{settings.patch_batches[-1]}"
 
     def timing(clock: Clock) -> list[Row]:
-        return compare(context, comparison, methods, answers, clock=clock, budget=budget, base=base)
+        return compare(context, times, methods, answers, clock=clock, budget=budget, base=base)
 
-    return capped(comparison.case, comparison.quantity, timing)
+    # Each batch has run once for its answer: what cuDNN takes to try algorithms out is no part of its memory.
+    peaks = [
+        memory.case.row(name, memory.layer, memory.quantity, memory.unit, cover.peak(denoiser.torch.cuda))
+        for name, (_, cover) in covers.items()
+    ]
+    return [*peaks, *capped(times.case, times.quantity, timing)]
 
 
 def sizes(context: Context) -> dict[str, tuple[int, int]]:

@@ -48,7 +48,7 @@ def plan(context: Context) -> list[Part]:
     models = context.config.image_shape.models
     return [
         Part(partial(_shapes, orders=orders), comparisons),
-        *(Part(partial(_patches, model=model), (patches.comparison(context, model),)) for model in models),
+        *(Part(partial(_patches, model=model), patches.comparisons(context, model)) for model in models),
     ]
 
 
@@ -68,9 +68,10 @@ def _shapes(context: Context, part: Part, orders: Sequence[Order]) -> Iterator[R
 def _patches(context: Context, part: Part, model: str) -> list[Row]:
     _require_packages(context)
     if context.device == "cpu":
-        raise Unavailable(NO_GPU_TIME)
+        times, memory = part.comparisons
+        return [*times.gaps(NO_GPU_TIME), *memory.gaps(NO_GPU)]
     try:
-        return patches.rows(context, part.comparisons[0], model, _image(context, square=True))
+        return patches.rows(context, part.comparisons, model, _image(context, square=True))
     except Exception as error:  # too little memory for the patches must not cost all that was measured before
         raise Unavailable(describe(error)) from error
 

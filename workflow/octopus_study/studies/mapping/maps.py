@@ -39,11 +39,12 @@ def map_rows(context: Context, part: Part, offsets: NDArray[np.int64]) -> Iterat
         yield case.row(name, "deterministic", "blocks", "count", build_of(name, offsets)().blocks)
     makers = {SETUP: partial(_setup, offsets), UPLOAD: partial(_upload, offsets)}
     clock = HostClock(context.host_clock().synchronize, context.throttle)
+    budget = context.budget_within(context.config.mapping.max_seconds)
     for comparison in part.of(SETUP, UPLOAD):
         names = [name for name in comparison.methods if name not in missing]
         methods = [Method(name, makers[comparison.quantity](name)) for name in names]
         yield from run_paired(
-            case, comparison.quantity, "ms", methods, clock, context.budget, "n/a", context.seed, BASE
+            case, comparison.quantity, "ms", methods, clock, budget, "n/a", context.seed, BASE
         )
         yield from comparison.missing(missing)
 

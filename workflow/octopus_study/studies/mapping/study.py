@@ -42,9 +42,11 @@ METHODS: dict[str, tuple[str, int | None, bool]] = {
     "lookup": ("lookup", None, False),
     "lookup-scalar": ("lookup", None, True),
     "block-metadata": ("block_metadata", blockmap.PUBLISHED_THRESHOLD, False),
+    "block-metadata-scalar": ("block_metadata", blockmap.PUBLISHED_THRESHOLD, True),
     "block-metadata-tuned": ("block_metadata", blockmap.DEFAULT_THRESHOLD, False),
 }
-GPU_ONLY = ("lookup-scalar",)  # on a CPU all strategies read their owners one by one
+# On a CPU a search alone differs by how many elements it is for; owners are read one by one.
+GPU_ONLY = ("lookup-scalar", "block-metadata-scalar")
 COPY = "copy-bound"
 SHARE_OF_FREE = 0.6  # of the free memory that one case may take
 

@@ -12,7 +12,7 @@ from octopus_study.peers.availability import need
 from octopus_study.peers.ragged_job import RaggedJob
 from octopus_study.peers.ragged_methods import STRATEGIES, StagedMethod, build_of
 
-OWN = ("octopus", "block-metadata", "lookup-vectorised", "lookup-published")
+OWN = ("octopus", "block-metadata", "block-metadata-published", "lookup-vectorised", "lookup-published")
 NAMES = (*OWN, "padded", "nested-jagged")
 
 

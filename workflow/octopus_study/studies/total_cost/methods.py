@@ -11,14 +11,20 @@ from octopus_study.peers.ragged_job import RaggedJob
 from octopus_study.peers.ragged_methods import (
     ON_DEVICE,
     STRATEGIES,
-    THRESHOLDS,
     Run,
     StagedMethod,
     build_of,
     table_on_device,
 )
 
-METHODS = ("octopus", "thread-search", "block-metadata", "lookup-published", "lookup-vectorised")
+METHODS = (
+    "octopus",
+    "thread-search",
+    "block-metadata",
+    "block-metadata-published",
+    "lookup-published",
+    "lookup-vectorised",
+)
 
 
 def names(device: str) -> tuple[str, ...]:
@@ -35,9 +41,7 @@ def make(name: str, job: RaggedJob) -> StagedMethod:
 
 def _on_cpu(job: RaggedJob, name: str) -> StagedMethod:
     build = build_of(name, job.offsets)
-    plan = RaggedPlan(
-        job.operation, job.batch, strategy=STRATEGIES[name], threshold=THRESHOLDS.get(name), device="cpu"
-    )
+    plan = RaggedPlan(job.operation, job.batch, strategy=STRATEGIES[name], device="cpu", made=build())
 
     def kernel() -> None:
         plan.run(job.batch, *job.parameters, out=job.out)

@@ -1,0 +1,163 @@
+"""Two models on one GPU, what the verdicts rest on: whether one model alone fills the GPU, which networks a graph could
+hold, what of a gain is overlap and what is page-locked memory, and what processes take with MPS and without."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from octopus_study.measure.statistics import Interval, median_interval, ratio_interval
+from octopus_study.report.frame import Number, Source, make_number, make_text
+from octopus_study.report.labels import CONCURRENCY_STAGES
+from octopus_study.report.runs import Run
+from octopus_study.report.samples import RESAMPLES, groups, paired, pivot
+from octopus_study.report.studies.concurrency_figures import ALONE, PAIR
+from octopus_study.report.studies.concurrency_rule import BASE
+
+FETCH, NO_FETCH = "prefetch", "no-prefetch"
+PROCESSES, PROCESSES_MPS = "two-processes", "two-processes-mps"
+GRAPHS, CAPTURED = "cuda-graphs", "captured_"
+# What is saved: by both, by copying while kernels run, by memory that the GPU reads by itself.
+SAVINGS = {"gain": (NO_FETCH, FETCH), "overlap_gain": (BASE, FETCH), "pinned_gain": (NO_FETCH, BASE)}
+# Ratios beside those to one after the other: what, of which quantity, over what.
+RATIOS = (
+    (("arms", "two-threads", f"over_{PROCESSES}"), "makespan", PROCESSES),
+    (("latency.visual-odometry", "pipeline", "over_alone"), "latency_visual_odometry", ALONE[0]),
+)
+# Shares that a trace has by method, under names that claims and the paper know.
+TRACED = {
+    ("two-streams", "kernel_overlap"): ("arms", "two-streams", "kernel_overlap"),
+    ("two-threads", "kernel_overlap"): ("arms", "two-threads", "kernel_overlap"),
+    (FETCH, "copies_hidden"): (FETCH, "", "copies_hidden"),
+    (BASE, "kernel_busy"): ("arms", BASE, "kernel_busy"),
+    (GRAPHS, "kernel_busy"): ("arms", GRAPHS, "kernel_busy"),
+    ("crops-beside", "beside"): ("crops", "crops-beside", "within"),
+}
+
+
+def number(
+    run: Run,
+    columns: tuple[str, str, str],
+    source: Source,
+    unit: str,
+    interval: Iterable[float],
+    note: str = "",
+) -> Number:
+    """Return a number of this study from the columns workload, method and quantity."""
+    workload, method, quantity = columns
+    key = run.key(workload, method=method, quantity=quantity)
+    return make_number(key, source, unit, *interval, note=note)
+
+
+def traced(run: Run) -> Iterator[Number]:
+    """Yield the medians over the traced runs that claims and the paper know by another name."""
+    for (method, quantity), columns in TRACED.items():
+        for group, rows in groups(run, method=method, quantity=quantity, layer="device"):
+            values = rows["value"].dropna().to_numpy()
+            if values.size:
+                source = group.rows_of(run, method)
+                note = f"median over {values.size} traced runs" if values.size > 1 else "one trace"
+                yield number(run, columns, source, "fraction", median_interval(values), note)
+
+
+def precondition(run: Run) -> Iterator[Number]:
+    """Yield how much of each model's time alone a kernel runs that has a block for every multiprocessor, and the lesser
+    share: kernels that leave multiprocessors idle are not the ones that the claims on streams are about."""
+    shares = {method: _filled(run, method) for method in ALONE}
+    known = {method: share for method, share in shares.items() if share}
+    note = "time in kernels with a block for every multiprocessor / median makespan alone, median over traced runs"
+    source = run.from_rows("n/a", f"workload={PAIR}, method={' and '.join(ALONE)}, layer=device")
+    for method, share in known.items():
+        columns = ("precondition", method.removesuffix("-alone"), "filled")
+        yield number(run, columns, source, "fraction", share, note)
+    if len(known) == len(ALONE):
+        least = min(known, key=lambda method: known[method].value)
+        where = f"the lesser of both models, {least.removesuffix('-alone')}"
+        yield number(
+            run, ("precondition", "", "filled"), source, "fraction", known[least], f"{where}: {note}"
+        )
+
+
+def _filled(run: Run, method: str) -> Interval | None:
+    rows = run.rows[(run.rows["method"] == method) & run.rows["value"].notna()]
+    quantities = ("kernel_time", "kernel_filled")
+    traces = rows[rows["quantity"].isin(quantities)].pivot(index="block", columns="quantity", values="value")
+    alone = rows.loc[rows["quantity"] == "makespan", "value"]
+    if traces.shape[1] < len(quantities) or alone.empty:
+        return None
+    return median_interval((traces["kernel_time"] * traces["kernel_filled"]).to_numpy() / alone.median())
+
+
+def savings(run: Run) -> Iterator[Number]:
+    """Yield the milliseconds that copying ahead saves, and which of them are overlap and which are page-locked memory;
+    and ratios that claims name."""
+    for group, rows in groups(run, workload=PAIR, layer="host"):
+        table = pivot(rows)
+        for quantity, (slow, fast) in SAVINGS.items():
+            both = paired(table, slow, fast)
+            if group.quantity == "makespan" and len(both) > 1:
+                saved = median_interval((both[slow] - both[fast]).to_numpy())
+                source, note = (
+                    group.rows_of(run, f"{fast} and {slow}"),
+                    f"{slow} - {fast}, median over blocks",
+                )
+                yield number(run, (FETCH, "", quantity), source, "ms", saved, note)
+        for columns, quantity, other in RATIOS:
+            both = paired(table, columns[1], other)
+            if group.quantity == quantity and len(both) > 1:
+                ratio = ratio_interval(both[columns[1]], both[other])
+                source, note = (
+                    group.rows_of(run, columns[1]),
+                    f"median of per-block ratios, {columns[1]} / {other}",
+                )
+                yield number(run, columns, source, "ratio", ratio, note)
+
+
+def parts(run: Run) -> Iterator[Number]:
+    """Yield the time of each model by itself, under a name without its place among the rows."""
+    for group, rows in groups(run, workload=PAIR, quantity="stage_time", layer="host"):
+        for stage, values in rows.dropna(subset="value").groupby("method", sort=False)["value"]:
+            where = (run.key("parts", method=str(stage)), group.rows_of(run, str(stage)), "ms")
+            yield make_number(*where, *median_interval(values.to_numpy()), note="the model by itself")
+
+
+def graphs(run: Run) -> Iterator[Number]:
+    """Yield the names of the networks that a CUDA graph could hold, and of those that it couldn't."""
+    rows = run.rows[run.rows["quantity"].str.startswith(CAPTURED) & (run.rows["method"] == GRAPHS)]
+    stages = rows["quantity"].str.removeprefix(CAPTURED).map(CONCURRENCY_STAGES)
+    for name, held in (("captured", True), ("not_captured", False)):
+        chosen = stages[rows["value"].notna() == held]
+        if len(rows) and rows["value"].notna().any():
+            source = run.from_rows(str(rows["dataset"].iat[0]), f"method={GRAPHS}, quantity={CAPTURED}*")
+            yield make_text(run.key("graphs", quantity=name), source, ", ".join(chosen) or "none")
+
+
+def mps_memory(run: Run) -> Iterator[Number]:
+    """Yield what two processes take of the GPU's memory with MPS, as a multiple of what they take without: their
+    contexts alone, the server's own included, and all of it with the models loaded."""
+    memory = run.rows[(run.rows["layer"] == "memory") & run.rows["value"].notna()].sort_values("block")
+    contexts = {name: rows["value"].to_numpy() for name, rows in memory.groupby("method")}
+    source = run.from_rows("n/a", "layer=memory, process_context and device_delta")
+    clients, alone = contexts.get("process-mps", np.empty(0)), contexts.get("process", np.empty(0))
+    if clients.size > 1 and alone.size > 1:
+        note = "server and two contexts with MPS / two contexts without; intervals over processes"
+        yield number(run, ("mps", "", "context_ratio"), source, "ratio", _context_ratio(clients, alone), note)
+    if {PROCESSES, PROCESSES_MPS} <= contexts.keys():
+        ratio = float(contexts[PROCESSES_MPS][0] / contexts[PROCESSES][0])
+        note = "device memory, models loaded, with MPS / without; one reading each, so no interval"
+        yield number(run, ("mps", "", "memory_ratio"), source, "ratio", (ratio,), note)
+
+
+def _context_ratio(clients: np.ndarray, alone: np.ndarray) -> Interval:
+    """Return (server + two contexts with MPS) / (two contexts without); what the first client takes has the server in
+    it, and the interval resamples the others, NaN where there is one."""
+    first, others = clients[0], clients[1:]
+    value = float((first + others.mean()) / (2 * alone.mean()))
+    if others.size < 2:
+        return Interval(value, math.nan, math.nan, clients.size)
+    rng = np.random.default_rng(0)
+    more, without = (rng.choice(values, (RESAMPLES, values.size)).mean(axis=1) for values in (others, alone))
+    low, high = np.quantile((first + more) / (2 * without), (0.025, 0.975))
+    return Interval(value, min(value, float(low)), max(value, float(high)), clients.size)

@@ -1,0 +1,234 @@
+"""One batch used many times: what a method costs once and per use, and from how many uses on a lookup table is cheaper.
+
+Intervals resample the blocks of every stage that goes into a number: setup, upload and kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from octopus_study.measure.statistics import Interval
+from octopus_study.report.frame import Frame, Key, Number, Source, make_number, published
+from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES
+from octopus_study.report.measured import SUBJECT
+from octopus_study.report.runs import Run
+from octopus_study.report.samples import RESAMPLES, Group, blocks, groups
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STUDY = "total_cost"
+PUBLISHED_OWNER, OWNER = OWNERS = ("block-metadata-published", "block-metadata")
+PUBLISHED_TABLE, SAME_TABLE = "lookup-published", "lookup-vectorised"
+TABLES = (PUBLISHED_TABLE, SAME_TABLE, "lookup-device")
+CHALLENGERS = (*OWNERS, SUBJECT)
+FIRST_KERNEL = next(iter(IMAGE_KERNELS))
+NEVER, UNDECIDED = "never", "undecided"
+# Name -> the published number of uses, by kernel.
+_USES = {
+    "break_even": published("amortisation", "{kernel}", "break_even"),
+    "limit": published("stated_limits", "same-batch-repeated", "repetitions"),
+}
+
+
+class Cost(NamedTuple):
+    """Milliseconds before the first kernel, and of each kernel."""
+
+    once: float
+    each: float
+
+    def after(self, uses: float) -> float:
+        """Return the milliseconds of so many uses of one batch."""
+        return self.once + self.each * uses
+
+
+class Draws(NamedTuple):
+    """A value, (1 + resamples,): first as measured, then of resampled blocks; and how many blocks it rests on."""
+
+    values: np.ndarray
+    blocks: int
+
+
+class Sampled(NamedTuple):
+    """What the methods cost on one workload, as measured and resampled.
+
+    Attributes
+    ----------
+    once, each : dict
+        Milliseconds before the first kernel, and of each kernel, by method, (1 + resamples,).
+    kernels : DataFrame
+        Milliseconds of the kernels, a row per block.
+    blocks : int
+        The fewest of any stage.
+    """
+
+    once: dict[str, np.ndarray]
+    each: dict[str, np.ndarray]
+    kernels: pd.DataFrame
+    blocks: int
+
+    def ratio(self, table: str, method: str, uses: float) -> np.ndarray:
+        """Return time with a table / time with a method after so many uses."""
+        times = [self.once[name] + uses * self.each[name] for name in (table, method)]
+        return times[0] / times[1]
+
+    def crossover(self, table: str, method: str) -> np.ndarray:
+        """Return the uses from which on a table is cheaper than a method, infinite for never."""
+        saved = draw((self.kernels[method] - self.kernels[table]).to_numpy())
+        return crossover(saved, self.once[table] - self.once[method])
+
+
+def crossover(saved: np.ndarray, dearer: np.ndarray) -> np.ndarray:
+    """Return the uses from which on a lookup table is the cheaper one; infinite for never.
+
+    Parameters
+    ----------
+    saved : ndarray
+        Milliseconds by which each use of the table is shorter.
+    dearer : ndarray
+        Milliseconds by which the table takes longer to set up.
+
+    Notes
+    -----
+    It is 1 where the table is cheaper from the first use, and never where it ends up dearer, even if it was cheaper
+    for a while.
+    """
+    uses = np.floor(np.divide(dearer, saved, out=np.full(np.shape(saved), math.inf), where=saved > 0)) + 1
+    return np.where((saved == 0) & (dearer < 0), 1.0, np.maximum(uses, 1.0))
+
+
+def draw(values: np.ndarray) -> np.ndarray:
+    """Return medians over the blocks, (1 + resamples, ...): as measured, then of blocks drawn with replacement.
+
+    Parameters
+    ----------
+    values : ndarray, (blocks, ...)
+        Blocks are drawn whole, so that methods stay paired.
+    """
+    chosen = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
+    return np.concatenate([np.median(values, axis=0)[None], np.median(values[chosen], axis=1)])
+
+
+def interval(values: np.ndarray, count: int) -> Interval:
+    """Return the first of draws with the interval (95 %) of the others; an infinite end says that it has none."""
+    if count < 2:
+        return Interval(float(values[0]), math.nan, math.nan, count)
+    low, high = np.quantile(values[1:], (0.025, 0.975), method="inverted_cdf")
+    return Interval(float(values[0]), float(low), float(high), count)
+
+
+def sampled(run: Run) -> Iterator[tuple[Group, Sampled]]:
+    """Yield the workloads whose kernels the host timed, with what each method costs. Setup and upload are those of the
+    mix with its light kernel."""
+    stages = {
+        (group.workload, group.quantity): blocks(rows)
+        for group, rows in groups(run, layer="host", unit="ms")
+        if group.quantity in ("setup", "upload", "kernel")
+    }
+    for group, _ in groups(run, quantity="kernel", layer="host"):
+        mix = group.workload.replace("-heavy", "-light")
+        setup, upload = stages.get((mix, "setup")), stages.get((mix, "upload"))
+        kernels = stages[group.workload, "kernel"]
+        if setup is not None and len(setup) and len(kernels):
+            shown = [kernels, setup] if upload is None else [kernels, setup, upload]
+            once, each = _by_method(setup), _by_method(kernels)
+            for name, times in _uploads(upload).items():
+                once[name] = once[name] + times if name in once else times
+            both = [name for name in each if name in once]
+            once, each = ({name: one[name] for name in both} for one in (once, each))
+            yield group, Sampled(once, each, kernels, min(len(table) for table in shown))
+
+
+def _uploads(upload: pd.DataFrame | None) -> dict[str, np.ndarray]:
+    """Return what is uploaded, by method: a table takes as long, whether one call filled it or a loop."""
+    times = {} if upload is None or not len(upload) else _by_method(upload)
+    if PUBLISHED_TABLE in times:
+        times.setdefault(SAME_TABLE, times[PUBLISHED_TABLE])
+    return times
+
+
+def _by_method(table: pd.DataFrame) -> dict[str, np.ndarray]:
+    return dict(zip(map(str, table.columns), draw(table.to_numpy()).T, strict=True))
+
+
+def parts(frame: Frame, case: Key, method: str) -> dict[str, float]:
+    """Return the milliseconds of each step that a method has in a workload.
+
+    Setup and copies are those of the mix with its light kernel; the result's way back is the same for all methods, and
+    a table's way there is the same for both that are filled on the host.
+    """
+    case = case.but(method=method, layer="host")
+    mix = case.but(workload=case.workload.replace("-heavy", "-light"))
+    back = [frame.value(mix.but(method=name, quantity="download")) for name in (method, SUBJECT)]
+    there = [frame.value(mix.but(method=name, quantity="upload")) for name in (method, PUBLISHED_TABLE)]
+    values = {"setup": frame.value(mix.but(quantity="setup"))}
+    values["upload"] = _first(there if method == SAME_TABLE else there[:1])
+    values["kernel"] = frame.value(case.but(quantity="kernel"))
+    values["download"] = _first(back)
+    return {part: value for part, value in values.items() if value == value}
+
+
+def _first(values: list[float]) -> float:
+    return next((value for value in values if value == value), math.nan)
+
+
+def cost(frame: Frame, case: Key, method: str) -> Cost | None:
+    """Return what a method costs once and per use; None where its kernel or set-up was not measured."""
+    values = parts(frame, case, method)
+    if "kernel" not in values or "setup" not in values:
+        return None
+    return Cost(values["setup"] + values.get("upload", 0.0), values["kernel"])
+
+
+def crossovers(run: Run) -> Iterator[Number]:
+    """Yield the uses from which on each table is the cheaper one, with its interval; the text says never, or that the
+    kernels don't differ enough to tell."""
+    for group, costs in sampled(run):
+        for table in TABLES:
+            for method in CHALLENGERS:
+                if {method, table} <= set(costs.once):
+                    found = interval(costs.crossover(table, method), costs.blocks)
+                    key = run.key(group.workload, int(group.n), table, derived="crossover", other=method)
+                    where = f"workload={group.workload}, n={group.n}, {table} and {method}"
+                    yield _uses_of(key, run.from_rows(group.dataset, where), found)
+
+
+def _uses_of(key: Key, source: Source, found: Interval) -> Number:
+    note = "setup + upload + uses * kernel, from medians; the interval resamples blocks"
+    if math.isfinite(found.high) and math.isfinite(found.value):
+        return make_number(key, source, "count", *found, note=note)
+    # Never in nearly all resamples, or in some of them.
+    text = NEVER if math.isinf(found.low) else UNDECIDED
+    return make_number(key, source, "count", math.nan, text=text, note=f"{note}; {text}")
+
+
+def reuse(run: Run, frame: Frame) -> Iterator[Number]:
+    """Yield ``reuse.<name>.<kernel>.<table>.over_<owner>``: time with a table / time with block metadata after the
+    published numbers of uses, on the smallest mix; at most 1 where the table has caught up."""
+    mix = next(iter(IMAGE_MIXES))
+    for group, costs in sampled(run):
+        kernel = group.workload.removeprefix(f"{mix}-")
+        for name, pattern in _USES.items() if kernel in IMAGE_KERNELS else ():
+            uses = _published_uses(frame, pattern.format(kernel=kernel))
+            for table in TABLES:
+                for owner in OWNERS:
+                    if {owner, table} <= set(costs.once) and math.isfinite(uses):
+                        key = run.key(f"reuse.{name}.{kernel}", method=table, derived="over", other=owner)
+                        source = run.from_rows(
+                            group.dataset, f"workload={group.workload}, {table} and {owner}"
+                        )
+                        note = (
+                            f"setup + upload + {uses:g} kernels, from medians; the interval resamples blocks"
+                        )
+                        found = interval(costs.ratio(table, owner, uses), costs.blocks)
+                        yield make_number(key, source, "ratio", *found, note=note)
+
+
+def _published_uses(frame: Frame, name: str) -> float:
+    """Return a published number of uses; a limit that is printed as "100+" begins at its lower end."""
+    number = frame[name]
+    return number.value if number.known else number.low

@@ -1,0 +1,116 @@
+"""Comparisons on the host are measured by several processes, one after the other.
+
+A host's times differ between processes by more than the blocks of one tell. So each process takes its share of the
+blocks of every comparison; the first one is the study itself, which says what the others measure again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from octopus_study.errors import MeasureError
+from octopus_study.measure import Row, read_rows, write_rows
+from octopus_study.measure.child import end_with_parent
+from octopus_study.measure.dependence import PROCESS_BLOCKS
+from octopus_study.measure.provenance import utc_now
+from octopus_study.measure.rows import describe, one_line
+from octopus_study.studies.comparison import Part
+from octopus_study.studies.context import Context, empty_caches, make_context
+
+log = logging.getLogger(__name__)
+
+Plan = Callable[[Context], Iterable[Part]]  # of a study; the other processes get it by its name
+MODULE = "octopus_study.studies.processes"
+LEAST_SECONDS = 300  # what a process may always take; else twice the time of the first one
+
+
+def further_rows(context: Context, receipt: Path, plan: Plan) -> list[Row]:
+    """Rows of the further processes; one that fails is logged and noted in the provenance, and has none."""
+    count = context.config.measure.processes if context.shared else 1
+    empty_caches(context.device)
+    rows, failed = [], []
+    limit = max(LEAST_SECONDS, 2 * (utc_now() - context.started).total_seconds())
+    for process in range(1, count):
+        try:
+            rows += _measured(context, _task(context, receipt, plan, process), limit)
+        except MeasureError as error:
+            log.warning("%s", error)
+            failed.append(str(error))
+    if context.shared:
+        context.notes["processes"] = {"measured": count - len(failed), "failed": failed}
+    return rows
+
+
+def _measured(context: Context, task: dict[str, Any], limit: float) -> list[Row]:
+    """Have a fresh Python measure the shared comparisons.
+
+    Raises
+    ------
+    MeasureError
+        It takes longer than `limit` seconds, or ends with an error.
+    """
+    process = task["process"]
+    log.info("%s: process %d measures %d comparisons", context.study, process, len(context.shared))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with tempfile.TemporaryDirectory() as folder:
+        out, started = Path(folder, "rows.csv"), time.monotonic()
+        command, order = [sys.executable, "-m", MODULE], pickle.dumps({**task, "out": out})
+        try:
+            done = subprocess.run(
+                command, input=order, env=environment, stderr=subprocess.PIPE, timeout=limit
+            )
+        except subprocess.TimeoutExpired as error:
+            raise MeasureError(f"process {process} was ended after {limit:.0f} s") from error
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        if done.returncode:
+            last = one_line(said[-1] if said else "it said nothing")
+            raise MeasureError(f"process {process} ended with {done.returncode}: {last}")
+        log.info("process %d took %.0f s%s", process, time.monotonic() - started, ":" if said else "")
+        for line in said:
+            log.warning("process %d: %s", process, line)
+        return [
+            Row(*(value.item() if hasattr(value, "item") else value for value in row))
+            for row in read_rows(out).itertuples(index=False)
+        ]
+
+
+def _task(context: Context, receipt: Path, plan: Plan, process: int) -> dict[str, Any]:
+    of_context = {"study": context.study, "config": context.config, "shared": context.shared}
+    return {**of_context, "receipt": receipt, "plan": plan, "process": process}
+
+
+def measure(task: dict[str, Any]) -> list[Row]:
+    """Measure, in a further process, what the first one asks for; what fails here is left out."""
+    context = make_context(task["study"], task["config"], task["receipt"])
+    context = replace(context, process=task["process"], shared=task["shared"])
+    rows = [row for part in task["plan"](context) for row in _part_rows(context, part)]
+    return [row for row in rows if row.value is not None and row.block >= PROCESS_BLOCKS]
+
+
+def _part_rows(context: Context, part: Part) -> list[Row]:
+    try:
+        return part.rows(context)
+    except Exception as error:  # whatever it is, the other parts go on
+        log.warning("%s: %s", part.case, describe(error))
+        return []
+
+
+def main() -> None:
+    """Read a task from the standard input, and write its rows."""
+    end_with_parent()
+    task = pickle.load(sys.stdin.buffer)
+    write_rows(task["out"], measure(task))
+
+
+if __name__ == "__main__":
+    main()

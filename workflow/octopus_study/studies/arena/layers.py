@@ -14,6 +14,7 @@ from octopus.arrays.views import view
 from octopus.backends import cpu
 from octopus.backends.cuda import memory as cuda_memory
 from octopus_study.measure import Case, Clock, HostClock, Method, Row, check_answers
+from octopus_study.measure.at_work import at_work
 from octopus_study.measure.bandwidth import fill
 from octopus_study.measure.blocks import WARM_UP_RUNS
 from octopus_study.measure.rows import describe
@@ -72,9 +73,8 @@ class Batch:
         for name in names() if chosen is None else chosen:
             try:
                 _require_room(self.job)
-                self.methods.append(make(name, self.job))
-            except Unavailable as error:
-                self.missing[name] = str(error)
+                with at_work(name):
+                    self.methods.append(make(name, self.job))
             except Exception as error:  # any failure of a method is a row, never the end of the study
                 self.missing[name] = describe(error)
 
@@ -239,7 +239,8 @@ def poison(output: object) -> None:
 def _prepared(method: CropMethod) -> str:
     """Prepare a method; why it failed, or an empty text."""
     try:
-        method.prepare()
+        with at_work(method.name):
+            method.prepare()
     except Exception as error:  # any failure of a method is a row, never the end of the study
         return describe(error)
     return ""

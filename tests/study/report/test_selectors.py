@@ -50,6 +50,10 @@ def test_what_is_no_selector_is_refused(selector: str) -> None:
         ROWS.rows(selector)
 
 
+def test_an_alternative_may_be_of_another_table() -> None:
+    assert ROWS.rows("workload=a; or number=3", one_of_several=True).tolist() == [0, 1]
+
+
 def test_selectors_are_made_and_joined() -> None:
     one, two = where(workload="a", n=1), where(workload="a", n=(2, 3))
     assert (one, two) == ("workload=a, n=1", "workload=a, n=2 and 3")

@@ -35,9 +35,9 @@ class Rows:
         columns = zip(*(row for _, row in read), strict=True) if read else [()] * len(self.header)
         self.table = Table(dict(zip(self.header, columns, strict=True)))
 
-    def chosen(self, selector: str) -> Iterator[Row]:
-        """Yield the rows that a selector takes."""
-        yield from (self._row(int(index)) for index in self.table.rows(selector))
+    def chosen(self, selector: str, one_of_several: bool = False) -> Iterator[Row]:
+        """Yield the rows that a selector takes; see :meth:`Table.rows`."""
+        yield from (self._row(int(index)) for index in self.table.rows(selector, one_of_several))
 
     def _row(self, index: int) -> Row:
         cells = {name: str(column[index]) for name, column in self.table.columns.items()}
@@ -50,5 +50,6 @@ read = cache(Rows)
 def rows_of(number: Number) -> Iterator[Row]:
     """Yield the rows that a number rests on; none for a number that rests on provenance or on a rule."""
     if selects_rows(number.selector):
-        for file in number.file.split(AND):
-            yield from read(file).chosen(number.selector)
+        files = number.file.split(AND)
+        for file in files:
+            yield from read(file).chosen(number.selector, len(files) > 1)

@@ -81,8 +81,9 @@ class Table:
         self._codes: dict[str, tuple[dict[str, int], np.ndarray]] = {}
         self._masks: dict[Condition, np.ndarray] = {}
 
-    def rows(self, selector: str) -> np.ndarray:
-        """Return the indices of the rows that a selector takes, ascending.
+    def rows(self, selector: str, one_of_several: bool = False) -> np.ndarray:
+        """Return the indices of the rows that a selector takes, ascending; for `one_of_several` tables, alternatives
+        on columns that this one hasn't are those of another.
 
         Raises
         ------
@@ -91,6 +92,8 @@ class Table:
         """
         chosen = np.zeros(self.length, bool)
         for conditions in parse(selector):
+            if one_of_several and any(condition.column not in self.columns for condition in conditions):
+                continue
             part = np.ones(self.length, bool)
             for condition in conditions:
                 part &= self._mask(condition)

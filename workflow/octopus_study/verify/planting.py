@@ -90,7 +90,7 @@ def copy_checkout(root: Path, copy: Path, study: str = "") -> None:
     for part in _COPIED:
         shutil.copytree(root / part, copy / part, ignore=_IGNORED)
     reference = Path("data/reference")
-    for path in (root / reference).glob(f"*/{study or '*'}.*"):
+    for path in [*(root / reference).glob("*.csv"), *(root / reference).glob(f"*/{study or '*'}.*")]:
         link = copy / path.relative_to(root)
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(path)

@@ -102,6 +102,7 @@ def test_a_literal_number_is_found(prose: str) -> None:
         "by `cv2.resize` on `int32` as @p1 says // 3 times",
         "#set text(size: 9.5pt)",
         "#let gap = 9.5pt",
+        '#if num("here.runs") == "1" [one]',
         '#num(at + ".n1000.x") of two models',
     ],
 )

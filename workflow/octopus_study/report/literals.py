@@ -22,6 +22,7 @@ from octopus_study.report.frame import Frame
 
 _COMMENT = re.compile(r"(?<!:)//[^\n]*|/\*.*?\*/", re.S)
 _RAW = re.compile(r"```.*?```|`[^`\n]*`", re.S)
+_COMPARED = re.compile(r'[=!]= *"[^"\n]*"')  # no reader sees what a text is compared with
 _TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 # What stands in code: ids, names, paths and their ends.
 _NAME = re.compile(r"(?<![\w.%])[A-Za-z_./-][\w./-]*")
@@ -74,7 +75,7 @@ def load_constants(path: str | Path) -> list[str]:
 
 def literal_numbers(source: str, constants: list[str], path: str = "") -> list[Literal]:
     """Return the numbers that are typed into a Typst source and are no constants."""
-    source = _COMMENT.sub(_blank, source)
+    source = _COMPARED.sub(_blank, _COMMENT.sub(_blank, source))
     for constant in constants:
         words = r"\s+".join(map(re.escape, _SPACE.split(constant)))
         source = re.sub(rf"(?<![\w.]){words}(?![\w]|\.\d)", _blank, source)

@@ -86,7 +86,9 @@ def _answers() -> Iterator[tuple[str, bool]]:
 
 
 def _judged(job: CropJob, method: CropMethod, right: np.ndarray) -> str:
-    batch: Any = SimpleNamespace(methods=[method], every=1, expected={method.edge: right}, locked=None)
+    batch: Any = SimpleNamespace(
+        methods=[method], every=1, expected={method.edge: right}, locked=None, job=job
+    )
     return layers._answer(batch, method.timed(), HostClock(), {})
 
 

@@ -164,9 +164,9 @@ PLANTS: dict[str, Plant] = {
         "the first crop alone is compared",
         code(
             f"{_STUDY}/studies/arena/layers.py",
-            "return check_answers([checked], batch.expected[made.edge])[method.name]",
+            "answer = check_answers([checked], batch.expected[made.edge])[method.name]",
             "checked = replace(checked, result=lambda: result()[:1])\n"
-            "    return check_answers([checked], batch.expected[made.edge][:1])[method.name]",
+            "    answer = check_answers([checked], batch.expected[made.edge][:1])[method.name]",
         ),
     ),
     "scaled-timer": Plant(

@@ -185,9 +185,9 @@ def _unit(unit: str) -> float:
 
 def _shown(number: Number) -> tuple[float, float] | None:
     """Return the value that a text shows, and by how much rounding may change it; None for words and ranges."""
-    text = number.text.replace("\u2212", "-")
-    digits = text.rstrip("\u00d7").partition(" ")[0].replace("\u2009", "")
-    unit = "\u00d7" if text.endswith("\u00d7") else text.partition(" ")[2] or number.unit
+    text = number.text.replace("\u2212", "-").replace("\u2009", "").replace("\u00d7", " \u00d7")
+    digits, _, unit = text.partition(" ")
+    unit = unit or number.unit
     if (
         not number.known
         or number.unit not in UNITS

@@ -135,6 +135,30 @@ def test_a_killed_run_needs_no_unlocking(flow: Workflow) -> None:
     assert receipt.read_text() == before
 
 
+@pytest.mark.parametrize("ends", ["killed", "failed"])
+def test_old_results_stay_until_the_new_ones_are_complete(flow: Workflow, ends: str) -> None:
+    results, log = flow.folder / "data/results/here", flow.folder / "logs/distribution.log"
+    kept = [results / f"distribution.{part}" for part in ("csv", "json")]
+    before = [path.read_bytes() for path in kept]
+    for path in kept:
+        path.write_text("of an earlier run")
+    wanted = [str(kept[0].relative_to(flow.folder)), "--forcerun", "study", *HERE]
+    if ends == "failed":
+        with flow.appended(str(next(flow.folder.glob("data/raw/visdrone-val/annotations/*.txt"))), "changed"):
+            failed = flow.run(*wanted)
+        assert failed.returncode != 0 and "octopus measure" in failed.stdout
+    else:
+        log.unlink(missing_ok=True)
+        run = flow.start(*wanted)
+        while run.poll() is None and not log.exists():
+            time.sleep(0.02)
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+    assert [path.read_text() for path in kept] == ["of an earlier run"] * 2
+    for path, content in zip(kept, before, strict=True):
+        path.write_bytes(content)
+
+
 def test_a_deleted_folder_of_data_is_fetched_by_the_plain_command(flow: Workflow, mirror: Path) -> None:
     folder = flow.folder / "data/raw/visdrone-val"
     folder.rename(folder.with_name("away"))

@@ -3,7 +3,7 @@ rule paper:
         PAPER_FILES,
         rules.shown.input,
     output:
-        report("paper/build/octopus.pdf", caption="../report/paper.rst", category="Paper"),
+        report(update("paper/build/octopus.pdf"), caption="../report/paper.rst", category="Paper"),
     log:
         "logs/paper.log",
     conda:

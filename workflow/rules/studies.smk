@@ -5,12 +5,13 @@ STUDY = {
 }
 
 
-# A study takes all cores, so that nothing else runs while it measures.
+# A study takes all cores, so that nothing else runs while it measures. What an earlier run left stays until this one is over.
 rule study:
     input:
         receipt,
     output:
-        multiext(f"{RESULTS}/{{study}}", rows=".csv", provenance=".json"),
+        rows=update(f"{RESULTS}/{{study}}.csv"),
+        provenance=update(f"{RESULTS}/{{study}}.json"),
     log:
         "logs/{study}.log",
     conda:

@@ -244,11 +244,11 @@ def test_memory_follows_the_quadrants(numbers: Frame) -> None:
 
 def test_memory_grows_with_the_batch_or_nobody_measured_it(numbers: Frame, tmp_path: Path) -> None:
     start = f"{SHAPE}.patches.drunet"
-    assert numbers.value(f"{start}.side128.memory_growth") == pytest.approx(13 / 1)
-    assert numbers.value(f"{start}.memory_growth") == pytest.approx((0.2 + 1.6) / 1.0)
+    assert numbers.value(f"{start}.side128.memory_batch") == pytest.approx(13 / 1)
+    assert numbers.value(f"{start}.memory_batch") == pytest.approx((0.2 + 1.6) / 1.0)
     rows = [row for row in image_shape("gpu", "visdrone-val", timed) if row.quantity != "batch_peak"]
     known = Frame.read(report_of(tmp_path, "image_shape", rows) / "numbers.csv")
-    assert known.text(f"{start}.memory_growth").startswith("unavailable: not measured yet")
+    assert known.text(f"{start}.memory_batch").startswith("unavailable: not measured yet")
 
 
 def test_memory_that_follows_cudnn_says_so(tmp_path: Path) -> None:

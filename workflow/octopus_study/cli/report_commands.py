@@ -132,6 +132,18 @@ def promote(
     typer.echo(f"promoted to {promote_run(results, reference, named)}")
 
 
+@report.command("past")
+def past_runs(
+    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
+        "data/reference"
+    ),
+) -> None:
+    """Write past_runs.csv there: the speed-ups of every run that was once committed as a reference, from git."""
+    from octopus_study.report.past import write_past
+
+    typer.echo(f"wrote {write_past(reference)}")
+
+
 @report.command()
 def compare(
     results: Annotated[Path, typer.Argument(help="A run, data/results/<machine>.")],

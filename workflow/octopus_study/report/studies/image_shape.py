@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from octopus_study.measure.statistics import Interval, ratio_interval, slope
+from octopus_study.measure.line import slope
+from octopus_study.measure.statistics import Interval, ratio_interval
 from octopus_study.methods import AS_PUBLISHED as PUBLISHED
 from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.charts.spec import Chart
@@ -43,11 +44,11 @@ CLAIMED = {
     **{(f"patches.{shape.MODEL}", f"side{side}", "last_doubling"): "ratio" for side in (256, 512)},
     (f"patches.{shape.MODEL}", "", "least_gain"): "ratio",
     (f"patches.{shape.MODEL}", "", "published_best"): "ratio",
-    **{(f"patches.{model}", "", "memory_growth"): "ratio" for model in ("drunet", "unet", "dncnn")},
+    **{(f"patches.{model}", "", "memory_batch"): "ratio" for model in ("drunet", "unet", "dncnn")},
     ("first_forward", shape.MODEL, "searched"): "GB",
 }
 # What older rows of a GPU lack.
-NOT_YET = {"memory_growth": "not measured yet: these rows are older than the memory of a batch"}
+NOT_YET = {"memory_batch": "not measured yet: these rows are older than the memory of a batch"}
 
 
 def absent(run: Run) -> Iterator[Number]:
@@ -188,13 +189,13 @@ def batch_memory(run: Run) -> Iterator[Number]:
             steps += [after / before for before, after in pairwise(values)]
             if len(values) > 1:
                 where, note = (
-                    key.but(method=f"side{side}", quantity="memory_growth"),
+                    key.but(method=f"side{side}", quantity="memory_batch"),
                     "largest batch / smallest",
                 )
                 yield make_number(where, source, "ratio", values[-1] / values[0], note=note)
         if steps:
             note = "least of a batch / the next smaller one, over all sides"
-            yield make_number(key.but(quantity="memory_growth"), source, "ratio", min(steps), note=note)
+            yield make_number(key.but(quantity="memory_batch"), source, "ratio", min(steps), note=note)
 
 
 Gain = tuple[str, str, Interval, str]

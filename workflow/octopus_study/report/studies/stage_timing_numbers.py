@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from octopus_study.measure.statistics import median_interval, slope, unpaired_ratio_interval
+from octopus_study.measure.line import slope
+from octopus_study.measure.statistics import median_interval, unpaired_ratio_interval
 from octopus_study.report.fastest import best_opencv
 from octopus_study.report.frame import (
     HERE,
@@ -26,6 +27,7 @@ from octopus_study.report.view import View, views
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
 STUDY = "stage_timing"
 OUTPUT_BYTES = 3 * 224 * 224 * 4
@@ -65,7 +67,7 @@ def launch_costs(run: Run) -> Iterator[Number]:
     series = run.rows[(run.rows["quantity"] == "launch_series") & run.rows["value"].notna()]
     for method, rows in series.groupby("method", sort=False):
         if rows["n"].nunique() > 1:
-            fit = slope(rows["n"], rows["value"] * 1000)
+            fit = slope(rows["n"], rows["value"] * 1000, blocks=rows["block"])
             key = run.key("launch-overhead", method=str(method))
             source = run.from_rows("n/a", f"quantity=launch_series, method={method}, all n")
             note = "line of Theil and Sen through the medians"
@@ -87,7 +89,7 @@ def savings(run: Run) -> Iterator[Number]:
         for name, (slower, faster) in SAVINGS.items():
             if len(table) and {slower, faster} <= set(table.columns):
                 key = run.key(group.workload, group.n, "saving", quantity=name)
-                saved = median_interval((table[slower] - table[faster]).to_numpy())
+                saved = median_interval(table[slower] - table[faster])
                 note = f"{slower} - {faster}, median of per-block differences"
                 yield make_number(key, source, "ms", *saved, note=note)
                 if name == "launches":
@@ -235,7 +237,7 @@ def _layer(quantity: str) -> str:
     return "device" if quantity == "crop_resize" else "host"
 
 
-def _samples_by_count(run: Run, quantity: str) -> Iterator[tuple[int, tuple[str, np.ndarray]]]:
+def _samples_by_count(run: Run, quantity: str) -> Iterator[tuple[int, tuple[str, pd.Series]]]:
     """Yield the blocks' values of the published kernels at each number of boxes; a speed-up is a ratio per block."""
     _, ratio, other = quantity.partition("speedup_over_")
     for group, rows in groups(
@@ -244,7 +246,7 @@ def _samples_by_count(run: Run, quantity: str) -> Iterator[tuple[int, tuple[str,
         table = blocks(rows)
         if len(table) and {"published", other or "published"} <= set(table.columns):
             values = table[other] / table["published"] if ratio else table["published"]
-            yield group.n, (group.dataset, values.to_numpy())
+            yield group.n, (group.dataset, values)
 
 
 def bounds(frame: Frame) -> Iterator[Number]:

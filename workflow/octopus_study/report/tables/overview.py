@@ -8,6 +8,7 @@ from octopus_study.report.frame import Frame
 from octopus_study.report.labels import human, machine_name
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import reason
+from octopus_study.sections import in_order
 
 # What a row says, and the facts in it.
 _FACTS = {
@@ -20,21 +21,29 @@ _FACTS = {
     "Python, Numba, numba-cuda": ("machine.python", "machine.numba", "machine.numba_cuda"),
     "Peers": ("machine.peers",),
     "Power sensor": ("power.sensor.title",),
-    "Data set": ("stage_timing.dataset",),
-    "Measured on, commit": ("stage_timing.measured_on", "stage_timing.commit"),
 }
+# What a row of each study says of its run.
+_OF_A_RUN = ("measured_on", "commit", "dataset")
 
 
 def machines(frame: Frame) -> Table:
-    """One column per machine, one row per fact."""
+    """One column per machine, one row per fact, and per study its day, commit, data and load."""
     names = frame.machines()
     rows = [[name, *(_facts(frame, machine, keys) for machine in names)] for name, keys in _FACTS.items()]
     rows.append(["Discarded blocks", *(_discarded(frame, machine) for machine in names)])
     caption = (
-        "Machines, data and commits of the runs shown. Peers: those that any of the runs found. Discarded blocks: "
-        "those during which the device reported throttling, over all studies."
+        "Machines, and per study the day, the commit of the code and the data of the runs shown, with the load average "
+        "of the minute before and after where other work ran on the machine. Peers: those that any of the runs found. "
+        "Discarded blocks: those during which the device reported throttling, over all studies."
     )
-    shown = [row for row in rows if any(cell != MISSING for cell in row[1:])]
+    shown: list[list[str] | str] = [row for row in rows if any(cell != MISSING for cell in row[1:])]
+    shown += [
+        "Measured on, commit, data",
+        *(
+            [human({}, study), *(_run(frame, machine, study) for machine in names)]
+            for study in _studies(frame)
+        ),
+    ]
     return by_machine(frame, caption, [""], shown, names, ("auto",))
 
 
@@ -49,6 +58,17 @@ def by_machine(
 def _facts(frame: Frame, machine: str, names: tuple[str, ...]) -> str:
     texts = (frame.text(f"{machine}.{name}") for name in names)
     return ", ".join(machine_name(text).replace("unavailable: ", "") for text in texts if text) or MISSING
+
+
+def _studies(frame: Frame) -> list[str]:
+    """Return the studies that any machine ran, in the order of the paper."""
+    return in_order({number.study for number in frame if number.quantity == "measured_on"})
+
+
+def _run(frame: Frame, machine: str, study: str) -> str:
+    facts = _facts(frame, machine, tuple(f"{study}.{name}" for name in _OF_A_RUN))
+    load = frame.text(f"{machine}.{study}.other_load")
+    return f"{facts}; load {load}" if load else facts
 
 
 def _discarded(frame: Frame, machine: str) -> str:

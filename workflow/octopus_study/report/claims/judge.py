@@ -120,7 +120,7 @@ def _require_condition(claim: Claim, machine: str, frame: Frame) -> None:
         if number is None:
             why = _why_absent(name, frame).removeprefix("unavailable: ")
             raise NotHereError(f"precondition not measured: {condition.text} ({why})")
-        verdict = decide(number, limits, exact=not math.isfinite(number.low)).verdict
+        verdict = decide(number, limits, exact=not math.isfinite(number.low), windows=True).verdict
         if verdict != "reproduced":
             how = "not met" if verdict == "not reproduced" else "not certain"
             raise NotHereError(f"precondition {how}: {condition.text} ({number.text}, not {limits.text})")

@@ -10,7 +10,7 @@ from typing import get_args
 
 from octopus_study.report.claims import Judgement
 from octopus_study.report.claims.outcome import Verdict
-from octopus_study.report.claims.rules import COMPUTED, OWN, Kind
+from octopus_study.report.claims.rules import BOARDS, COMPUTED, OWN, Kind
 from octopus_study.report.frame import Frame
 from octopus_study.report.tables.overview import by_machine
 from octopus_study.report.tables.writers import MISSING, Table
@@ -19,6 +19,8 @@ from octopus_study.report.text import reason
 YOUNGER = "\u2020"
 _KINDS = {kind: kind.capitalize() for kind in get_args(Kind) if kind != "fact"}
 _VERDICTS = get_args(Verdict)
+_BOARDS = {f"needs {name}" for _, name in BOARDS.values()}
+_NOTHING = "nothing measures it"
 _RULE_NOTE = (
     "The whole 95 % interval must satisfy the rule, by more than the noise floor and than another seed of "
     "the resampling would move it; else the verdict is ambiguous. By proxy: another runtime executes the same graph. "
@@ -81,6 +83,7 @@ def tables_of(
         name: _published(group, frame, [one for one in published if name_of(one) == name])
         for name, group in CLAIMS.items()
     }
+    tables["claims_open"] = _open(frame, published)
     tables["claims_paper"] = _own(frame, [one for one in judgements if one.source == OWN])
     tables["claims_counts"] = _counts(frame, judgements)
     tables["facts"] = _facts(frame, [one for one in judgements if one.kind == "fact"])
@@ -89,13 +92,42 @@ def tables_of(
 
 def table_names() -> list[str]:
     """Return the names of the tables of verdicts."""
-    return [*CLAIMS, "claims_paper", "claims_counts", "facts"]
+    return [*CLAIMS, "claims_open", "claims_paper", "claims_counts", "facts"]
 
 
 def _published(group: Claims, frame: Frame, chosen: list[Judgement]) -> Table:
-    """One row per claim, one column per machine with the measured value and the verdict."""
+    """One row per claim, one column per machine with the measured value and the verdict; claims that wait for a board
+    are counted in the caption, those that nothing measures stand in a table of their own."""
+    waiting = Counter(_waits_for(same) for same in _by_claim(chosen).values())
+    chosen = [one for same in _by_claim(chosen).values() if not _waits_for(same) for one in same]
     first = {"Published claim": _claim, "Kind": _kind, "Rule": lambda same: same[0].rule}
-    return _per_claim(frame, chosen, first, ("1.9fr", "auto", "auto"), _caption(group, frame, chosen))
+    caption = f"{_caption(group, frame, chosen)} {_waiting(waiting)}".rstrip()
+    return _per_claim(frame, chosen, first, ("1.8fr", "auto", "0.8fr"), caption)
+
+
+def _waits_for(same: list[Judgement]) -> str:
+    """Return which published board no machine shown is, or that nothing here measures a claim; empty where some machine
+    has a verdict, or could have one."""
+    if same[0].rule == MISSING:
+        return _NOTHING
+    reasons = {one.reason for one in same}
+    return reasons.pop() if len(reasons) == 1 and reasons <= _BOARDS else ""
+
+
+def _waiting(waiting: Counter[str]) -> str:
+    boards = [f"{count} {why.replace('needs', 'need')}" for why, count in waiting.items() if why in _BOARDS]
+    return f"Not listed, since no machine shown is the published one: {', '.join(boards)}." if boards else ""
+
+
+def _open(frame: Frame, chosen: list[Judgement]) -> Table:
+    """What the sources say and nothing here measures, with the reason."""
+    rows: list[list[str] | str] = [
+        [same[0].claim, same[0].source.partition(",")[0], same[0].reason]
+        for same in _by_claim(chosen).values()
+        if _waits_for(same) == _NOTHING
+    ]
+    caption = "Published claims that nothing here can decide, on any machine, and why."
+    return Table(caption, ["Published claim", "Source", "Why"], rows, (0, 1, 2), ("1fr", "auto", "1fr"))
 
 
 def _own(frame: Frame, chosen: list[Judgement]) -> Table:

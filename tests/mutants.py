@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -149,39 +149,35 @@ MUTANTS = {
 
 
 def killed(name: str, root: Path = ROOT) -> bool:
-    """Say whether a test fails where a mutant stands in a copy; tests that don't fail without it are not asked again.
+    """Say whether a test fails where a mutant stands in a copy.
 
     Raises
     ------
     InputError
         The text that it changes no longer stands once in its file.
+    RuntimeError
+        Its tests could not run.
     """
     mutant = MUTANTS[name]
+    return not passes(mutant.tests, root, code(mutant.file, mutant.old, mutant.new))
+
+
+def passes(tests: Iterable[str], root: Path = ROOT, edit: Callable[[Path], None] = lambda copy: None) -> bool:
+    """Say whether tests pass in a copy of the checkout that was edited."""
     with TemporaryDirectory(prefix="octopus-mutant-") as folder:
         copy = Path(folder)
         copy_checkout(root, copy)
         shutil.copytree(root / "tests", copy / "tests", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(root / "pyproject.toml", copy)
-        code(mutant.file, mutant.old, mutant.new)(copy)
+        edit(copy)
         environment = os.environ | {"PYTHONPATH": f"{copy}{os.pathsep}{copy / 'workflow'}"}
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-x",
-            "-n",
-            "0",
-            "-p",
-            "no:cacheprovider",
-            *mutant.tests,
-        ]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *tests]
         done = subprocess.run(
             command, cwd=copy, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
         )
-        if done.returncode not in (0, 1):  # tests ran and passed, or failed
-            raise RuntimeError(f"{name}: the tests could not run\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-        return done.returncode == 1
+        if done.returncode not in (0, 1):  # all passed, or one failed
+            raise RuntimeError(f"the tests could not run\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return done.returncode == 0
 
 
 def outcomes(names: list[str]) -> Iterator[tuple[str, bool]]:
@@ -191,12 +187,15 @@ def outcomes(names: list[str]) -> Iterator[tuple[str, bool]]:
 
 
 def main(names: list[str]) -> int:
-    """Try mutants, all unless some are named; return 1 where one survives."""
-    survived = []
-    for name, dead in outcomes(names or list(MUTANTS)):
+    """Try mutants, all unless some are named; return 1 where one survives, 2 where its tests fail by themselves."""
+    names, survived = names or list(MUTANTS), []
+    if not passes(dict.fromkeys(test for name in names for test in MUTANTS[name].tests)):
+        print("the tests fail without any mutant: nothing can be said")
+        return 2
+    for name, dead in outcomes(names):
         print(f"{'killed' if dead else 'SURVIVED':<9} {name}", flush=True)
         survived += [] if dead else [name]
-    print(f"{len(names or MUTANTS) - len(survived)} of {len(names or MUTANTS)} killed")
+    print(f"{len(names) - len(survived)} of {len(names)} killed")
     return bool(survived)
 
 

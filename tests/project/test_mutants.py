@@ -31,4 +31,10 @@ def test_the_exit_code_says_whether_one_survived(
     dead: bool, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mutants.killed", lambda name: dead)
+    monkeypatch.setattr("mutants.passes", lambda tests: True)
     assert main(["gib"]) == code
+
+
+def test_tests_that_fail_by_themselves_kill_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mutants.passes", lambda tests: False)
+    assert main(["gib"]) == 2

@@ -53,7 +53,7 @@ def judged(name: str, frame: Frame) -> Iterator[tuple[str, float]]:
             unit = next((text for text in _UNIT.findall(label) if text in UNITS), "")
             drawn = _along(axis, side)
             if unit and UNITS[unit][0] in _JUDGED and len(drawn):
-                known = np.array(sorted([*_in_unit(numbers, unit), *points]))
+                known = np.array(sorted([*_in_unit(numbers, unit, " per " in label), *points]))
                 if len(known):
                     yield label, _share(drawn, known)
     pyplot.close(figure)
@@ -72,12 +72,15 @@ def _along(axis: Axes, side: str) -> np.ndarray:
     return values[np.isfinite(values) & (values != 0)]
 
 
-def _in_unit(numbers: list[Number], unit: str) -> list[float]:
-    """Return the numbers of the unit's kind in that unit, also per item."""
+def _in_unit(numbers: list[Number], unit: str, each: bool) -> list[float]:
+    """Return the numbers of the unit's kind in that unit; with `each` also per item. Only then: 1 ms of 1000 items is
+    1 us of each."""
     kind, size = UNITS[unit]
     same = [number for number in numbers if UNITS.get(number.unit, ("",))[0] == kind]
     values = [number.value * UNITS[number.unit][1] / size for number in same]
-    return values + [value / number.n for value, number in zip(values, same, strict=True) if number.n]
+    if each:
+        values += [value / number.n for value, number in zip(values, same, strict=True) if number.n]
+    return values
 
 
 def _share(drawn: np.ndarray, known: np.ndarray) -> float:

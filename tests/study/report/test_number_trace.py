@@ -59,7 +59,7 @@ def test_an_unknown_id_suggests_near_ones(numbers: Frame) -> None:
     [
         ('#let at = "gpu.a."\n#num(at + "b")', "m.a.b", True),
         ('#let at = "gpu.a."\n#num(at + "b")', "m.a.c", False),
-        ('#for (scope, place) in places { let at = scope + ".a"; num(at + ".b") }', "m.a.b", True),
+        ('#for (scope, place) in places {\n let at = scope + ".a"\n num(at + ".b") }', "m.a.b", True),
         ('#versus("gpu.a", "other")', "m.a.speedup_over_other", True),
         ('#best("gpu.a")', "m.a.best_peer", True),
         ('#said("m.a.b")', "m.a.b", False),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from octopus_study.measure.dependence import PROCESS_BLOCKS
+from octopus_study.report.fastest import subject_of
 from octopus_study.report.frame import PUBLISHED, Number
 from octopus_study.report.rows import Rows, read
 from octopus_study.report.selector import parse
@@ -104,7 +105,9 @@ def _ratio(number: Number) -> float | None:
         return None
     methods = _methods(number)
     if kind == "speedup" and number.other == "best_peer":
-        return _over(number, "octopus", number.note.rpartition(": ")[2])
+        best = number.note.rpartition(": ")[2]
+        own = subject_of(best)
+        return _over(number, own if own in _column(number, "method") else "octopus", best)
     if len(methods) != 2 or number.quantity.startswith(("over_", "memory_", "total_without")):
         return None
     if kind in ("speedup", "gain"):

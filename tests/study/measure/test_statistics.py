@@ -357,3 +357,15 @@ def test_a_note_says_that_neighbours_resemble_each_other():
 @pytest.mark.parametrize("samples", [[1.0] * 40, [1.0] * 39 + [50.0], [1.0, 2.0] * 20, [1.0, 1.1, 1.2]])
 def test_ties_a_spike_and_few_blocks_are_no_resemblance(samples):
     assert caution(samples) == ""
+
+
+def test_a_growth_and_a_slope_of_several_processes_have_intervals_over_processes():
+    grown = unpaired_ratio_interval(several([2.0, 2.4, 2.2]), several([1.0, 1.0, 1.0], seed=1))
+    assert grown.low < 1.9 and grown.high > 2.5
+    assert grown.value == pytest.approx((2.0 * 2.4 * 2.2) ** (1 / 3), rel=0.01)
+    x = np.tile(LAUNCHES, 21)
+    blocks = np.repeat(several([1.0, 1.0, 1.0]).index, LAUNCHES.size)
+    y = x * np.array([1.0, 1.1, 1.2])[blocks // PROCESS_BLOCKS] * (1 + 0.001 * RNG.standard_normal(x.size))
+    pooled, over = slope(x, y), slope(x, y, blocks=blocks)
+    assert over.high - over.low > 0.3 > pooled.high - pooled.low
+    assert over.value == pytest.approx((1.0 * 1.1 * 1.2) ** (1 / 3), rel=0.01)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from synthetic_runs import BASIS, ROOT, sign, write_run
+from synthetic_runs import BASIS, PUBLISHED, ROOT, sign, write_run
 
 from octopus_study.errors import MeasureError
-from octopus_study.report.runs import load_runs
+from octopus_study.measure.dependence import PROCESS_BLOCKS
+from octopus_study.measure.rows import read_rows
+from octopus_study.report import past
+from octopus_study.report.build import derive, numbers_of
+from octopus_study.report.frame import Frame
+from octopus_study.report.measured import ONE_PROCESS
+from octopus_study.report.runs import load_runs, read_run
+from octopus_study.report.studies import report_of
 
 SPOILT = "stage_timing"
 Edit = Callable[[list[str]], list[str]]
@@ -130,3 +139,104 @@ def test_committed_references_are_what_was_measured() -> None:
         "intel-xeon-2c",
         "nvidia-h200",
     }
+
+
+TOTAL = "m.stage_timing.visdrone.n1000.octopus.end_to_end.host"
+
+
+def split_into_processes(folder: Path, factors: tuple[float, ...]) -> None:
+    """Let the blocks of every method on the host be those of several processes, Octopus slower by the given factors."""
+    path = folder / f"{SPOILT}.csv"
+    rows = read_rows(path)
+    host = (rows["layer"] == "host") & (rows["unit"] == "ms") & rows["value"].notna()
+    process = rows["block"] % len(factors)
+    slower = host & rows["method"].str.startswith("octopus")
+    rows.loc[slower, "value"] *= process[slower].map(dict(enumerate(factors)))
+    rows.loc[host, "block"] += PROCESS_BLOCKS * process[host]
+    rows.to_csv(path, index=False, lineterminator="\n")
+    sign(path)
+
+
+def derived(folder: Path) -> Frame:
+    return Frame(derive(read_run(folder / f"{SPOILT}.csv", "reference"), report_of(SPOILT)))
+
+
+def test_a_run_of_one_process_says_that_its_intervals_on_the_host_hold_no_other_run(folder: Path) -> None:
+    numbers = derived(folder)
+    assert ONE_PROCESS in numbers[TOTAL].note
+    assert ONE_PROCESS in numbers[f"{TOTAL}.speedup_over_published"].note
+
+
+def test_intervals_of_a_run_of_several_processes_are_over_processes(folder: Path) -> None:
+    alone = derived(folder)
+    split_into_processes(folder, (1.0, 1.1, 1.2))
+    shared = derived(folder)
+    for identifier in (TOTAL, f"{TOTAL}.speedup_over_published"):
+        one, several = alone[identifier], shared[identifier]
+        assert (several.high - several.low) / several.value > 0.3 > (one.high - one.low) / one.value
+        assert "3 processes" in several.note and ONE_PROCESS not in several.note
+    assert "processes" in shared[f"{TOTAL}.verdict_over_published"].note
+    facts = Frame(numbers_of(load_runs(None, folder.parent), PUBLISHED))
+    assert facts.text("m.stage_timing.processes") == "3" and facts.text("m.distribution.processes") == "1"
+
+
+def test_neighbouring_blocks_that_resemble_each_other_widen_an_interval_and_are_named(folder: Path) -> None:
+    before = derived(folder)[f"{TOTAL}.speedup_over_published"]
+    path = folder / f"{SPOILT}.csv"
+    rows = read_rows(path)
+    later = (rows["layer"] == "host") & (rows["method"] == "published") & (rows["block"] >= 10)
+    rows.loc[later, "value"] *= 1.1
+    rows.to_csv(path, index=False, lineterminator="\n")
+    sign(path)
+    after = derived(folder)[f"{TOTAL}.speedup_over_published"]
+    assert "neighbouring blocks resemble each other (correlation 0." in after.note
+    assert "resemble" not in before.note and after.high - after.low > before.high - before.low
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def test_past_runs_come_from_the_history_and_stand_beside_todays(folder: Path) -> None:
+    reference = folder.parent
+    git(reference, "init", "-q")
+    for factors in ((1.0,), (2.0,), (1.25,)):
+        split_into_processes(folder, factors)  # 1, then 2, then 2.5 times as slow
+        git(reference, "add", ".")
+        git(reference, "commit", "-qm", "reference")
+    past.write_past(reference)
+    earlier = [
+        row
+        for row in past.read_past(reference / past.FILE)
+        if row.number == f"{TOTAL}.speedup_over_published"
+    ]
+    assert len(earlier) == 2 and earlier[0].value == pytest.approx(2 * earlier[1].value, rel=1e-4)
+    assert all(len(row.stored) == 10 and len(row.sha256) == 12 and row.commit for row in earlier)
+    numbers = Frame(numbers_of(load_runs(None, reference), PUBLISHED))
+    today, spread = numbers[f"{TOTAL}.speedup_over_published"], numbers[f"{TOTAL}.runs_over_published"]
+    assert (spread.value, spread.low) == (today.value, today.value)
+    assert spread.high == pytest.approx(2.5 * today.value, rel=1e-4)
+    assert spread.text.startswith("3 runs: ") and past.FILE in spread.file
+    assert numbers["m.stage_timing.runs.host"].value == 3
+    assert numbers["m.stage_timing.runs.host.largest_factor"].value == pytest.approx(2.5, rel=1e-3)
+    assert 0 <= numbers["m.stage_timing.runs.host.disjoint"].value <= 1
+
+
+def test_past_runs_need_the_history(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(folder.parents[1]))
+    with pytest.raises(MeasureError, match=r"can't be read: .* full clone"):
+        past.write_past(folder.parent)
+    (folder.parent / past.FILE).write_text("number,value\n")
+    with pytest.raises(MeasureError, match="has the columns"):
+        past.read_past(folder.parent / past.FILE)
+
+
+def test_the_committed_past_runs_are_of_references_that_stand() -> None:
+    reference = ROOT / "data" / "reference"
+    rows = past.read_past(reference / past.FILE)
+    assert rows and len({(row.number, row.sha256) for row in rows}) == len(rows)
+    with open(reference / past.FILE, newline="") as stream:
+        assert tuple(next(csv.reader(stream))) == past.Past._fields
+    assert {row.number.split(".")[0] for row in rows} <= {path.name for path in reference.iterdir()}
+    assert all(row.low <= row.high for row in rows)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 from frames import TIME, lines, number, text
+from synthetic_runs import PUBLISHED
 
+from octopus_study.report.build import numbers_of
 from octopus_study.report.frame import Frame
 from octopus_study.report.outputs import table_names
+from octopus_study.report.runs import load_runs
 from octopus_study.report.studies import report_of
 from octopus_study.report.studies.stage_timing import WITHIN_CACHE, within_cache
-from octopus_study.report.tables import cells
+from octopus_study.report.tables import cells, overview
 from octopus_study.report.tables.writers import Table, markdown, typst
 from octopus_study.report.text import significant
 
@@ -107,6 +112,26 @@ def test_padding_table_gives_a_verdict(full: Path) -> None:
     assert verdicts["Uniform (synthetic)"] == "identical"
     assert verdicts["Temporal (synthetic)"] == "not published"
     assert verdicts["VisDrone (synthetic)"] == "not comparable"
+
+
+def test_every_study_says_its_day_commit_data_and_foreign_load(runs: Path, tmp_path: Path) -> None:
+    reference = Path(shutil.copytree(runs / "reference", tmp_path / "reference"))
+    path = reference / "pretended-cpu" / "mapping.json"
+    record = json.loads(path.read_text())
+    record["git"]["commit"], record["ended"] = "f" * 40, "2026-11-22T03:00:00+00:00"
+    record["state_after"]["cpu"] = {"load_average_1min": 3.75}
+    path.write_text(json.dumps(record))
+    numbers = Frame(numbers_of(load_runs(None, reference), PUBLISHED))
+    rows = {row[0]: row[1:] for row in overview.machines(numbers).rows if not isinstance(row, str)}
+    assert rows["Mapping"] == [
+        "2026-11-21, 0123456789, VisDrone val",
+        "2026-11-22, ffffffffff, VisDrone val; load 3.75",
+    ]
+    assert rows["Stage timing"] == ["2026-11-21, 0123456789, VisDrone val"] * 2
+    assert {"Power", "Image shape", "Sequences"} <= set(rows)
+    assert numbers.text("cpu.machine.commits") == "commits 0123456789 (12 studies), ffffffffff (1 study)"
+    assert numbers.text("gpu.machine.commits") == "commit 0123456789"
+    assert numbers.text("cpu.machine.days") == "2026-11-21 to 2026-11-22"
 
 
 def test_synthetic_runs_are_called_so(full: Path) -> None:

@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import fake_denoisers
 import numpy as np
@@ -37,7 +38,7 @@ def on_gpu(torch, monkeypatch):
     """Orders are measured in this process, and the device's time is the host's."""
     monkeypatch.setattr(child, "_clock", lambda watch: HostClock(layer="device"))
 
-    def run(orders, folder):
+    def run(orders, folder, rates):
         for number, order in enumerate(orders):
             rows = {"rows": child.measure(order, folder)}
             (folder / f"{number}.json").write_text(json.dumps(rows), encoding="utf-8")
@@ -115,6 +116,18 @@ def test_results_are_compared_and_times_of_different_processes_share_no_block(to
     assert {row.answer for row in rows if row.quantity == "forward" and row.n == 128} == {"same"}
     blocks = [row.block for row in rows if row.quantity == "forward" and row.n == 128]
     assert len(set(blocks)) == len(blocks) > len(denoisers.METHODS)
+
+
+def test_the_clocks_are_read_while_a_process_measures():
+    reads = []
+    rates = SimpleNamespace(read=lambda: reads.append(1))
+    code = "import sys, time; text = sys.stdin.read(); time.sleep(2.2); sys.stderr.write(text)"
+    assert processes._talk([sys.executable, "-c", code], "a task", dict(os.environ), rates) == "a task"
+    assert len(reads) >= 2
+    assert (
+        processes._talk([sys.executable, "-c", "raise SystemExit('no')"], "x", dict(os.environ), None)
+        == "no\n"
+    )
 
 
 def test_an_answer_that_differs_says_by_how_much_and_why(tmp_path):

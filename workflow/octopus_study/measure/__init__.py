@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from octopus_study.measure.clocks import Clock, HostClock
     from octopus_study.measure.digest import config_digest, source_digest
+    from octopus_study.measure.line import slope
     from octopus_study.measure.machine import available_cores, machine_facts, machine_id, machine_state
     from octopus_study.measure.memory import MemoryProbe, measure_memory, memory_rows, payload
     from octopus_study.measure.methods import Method, again, check_answers
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
     from octopus_study.measure.rows import Case, Row, read_rows, unavailable, validate_rows, write_rows
     from octopus_study.measure.runner import Budget, run_paired
     from octopus_study.measure.series import PacedClock, run_series
-    from octopus_study.measure.statistics import compare, median_interval, noise_floor, ratio_interval, slope
+    from octopus_study.measure.statistics import compare, median_interval, noise_floor, ratio_interval
     from octopus_study.measure.throttle import CpuThrottle, GpuThrottle, PowerCapKept, throttle_reasons
 
 _HOME = {
     "clocks": ("Clock", "HostClock"),
     "digest": ("config_digest", "source_digest"),
+    "line": ("slope",),
     "machine": ("available_cores", "machine_facts", "machine_id", "machine_state"),
     "memory": ("MemoryProbe", "measure_memory", "memory_rows", "payload"),
     "methods": ("Method", "again", "check_answers"),
@@ -38,7 +40,7 @@ _HOME = {
     "rows": ("Case", "Row", "read_rows", "unavailable", "validate_rows", "write_rows"),
     "runner": ("Budget", "run_paired"),
     "series": ("PacedClock", "run_series"),
-    "statistics": ("compare", "median_interval", "noise_floor", "ratio_interval", "slope"),
+    "statistics": ("compare", "median_interval", "noise_floor", "ratio_interval"),
     "throttle": ("CpuThrottle", "GpuThrottle", "PowerCapKept", "throttle_reasons"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

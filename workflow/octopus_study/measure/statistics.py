@@ -76,29 +76,6 @@ class Comparison(NamedTuple):
     text: str
 
 
-class Slope(NamedTuple):
-    """A straight line through medians, with its fit error.
-
-    Attributes
-    ----------
-    value, low, high : float
-        Slope (unit of y per unit of x) and its 95 % interval.
-    intercept : float
-        Value of the line at x = 0, in the unit of y.
-    r2 : float
-        Share of the variance of the medians that the line explains.
-    residual : float
-        Root mean square distance of the medians from the line, in the unit of y.
-    """
-
-    value: float
-    low: float
-    high: float
-    intercept: float
-    r2: float
-    residual: float
-
-
 def median_interval(
     x: Sequence[float] | np.ndarray,
     confidence: float = 0.95,
@@ -129,10 +106,10 @@ def median_interval(
     InputError
         There are no samples, or some are not finite.
     """
-    samples = _samples(x, "x")
+    samples = finite_samples(x, "x")
     parts = by_process(samples, blocks_of(x) if blocks is None else blocks)
     if len(parts) > 1:
-        return _over_processes(parts, confidence)
+        return over_processes(np.array([np.median(part) for part in parts]), samples.size, confidence)
     value = float(np.median(samples))
     if samples.size < 2:
         return Interval(value, math.nan, math.nan, int(samples.size))
@@ -150,7 +127,7 @@ def caution(x: Sequence[float] | np.ndarray) -> str:
     processes = process_count(x)
     if processes > 1:
         return f"mean of the medians of {processes} processes, interval over processes by Student's t"
-    lag = autocorrelation(_samples(x, "x"))
+    lag = autocorrelation(finite_samples(x, "x"))
     return (
         f"neighbouring blocks resemble each other (correlation {lag:.2f}), interval over runs of them"
         if lag
@@ -178,7 +155,7 @@ def ratio_interval(
     InputError
         The lengths differ, or a sample is not finite or not positive.
     """
-    top, bottom = _samples(a, "a"), _samples(b, "b")
+    top, bottom = finite_samples(a, "a"), finite_samples(b, "b")
     if top.size != bottom.size:
         raise InputError(
             f"Paired samples need the same blocks: a has {top.size} of them, b has {bottom.size}."
@@ -195,13 +172,18 @@ def unpaired_ratio_interval(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Interval:
-    """Return median(a) / median(b) of samples that share no blocks, each resampled on its own.
+    """Return median(a) / median(b) of samples that share no blocks, each resampled on its own; or, where the same
+    number of processes measured both, the mean of their ratios.
 
     For how a time grows with the work; methods are compared within blocks, by :func:`ratio_interval`.
     """
-    top, bottom = _samples(a, "a"), _samples(b, "b")
+    top, bottom = finite_samples(a, "a"), finite_samples(b, "b")
     if (bottom <= 0).any():
         raise InputError("A ratio needs positive samples b; a sample is zero or negative.")
+    parts = [by_process(samples, blocks_of(given)) for samples, given in ((top, a), (bottom, b))]
+    if len(parts[0]) == len(parts[1]) > 1:
+        medians = [np.array([np.median(part) for part in of_one]) for of_one in parts]
+        return over_processes(medians[0] / medians[1], min(top.size, bottom.size), confidence)
     value, count = float(np.median(top) / np.median(bottom)), min(top.size, bottom.size)
     if count < 2:
         return Interval(value, math.nan, math.nan, count)
@@ -240,53 +222,7 @@ def compare(
     return Comparison(*interval[:3], verdict, text)
 
 
-def slope(
-    x: Sequence[float] | np.ndarray,
-    y: Sequence[float] | np.ndarray,
-    confidence: float = 0.95,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-) -> Slope:
-    """Fit a line through the medians of y at each x; the slope over launches is the cost of one launch.
-
-    The line is that of Theil and Sen: the median of the slopes between all pairs of medians, so that one x at
-    which something else ran beside the measurement doesn't bend it (Sen, "Estimates of the regression
-    coefficient based on Kendall's tau", 1968). The interval comes from resampling the x as well as the samples
-    within each: it holds their spread and how well the medians lie on one line. With nine x that each lie off
-    the line by an error of their own, 95 % intervals hold the slope in about 89 % of simulations.
-
-    Parameters
-    ----------
-    x, y : array_like, shape (samples,)
-        One entry per sample; an x is repeated as often as it was measured. At least two different x.
-
-    Raises
-    ------
-    InputError
-        The lengths differ, a sample is not finite, or there are fewer than two different x.
-    """
-    xs, ys = _samples(x, "x"), _samples(y, "y")
-    levels = np.unique(xs)
-    if xs.size != ys.size or levels.size < 2:
-        raise InputError(
-            f"A slope needs x and y of one length and two different x; found {xs.size} and {ys.size} "
-            f"samples at {levels.size} different x."
-        )
-    groups = [ys[xs == level] for level in levels]
-    medians = np.array([np.median(group) for group in groups])
-    value, intercept = _line(levels, medians)
-    rng = np.random.default_rng(seed)
-    draws = np.stack([bootstrap_medians(group, rng, resamples) for group in groups], axis=-1)
-    sampled = all(group.size > 1 for group in groups)
-    slopes = _resampled_slopes(levels, draws, rng) if sampled else np.empty(0)
-    low, high = percentiles(slopes, confidence) if sampled else (math.nan, math.nan)
-    errors = medians - (value * levels + intercept)
-    spread = float(((medians - medians.mean()) ** 2).sum())
-    r2 = 1 - float((errors**2).sum()) / spread if spread else math.nan
-    return Slope(float(value), low, high, float(intercept), r2, float(np.sqrt((errors**2).mean())))
-
-
-def _samples(x: Sequence[float] | np.ndarray, name: str) -> np.ndarray:
+def finite_samples(x: Sequence[float] | np.ndarray, name: str) -> np.ndarray:
     samples = np.asarray(x, dtype=np.float64).reshape(-1)
     if not samples.size or not np.isfinite(samples).all():
         missing = int(samples.size - np.isfinite(samples).sum())
@@ -296,36 +232,16 @@ def _samples(x: Sequence[float] | np.ndarray, name: str) -> np.ndarray:
     return samples
 
 
-def _over_processes(parts: list[np.ndarray], confidence: float) -> Interval:
-    """Return the mean of the processes' medians and its interval by Student's t; of logarithms where they have any."""
-    medians = np.array([np.median(part) for part in parts])
+def over_processes(medians: np.ndarray, count: int, confidence: float = 0.95) -> Interval:
+    """Return the mean of the processes' medians and its interval by Student's t; of logarithms where they have any.
+
+    `count` is the number of blocks behind them.
+    """
     logarithmic = bool((medians > 0).all())
     middles = np.log(medians) if logarithmic else medians
     reach = t_quantile(confidence, middles.size - 1) * float(middles.std(ddof=1)) / math.sqrt(middles.size)
     ends = middles.mean() + np.array([0.0, -reach, reach])
-    count = sum(part.size for part in parts)
     return Interval(*(float(end) for end in (np.exp(ends) if logarithmic else ends)), count)
-
-
-def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Return slope and intercept of Theil and Sen for different x."""
-    first, second = np.triu_indices(x.size, 1)
-    value = float(np.median((y[second] - y[first]) / (x[second] - x[first])))
-    return value, float(np.median(y - value * x))
-
-
-def _resampled_slopes(x: np.ndarray, draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the slopes through x drawn with replacement, one per row of `draws`, shape (resamples, x).
-
-    Pairs of the same x have no slope; a resample of a single x, which only happens with few x, is left out.
-    """
-    chosen = rng.integers(0, x.size, draws.shape)
-    places, values = x[chosen], np.take_along_axis(draws, chosen, axis=1)
-    first, second = np.triu_indices(x.size, 1)
-    across, up = places[:, second] - places[:, first], values[:, second] - values[:, first]
-    some = (across != 0).any(axis=1)
-    steep = np.divide(up, across, out=np.full(up.shape, np.nan), where=across != 0)
-    return np.nanmedian(steep[some], axis=1)
 
 
 def _verdict(interval: Interval, noise: float, equal_within: float) -> Verdict:

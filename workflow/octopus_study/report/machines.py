@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from octopus_study.measure.dependence import LAYERS, process_count
 from octopus_study.report.frame import HERE, Key, Number, make_text
 from octopus_study.report.labels import DATASETS, GENERATED, PEER_PACKAGES, human, machine_name
+from octopus_study.report.quiet import loaded, loads
 from octopus_study.report.runs import Run
 
 # Fact -> where provenance keeps it (keys joined by dots).
@@ -49,6 +52,8 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
             "name": device_name(own[0]),
             "id": own[0].machine,
             "peers": _peers(own),
+            "days": _days(own),
+            "commits": _commits(own),
         }
         for name, text in facts.items():
             if text:
@@ -57,11 +62,41 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
         facts = {
             "measured_on": run.measured_on or "unknown date",
             "started": str(run.provenance.get("started", "")),
+            "rules": fact(run.provenance, "rules.sha256"),
             "commit": run.commit[:10],
+            "other_load": _other_load(run),
+            "processes": processes(run),
             "dataset": dataset_names(run),
             "synthetic": "yes" if any("synthetic-" in name for name in run.datasets) else "no",
         }
         yield from (_text(run, run.fact_key(name), text) for name, text in facts.items() if text)
+
+
+def _days(runs: list[Run]) -> str:
+    """Return the day on which all runs of a machine were measured, or the first and the last one."""
+    days = sorted({run.measured_on for run in runs if run.measured_on})
+    return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "an unknown date"
+
+
+def _commits(runs: list[Run]) -> str:
+    """Return by which commits' code a machine was measured, and how many studies each measured, the most first."""
+    counts = Counter(run.commit[:10] for run in runs if run.commit).most_common()
+    if len(counts) < 2:
+        return f"commit {counts[0][0]}" if counts else "an unknown commit"
+    return "commits " + ", ".join(
+        f"{commit} ({count} {'study' if count == 1 else 'studies'})" for commit, count in counts
+    )
+
+
+def _other_load(run: Run) -> str:
+    """Return the load averages before and after a run beside which other work ran; empty for others."""
+    return " and ".join(f"{load:.2f}" for load in loads(run.provenance)) if loaded(run.provenance) else ""
+
+
+def processes(run: Run) -> str:
+    """Return how many processes measured a run's comparisons on the host; empty where nothing was measured there."""
+    timed = run.rows[run.rows["layer"].isin(LAYERS) & (run.rows["unit"] == "ms") & run.rows["value"].notna()]
+    return str(process_count(timed.set_index("block")["value"])) if len(timed) else ""
 
 
 def _peers(runs: list[Run]) -> str:

@@ -7,9 +7,15 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from octopus_study.measure.statistics import Comparison, compare, median_interval, noise_floor, ratio_interval
+from octopus_study.measure.dependence import LAYERS, process_count
+from octopus_study.measure.statistics import (
+    Comparison,
+    caution,
+    compare,
+    median_interval,
+    noise_floor,
+    ratio_interval,
+)
 from octopus_study.report.frame import Key, Number, Source, make_number, make_text
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot
@@ -24,6 +30,7 @@ SUBJECT = "octopus"
 BOUND = "write-bound"
 # The source documents' own comparison: their one launch against their N launches.
 PUBLISHED_PAIR = ("published", "n-launches")
+ONE_PROCESS = "of one process: the interval does not hold another run"
 _DISCARDED = "discarded_blocks"
 
 
@@ -39,12 +46,14 @@ def medians(run: Run, report: StudyReport) -> Iterator[Number]:
 
 def _median(run: Run, report: StudyReport, group: Group, method: str, rows: pd.DataFrame) -> Iterator[Number]:
     key, source = group.key(run, method), group.rows_of(run, method)
-    unit, answer, values = rows["unit"].iat[0], rows["answer"].iat[0], rows["value"].to_numpy()
-    note, values = "" if answer in ("same", "n/a") else answer, values[~np.isnan(values)]
-    if not values.size:
+    unit, answer = rows["unit"].iat[0], rows["answer"].iat[0]
+    values = rows.set_index("block")["value"].dropna()
+    note = "" if answer in ("same", "n/a") else answer
+    if values.empty:
         yield make_number(key, source, unit, math.nan, text=note, note=note)
         return
     middle = (mean_interval if report.windows else median_interval)(values)
+    note = note if report.windows else heeding(note, group, values)
     yield make_number(key, source, unit, *middle, note=note)
     if unit == "ms" and group.n > 0 and group.quantity in report.per_object:
         per_object = middle.scaled(1000 / group.n)
@@ -126,9 +135,16 @@ def speedup(
     key, source = group.key(run, method), group.rows_of(run, f"{method} and {other}")
     # The inverse of a median of ratios is not the median of the inverses when the number of blocks is even.
     times = ratio_interval(both[other], both[method])
-    note = "median of per-block ratios"
+    note = heeding("median of per-block ratios", group, both[other] / both[method])
     yield make_number(key.speedup(other), source, "ratio", *times, note=note)
     yield make_text(key.derive("verdict", other), source, result.verdict, result.text)
+
+
+def heeding(note: str, group: Group, samples: pd.Series) -> str:
+    """Add to a note what the interval of samples, indexed by block, heeds, or that it can't hold another run."""
+    alone = group.layer in LAYERS and len(samples) > 1 and process_count(samples) == 1
+    said = (note, caution(samples), ONE_PROCESS if alone and group.quantity != _DISCARDED else "")
+    return "; ".join(filter(None, said))
 
 
 def ratio_of(table: pd.DataFrame, method: str, other: str) -> float:
@@ -145,7 +161,7 @@ def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bou
         return
     ratio = ratio_interval(both[method], both[bound])
     key, source = group.key(run, method), group.rows_of(run, method)
-    note = "median of per-block ratios"
+    note = heeding("median of per-block ratios", group, both[method] / both[bound])
     yield make_number(key.derive("times", bound), source, "ratio", *ratio, note=note)
     share = (1 / ratio.value, 1 / ratio.high, 1 / ratio.low, ratio.count)
     yield make_number(key.derive("share", bound), source, "fraction", *share, note=f"1 / times_{bound}")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from octopus_study.measure.statistics import Interval, ratio_interval, slope
+from octopus_study.measure.line import slope
+from octopus_study.measure.statistics import Interval, ratio_interval
 from octopus_study.methods import AS_PUBLISHED as PUBLISHED
 from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.charts.spec import Chart

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from octopus_study.measure.statistics import median_interval, slope, unpaired_ratio_interval
+from octopus_study.measure.line import slope
+from octopus_study.measure.statistics import median_interval, unpaired_ratio_interval
 from octopus_study.report.fastest import best_opencv
 from octopus_study.report.frame import (
     HERE,
@@ -26,6 +27,7 @@ from octopus_study.report.view import View, views
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
 STUDY = "stage_timing"
 OUTPUT_BYTES = 3 * 224 * 224 * 4
@@ -52,6 +54,7 @@ _LAUNCHES = {
 # What published claims say of growth with the number of boxes: (quantity, from, to).
 _GROWTHS = (
     ("build_metadata", 500, 2000),
+    ("crop_resize", 500, 2000),
     ("upload_metadata", 100, 2000),
     ("speedup_over_n-launches", 100, 1000),
 )
@@ -64,7 +67,7 @@ def launch_costs(run: Run) -> Iterator[Number]:
     series = run.rows[(run.rows["quantity"] == "launch_series") & run.rows["value"].notna()]
     for method, rows in series.groupby("method", sort=False):
         if rows["n"].nunique() > 1:
-            fit = slope(rows["n"], rows["value"] * 1000)
+            fit = slope(rows["n"], rows["value"] * 1000, blocks=rows["block"])
             key = run.key("launch-overhead", method=str(method))
             source = run.from_rows("n/a", f"quantity=launch_series, method={method}, all n")
             note = "line of Theil and Sen through the medians"
@@ -86,7 +89,7 @@ def savings(run: Run) -> Iterator[Number]:
         for name, (slower, faster) in SAVINGS.items():
             if len(table) and {slower, faster} <= set(table.columns):
                 key = run.key(group.workload, group.n, "saving", quantity=name)
-                saved = median_interval((table[slower] - table[faster]).to_numpy())
+                saved = median_interval(table[slower] - table[faster])
                 note = f"{slower} - {faster}, median of per-block differences"
                 yield make_number(key, source, "ms", *saved, note=note)
                 if name == "launches":
@@ -181,6 +184,15 @@ def _limits(run: Run) -> dict[str, tuple[int, np.ndarray]]:
     return {str(method): (int(part["n"].iloc[0]), part["value"].to_numpy()) for method, part in chosen}
 
 
+def result_bytes(run: Run) -> Iterator[Number]:
+    """Yield the bytes of the batch that the kernels fill: what the time to fill it is predicted from."""
+    for group, _ in groups(run, quantity="crop_resize_normalize", method=BOUND, layer="device"):
+        key = run.key(group.workload, int(group.n), quantity="result_bytes")
+        note = "bytes of one crop x boxes"
+        value = float(_output_bytes(run) * group.n)
+        yield make_number(key, group.rows_of(run, BOUND), "bytes", value, note=note)
+
+
 def write_rates(run: Run) -> Iterator[Number]:
     """Yield the rate at which the write bound fills its output, and whether a cache takes part of it."""
     limits = _limits(run)
@@ -221,16 +233,20 @@ def growths(run: Run) -> Iterator[Number]:
             yield make_number(key, run.from_rows(dataset, selector), "ratio", *grown, note=note)
 
 
-def _samples_by_count(run: Run, quantity: str) -> Iterator[tuple[int, tuple[str, np.ndarray]]]:
+def _layer(quantity: str) -> str:
+    return "device" if quantity == "crop_resize" else "host"
+
+
+def _samples_by_count(run: Run, quantity: str) -> Iterator[tuple[int, tuple[str, pd.Series]]]:
     """Yield the blocks' values of the published kernels at each number of boxes; a speed-up is a ratio per block."""
     _, ratio, other = quantity.partition("speedup_over_")
     for group, rows in groups(
-        run, workload="visdrone", quantity="end_to_end" if ratio else quantity, layer="host"
+        run, workload="visdrone", quantity="end_to_end" if ratio else quantity, layer=_layer(quantity)
     ):
         table = blocks(rows)
         if len(table) and {"published", other or "published"} <= set(table.columns):
             values = table[other] / table["published"] if ratio else table["published"]
-            yield group.n, (group.dataset, values.to_numpy())
+            yield group.n, (group.dataset, values)
 
 
 def bounds(frame: Frame) -> Iterator[Number]:

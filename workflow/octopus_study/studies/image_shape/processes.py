@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from octopus_study.measure import Method, Row, check_answers
+from octopus_study.measure.clock_rates import PERIOD_S, ClockRates
 from octopus_study.methods import AS_PUBLISHED
 from octopus_study.studies.image_shape.child import Order
 
@@ -29,12 +30,12 @@ WHY_DIFFERENT = {
 }
 
 
-def measured(orders: Sequence[Order], folder: Path) -> list[Row]:
+def measured(orders: Sequence[Order], folder: Path, rates: ClockRates | None = None) -> list[Row]:
     """The rows of all orders; those of an order whose process failed say so.
 
-    `folder` holds `image.npy`, and gets what the processes write.
+    `folder` holds `image.npy`, and gets what the processes write; `rates` gets the GPU's clocks meanwhile.
     """
-    last_words = _run(orders, folder)
+    last_words = _run(orders, folder, rates)
     answers = _answers(orders, folder)
     rows = []
     for number, order in enumerate(orders):
@@ -48,20 +49,31 @@ def measured(orders: Sequence[Order], folder: Path) -> list[Row]:
     return rows
 
 
-def _run(orders: Sequence[Order], folder: Path) -> str:
+def _run(orders: Sequence[Order], folder: Path, rates: ClockRates | None) -> str:
     """Have a fresh Python carry out the orders, and return what to say where no answer came."""
     task = {"orders": [asdict(order) for order in orders], "folder": str(folder), "seconds": SECONDS}
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     log.info("%d processes, one after the other", len(orders))
-    done = subprocess.run(
-        [sys.executable, "-m", CHILD],
-        input=json.dumps(task),
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+    said = _talk([sys.executable, "-m", CHILD], json.dumps(task), environment, rates)
+    last = (said.strip().splitlines() or ["it said nothing"])[-1]
     return f"its process ended without an answer within {SECONDS} s: {last}"
+
+
+def _talk(command: list[str], task: str, environment: dict[str, str], rates: ClockRates | None) -> str:
+    """Give a process its task, read the clocks from here until it ends, and return what it said on its errors."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, text=True, **pipes) as process:
+        given: str | None = task
+        while True:
+            try:
+                return process.communicate(given, timeout=PERIOD_S)[1]
+            except subprocess.TimeoutExpired:
+                given = None  # it has its task
+                if rates is not None:
+                    rates.read()
+            except BaseException:
+                process.kill()
+                raise
 
 
 def _answers(orders: Sequence[Order], folder: Path) -> dict[tuple[str, int, str], str]:

@@ -62,7 +62,7 @@ def _shapes(context: Context, part: Part, orders: Sequence[Order]) -> Iterator[R
         raise Unavailable(NO_GPU)
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "image.npy", _image(context))
-        yield from measured(orders, Path(folder))
+        yield from measured(orders, Path(folder), context.throttle.rates)
 
 
 def _patches(context: Context, part: Part, model: str) -> list[Row]:

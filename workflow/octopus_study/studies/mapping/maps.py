@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.ragged import blockmap
-from octopus_study.measure import Case, HostClock, Method, Row, run_paired
+from octopus_study.measure import Case, HostClock, Method, Row
 from octopus_study.peers.ragged_methods import ON_DEVICE, build_of, table_on_device
-from octopus_study.studies.comparison import BASE, Comparison, Part
+from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 
 METHODS = ("octopus", "thread-search", "block-metadata", "block-metadata-tuned", "lookup")
@@ -43,10 +43,7 @@ def map_rows(context: Context, part: Part, offsets: NDArray[np.int64]) -> Iterat
     for comparison in part.of(SETUP, UPLOAD):
         names = [name for name in comparison.methods if name not in missing]
         methods = [Method(name, makers[comparison.quantity](name)) for name in names]
-        yield from run_paired(
-            case, comparison.quantity, "ms", methods, clock, budget, "n/a", context.seed, BASE
-        )
-        yield from comparison.missing(missing)
+        yield from compare(context, comparison, methods, missing=missing, clock=clock, budget=budget)
 
 
 def map_bytes(name: str, offsets: NDArray[np.int64]) -> int:

@@ -1,0 +1,112 @@
+"""Straight lines through medians: what one more item costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from octopus.errors import InputError
+from octopus_study.measure.bootstrap import bootstrap_medians, percentiles
+from octopus_study.measure.dependence import by_process
+from octopus_study.measure.statistics import RESAMPLES, finite_samples, over_processes
+
+
+class Slope(NamedTuple):
+    """A straight line through medians, with its fit error.
+
+    Attributes
+    ----------
+    value, low, high : float
+        Slope (unit of y per unit of x) and its 95 % interval.
+    intercept : float
+        Value of the line at x = 0, in the unit of y.
+    r2 : float
+        Share of the variance of the medians that the line explains.
+    residual : float
+        Root mean square distance of the medians from the line, in the unit of y.
+    """
+
+    value: float
+    low: float
+    high: float
+    intercept: float
+    r2: float
+    residual: float
+
+
+def slope(
+    x: Sequence[float] | np.ndarray,
+    y: Sequence[float] | np.ndarray,
+    confidence: float = 0.95,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    blocks: Sequence[int] | np.ndarray | None = None,
+) -> Slope:
+    """Fit a line through the medians of y at each x; the slope over launches is the cost of one launch.
+
+    The line is that of Theil and Sen: the median of the slopes between all pairs of medians, so that one x at
+    which something else ran beside the measurement doesn't bend it (Sen, "Estimates of the regression
+    coefficient based on Kendall's tau", 1968). The interval comes from resampling the x as well as the samples
+    within each: it holds their spread and how well the medians lie on one line. With nine x that each lie off
+    the line by an error of their own, 95 % intervals hold the slope in about 89 % of simulations.
+
+    Parameters
+    ----------
+    x, y : array_like, shape (samples,)
+        One entry per sample; an x is repeated as often as it was measured. At least two different x.
+    blocks : array_like of int, shape (samples,), optional
+        The rows' numbers of the blocks. Where they are of several processes, the slope is the mean of theirs, with its
+        interval by Student's t.
+
+    Raises
+    ------
+    InputError
+        The lengths differ, a sample is not finite, or there are fewer than two different x.
+    """
+    xs, ys = finite_samples(x, "x"), finite_samples(y, "y")
+    levels = np.unique(xs)
+    if xs.size != ys.size or levels.size < 2:
+        raise InputError(
+            f"A slope needs x and y of one length and two different x; found {xs.size} and {ys.size} "
+            f"samples at {levels.size} different x."
+        )
+    processes = [] if blocks is None else by_process(np.arange(xs.size), blocks)
+    groups = [ys[xs == level] for level in levels]
+    medians = np.array([np.median(group) for group in groups])
+    value, intercept = _line(levels, medians)
+    rng = np.random.default_rng(seed)
+    draws = np.stack([bootstrap_medians(group, rng, resamples) for group in groups], axis=-1)
+    sampled = all(group.size > 1 for group in groups)
+    slopes = _resampled_slopes(levels, draws, rng) if sampled else np.empty(0)
+    low, high = percentiles(slopes, confidence) if sampled else (math.nan, math.nan)
+    if len(processes) > 1:
+        of_each = np.array([slope(xs[chosen], ys[chosen], resamples=1).value for chosen in processes])
+        value, low, high, _ = over_processes(of_each, xs.size, confidence)
+    errors = medians - (value * levels + intercept)
+    spread = float(((medians - medians.mean()) ** 2).sum())
+    r2 = 1 - float((errors**2).sum()) / spread if spread else math.nan
+    return Slope(float(value), low, high, float(intercept), r2, float(np.sqrt((errors**2).mean())))
+
+
+def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Return slope and intercept of Theil and Sen for different x."""
+    first, second = np.triu_indices(x.size, 1)
+    value = float(np.median((y[second] - y[first]) / (x[second] - x[first])))
+    return value, float(np.median(y - value * x))
+
+
+def _resampled_slopes(x: np.ndarray, draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the slopes through x drawn with replacement, one per row of `draws`, shape (resamples, x).
+
+    Pairs of the same x have no slope; a resample of a single x, which only happens with few x, is left out.
+    """
+    chosen = rng.integers(0, x.size, draws.shape)
+    places, values = x[chosen], np.take_along_axis(draws, chosen, axis=1)
+    first, second = np.triu_indices(x.size, 1)
+    across, up = places[:, second] - places[:, first], values[:, second] - values[:, first]
+    some = (across != 0).any(axis=1)
+    steep = np.divide(up, across, out=np.full(up.shape, np.nan), where=across != 0)
+    return np.nanmedian(steep[some], axis=1)

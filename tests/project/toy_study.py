@@ -103,6 +103,7 @@ CLAIM = """
     claim: Adding up all sides at once is faster than box by box
     source: P1, a toy
     study: toy
+    kind: direction
     needs: any
     number: "{run}.toy.visdrone.n3.octopus.total.host.speedup_over_numpy"
     operator: above

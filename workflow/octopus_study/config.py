@@ -35,6 +35,9 @@ class Measure(Section):
         8.0, description="seconds after which a comparison with its least number of blocks ends"
     )
     give_up_seconds: Seconds = Field(120.0, description="seconds after which any comparison ends")
+    stuck_seconds: Seconds = Field(
+        600.0, description="seconds of one step of a method, after which it is ended and left out"
+    )
     target_halfwidth: Fraction = Field(
         0.02, description="stop when every ratio's 95 % interval is within this fraction of the ratio"
     )

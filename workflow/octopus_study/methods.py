@@ -149,6 +149,10 @@ METHODS = (
         "cvcuda-rounded", "CV-CUDA (uint8 between)", "#9CCFB8", "1", library="CV-CUDA",
         target="cvcuda:CvCudaRounded",
     ),
+    MethodRow("roiconvert", "roiconvert (C++)", "#B5651D", "D", target="native_methods:RoiConvert"),
+    MethodRow(
+        "cuframe", "cuframe (C++)", "#C9A66B", "<", target="native_methods:CuFrame", like="octopus-image"
+    ),
     MethodRow("dali-slice", "DALI (slices)", "#7A5230", "h", library="DALI", target="dali:DaliSlice"),
     MethodRow(
         "dali", "DALI (regions)", "#B08968", "H", library="DALI", target="dali:Dali", like="octopus-image"

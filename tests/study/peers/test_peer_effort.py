@@ -5,7 +5,9 @@ The libraries themselves are replaced by what counts their calls, so that none h
 
 from __future__ import annotations
 
+import sys
 import time
+from collections import Counter
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -97,6 +99,14 @@ def test_the_pipeline_of_dali_does_all_of_a_series_and_no_more(count):
     assert ahead == [min(number + AHEAD, count) for number in range(count)]
 
 
+def test_a_batch_of_the_pipeline_of_dali_is_ordered_once():
+    made = bare(DaliPipeline, _pipeline=MagicMock(), _frames="frames", _outputs=None)
+    made._pipeline.share_outputs.side_effect = lambda: ("batch",)
+    made.run()
+    told = calls(made._pipeline)
+    assert told == ["feed_input"] * 3 + ["schedule_run", "release_outputs", "share_outputs"]
+
+
 @pytest.mark.parametrize("kind", FORMS)
 def test_opencv_resizes_each_crop_once_on_one_thread_per_crop(kind, monkeypatch):
     made, resized = kind(job("cpu")), []
@@ -111,6 +121,30 @@ def test_opencv_resizes_each_crop_once_on_one_thread_per_crop(kind, monkeypatch)
     assert cv2.getNumThreads() == 1
 
 
+CALLS = {
+    opencv.OpenCv: {"astype": 1, "resize": 1, "transpose": 1},
+    opencv.OpenCvInPlace: {"astype": 1, "resize": 1, "transform": 1, "split": 1},
+    opencv.OpenCvTable: {"LUT": 1, "resize": 1, "split": 1},
+    opencv.OpenCvFrame: {"resize": 3},
+}
+
+
+@pytest.mark.parametrize(("kind", "per_crop"), CALLS.items())
+def test_opencv_calls_nothing_else_for_a_crop(kind, per_crop):
+    made, told = kind(job("cpu")), Counter()
+    made.run()
+    planes = list(made.job.out)
+    sys.setprofile(lambda frame, event, call: event == "c_call" and told.update([call.__name__]))
+    try:
+        for (x1, y1, x2, y2), out in zip(BOXES, planes, strict=True):
+            made.crop(x1, y1, x2, y2, out)
+    finally:
+        sys.setprofile(None)
+    assert told - Counter(setprofile=1, hasattr=len(BOXES)) == Counter(
+        {name: len(BOXES) * many for name, many in per_crop.items()}
+    )
+
+
 def test_opencv_is_as_quick_as_the_loop_that_anyone_would_write():
     boxes = np.array([[x, y, x + 40, y + 60] for x in range(0, 250, 50) for y in range(0, 140, 35)], np.int32)
     task = make_job(FRAME, boxes, (224, 224), MEAN, STD, "cpu")
@@ -123,10 +157,14 @@ def test_opencv_is_as_quick_as_the_loop_that_anyone_would_write():
 
     runs = {"loop": loop} | {kind.name: kind(task).run for kind in (opencv.OpenCv, opencv.OpenCvTable)}
     best = dict.fromkeys(runs, np.inf)
-    for _ in range(9):
+    cv2.setNumThreads(1)
+
+    def quick():
         for name, run in runs.items():
             start = time.perf_counter()
             run()
             best[name] = min(best[name], time.perf_counter() - start)
-    assert best["opencv"] <= 1.5 * best["loop"]
-    assert best["opencv-table"] <= 0.75 * best["loop"]
+        return best["opencv"] <= 1.5 * best["loop"] and best["opencv-table"] <= 0.75 * best["loop"]
+
+    # On a busy machine it takes rounds until each was once undisturbed.
+    assert any(quick() for _ in range(200)), best

@@ -72,7 +72,7 @@ def mapping(kind: str, dataset: str, timed: Timed) -> Iterator[Row]:
     if kind == "cpu":
         del times["lookup-scalar"], times["block-metadata-scalar"]
     yield from timed(rng, case, machine.layer, "kernel", times)
-    for block in range(5):
+    for block in range(20):
         probe = Case("mapping", "synthetic", "multiply", ITEMS[0])
         yield probe.row("tuner", "host", "tuner_probe", "ms", 21.0 + block / 10, block=block)
     for size in (64, 256):
@@ -138,6 +138,8 @@ PIXELS = {
     "flickr-1000": (1000, 179_455_121),
     "flickr-1000-8k": (1001, 212_632_721),
 }
+# Blocks of at most 65 536 pixels that follow from the published gains in memory.
+BLOCKS = dict(zip(PIXELS, (1549, 1676, 2056, 3101, 3608), strict=True))
 HEAVY = {"light": 1.0, "heavy": 3.4}
 # Setup in ns per pixel, and the kernel as a multiple of the streaming time.
 TABLES = {"lookup-published": 1.6, "lookup-vectorised": 0.55, "lookup-device": 2e-3}
@@ -181,7 +183,7 @@ def costs(
         "block-metadata": 0.05,
         "block-metadata-published": 0.9,
     }
-    blocks = case.n + pixels // THRESHOLD
+    blocks = BLOCKS[case.workload.rpartition("-")[0]]
     offsets = 8 * (case.n + 1)
     sizes = {name: 4 * pixels + offsets if name in TABLES else offsets for name in methods}
     sizes |= {"block-metadata": 12 * blocks + offsets, "block-metadata-published": 20 * blocks + offsets}

@@ -211,6 +211,8 @@ def distribution(kind: str, dataset: str) -> Iterator[Row]:
         case = Case("distribution", dataset if workload == "visdrone" else "synthetic", workload, 1000)
         yield from padding(case, actual, padded)
         yield from quantiles(case, SIZE_SCALE[workload])
+        if workload == "visdrone":
+            yield from quantiles(case._replace(workload="visdrone-pool", n=2045), SIZE_SCALE[workload])
         laws = with_again({name: LAWS[kind][name] for name in ("octopus", "published")}, 1000)
         slower = 1 + SIZE_SCALE[workload] / 500
         laws = {name: time * slower for name, time in laws.items()}

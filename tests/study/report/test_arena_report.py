@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from frames import lines, matching
 from synthetic_arena import GPU, KINDS, LADDER, OUTPUT_BYTES
@@ -14,10 +16,12 @@ from synthetic_runs import ROOT
 
 from octopus_study.measure.rows import read_rows
 from octopus_study.report.charts.palette import METHOD_COLORS
+from octopus_study.report.fastest import fastest
 from octopus_study.report.frame import Frame
 from octopus_study.report.labels import ARENA_METHODS, LADDER_CHANGES, LADDER_STEPS, RESULT_KINDS, SETTINGS
 from octopus_study.report.literals import check_paper
 from octopus_study.report.parity_doc import build_parity_doc, parity_doc
+from octopus_study.report.samples import Group
 from octopus_study.report.studies import arena_figures
 from octopus_study.report.studies import arena_view as arena
 from octopus_study.report.studies.arena_numbers import limit_of
@@ -29,6 +33,7 @@ from octopus_study.studies.parity.peers import SETTINGS as STUDIED
 ARENA, KEY = "gpu.arena", "gpu.arena.visdrone.n1000"
 TIMED = "crop_resize_normalize.device"
 DEVICE, HOST = f"{KEY}.octopus.crop_resize_normalize.device", f"{KEY}.octopus.end_to_end.host"
+IMAGE = f"{KEY}.octopus-image.end_to_end.host"
 
 
 def values(runs: Path, workload: str, layer: str, method: str) -> np.ndarray:
@@ -60,12 +65,49 @@ def test_each_type_is_compared_with_the_bound_of_its_own_output(numbers: Frame, 
 def test_the_best_peer_gives_the_same_answer_and_is_no_work_of_ours(numbers: Frame) -> None:
     assert numbers.text(f"{DEVICE}.best_peer") == "CV-CUDA"
     assert numbers.value(f"{DEVICE}.speedup_over_best_peer") == numbers.value(f"{DEVICE}.speedup_over_cvcuda")
-    # RoIAlign is faster from the host, but its answer is another one.
-    assert numbers.text(f"{HOST}.best_peer") == "CV-CUDA (views by hand)"
-    assert (
-        numbers.text("cpu.arena.visdrone-1thread.n1000.octopus.end_to_end.host.best_peer")
-        == "OpenCV (in place)"
+    # RoIAlign reads across the edge of a box, as Octopus does with the edge of the image, and is a rival of that.
+    assert numbers.text(f"{HOST}.best_peer") == "torchvision (RoIAlign)"
+    over = numbers.value(f"{HOST}.speedup_over_best_peer")
+    assert over == numbers.value(f"{IMAGE}.speedup_over_roi-align")
+    assert over < numbers.value(f"{HOST}.speedup_over_cvcuda-views")
+
+
+@pytest.mark.parametrize(
+    ("group", "best", "id_of_best"),
+    [
+        ("cpu.arena.visdrone-1thread.n1000.octopus.end_to_end.host", "OpenCV by a table (1 thread)", "opencv-table"),
+        ("cpu.arena.visdrone.n1000.octopus.end_to_end.host", "OpenCV by a table (all threads)", "opencv-table-threads"),
+        ("gpu.arena.visdrone.n1000.octopus.end_to_end.pipeline", "OpenCV + NumPy (1 thread)", "opencv"),
+    ],
+)  # fmt: skip
+def test_the_fastest_form_of_opencv_says_its_threads(
+    numbers: Frame, group: str, best: str, id_of_best: str
+) -> None:
+    assert numbers.text(f"{group}.best_opencv") == best
+    over = numbers.value(f"{group}.speedup_over_best_opencv")
+    assert over == numbers.value(f"{group}.speedup_over_{id_of_best}")
+    assert numbers.text(f"{group}.verdict_over_best_opencv") == numbers.text(
+        f"{group}.verdict_over_{id_of_best}"
     )
+
+
+def test_a_run_without_octopus_at_the_edge_of_the_image_compares_with_octopus(numbers: Frame) -> None:
+    key = numbers[HOST].key
+    run = SimpleNamespace(key=lambda *_, **__: key, from_rows=lambda *_: numbers[HOST].source)
+    table = pd.DataFrame({"octopus": [1.0] * 30, "roi-align": [2.0] * 30, "cvcuda": [3.0] * 30})
+    group = Group("visdrone-val", "visdrone", 1000, "end_to_end", "host")
+    found = list(fastest(run, group, table, ["roi-align", "cvcuda"], "best_peer", "peers"))
+    assert found[0].text == "torchvision (RoIAlign)" and found[1].value == 2
+    table["octopus-image"] = 2.0
+    found = list(fastest(run, group, table, ["roi-align", "cvcuda"], "best_peer", "peers"))
+    assert found[1].value == 1 and found[1].other == "best_peer" and found[1].method == "octopus"
+
+
+def test_batches_in_a_row_have_a_table(full: Path, numbers: Frame) -> None:
+    rows = {row[0]: row for row in lines(full, "arena_series")}
+    assert {"Octopus", "DALI (pipeline)", "torchvision (RoIAlign)"} <= set(rows)
+    key = f"{KEY}.octopus-image.end_to_end.pipelined.speedup_over_dali-pipeline"
+    assert rows["DALI (pipeline)"][1:] == ["same, image", rows["DALI (pipeline)"][2], numbers.text(key)]
 
 
 def test_memory_beyond_the_payload_and_multiples_of_the_published(numbers: Frame) -> None:
@@ -100,7 +142,8 @@ def test_tables_say_answers_times_and_who_is_missing(full: Path, numbers: Frame)
     assert rows["CV-CUDA"][1] == "same" and rows["CV-CUDA"][5] == numbers.text(
         f"{DEVICE}.speedup_over_cvcuda"
     )
-    assert rows["torchvision (RoIAlign)"][1].startswith("other (")
+    assert rows["torchvision (RoIAlign)"][1] == "same, image" and rows["Published"][1].startswith("other (")
+    assert rows["torchvision (RoIAlign)"][6] == numbers.text(f"{IMAGE}.speedup_over_roi-align")
     assert rows["Octopus (float16)"][5].endswith("\u00d7, slower")
     number = numbers[DEVICE]
     assert rows["Octopus"][2].startswith(f"{number.value:.3f} [")
@@ -137,7 +180,7 @@ def test_a_different_answer_is_hatched(numbers: Frame) -> None:
     }
     measured = arena.measured(group.view, group.panels["VisDrone"])
     different = [name for name, times in measured.items() if arena.differs(times)]
-    assert hatched == {ARENA_METHODS[name] for name in different} and len(hatched) == 4
+    assert hatched == {ARENA_METHODS[name] for name in different} and len(hatched) == 3
     assert set(measured) <= set(METHOD_COLORS)
 
 

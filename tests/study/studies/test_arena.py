@@ -114,6 +114,16 @@ class Across(Right):
         self._own = ImageEdge(job)
 
 
+class Vandal(Right):
+    """It writes into the frame that all methods read."""
+
+    name = "vandal"
+
+    def run(self):
+        super().run()
+        self.job.frame[::2] = 7
+
+
 class Absent(Right):
     """Its library is not there."""
 
@@ -123,7 +133,9 @@ class Absent(Right):
         need("octopus_warp_drive", "absent")
 
 
-FAKES = {kind.name: kind for kind in (Right, Wrong, Broken, Lazy, Careless, Across)} | {"absent": Absent}
+FAKES = {kind.name: kind for kind in (Right, Wrong, Broken, Lazy, Careless, Across, Vandal)} | {
+    "absent": Absent
+}
 OWN = ("octopus", "octopus-one-call", "octopus-fp16", "published", "n-launches", "n-launches-fused", "opencv")
 
 
@@ -251,6 +263,7 @@ def test_peers_are_judged_by_the_reference(batch, whole):
     assert found["wrong"].startswith("different: largest error 1") and found["wrong"].endswith("adds one")
     assert found["broken"] == "unavailable: RuntimeError: no such engine"
     assert found["absent"] == "unavailable: absent is not installed"
+    assert found["vandal"] == "different: it wrote into the frame"
 
 
 def test_every_crop_is_compared_and_on_poisoned_memory(batch, whole):

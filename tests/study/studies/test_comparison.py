@@ -58,6 +58,19 @@ def test_one_wrong_value_is_found_and_explained(job, expected):
     assert answers["nearly"].endswith("adds")
 
 
+@pytest.mark.parametrize("part", ["frame", "boxes"])
+def test_who_writes_into_the_inputs_is_named_and_the_others_get_them_mended(expected, part):
+    job = make_job(FRAME.copy(), BOXES.copy(), (16, 12), MEAN, STD, "cpu")
+    octopus = Octopus(job)
+
+    def vandal():
+        octopus.run()
+        getattr(job, part)[0] = 1
+
+    answers = check(job, [job.method("vandal", vandal), octopus.timed()], expected)
+    assert answers == {"vandal": f"different: it wrote into the {part}", "octopus": "same"}
+
+
 def test_a_method_that_fails_is_unavailable_and_one_without_a_result_is_not_judged(job, expected):
     def fail():
         raise RuntimeError("no such engine")

@@ -8,11 +8,13 @@ import pytest
 from octopus.ragged import blockmap, tuner
 from octopus.ragged.blockmap import STRATEGIES
 from octopus.ragged.tuner import Evidence, Tuning
+from octopus_study.data.ragged import sequence_lengths
 from octopus_study.measure import Case, read_rows
 from octopus_study.peers import ragged_methods
 from octopus_study.peers.ragged_job import SCALAR, RaggedJob
 from octopus_study.studies.mapping import tuner as mapping_tuner
 from octopus_study.studies.mapping.study import METHODS
+from octopus_study.studies.sequences.methods import PUBLISHED_THRESHOLD
 
 OWN = {"octopus", "octopus-again", "thread-search", "lookup", "block-metadata"}
 
@@ -112,6 +114,15 @@ def test_published_block_metadata_are_those_of_the_library_in_twenty_bytes_per_b
         assert np.array_equal(made.arrays[name], array) and made.arrays[name].dtype == array.dtype
     assert made.ends.tolist() == [*made.starts[1:], offsets[-1]]
     assert made.nbytes == 20 * right.blocks + 4 * len(offsets) and made.threshold == threshold
+
+
+def test_published_gains_in_memory_follow_from_twenty_bytes_and_the_thresholds():
+    """The lengths are drawn: those of the patches differ from the published ones."""
+    printed = (("nlp-1k", 12), ("nlp-10k", 12), ("nlp-extreme-1k", 28), ("vision-patches-500", 205))
+    for mix, gain in (*printed, ("vision-extreme-500", 186)):
+        offsets = blockmap.offsets_of(sequence_lengths(mix, 42)[:, None])
+        made = ragged_methods.published_records(offsets, PUBLISHED_THRESHOLD)
+        assert 4 * offsets[-1] / (made.nbytes - 4 * len(offsets)) == pytest.approx(gain, rel=0.15)
 
 
 def test_each_search_has_block_metadata_of_its_width_beside_it():

@@ -105,11 +105,11 @@ def measure(
     ] = 1,
 ) -> None:
     """Run one study and write its rows and their provenance."""
+    from octopus_study.cli.watch import run_watched
     from octopus_study.config import load_config, parse_overrides
-    from octopus_study.studies import run_study
 
     loaded = load_config(config, parse_overrides(settings or []))
-    run_study(study, config=loaded, receipt=receipt, out=out, replicate=replicate)
+    run_watched(study, config=loaded, receipt=receipt, out=out, replicate=replicate)
     typer.echo(f"wrote {out}")
 
 

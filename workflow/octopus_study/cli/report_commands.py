@@ -35,10 +35,23 @@ def claims(
     claims: Annotated[Path, typer.Option(help="The claims and the rules that decide them.")],
     out: Out,
 ) -> None:
-    """Decide each published claim: reproduced, not reproduced, or not measurable here."""
+    """Decide each claim: reproduced, not reproduced, ambiguous, or not measurable here."""
     from octopus_study.report.claims import build_claims
 
     build_claims(numbers, claims, out)
+
+
+@report.command()
+def rules(
+    claims: Annotated[Path, typer.Option(help="The claims and the rules that decide them.")],
+    published: Annotated[Path, typer.Option(help="Folder of the published tables.")],
+) -> None:
+    """Write beside the claims when each rule last changed, and by which commit, from git's history."""
+    from octopus_study.report.claims.changes import write_changes
+    from octopus_study.report.frame import Frame
+    from octopus_study.report.published import published_numbers
+
+    write_changes(claims, Frame(published_numbers(published)).__getitem__)
 
 
 @report.command()

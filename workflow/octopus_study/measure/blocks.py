@@ -14,6 +14,7 @@ import numpy as np
 
 from octopus_study.errors import MeasureError
 from octopus_study.measure._samples import Question, Samples
+from octopus_study.measure.at_work import at_work
 from octopus_study.measure.clocks import Clock
 from octopus_study.measure.methods import Method
 from octopus_study.measure.rows import describe
@@ -74,7 +75,8 @@ class Blocks:
     def _time(self, method: Method) -> float | None:
         """Return the milliseconds of one run; None when it fails, and the method is then taken out."""
         try:
-            elapsed = self.clock.time(method.run)
+            with at_work(method.name):
+                elapsed = self.clock.time(method.run)
             if not (math.isfinite(elapsed) and elapsed > 0):
                 raise MeasureError(f"the clock gave {elapsed} ms: below its resolution, or no time at all")
         except Exception as error:  # any failure of a method is a row, never the end of the study

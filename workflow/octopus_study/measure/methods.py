@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from octopus.errors import InputError
+from octopus_study.measure.at_work import at_work
 from octopus_study.measure.rows import NO_ANSWER, SAME, describe, one_line
 
 if TYPE_CHECKING:
@@ -89,10 +90,12 @@ def check_answers(methods: Sequence[Method], reference: np.ndarray | None) -> di
 
 def _answer(method: Method, reference: np.ndarray | None) -> str:
     try:
-        method.run()
-        if method.result is None:
+        with at_work(method.name):
+            method.run()
+            found = None if method.result is None else method.result()
+        if found is None:
             return NO_ANSWER
-        difference = _difference(method.result(), reference, method.tolerance)
+        difference = _difference(found, reference, method.tolerance)
     except Exception as error:  # any failure of a method is a row, never the end of the study
         return f"unavailable: {describe(error)}"
     if difference is None:

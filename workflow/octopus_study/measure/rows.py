@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from octopus.errors import InputError
-from octopus_study.errors import MeasureError
+from octopus_study.errors import MeasureError, Unavailable
 from octopus_study.measure._files import atomic_text
 from octopus_study.measure.schema import first_violation
 
@@ -105,7 +105,9 @@ def one_line(text: object, limit: int = 300) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Say an exception in one line: its type and its message."""
+    """Say an exception in one line: its type and its message; what is `Unavailable` says it by itself."""
+    if isinstance(error, Unavailable):
+        return one_line(str(error))
     return one_line(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
 

@@ -7,14 +7,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
-from octopus.errors import OctopusError
+from octopus_study.errors import Unavailable
+from octopus_study.measure.at_work import at_work
 from octopus_study.measure.rows import describe
 
 T = TypeVar("T")
-
-
-class Unavailable(OctopusError):  # noqa: N818 - a fact about a machine, nothing went wrong
-    """A method can't take part on this machine; the message is the reason, as a row gives it."""
 
 
 def need(module: str, product: str, install: str = "") -> Any:
@@ -80,13 +77,8 @@ def require_room(product: str, place: str, needed: int, free: int) -> None:
         )
 
 
-def reason_of(error: Exception) -> str:
-    """What a row says of an error: what is `Unavailable` says it by itself, of others the kind is told too."""
-    return str(error) if isinstance(error, Unavailable) else describe(error)
-
-
 def make_all(
-    makers: Mapping[str, Callable[[], T]], reason: Callable[[Exception], str] = reason_of
+    makers: Mapping[str, Callable[[], T]], reason: Callable[[Exception], str] = describe
 ) -> tuple[dict[str, T], dict[str, str]]:
     """Make what can be had here; returns it by name, and why the others can't be had.
 
@@ -95,7 +87,8 @@ def make_all(
     made, missing = {}, {}
     for name, make in makers.items():
         try:
-            made[name] = make()
+            with at_work(name):
+                made[name] = make()
         except Exception as error:
             missing[name] = reason(error)
     return made, missing

@@ -69,6 +69,11 @@ class CropJob:
         return self.count, *self.size, self.frame.shape[2]
 
     @cached_property
+    def kept(self) -> dict[str, NDArray]:
+        """Copies of the inputs, from when they are asked for first."""
+        return {"the frame": self.frame.copy(), "the boxes": self.boxes.copy()}
+
+    @cached_property
     def affine(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Mean and 1 / std per channel."""
         return np.array(self.mean, np.float32), (1 / np.array(self.std)).astype(np.float32)
@@ -100,6 +105,17 @@ class CropJob:
             self.out.fill_bytes(0xFF)
         else:
             self.out.fill(np.nan)
+
+    def mend(self) -> str:
+        """Put back what was written into the inputs since the first call; says into which of them, or an empty text."""
+        given = {"the frame": self.frame, "the boxes": self.boxes}
+        harmed = [name for name, kept in self.kept.items() if not np.array_equal(given[name], kept)]
+        for name in harmed:
+            given[name][...] = self.kept[name]
+        if self.device_frame is not None and not np.array_equal(self.device_frame.copy_to_host(), self.frame):
+            self.device_frame.copy_from_host(np.ascontiguousarray(self.frame))
+            harmed.append("the frame on the GPU")
+        return " and ".join(harmed)
 
     def result(self) -> NDArray[np.float32]:
         """The result on the host; a copy only where it is not there already."""

@@ -62,6 +62,7 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
         facts = {
             "measured_on": run.measured_on or "unknown date",
             "started": str(run.provenance.get("started", "")),
+            "rules": fact(run.provenance, "rules.sha256"),
             "commit": run.commit[:10],
             "other_load": _other_load(run),
             "processes": processes(run),

@@ -12,7 +12,7 @@ from octopus_study.report import studies
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.claims import Judgement, read_claims
 from octopus_study.report.frame import Frame
-from octopus_study.report.tables import overview
+from octopus_study.report.tables import overview, verdicts
 from octopus_study.report.tables.spec import make
 from octopus_study.report.tables.writers import Table, markdown, typst
 
@@ -26,7 +26,7 @@ TABLE_SUFFIXES = (".typ", ".md")
 def table_names() -> list[str]:
     """Return the names of all tables."""
     of_studies = [name for report in studies.reports().values() for name in report.tables]
-    return ["machines", *of_studies, *overview.CLAIMS]
+    return ["machines", *of_studies, *verdicts.table_names()]
 
 
 def build_tables(numbers: str | Path, claims: str | Path, out_dir: str | Path) -> list[Path]:
@@ -50,10 +50,7 @@ def tables_of(frame: Frame, judgements: list[Judgement]) -> dict[str, Table]:
     tables = {"machines": overview.machines(frame)}
     for report in studies.reports().values():
         tables |= {name: make(table, frame) for name, table in report.tables.items()}
-    for name, group in overview.CLAIMS.items():
-        chosen = [one for one in judgements if studies.report_of(one.study).claims == name]
-        tables[name] = overview.claims(group, frame, chosen)
-    return tables
+    return tables | verdicts.tables_of(frame, judgements, lambda one: studies.report_of(one.study).claims)
 
 
 def _write(name: str, table: Table, folder: Path) -> list[Path]:

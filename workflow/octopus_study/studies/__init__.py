@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 STUDIES = tuple(in_order(info.name for info in iter_modules(__path__) if info.ispkg))
 
 
-def run_study(study: str, *, config: Config, receipt: Path, out: Path, replicate: int = 1) -> Path:
+def run_study(
+    study: str, *, config: Config, receipt: Path, out: Path, replicate: int = 1, kept: Path | None = None
+) -> Path:
     """Run one study and write its rows as CSV and its provenance beside them as JSON.
 
     Parameters
@@ -34,6 +36,8 @@ def run_study(study: str, *, config: Config, receipt: Path, out: Path, replicate
         The CSV; the provenance goes to the same name with `.json`.
     replicate : int
         Which repetition of the study on this machine it is; for the provenance.
+    kept : Path, optional
+        File for parts that are complete; those in it are not measured again.
 
     Raises
     ------
@@ -50,5 +54,5 @@ def run_study(study: str, *, config: Config, receipt: Path, out: Path, replicate
         raise InputError(f"there is no study {study!r}; use one of {', '.join(STUDIES)}")
     context = make_context(study, config, Path(receipt), replicate)
     plan = import_module(f"octopus_study.studies.{study}.study").plan
-    rows = measure_plan(context, plan(context))
+    rows = measure_plan(context, plan(context), kept)
     return write_run(context, [*rows, *further_rows(context, Path(receipt), plan)], Path(out))

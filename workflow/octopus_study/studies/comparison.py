@@ -7,8 +7,11 @@ them gets no row, since the inputs have no room or a package is missing, becomes
 from __future__ import annotations
 
 import logging
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from octopus.errors import InputError
 from octopus_study.measure import Budget, Case, Clock, Method, Row, again, run_paired, unavailable
@@ -17,6 +20,9 @@ from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.context import Context
 
 log = logging.getLogger(__name__)
+
+# Rows of a part, and what the context held behind it: `shared` and `notes`.
+_Kept = tuple[list[Row], dict[tuple, list[str]], dict[str, Any]]
 
 BASE = "octopus"
 
@@ -66,10 +72,13 @@ class Part:
         what then has no row gets the reason.
     comparisons : tuple of Comparison
         Empty where no method is compared.
+    recall : callable
+        Is given the part's rows where an earlier process measured them; for parts on which later ones rest.
     """
 
     measure: Callable[[Context, Part], Iterable[Row]]
     comparisons: tuple[Comparison, ...] = ()
+    recall: Callable[[list[Row]], object] = list
 
     @property
     def case(self) -> Case:
@@ -177,11 +186,39 @@ def _reasons(comparison: Comparison, methods: Sequence[Method], missing: Mapping
     return {name: missing[name] for name in absent}
 
 
-def measure_plan(context: Context, plan: Iterable[Part]) -> list[Row]:
-    """All rows of a study; progress goes to the log."""
+def measure_plan(context: Context, plan: Iterable[Part], kept: Path | None = None) -> list[Row]:
+    """All rows of a study; progress goes to the log.
+
+    With `kept`, each part that is complete is written to that file, and what is there already is not measured again.
+    """
+    known = [] if kept is None else _kept_parts(kept)
     rows: list[Row] = []
-    for part in plan:
-        if part.comparisons:
-            log.info("workload %s, %d items", part.case.workload, part.case.n)
-        rows += part.rows(context)
+    for index, part in enumerate(plan):
+        if index < len(known):
+            found, shared, notes = known[index]
+            part.recall(found)
+            context.shared.update(shared)
+            context.notes.update(notes)
+        else:
+            if part.comparisons:
+                log.info("workload %s, %d items", part.case.workload, part.case.n)
+            found = part.rows(context)
+            if kept is not None:
+                with kept.open("ab") as file:
+                    file.write(pickle.dumps((found, context.shared, context.notes)))
+        rows += found
     return rows
+
+
+def _kept_parts(kept: Path) -> list[_Kept]:
+    """Parts in their order; one that was cut off while it was written is taken off the file."""
+    parts: list[_Kept] = []
+    kept.touch()
+    with kept.open("r+b") as file:
+        while True:
+            whole = file.tell()
+            try:
+                parts.append(pickle.load(file))
+            except (EOFError, pickle.UnpicklingError):
+                file.truncate(whole)
+                return parts

@@ -133,7 +133,7 @@ class Context:
     @property
     def budget(self) -> Budget:
         """How long one comparison may take."""
-        return Budget(**self.config.measure.model_dump(exclude={"processes"}))
+        return Budget(**self.config.measure.model_dump(exclude={"processes", "stuck_seconds"}))
 
     def processes(self, layer: str) -> int:
         """How many processes share a comparison of a layer."""

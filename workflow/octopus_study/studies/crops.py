@@ -81,12 +81,15 @@ def check(
     """The answers of a job's methods, one by one; its memory is poisoned before each.
 
     With `every`, `expected` holds each `every`-th crop, and the others are not compared. A method without a result
-    has the answer ``n/a``.
+    has the answer ``n/a``. One that writes into the job's inputs has another answer, and the next ones get them mended.
     """
     answers: dict[str, str] = {}
+    job.mend()
     for method in methods:
         job.poison()
         answers |= check_answers([_thinned(method, every)], expected if method.result else None)
+        if harmed := job.mend():
+            answers[method.name] = f"different: it wrote into {harmed}"
     return answers
 
 

@@ -23,6 +23,9 @@ from octopus_study.report.view import KERNEL, View, views
 
 ABOVE_NOISE, WITHIN_NOISE = "above the noise", "not distinguishable from noise"
 QUANTILES = ("width_quantile", "height_quantile")
+POOL = "visdrone-pool"
+# Sides of the boxes of which the source says that they are most of the real ones, in px.
+SMALL = (16, 60)
 # Quantity -> the unit in which it is printed, and the factor to it.
 _PADDING = {
     "actual_bytes": ("MiB", 2.0**-20),
@@ -31,14 +34,35 @@ _PADDING = {
 }
 
 
-def medians_of_sizes(run: Run) -> Iterator[Number]:
-    """Yield the median width and height of each workload's boxes."""
-    rows = run.rows[run.rows["quantity"].isin(QUANTILES) & (run.rows["block"] == 50)]
+def percentiles_of_sizes(run: Run) -> Iterator[Number]:
+    """Yield the median width and height of each workload's boxes; of the pool their number and 95th percentiles too."""
+    rows = run.rows[run.rows["quantity"].isin(QUANTILES) & run.rows["block"].isin((50, 95))]
     for row in rows.itertuples():
-        side = row.quantity.removesuffix("_quantile")
-        key = run.key(row.workload, method="boxes", quantity=side, derived="p50")
-        selector = f"workload={row.workload}, quantity={row.quantity}, block=50 (percentile)"
-        yield make_number(key, run.from_rows(row.dataset, selector), "px", float(row.value))
+        if row.block == 50 or row.workload == POOL:
+            side = row.quantity.removesuffix("_quantile")
+            key = run.key(row.workload, method="boxes", quantity=side, derived=f"p{row.block}")
+            selector = f"workload={row.workload}, quantity={row.quantity}, block={row.block} (percentile)"
+            yield make_number(key, run.from_rows(row.dataset, selector), "px", float(row.value))
+    for row in rows[(rows["workload"] == POOL)].head(1).itertuples():
+        source = run.from_rows(row.dataset, f"workload={POOL}, n")
+        yield make_number(run.key(POOL, method="boxes", quantity="count"), source, "count", row.n)
+
+
+def shares_of_sizes(run: Run) -> Iterator[Number]:
+    """Yield what the source says of the real boxes: how many times its pixels a median box has when it is padded to the
+    largest, and at most which share has both sides within 16 to 60 px.
+
+    That share is the lesser of those of widths and of heights: rows hold the percentiles of each side alone.
+    """
+    rows = run.rows[run.rows["quantity"].isin(QUANTILES) & (run.rows["workload"] == "visdrone")]
+    for dataset, chosen in rows.groupby("dataset"):
+        sides = chosen.pivot(index="block", columns="quantity", values="value")[list(QUANTILES)].to_numpy()
+        source = run.from_rows(str(dataset), "workload=visdrone, quantity in width_quantile, height_quantile")
+        within = ((sides >= SMALL[0]) & (sides <= SMALL[1])).mean(axis=0).min()
+        key, note = run.key("visdrone", method="boxes"), "percentiles of the sides"
+        ratio = float(sides[-1].prod() / sides[50].prod())
+        yield make_number(key.but(quantity="padded_over_median"), source, "ratio", ratio, note=note)
+        yield make_number(key.but(quantity="share_16_to_60"), source, "fraction", float(within), note=note)
 
 
 def sizes(run: Run) -> Iterator[Series]:
@@ -182,7 +206,7 @@ SPEED = Spec(
     caption=_caption,
 )
 REPORT = StudyReport(
-    numbers=(medians_of_sizes, padded_float32, frames, range_over_sizes),
+    numbers=(percentiles_of_sizes, shares_of_sizes, padded_float32, frames, range_over_sizes),
     of_runs=(generated,),
     series=(sizes,),
     indexed=QUANTILES,

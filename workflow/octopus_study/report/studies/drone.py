@@ -30,7 +30,7 @@ from octopus_study.report.view import View, views
 
 # Published: the names of the same methods, and the lengths of the clips.
 _PUBLISHED = {"octopus": "one-launch", "n-launches-published": "n-launches", "opencv": "opencv"}
-_PUBLISHED_NAMES = {"octopus": "One launch", "opencv": "OpenCV"}  # on how many threads isn't published
+_PUBLISHED_NAMES = {"octopus": "One launch", "opencv": "OpenCV (threads not said)"}
 _SECONDS = (1, 5, 10)
 
 

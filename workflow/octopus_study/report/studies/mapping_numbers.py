@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from octopus_study.measure.statistics import median_interval
 from octopus_study.report.frame import Key, Number, make_number, make_text
 from octopus_study.report.labels import DISTRIBUTIONS, OPERATIONS, human
 from octopus_study.report.machines import kind
@@ -185,11 +186,13 @@ def tuner(run: Run) -> Iterator[Number]:
     for quantity, name in (("tuner_probe", "probe"), ("tuner_regret", "regret")):
         rows = run.rows[(run.rows["quantity"] == quantity) & run.rows["value"].notna()]
         if len(rows):
-            medians = rows.groupby(["workload", "n", "method"])["value"].median()
+            values = [case["value"].to_numpy() for _, case in rows.groupby(["workload", "n", "method"])]
             source = run.from_rows("n/a", f"quantity={quantity}")
-            note = f"greatest of {len(medians)} medians"
+            note = f"greatest of {len(values)} medians"
             key = run.key(method="tuner", quantity=name)
-            yield make_number(key, source, str(rows["unit"].iloc[0]), float(medians.max()), note=note)
+            greatest = median_interval(max(values, key=np.median))
+            blocks = greatest.count if greatest.count > 1 else None
+            yield make_number(key, source, str(rows["unit"].iloc[0]), *greatest[:3], blocks, note=note)
 
 
 def not_slower(run: Run) -> Iterator[Number]:

@@ -32,6 +32,7 @@ _GREENLAND = _KEPT | {
     "bandwidth_saved": "fraction",
     "pipeline_speedup": "ratio",
     "processing": "ms",
+    "processing_share": "fraction",
 }
 ATTRIBUTION = "Contains modified Copernicus Sentinel data 2019, processed by ESA"
 GENERATED = "Generated stand-in, no picture of a satellite"

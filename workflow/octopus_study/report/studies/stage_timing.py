@@ -198,6 +198,7 @@ REPORT = StudyReport(
         numbers.savings,
         numbers.opencv,
         numbers.bandwidths,
+        numbers.result_bytes,
         numbers.write_rates,
         numbers.growths,
     ),

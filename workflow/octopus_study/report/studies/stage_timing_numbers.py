@@ -54,6 +54,7 @@ _LAUNCHES = {
 # What published claims say of growth with the number of boxes: (quantity, from, to).
 _GROWTHS = (
     ("build_metadata", 500, 2000),
+    ("crop_resize", 500, 2000),
     ("upload_metadata", 100, 2000),
     ("speedup_over_n-launches", 100, 1000),
 )
@@ -183,6 +184,15 @@ def _limits(run: Run) -> dict[str, tuple[int, np.ndarray]]:
     return {str(method): (int(part["n"].iloc[0]), part["value"].to_numpy()) for method, part in chosen}
 
 
+def result_bytes(run: Run) -> Iterator[Number]:
+    """Yield the bytes of the batch that the kernels fill: what the time to fill it is predicted from."""
+    for group, _ in groups(run, quantity="crop_resize_normalize", method=BOUND, layer="device"):
+        key = run.key(group.workload, int(group.n), quantity="result_bytes")
+        note = "bytes of one crop x boxes"
+        value = float(_output_bytes(run) * group.n)
+        yield make_number(key, group.rows_of(run, BOUND), "bytes", value, note=note)
+
+
 def write_rates(run: Run) -> Iterator[Number]:
     """Yield the rate at which the write bound fills its output, and whether a cache takes part of it."""
     limits = _limits(run)
@@ -223,11 +233,15 @@ def growths(run: Run) -> Iterator[Number]:
             yield make_number(key, run.from_rows(dataset, selector), "ratio", *grown, note=note)
 
 
+def _layer(quantity: str) -> str:
+    return "device" if quantity == "crop_resize" else "host"
+
+
 def _samples_by_count(run: Run, quantity: str) -> Iterator[tuple[int, tuple[str, pd.Series]]]:
     """Yield the blocks' values of the published kernels at each number of boxes; a speed-up is a ratio per block."""
     _, ratio, other = quantity.partition("speedup_over_")
     for group, rows in groups(
-        run, workload="visdrone", quantity="end_to_end" if ratio else quantity, layer="host"
+        run, workload="visdrone", quantity="end_to_end" if ratio else quantity, layer=_layer(quantity)
     ):
         table = blocks(rows)
         if len(table) and {"published", other or "published"} <= set(table.columns):

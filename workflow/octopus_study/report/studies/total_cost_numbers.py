@@ -4,17 +4,18 @@ published ones survive a fair table."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from octopus_study.measure.dependence import process_count
 from octopus_study.report.frame import Frame, Key, Number, make_number, make_text, published
 from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import SUBJECT, floor_of, memory_gains, speedup, spread
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import RESAMPLES, groups, paired, pivot
+from octopus_study.report.samples import groups, paired, pivot
 from octopus_study.report.studies.total_cost_reuse import (
     FIRST_KERNEL,
     OWNERS,
@@ -23,7 +24,6 @@ from octopus_study.report.studies.total_cost_reuse import (
     TABLES,
     Draws,
     draw,
-    interval,
     sampled,
 )
 from octopus_study.report.view import View, views
@@ -110,7 +110,7 @@ def without_download(run: Run) -> Iterator[Number]:
                 if {method, table} <= set(costs.once):
                     source = group._replace(quantity="total").rows_of(run, method)
                     key = group._replace(quantity=NO_DOWNLOAD).key(run, method).derive("gain", table)
-                    gain = interval(costs.ratio(table, method, 1), costs.blocks)
+                    gain = costs.ratio(table, method, 1).interval
                     yield make_number(key, source, "ratio", *gain, note="time / time, medians of each stage")
 
 
@@ -124,18 +124,21 @@ def averages(run: Run) -> Iterator[Number]:
                 mixes = [drawn.get((name, f"{mix}-{FIRST_KERNEL}", owner, table)) for mix in IMAGE_MIXES]
                 if None not in mixes:
                     key = run.key(f"average.{name}", method=owner, derived="over", other=table)
-                    yield _of_draws(run, key, mixes, np.mean([one.values for one in mixes], axis=0))
+                    yield _of_draws(run, key, mixes, lambda *gains: np.mean(gains, axis=0))
     for (name, workload, owner, table), heavy in drawn.items():
         mix, _, kernel = workload.rpartition("-")
         light = drawn.get((name, f"{mix}-{FIRST_KERNEL}", owner, table))
         if name == "total" and kernel != FIRST_KERNEL and light is not None:
             key = run.key(f"gain.total.{mix}", method=owner, derived="heavy", other=table)
-            yield _of_draws(run, key, [heavy, light], heavy.values / light.values)
+            yield _of_draws(run, key, [heavy, light], np.divide)
 
 
-def _of_draws(run: Run, key: Key, drawn: list[Draws], values: np.ndarray) -> Number:
+def _of_draws(run: Run, key: Key, drawn: list[Draws], function: Callable[..., np.ndarray]) -> Number:
+    """Return a function of several gains; without an interval where they are not of as many processes."""
     source = run.from_rows("synthetic", f"{len(drawn)} workloads")
-    found = interval(values, min(one.blocks for one in drawn))
+    same = len({len(one.values) for one in drawn}) == 1
+    values = function(*(one.values if same else one.values[:1] for one in drawn))
+    found = Draws(values, min(one.blocks for one in drawn), drawn[0].processes).interval
     note = "from the gains of the workloads, resampled"
     return make_number(key, source, "ratio", *found[:3], found.count if found.count > 1 else None, note=note)
 
@@ -150,23 +153,16 @@ def _drawn(run: Run) -> Iterator[tuple[str, str, str, str, Draws]]:
                 for other in TABLES:
                     both = paired(table, owner, other)
                     if len(both) > 1:
-                        ratios = (both[other] / both[owner]).to_numpy()
-                        yield (
-                            names[group.quantity],
-                            group.workload,
-                            owner,
-                            other,
-                            Draws(draw(ratios), len(both)),
-                        )
+                        gain = Draws(draw(both[other] / both[owner]), len(both), process_count(both))
+                        yield names[group.quantity], group.workload, owner, other, gain
     for number in memory_gains(run, OWNERS, (PUBLISHED_TABLE,)):
-        same = Draws(np.full(1 + RESAMPLES, number.value), 1)
-        yield "memory", number.workload, number.method, number.other, same
+        counted = Draws(np.array([number.value]), 1)
+        yield "memory", number.workload, number.method, number.other, counted
     for group, costs in sampled(run):
         for owner in OWNERS:
             for other in TABLES:
                 if {owner, other} <= set(costs.once):
-                    gain = Draws(costs.ratio(other, owner, 1), costs.blocks)
-                    yield "without_download", group.workload, owner, other, gain
+                    yield "without_download", group.workload, owner, other, costs.ratio(other, owner, 1)
 
 
 def download(run: Run) -> Iterator[Number]:

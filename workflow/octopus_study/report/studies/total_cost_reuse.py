@@ -1,6 +1,7 @@
 """One batch used many times: what a method costs once and per use, and from how many uses on a lookup table is cheaper.
 
-Intervals resample the blocks of every stage that goes into a number: setup, upload and kernel.
+Intervals resample the blocks of every stage that goes into a number: setup, upload and kernel. Where several processes
+measured, each gives a number of its own, and the interval is over them.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from octopus_study.measure.dependence import PROCESS_BLOCKS, blocks_of, by_process, process_count
 from octopus_study.measure.statistics import Interval
 from octopus_study.report.frame import Frame, Key, Number, Source, make_number, published
 from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES
 from octopus_study.report.measured import SUBJECT
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import RESAMPLES, Group, blocks, groups
+from octopus_study.report.student import mean_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,19 +50,43 @@ class Cost(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """A value, (1 + resamples,): first as measured, then of resampled blocks; and how many blocks it rests on."""
+    """A value with what its interval is made of.
+
+    Attributes
+    ----------
+    values : ndarray, (1 + draws,)
+        First as measured, then of resampled blocks or, where several processes measured, of each of them.
+    blocks : int
+        How many it rests on.
+    processes : int
+    """
 
     values: np.ndarray
     blocks: int
+    processes: int = 1
+
+    @property
+    def interval(self) -> Interval:
+        """The value with its interval (95 %); an infinite end says that it has none."""
+        value, draws = float(self.values[0]), self.values[1:]
+        if self.blocks < 2 or not draws.size:
+            return Interval(value, math.nan, math.nan, self.blocks)
+        if self.processes == 1:
+            low, high = np.quantile(draws, (0.025, 0.975), method="inverted_cdf")
+        elif np.isinf(draws).any():
+            value, low, high = math.inf, draws.min(), math.inf
+        else:
+            value, low, high = np.exp(mean_interval(np.log(draws))[:3])
+        return Interval(float(value), float(low), float(high), self.blocks)
 
 
 class Sampled(NamedTuple):
-    """What the methods cost on one workload, as measured and resampled.
+    """What the methods cost on one workload, as measured and drawn.
 
     Attributes
     ----------
     once, each : dict
-        Milliseconds before the first kernel, and of each kernel, by method, (1 + resamples,).
+        Milliseconds before the first kernel, and of each kernel, by method, (1 + draws,).
     kernels : DataFrame
         Milliseconds of the kernels, a row per block.
     blocks : int
@@ -71,15 +98,16 @@ class Sampled(NamedTuple):
     kernels: pd.DataFrame
     blocks: int
 
-    def ratio(self, table: str, method: str, uses: float) -> np.ndarray:
+    def ratio(self, table: str, method: str, uses: float) -> Draws:
         """Return time with a table / time with a method after so many uses."""
         times = [self.once[name] + uses * self.each[name] for name in (table, method)]
-        return times[0] / times[1]
+        return Draws(times[0] / times[1], self.blocks, process_count(self.kernels))
 
-    def crossover(self, table: str, method: str) -> np.ndarray:
+    def crossover(self, table: str, method: str) -> Draws:
         """Return the uses from which on a table is cheaper than a method, infinite for never."""
-        saved = draw((self.kernels[method] - self.kernels[table]).to_numpy())
-        return crossover(saved, self.once[table] - self.once[method])
+        saved = draw(self.kernels[method] - self.kernels[table])
+        uses = crossover(saved, self.once[table] - self.once[method])
+        return Draws(uses, self.blocks, process_count(self.kernels))
 
 
 def crossover(saved: np.ndarray, dearer: np.ndarray) -> np.ndarray:
@@ -101,24 +129,29 @@ def crossover(saved: np.ndarray, dearer: np.ndarray) -> np.ndarray:
     return np.where((saved == 0) & (dearer < 0), 1.0, np.maximum(uses, 1.0))
 
 
-def draw(values: np.ndarray) -> np.ndarray:
-    """Return medians over the blocks, (1 + resamples, ...): as measured, then of blocks drawn with replacement.
+def draw(table: pd.DataFrame | pd.Series) -> np.ndarray:
+    """Return medians over the blocks, (1 + draws, ...): as measured, then of blocks drawn with replacement, or of each
+    process where several measured.
 
     Parameters
     ----------
-    values : ndarray, (blocks, ...)
-        Blocks are drawn whole, so that methods stay paired.
+    table : DataFrame or Series, (blocks, ...)
+        Indexed by block. Blocks are drawn whole, so that methods stay paired.
     """
-    chosen = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
-    return np.concatenate([np.median(values, axis=0)[None], np.median(values[chosen], axis=1)])
+    values = table.to_numpy()
+    parts = by_process(values, blocks_of(table))
+    if len(parts) > 1:
+        drawn = np.stack([np.median(part, axis=0) for part in parts])
+    else:
+        chosen = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
+        drawn = np.median(values[chosen], axis=1)
+    return np.concatenate([np.median(values, axis=0)[None], drawn])
 
 
-def interval(values: np.ndarray, count: int) -> Interval:
-    """Return the first of draws with the interval (95 %) of the others; an infinite end says that it has none."""
-    if count < 2:
-        return Interval(float(values[0]), math.nan, math.nan, count)
-    low, high = np.quantile(values[1:], (0.025, 0.975), method="inverted_cdf")
-    return Interval(float(values[0]), float(low), float(high), count)
+def together(*tables: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the blocks of those processes that measured all of some tables."""
+    common = set.intersection(*({*(table.index // PROCESS_BLOCKS)} for table in tables))
+    return [table[(table.index // PROCESS_BLOCKS).isin(common)] for table in tables]
 
 
 def sampled(run: Run) -> Iterator[tuple[Group, Sampled]]:
@@ -131,28 +164,27 @@ def sampled(run: Run) -> Iterator[tuple[Group, Sampled]]:
     }
     for group, _ in groups(run, quantity="kernel", layer="host"):
         mix = group.workload.replace("-heavy", "-light")
-        setup, upload = stages.get((mix, "setup")), stages.get((mix, "upload"))
-        kernels = stages[group.workload, "kernel"]
-        if setup is not None and len(setup) and len(kernels):
-            shown = [kernels, setup] if upload is None else [kernels, setup, upload]
-            once, each = _by_method(setup), _by_method(kernels)
-            for name, times in _uploads(upload).items():
+        parts = [stages.get((mix, "setup")), stages[group.workload, "kernel"], stages.get((mix, "upload"))]
+        shown = together(*(part for part in parts if part is not None))
+        if parts[0] is not None and min(map(len, shown)):
+            once, each = _by_method(shown[0]), _by_method(shown[1])
+            for name, times in _uploads(shown[2:]).items():
                 once[name] = once[name] + times if name in once else times
             both = [name for name in each if name in once]
             once, each = ({name: one[name] for name in both} for one in (once, each))
-            yield group, Sampled(once, each, kernels, min(len(table) for table in shown))
+            yield group, Sampled(once, each, shown[1], min(map(len, shown)))
 
 
-def _uploads(upload: pd.DataFrame | None) -> dict[str, np.ndarray]:
+def _uploads(upload: list[pd.DataFrame]) -> dict[str, np.ndarray]:
     """Return what is uploaded, by method: a table takes as long, whether one call filled it or a loop."""
-    times = {} if upload is None or not len(upload) else _by_method(upload)
+    times = _by_method(upload[0]) if upload else {}
     if PUBLISHED_TABLE in times:
         times.setdefault(SAME_TABLE, times[PUBLISHED_TABLE])
     return times
 
 
 def _by_method(table: pd.DataFrame) -> dict[str, np.ndarray]:
-    return dict(zip(map(str, table.columns), draw(table.to_numpy()).T, strict=True))
+    return dict(zip(map(str, table.columns), draw(table).T, strict=True))
 
 
 def parts(frame: Frame, case: Key, method: str) -> dict[str, float]:
@@ -191,7 +223,7 @@ def crossovers(run: Run) -> Iterator[Number]:
         for table in TABLES:
             for method in CHALLENGERS:
                 if {method, table} <= set(costs.once):
-                    found = interval(costs.crossover(table, method), costs.blocks)
+                    found = costs.crossover(table, method).interval
                     key = run.key(group.workload, int(group.n), table, derived="crossover", other=method)
                     where = f"workload={group.workload}, n={group.n}, {table} and {method}"
                     yield _uses_of(key, run.from_rows(group.dataset, where), found)
@@ -224,7 +256,7 @@ def reuse(run: Run, frame: Frame) -> Iterator[Number]:
                         note = (
                             f"setup + upload + {uses:g} kernels, from medians; the interval resamples blocks"
                         )
-                        found = interval(costs.ratio(table, owner, uses), costs.blocks)
+                        found = costs.ratio(table, owner, uses).interval
                         yield make_number(key, source, "ratio", *found, note=note)
 
 

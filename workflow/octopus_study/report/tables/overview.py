@@ -1,66 +1,15 @@
-"""The machines that results come from, and the verdicts on the published claims."""
+"""The machines that results come from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from octopus_study.report.claims import Judgement
 from octopus_study.report.frame import Frame
 from octopus_study.report.labels import human, machine_name
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import reason
 from octopus_study.sections import in_order
 
-_RULE_NOTE = (
-    f"The whole 95 % interval must satisfy the rule. {MISSING}: not measurable on this machine, with what it would "
-    "need."
-)
-
-
-@dataclass(frozen=True)
-class Claims:
-    """A table of claims: those of the studies whose report names it.
-
-    Attributes
-    ----------
-    what : str
-        What its claims are on, for the caption; `note` is a further sentence.
-    shown : tuple of str
-        Facts ``shown.<fact>`` of which the first that is known says what was measured.
-    measured : str
-        How that is said.
-    absent : str
-        What the caption says where nothing was judged.
-    """
-
-    what: str
-    shown: tuple[str, ...]
-    measured: str = "{}."
-    note: str = ""
-    absent: str = ""
-
-
-CLAIMS = {
-    "claims": Claims("", ("stage_timing",)),
-    "claims_mapping": Claims(
-        "block metadata, a search by every thread and the lookup table",
-        ("mapping", "total_cost"),
-        note="Without more said, a gain is that of block metadata over the table as published. ",
-        absent="No run of the study mapping is at hand: older results lack it.",
-    ),
-    "claims_edge": Claims(
-        "the satellite's tiles, the drone's video and the detector",
-        ("drone", "satellite"),
-        absent="No run of the studies satellite, drone and detector is at hand: older results lack them.",
-    ),
-    "claims_companions": Claims(
-        "two models on one GPU and on image shape and memory",
-        ("concurrency.measured", "image_shape.measured"),
-        measured="Measured on {}.",
-        absent="No run of the studies concurrency and image_shape is at hand: older results lack them.",
-    ),
-}
 # What a row says, and the facts in it.
 _FACTS = {
     "GPU": ("machine.gpu",),
@@ -95,10 +44,10 @@ def machines(frame: Frame) -> Table:
             for study in _studies(frame)
         ),
     ]
-    return _by_machine(frame, caption, [""], shown, names, ("auto",))
+    return by_machine(frame, caption, [""], shown, names, ("auto",))
 
 
-def _by_machine(
+def by_machine(
     frame: Frame, caption: str, header: list[str], rows: list, machines: list[str], widths: Sequence[str]
 ) -> Table:
     """Return a table of texts with a column per machine behind the first ones."""
@@ -134,39 +83,3 @@ def _discarded(frame: Frame, machine: str) -> str:
     if len(some) < len(counts):
         some.append("0 in the other studies" if some else "0 in all studies")
     return ", ".join(some)
-
-
-def claims(group: Claims, frame: Frame, chosen: list[Judgement]) -> Table:
-    """One row per claim, one column per machine with the measured value and the verdict."""
-    by_claim: dict[str, list[Judgement]] = {}
-    for judgement in chosen:
-        by_claim.setdefault(judgement.claim_id, []).append(judgement)
-    names = [name for name in frame.machines() if name in {judgement.scope for judgement in chosen}]
-    rows: list[list[str] | str] = []
-    for same in by_claim.values():
-        cells = {judgement.scope: _cell(judgement) for judgement in same}
-        rows.append([same[0].claim, same[0].rule, *(cells.get(machine, MISSING) for machine in names)])
-    header, widths = ["Published claim", "Rule"], ("1.9fr", "auto")
-    return _by_machine(frame, _caption(group, frame, bool(chosen)), header, rows, names, widths)
-
-
-def _caption(table: Claims, frame: Frame, judged: bool) -> str:
-    shown = next(filter(None, (frame.text(f"shown.{fact}") for fact in table.shown)), "")
-    if not table.what:
-        return (
-            "Published claims that the studies touch and the verdict of a fixed rule; the sample is that of 1000 "
-            f"VisDrone boxes. {_RULE_NOTE} {shown}."
-        )
-    if not judged:
-        return f"Published claims on {table.what}. {table.absent}"
-    measured = table.measured.format(shown) if shown or table.measured == "{}." else ""
-    rule = f"and the verdict of a fixed rule. {table.note}{_RULE_NOTE} {measured}"
-    return f"Published claims on {table.what}, {rule}".rstrip()
-
-
-def _cell(judgement: Judgement) -> str:
-    if judgement.verdict == "not measurable here":
-        why = judgement.reason.removesuffix(" Orin Nano")
-        return f"{MISSING} ({reason(why) if why.startswith('unavailable: ') else why})"
-    mark = f"{judgement.verdict}, {judgement.measured}"
-    return f"{mark} (synthetic)" if "synthetic-" in judgement.dataset else mark

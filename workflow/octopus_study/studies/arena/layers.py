@@ -14,6 +14,7 @@ from octopus.arrays.views import view
 from octopus.backends import cpu
 from octopus.backends.cuda import memory as cuda_memory
 from octopus_study.measure import Case, Clock, HostClock, Method, Row, check_answers
+from octopus_study.measure.at_work import at_work
 from octopus_study.measure.bandwidth import fill
 from octopus_study.measure.blocks import WARM_UP_RUNS
 from octopus_study.measure.rows import describe
@@ -36,8 +37,8 @@ KEPT = (BASE, ImageEdge.name, OpenCv.name)
 RESULTS_PER_METHOD = 2  # a method's own result, and about as much beside it
 SERIES = 16  # batches in a row
 IN_SERIES = (
-    "octopus", "octopus-image", "cvcuda", "cvcuda-views", "cvcuda-rounded", "dali-slice", "dali", "dali-pipeline",
-    "roi-align", "grid-sample",
+    "octopus", "octopus-image", "cvcuda", "cvcuda-views", "cvcuda-rounded", "roiconvert", "dali-slice", "dali",
+    "dali-pipeline", "roi-align", "grid-sample",
 )  # fmt: skip
 
 
@@ -69,12 +70,12 @@ class Batch:
 
     def gather(self, chosen: Sequence[str] | None = None) -> None:
         """Make every method, or each of `chosen`, that can be made here, while there is memory."""
+        self.job.mend()
         for name in names() if chosen is None else chosen:
             try:
                 _require_room(self.job)
-                self.methods.append(make(name, self.job))
-            except Unavailable as error:
-                self.missing[name] = str(error)
+                with at_work(name):
+                    self.methods.append(make(name, self.job))
             except Exception as error:  # any failure of a method is a row, never the end of the study
                 self.missing[name] = describe(error)
 
@@ -222,7 +223,9 @@ def _answer(batch: Batch, method: Method, clock: Clock, seconds: dict[str, float
 
     result: Callable[[], NDArray[np.float32]] = method.result
     checked = replace(method, run=run, result=lambda: result()[:: batch.every])
-    return check_answers([checked], batch.expected[made.edge])[method.name]
+    answer = check_answers([checked], batch.expected[made.edge])[method.name]
+    harmed = batch.job.mend()
+    return f"different: it wrote into {harmed}" if harmed else answer
 
 
 def poison(output: object) -> None:
@@ -239,7 +242,8 @@ def poison(output: object) -> None:
 def _prepared(method: CropMethod) -> str:
     """Prepare a method; why it failed, or an empty text."""
     try:
-        method.prepare()
+        with at_work(method.name):
+            method.prepare()
     except Exception as error:  # any failure of a method is a row, never the end of the study
         return describe(error)
     return ""

@@ -25,7 +25,7 @@ class Arena(Section):
         3.0, description="seconds after which a comparison with its least number of blocks ends"
     )
     least_blocks_seconds: Seconds = Field(
-        30.0,
+        60.0,
         description="seconds for a comparison's least number of blocks; the slowest methods are left out",
     )
     memory: bool = Field(True, description="whether each method's memory is measured in a fresh process")

@@ -18,7 +18,8 @@ from typing import Any
 
 from octopus.backends import cpu
 from octopus_study.measure import Case, Row, available_cores
-from octopus_study.peers.availability import Unavailable, reason_of
+from octopus_study.measure.rows import describe
+from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.comparison import Comparison
 from octopus_study.studies.concurrency.comparisons import CONTEXTS, PROCESSES, PROCESSES_MPS, gaps
 from octopus_study.studies.concurrency.methods import ALONE, METHODS
@@ -129,7 +130,7 @@ class Pool:
             try:
                 yield from self._pair_rows(case, name) if name in CONTEXTS else self._own_rows(case, name)
             except Exception as error:  # this method has no number, the others go on
-                yield from gaps(memory, name, reason_of(error))
+                yield from gaps(memory, name, describe(error))
 
     def still_attached(self) -> str:
         """Why what was timed with MPS was not, or an empty text."""
@@ -150,7 +151,7 @@ class Pool:
         try:
             self._mps = self._stack.enter_context(self._mps_of())
         except (Unavailable, OSError) as error:
-            self.missing[PROCESSES_MPS] = reason_of(error)
+            self.missing[PROCESSES_MPS] = describe(error)
             log.warning("MPS: %s", self.missing[PROCESSES_MPS])
             return
         environment = self._mps.environment
@@ -187,7 +188,7 @@ class Pool:
             if hear:
                 process.hear()
         except Exception as error:  # whatever it is
-            self.captured[stage] = reason_of(error)
+            self.captured[stage] = describe(error)
 
     def _graphs(self) -> list[str]:
         return [stage for stage, reason in self.captured.items() if not reason]
@@ -227,7 +228,7 @@ class Pool:
             for process in self._clients:
                 yield from self._context(case, PROCESSES_MPS, process)
         except Exception as error:  # the method itself needs none of them
-            log.warning("more clients of MPS: %s", reason_of(error))
+            log.warning("more clients of MPS: %s", describe(error))
         finally:
             for process in self._clients:
                 process.close()
@@ -238,7 +239,7 @@ class Pool:
             traces = process.ask("trace", READY_SECONDS, times=times)["traces"]
             self.traces[name] = [Trace(*trace) for trace in traces]
         except Exception as error:  # the profiler needs more of a machine than the models do
-            self.traces[name] = reason_of(error)
+            self.traces[name] = describe(error)
 
     def _pair_rows(self, case: Case, name: str) -> list[Row]:
         """Contexts and memory of two processes, which then wait to be timed."""
@@ -248,7 +249,7 @@ class Pool:
         try:
             return self._measured(case, name, pair)
         except Exception as error:
-            self.missing[name] = reason_of(error)
+            self.missing[name] = describe(error)
             log.warning("%s: %s", name, self.missing[name])
             self.methods.pop(name, None)
             for process in pair.values():

@@ -19,7 +19,7 @@ import numpy as np
 
 from octopus_study.measure import Budget, Method, PowerCapKept, Row, run_paired, unavailable
 from octopus_study.measure.rows import NO_ANSWER, describe
-from octopus_study.peers.availability import Unavailable, reason_of
+from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.concurrency import models
 from octopus_study.studies.concurrency.comparisons import (
@@ -119,7 +119,7 @@ def _stage_rows(
         return run_paired(*where, methods, clock, budget, NO_ANSWER, context.seed)
     except Exception as error:  # what was timed before stands without these
         log.warning("each model by itself: %s", describe(error))
-        return compared.gaps(reason_of(error))
+        return compared.gaps(describe(error))
 
 
 def _free() -> int:
@@ -148,7 +148,7 @@ def _crops(context: Context, compared: list[Comparison], device: Device, pipelin
         return crop_rows(context, compared, device, pipeline)
     except Exception as error:  # the models' own rows stand without these
         log.warning("crops beside a model: %s", describe(error))
-        return [row for comparison in compared for row in comparison.gaps(reason_of(error))]
+        return [row for comparison in compared for row in comparison.gaps(describe(error))]
 
 
 class _Session:
@@ -195,7 +195,7 @@ class _Session:
             self.answers[name] = same(results, self._expected)
             self.methods[name] = method
         except Exception as error:  # one method that can't run is a row, the others go on
-            self.missing[name] = reason_of(error)
+            self.missing[name] = describe(error)
             log.warning("%s: %s", name, self.missing[name])
 
     def _ready(self, name: str) -> tuple[Runnable, dict[str, Any]]:

@@ -59,6 +59,9 @@ def _part(context: Context, workload: str) -> Part:
 def _measure(context: Context, part: Part) -> Iterator[Row]:
     frame, boxes = _inputs(context, part.case.workload)
     yield from _sizes(part.case, boxes)
+    if part.case.workload == VISDRONE:
+        pool = context.workload.pool
+        yield from _quantiles(part.case._replace(workload=f"{VISDRONE}-pool", n=len(pool)), pool)
     context.require_room(len(boxes))
     yield from _speed(context, part, crop_job(context, boxes, frame))
     for comparison in part.of(FRAME):
@@ -76,8 +79,12 @@ def _inputs(context: Context, workload: str) -> tuple[NDArray[np.uint8], NDArray
 
 def _sizes(case: Case, boxes: NDArray[np.int32]) -> list[Row]:
     """What follows from the boxes alone: padding waste and size quantiles."""
+    return padding_rows(case, boxes) + _quantiles(case, boxes)
+
+
+def _quantiles(case: Case, boxes: NDArray[np.int32]) -> list[Row]:
     quantiles = distributions.size_quantiles(boxes)
-    return padding_rows(case, boxes) + [
+    return [
         case.row("boxes", "deterministic", quantity, "px", float(value), block=percentile)
         for quantity, column in (("width_quantile", 0), ("height_quantile", 1))
         for percentile, value in enumerate(quantiles[:, column])

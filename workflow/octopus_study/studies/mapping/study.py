@@ -58,7 +58,9 @@ def plan(context: Context) -> Iterator[Part]:
     for distribution in context.config.mapping.distributions:
         for count in _counts(context):
             for part in _batch(context, distribution, count):
-                yield replace(part, measure=partial(_recorded, part.measure, measured))
+                yield replace(
+                    part, measure=partial(_recorded, part.measure, measured), recall=measured.extend
+                )
     yield Part(lambda context, _: tuner_rows(context, measured))
 
 

@@ -1,0 +1,20 @@
+"""Published claims, and our own, as rules over numbers.
+
+``formula``, ``units``
+    Arithmetic over ids of numbers.
+``rules``
+    The claims of ``config/claims.yaml``, and what each rule allows on a machine.
+``changes``
+    When each rule last changed.
+``outcome``
+    How a number with its interval stands to the limits.
+``judge``, ``judgement``, ``build``
+    The verdicts, ``claims.csv``.
+"""
+
+from octopus_study.report.claims.build import build_claims
+from octopus_study.report.claims.judge import judge
+from octopus_study.report.claims.judgement import Judgement, read_claims
+from octopus_study.report.claims.rules import BOARDS, Claim, load_claims
+
+__all__ = ["BOARDS", "Claim", "Judgement", "build_claims", "judge", "load_claims", "read_claims"]

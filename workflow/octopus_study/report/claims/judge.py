@@ -1,0 +1,230 @@
+"""The verdict on a claim on every machine that has results of its study.
+
+A verdict follows from the rule, the numbers of the machine and their intervals; nobody decides one by hand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from octopus.errors import InputError
+from octopus_study.report.claims.judgement import Judgement
+from octopus_study.report.claims.outcome import Outcome, Verdict, decide
+from octopus_study.report.claims.rules import BOARDS, COMPUTED, Claim, Limits, Rule
+from octopus_study.report.claims.units import require_same_kind
+from octopus_study.report.frame import Frame, Number
+from octopus_study.report.labels import METHODS, human
+from octopus_study.report.measured import SUBJECT
+from octopus_study.report.text import interval_text, quantity_text, range_text
+
+# More numbers than these are shown as their range.
+_MOST_SHOWN = 3
+_NOTHING, _PRINTED = "\u2013", "as printed"
+
+
+class NotHereError(Exception):
+    """A claim can't be measured on a machine; the text says why."""
+
+
+class _Case(NamedTuple):
+    """A number, what it must satisfy, and how it did."""
+
+    number: Number
+    limits: Limits
+    outcome: Outcome
+
+
+def judge(claim: Claim, frame: Frame) -> Iterator[Judgement]:
+    """Yield the verdict on one claim for every machine with results of its study."""
+    for machine in frame.machines(claim.study):
+        cases, proxy = [], ""
+        try:
+            _require_place(claim, machine, frame)
+            proxy = _proxy(claim, machine, frame)
+            _require_condition(claim, machine, frame)
+            cases = list(_cases(claim, machine, frame, proxy))
+            outcome = _together([case.outcome for case in cases])
+        except NotHereError as why:
+            outcome = Outcome("not measurable here", str(why))
+        yield _judgement(claim, machine, frame, cases, outcome, proxy)
+
+
+def _judgement(
+    claim: Claim, machine: str, frame: Frame, cases: list[_Case], outcome: Outcome, proxy: str
+) -> Judgement:
+    limits = [case.limits for case in cases] or _all_limits(claim, machine, frame)
+    target = _once([one.target for one in limits])
+    return Judgement(
+        claim.id,
+        claim.claim,
+        claim.source,
+        claim.kind,
+        machine,
+        frame.fact(machine, "name") or machine,
+        claim.text_of(target, claim.unit or "ratio") if limits else _NOTHING,
+        target,
+        _shown(cases, outcome) if cases else _NOTHING,
+        *outcome,
+        human(METHODS, proxy) if proxy else "",
+        cases[0].number.dataset if cases else "",
+        claim.study,
+    )
+
+
+def _once(texts: list[str]) -> str:
+    """Return what several numbers have in common, else where to look."""
+    unlike = list(dict.fromkeys(texts)) or [_NOTHING]
+    return " and ".join(unlike) if len(unlike) <= _MOST_SHOWN else _PRINTED
+
+
+def _require_place(claim: Claim, machine: str, frame: Frame) -> None:
+    """Refuse a machine on which a claim can't be measured."""
+    if claim.unmeasured:
+        raise NotHereError(claim.unmeasured)
+    if claim.needs in BOARDS:
+        pattern, name = BOARDS[claim.needs]
+        if not pattern.search(frame.fact(machine, "name")):
+            raise NotHereError(f"needs {name}")
+    if claim.needs == "gpu" and not frame.is_gpu(machine):
+        raise NotHereError("needs a GPU")
+
+
+def _proxy(claim: Claim, machine: str, frame: Frame) -> str:
+    """Return the method that stands in for the published one; empty where none has to.
+
+    Raises
+    ------
+    NotHereError
+        Some number is absent in every way.
+    """
+    names = claim.ids(machine)
+    if all(frame.get(name) for name in names):
+        return ""
+    for method, others in claim.proxy.items():
+        for other in others:
+            if all(frame.get(name.replace(method, other)) for name in names):
+                return other
+    raise NotHereError(_why_absent(next(name for name in names if frame.get(name) is None), frame))
+
+
+def _require_condition(claim: Claim, machine: str, frame: Frame) -> None:
+    """Refuse a machine on which what a claim presumes is not so, or not known."""
+    condition = claim.precondition
+    if condition is None:
+        return
+    limits = _limits(condition, claim, machine, "", frame)
+    for name in condition.ids(machine):
+        number = frame.get(name)
+        if number is None:
+            why = _why_absent(name, frame).removeprefix("unavailable: ")
+            raise NotHereError(f"precondition not measured: {condition.text} ({why})")
+        verdict = decide(number, limits, exact=not math.isfinite(number.low), windows=True).verdict
+        if verdict != "reproduced":
+            how = "not met" if verdict == "not reproduced" else "not certain"
+            raise NotHereError(f"precondition {how}: {condition.text} ({number.text}, not {limits.text})")
+
+
+def _cases(claim: Claim, machine: str, frame: Frame, proxy: str) -> Iterator[_Case]:
+    """Yield the numbers that decide, each with its limits and its outcome."""
+    for part, names in claim.parts().items():
+        limits = _limits(claim, claim, machine, part, frame)
+        for name in names:
+            number = frame[_stand_in(claim, name.replace("{run}", machine), proxy)]
+            if claim.needs == "real-data" and number.dataset.startswith("synthetic-"):
+                raise NotHereError("needs the real VisDrone boxes")
+            yield _Case(number, limits, _outcome(claim, number, limits, part, machine, frame))
+
+
+def _stand_in(claim: Claim, name: str, proxy: str) -> str:
+    method = next((method for method, others in claim.proxy.items() if proxy in others), "")
+    return name.replace(method, proxy) if method else name
+
+
+def _limits(rule: Rule, claim: Claim, machine: str, part: str, frame: Frame) -> Limits:
+    """Return what a rule allows on a machine."""
+
+    def number_of(name: str) -> Number:
+        if not name.startswith("published.") and frame.get(name) is None:
+            raise NotHereError(f"no prediction: {_why_absent(name, frame)}")
+        return frame[name]
+
+    try:
+        return rule.limits(machine, part, number_of)
+    except (InputError, ZeroDivisionError) as error:
+        raise InputError(f"Claim {claim.id}: {error}") from None
+
+
+def _all_limits(claim: Claim, machine: str, frame: Frame) -> list[Limits]:
+    """Return the rule also where nothing was measured; nothing where there is none to show."""
+    try:
+        return [_limits(claim, claim, machine, part, frame) for part in claim.parts() if claim.number]
+    except NotHereError:
+        return []
+
+
+def _outcome(claim: Claim, number: Number, limits: Limits, part: str, machine: str, frame: Frame) -> Outcome:
+    require_same_kind(claim.unit or number.unit, number.unit, f"Claim {claim.id}")
+    noise = claim.noise.replace("{run}", machine).replace("{each}", claim.each.get(part, ""))
+    return decide(
+        number,
+        limits,
+        floor=_as_floor(frame.get(noise)) if noise else _floor(number, frame),
+        exact=bool(claim.exact) or claim.kind in COMPUTED,
+        windows=claim.windows,
+    )
+
+
+def _floor(number: Number, frame: Frame) -> float:
+    """Return the noise floor beside a speed-up; 0 where a number compares nothing, or nothing was measured twice."""
+    if number.derived != "speedup":
+        return 0.0
+    methods = (SUBJECT, number.other, number.method)
+    keys = (number.key.but(method=name, derived="noise_floor", other="") for name in methods)
+    return next((found.value for key in keys if (found := frame.find(key))), 0.0)
+
+
+def _as_floor(number: Number | None) -> float:
+    """Return a noise floor as a fraction; of a method against itself the end that lies farther from 1."""
+    if number is None:
+        return math.nan
+    if number.unit == "fraction":
+        return number.value
+    return math.expm1(max(abs(math.log(number.low)), abs(math.log(number.high))))
+
+
+def _together(outcomes: list[Outcome]) -> Outcome:
+    """All numbers must satisfy a rule: one that doesn't decides, then one that nobody can tell of."""
+    order: tuple[Verdict, ...] = ("not reproduced", "ambiguous", "reproduced")
+    return min(outcomes, key=lambda outcome: order.index(outcome.verdict))
+
+
+def _shown(cases: list[_Case], outcome: Outcome) -> str:
+    """Return what was measured, with its interval where the verdict rests on that."""
+    if len(cases) <= _MOST_SHOWN:
+        return " and ".join(_one(case, outcome.verdict == "ambiguous") for case in cases)
+    values = [case.number.value for case in cases]
+    return f"{range_text(min(values), max(values), cases[0].number.unit)} ({len(cases)} numbers)"
+
+
+def _one(case: _Case, whole: bool) -> str:
+    number = case.number
+    if whole and math.isfinite(number.low):
+        ends = interval_text(number.value, number.low, number.high, number.unit, 4)
+        return f"{quantity_text(number.value, number.unit, 4)} [{ends}]"
+    # A digit more where a number that doesn't satisfy the rule looks like its limit.
+    alike = number.text == case.limits.target and case.outcome.verdict == "not reproduced"
+    return quantity_text(number.value, number.unit, 4) if alike else number.text
+
+
+def _why_absent(name: str, frame: Frame) -> str:
+    """Return why there is no number: what the row of its method says, or of the method that it is compared with."""
+    base, _, derived = name.rpartition(".")
+    median, other = frame.find(base), None
+    if median is not None:
+        other = frame.find(median.key.but(method=derived.partition("_over_")[2]))
+    texts = [frame.text(name), *(number.text for number in (median, other) if number is not None)]
+    few = "too few blocks to compare" if median and other and median.known and other.known else ""
+    unavailable = next((text for text in texts if text.startswith("unavailable")), few)
+    return unavailable or "this run has no such number"

@@ -1,0 +1,68 @@
+"""A verdict as it is written down: a row of ``claims.csv``."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import NamedTuple
+
+from octopus.errors import InputError
+from octopus_study.report.claims.outcome import Verdict
+
+
+class Judgement(NamedTuple):
+    """The verdict on one claim on one machine: a row of ``claims.csv``.
+
+    Attributes
+    ----------
+    claim_id, claim, source, kind, study : str
+        As in ``config/claims.yaml``.
+    scope, machine : str
+        First part of the machine's ids, and its name.
+    rule, target, measured : str
+        What the rule allows, what was published or predicted for this machine, and what was measured.
+    verdict, reason : str
+        `reason` says why a verdict is no plain one.
+    proxy : str
+        Which method stands in for the published one; empty where none does.
+    dataset : str
+    changed, commit : str
+        When the rule last changed, and by which commit.
+    younger : str
+        ``yes`` where the rule is younger than the rows that it judges, or isn't the one on record.
+    """
+
+    claim_id: str
+    claim: str
+    source: str
+    kind: str
+    scope: str
+    machine: str
+    rule: str
+    target: str
+    measured: str
+    verdict: Verdict
+    reason: str
+    proxy: str
+    dataset: str
+    study: str
+    changed: str = ""
+    commit: str = ""
+    younger: str = ""
+
+
+def read_claims(path: str | Path) -> list[Judgement]:
+    """Read ``claims.csv``.
+
+    Raises
+    ------
+    InputError
+        The file has other columns.
+    """
+    with open(path, newline="", encoding="utf-8") as stream:
+        header, *records = csv.reader(stream)
+    if tuple(header) != Judgement._fields:
+        raise InputError(
+            f"{path} has the columns {header}, not {list(Judgement._fields)}: run `octopus report claims` again."
+        )
+    return [Judgement._make(record) for record in records]

@@ -37,7 +37,7 @@ endif
 export PATH := $(abspath $(BIN)):$(PATH)
 
 FUZZ_SECONDS ?= 300
-.PHONY: help paper test test-gpu fuzz lint lock clean
+.PHONY: help paper test test-gpu fuzz mutants lint lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -56,6 +56,9 @@ test-gpu: $(TEST_STAMP) ## install and run the tests that need a GPU: those that
 
 fuzz: $(TEST_STAMP) ## install and make random calls with guard pages around all memory, for FUZZ_SECONDS (five minutes)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$${FUZZ_SEED:-$$(date +%s)} $(BIN)/python -m pytest tests/library/test_fuzz.py -rP
+
+mutants: $(TEST_STAMP) ## install and plant faults in copies: for each a test must fail
+	$(BIN)/python tests/mutants.py
 
 lint: $(TEST_STAMP) ## check style, import floors and workflow
 	$(BIN)/ruff check .

@@ -73,11 +73,12 @@ def test_every_method_comes_first_about_as_often():
     assert min(first.values()) > 150
 
 
-def test_units_are_converted():
+@pytest.mark.parametrize(("unit", "value"), [("ns", 2e6), ("us", 2e3), ("ms", 2.0), ("s", 2e-3)])
+def test_units_are_converted(unit, value):
     clock = FakeClock()
-    rows = run_paired(CASE, "end_to_end", "s", [steady("a", 2.0)], clock, FOREVER, "n/a", 1, wall=clock.wall)
-    assert of(rows, "a")[0].value == pytest.approx(2e-3)
-    assert of(rows, "a")[0].unit == "s"
+    rows = run_paired(CASE, "end_to_end", unit, [steady("a", 2.0)], clock, FOREVER, "n/a", 1, wall=clock.wall)
+    assert of(rows, "a")[0].value == pytest.approx(value)
+    assert of(rows, "a")[0].unit == unit
 
 
 def test_steady_methods_stop_at_the_least_number_of_blocks():

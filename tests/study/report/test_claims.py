@@ -371,6 +371,9 @@ def test_published_values_are_read_and_never_typed() -> None:
             claim.kind == "magnitude" and claim.value is not None and not claim.why and not claim.neutral
         )
         assert claim.source == OWN or claim.source.startswith(("P1", "P2", "P3", "P4"))
+        # A size that was printed is read, whatever reason a typed one would be given.
+        printed_size = claim.number and claim.operator in ("about", "rounds_to") and claim.source != OWN
+        assert not printed_size or claim.published or claim.predicted, claim.id
 
 
 def test_claims_on_tensorrt_are_judged_where_it_is_and_by_proxy_elsewhere(tensorrt: Path, full: Path) -> None:

@@ -78,6 +78,16 @@ def test_the_paper_uses_numbers_of_every_kind_of_run() -> None:
         "$x = 3.5$",
         "see @p1 and 7 others",
         "*12 %* less",
+        '#strong("34.4x")',
+        '#box("192 times")',
+        '#let x = "5.3x"',
+        "#let x = 5.3",
+        "`34.4x` as fast",
+        "```\n34.4 ms\n```",
+        "It is seven times as fast.",
+        "ten percent less",
+        "Slower by a factor of ten.",
+        '#num("gpu.x") and #emph("3 ms")',
     ],
 )
 def test_a_literal_number_is_found(prose: str) -> None:
@@ -89,8 +99,11 @@ def test_a_literal_number_is_found(prose: str) -> None:
     [
         '#num("gpu.stage_timing.visdrone.n1000.octopus.end_to_end.host") in all',
         "crops of 224 \u00d7 224 pixels",
-        "by `Numba 0.68` as @p1 says // 3 times",
+        "by `cv2.resize` on `int32` as @p1 says // 3 times",
         "#set text(size: 9.5pt)",
+        "#let gap = 9.5pt",
+        '#if num("here.runs") == "1" [one]',
+        '#num(at + ".n1000.x") of two models',
     ],
 )
 def test_code_citations_and_constants_are_no_literal_numbers(source: str) -> None:

@@ -46,6 +46,10 @@ def test_the_energy_ratio_is_time_times_power(numbers: Frame) -> None:
     for ratio in (time, watts, energy):
         assert ratio.low < ratio.value < ratio.high
     assert numbers.value(f"{ONE}.energy_saved") == pytest.approx(1 - energy.value)
+    assert (
+        numbers.value(f"{ONE}.time_saved") == pytest.approx(1 - time.value) != pytest.approx(1 - energy.value)
+    )
+    assert numbers.value(f"{ONE}.power_added") == pytest.approx(watts.value - 1)
     assert numbers.value(f"{ONE}.longer") == pytest.approx(1 / time.value - 1)
     longer = numbers[f"{ONE}.longer"]
     assert longer.low < longer.value < longer.high

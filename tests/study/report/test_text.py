@@ -18,6 +18,8 @@ from octopus_study.report.text import interval_text, quantity_text, reason, sign
         (0.9491, "fraction", "94.9 %"),
         (5.0, "ratio", "5.00\u00d7"),
         (204 * 2**20, "bytes", "204 MiB"),
+        (3.5 * 2**10, "bytes", "3.50 KiB"),
+        (12 * 2**30, "bytes", "12.0 GiB"),
         (41.0, "px", "41 px"),
         (10500.0, "count", "10\u2009500"),
         (-1.5, "ms", "\u22121.50 ms"),

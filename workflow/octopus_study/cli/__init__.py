@@ -19,6 +19,8 @@ HELP = {
     "power-selftest": "Test whether a power sensor follows a known load; without one that does, say why and exit "
     "with 1.",
     "report": "Numbers, tables, figures, claims and the paper from result rows.",
+    "trace": "Say where a number or a claim comes from, and where the paper uses it.",
+    "verify": "Derive everything anew from the stored rows, and try the instruments; exit with 1 if something differs.",
     "validate": "Check result files against their schemas.",
 }
 

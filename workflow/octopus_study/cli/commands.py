@@ -14,10 +14,13 @@ import typer
 import yaml
 
 from octopus.errors import InputError
+from octopus_study.cli.check_commands import trace, verify
 from octopus_study.cli.report_commands import OutDir, report
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(report, name="report")
+app.command()(trace)
+app.command()(verify)
 
 ConfigFile = Annotated[Path, typer.Option("--config", help="Configuration file.")]
 Settings = Annotated[

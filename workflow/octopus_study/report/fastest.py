@@ -44,7 +44,9 @@ def fastest(
     )
     for number in speedup(run, group, table, (own[best], best), floor_of(table)):
         key = number.key.but(method=SUBJECT, other=word)
-        yield number._replace(id=key.id, method=SUBJECT, other=word, note=f"{number.note}; {note}")
+        chosen = group.rows_of(run).selector  # which one is the fastest rests on all of them
+        named = number._replace(id=key.id, method=SUBJECT, other=word, selector=chosen)
+        yield named._replace(note=f"{number.note}; {note}")
 
 
 def best_opencv(run: Run, group: Group, table: pd.DataFrame) -> Iterator[Number]:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from octopus.errors import InputError
 from octopus_study.measure._files import atomic_text
+from octopus_study.report.selector import either
 from octopus_study.report.series import Series
 from octopus_study.report.text import interval_text, quantity_text
 
@@ -204,6 +205,11 @@ def make_text(key: Key, source: Source, text: str, note: str = "") -> Number:
     return make_number(key, source, "text", math.nan, text=text, note=note)
 
 
+def joined(*numbers: Number) -> Source:
+    """Return what a number rests on that follows from others of one run: all of their rows."""
+    return numbers[0].source._replace(selector=either(number.selector for number in numbers))
+
+
 def published(table: str, *keys: str) -> str:
     """Return the id of a published number: the name of its table, its keys and its quantity."""
     return ".".join((PUBLISHED, table, *keys))
@@ -213,7 +219,7 @@ class Frame:
     """The numbers: by id with aliases of machines resolved, and by columns."""
 
     def __init__(self, numbers: Iterable[Number], folder: Path | None = None) -> None:
-        self._folder = folder
+        self.folder = folder
         self._by_id: dict[str, Number] = {}
         for number in numbers:
             if number.id in self._by_id:
@@ -332,7 +338,7 @@ class Frame:
 
     def series(self, machine: str, study: str, name: str) -> Series | None:
         """Return a series that was written beside ``numbers.csv``; None where there is none."""
-        return Series.read(self._folder, machine, study, name) if self._folder else None
+        return Series.read(self.folder, machine, study, name) if self.folder else None
 
 
 def _from_record(record: list[str]) -> Number:

@@ -12,6 +12,7 @@ from octopus_study.report.frame import HERE, Key, Number, make_text
 from octopus_study.report.labels import DATASETS, GENERATED, PEER_PACKAGES, human, machine_name
 from octopus_study.report.quiet import loaded, loads
 from octopus_study.report.runs import Run
+from octopus_study.report.selector import PROVENANCE
 
 # Fact -> where provenance keeps it (keys joined by dots).
 FACTS = {
@@ -145,9 +146,17 @@ def place_name(run: Run) -> str:
     return f"{device_name(run)}{' (this machine)' if run.scope == HERE else ''}"
 
 
-def shown(runs: list[Run], name: str, text: str, selector: str = "provenance") -> Number:
+_AND = " and "
+
+
+def shown(runs: list[Run], name: str, text: str, selector: str = PROVENANCE) -> Number:
     """Return ``shown.<study>.<name>``: a sentence about all runs of a study."""
     source = runs[0].from_rows("", selector)
+    files, commits = (
+        _AND.join(dict.fromkeys(texts))
+        for texts in zip(*((run.source, run.commit) for run in runs), strict=True)
+    )
+    source = source._replace(file=files, commit=commits)
     return make_text(Key("shown", runs[0].study, quantity=name), source, text)
 
 
@@ -169,4 +178,4 @@ def dataset_names(run: Run) -> str:
 
 
 def _text(run: Run, key: Key, text: str) -> Number:
-    return make_text(key, run.from_rows("", "provenance"), text)
+    return make_text(key, run.from_rows("", PROVENANCE), text)

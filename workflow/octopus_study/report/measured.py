@@ -19,6 +19,7 @@ from octopus_study.measure.statistics import (
 from octopus_study.report.frame import Key, Number, Source, make_number, make_text
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot
+from octopus_study.report.selector import where
 from octopus_study.report.student import mean_interval
 from octopus_study.report.study import StudyReport
 from octopus_study.report.text import range_text
@@ -66,13 +67,13 @@ def _discarded(run: Run) -> Iterator[Number]:
     if rows.empty:
         return
     measured = rows[rows["value"].notna()]
-    where = (run.fact_key(_DISCARDED), run.from_rows("n/a", "quantity=discarded_blocks, all groups"), "count")
+    place = (run.fact_key(_DISCARDED), run.from_rows("n/a", where(quantity=_DISCARDED)), "count")
     if measured.empty:
         why = str(rows["answer"].iloc[0])
-        yield make_number(*where, math.nan, text=why, note=why)
+        yield make_number(*place, math.nan, text=why, note=why)
         return
     part = "" if len(measured) == len(rows) else f"{len(measured)} of {len(rows)} "
-    yield make_number(*where, float(measured["value"].sum()), note=f"sum over {part}groups")
+    yield make_number(*place, float(measured["value"].sum()), note=f"sum over {part}groups")
 
 
 def comparisons(run: Run, report: StudyReport) -> Iterator[Number]:
@@ -114,19 +115,20 @@ def _pairs(table: pd.DataFrame) -> list[tuple[str, str]]:
 def _noise(run: Run, group: Group, table: pd.DataFrame, floor: float) -> Iterator[Number]:
     again = f"{SUBJECT}{AGAIN}"
     if {SUBJECT, again} <= set(table.columns):
-        where = (group.key(run, SUBJECT).derive("noise_floor"), group.rows_of(run), "fraction", floor)
+        source = group.rows_of(run, f"{SUBJECT} and {again}")
+        place = (group.key(run, SUBJECT).derive("noise_floor"), source, "fraction", floor)
         if floor != floor:
             few = f"unavailable: {len(table)} blocks are too few"
-            yield make_number(*where, text=few, note=few)
+            yield make_number(*place, text=few, note=few)
             return
-        yield make_number(*where, note=f"{SUBJECT} against {again}, paired per block")
+        yield make_number(*place, note=f"{SUBJECT} against {again}, paired per block")
 
 
 def speedup(
-    run: Run, group: Group, table: pd.DataFrame, pair: tuple[str, str], floor: float
+    run: Run, group: Group, table: pd.DataFrame, pair: tuple[str, str], floor: float, twice: str = SUBJECT
 ) -> Iterator[Number]:
     """Yield the speed-up (time of the other / time of the method) and the verdict as a text, over the blocks that
-    both have."""
+    both have. The verdict rests on `floor` too, and so on the blocks of the method that was entered twice."""
     method, other = pair
     both = paired(table, method, other)
     if len(both) < 2:
@@ -137,6 +139,8 @@ def speedup(
     times = ratio_interval(both[other], both[method])
     note = heeding("median of per-block ratios", group, both[other] / both[method])
     yield make_number(key.speedup(other), source, "ratio", *times, note=note)
+    if floor == floor:
+        source = group.rows_of(run, " and ".join(dict.fromkeys((*pair, twice, f"{twice}{AGAIN}"))))
     yield make_text(key.derive("verdict", other), source, result.verdict, result.text)
 
 
@@ -160,7 +164,7 @@ def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bou
     if len(both) < 2:
         return
     ratio = ratio_interval(both[method], both[bound])
-    key, source = group.key(run, method), group.rows_of(run, method)
+    key, source = group.key(run, method), group.rows_of(run, f"{method} and {bound}")
     note = heeding("median of per-block ratios", group, both[method] / both[bound])
     yield make_number(key.derive("times", bound), source, "ratio", *ratio, note=note)
     share = (1 / ratio.value, 1 / ratio.high, 1 / ratio.low, ratio.count)
@@ -187,7 +191,7 @@ def memory_gains(run: Run, challengers: tuple[str, ...], tables: tuple[str, ...]
             for other in tables:
                 if {method, other, SUBJECT} <= set(sizes.index) and sizes[method] > sizes[SUBJECT]:
                     key = group.key(run, method).derive("gain", other)
-                    source = group.rows_of(run, f"{method} and {other}")
+                    source = group.rows_of(run, f"{method} and {other} and {SUBJECT}")
                     beside = [float(sizes[name] - sizes[SUBJECT]) for name in (other, method)]
                     note = "bytes / bytes, beside the offsets"
                     yield make_number(key, source, "ratio", beside[0] / beside[1], note=note)

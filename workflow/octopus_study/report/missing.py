@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from octopus_study.report.frame import Frame, Key, Number, Source, make_number
 from octopus_study.report.machines import place_name, run_list, shown
 from octopus_study.report.runs import Run
+from octopus_study.report.selector import ALL_ROWS
 from octopus_study.report.text import reason
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def measured_runs(runs: list[Run]) -> Iterator[Number]:
     lacking = [f"{place_name(run)}: {_most_say(run)}" for run in runs if not _measured_something(run)]
     for name, text in (("measured", measured), ("missing", "; ".join(lacking))):
         if text:
-            yield shown(runs, name, text, "all runs of the study")
+            yield shown(runs, name, text, ALL_ROWS)
 
 
 def _measured_something(run: Run) -> bool:

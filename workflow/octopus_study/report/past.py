@@ -22,6 +22,7 @@ from octopus_study.report import studies
 from octopus_study.report.frame import Key, Number, Source, make_number
 from octopus_study.report.measured import comparisons
 from octopus_study.report.runs import Run, read_run
+from octopus_study.report.selector import either
 from octopus_study.report.text import range_text
 
 log = logging.getLogger(__name__)
@@ -119,7 +120,7 @@ def _spread(number: Number, earlier: list[Past], file: str) -> Number:
         f"least and greatest of the machine's runs, each with the code of its commit; earlier ones {listing}"
     )
     key = number.key.derive("runs", number.other)
-    source = _source(number, file, f"number={number.id}")
+    source = _source(number, file, either([number.selector, f"number={number.id}"]))
     return make_number(key, source, "ratio", number.value, low, high, text=text, note=note)
 
 
@@ -132,7 +133,8 @@ def _moves(key: Key, together: list[tuple[Number, list[Past]]], file: str) -> It
         last = earlier[-1]
         factors.append(max(values) / min(values))
         disjoint.append(last.high < number.low or number.high < last.low)
-    source = _source(together[0][0], file, f"all speed-ups of {key.study} on the layer {key.layer}")
+    earlier_rows = f"number={key.machine}.{key.study}.*.{key.layer}.speedup_over_*"
+    source = _source(together[0][0], file, f"layer={key.layer}, unit=ms; or {earlier_rows}")
     runs = 1 + max(len(earlier) for _, earlier in together)
     note = f"greatest / least of a speed-up's runs, each with the code of its commit, over {len(together)} speed-ups"
     yield make_number(key, source, "count", float(runs), note="runs of the machine that are known")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from octopus.errors import InputError
-from octopus_study.report.frame import PUBLISHED, Key, Number, Source, make_number, published
+from octopus_study.report.frame import PUBLISHED, Key, Number, Source, joined, make_number, published
+from octopus_study.report.selector import where
 from octopus_study.report.text import with_unit
 
 # A key column for what is printed in words or as a list; it is no part of an id.
@@ -38,19 +39,22 @@ def published_numbers(published_dir: str | Path) -> Iterator[Number]:
             yield from (_number(path, record, names) for record in reader)
 
 
-def derived(source: Number, place: str, unit: str, value: float, note: str, **columns: Any) -> Number:
+def derived(
+    sources: Number | Sequence[Number], place: str, unit: str, value: float, note: str, **columns: Any
+) -> Number:
     """Return a number that follows from published values alone: ``published.derived.<place>.<columns>``.
 
     Parameters
     ----------
-    source : Number
-        The published number that it rests on first.
+    sources : Number, or sequence of Number
+        The published numbers of one table that it rests on.
     place : str
         What stands first in its id: a machine, a table.
     columns : of :class:`Key`
         The rest of its id.
     """
-    return make_number(Key(PUBLISHED, "derived", place, **columns), source.source, unit, value, note=note)
+    source = joined(*([sources] if isinstance(sources, Number) else sources))
+    return make_number(Key(PUBLISHED, "derived", place, **columns), source, unit, value, note=note)
 
 
 def _number(path: Path, record: dict[str, str], names: tuple[str, ...]) -> Number:
@@ -63,7 +67,7 @@ def _number(path: Path, record: dict[str, str], names: tuple[str, ...]) -> Numbe
         record.get("method", ""),
         record["quantity"],
     )
-    selector = ", ".join(f"{name}={record[name]}" for name in (*names, "quantity"))
+    selector = where(**{name: record[name] for name in (*names, "quantity") if name != PRINTED})
     ends = (float(record[name]) if record[name] else math.nan for name in ("value", "low", "high"))
     return make_number(
         key,
@@ -88,4 +92,5 @@ def _text(record: dict[str, str]) -> str:
         digits = f"{low}\u2013{high}"
     else:
         digits = f"≤ {high}" if high else f"≥ {low}"
-    return with_unit(digits, record["unit"])
+    # A fraction is shown as it is printed, and is no percentage.
+    return digits if record["unit"] == "fraction" else with_unit(digits, record["unit"])

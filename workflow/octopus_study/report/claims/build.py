@@ -26,17 +26,20 @@ def build_claims(numbers: str | Path, claims_yaml: str | Path, out: str | Path) 
     out : path
         The CSV to write: one row per claim and machine.
     """
-    frame, claims = Frame.read(numbers), load_claims(claims_yaml)
-    changes = recorded(claims_yaml, frame.__getitem__)
-    digest = hashlib.sha256(Path(claims_yaml).read_bytes()).hexdigest()
-    judgements = [
-        _dated(judgement, changes, frame, digest) for claim in claims for judgement in judge(claim, frame)
-    ]
+    judgements = judge_all(Frame.read(numbers), claims_yaml)
     with atomic_text(Path(out)) as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(Judgement._fields)
         writer.writerows(judgements)
     return Path(out)
+
+
+def judge_all(frame: Frame, claims_yaml: str | Path) -> list[Judgement]:
+    """Return the verdict on every claim on every machine, with the date of its rule."""
+    changes = recorded(claims_yaml, frame.__getitem__)
+    digest = hashlib.sha256(Path(claims_yaml).read_bytes()).hexdigest()
+    verdicts = (judgement for claim in load_claims(claims_yaml) for judgement in judge(claim, frame))
+    return [_dated(judgement, changes, frame, digest) for judgement in verdicts]
 
 
 def _dated(judgement: Judgement, changes: dict[str, Change], frame: Frame, digest: str) -> Judgement:

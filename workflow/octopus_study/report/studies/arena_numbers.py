@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from octopus_study.report.fastest import LIKE, best_opencv, fastest
-from octopus_study.report.frame import Frame, Number, make_number, make_text
+from octopus_study.report.frame import Frame, Number, joined, make_number, make_text
 from octopus_study.report.labels import (
     ARENA_METHODS,
     LADDER_STEPS,
@@ -21,6 +21,7 @@ from octopus_study.report.labels import (
 from octopus_study.report.measured import BOUND, PUBLISHED_PAIR, SUBJECT, floor_of, share_of_bound, speedup
 from octopus_study.report.runs import Run, slug
 from octopus_study.report.samples import AGAIN, Group, groups, pivot
+from octopus_study.report.selector import BY_RULE, where
 from octopus_study.report.studies.arena_view import (
     KERNEL_WORKLOADS,
     KINDS,
@@ -94,7 +95,7 @@ def _timed(run: Run) -> Iterator[tuple[Group, pd.DataFrame, pd.DataFrame]]:
 def metadata(run: Run) -> Iterator[Number]:
     """Yield the bytes of metadata that the published kernels read."""
     for row in run.rows[run.rows["quantity"] == "padded_bytes"].itertuples():
-        source = run.from_rows(row.dataset, f"workload={row.workload}, n={row.n}")
+        source = run.from_rows(row.dataset, where(workload=row.workload, n=row.n, quantity="padded_bytes"))
         key = run.key(row.workload, row.n, "published", quantity="metadata_bytes")
         note = f"{_METADATA_BYTES} bytes per box, as the published kernels read them"
         yield make_number(key, source, "bytes", float(_METADATA_BYTES * row.n), note=note)
@@ -155,8 +156,8 @@ def limits(run: Run) -> Iterator[Number]:
     if kernels:
         text = with_unit(significant(100 * MEMORY_LIMITED_FROM, 2), "percent")
         note = f"least share of the write bound that counts as limited by {MEMORY}"
-        where = (run.fact_key("memory_limited_from"), run.from_rows("n/a", "a rule"), "fraction")
-        yield make_number(*where, MEMORY_LIMITED_FROM, text=text, note=note)
+        place = (run.fact_key("memory_limited_from"), run.from_rows("n/a", BY_RULE), "fraction")
+        yield make_number(*place, MEMORY_LIMITED_FROM, text=text, note=note)
 
 
 def memory(frame: Frame) -> Iterator[Number]:
@@ -166,11 +167,12 @@ def memory(frame: Frame) -> Iterator[Number]:
         key = grown.key
         if payload := view.get(key.but(quantity="memory_payload")):
             beyond, left = key.but(quantity="memory_beyond_payload"), grown.value - payload.value
-            yield make_number(beyond, grown.source, "bytes", left, note="device delta - payload")
+            source = joined(grown, payload)
+            yield make_number(beyond, source, "bytes", left, note="device delta - payload")
         published = view.get(key.but(method=other))
         if grown.method != other and published and published.value > 0:
             ratio, note = grown.value / published.value, f"device delta / that of {other}"
-            yield make_number(key.derive("times", other), grown.source, "ratio", ratio, note=note)
+            yield make_number(key.derive("times", other), joined(grown, published), "ratio", ratio, note=note)
 
 
 def layer_shares(frame: Frame) -> Iterator[Number]:
@@ -180,7 +182,7 @@ def layer_shares(frame: Frame) -> Iterator[Number]:
             inside = view.get(time.key.but(quantity=QUANTITIES[inner], layer=inner))
             if inside and time.method in _SHARES_OF[name]:
                 share, note = 1 - inside.value / time.value, f"1 - median on the layer {inner} / median"
-                yield make_number(time.key.derive(name), time.source, "fraction", share, note=note)
+                yield make_number(time.key.derive(name), joined(time, inside), "fraction", share, note=note)
 
 
 def _known(frame: Frame, quantity: str, layer: str) -> Iterator[tuple[View, Number]]:
@@ -189,10 +191,14 @@ def _known(frame: Frame, quantity: str, layer: str) -> Iterator[tuple[View, Numb
         yield from ((view, n) for n in view.select(quantity=quantity, layer=layer) if n.known)
 
 
+# What `_answers` leaves out.
+_JUDGED = f"workload!={' and '.join(KERNEL_WORKLOADS)}, quantity!={SUBMIT} and {ALONE}, method!={BOUND}* and *{AGAIN}"
+
+
 def answers(run: Run) -> Iterator[Number]:
     """Yield how many methods gave which answer, and the reasons of those that gave another or none."""
     by_method = _answers(run)
-    source = run.from_rows("n/a", "unit=ms, all methods but the bounds and the repeated one")
+    source = run.from_rows("n/a", f"unit=ms, {_JUDGED}")
     for word in ("same", "different", "unavailable"):
         key = run.key("methods", quantity=word)
         notes = [(slug(name), note) for name, note in by_method.items() if note.partition(":")[0] == word]

@@ -11,12 +11,13 @@ import numpy as np
 
 from octopus_study.measure.statistics import median_interval, ratio_interval
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Number, make_number, make_text
+from octopus_study.report.frame import Number, joined, make_number, make_text
 from octopus_study.report.labels import CONCURRENCY_ARMS, CONCURRENCY_STAGES
 from octopus_study.report.measured import floor_of, speedup
 from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot, resampled
+from octopus_study.report.selector import ALL_ROWS, either
 from octopus_study.report.studies import concurrency_evidence as evidence
 from octopus_study.report.studies import concurrency_figures as figures
 from octopus_study.report.studies import concurrency_tables as tables
@@ -85,9 +86,10 @@ def absent(run: Run) -> Iterator[Number]:
         why = first_reason(run.rows[run.rows["method"] == method], "" if not measured else fallback)
         why = why or first_reason(run.rows, fallback)
         key = run.key(workload, method=arm, quantity=quantity)
-        yield make_absent(key, run.from_rows("n/a", f"method={method}"), unit, why)
+        chosen = f"method={method}" if (run.rows["method"] == method).any() else ALL_ROWS
+        yield make_absent(key, run.from_rows("n/a", chosen), unit, why)
     for name, why in NEVER.items():
-        yield make_absent(run.key("parts", method=name), run.from_rows("n/a", "all rows"), "ms", why)
+        yield make_absent(run.key("parts", method=name), run.from_rows("n/a", ALL_ROWS), "ms", why)
 
 
 def _makespans(run: Run) -> Iterator[tuple[Group, pd.DataFrame]]:
@@ -103,18 +105,20 @@ def verdicts(run: Run) -> Iterator[Number]:
         floor = floor_of(table, BASE)
         if floor == floor:
             key, note = group.key(run, BASE).derive("noise_floor"), f"{BASE} against {BASE}{AGAIN}"
-            yield make_number(key, group.rows_of(run), "fraction", floor, note=note)
+            yield make_number(
+                key, group.rows_of(run, note.replace("against", "and")), "fraction", floor, note=note
+            )
         together = [name for name in table if name not in (BASE, *ALONE) and not name.endswith(AGAIN)]
         for pair in (*((name, BASE) for name in together), *PAIRS):
             if set(pair) <= set(table.columns):
-                yield from speedup(run, group, table, pair, floor)
+                yield from speedup(run, group, table, pair, floor, BASE)
 
 
 def shares(run: Run) -> Iterator[Number]:
     """Yield makespans against that of one after the other, and which part of the shorter model each way hides."""
     for group, table in _makespans(run):
         for method in (name for name in table if name not in ALONE and not name.endswith(AGAIN)):
-            source = group.rows_of(run, method)
+            source = group.rows_of(run, f"{method} and {BASE}")
             both = paired(table, method, BASE) if method != BASE else table[:0]
             if len(both) > 1:
                 ratio = ratio_interval(both[method], both[BASE])
@@ -127,6 +131,7 @@ def shares(run: Run) -> Iterator[Number]:
                 first, second, span = whole.to_numpy().T
                 hidden = median_interval((first + second - span) / np.minimum(first, second))
                 note = "(T1 + T2 - makespan) / min(T1, T2), median over blocks"
+                source = group.rows_of(run, " and ".join((method, *ALONE)))
                 yield _number(run, ("arms", method, "overlap"), source, "fraction", hidden, note)
 
 
@@ -138,11 +143,13 @@ def best_streams(run: Run) -> Iterator[Number]:
     if not (arms := [ratio for ratio in ratios if ratio]):
         return
     best = min(arms, key=lambda ratio: ratio.value)
-    yield make_text(run.key("arms", method=BEST), best.source, CONCURRENCY_ARMS[best.method], best.note)
+    source = joined(*arms)  # which arm is the best rests on all of them
+    yield make_text(run.key("arms", method=BEST), source, CONCURRENCY_ARMS[best.method], best.note)
     for quantity in ("over_sequential", "overhead", "overlap"):
         if found := known.get(best.key.but(quantity=quantity)):
             note = f"{best.method}, of {' and '.join(STREAMS)} the one with the least makespan: {found.note}"
-            yield found.named(found.key.but(method=BEST))._replace(note=note)
+            chosen = either([source.selector, found.selector])
+            yield found.named(found.key.but(method=BEST))._replace(note=note, selector=chosen)
 
 
 def bounds(run: Run) -> Iterator[Number]:
@@ -200,7 +207,7 @@ def delays(run: Run) -> Iterator[Number]:
                     columns, note = ("crops", method, f"{what}_delay"), f"{method} - {base}"
                     source = group.rows_of(run, f"{method} and {base}")
                     yield _number(run, columns, source, "ms", delay, note)
-                    yield from speedup(run, group, table, (method, base), floor)
+                    yield from speedup(run, group, table, (method, base), floor, base)
 
 
 REPORT = StudyReport(

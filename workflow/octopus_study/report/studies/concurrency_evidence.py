@@ -109,7 +109,7 @@ def savings(run: Run) -> Iterator[Number]:
             if group.quantity == quantity and len(both) > 1:
                 ratio = ratio_interval(both[columns[1]], both[other])
                 source, note = (
-                    group.rows_of(run, columns[1]),
+                    group.rows_of(run, f"{columns[1]} and {other}"),
                     f"median of per-block ratios, {columns[1]} / {other}",
                 )
                 yield number(run, columns, source, "ratio", ratio, note)
@@ -139,7 +139,7 @@ def mps_memory(run: Run) -> Iterator[Number]:
     contexts alone, the server's own included, and all of it with the models loaded."""
     memory = run.rows[(run.rows["layer"] == "memory") & run.rows["value"].notna()].sort_values("block")
     contexts = {name: rows["value"].to_numpy() for name, rows in memory.groupby("method")}
-    source = run.from_rows("n/a", "layer=memory, process_context and device_delta")
+    source = run.from_rows("n/a", "layer=memory, quantity=process_context, method=process and process-mps")
     clients, alone = contexts.get("process-mps", np.empty(0)), contexts.get("process", np.empty(0))
     if clients.size > 1 and alone.size > 1:
         note = "server and two contexts with MPS / two contexts without; intervals over processes"
@@ -147,6 +147,7 @@ def mps_memory(run: Run) -> Iterator[Number]:
     if {PROCESSES, PROCESSES_MPS} <= contexts.keys():
         ratio = float(contexts[PROCESSES_MPS][0] / contexts[PROCESSES][0])
         note = "device memory, models loaded, with MPS / without; one reading each, so no interval"
+        source = run.from_rows("n/a", f"layer=memory, method={PROCESSES} and {PROCESSES_MPS}")
         yield number(run, ("mps", "", "memory_ratio"), source, "ratio", (ratio,), note)
 
 

@@ -50,7 +50,8 @@ def recommendations(run: Run) -> Iterator[Number]:
         methods = [name for name in CANDIDATES if name in table]
         if len(methods) < 2:
             continue
-        source = group.rows_of(run)
+        quantities = " and ".join(("makespan", *GOALS.values()))
+        source = run.from_rows(group.dataset, f"workload={group.workload}, quantity={quantities}")
         samples = {goal: _samples(run, quantity, methods) for goal, quantity in GOALS.items()}
         critical, shortest = samples["critical"], _shortest(table, methods)
         best = {"makespan": shortest} | {goal: _least(values) for goal, values in samples.items()}

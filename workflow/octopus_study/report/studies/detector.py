@@ -37,12 +37,12 @@ _PUBLISHED = {"gpu-preprocessing": "On the GPU", "cpu-preprocessing": "On the CP
 
 def published_times(frame: Frame) -> Iterator[Number]:
     """Yield the published time per frame."""
-    frames = frame.value(published(STUDY, "yolo", "frames"))
+    frames = frame.get(published(STUDY, "yolo", "frames"))
     for name in _PUBLISHED:
         total = frame.get(published(STUDY, name, "time"))
-        if total:
+        if total and frames:
             note, columns = "time of all frames / frames", {"method": name, "quantity": "frame_time"}
-            yield derived(total, STUDY, "ms", total.value / frames, note, **columns)
+            yield derived((total, frames), STUDY, "ms", total.value / frames.value, note, **columns)
 
 
 def cases(view: View) -> list[Key]:

@@ -15,6 +15,7 @@ from octopus_study.report.measured import SUBJECT
 from octopus_study.report.missing import first_reason, make_absent
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, paired, pivot, ratio_of_sums, resampled
+from octopus_study.report.selector import either, where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,9 +28,10 @@ UNPAIRED = ("detections_unmatched", "detections_on_edge")
 
 def _timed(run: Run) -> Iterator[tuple[pd.DataFrame, Source]]:
     """Yield the rows of the input that is timed, of which a run has one, and what its numbers rest on."""
-    rows = run.rows[run.rows["quantity"].isin((*DETECTOR_STAGES, WHOLE))]
+    timed = (*DETECTOR_STAGES, WHOLE)
+    rows = run.rows[run.rows["quantity"].isin(timed)]
     for (dataset, workload, n), chosen in rows.groupby(["dataset", "workload", "n"], sort=False):
-        yield chosen, run.from_rows(str(dataset), f"workload={workload}, n={n}")
+        yield chosen, run.from_rows(str(dataset), where(workload=workload, n=n, quantity=timed))
         return
 
 
@@ -84,7 +86,10 @@ def differing(run: Run) -> Iterator[Number]:
                 chosen = rows[(rows["method"] == other) & rows["value"].notna()]
                 for name, count in (("frames_differing", _frames), ("detections_differing", _detections)):
                     key = run.key(f"{name}{ending}", method=other)
-                    yield count(key, source, chosen) or _not_compared(key, source, timed)
+                    compared = where(quantity=("frames_differing", *UNPAIRED), method=other)
+                    both = either([compared, f"{source.selector}, method={other}"])
+                    rests = source._replace(selector=both)
+                    yield count(key, rests, chosen) or _not_compared(key, rests, timed)
 
 
 def _frames(key: Key, source: Source, rows: pd.DataFrame) -> Number | None:

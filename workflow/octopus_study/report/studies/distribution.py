@@ -41,10 +41,10 @@ def percentiles_of_sizes(run: Run) -> Iterator[Number]:
         if row.block == 50 or row.workload == POOL:
             side = row.quantity.removesuffix("_quantile")
             key = run.key(row.workload, method="boxes", quantity=side, derived=f"p{row.block}")
-            selector = f"workload={row.workload}, quantity={row.quantity}, block={row.block} (percentile)"
+            selector = f"workload={row.workload}, quantity={row.quantity}, block={row.block}"
             yield make_number(key, run.from_rows(row.dataset, selector), "px", float(row.value))
     for row in rows[(rows["workload"] == POOL)].head(1).itertuples():
-        source = run.from_rows(row.dataset, f"workload={POOL}, n")
+        source = run.from_rows(row.dataset, f"workload={POOL}, quantity={row.quantity}, block={row.block}")
         yield make_number(run.key(POOL, method="boxes", quantity="count"), source, "count", row.n)
 
 
@@ -57,7 +57,7 @@ def shares_of_sizes(run: Run) -> Iterator[Number]:
     rows = run.rows[run.rows["quantity"].isin(QUANTILES) & (run.rows["workload"] == "visdrone")]
     for dataset, chosen in rows.groupby("dataset"):
         sides = chosen.pivot(index="block", columns="quantity", values="value")[list(QUANTILES)].to_numpy()
-        source = run.from_rows(str(dataset), "workload=visdrone, quantity in width_quantile, height_quantile")
+        source = run.from_rows(str(dataset), f"workload=visdrone, quantity={' and '.join(QUANTILES)}")
         within = ((sides >= SMALL[0]) & (sides <= SMALL[1])).mean(axis=0).min()
         key, note = run.key("visdrone", method="boxes"), "percentiles of the sides"
         ratio = float(sides[-1].prod() / sides[50].prod())
@@ -111,7 +111,7 @@ def range_over_sizes(run: Run) -> Iterator[Number]:
     for (n, layer, method), times in middle.groupby(level=by):
         if len(times) > 1:
             key = run.key("all", n, method, quantity=quantity, layer=layer, derived="range")
-            selector = f"n={n}, method={method}, quantity={quantity}, layer={layer}, all workloads"
+            selector = f"n={n}, method={method}, quantity={quantity}, layer={layer}"
             value = float(times.max() / times.min()) - 1
             note = "slowest / fastest distribution - 1, of medians"
             yield make_number(key, run.from_rows("synthetic", selector), "fraction", value, note=note)

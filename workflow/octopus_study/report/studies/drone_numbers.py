@@ -16,6 +16,7 @@ from octopus_study.report.measured import SUBJECT, floor_of, speedup
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import RESAMPLES, groups, pivot, resampled
+from octopus_study.report.selector import either, where
 from octopus_study.report.series import Series
 from octopus_study.report.studies.drone_view import METHODS, clip_seconds, frames_of
 
@@ -27,6 +28,8 @@ STREAMS = ("stream-serial", "stream-overlapped", "upload-only", "kernels-only")
 FRAME_TIME, CLIP_TIME = "frame_time", "clip_time"
 # With fewer frames the 99th percentile is their maximum.
 ENOUGH_FOR_P99 = 100
+# What rests on the budget of a frame too.
+_BUDGETED = ("budget_share", "misses", "late_share")
 _p99 = partial(np.quantile, q=0.99)
 
 
@@ -73,7 +76,11 @@ def frames(run: Run) -> Iterator[Number]:
                 yield make_number(key.but(quantity="mean"), source, "ms", *mean, note=note)
                 if group.workload == longest[group.layer]:
                     for name, *rest, note in _spread(values, mean, budgets.get(group.workload)):
-                        yield make_number(key.but(quantity=name), source, *rest, note=note)
+                        budget = where(workload=group.workload, quantity="frame_budget")
+                        chosen = source
+                        if name in _BUDGETED:
+                            chosen = source._replace(selector=either([source.selector, budget]))
+                        yield make_number(key.but(quantity=name), chosen, *rest, note=note)
 
 
 def _spread(values: np.ndarray, mean: Interval, budget: float | None) -> Iterator[tuple]:
@@ -130,9 +137,10 @@ def length(run: Run) -> Iterator[Number]:
             by_length[clip_seconds(group.workload)] = (group.dataset, rows["value"].dropna().to_numpy())
     if len(by_length) > 1:
         (_, short), (dataset, long) = by_length[min(by_length)], by_length[max(by_length)]
-        where = f"clips of {max(by_length)} and {min(by_length)} s, method={SUBJECT}"
+        clips = [f"clip-{seconds}s" for seconds in (max(by_length), min(by_length))]
+        chosen = where(workload=clips, quantity=FRAME_TIME, layer="host", method=SUBJECT)
         note = "mean frame of the longest clip / of the shortest"
-        key, source = run.key("length", method=SUBJECT), run.from_rows(dataset, where)
+        key, source = run.key("length", method=SUBJECT), run.from_rows(dataset, chosen)
         yield make_number(key, source, "ratio", *_ratio_of_means(long, short), note=note)
 
 
@@ -187,5 +195,8 @@ def published_ratios(frame: Frame) -> Iterator[Number]:
     """Yield ratios of the published clip times."""
     one = frame.find(published("drone_video", "one-launch", "time_10s"))
     for other in ("opencv", "n-launches") if one else ():
-        ratio = frame[published("drone_video", other, "time_10s")].value / one.value
-        yield derived(one, "drone_video", "ratio", ratio, "time / time", derived="speedup", other=other)
+        longer = frame[published("drone_video", other, "time_10s")]
+        ratio = longer.value / one.value
+        yield derived(
+            (one, longer), "drone_video", "ratio", ratio, "time / time", derived="speedup", other=other
+        )

@@ -20,6 +20,7 @@ from octopus_study.report.measured import floor_of
 from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, groups, paired, pivot
+from octopus_study.report.selector import ALL_ROWS
 from octopus_study.report.studies import image_shape_figures as figures
 from octopus_study.report.studies import image_shape_tables as tables
 from octopus_study.report.studies import image_shape_view as shape
@@ -56,7 +57,7 @@ def absent(run: Run) -> Iterator[Number]:
     for (workload, method, quantity), unit in CLAIMED.items():
         why = first_reason(run.rows, NOT_YET.get(quantity, "no row of this run has it"))
         key = run.key(workload, method=method, quantity=quantity)
-        yield make_absent(key, run.from_rows("n/a", "all rows"), unit, why)
+        yield make_absent(key, run.from_rows("n/a", ALL_ROWS), unit, why)
 
 
 class Step(NamedTuple):

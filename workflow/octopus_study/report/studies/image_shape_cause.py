@@ -18,6 +18,7 @@ from octopus_study.report.frame import Number, make_number, make_text
 from octopus_study.report.labels import SHAPE_WAYS
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups
+from octopus_study.report.selector import either
 from octopus_study.report.studies import image_shape_view as shape
 
 FIRST = "first_allocated_peak"
@@ -54,19 +55,22 @@ def causes(run: Run) -> Iterator[Number]:
         {(way, int(group.n)): ratio for group, ratios in _changes(run, name) for way, ratio in ratios.items()}
         for name in (shape.PEAK, FIRST)
     )
+    workload = f"{shape.MODEL}{shape.INTERVENTIONS}"
+    yield from _first_forward(run, workload)
     if not peaks:
         return
-    workload = f"{shape.MODEL}{shape.INTERVENTIONS}"
     dataset = run.rows.loc[run.rows["workload"] == workload, "dataset"].iloc[0]
-    source = run.from_rows(dataset, f"workload={workload}, quantity={shape.PEAK}")
     for name, (value, note) in _grounds(peaks, first).items():
-        yield make_number(
-            run.key("cause", method=shape.MODEL, quantity=name), source, "ratio", value, note=note
-        )
-    yield from _first_forward(run, workload)
+        needed = f"{shape.PEAK} and {FIRST}" if name == "first_forward" else shape.PEAK
+        source = run.from_rows(dataset, f"workload={workload}, quantity={needed}, layer=memory")
+        key = run.key("cause", method=shape.MODEL, quantity=name)
+        yield make_number(key, source, "ratio", value, note=note)
     padded, forced, over = _sides(peaks)
     if padded and forced and over is not None:
         text = verdict(_splits_as_expected(run), padded, forced, over)
+        peaks_rows = f"workload={workload}, quantity={shape.PEAK}, layer=memory"
+        splits = f"workload={shape.MODEL}-step*, quantity={shape.SPLITS}"
+        source = run.from_rows(dataset, either([peaks_rows, splits]))
         yield make_text(run.key("cause", method=shape.MODEL, quantity="verdict"), source, text, "by rule")
 
 
@@ -78,9 +82,8 @@ def _first_forward(run: Run, workload: str) -> Iterator[Number]:
         chosen = known[known["method"].isin(ways)]
         if len(chosen):
             key = run.key("first_forward", method=shape.MODEL, quantity=name)
-            source = run.from_rows(
-                chosen["dataset"].iat[0], f"workload={workload}, quantity={FIRST}, method={ways[0]}"
-            )
+            rows_of = f"workload={workload}, quantity={FIRST}, method={ways[0]}"
+            source = run.from_rows(chosen["dataset"].iat[0], rows_of)
             value, note = float(chosen["value"].max()) / _GIGABYTE, "greatest of its widths"
             yield make_number(key, source, "GB", value, note=note)
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from octopus_study.report.frame import Frame, Number, make_number, make_text, published
+from octopus_study.report.frame import Frame, Number, Source, make_number, make_text, published
 from octopus_study.report.labels import PUBLISHED_MACHINES, STRATEGIES, human
 from octopus_study.report.machines import device_name, kind
 from octopus_study.report.missing import make_absent, no_run
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import groups, pivot
+from octopus_study.report.selector import either, where
 from octopus_study.report.studies.mapping_costmodel import (
     HARDWARE,
     LAUNCH_MS,
@@ -81,7 +82,7 @@ def model_numbers(run: Run) -> Iterator[Number]:
     fitted = machine._replace(step_ns=fit.step_ns)
     yield from _step(run, fit, len(fit_on))
     error = error_of(fitted, *_columns(check_on, FITTED), FITTED)
-    source = run.from_rows("n/a", f"method={FITTED}, {', '.join(OPERATIONS)}, float32")
+    source = _rests(run, FITTED)
     for name, value, note in (
         ("fit_error", fit.error, f"median of {len(fit_on)} cases"),
         ("check_error", error, f"median of the {len(check_on)} cases that the fit did not see"),
@@ -91,7 +92,7 @@ def model_numbers(run: Run) -> Iterator[Number]:
 
 
 def _step(run: Run, fit: Fit, count: int) -> Iterator[Number]:
-    source, at_most, note = run.from_rows("n/a", f"method={FITTED}"), "", f"fitted on {count} cases"
+    source, at_most, note = _rests(run, FITTED), "", f"fitted on {count} cases"
     if not fit.identified:
         at_most, note = "at most ", "searches hide behind memory traffic in every case"
     text = f"{at_most}{quantity_text(fit.step_ns, 'ns')}"
@@ -115,9 +116,17 @@ def _ratio_errors(run: Run, machine: Machine, cases: list[Case]) -> Iterator[Num
             predicted, measured = pairs[errors.index(max(errors))]
             note = f"{significant(predicted)}\u00d7 predicted, {significant(measured)}\u00d7 measured"
             note = f"median; farthest apart: {note}"
-            source = run.from_rows("n/a", f"{len(pairs)} comparisons")
+            source = _rests(run, FITTED, method, other)
             key = run.key(_WORKLOAD, method=method, derived="ratio_error", other=other)
             yield make_number(key, source, "fraction", statistics.median(errors), note=note)
+
+
+def _rests(run: Run, *methods: str) -> Source:
+    """Return what the model rests on: kernels of some methods, their elements, and the bandwidth."""
+    kernels = where(
+        workload=[f"*-{name}" for name in OPERATIONS], quantity="kernel", method=dict.fromkeys(methods)
+    )
+    return run.from_rows("n/a", either([kernels, "quantity=elements", "quantity=bandwidth, method=copy"]))
 
 
 def _cases(run: Run) -> list[Case]:
@@ -177,8 +186,7 @@ def predictions(frame: Frame) -> Iterator[Number]:
             machine = human(PUBLISHED_MACHINES, name)
             parts.append(f"{machine} {predicted.text}, published {gain.text}: {verdict}")
         if parts:
-            source = step.source._replace(selector="by rule")
-            yield make_text(view.key(_WORKLOAD, quantity="sentence"), source, "; ".join(parts))
+            yield make_text(view.key(_WORKLOAD, quantity="sentence"), step.source, "; ".join(parts))
 
 
 def _predicted(frame: Frame, name: str, step: Number) -> Number | None:
@@ -197,8 +205,8 @@ def _predicted(frame: Frame, name: str, step: Number) -> Number | None:
     text = f"{'at most ' if step.text.startswith('at most') else ''}{range_text(*ends, 'ratio')}"
     fewest, most = (quantity_text(items, "count") for items in PUBLISHED_ITEMS)
     note = f"{fewest} to {most} items, multiply float32"
-    key, source = step.key.but(quantity=f"{name}.predicted"), step.source._replace(selector=note)
-    return make_number(key, source, "ratio", values[0], *ends, text=text, note=note)
+    key = step.key.but(quantity=f"{name}.predicted")
+    return make_number(key, step.source, "ratio", values[0], *ends, text=text, note=note)
 
 
 def _agrees(predicted: Number, gain: Number) -> bool:

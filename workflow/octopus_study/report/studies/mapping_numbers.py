@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from octopus_study.measure.statistics import median_interval
-from octopus_study.report.frame import Key, Number, make_number, make_text
+from octopus_study.report.frame import Number, Source, joined, make_number, make_text
 from octopus_study.report.labels import DISTRIBUTIONS, OPERATIONS, human
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import SUBJECT, floor_of, share_of_bound, speedup, spread
@@ -115,14 +115,13 @@ def ranges(run: Run) -> Iterator[Number]:
 
 def _range(run: Run, where: tuple[str, str], pair: tuple[str, str], ratios: list[Ratio]) -> Iterator[Number]:
     name, distribution = where
-    values = [
-        one.number.value
-        for one in ratios
-        if distribution in ("all", kind_of(one.group.workload).distribution)
+    chosen = [
+        one.number for one in ratios if distribution in ("all", kind_of(one.group.workload).distribution)
     ]
+    values = [number.value for number in chosen]
     if values:
         key = run.key(f"{name}.{distribution}", method=pair[0], derived="range", other=pair[1])
-        source = run.from_rows("n/a", f"{len(values)} comparisons")
+        source = joined(*chosen)._replace(dataset="n/a")
         yield spread(key, source, values, float(np.median(values)), "medians of per-block ratios")
 
 
@@ -134,7 +133,7 @@ def appears(run: Run) -> Iterator[Number]:
         for name, operations in CLASSES.items():
             chosen = [one for one in ratios if _within(one.group, operations)]
             if chosen:
-                source = run.from_rows("n/a", " over ".join(pair))
+                source = joined(*(one.verdict for one in chosen))._replace(dataset="n/a")
                 note = f"by their verdicts, and by more than {100 * SLOWER_BY:g} %"
                 key = run.key(f"{name}.{width}", quantity="appears")
                 yield make_text(key, source, _gained_and_lost(chosen), note)
@@ -170,6 +169,9 @@ def place(group: Group) -> str:
     return f"{operation[0].lower()}{operation[1:]}{dtype} of {quantity_text(group.n, 'count')} {items} items"
 
 
+_TABLE_SIZE = "quantity=map_bytes, method=lookup; or quantity=elements"
+
+
 def table_size(run: Run) -> Iterator[Number]:
     """Yield the bytes of the lookup table per element."""
     rows = run.rows.set_index(["workload", "n"])
@@ -177,7 +179,7 @@ def table_size(run: Run) -> Iterator[Number]:
     per_element = (sizes / rows[rows["quantity"] == "elements"]["value"]).dropna()
     if len(per_element):
         key = run.key(method="lookup", quantity="bytes_per_element")
-        source, note = run.from_rows("n/a", "map_bytes / elements"), f"greatest of {len(per_element)}"
+        source, note = run.from_rows("n/a", _TABLE_SIZE), f"greatest of {len(per_element)}"
         yield make_number(key, source, "bytes", float(per_element.max()), note=note)
 
 
@@ -203,7 +205,8 @@ def not_slower(run: Run) -> Iterator[Number]:
         # The whole interval beyond the margin and beyond what a method seems to differ from itself.
         missed = [one for one in ratios if 1 / one.number.high > 1 + SLOWER_BY + np.nan_to_num(one.floor)]
         outcome = (len(missed), len(ratios))
-        yield _target(run, "not_slower", "ratio", 1 / worst.number.value, outcome, place(worst.group))
+        source = joined(*(one.verdict for one in ratios))
+        yield _target(run, source, "not_slower", "ratio", 1 / worst.number.value, outcome, place(worst.group))
 
 
 def copy_target(run: Run) -> Iterator[Number]:
@@ -215,8 +218,9 @@ def copy_target(run: Run) -> Iterator[Number]:
             shares += [(number, group) for number in numbers if number.derived == "share"]
     if shares:
         least, group = min(shares, key=lambda pair: pair[0].value)
+        source = joined(*(number for number, _ in shares))
         outcome = (sum(number.high < COPY_SHARE for number, _ in shares), len(shares))
-        yield _target(run, "copy_share", "fraction", least.value, outcome, place(group))
+        yield _target(run, source, "copy_share", "fraction", least.value, outcome, place(group))
 
 
 def build_target(run: Run) -> Iterator[Number]:
@@ -227,8 +231,9 @@ def build_target(run: Run) -> Iterator[Number]:
         count = int(rows["n"].max())
         slowest = float(rows[rows["n"] == count].groupby("workload")["value"].median().max())
         value = slowest * BUILD_ITEMS / count
+        source = run.from_rows("n/a", f"quantity=setup, method=block-metadata, n={count}")
         where = f"in proportion from {quantity_text(count, 'count')} items"
-        yield _target(run, "build", "ms", value, (int(value > BUILD_MS), 1), where)
+        yield _target(run, source, "build", "ms", value, (int(value > BUILD_MS), 1), where)
 
 
 def regret_target(run: Run) -> Iterator[Number]:
@@ -237,16 +242,19 @@ def regret_target(run: Run) -> Iterator[Number]:
     if len(rows):
         medians = rows.groupby(["workload", "n"])["value"].median()
         outcome = (int((medians > REGRET).sum()), len(medians))
-        yield _target(run, "regret", "fraction", float(medians.max()), outcome, "the tuner's choice")
+        source = run.from_rows("n/a", "quantity=tuner_regret")
+        yield _target(run, source, "regret", "fraction", float(medians.max()), outcome, "the tuner's choice")
 
 
-def _target(run: Run, name: str, unit: str, value: float, outcome: tuple[int, int], where: str) -> Number:
+def _target(
+    run: Run, source: Source, name: str, unit: str, value: float, outcome: tuple[int, int], where: str
+) -> Number:
     """Return ``target.<name>``: the worst of what was measured, with the outcome by rule from (missed, all)."""
     missed, count = outcome
     said = f"missed in {missed} of {count}" if missed else "met"
     text = f"{said}; worst {quantity_text(value, unit)} ({where})"
-    key = Key(run.scope, run.study, "target", quantity=name)
-    return make_number(key, run.from_rows("n/a", where), unit, value, text=text, note=said)
+    key = run.key("target", quantity=name)
+    return make_number(key, source._replace(dataset="n/a"), unit, value, text=text, note=said)
 
 
 NUMBERS = (

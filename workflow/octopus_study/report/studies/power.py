@@ -17,6 +17,7 @@ from octopus_study.report.labels import POWER_SCOPES, POWER_SENSORS, PUBLISHED_P
 from octopus_study.report.machines import place_name, run_list, shown
 from octopus_study.report.missing import make_absent
 from octopus_study.report.runs import Run
+from octopus_study.report.selector import ALL_ROWS, PROVENANCE
 from octopus_study.report.series import Series
 from octopus_study.report.studies import power_figures as figures
 from octopus_study.report.studies import power_quality as quality
@@ -86,7 +87,7 @@ def no_energy(run: Run) -> Iterator[Number]:
     why = why_none(run)
     names = {"unavailable": why, "unavailable_brief": brief(why), "sensor.title": brief(why)}
     for name, text in names.items():
-        yield make_text(run.fact_key(name), run.from_rows("", "provenance"), text)
+        yield make_text(run.fact_key(name), run.from_rows("", PROVENANCE), text)
     rows = run.rows[run.rows["layer"].isin(LAYERS) & (run.rows["method"] == "published")]
     for row in rows.drop_duplicates(["workload", "n", "layer"]).itertuples():
         key = run.key(row.workload, row.n, "published", quantity="over_n-launches", layer=row.layer)
@@ -103,7 +104,7 @@ def sensor(run: Run) -> Iterator[Number]:
     name = human(POWER_SENSORS, str(device.get("name", "sensor")))
     period = test.get("update_seconds")
     updates = f", new value every {quantity_text(1000 * period, 'ms')}" if period else ""
-    source = run.from_rows("", "provenance")
+    source = run.from_rows("", PROVENANCE)
     yield make_text(run.fact_key("sensor.scope"), source, scope)
     title = f"{name}, {human(POWER_SCOPES, scope)}{updates}"
     yield make_text(run.fact_key("sensor.title"), source, title)
@@ -123,9 +124,9 @@ def power_shown(runs: list[Run]) -> Iterator[Number]:
     without = [run for run in runs if not sensor_scope(run)]
     parts = [f"Energy was measured on {run_list(measured)}."] if measured else []
     parts += [f"No energy was measured on {place_name(run)}: {brief(why_none(run))}." for run in without]
-    yield shown(runs, "energy", " ".join(parts), "all runs of the study")
+    yield shown(runs, "energy", " ".join(parts), ALL_ROWS)
     if measured:
-        yield shown(runs, "measured", "; ".join(map(place_name, measured)), "all runs of the study")
+        yield shown(runs, "measured", "; ".join(map(place_name, measured)), ALL_ROWS)
 
 
 def published_ratios(frame: Frame) -> Iterator[Number]:
@@ -186,7 +187,7 @@ def linted(frame: Frame) -> Iterator[Number]:
 
 
 def _derived(source: Number, key: Key, unit: str, value: float, note: str, text: str | None = None) -> Number:
-    whole = source.source._replace(selector="all rows")
+    whole = source.source._replace(selector=ALL_ROWS)
     return make_number(key, whole, unit, value, text=text, note=note)
 
 

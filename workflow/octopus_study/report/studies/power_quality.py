@@ -10,6 +10,7 @@ from octopus_study.report.frame import Number, make_number, make_text
 from octopus_study.report.labels import SHORT_METHODS, human
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, paired, pivot
+from octopus_study.report.selector import either, where
 from octopus_study.report.studies import power_view as power
 from octopus_study.report.studies.power_decomposition import paired_ratio
 
@@ -35,9 +36,9 @@ def _windows(run: Run, quantity: str = "", layers: tuple[str, ...] = LAYERS) -> 
     return rows[rows["quantity"] == quantity] if quantity else rows
 
 
-def _fact(run: Run, name: str, unit: str, value: float, note: str) -> Number:
+def _fact(run: Run, name: str, unit: str, value: float, note: str, selector: str) -> Number:
     dataset = next((name for name in run.datasets if name not in ("n/a", "none")), "n/a")
-    return make_number(run.fact_key(name), run.from_rows(dataset, note), unit, float(value), note=note)
+    return make_number(run.fact_key(name), run.from_rows(dataset, selector), unit, float(value), note=note)
 
 
 def windows(run: Run) -> Iterator[Number]:
@@ -47,28 +48,29 @@ def windows(run: Run) -> Iterator[Number]:
     if energies.empty:
         return
     fewest = energies.groupby(["n", "method", "layer"])["block"].nunique().min()
-    yield _fact(run, "windows", "count", len(energies), "windows with an energy")
-    yield _fact(run, "windows_per_arm", "count", fewest, "fewest windows of an arm")
+    chosen = where(quantity=f"{_ENERGY}{scope}", layer=LAYERS)
+    yield _fact(run, "windows", "count", len(energies), "windows with an energy", chosen)
+    yield _fact(run, "windows_per_arm", "count", fewest, "fewest windows of an arm", chosen)
     lengths, errors = (
         _windows(run, quantity)["value"] for quantity in ("window", f"energy_uncertainty_{scope}")
     )
     if len(lengths):
-        yield _fact(run, "window", "s", lengths.min(), "shortest")
+        yield _fact(run, "window", "s", lengths.min(), "shortest", where(quantity="window", layer=LAYERS))
     if len(errors):
-        yield _fact(run, "uncertainty", "fraction", errors.max(), "largest of all windows")
+        chosen = where(quantity=f"energy_uncertainty_{scope}", layer=LAYERS)
+        yield _fact(run, "uncertainty", "fraction", errors.max(), "largest of all windows", chosen)
 
 
 def agreement(run: Run) -> Iterator[Number]:
     """Yield by how much counter and integral differ at most over the windows that have both."""
     index, scope = ["n", "method", "layer", "block"], sensor_scope(run)
-    counter, integral = (
-        _windows(run, f"window_energy_{way}_{scope}").set_index(index)["value"]
-        for way in ("counter", "integral")
-    )
+    names = [f"window_energy_{way}_{scope}" for way in ("counter", "integral")]
+    counter, integral = (_windows(run, name).set_index(index)["value"] for name in names)
     apart = (counter / integral - 1).abs().dropna()
     if len(apart):
         note = f"largest |counter / integral - 1| of {len(apart)} windows"
-        yield _fact(run, "counter_agreement", "fraction", apart.max(), note)
+        chosen = where(quantity=names, layer=LAYERS)
+        yield _fact(run, "counter_agreement", "fraction", apart.max(), note, chosen)
 
 
 def above_idle(run: Run) -> Iterator[Number]:
@@ -76,13 +78,15 @@ def above_idle(run: Run) -> Iterator[Number]:
     quantity = f"power_mean_{sensor_scope(run)}"
     idle = run.rows[(run.rows["layer"] == "idle") & (run.rows["method"] == "idle")]
     idle = idle[idle["quantity"] == quantity]
+    chosen = where(quantity=quantity, layer="idle", method="idle")
     highest = idle.groupby("n")["value"].max()
     ratios = (_windows(run, quantity, (power.BACK_TO_BACK,)).groupby("n")["value"].min() / highest).dropna()
     if len(ratios):
         note = "least load / highest idle at any n"
-        yield _fact(run, "least_load_over_idle", "ratio", ratios.min(), note)
+        loaded = where(quantity=quantity, layer=power.BACK_TO_BACK)
+        yield _fact(run, "least_load_over_idle", "ratio", ratios.min(), note, either([loaded, chosen]))
     if len(highest):
-        yield _fact(run, "idle", "W", idle["value"].median(), "median of the idle windows")
+        yield _fact(run, "idle", "W", idle["value"].median(), "median of the idle windows", chosen)
 
 
 def capped(run: Run) -> Iterator[Number]:
@@ -94,17 +98,18 @@ def capped(run: Run) -> Iterator[Number]:
     if rows.empty:
         return
     held: dict[str, list[str]] = {}
+    held_rows = where(quantity="power_capped", layer=power.BACK_TO_BACK)
     for (method, n), share in rows.groupby(["method", "n"])["value"].median().items():
         if method.endswith(AGAIN):
             continue
-        source = run.from_rows(rows["dataset"].iloc[0], f"n={n}, method={method}, quantity=power_capped")
+        source = run.from_rows(rows["dataset"].iloc[0], f"n={n}, method={method}, {held_rows}")
         note = "share of the time at the power limit, window with settling and tail, median of the windows"
         key = run.key(power.WORKLOAD, n, method, quantity="capped_share")
         yield make_number(key, source, "fraction", float(share), note=note)
         if share >= CAPPED_FROM:
             held.setdefault(human(SHORT_METHODS, method), []).append(str(n))
     text = "; ".join(f"{method} at n = {', '.join(counts)}" for method, counts in held.items()) or "none"
-    yield make_text(run.fact_key("capped"), run.from_rows("", "quantity=power_capped"), text)
+    yield make_text(run.fact_key("capped"), run.from_rows("", held_rows), text)
 
 
 def sampling_cost(run: Run) -> Iterator[Number]:
@@ -119,6 +124,6 @@ def sampling_cost(run: Run) -> Iterator[Number]:
         both = paired(pivot(rows), *pair)
         if len(both):
             ratio = paired_ratio(both[pair[0]], both[pair[1]])
-            source = run.from_rows(rows["dataset"].iloc[0], f"method in {pair}, quantity={quantity}")
+            source = run.from_rows(rows["dataset"].iloc[0], where(method=pair, quantity=quantity))
             note = f"{quantity} with the sampling process / without it, {len(both)} pairs"
             yield make_number(run.fact_key(name), source, "ratio", *ratio, note=note)

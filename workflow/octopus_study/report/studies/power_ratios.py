@@ -11,6 +11,7 @@ from octopus_study.report.labels import SHORT_METHODS, human
 from octopus_study.report.measured import PUBLISHED_PAIR, SUBJECT
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot
+from octopus_study.report.selector import either, where
 from octopus_study.report.studies import power_view as power
 from octopus_study.report.studies.power_decomposition import (
     Decomposition,
@@ -57,7 +58,8 @@ def back_to_back(run: Run) -> Iterator[Number]:
 def _parts(
     run: Run, group: Group, pair: tuple[str, str], ratios: Decomposition, floor: float
 ) -> Iterator[Number]:
-    source = group.rows_of(run, f"{pair[0]} and {pair[1]}")
+    both = group._replace(quantity=f"{group.quantity} and time_per_frame")
+    source = both.rows_of(run, " and ".join(pair))
     note = f"{pair[0]} / {pair[1]}, {ratios.windows} {_NOTE}"
     for name, ratio in (("time", ratios.time), ("power", ratios.power), ("energy", ratios.energy)):
         yield make_number(_key(run, group, pair, name), source, "ratio", *ratio, ratios.windows, note=note)
@@ -70,6 +72,8 @@ def _parts(
     if math.isfinite(share):
         key = _key(run, group, pair, "share").but(other="time")
         yield make_number(key, source, "fraction", share, note="log time / log energy")
+    twice = where(quantity=group.quantity, layer=group.layer, method=(SUBJECT, f"{SUBJECT}{AGAIN}"))
+    source = source._replace(selector=either([source.selector, twice]))  # with the noise floor of all counts
     yield make_text(_key(run, group, pair, "sentence"), source, sentence(ratios, floor), note)
 
 
@@ -95,7 +99,8 @@ def noise(run: Run) -> Iterator[Number]:
         if floor == floor:
             key = run.key(group.workload, int(group.n), quantity="energy_noise_floor")
             note = f"{SUBJECT} against {SUBJECT}{AGAIN}, {_NOTE}; the farther end of the interval"
-            yield make_number(key, group.rows_of(run), "fraction", floor, note=note)
+            source = group.rows_of(run, f"{SUBJECT} and {SUBJECT}{AGAIN}")
+            yield make_number(key, source, "fraction", floor, note=note)
 
 
 def _difference(energies: pd.DataFrame) -> float:

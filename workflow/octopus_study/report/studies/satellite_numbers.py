@@ -15,6 +15,7 @@ from octopus_study.report.missing import make_absent
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import groups, pivot
+from octopus_study.report.selector import ALL_ROWS, either, where
 from octopus_study.report.series import Series
 from octopus_study.report.study import StudyReport
 
@@ -27,6 +28,8 @@ SIDE, PUBLISHED, RULE = 8192, "full-rgb8", "fixed"
 _PIXEL_BYTES = {"uint16": 2, "rgb8": 3}
 _TILING = {"tiles": "count", "scene_bytes": "bytes", "scene_downlink_time": "s"}
 _KEPT = {"kept_tiles": "count", "kept_bytes": "bytes", "kept_downlink_time": "s"}
+_KNOWN_BY = ("tiles", "scene_bytes")  # what tells the published scene
+_COUNTED = (*_KEPT, *_TILING)
 _GREENLAND = _KEPT | {
     "kept_share": "fraction",
     "bandwidth_saved": "fraction",
@@ -81,10 +84,13 @@ def _rule(run: Run, frame: Frame, tiles: Number, rule: str) -> Iterator[Number]:
             "processing / (processing + downlink of the kept tiles)",
         ),
     }
-    where = f"workload={tiles.workload}, n={tiles.n}, method={rule}, layer=deterministic"
-    source = tiles.source._replace(selector=where)
+    scene = {"workload": tiles.workload, "n": tiles.n}
+    counted = where(**scene, method=(rule, "scene"), layer="deterministic", quantity=_COUNTED)
+    timed = where(**scene, method=SUBJECT, layer="host", quantity="end_to_end")
     for name, (ends, note) in values.items():
         if math.isfinite(ends[0]):
+            chosen = counted if len(ends) == 1 and name != "pipeline_speedup" else either([counted, timed])
+            source = tiles.source._replace(selector=chosen)
             key = run.key(tiles.workload, tiles.n, rule, quantity=name)
             yield make_number(key, source, _GREENLAND.get(name, "fraction"), *ends, note=note)
 
@@ -95,7 +101,7 @@ def answers(run: Run) -> Iterator[Number]:
     if len(rows):
         equal = int((rows["answer"] == "same").sum())
         text = f"in {'all' if equal == len(rows) else f'{equal} of'} {len(rows)} cases"
-        source = run.from_rows(rows["dataset"].iloc[0], "quantity=kept_tiles, answer")
+        source = run.from_rows(rows["dataset"].iloc[0], "quantity=kept_tiles")
         note = "cases: scene, variant and rule; equal: the same flag for every tile"
         yield make_text(run.fact_key("flags_equal"), source, text, note)
 
@@ -110,8 +116,9 @@ def tiling(run: Run) -> Iterator[Number]:
                 if number := frame.get(tiles.key.but(quantity=name)):
                     numbers[name] = number
     for name, number in numbers.items():
-        where = f"workload={number.workload}, n={number.n}, method=scene, quantity={name}"
-        source = number.source._replace(selector=where)
+        known = dict.fromkeys((name, *_KNOWN_BY))
+        chosen = where(workload=number.workload, n=number.n, method="scene", quantity=known)
+        source = number.source._replace(selector=chosen)
         yield make_number(run.key("tiling", quantity=name), source, number.unit, number.value)
 
 
@@ -119,7 +126,9 @@ def greenland(run: Run) -> Iterator[Number]:
     """Yield the published scene's numbers under names of their own."""
     for frame, tiles in _scenes(run):
         if tiles.workload == PUBLISHED and not tiles.synthetic:
-            source = tiles.source._replace(selector=f"workload={PUBLISHED}, n={tiles.n}, method={RULE}")
+            source = tiles.source._replace(
+                selector=where(workload=PUBLISHED, n=tiles.n, method=(RULE, "scene"))
+            )
             for name, unit in _KEPT.items():
                 number = frame.get(tiles.key.but(method=RULE, quantity=name))
                 if number:
@@ -132,7 +141,7 @@ def greenland(run: Run) -> Iterator[Number]:
 
 def absent(run: Run) -> Iterator[Number]:
     """Yield why a run can't have the numbers of a whole scene, or of the published one."""
-    source = run.from_rows("n/a", "all rows")
+    source = run.from_rows("n/a", ALL_ROWS)
     for name, unit in _TILING.items():
         why = f"needs a scene of {SIDE} \u00d7 {SIDE} px"
         yield make_absent(run.key("tiling", quantity=name), source, unit, why)
@@ -159,7 +168,7 @@ def published_numbers(frame: Frame) -> Iterator[Number]:
     if processing and sent:
         share = processing.value / (processing.value + 1000 * sent.value)
         note = "processing / (processing + downlink of the kept tiles)"
-        yield derived(processing, "satellite", "fraction", share, note, quantity="processing_share")
+        yield derived((processing, sent), "satellite", "fraction", share, note, quantity="processing_share")
 
 
 def pictures(run: Run) -> Iterator[Series]:
@@ -216,5 +225,10 @@ def picture_words(runs: list[Run]) -> Iterator[Number]:
         text = (
             f"{SCENES.get(scene, scene)}, {size[0]:.0f} \u00d7 {size[1]:.0f} px, {len(series['left'])} tiles"
         )
-        number = shown([run], "picture", f"{text}. {attribution}.", f"workload={workload}, tiles by block")
+        number = shown(
+            [run],
+            "picture",
+            f"{text}. {attribution}.",
+            f"workload={workload}, quantity={' and '.join(INDEXED)}",
+        )
         yield number._replace(dataset=dataset)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Frame, Key, Number, make_number, published
+from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
 from octopus_study.report.labels import SEQUENCE_WORKLOADS, STRATEGIES, human
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import SUBJECT, floor_of, memory_gains, ratio_of, speedup
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, pivot
+from octopus_study.report.selector import where
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Row, Spec
@@ -62,7 +63,6 @@ def averages(run: Run) -> Iterator[Number]:
     of block metadata over the published table; nothing where a mix is missing."""
     yield from _steps(run)
     tables = {group.workload: pivot(rows) for group, rows in groups(run, unit="ms", quantity="total")}
-    source = run.from_rows("synthetic", f"quantity=total, {len(SEQUENCE_WORKLOADS)} mixes")
     for method, other in AVERAGES:
         pairs = [
             tables[mix] for mix in SEQUENCE_WORKLOADS if mix in tables and {method, other} <= set(tables[mix])
@@ -70,6 +70,8 @@ def averages(run: Run) -> Iterator[Number]:
         ratios = [ratio_of(table, method, other) for table in pairs if len(table) > 1]
         if len(ratios) == len(SEQUENCE_WORKLOADS):
             key = run.key("average", method=method, derived="total_gain", other=other)
+            chosen = where(workload=SEQUENCE_WORKLOADS, quantity="total", method=(method, other))
+            source = run.from_rows("synthetic", chosen)
             mean = sum(ratios) / len(ratios)
             yield make_number(key, source, "ratio", mean, note="mean of the mixes' median ratios")
 
@@ -86,10 +88,11 @@ def _steps(run: Run) -> Iterator[Number]:
     ]
     for owner in OWNERS:
         for quantity, name in (("setup", "setup"), ("kernel", "kernel"), ("map_bytes", "memory")):
-            values = [one.value for one in numbers if (one.method, one.quantity) == (owner, quantity)]
+            chosen = [one for one in numbers if (one.method, one.quantity) == (owner, quantity)]
+            values = [one.value for one in chosen]
             if len(values) == len(SEQUENCE_WORKLOADS):
                 key = run.key("average", method=owner, derived=f"{name}_gain", other=TABLE)
-                source = run.from_rows("synthetic", f"quantity={quantity}, {len(values)} mixes")
+                source = joined(*chosen)._replace(dataset="synthetic")
                 yield make_number(
                     key, source, "ratio", sum(values) / len(values), note="mean of the mixes' gains"
                 )

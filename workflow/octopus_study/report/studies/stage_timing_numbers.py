@@ -15,6 +15,7 @@ from octopus_study.report.frame import (
     Frame,
     Key,
     Number,
+    joined,
     make_number,
     make_text,
     published,
@@ -23,6 +24,7 @@ from octopus_study.report.measured import BOUND
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import blocks, groups, pivot
+from octopus_study.report.selector import either, where
 from octopus_study.report.view import View, views
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ def launch_costs(run: Run) -> Iterator[Number]:
         if rows["n"].nunique() > 1:
             fit = slope(rows["n"], rows["value"] * 1000, blocks=rows["block"])
             key = run.key("launch-overhead", method=str(method))
-            source = run.from_rows("n/a", f"quantity=launch_series, method={method}, all n")
+            source = run.from_rows("n/a", f"quantity=launch_series, method={method}")
             note = "line of Theil and Sen through the medians"
             count = int(rows.groupby("n").size().min())
             yield make_number(key.but(quantity="slope"), source, "us", *fit[:3], count, note=note)
@@ -108,7 +110,7 @@ def explained(frame: Frame) -> Iterator[Number]:
 
 
 def _explained(saved: Number, launch: Number, launches: int) -> Iterator[Number]:
-    key, source = saved.key, saved.source
+    key, source = saved.key, joined(saved, launch)
     expected = [end * launches / 1000 for end in (launch.value, launch.low, launch.high)]
     note = f"slope of {launch.method} x launches saved"
     yield make_text(key.derive("launcher"), source, launch.method)
@@ -143,8 +145,8 @@ def launch_shares(frame: Frame) -> Iterator[Number]:
                     launching = launch.value * _launches(method, time.n) / 1000
                     share = launching / (time.value if whole else launching + time.value)
                     note = f"slope of {launcher} x launches / time"
-                    where = (time.key.derive("launch_share"), time.source, "fraction")
-                    yield make_number(*where, share, note=note)
+                    key, source = time.key.derive("launch_share"), joined(time, launch)
+                    yield make_number(key, source, "fraction", share, note=note)
 
 
 def metadata_overhead(frame: Frame) -> Iterator[Number]:
@@ -159,8 +161,7 @@ def metadata_overhead(frame: Frame) -> Iterator[Number]:
                 share = (build.value + upload.value) / time.value
                 ends = ((build.low + upload.low) / time.high, (build.high + upload.high) / time.low)
                 count = min((part.blocks for part in parts if part.blocks), default=None)
-                where = f"workload={whole.workload}, n={whole.n}, method=published, layer=host"
-                source = whole.source._replace(selector=f"{where}, quantity in {quantities}")
+                source = joined(*parts)
                 key = whole.key.but(quantity="metadata_overhead", layer="")
                 yield make_number(key, source, "fraction", share, *ends, count, note="ratio of medians")
 
@@ -169,7 +170,7 @@ def bandwidths(run: Run) -> Iterator[Number]:
     """Yield the bandwidth limits at the largest buffer, where caches help least."""
     for method, (n, values) in _limits(run).items():
         limit = median_interval(values)
-        source = run.from_rows("n/a", f"quantity=bandwidth, method={method}, n={n} (largest buffer)")
+        source = run.from_rows("n/a", f"quantity=bandwidth, method={method}, n={n}")
         ends = (end if math.isfinite(end) else math.nan for end in limit[1:3])
         yield make_number(
             run.key("bandwidth", method=method), source, "GB/s", limit.value, *ends, limit.count
@@ -199,11 +200,13 @@ def write_rates(run: Run) -> Iterator[Number]:
     if "write" not in limits:
         return
     limit = median_interval(limits["write"][1]).value
+    limited = where(quantity="bandwidth", method="write", n=limits["write"][0])
     for group, rows in groups(run, quantity="crop_resize_normalize", method=BOUND):
         times = rows["value"].dropna().to_numpy()
         if times.size:
             rates = [_output_bytes(run) * group.n / time / 1e6 for time in median_interval(times)[:3]]
             key, source = group.key(run, BOUND), group.rows_of(run, BOUND)
+            source = source._replace(selector=either([source.selector, limited]))
             value, high, low = rates
             yield make_number(
                 key.derive("write_rate"), source, "GB/s", value, low, high, len(times), note="output / time"
@@ -227,7 +230,8 @@ def growths(run: Run) -> Iterator[Number]:
         if few in samples and many in samples:
             (dataset, values), (_, base) = samples[many], samples[few]
             key = run.key("visdrone", method="growth", quantity=quantity, layer=f"n{few}", derived=f"n{many}")
-            selector = f"method=published, quantity={quantity}, n={many} and n={few}"
+            timed = "end_to_end" if "speedup" in quantity else quantity
+            selector = where(workload="visdrone", n=(few, many), quantity=timed, layer=_layer(quantity))
             note = f"median at n={many} / median at n={few}"
             grown = unpaired_ratio_interval(values, base)
             yield make_number(key, run.from_rows(dataset, selector), "ratio", *grown, note=note)
@@ -256,12 +260,17 @@ def bounds(frame: Frame) -> Iterator[Number]:
     if bandwidth is None:
         return
     for crop in frame.select(PUBLISHED, STUDY, method="published", quantity="crop_resize"):
-        time = crop.value + frame[crop.key.but(quantity="normalize")].value
+        normalize = frame[crop.key.but(quantity="normalize")]
+        time = crop.value + normalize.value
         bound = crop.n * OUTPUT_BYTES / (bandwidth.value * 1e6)
         where = {"n": crop.n, "note": f"{OUTPUT_BYTES} bytes per crop at {bandwidth.text}"}
         machine = "jetson-orin-nano"
-        yield derived(crop, machine, "ratio", time / bound, quantity="times_write_bound", **where)
-        yield derived(crop, machine, "fraction", bound / time, quantity="share_of_write_bound", **where)
+        yield derived(
+            (crop, normalize), machine, "ratio", time / bound, quantity="times_write_bound", **where
+        )
+        yield derived(
+            (crop, normalize), machine, "fraction", bound / time, quantity="share_of_write_bound", **where
+        )
 
 
 def cached_bounds(frame: Frame) -> Iterator[Number]:

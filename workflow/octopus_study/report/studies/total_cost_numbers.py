@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from octopus_study.measure.dependence import process_count
-from octopus_study.report.frame import Frame, Key, Number, make_number, make_text, published
+from octopus_study.report.frame import Frame, Key, Number, joined, make_number, make_text, published
 from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import SUBJECT, floor_of, memory_gains, speedup, spread
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import groups, paired, pivot
+from octopus_study.report.selector import either
 from octopus_study.report.studies.total_cost_reuse import (
     FIRST_KERNEL,
     OWNERS,
@@ -24,6 +25,7 @@ from octopus_study.report.studies.total_cost_reuse import (
     TABLES,
     Draws,
     draw,
+    rests,
     sampled,
 )
 from octopus_study.report.view import View, views
@@ -71,17 +73,18 @@ def gains(run: Run) -> Iterator[Number]:
     yield from numbers
     numbers += [number for number in without_download(run) if number.method in OWNERS]
     names = {columns["quantity"]: name for name, columns in GAINS.items()}
-    ranges: dict[tuple[str, str, str], list[float]] = {}
+    ranges: dict[tuple[str, str, str], list[Number]] = {}
     for number in numbers:
         name = names[number.quantity]
-        ranges.setdefault((name, number.method, number.other), []).append(number.value)
+        ranges.setdefault((name, number.method, number.other), []).append(number)
         key = run.key(
             f"gain.{name}.{number.workload}", method=number.method, derived="over", other=number.other
         )
         yield number.named(key)
-    for (name, owner, table), values in ranges.items():
+    for (name, owner, table), chosen in ranges.items():
+        values = [number.value for number in chosen]
         key = run.key(f"gain.{name}", method=owner, derived="over", other=table)
-        source = run.from_rows("synthetic", f"{len(values)} workloads")
+        source = joined(*chosen)._replace(dataset="synthetic")
         yield spread(key, source, values, sorted(values)[len(values) // 2], "workloads")
 
 
@@ -108,7 +111,7 @@ def without_download(run: Run) -> Iterator[Number]:
         for method in (*OWNERS, SUBJECT):
             for table in TABLES:
                 if {method, table} <= set(costs.once):
-                    source = group._replace(quantity="total").rows_of(run, method)
+                    source = run.from_rows(group.dataset, rests(group.workload, group.n, method, table))
                     key = group._replace(quantity=NO_DOWNLOAD).key(run, method).derive("gain", table)
                     gain = costs.ratio(table, method, 1).interval
                     yield make_number(key, source, "ratio", *gain, note="time / time, medians of each stage")
@@ -135,7 +138,7 @@ def averages(run: Run) -> Iterator[Number]:
 
 def _of_draws(run: Run, key: Key, drawn: list[Draws], function: Callable[..., np.ndarray]) -> Number:
     """Return a function of several gains; without an interval where they are not of as many processes."""
-    source = run.from_rows("synthetic", f"{len(drawn)} workloads")
+    source = run.from_rows("synthetic", either(one.selector for one in drawn))
     same = len({len(one.values) for one in drawn}) == 1
     values = function(*(one.values if same else one.values[:1] for one in drawn))
     found = Draws(values, min(one.blocks for one in drawn), drawn[0].processes).interval
@@ -153,28 +156,33 @@ def _drawn(run: Run) -> Iterator[tuple[str, str, str, str, Draws]]:
                 for other in TABLES:
                     both = paired(table, owner, other)
                     if len(both) > 1:
-                        gain = Draws(draw(both[other] / both[owner]), len(both), process_count(both))
+                        chosen = group.rows_of(run, f"{owner} and {other}").selector
+                        ratios = both[other] / both[owner]
+                        gain = Draws(draw(ratios), len(both), process_count(both), chosen)
                         yield names[group.quantity], group.workload, owner, other, gain
     for number in memory_gains(run, OWNERS, (PUBLISHED_TABLE,)):
-        counted = Draws(np.array([number.value]), 1)
+        counted = Draws(np.array([number.value]), 1, selector=number.selector)
         yield "memory", number.workload, number.method, number.other, counted
     for group, costs in sampled(run):
         for owner in OWNERS:
             for other in TABLES:
                 if {owner, other} <= set(costs.once):
-                    yield "without_download", group.workload, owner, other, costs.ratio(other, owner, 1)
+                    chosen = rests(group.workload, group.n, owner, other)
+                    gain = costs.ratio(other, owner, 1)._replace(selector=chosen)
+                    yield "without_download", group.workload, owner, other, gain
 
 
 def download(run: Run) -> Iterator[Number]:
     """Yield ``gain.download``: the result's way back with the table / with Octopus, which is the same array."""
-    ratios = []
-    for _, rows in groups(run, quantity="download", unit="ms"):
+    ratios, chosen = [], []
+    for group, rows in groups(run, quantity="download", unit="ms"):
         both = paired(pivot(rows), SUBJECT, PUBLISHED_TABLE)
         if len(both) > 1:
             ratios.append(float((both[PUBLISHED_TABLE] / both[SUBJECT]).median()))
+            chosen.append(group.rows_of(run, f"{SUBJECT} and {PUBLISHED_TABLE}").selector)
     if ratios:
         key = run.key("gain.download", method=SUBJECT, derived="over", other=PUBLISHED_TABLE)
-        source = run.from_rows("synthetic", f"{len(ratios)} mixes")
+        source = run.from_rows("synthetic", either(chosen))
         yield spread(key, source, ratios, float(np.median(ratios)), "mixes")
 
 
@@ -222,9 +230,8 @@ def survives(frame: Frame) -> Iterator[Number]:
                 if gain is not None and numbers:
                     text = ", ".join(_survives(number, gain.value) for number in numbers)
                     note = f"published: {gain.text}; survives where every workload reaches it"
-                    source = numbers[0].source._replace(selector="by rule")
                     key = view.key(f"gain.{name}", method=owner, quantity="survives")
-                    yield make_text(key, source, text, note)
+                    yield make_text(key, joined(*numbers), text, note)
 
 
 def _survives(number: Number, gain: float) -> str:

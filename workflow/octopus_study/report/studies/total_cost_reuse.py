@@ -19,6 +19,7 @@ from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES
 from octopus_study.report.measured import SUBJECT
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import RESAMPLES, Group, blocks, groups
+from octopus_study.report.selector import either, where
 from octopus_study.report.student import mean_interval
 
 if TYPE_CHECKING:
@@ -59,11 +60,14 @@ class Draws(NamedTuple):
     blocks : int
         How many it rests on.
     processes : int
+    selector : str
+        Of its rows.
     """
 
     values: np.ndarray
     blocks: int
     processes: int = 1
+    selector: str = ""
 
     @property
     def interval(self) -> Interval:
@@ -175,6 +179,17 @@ def sampled(run: Run) -> Iterator[tuple[Group, Sampled]]:
             yield group, Sampled(once, each, shown[1], min(map(len, shown)))
 
 
+def rests(workload: str, n: int | None, *methods: str) -> str:
+    """Return the selector of what methods cost in a workload; see :func:`sampled`."""
+    mix, uploaded = workload.replace("-heavy", "-light"), [PUBLISHED_TABLE] if SAME_TABLE in methods else []
+    once = where(workload=mix, n=n, quantity="setup", layer="host", method=methods)
+    there = dict.fromkeys([*methods, *uploaded])
+    upload = where(workload=mix, n=n, quantity="upload", layer="host", method=there)
+    return either(
+        [once, upload, where(workload=workload, n=n, quantity="kernel", layer="host", method=methods)]
+    )
+
+
 def _uploads(upload: list[pd.DataFrame]) -> dict[str, np.ndarray]:
     """Return what is uploaded, by method: a table takes as long, whether one call filled it or a loop."""
     times = _by_method(upload[0]) if upload else {}
@@ -225,8 +240,8 @@ def crossovers(run: Run) -> Iterator[Number]:
                 if {method, table} <= set(costs.once):
                     found = costs.crossover(table, method).interval
                     key = run.key(group.workload, int(group.n), table, derived="crossover", other=method)
-                    where = f"workload={group.workload}, n={group.n}, {table} and {method}"
-                    yield _uses_of(key, run.from_rows(group.dataset, where), found)
+                    chosen = rests(group.workload, group.n, table, method)
+                    yield _uses_of(key, run.from_rows(group.dataset, chosen), found)
 
 
 def _uses_of(key: Key, source: Source, found: Interval) -> Number:
@@ -250,9 +265,8 @@ def reuse(run: Run, frame: Frame) -> Iterator[Number]:
                 for owner in OWNERS:
                     if {owner, table} <= set(costs.once) and math.isfinite(uses):
                         key = run.key(f"reuse.{name}.{kernel}", method=table, derived="over", other=owner)
-                        source = run.from_rows(
-                            group.dataset, f"workload={group.workload}, {table} and {owner}"
-                        )
+                        chosen = rests(group.workload, group.n, table, owner)
+                        source = run.from_rows(group.dataset, chosen)
                         note = (
                             f"setup + upload + {uses:g} kernels, from medians; the interval resamples blocks"
                         )

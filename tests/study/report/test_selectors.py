@@ -1,0 +1,121 @@
+"""A selector takes exactly the rows that a number rests on."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from mutating import REFERENCE
+from synthetic_runs import PUBLISHED
+
+from octopus.errors import InputError
+from octopus_study.report.build import build_numbers, by, vetted
+from octopus_study.report.frame import Frame, Number
+from octopus_study.report.measured import comparisons, medians
+from octopus_study.report.rows import rows_of
+from octopus_study.report.runs import Run, load_runs
+from octopus_study.report.selector import Table, either, selects_rows, where
+from octopus_study.report.studies import report_of
+
+ROWS = Table(
+    {"workload": ["a", "a", "b-x", "b-y"], "n": [1, 2, 1, 2], "method": ["m", "m-again", "m", "other"]}
+)
+# Numbers whose rows are derived from alone again, of each study, function and kind.
+EACH = 2
+
+
+@pytest.mark.parametrize(
+    ("selector", "taken"),
+    [
+        ("workload=a", [0, 1]),
+        ("workload=a, n=2", [1]),
+        ("workload=b-*", [2, 3]),
+        ("method=m and other", [0, 2, 3]),
+        ("method!=*-again and other", [0, 2]),
+        ("workload=a, n=1; or method=other", [0, 3]),
+        ("all rows", [0, 1, 2, 3]),
+        ("workload=c", []),
+    ],
+)
+def test_a_selector_takes_its_rows(selector: str, taken: list[int]) -> None:
+    assert ROWS.rows(selector).tolist() == taken
+
+
+@pytest.mark.parametrize("selector", ["block-metadata over thread-search", "n", "size=3", "30 comparisons"])
+def test_what_is_no_selector_is_refused(selector: str) -> None:
+    with pytest.raises(InputError, match=r"no condition|No column"):
+        ROWS.rows(selector)
+
+
+def test_an_alternative_may_be_of_another_table() -> None:
+    assert ROWS.rows("workload=a; or number=3", one_of_several=True).tolist() == [0, 1]
+
+
+def test_selectors_are_made_and_joined() -> None:
+    one, two = where(workload="a", n=1), where(workload="a", n=(2, 3))
+    assert (one, two) == ("workload=a, n=1", "workload=a, n=2 and 3")
+    assert either([one, two, one]) == "workload=a, n=1 and 2 and 3"
+    assert either([one, "method=m"]) == "workload=a, n=1; or method=m"
+
+
+@pytest.fixture(scope="module")
+def references(once: Callable) -> Path:
+    """The numbers of the committed references."""
+    return once(
+        "references", lambda folder: build_numbers(None, REFERENCE, PUBLISHED, folder / "numbers.csv")
+    )
+
+
+def test_every_number_that_rests_on_rows_takes_some(references: Path) -> None:
+    wrong = []
+    for number in Frame.read(references / "numbers.csv"):
+        if selects_rows(number.selector):
+            count = sum(1 for _ in rows_of(number))
+            typed = number.role == "published" and number.study != "derived"
+            if not count or (typed and count != 1):
+                wrong.append(f"{number.id}: {number.selector} takes {count}")
+    assert wrong == []
+
+
+def drawn(run: Run) -> Iterator[tuple[Callable, tuple, Number]]:
+    """Yield some numbers of each function of a run and of each kind, with what makes them."""
+    report = report_of(run.study)
+    functions = [(medians, (report,)), *(() if report.windows else ((comparisons, (report,)),))]
+    functions += [(function, ()) for function in report.numbers]
+    for function, given in functions:
+        kinds: dict[str, list[Number]] = {}
+        for number in by(function, run, *given):
+            kinds.setdefault(number.derived or number.quantity, []).append(number)
+        for numbers in kinds.values():
+            for number in random.Random(0).sample(numbers, min(EACH, len(numbers))):
+                yield function, given, number
+
+
+def rest(run: Run, number: Number) -> Run:
+    """Return a run with the rows of one number alone; of windows with one energy, which says what was measured."""
+    table = Table(
+        {
+            name: run.rows[name].tolist()
+            for name in ("workload", "n", "method", "quantity", "layer", "unit", "block")
+        }
+    )
+    chosen = set(table.rows(number.selector).tolist())
+    if report_of(run.study).windows:
+        energies = run.rows["quantity"].str.startswith("energy_per_frame_") & run.rows["value"].notna()
+        chosen |= {int(place) for place in energies.to_numpy().nonzero()[0][:1]}
+    return dataclasses.replace(run, rows=run.rows.iloc[sorted(chosen)].reset_index(drop=True))
+
+
+@pytest.mark.parametrize("machine", ["nvidia-h200", "intel-xeon-2c"])
+def test_a_number_follows_from_its_rows_alone(machine: str) -> None:
+    wrong = []
+    for run in vetted([run for run in load_runs(None, REFERENCE) if run.scope == machine]):
+        for function, given, number in drawn(run):
+            if selects_rows(number.selector):
+                again = {one.id: one for one in by(function, rest(run, number), *given)}.get(number.id)
+                if again is None or repr(again) != repr(number):
+                    wrong.append(f"{number.id}: {number.selector}")
+    assert wrong == []

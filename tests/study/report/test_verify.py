@@ -1,0 +1,76 @@
+"""``octopus verify`` is green on what was built of the rows, and red where something differs."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from functools import partial
+from pathlib import Path
+
+import pytest
+from synthetic_runs import CLAIMS, PAPER, PUBLISHED, ROOT
+
+from octopus_study.verify import checks, planting
+from octopus_study.verify.plants import PLANTS
+from octopus_study.verify.scene import Paths, Scene
+
+INSTRUMENTS = ("answers", "clocks", "opponents", "sensors")
+WALKS = tuple(name for name in checks.CHECKS if name not in (*INSTRUMENTS, "figures"))
+
+
+@pytest.fixture(scope="module")
+def paths(runs: Path, full: Path) -> Paths:
+    return Paths(runs / "results", runs / "reference", PUBLISHED, CLAIMS, PAPER, full, full / "figures")
+
+
+@pytest.fixture(scope="module")
+def scene(paths: Paths) -> Scene:
+    return Scene(paths)
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_a_report_follows_from_its_rows(name: str, scene: Scene) -> None:
+    (result,) = checks.run(scene, [name])
+    assert result.outcome.faults == [] and result.outcome.count > 0, result.line
+
+
+@pytest.mark.parametrize("name", INSTRUMENTS)
+def test_instruments_are_right(name: str) -> None:
+    with Scene(Paths().below(ROOT)) as scene:
+        (result,) = checks.run(scene, [name])
+    assert result.outcome.faults == [] and result.outcome.count > 0, result.line
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "old", "new"),
+    [
+        ("numbers", "numbers.csv", ",ms,", ",us,"),
+        ("tables", "tables/claims.md", "reproduced", "refuted"),
+        ("verdicts", "claims.csv", "reproduced", "refuted"),
+        ("numbers", "numbers.json", "\u00d7", "x"),
+    ],
+)
+def test_what_was_changed_after_it_was_built_is_named(
+    name: str, file: str, old: str, new: str, paths: Paths, tmp_path: Path
+) -> None:
+    build = shutil.copytree(paths.build, tmp_path / "build")
+    text = (build / file).read_text(encoding="utf-8")
+    (build / file).write_text(text.replace(old, new, 1), encoding="utf-8", newline="")
+    with Scene(dataclasses.replace(paths, build=build)) as scene:
+        (result,) = checks.run(scene, [name])
+    assert len(result.outcome.faults) >= 1
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_every_plant_still_fits_the_code(name: str, tmp_path: Path) -> None:
+    edit = PLANTS[name].edit
+    if isinstance(edit, partial) and "old" in edit.keywords and "file" in edit.keywords:
+        text = (ROOT / edit.keywords["file"]).read_text(encoding="utf-8")
+        assert text.count(edit.keywords["old"]) == 1
+    assert PLANTS[name].check in checks.CHECKS
+
+
+@pytest.mark.parametrize("name", ["cut-csv", "scaled-timer"])
+def test_a_planted_fault_is_caught_in_a_copy(name: str) -> None:
+    (harvest,) = planting.harvest(name, ROOT)
+    assert harvest.caught, harvest.said

@@ -1,0 +1,55 @@
+"""The rows of a CSV as texts, with their lines in the file: what a number rests on, without anything in between."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from octopus_study.report.frame import Number
+from octopus_study.report.selector import Table, selects_rows
+
+AND = " and "  # between the files of a number that rests on several
+
+
+class Row(NamedTuple):
+    """One row: its line in the file, counted from 1, and its cells by column."""
+
+    file: str
+    line: int
+    cells: dict[str, str]
+
+
+class Rows:
+    """One CSV, read once."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.file = str(path)
+        with open(path, newline="", encoding="utf-8") as stream:
+            reader = csv.reader(stream)
+            self.header = next(reader)
+            read = [(reader.line_num, row) for row in reader]
+        self.lines = [line for line, _ in read]
+        columns = zip(*(row for _, row in read), strict=True) if read else [()] * len(self.header)
+        self.table = Table(dict(zip(self.header, columns, strict=True)))
+
+    def chosen(self, selector: str, one_of_several: bool = False) -> Iterator[Row]:
+        """Yield the rows that a selector takes; see :meth:`Table.rows`."""
+        yield from (self._row(int(index)) for index in self.table.rows(selector, one_of_several))
+
+    def _row(self, index: int) -> Row:
+        cells = {name: str(column[index]) for name, column in self.table.columns.items()}
+        return Row(self.file, self.lines[index], cells)
+
+
+read = cache(Rows)
+
+
+def rows_of(number: Number) -> Iterator[Row]:
+    """Yield the rows that a number rests on; none for a number that rests on provenance or on a rule."""
+    if selects_rows(number.selector):
+        files = number.file.split(AND)
+        for file in files:
+            yield from read(file).chosen(number.selector, len(files) > 1)

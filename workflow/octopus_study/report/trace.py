@@ -1,0 +1,223 @@
+"""``octopus trace ID``: where a number or a claim comes from, and where it is used."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from octopus.errors import InputError
+from octopus_study.methods import METHODS
+from octopus_study.report import uses
+from octopus_study.report.claims import Claim, judge
+from octopus_study.report.frame import HERE, PUBLISHED, Frame, Number
+from octopus_study.report.rows import AND, Row, rows_of
+from octopus_study.report.samples import AGAIN
+from octopus_study.report.selector import parse, selects_rows
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_SHOWN_ROWS, _SHOWN_METHODS = 6, 4
+
+
+def trace(
+    identifier: str, frame: Frame, claims: Sequence[Claim], paper_dir: Path, claims_yaml: Path
+) -> Iterator[str]:
+    """Yield lines on a number, or on a claim and the numbers that decide it.
+
+    Parameters
+    ----------
+    identifier : str
+        Id of a number, also with ``gpu.`` or ``cpu.`` in the place of a machine, or of a claim.
+    frame : Frame
+    claims : sequence of Claim
+    paper_dir : Path
+        Sources of the paper.
+    claims_yaml : Path
+        Where the claims stand.
+
+    Raises
+    ------
+    InputError
+        There is no such number and no such claim; near ones are named.
+    """
+    by_id = {claim.id: claim for claim in claims}
+    if identifier in by_id:
+        yield from _of_claim(by_id[identifier], frame, claims_yaml, paper_dir)
+        return
+    number = frame.find(identifier)
+    if number is None:
+        known = [*by_id, *(number.id for number in frame)]
+        near = difflib.get_close_matches(frame.resolve(identifier), known, n=5, cutoff=0.5)
+        hint = f" Did you mean one of: {', '.join(near)}?" if near else ""
+        raise InputError(
+            f"There is no number and no claim {identifier!r}.{hint} All ids stand in numbers.csv."
+        )
+    yield from _of_number(number, frame)
+    yield from _uses(number, frame, claims, paper_dir)
+
+
+def _of_number(number: Number, frame: Frame) -> Iterator[str]:
+    yield number.id
+    yield from _field("shown as", f"{number.text} [{number.interval}]" if number.interval else number.text)
+    if number.known:
+        ends = f", {number.low!r} to {number.high!r}" if number.interval else ""
+        yield from _field("value", f"{number.value!r}{ends} ({number.unit})")
+    yield from _field("note", number.note)
+    yield from _field("data set", number.dataset)
+    yield from _field("derived by", f"{number.function}, {_place_of(number.function)}")
+    yield from _field("file", number.file)
+    yield from _field("selector", number.selector)
+    yield from _rows(number)
+    yield from _methods(number)
+    yield from _field("measured at", number.commit and f"commit {number.commit}")
+    for command in dict.fromkeys(_commands(number, frame)):
+        yield from _field("made anew by", command)
+
+
+def _field(name: str, text: str) -> Iterator[str]:
+    if text:
+        yield f"  {name + ':':<14}{text}"
+
+
+def _rows(number: Number) -> Iterator[str]:
+    if not selects_rows(number.selector):
+        return
+    rows = list(rows_of(number))
+    files = len(number.file.split(AND))
+    yield from _field("rows", f"{len(rows)}{f' of {files} files' if files > 1 else ''}")
+    yield from (f"    {_row(row)}" for row in rows[:_SHOWN_ROWS])
+    if len(rows) > _SHOWN_ROWS:
+        yield f"    … and {len(rows) - _SHOWN_ROWS} more, up to {rows[-1].file}:{rows[-1].line}"
+
+
+def _row(row: Row) -> str:
+    left_out = ("study", "dataset", "source")
+    cells = ", ".join(f"{name} {text}" for name, text in row.cells.items() if text and name not in left_out)
+    return f"{row.file}:{row.line}  {cells}"
+
+
+def _methods(number: Number) -> Iterator[str]:
+    """Yield where the code of the methods stands whose rows these are."""
+    if number.role == PUBLISHED or not selects_rows(number.selector):
+        return
+    names = dict.fromkeys(
+        name
+        for conditions in parse(number.selector)
+        for condition in conditions
+        if condition.column == "method" and condition.wanted
+        for name in condition.values
+    )
+    for name in list(names or ([number.method] if number.method else []))[:_SHOWN_METHODS]:
+        yield from _field(
+            "method", f"{name}, {' and '.join(_code_of(name, number.study)) or 'named by its study'}"
+        )
+
+
+@cache
+def _code_of(method: str, study: str) -> list[str]:
+    """Return the places where a method's class is, or where the code of its study names it; at most two."""
+    name = method.removesuffix(AGAIN)
+    own, peers, shared = (
+        sorted((_PACKAGE / folder).glob("*.py")) for folder in (f"studies/{study}", "peers", "studies")
+    )
+    module, _, kind = next((row.target for row in METHODS if row.name == name), "").partition(":")
+    target = [_line_of(_PACKAGE / "peers" / f"{module}.py", f"class {kind}(")] if module else []
+    files = [*own, *([] if target else [*peers, *shared])]
+    named = [f"{_short(path)}:{line}" for path in files for line in _named(path, name)]
+    return [*target, *named][:2]
+
+
+@cache
+def _texts(path: Path) -> list[tuple[str, int]]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = (
+        node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    return [(str(node.value), node.lineno) for node in nodes]
+
+
+def _named(path: Path, name: str) -> list[int]:
+    return [line for text, line in _texts(path) if text == name]
+
+
+def _line_of(path: Path, start: str) -> str:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return f"{_short(path)}:{next((i for i, line in enumerate(lines, 1) if line.startswith(start)), 1)}"
+
+
+def _place_of(function: str) -> str:
+    """Return file and line of a function by its dotted name."""
+    module, _, name = function.rpartition(".")
+    made = getattr(import_module(module), name)
+    return f"{_short(Path(inspect.getsourcefile(made) or ''))}:{inspect.getsourcelines(made)[1]}"
+
+
+def _short(path: Path) -> str:
+    """Return a path of this package from the folder on that the repository calls it by."""
+    return f"workflow/{path.resolve().relative_to(_PACKAGE.parent).as_posix()}"
+
+
+def _commands(number: Number, frame: Frame) -> Iterator[str]:
+    """Yield what measures the rows again on such a machine; the numbers then follow by `snakemake`."""
+    if number.role == PUBLISHED:
+        yield "nothing: it was typed from the source named in its note"
+        return
+    for file in number.file.split(AND):
+        path = Path(file)
+        machine = path.parent.name if number.role != HERE else frame.fact(HERE, "id") or path.parent.name
+        commit = (
+            f"git switch --detach {number.commit[:10]} && "
+            if number.commit and AND not in number.commit
+            else ""
+        )
+        yield f"{commit}snakemake --cores all --force data/results/{machine}/{path.name}"
+
+
+def _uses(number: Number, frame: Frame, claims: Sequence[Claim], paper_dir: Path) -> Iterator[str]:
+    found = {
+        "text": list(uses.in_text(number.id, frame, paper_dir)),
+        "claims": [claim.id for claim in claims if number.id in claim.ids(number.machine)],
+        "tables": list(uses.in_tables(number, frame)),
+        "figures": list(uses.in_figures(number, frame)),
+    }
+    for where, places in found.items():
+        for place in dict.fromkeys(places):
+            yield from _field(f"in {where}", place)
+    if not any(found.values()):
+        yield from _field("used", "nowhere but in numbers.csv")
+
+
+def _of_claim(claim: Claim, frame: Frame, claims_yaml: Path, paper_dir: Path) -> Iterator[str]:
+    lines = claims_yaml.read_text(encoding="utf-8").splitlines()
+    starts = (i for i, text in enumerate(lines, 1) if text.strip().removeprefix("- ") == f"id: {claim.id}")
+    yield claim.id
+    yield from _field("claim", claim.claim)
+    yield from _field("source", f"{claim.source}; {claim.kind}")
+    yield from _field("rule at", f"{claims_yaml.as_posix()}:{next(starts, 1)}")
+    yield from (line for place in _said(claim.id, paper_dir) for line in _field("in text", place))
+    for judgement in judge(claim, frame):
+        why = f" ({judgement.reason})" if judgement.reason else ""
+        rule = f"{judgement.rule} {judgement.target}".strip()
+        yield from _field(judgement.machine, f"{judgement.verdict}, {judgement.measured}; rule {rule}{why}")
+        for identifier in claim.ids(judgement.scope):
+            number = frame.find(identifier)
+            yield from (
+                "",
+                *(_of_number(number, frame) if number else [f"{identifier}: this run has no such number"]),
+            )
+
+
+def _said(identifier: str, paper_dir: Path) -> Iterator[str]:
+    """Yield the places of the paper's text that name a claim."""
+    pattern = re.compile(rf'"{re.escape(identifier)}"')
+    for path in sorted(paper_dir.rglob("*.typ")):
+        source = path.read_text(encoding="utf-8")
+        yield from (
+            f"{path.as_posix()}:{source.count(chr(10), 0, one.start()) + 1}"
+            for one in pattern.finditer(source)
+        )

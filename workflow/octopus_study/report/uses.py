@@ -1,0 +1,170 @@
+"""Where a number is used: the lines of the paper's text, claims, cells of tables, and figures.
+
+Text is read, not run: an id that is put together from pieces is looked for by its pieces, and one that a loop puts
+together by any text in the place of the loop's name. So a line may be named that in the end shows another number of
+the same kind, and none is missed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from octopus_study.report.frame import Frame, Key, Number
+from octopus_study.report.literals import LAYOUT
+from octopus_study.report.outputs import figure_of, figures
+from octopus_study.report.series import Series
+from octopus_study.report.studies import reports
+from octopus_study.report.tables import overview
+from octopus_study.report.tables.spec import Maker, make
+from octopus_study.report.tables.writers import Table
+
+# A call of the paper's functions -> what it adds to the id that it is given; `{over}` is its second argument.
+_CALLS = {
+    **dict.fromkeys(("num", "ci", "has", "measured", "time-or-why", "share"), ("",)),
+    "best": (".best_peer", ".speedup_over_best_peer", ".verdict_over_best_peer"),
+    **dict.fromkeys(("versus", "speedup"), (".speedup_over_{over}", ".verdict_over_{over}")),
+}
+_CALL = re.compile(rf"(?<![\w-])({'|'.join(sorted(_CALLS, key=len, reverse=True))})\(")
+_LET = re.compile(r"#?\blet ([\w-]+) = (?=[\w\"(])([^\n]*)")
+_PIECE = re.compile(r'"(?P<text>[^"]*)"|(?P<name>[A-Za-z][\w-]*)')
+_ANYTHING = r"[\w.-]+"
+_DEPTH = 5  # a name that is made of names
+
+
+class Watched(Frame):
+    """Numbers that remember which of them, and which series, were looked up."""
+
+    def __init__(self, numbers: Iterable[Number], folder: Path | None = None) -> None:
+        self.seen: set[str] = set()
+        self.drawn: list[Series] = []
+        super().__init__(numbers, folder)
+
+    def find(self, key: Key | str) -> Number | None:
+        """As in :class:`Frame`."""
+        self.seen.add(self.resolve(key))
+        return super().find(key)
+
+    def select(self, machine: str, study: str, **columns: Any) -> list[Number]:
+        """As in :class:`Frame`."""
+        numbers = super().select(machine, study, **columns)
+        self.seen.update(number.id for number in numbers)
+        return numbers
+
+    def series(self, machine: str, study: str, name: str) -> Series | None:
+        """As in :class:`Frame`."""
+        found = super().series(machine, study, name)
+        self.drawn += [found] if found else []
+        return found
+
+
+def in_text(identifier: str, frame: Frame, paper_dir: Path) -> Iterator[str]:
+    """Yield ``file:line`` of every place in the paper's text that may show a number."""
+    names = [identifier] + [
+        f"{alias}.{identifier.partition('.')[2]}"
+        for alias, machine in frame.aliases.items()
+        if identifier.startswith(f"{machine}.")
+    ]
+    for path in sorted(paper_dir.rglob("*.typ")):
+        if path.name not in LAYOUT and "build" not in path.relative_to(paper_dir).parts:
+            for line, pattern in _references(path):
+                if any(pattern.fullmatch(name) for name in names):
+                    yield f"{path.as_posix()}:{line}"
+
+
+@cache
+def _references(path: Path) -> list[tuple[int, re.Pattern[str]]]:
+    """Return every reference of a source as its line and a pattern of ids."""
+    source = path.read_text(encoding="utf-8")
+    lets: dict[str, list[str]] = {}
+    for match in _LET.finditer(source):
+        lets.setdefault(match[1], []).append(match[2])
+    found = []
+    for call in _CALL.finditer(source):
+        line = source.count("\n", 0, call.start()) + 1
+        first, *others = _arguments(source[call.end() :])
+        over = _pattern(others[0], lets) if others else _ANYTHING
+        for suffix in _CALLS[call[1]]:
+            added = re.escape(suffix).replace(re.escape("{over}"), over)
+            found.append((line, re.compile(_pattern(first, lets) + added)))
+    return found
+
+
+def _arguments(text: str) -> list[str]:
+    """Return the arguments of a call from behind its bracket on."""
+    parts, depth, start, quoted = [], 0, 0, False
+    for place, char in enumerate(text):
+        quoted ^= char == '"'
+        if not quoted:
+            depth += (char in "([{") - (char in ")]}")
+            if depth < 0 or (char == "," and depth == 0):
+                parts.append(text[start:place])
+                start = place + 1
+            if depth < 0:
+                break
+    return parts or [""]
+
+
+def _pattern(expression: str, lets: dict[str, list[str]], depth: int = 0) -> str:
+    """Return a pattern of the texts that an expression may be."""
+    whole = ""
+    for piece in _PIECE.finditer(expression):
+        if piece["text"] is not None:
+            whole += re.escape(piece["text"])
+        elif piece["name"] in lets and depth < _DEPTH:
+            values = dict.fromkeys(_pattern(value, lets, depth + 1) for value in lets[piece["name"]])
+            whole += f"(?:{'|'.join(values)})"
+        else:
+            whole += _ANYTHING
+    return whole or _ANYTHING
+
+
+def in_tables(number: Number, frame: Frame) -> Iterator[str]:
+    """Yield ``table, row, column`` of every cell that shows a number, and the captions that do."""
+    for name, maker in _tables().items():
+        table, watched = watch(maker, frame)
+        if number.id in watched.seen and number.text:
+            yield from (f"{name}: {place}" for place in _places(table, number))
+
+
+def _tables() -> dict[str, Maker]:
+    """Return what makes each table of numbers; those of claims show verdicts."""
+    specs = (item for report in reports().values() for item in report.tables.items())
+    return {"machines": overview.machines} | {name: partial(make, spec) for name, spec in specs}
+
+
+def _places(table: Table, number: Number) -> Iterator[str]:
+    # A cell may have the interval between the digits and their unit.
+    digits = number.text.partition(" ")[0] if number.known else number.text
+    shown, section = re.compile(rf"(?<![\d.]){re.escape(digits)}(?![\d.]*\d)"), ""
+    for row in table.rows:
+        if isinstance(row, str):
+            section = f"{row}; "
+            continue
+        for head, cell in zip(table.header, row, strict=True):
+            if shown.search(cell):
+                yield f"{section}{row[0]}, {head or 'first column'}"
+    if number.text in table.caption:
+        yield "caption"
+
+
+def in_figures(number: Number, frame: Frame) -> Iterator[str]:
+    """Yield the figures that look a number up."""
+    from matplotlib import pyplot
+
+    for name, (study, chart) in figures().items():
+        if frame.machines(study) or chart.absent or chart.published:
+            _, watched = watch(partial(figure_of, name), frame)
+            pyplot.close("all")
+            if number.id in watched.seen:
+                yield name
+
+
+def watch(make: Callable[[Frame], Any], frame: Frame) -> tuple[Any, Watched]:
+    """Return what is made of numbers, and what was looked up meanwhile."""
+    watched = Watched(frame, frame.folder)
+    watched.seen.clear()
+    return make(watched), watched

@@ -1,0 +1,103 @@
+"""Everything built anew and compared with what was built: numbers, verdicts, tables, the paper's text, figures."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from octopus_study.report.build import for_authors
+from octopus_study.report.claims import read_claims
+from octopus_study.report.frame import Number
+from octopus_study.report.literals import LAYOUT, check_paper, referenced_ids
+from octopus_study.report.outputs import draw, figures, tables_of
+from octopus_study.report.tables.writers import markdown, typst
+from octopus_study.verify.scene import Outcome, Scene
+
+
+def numbers(scene: Scene) -> Outcome:
+    """Each number of ``numbers.csv``, derived anew from the rows, and its copy for the paper."""
+    built, derived = scene.frame, scene.derived
+    faults = [name for name in _names(built, derived) if not _same(built.find(name), derived.find(name))]
+    authors = scene.built / "numbers.json"
+    copied = json.loads(authors.read_text(encoding="utf-8"))["numbers"]
+    expected = for_authors(derived)["numbers"]
+    for name in dict.fromkeys([*expected, *copied]):
+        if name not in faults and copied.get(name) != list(expected.get(name, ())):
+            faults.append(f"{name} (in {authors.name})")
+    return Outcome(len(built), faults)
+
+
+def _names(*frames: Iterable[Number]) -> Iterator[str]:
+    yield from dict.fromkeys(number.id for frame in frames for number in frame)
+
+
+def _same(built: Number | None, derived: Number | None) -> bool:
+    if built is None or derived is None:
+        return False
+    return all(_equal(a, b) for a, b in zip(built, derived, strict=True))
+
+
+def _equal(a: object, b: object) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or not (math.isfinite(a) or math.isfinite(b))  # what isn't finite has an empty cell
+    return ("" if a is None else str(a)) == ("" if b is None else str(b))
+
+
+def verdicts(scene: Scene) -> Outcome:
+    """Each row of ``claims.csv``, decided anew by the rules."""
+    built = {(one.claim_id, one.scope): one for one in read_claims(scene.built / "claims.csv")}
+    decided = {(one.claim_id, one.scope): one for one in scene.judgements}
+    names = dict.fromkeys([*decided, *built])
+    faults = [" on ".join(name) for name in names if _texts(built.get(name)) != _texts(decided.get(name))]
+    return Outcome(len(names), faults)
+
+
+def _texts(row: Iterable[object] | None) -> list[str] | None:
+    return None if row is None else [str(value) for value in row]
+
+
+def tables(scene: Scene) -> Outcome:
+    """Each cell of each table, made anew, in both formats."""
+    count, faults = 0, []
+    for name, table in tables_of(scene.derived, scene.judgements).items():
+        count += sum(len(row) for row in table.rows if not isinstance(row, str))
+        for suffix, text in ((".typ", typst(name, table)), (".md", markdown(table))):
+            path = scene.built / "tables" / f"{name}{suffix}"
+            stored = path.read_text(encoding="utf-8") if path.is_file() else ""
+            faults += [f"{path.name}: {line}" for line in _differing(stored, text)]
+    return Outcome(count, faults, "cells")
+
+
+def _differing(stored: str, made: str) -> Iterator[str]:
+    """Yield the lines that differ, as they are stored."""
+    if stored != made:
+        old, new = stored.splitlines(), made.splitlines()
+        pairs = [line for line, other in zip(old, new, strict=False) if line != other]
+        yield from pairs or [f"{len(old)} lines instead of {len(new)}"]
+
+
+def text(scene: Scene) -> Outcome:
+    """Each number in the paper's text: none is typed, and all have an origin."""
+    sources = [path for path in sorted(scene.paths.paper.rglob("*.typ")) if path.name not in LAYOUT]
+    count = sum(len(referenced_ids(path.read_text(encoding="utf-8"))) for path in sources)
+    return Outcome(count, check_paper(scene.paths.paper, scene.frame), "references")
+
+
+def pictures(scene: Scene) -> Outcome:
+    """Each figure that was drawn before, drawn anew and compared byte by byte; those of another version of matplotlib
+    differ."""
+    drawn = [name for name in figures() if (scene.paths.figures / f"{name}.png").is_file()]
+    faults = [name for name in drawn if _redrawn(scene, name) != _bytes(scene.paths.figures, name)]
+    return Outcome(len(drawn), faults, "" if drawn else "none was drawn before")
+
+
+def _redrawn(scene: Scene, name: str) -> bytes:
+    folder = scene.scratch / "figures"
+    draw(name, scene.built / "numbers.csv", folder / name)
+    return _bytes(folder, name)
+
+
+def _bytes(folder: Path, name: str) -> bytes:
+    return (folder / f"{name}.png").read_bytes()

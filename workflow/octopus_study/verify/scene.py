@@ -1,0 +1,125 @@
+"""What is verified: where everything lies, and what was built of it."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from octopus_study.report.build import build_numbers, numbers_of, vetted
+from octopus_study.report.claims import Judgement, build_claims, judge_all
+from octopus_study.report.frame import HERE, Frame
+from octopus_study.report.outputs import build_tables
+from octopus_study.report.runs import Run, load_runs
+
+
+class Outcome(NamedTuple):
+    """How a check ended.
+
+    Attributes
+    ----------
+    count : int
+        What was compared.
+    faults : list of str
+        What differs, by name; nothing when all is well.
+    note : str
+        What stands beside the count.
+    """
+
+    count: int
+    faults: list[str]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Files and folders of a checkout, relative to it.
+
+    Attributes
+    ----------
+    results : Path
+        Folder with one folder per machine; it may be absent.
+    reference, published, claims, paper, build, figures : Path
+    """
+
+    results: Path = Path("data/results")
+    reference: Path = Path("data/reference")
+    published: Path = Path("data/published")
+    claims: Path = Path("config/claims.yaml")
+    paper: Path = Path("paper")
+    build: Path = Path("paper/build")
+    figures: Path = Path("figures")
+
+    def below(self, root: Path) -> Paths:
+        """Return the same paths of a checkout elsewhere."""
+        return Paths(*(root / getattr(self, field.name) for field in fields(self)))
+
+
+class Scene:
+    """Everything that checks look at, each part made once, when it is first asked for."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.paths = paths
+        self._folder = tempfile.TemporaryDirectory(prefix="octopus-verify-")
+
+    def __enter__(self) -> Scene:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    @property
+    def scratch(self) -> Path:
+        """A folder that goes with the scene."""
+        return Path(self._folder.name)
+
+    @property
+    def is_built(self) -> bool:
+        """Whether there is a report that was built before."""
+        return (self.paths.build / "numbers.csv").is_file()
+
+    @cached_property
+    def built(self) -> Path:
+        """The folder with numbers, claims and tables: that of the paper, or one that is made for this."""
+        return self.paths.build if self.is_built else build(self.paths, None, self.scratch)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The numbers as they were written."""
+        return Frame.read(self.built / "numbers.csv")
+
+    @cached_property
+    def results(self) -> Path | None:
+        """This machine's own run, if the report shows one."""
+        machine = self.frame.fact(HERE, "id") if self.is_built else ""
+        return self.paths.results / machine if machine else None
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """The runs that the report is made of."""
+        return vetted(load_runs(self.results, self.paths.reference))
+
+    @cached_property
+    def tables(self) -> list[Path]:
+        """The CSV of every run."""
+        return sorted(Path(run.source) for run in self.runs)
+
+    @cached_property
+    def derived(self) -> Frame:
+        """The numbers, derived anew."""
+        return Frame(numbers_of(self.runs, self.paths.published))
+
+    @cached_property
+    def judgements(self) -> list[Judgement]:
+        """The verdicts, decided anew."""
+        return judge_all(self.derived, self.paths.claims)
+
+
+def build(paths: Paths, results: Path | None, folder: Path) -> Path:
+    """Write numbers, claims and tables into a folder, as the workflow does."""
+    numbers = build_numbers(results, paths.reference, paths.published, folder / "numbers.csv")
+    claims = build_claims(numbers, paths.claims, folder / "claims.csv")
+    build_tables(numbers, claims, folder / "tables")
+    return folder

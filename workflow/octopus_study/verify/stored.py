@@ -1,0 +1,69 @@
+"""The stored rows themselves: those that were measured, complete, and of the form that rows have."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from octopus_study.errors import MeasureError
+from octopus_study.measure import validate_rows
+from octopus_study.power.lint import lint_file
+from octopus_study.report.frame import PUBLISHED
+from octopus_study.report.rows import rows_of
+from octopus_study.report.selector import selects_rows
+from octopus_study.verify.scene import Outcome, Scene
+
+
+def digests(scene: Scene) -> Outcome:
+    """The digest and the number of rows of each CSV against the provenance that was written with it."""
+    files = sorted(path for folder in _folders(scene) for path in folder.glob("*.csv"))
+    return Outcome(len(files), [fault for path in files for fault in _changed(path)])
+
+
+def _folders(scene: Scene) -> Iterator[Path]:
+    yield from (path for path in sorted(scene.paths.reference.iterdir()) if path.is_dir())
+    if scene.results:
+        yield scene.results
+
+
+def _changed(path: Path) -> Iterator[str]:
+    record = path.with_suffix(".json")
+    if not record.is_file():
+        yield f"{path} has no provenance beside it"
+        return
+    written = json.loads(record.read_text(encoding="utf-8")).get("results") or {}
+    if written.get("sha256") != hashlib.sha256(path.read_bytes()).hexdigest():
+        yield f"{path} is not the one that {record.name} was written for"
+    with open(path, newline="", encoding="utf-8") as stream:
+        rows = sum(1 for _ in csv.reader(stream)) - 1
+    if written.get("rows") != rows:
+        yield f"{path} has {rows} rows, {record.name} says {written.get('rows')}"
+
+
+def rows(scene: Scene) -> Outcome:
+    """Each CSV against the schema of rows, and its powers against what a power can be."""
+    faults = []
+    files = sorted(path for folder in _folders(scene) for path in folder.glob("*.csv"))
+    for path in files:
+        try:
+            validate_rows(path)
+            faults += [f"{path}: {finding}" for finding in lint_file(path)]
+        except MeasureError as error:
+            faults.append(str(error))
+    return Outcome(len(files), faults, "files")
+
+
+def selectors(scene: Scene) -> Outcome:
+    """Each number that rests on rows: its selector takes some, and one alone of what was published."""
+    count, faults = 0, []
+    for number in scene.frame:
+        if selects_rows(number.selector):
+            count += 1
+            found = list(islice(rows_of(number), 2))
+            if not found or (number.role == PUBLISHED and number.study != "derived" and len(found) != 1):
+                faults.append(f"{number.id}: {number.selector!r} takes {len(found) or 'no'} rows")
+    return Outcome(count, faults)

@@ -23,6 +23,7 @@ RESULTS = f"{CONFIG.results_dir}/{MACHINE}"
 COMMITTED_FILES = [
     *sorted(map(str, Path("data/published").glob("*.csv"))),
     *sorted(map(str, Path(CONFIG.reference_dir).glob("*/*.[cj]s*"))),
+    *sorted(map(str, Path(CONFIG.reference_dir).glob("*.csv"))),  # earlier runs
 ]
 REPORT_CODE = report_code()
 PAPER_FILES = sorted(str(file) for file in Path("paper").rglob("*.*") if "build" not in file.parts)

@@ -291,10 +291,18 @@ def test_no_commit_is_adopted_for_other_code_or_a_dirty_checkout(record, checkou
     assert validate_provenance(path)["git"]["commit"] is None
 
 
-def test_a_record_with_a_commit_keeps_it(record, checkout, tmp_path):
-    kept = {**record, "git": {"commit": "c" * 40, "dirty": True, "reason": None}}
-    path = write_provenance(tmp_path / "s.json", kept)
-    assert adopt_commit(path, checkout)["git"]["dirty"] is True
+def test_a_record_of_a_clean_commit_keeps_it_and_one_with_changes_needs_the_proof(record, checkout, tmp_path):
+    for dirty, code in ((False, "d" * 64), (True, source_digest(root=checkout))):
+        told = {"commit": "c" * 40, "dirty": dirty, "reason": None}
+        kept = {**record, "git": told, "octopus": {**record["octopus"], "sha256": code}}
+        adopted = adopt_commit(write_provenance(tmp_path / "s.json", kept), checkout)["git"]
+        assert (adopted == told) is not dirty
+    assert (
+        adopted["commit"] == git_state(checkout)["commit"] and "cccccccccc with changes" in adopted["reason"]
+    )
+    changed = {**record, "git": told}
+    with pytest.raises(MeasureError, match="other code was measured"):
+        adopt_commit(write_provenance(tmp_path / "s.json", changed), checkout)
 
 
 def test_without_git_the_state_is_unknown_and_says_why(tmp_path, monkeypatch):

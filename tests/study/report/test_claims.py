@@ -455,6 +455,9 @@ def test_a_rule_that_is_younger_than_its_rows_is_marked(
 def test_the_record_of_rules_is_that_of_git() -> None:
     if not (ROOT / ".git").exists() or git(ROOT, "rev-parse", "--is-shallow-repository").strip() == "true":
         pytest.skip("there is no history here")
+    history_of = set(git(ROOT, "log", "--format=%h", "--abbrev=10", "--", "config/claims.yaml").split())
+    if not history_of & {change.commit for change in read_changes(CLAIMS).values()}:
+        pytest.skip("this history is another one: its commits were written anew")
     printed = Frame(published_numbers(PUBLISHED)).__getitem__
     committed = {change.claim_id: change for change in history(CLAIMS, printed)}
     known = read_changes(CLAIMS)

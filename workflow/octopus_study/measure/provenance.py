@@ -187,14 +187,14 @@ def git_state(root: str | Path | None = None) -> dict[str, Any]:
 def adopt_commit(path: str | Path, root: str | Path | None = None) -> dict[str, Any]:
     """Fill in the commit of a record that was written where git could not tell, when this checkout proves it.
 
-    Machines that measure often hold a copy of the files without their history. The proof is the digest of
-    the code: when it is that of this checkout, and the checkout is clean, then the code was that of its
-    commit.
+    Machines that measure often hold a copy of the files without their history, or on top of an older commit, so that
+    git called the copy dirty. The proof is the digest of the code: when it is that of this checkout, and the checkout
+    is clean, then the code was that of its commit. The reason keeps what git said there.
 
     Parameters
     ----------
     path : str or Path
-        The record; it is changed in place. One that has a commit already is left alone.
+        The record; it is changed in place. One of a clean commit is left alone.
     root : str or Path, optional
         The checkout; the one of this package, by default.
 
@@ -204,7 +204,8 @@ def adopt_commit(path: str | Path, root: str | Path | None = None) -> dict[str, 
         The record is invalid, the checkout is not clean, or its code is not what was measured.
     """
     record = validate_provenance(path)
-    if record["git"]["commit"] is not None:
+    there = record["git"]
+    if there["commit"] is not None and not there["dirty"]:
         return record
     state = git_state(root)
     if state["dirty"] is not False:
@@ -215,7 +216,10 @@ def adopt_commit(path: str | Path, root: str | Path | None = None) -> dict[str, 
         raise MeasureError(
             f"{path} can't adopt {state['commit']}: other code was measured. Check that code out."
         )
-    reason = "measured on a copy without git; the digest of its code is that of this commit"
+    copy = (
+        "without git" if there["commit"] is None else f"that git called {there['commit'][:10]} with changes"
+    )
+    reason = f"measured on a copy {copy}; the digest of its code is that of this commit"
     record["git"] = {**state, "reason": reason}
     write_provenance(path, {key: value for key, value in record.items() if key != "results"})
     return record

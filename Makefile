@@ -24,8 +24,7 @@ TOOLKIT := $(or $(GPU_EXTRA),cuda13)
 STUBS := $(VENV)/stubs
 RUN_STAMP := $(VENV)/.installed-run-$(GPU)
 TEST_STAMP := $(VENV)/.installed-test-$(GPU)
-COMPILE := uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-emit-package octopus-ragged --quiet \
-	--custom-compile-command "make lock" pyproject.toml workflow/pyproject.toml --extra dev
+INSTALL := workflow/scripts/install.py
 
 export OCTOPUS_MIRROR := $(MIRROR)
 # Snakemake and its friends keep files in the user's cache folder, which a user without a home doesn't have.
@@ -69,9 +68,7 @@ lint: $(TEST_STAMP) ## check style, import floors and workflow
 	$(BIN)/snakemake --lint
 
 lock: ## renew requirements.lock and requirements-cuda12.lock (needs uv)
-	$(COMPILE) --extra cuda13 --extra peers --extra models --extra arena-cuda13 --upgrade -o requirements.lock
-	cp requirements.lock requirements-cuda12.lock # what both have in common keeps its version
-	$(COMPILE) --extra cuda12 -o requirements-cuda12.lock
+	$(PYTHON) workflow/scripts/lock.py --upgrade
 
 clean: ## remove what runs wrote, but neither .venv, downloads nor committed results
 	rm -rf .snakemake logs benchmarks data/results paper/build
@@ -82,11 +79,11 @@ $(BIN)/python:
 		"your distribution, conda) or name it: make PYTHON=/path/to/python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(RUN_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK)
-	$(BIN)/python -m pip install -c $(LOCK) -e ".$(if $(GPU_EXTRA),[$(GPU_EXTRA)])" -e ./workflow
+$(RUN_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INSTALL)
+	$(BIN)/python $(INSTALL) $(LOCK) $(GPU_EXTRA)
 	@touch $@
 
-$(TEST_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK)
-	$(BIN)/python -m pip install -c $(LOCK) -e ".[$(TOOLKIT)]" -e "./workflow[test]"
+$(TEST_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INSTALL)
+	$(BIN)/python $(INSTALL) $(LOCK) $(TOOLKIT) test
 	./workflow/scripts/tensorrt_stubs.sh $(BIN)/python $(STUBS)
 	@touch $@

@@ -1,10 +1,15 @@
-"""Both pyproject.toml, environment.yml and the locks say the same."""
+"""Both pyproject.toml, environment.yml and the locks say the same, and only files that a lock knows are installed."""
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import re
+import subprocess
 import tomllib
+import zipfile
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import pytest
@@ -55,9 +60,22 @@ def ranges(requirements: list[str]) -> Ranges:
     return found
 
 
-def pins(lock: Path) -> list[Requirement]:
-    lines = [line.strip() for line in lock.read_text().splitlines()]
-    return [Requirement(line) for line in lines if line and not line.startswith("#")]
+@pytest.fixture(scope="module")
+def script(root: Path) -> ModuleType:
+    """workflow/scripts/install.py"""
+    spec = importlib.util.spec_from_file_location("install", root / "workflow" / "scripts" / "install.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def pins(lock: str) -> list[Requirement]:
+    """What a lock, or a part of one, pins."""
+    return [Requirement(line.rstrip(" \\")) for line in lock.splitlines() if re.match(r"\w", line)]
+
+
+def names(lock: str) -> set[str]:
+    return {canonicalize_name(pin.name) for pin in pins(lock)}
 
 
 def conda_ranges(root: Path) -> tuple[Ranges, str]:
@@ -90,7 +108,7 @@ def test_every_dependency_is_pinned_inside_its_range(root: Path, project: Projec
     extras = project.extras.keys() - LEFT_OUT[lock]
     wanted = [project.dependencies, *(project.extras[extra] for extra in extras)]
     pinned: dict[str, list[str]] = {}
-    for pin in pins(root / lock):
+    for pin in pins((root / lock).read_text()):
         (clause,) = pin.specifier
         assert clause.operator == "==", f"{pin} is no exact pin"
         pinned.setdefault(canonicalize_name(pin.name), []).append(clause.version)
@@ -100,7 +118,7 @@ def test_every_dependency_is_pinned_inside_its_range(root: Path, project: Projec
 
 
 def test_locks_agree_on_what_they_share(root: Path) -> None:
-    main, cuda12 = ({str(pin) for pin in pins(root / lock)} for lock in LOCKS)
+    main, cuda12 = ({str(pin) for pin in pins((root / lock).read_text())} for lock in LOCKS)
     differing = {Requirement(pin).name for pin in main ^ cuda12}
     shared = {Requirement(pin).name for pin in main} & {Requirement(pin).name for pin in cuda12}
     assert differing & shared <= {"cuda-bindings", "cuda-toolkit"}
@@ -109,8 +127,91 @@ def test_locks_agree_on_what_they_share(root: Path) -> None:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_lock_names_no_index_host_and_no_folder(root: Path, lock: str) -> None:
     text = (root / lock).read_text()
-    assert not re.search(r"://|--|@ file|^-e|^octopus", text, re.MULTILINE)
+    assert not re.search(r"://|--(?!hash=)|@ file|^-e|^octopus", text, re.MULTILINE)
 
 
 def test_numpy_stays_below_the_version_that_breaks_numba_cuda(project: Project) -> None:
     assert "2.5.0" not in project.dependencies["numpy"]
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_package_has_hashes_and_somebody_who_needs_it(
+    root: Path, project: Project, script: ModuleType, lock: str
+) -> None:
+    known = {script.EVERY, script.BUILD} | project.extras.keys() - LEFT_OUT[lock]
+    for entry in script.entries((root / lock).read_text()):
+        pin, *hashes = entry.partition("\n    #")[0].replace(" \\\n", "\n").splitlines()
+        assert hashes and all(re.fullmatch(r" +--hash=sha256:[0-9a-f]{64}", line) for line in hashes), pin
+        assert script.marks(entry) and script.marks(entry) <= known, f"{pin} in {lock}; run make lock"
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_an_install_has_what_its_extra_asks_for(
+    root: Path, project: Project, script: ModuleType, lock: str
+) -> None:
+    text = (root / lock).read_text()
+    for extra in project.extras.keys() - LEFT_OUT[lock]:
+        found = names(script.chosen(text, {script.EVERY, extra}))
+        assert project.dependencies.keys() | project.extras[extra].keys() <= found, f"{extra}; run make lock"
+    backends = tomllib.loads((root / "pyproject.toml").read_text())["build-system"]["requires"]
+    assert names(script.chosen(text, {script.BUILD})) == set(ranges(backends))
+
+
+@pytest.mark.parametrize(
+    ("lock", "extras", "there", "absent"),
+    [
+        ("requirements.lock", (), "numba", "pytest"),
+        ("requirements.lock", ("test",), "pytest", "torch"),
+        ("requirements.lock", ("cuda13",), "nvidia-nvvm", "nvidia-cudnn-cu13"),
+        ("requirements.lock", ("cuda13", "peers"), "nvidia-cudnn-cu13", "transformers"),
+        ("requirements-cuda12.lock", ("cuda12",), "nvidia-cuda-nvcc-cu12", "jupyterlab"),
+    ],
+)
+def test_an_install_has_its_extras_and_no_others(
+    root: Path, script: ModuleType, lock: str, extras: tuple[str, ...], there: str, absent: str
+) -> None:
+    text = (root / lock).read_text()
+    found = names(script.chosen(text, {script.EVERY, *extras}))
+    assert there in found
+    assert absent in names(text) - found
+
+
+def test_an_extra_that_the_lock_lacks_is_named(root: Path, script: ModuleType) -> None:
+    with pytest.raises(SystemExit, match=r"nothing for cuda13; it has .*cuda12"):
+        script.chosen((root / "requirements-cuda12.lock").read_text(), {"cuda13"})
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    """A wheel that holds nothing."""
+    path = tmp_path / "toy_locked-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        folder = "toy_locked-1.0.dist-info"
+        archive.writestr(f"{folder}/METADATA", "Metadata-Version: 2.1\nName: toy-locked\nVersion: 1.0\n")
+        archive.writestr(f"{folder}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{folder}/RECORD", "")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("hashed", "refused"),
+    [
+        (lambda digest: f" --hash=sha256:{digest}", ""),
+        (lambda digest: f" --hash=sha256:{digest[::-1]}", "DO NOT MATCH THE HASHES"),
+        (lambda digest: "", "Hashes are required"),
+    ],
+    ids=["its hash", "another hash", "no hash"],
+)
+def test_pip_takes_a_file_by_its_hash_alone(
+    script: ModuleType, wheel: Path, capfd: pytest.CaptureFixture[str], hashed, refused: str
+) -> None:
+    target = wheel.parent / "target"
+    line = "toy-locked==1.0" + hashed(hashlib.sha256(wheel.read_bytes()).hexdigest())
+    options = ("--no-index", "-f", wheel.parent, "--target", target)
+    if refused:
+        with pytest.raises(subprocess.CalledProcessError):
+            script.install_checked(line, *options)
+    else:
+        script.install_checked(line, *options)
+    assert refused in capfd.readouterr().err
+    assert target.exists() == (not refused)

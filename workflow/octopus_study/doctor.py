@@ -16,8 +16,8 @@ from octopus_study.power.choose import Kind, SourceSpec
 
 RAW = Path("data/raw")
 FREE_BYTES_NEEDED = 2 * 10**9
-INSTALL = 'pip install -c requirements.lock -e "./workflow[{}]"'
-DEPENDENCY = "pip install -c requirements.lock -e ./workflow"
+DEPENDENCY = "python workflow/scripts/install.py requirements.lock"
+INSTALL = f"{DEPENDENCY} {{}}"
 EXTRAS = {
     "peers": INSTALL.format("peers"),
     "arena-cuda13": f"{INSTALL.format('arena-cuda13')} (needs a GPU)",

@@ -1,0 +1,71 @@
+"""Installs both projects with what a lock pins; pip checks the SHA-256 of every file that it takes from the index.
+
+    python workflow/scripts/install.py requirements.lock peers notebooks
+
+Extras follow the lock; without one, a plain run gets what it needs. pip refuses hashes beside a project that is
+installed in place, so the packages come first, by their hashes, and then the projects, which fetch nothing more.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# Marks beside the names of the extras: what every run needs, and what builds the projects
+EVERY, BUILD = "every-run", "build"
+
+
+def entries(lock: str) -> list[str]:
+    """The packages of a lock, each with its hashes and comments."""
+    return re.split(r"^(?=\w)", lock, flags=re.MULTILINE)[1:]
+
+
+def marks(entry: str) -> set[str]:
+    """Who needs a package, as `make lock` has written it under the hashes."""
+    found = re.search(r"^ +# for (.+)$", entry, re.MULTILINE)
+    return set(found[1].split()) if found else set()
+
+
+def chosen(lock: str, wanted: Iterable[str]) -> str:
+    """The part of a lock that somebody wanted needs."""
+    needed_by = {entry: marks(entry) for entry in entries(lock)}
+    known, wanted = set().union(*needed_by.values()), set(wanted)
+    if wanted - known:
+        missing, there = (", ".join(sorted(names)) for names in (wanted - known, known))
+        sys.exit(f"The lock has nothing for {missing}; it has {there}.")
+    return "".join(entry for entry, needing in needed_by.items() if needing & wanted)
+
+
+def pip_install(*arguments: str | Path) -> None:
+    """Install with the pip of this Python."""
+    subprocess.run([sys.executable, "-m", "pip", "install", *arguments], check=True)
+
+
+def install_checked(requirements: str, *options: str | Path) -> None:
+    """Install requirements of a lock; pip stops at a file whose hash is not among them."""
+    with tempfile.TemporaryDirectory() as folder:
+        listing = Path(folder) / "requirements.txt"
+        listing.write_text(requirements)
+        pip_install("--require-hashes", *options, "-r", listing)
+
+
+def main(lock: str, *extras: str) -> None:
+    """Install the build tool, the packages and the projects."""
+    text = Path(lock).read_text()
+    packages = chosen(text, {EVERY, *extras})
+    # pip would fetch a build tool by itself, unchecked, for a package that has no wheel and for the projects.
+    install_checked(chosen(text, {BUILD}))
+    install_checked(packages, "--no-build-isolation")
+    pip_install("--no-deps", "--no-build-isolation", "-e", ROOT, "-e", ROOT / "workflow")
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except subprocess.CalledProcessError as failed:
+        sys.exit(failed.returncode)  # pip has said why

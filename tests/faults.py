@@ -31,7 +31,7 @@ BAND_OF_MIRROR = f"{SCENE}::test_a_wrong_band_of_a_mirror_is_refused"
 ANSWER = f"{DOWNLOAD}::test_wrong_answer_is_refused_and_leaves_no_file"
 CHANGED = f"{RUNS}::test_changed_rows_are_refused"
 # So many methods, quantities, layers, workloads or counts are damaged of each study on both machines.
-DAMAGES = "4"
+DAMAGES = "6"
 
 
 class Fault(NamedTuple):

@@ -36,7 +36,7 @@ endif
 export PATH := $(abspath $(BIN)):$(PATH)
 
 FUZZ_SECONDS ?= 300
-.PHONY: help paper test test-gpu fuzz mutants lint lock clean
+.PHONY: help paper test test-gpu fuzz mutants faults lint lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -58,6 +58,9 @@ fuzz: $(TEST_STAMP) ## install and make random calls with guard pages around all
 
 mutants: $(TEST_STAMP) ## install and plant faults in copies: for each a test must fail
 	$(BIN)/python tests/mutants.py
+
+faults: $(TEST_STAMP) ## install and try what a machine, a server, a peer or an edit may do to a run: a table, row by row
+	$(BIN)/python tests/faults.py
 
 lint: $(TEST_STAMP) ## check style, import floors and workflow
 	$(BIN)/ruff check .

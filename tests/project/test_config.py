@@ -63,6 +63,7 @@ def test_schema_describes_every_key() -> None:
         ("crop.size", [224], "crop.size"),
         ("distribution.workloads", ["normal"], "distribution.workloads.0"),
         ("machine", "../elsewhere", "machine"),
+        ("raw_dir", "data/{raw}", "raw_dir: String should match pattern '^[^{}]*$', found 'data/{raw}'"),
     ],
 )
 def test_errors_say_where_what_and_what_is_allowed(

@@ -6,7 +6,9 @@ import csv
 import os
 import re
 import shlex
+import shutil
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -26,9 +28,11 @@ from octopus_study.data.sentinel2 import (
 )
 from octopus_study.data.synthetic import greenland_band, write_drone_sample
 from octopus_study.data.visdrone import content_digest
+from octopus_study.measure import validate_provenance, validate_rows
 from octopus_study.studies import STUDIES
 
 HERE = ("--configfile", "config/quick.yaml", "--config", "device=cpu", "machine=here")
+LONG = pytest.mark.skipif("OCTOPUS_FAULTS" not in os.environ, reason="`make faults` runs it")
 DRY = ("-n", "--printshellcmds", *HERE)
 
 
@@ -94,6 +98,56 @@ def test_what_was_deleted_is_built_again(flow: Workflow, names: list[str], rules
     for name in names:
         (flow.folder / name).touch()
     assert rules <= planned and planned.isdisjoint(STUDIES)
+
+
+def test_a_study_without_its_provenance_is_measured_again(flow: Workflow) -> None:
+    record = flow.folder / "data/results/here/arena.json"
+    record.unlink()
+    planned = flow.jobs(*DRY)
+    record.touch()
+    assert planned & set(STUDIES) == {"arena"}
+
+
+@LONG
+@pytest.mark.parametrize("arguments", [["--dag"], ["--rulegraph"], [*DRY, "--until", "numbers"]])
+def test_snakemake_shows_the_flow(flow: Workflow, arguments: list[str]) -> None:
+    done = flow.run(*arguments, *HERE)
+    assert done.returncode == 0, done.stdout
+    assert ("digraph" in done.stdout) == (arguments[0] != "-n")
+
+
+def test_a_mirror_s_name_is_no_pattern(flow: Workflow) -> None:
+    assert flow.jobs(*DRY, "mirror=/a/{b}/{c/*[d]") == set()
+
+
+@LONG
+def test_a_moved_folder_is_complete_and_works_anywhere(
+    flow: Workflow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"LC_ALL": "C", "LANG": "C", "TZ": "Antarctica/Troll"}.items():
+        monkeypatch.setenv(name, value)
+    moved = Workflow(Path(shutil.copytree(flow.folder, tmp_path / "Übung mit Leer's")))
+    assert moved.jobs(*DRY, "--cores", "4") == set()
+    study = moved.folder / "data/results/here/parity.csv"
+    done = moved.run(str(study.relative_to(moved.folder)), "-R", "study", "--cores", "4", *HERE)
+    assert done.returncode == 0, done.stdout
+    validate_rows(study)
+    validate_provenance(study.with_suffix(".json"))
+
+
+@LONG
+def test_a_user_without_a_home_has_a_cache_folder(
+    flow: Workflow, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Snakemake needs one: `make` names it."""
+    monkeypatch.setenv("HOME", "/dev/null/home")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert flow.run(*DRY).returncode != 0
+    command = ["make", "-pn", "help", f"VENV={tmp_path}", "GPU=none", "PYTHON=python"]
+    printed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    (named,) = re.findall(r"^export XDG_CACHE_HOME := (.*)$|^XDG_CACHE_HOME := (.*)$", printed, re.MULTILINE)
+    monkeypatch.setenv("XDG_CACHE_HOME", "".join(named))
+    assert flow.jobs(*DRY) == set()
 
 
 HOSTILE = "a b;$(touch pwned)"

@@ -64,6 +64,10 @@ class Sentinel2(Section):
     )
 
 
+Folder = Annotated[str, Field(pattern="^[^{}]*$")]
+"""A path that Snakemake takes as it is: in braces it would look for a wildcard."""
+
+
 class Common(Section):
     """What a run can be told beside the settings of the studies."""
 
@@ -81,9 +85,9 @@ class Common(Section):
     threads: Literal["auto"] | Count = Field(
         "auto", description="of the CPU backend; auto: one per physical core that may be used"
     )
-    raw_dir: str = Field("data/raw", description="downloads")
-    results_dir: str = Field("data/results", description="what runs on this machine measure")
-    reference_dir: str = Field("data/reference", description="committed measurements that the paper shows")
+    raw_dir: Folder = Field("data/raw", description="downloads")
+    results_dir: Folder = Field("data/results", description="what runs on this machine measure")
+    reference_dir: Folder = Field("data/reference", description="committed measurements that the paper shows")
     measure: Measure = Measure()
     crop: Crop = Crop()
     sentinel2: Sentinel2 = Sentinel2()

@@ -86,6 +86,10 @@ class FileServer:
         return f"{self.address}/{name}"
 
 
+TO = {"to itself": "/data.bin", "to a file": "file:///etc/hostname"}
+"""Where answers send who asks."""
+
+
 class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self._answer(with_body=False)
@@ -101,6 +105,11 @@ class _Handler(BaseHTTPRequestHandler):
             state.ranges.append(wanted)
         if isinstance(fault, int):
             self.send_error(fault)
+            return
+        if fault in TO:
+            self.send_response(302)
+            self.send_header("Location", TO[fault])
+            self.end_headers()
             return
         content = b"<html>sign in</html>" if fault == "html" else state.files.get(self.path)
         if content is None:

@@ -85,3 +85,25 @@ def test_damaged_archive_is_an_error_of_ours(tmp_path):
     archive.write_bytes(b"<html>")
     with pytest.raises(DataError, match="can't unpack"):
         unpack_zip(archive, tmp_path / "out2")
+
+
+def fifo():
+    member = zipfile.ZipInfo("pipe")
+    member.external_attr = (stat.S_IFIFO | 0o644) << 16
+    return member
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ([("good.txt", "x"), (fifo(), "")], "link or a special file"),
+        ([("a.txt", "x"), ("a.txt", "y")], "can't unpack"),
+        ([("a", "a file"), ("a/x.txt", "in a folder")], "can't unpack"),
+    ],
+    ids=["fifo", "twice", "file as folder"],
+)
+def test_members_that_can_not_be_files_are_refused(tmp_path, members, message):
+    archive = make_zip(tmp_path / "a.zip", members)
+    with pytest.raises(DataError, match=message):
+        unpack_zip(archive, tmp_path / "out")

@@ -80,6 +80,9 @@ def test_endless_interruptions_keep_the_part_and_no_file(server, tmp_path):
         ([], CONTENT[:-1] + b"?", "its SHA-256 is"),
         ([403], CONTENT, "answered 403"),
         ([404] * 5, CONTENT, "gave up .* answered 404"),
+        ([500] * 5, CONTENT, "gave up .* answered 500"),
+        (["to itself"] * 40, CONTENT, "can't reach .* 30 redirects"),
+        (["to a file"], CONTENT, "can't reach .*file:///etc/hostname"),
     ],
 )
 def test_wrong_answer_is_refused_and_leaves_no_file(server, tmp_path, faults, content, message):

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
 import shutil
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import rasterio
 
 from octopus.errors import InputError
 from octopus_study.data import sentinel2
@@ -30,8 +33,46 @@ def get(dataset, tmp_path, **options):
     return fetch(dataset.name, raw_dir=tmp_path / "raw", dataset=dataset, progress=False, **options)
 
 
+@contextmanager
+def little_room(size=100_000):
+    """Let the system refuse files beyond a size, as it does on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
 def entries(folder):
     return sorted(path.name for path in folder.glob("*"))
+
+
+OTHER = "not the expected data: its content digest is"
+WRONG_FILES = {
+    "annotation of letters": ("annotations/*.txt", lambda old: b"1,2,3,4,1,car,0,0\n", OTHER),
+    "annotation with a comma more": ("annotations/*.txt", lambda old: old.replace(b"\n", b",\n"), OTHER),
+    "annotation with negative sizes": ("annotations/*.txt", lambda old: b"1,1,-20,-20,1,4,0,0\n", OTHER),
+    "annotation without a line": ("annotations/*.txt", lambda old: b"", OTHER),
+    "annotation that is a folder": (
+        "annotations/*.txt",
+        None,
+        "Is a directory.*mirror/visdrone_val/annotations",
+    ),
+    "frame cut in half": ("images/*.jpg", lambda old: old[: len(old) // 2], OTHER),
+    "frame of nothing": ("images/*.jpg", lambda old: b"", "mirror/visdrone_val/images/.* is not an image"),
+    "frame that is a page": (
+        "images/*.jpg",
+        lambda old: b"<html>",
+        "mirror/visdrone_val/images/.* is not an image",
+    ),
+    "sizes of zero": ("image_sizes.csv", lambda old: old.replace(b"1920,1080", b"0,0"), OTHER),
+    "sizes in no UTF-8": (
+        "image_sizes.csv",
+        lambda old: b"\xff\xfe" + old,
+        "mirror/visdrone_val/image_sizes.csv: exp",
+    ),
+}
 
 
 class TestVisDrone:
@@ -100,6 +141,24 @@ class TestVisDrone:
         with pytest.raises(DataError, match=r"drone\.zip is not the expected file: it has 6 bytes"):
             get(drone_dataset, tmp_path, mirror=mirror, mode="real")
         assert entries(tmp_path / "raw") == []
+
+    @pytest.mark.parametrize(("name", "content", "message"), WRONG_FILES.values(), ids=WRONG_FILES)
+    def test_a_wrong_file_of_a_mirror_is_refused(
+        self, drone_dataset, drone_root, tmp_path, name, content, message
+    ):
+        mirror = shutil.copytree(drone_root.parent, tmp_path / "mirror")
+        path = sorted((mirror / "visdrone_val").glob(name))[0]
+        before = path.read_bytes()
+        path.unlink()
+        path.mkdir() if content is None else path.write_bytes(content(before))
+        with pytest.raises(DataError, match=message) as error:
+            get(drone_dataset, tmp_path, mirror=mirror)
+        assert "/raw/." not in str(error.value) and entries(tmp_path / "raw") == []
+
+    def test_a_file_in_place_of_a_mirror_s_folder_is_refused(self, drone_dataset, tmp_path):
+        (tmp_path / "visdrone_val").write_text("a file")
+        with pytest.raises(DataError, match=r"neither drone.zip nor visdrone_val/"):
+            get(drone_dataset, tmp_path, mirror=tmp_path)
 
     def test_nothing_at_hand_gives_the_sample_loudly(self, drone_dataset, tmp_path, caplog):
         with caplog.at_level(logging.WARNING):
@@ -199,7 +258,38 @@ def scene(tmp_path_factory):
     return mirror, dataset, pixels
 
 
+def rewritten(path, pixels=None, **profile):
+    """Write the band of a file anew, with other pixels or another profile."""
+    with rasterio.open(path) as source:
+        pixels, profile = source.read() if pixels is None else pixels, dict(source.profile) | profile
+    path.unlink()
+    with rasterio.open(path, "w", **profile) as target:
+        target.write(pixels.astype(profile["dtype"]))
+
+
+SHIFTED = sentinel2.window_transform(SURROUNDINGS._replace(col=9701))
+ANOTHER = "clip.tif is not the expected scene"
+WRONG_BANDS = {
+    "cut": (lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]), "can't read"),
+    "a page": (lambda path: path.write_bytes(b"<html>"), "can't read a band from .*clip.tif"),
+    "empty": (lambda path: path.write_bytes(b""), "can't read a band from .*clip.tif"),
+    "nowhere": (lambda path: rewritten(path, transform=rasterio.Affine.identity()), "clip.tif"),
+    "no data": (lambda path: rewritten(path, np.zeros((1, 1050, 1100))), ANOTHER),
+    "float32": (lambda path: rewritten(path, dtype="float32"), "float32; expected one of uint16"),
+    "shifted": (lambda path: rewritten(path, transform=SHIFTED), ANOTHER),
+}
+
+
 class TestSentinel2:
+    @pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
+    @pytest.mark.parametrize(("spoil", "message"), WRONG_BANDS.values(), ids=WRONG_BANDS)
+    def test_a_wrong_band_of_a_mirror_is_refused(self, scene, tmp_path, spoil, message):
+        mirror = shutil.copytree(scene[0], tmp_path / "mirror")
+        spoil(mirror / "sentinel2" / "clip.tif")
+        with pytest.raises(DataError, match=message):
+            get(scene[1], tmp_path, mirror=mirror)
+        assert entries(tmp_path / "raw") == []
+
     def test_pinned_window_from_a_mirror(self, scene, tmp_path):
         mirror, dataset, _ = scene
         receipt = get(dataset, tmp_path, mirror=mirror, mode="real")
@@ -260,6 +350,15 @@ class TestSentinel2:
         assert receipt.dataset == "synthetic-sentinel2" and receipt.synthetic
         band = read_band(tmp_path / "raw" / receipt.path, Window(100, 200, 64, 32))
         assert band.pixels.shape == (32, 64) and "Synthetic" in band.attribution
+
+
+@pytest.mark.parametrize("name", ["visdrone-val", "sentinel2-b04"])
+def test_a_full_disk_is_one_error_and_leaves_nothing(drone_dataset, scene, tmp_path, name):
+    dataset = drone_dataset if name == "visdrone-val" else scene[1]
+    with pytest.raises(DataError, match=r"can't write .* to .*raw") as error, little_room():
+        get(dataset, tmp_path)
+    assert "/raw/." not in str(error.value)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_unknown_mode_and_data_set(tmp_path):

@@ -93,7 +93,7 @@ def fetch(
             result = _real_or_sample(source, dataset, receipt_path, mode, mirror)
         write_receipt(result, receipt_path)
     except OSError as error:
-        raise DataError(f"can't write data set {name} to {raw_dir}: {error}") from error
+        raise DataError(f"can't write data set {name} to {raw_dir}: {error.strerror or error}") from error
     return result
 
 

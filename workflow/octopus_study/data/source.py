@@ -52,7 +52,10 @@ def new_path(target: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
         # The suffix stays the same: libraries choose the file format by it.
         building = Path(folder) / f"new{target.suffix}"
-        yield building
+        try:
+            yield building
+        except DataError as error:  # and nobody is told of a path that is gone
+            raise type(error)(str(error).replace(str(building), str(target))) from error
         if target.is_dir():
             os.replace(target, Path(folder) / "old")
         os.replace(building, target)

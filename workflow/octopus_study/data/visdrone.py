@@ -184,7 +184,7 @@ def _header_size(path: Path) -> tuple[int, int]:
         with Image.open(path) as image:
             return image.size
     except (UnidentifiedImageError, Image.DecompressionBombError) as error:
-        raise DataError(f"{path} is not an image; delete it and fetch visdrone-val again") from error
+        raise DataError(f"{path} is not an image; fetch visdrone-val again") from error
 
 
 def _scale(xywh: NDArray[np.int64], size: tuple[int, int], frame: tuple[int, int]) -> NDArray[np.int64]:

@@ -134,7 +134,7 @@ def test_without_torch_every_method_has_a_row_for_everything(context, monkeypatc
     rows = rows_of(context)
     validate_rows(rows)
     assert {row.answer for row in rows} == {
-        "unavailable: Unavailable: PyTorch is not installed (pip install -e './workflow[models]')"
+        "unavailable: PyTorch is not installed (pip install -e './workflow[models]')"
     }
     for stage in detector.STAGES:
         assert {row.method for row in chosen(rows, quantity=stage)} == {"octopus", "opencv", "opencv-uint8"}

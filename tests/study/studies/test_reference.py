@@ -20,7 +20,8 @@ LEAST_BLOCKS = 20
 # What a method's answer was checked for, where that is not the way from end to end; and what is no comparison.
 CHECKED = {"mapping": "kernel", "total_cost": "total", "sequences": "total", "drone": "frame_time"}
 NO_OCTOPUS = ("concurrency", "image_shape")  # models alone: their answers stand in rows of their own
-NO_COMPARISON = ("tuner_probe", "forward")  # a curve over widths takes few blocks at each
+# A curve over widths takes few blocks at each, and a trace few runs.
+NO_COMPARISON = ("tuner_probe", "forward", "kernel_time")
 ARENA = {
     "octopus", "octopus-fp16", "octopus-again", "published", "n-launches", "opencv", "roi-align", "grid-sample",
     "padded-torch", "padded-onnxruntime", "cvcuda", "dali", "tensorrt-padded", "tensorrt-gridsample",

@@ -13,12 +13,15 @@ from octopus_study.report.frame import Number, Source, make_number, make_text
 from octopus_study.report.labels import CONCURRENCY_STAGES
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import RESAMPLES, groups, paired, pivot
+from octopus_study.report.selector import either, where
 from octopus_study.report.studies.concurrency_figures import ALONE, PAIR
 from octopus_study.report.studies.concurrency_rule import BASE
 
 FETCH, NO_FETCH = "prefetch", "no-prefetch"
 PROCESSES, PROCESSES_MPS = "two-processes", "two-processes-mps"
 GRAPHS, CAPTURED = "cuda-graphs", "captured_"
+# Time in kernels of a traced run, and the share of it in those with a block for every multiprocessor.
+FILLED_BY = ("kernel_time", "kernel_filled")
 # What is saved: by both, by copying while kernels run, by memory that the GPU reads by itself.
 SAVINGS = {"gain": (NO_FETCH, FETCH), "overlap_gain": (BASE, FETCH), "pinned_gain": (NO_FETCH, BASE)}
 # Ratios beside those to one after the other: what, of which quantity, over what.
@@ -68,10 +71,10 @@ def precondition(run: Run) -> Iterator[Number]:
     shares = {method: _filled(run, method) for method in ALONE}
     known = {method: share for method, share in shares.items() if share}
     note = "time in kernels with a block for every multiprocessor / median makespan alone, median over traced runs"
-    source = run.from_rows("n/a", f"workload={PAIR}, method={' and '.join(ALONE)}, layer=device")
+    source = _traces_and_makespans(run, *ALONE)
     for method, share in known.items():
         columns = ("precondition", method.removesuffix("-alone"), "filled")
-        yield number(run, columns, source, "fraction", share, note)
+        yield number(run, columns, _traces_and_makespans(run, method), "fraction", share, note)
     if len(known) == len(ALONE):
         least = min(known, key=lambda method: known[method].value)
         where = f"the lesser of both models, {least.removesuffix('-alone')}"
@@ -80,13 +83,19 @@ def precondition(run: Run) -> Iterator[Number]:
         )
 
 
+def _traces_and_makespans(run: Run, *methods: str) -> Source:
+    traces = where(workload=PAIR, method=methods, quantity=FILLED_BY, layer="device")
+    return run.from_rows(
+        "n/a", either([traces, where(workload=PAIR, method=methods, quantity="makespan", layer="host")])
+    )
+
+
 def _filled(run: Run, method: str) -> Interval | None:
     rows = run.rows[(run.rows["method"] == method) & run.rows["value"].notna()]
-    quantities = ("kernel_time", "kernel_filled")
-    traces = rows[rows["quantity"].isin(quantities)].pivot(index="block", columns="quantity", values="value")
+    traces = rows[rows["quantity"].isin(FILLED_BY)].pivot(index="block", columns="quantity", values="value")
     traces = traces.dropna()
     alone = rows.loc[rows["quantity"] == "makespan", "value"]
-    if traces.shape[1] < len(quantities) or traces.empty or alone.empty:
+    if traces.shape[1] < len(FILLED_BY) or traces.empty or alone.empty:
         return None
     return median_interval((traces["kernel_time"] * traces["kernel_filled"]).to_numpy() / alone.median())
 

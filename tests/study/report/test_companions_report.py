@@ -297,10 +297,8 @@ def test_claims_are_judged_by_direction_on_a_gpu_and_by_size_on_their_board(full
         assert judged[name, "pretended-gpu"].verdict == "reproduced"
     for name in ("conc-threads", "shape-cause", "shape-divisible"):
         assert judged[name, "pretended-gpu"].verdict == "not reproduced"
-    for name in (
-        "conc-streams-overlap",
-        "conc-mps",
-    ):  # one wants kernels that fill the GPU, the other room on it
+    # One wants kernels that fill the GPU, the other room on it.
+    for name in ("conc-streams-overlap", "conc-mps"):
         assert judged[name, "pretended-gpu"].reason.startswith("precondition not ")
     for name in ("conc-times", "conc-context"):
         assert judged[name, "pretended-gpu"].reason == "needs an RTX 2060"

@@ -83,9 +83,13 @@ def precondition(run: Run) -> Iterator[Number]:
 def _filled(run: Run, method: str) -> Interval | None:
     rows = run.rows[(run.rows["method"] == method) & run.rows["value"].notna()]
     quantities = ("kernel_time", "kernel_filled")
-    traces = rows[rows["quantity"].isin(quantities)].pivot(index="block", columns="quantity", values="value")
+    traces = (
+        rows[rows["quantity"].isin(quantities)]
+        .pivot(index="block", columns="quantity", values="value")
+        .dropna()
+    )
     alone = rows.loc[rows["quantity"] == "makespan", "value"]
-    if traces.shape[1] < len(quantities) or alone.empty:
+    if traces.empty or traces.shape[1] < len(quantities) or alone.empty:
         return None
     return median_interval((traces["kernel_time"] * traces["kernel_filled"]).to_numpy() / alone.median())
 

@@ -56,7 +56,10 @@ def shares_of_sizes(run: Run) -> Iterator[Number]:
     """
     rows = run.rows[run.rows["quantity"].isin(QUANTILES) & (run.rows["workload"] == "visdrone")]
     for dataset, chosen in rows.groupby("dataset"):
-        sides = chosen.pivot(index="block", columns="quantity", values="value")[list(QUANTILES)].to_numpy()
+        table = chosen.pivot(index="block", columns="quantity", values="value").reindex(columns=QUANTILES)
+        if list(table.dropna().index) != list(range(101)):  # a percentile is missing
+            continue
+        sides = table.to_numpy()
         source = run.from_rows(str(dataset), f"workload=visdrone, quantity={' and '.join(QUANTILES)}")
         within = ((sides >= SMALL[0]) & (sides <= SMALL[1])).mean(axis=0).min()
         key, note = run.key("visdrone", method="boxes"), "percentiles of the sides"

@@ -149,10 +149,9 @@ def _energies(axis: Axes, points: list[power.Point], method: str, **look: Any) -
 
 
 def _finish_energy(axis: Axes, shown: list[int], title: str) -> None:
-    if shown:
-        axis.set_xlim(shown[0] / 1.25, shown[-1] * 1.25)
-        lines.counts(axis, shown, fontsize=6.5, rotation=45)
+    axis.set_xlim(shown[0] / 1.25, shown[-1] * 1.25)
     axis.set_xlabel("Boxes per frame")
+    lines.counts(axis, shown, fontsize=6.5, rotation=45)
     axis.set_title(title)
 
 

@@ -344,8 +344,18 @@ def test_neighbours_that_resemble_each_other_widen_the_interval(monkeypatch):
         return hits / 300
 
     assert coverage() > 0.86
-    monkeypatch.setattr(statistics, "autocorrelation", lambda samples: 0.0)
+    monkeypatch.setattr(statistics, "persistence", lambda samples: 0.0)
     assert coverage() < 0.78
+
+
+def test_a_drift_widens_the_interval_of_a_growth():
+    """A machine that warms up: each half of its samples excludes the other's median, and the interval holds both."""
+    drift = np.linspace(1.0, 1.4, 200) * RNG.lognormal(sigma=0.02, size=200)
+    still = RNG.lognormal(sigma=0.02, size=200)
+    found = unpaired_ratio_interval(drift, still)
+    assert found.low < 1.15 and found.high > 1.25
+    shuffled = unpaired_ratio_interval(RNG.permutation(drift), still)
+    assert shuffled.high - shuffled.low < (found.high - found.low) / 2
 
 
 def test_a_note_says_that_neighbours_resemble_each_other():

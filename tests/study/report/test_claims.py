@@ -26,6 +26,7 @@ from octopus_study.report.claims.changes import RECORD, history, read_changes, w
 from octopus_study.report.claims.formula import evaluate
 from octopus_study.report.claims.rules import OWN
 from octopus_study.report.frame import Frame, Key, Number
+from octopus_study.report.measured import ONE_PROCESS
 from octopus_study.report.published import published_numbers
 
 CLAIM = {
@@ -104,6 +105,25 @@ def test_a_number_that_was_measured_once_is_ambiguous_and_a_count_is_not() -> No
     assert verdict(CLAIM, once) == AMBIGUOUS
     assert verdict(CLAIM | {"exact": "It is counted."}, once) == REPRODUCED
     assert verdict(CLAIM | {"kind": "arithmetic"}, once) == REPRODUCED
+
+
+@pytest.mark.parametrize(("floor", "expected"), [(0.017, REPRODUCED), (0.021, AMBIGUOUS)])
+def test_a_margin_on_both_sides_has_room_for_a_smaller_noise_floor(floor: float, expected: str) -> None:
+    """As in `compare`, which calls methods equal where interval and noise floor lie within the margin."""
+    claim = CLAIM | {
+        "operator": "between",
+        "value": [0.98, 1.02],
+        "tolerance": 0,
+        "unit": "ratio",
+        "noise": "m.x.floor",
+    }
+    noise = number(X.but(workload="floor"), "fraction", floor)
+    assert verdict(claim, frame(number(X, "ratio", 0.9995, 0.993, 1.0055, ENOUGH), noise)) == expected
+
+
+def test_what_one_process_of_the_host_measured_is_called_so() -> None:
+    numbers = frame(number(X, "ms", 10, 9.9, 10.1, ENOUGH)._replace(note=ONE_PROCESS))
+    assert judged(CLAIM, numbers)[9:11] == (REPRODUCED, "of one process")
 
 
 def test_few_blocks_decide_nothing() -> None:
@@ -255,7 +275,7 @@ def test_a_formula_predicts_what_a_machine_should_measure() -> None:
     assert (found.target, found.verdict) == ("6.00 ms", REPRODUCED)
     assert verdict(claim, Frame([*one(7, 8), *limits])) == NOT
     lacking = judged(claim, one(5.9, 6.1))
-    assert (lacking.verdict, lacking.reason) == (NOWHERE, "no prediction: this run has no such number")
+    assert (lacking.verdict, lacking.reason) == (NOWHERE, "no prediction: not in the rows")
 
 
 @pytest.mark.parametrize(

@@ -293,11 +293,15 @@ def test_patches_and_batches(numbers: Frame, full: Path) -> None:
 
 def test_claims_are_judged_by_direction_on_a_gpu_and_by_size_on_their_board(full: Path) -> None:
     judged = {(one.claim_id, one.scope): one for one in read_claims(full / "claims.csv")}
-    for name in ("conc-mps", "conc-pattern-throughput", "shape-linear", "shape-1228", "shape-best"):
+    for name in ("conc-pattern-throughput", "shape-linear", "shape-1228", "shape-best"):
         assert judged[name, "pretended-gpu"].verdict == "reproduced"
     for name in ("conc-threads", "shape-cause", "shape-divisible"):
         assert judged[name, "pretended-gpu"].verdict == "not reproduced"
-    assert judged["conc-streams-overlap", "pretended-gpu"].reason.startswith("precondition not ")
+    for name in (
+        "conc-streams-overlap",
+        "conc-mps",
+    ):  # one wants kernels that fill the GPU, the other room on it
+        assert judged[name, "pretended-gpu"].reason.startswith("precondition not ")
     for name in ("conc-times", "conc-context"):
         assert judged[name, "pretended-gpu"].reason == "needs an RTX 2060"
     assert judged["shape-cause", "pretended-cpu"].reason == "needs a GPU"

@@ -53,7 +53,7 @@ def verify(
     plants: Annotated[bool, typer.Option("--plants", help="List the faults that can be planted.")] = False,
     root: Annotated[Path, typer.Option(help="The checkout.")] = Path(),
 ) -> None:
-    """Derive everything anew from the stored rows; exit with 1 if something differs."""
+    """Derive everything anew from the stored rows, and try the instruments; exit with 1 if something differs."""
     from octopus_study.verify import checks, planting
     from octopus_study.verify.scene import Paths, Scene
 

@@ -10,7 +10,7 @@ runs of neighbours are drawn instead (Künsch, "The jackknife and the bootstrap 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -47,10 +47,28 @@ def autocorrelation(samples: np.ndarray) -> float:
 
     Ranks, since one block that something disturbed shall not decide. Equal samples have equal ranks.
     """
+    return next(_correlations(samples), 0.0)
+
+
+def persistence(samples: np.ndarray) -> float:
+    """Return the correlation of neighbours in a first-order autoregression whose memory is as long as the samples'.
+
+    0 where neighbours are not alike. A drift remembers for longer than its first correlation tells, so all of them are
+    summed up to the first that isn't significant.
+    """
+    memory = 1 + 2 * sum(_correlations(samples))
+    return (memory - 1) / (memory + 1)
+
+
+def _correlations(samples: np.ndarray) -> Iterator[float]:
+    """Yield the correlations of ranks with those one, two … blocks later, as long as they are significant."""
     if samples.size < _LEAST:
-        return 0.0
+        return
     ranks = np.unique(samples, return_inverse=True)[1].astype(np.float64)
     ranks -= ranks.mean()
     spread = float((ranks**2).sum())
-    lag = float((ranks[1:] * ranks[:-1]).sum()) / spread if spread else 0.0
-    return lag if lag > _ONE_SIDED / math.sqrt(samples.size) else 0.0
+    for lag in range(1, samples.size // 3):
+        found = float((ranks[lag:] * ranks[:-lag]).sum()) / spread if spread else 0.0
+        if found <= _ONE_SIDED / math.sqrt(samples.size):
+            return
+        yield found

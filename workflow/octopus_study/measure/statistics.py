@@ -17,14 +17,19 @@ import numpy as np
 
 from octopus.errors import InputError
 from octopus_study.measure.bootstrap import (
-    bootstrap_medians,
     medians_at,
     medians_of_runs,
     percentiles,
     run_length,
     seeded_ranks,
 )
-from octopus_study.measure.dependence import autocorrelation, blocks_of, by_process, process_count
+from octopus_study.measure.dependence import (
+    autocorrelation,
+    blocks_of,
+    by_process,
+    persistence,
+    process_count,
+)
 from octopus_study.measure.student import t_quantile
 
 MIN_BLOCKS = 20
@@ -113,13 +118,15 @@ def median_interval(
     value = float(np.median(samples))
     if samples.size < 2:
         return Interval(value, math.nan, math.nan, int(samples.size))
-    lag = autocorrelation(samples)
-    draws = (
-        medians_of_runs(samples, run_length(samples.size, lag), seed, resamples)
-        if lag
-        else medians_at(samples, *seeded_ranks(int(samples.size), seed, resamples))
-    )
-    return Interval(value, *percentiles(draws, confidence), int(samples.size))
+    return Interval(value, *percentiles(_draws(samples, seed, resamples), confidence), int(samples.size))
+
+
+def _draws(samples: np.ndarray, seed: int, resamples: int) -> np.ndarray:
+    """Return the medians, shape (resamples,), of resampled blocks, or of runs of them where neighbours are alike."""
+    lag = persistence(samples)
+    if lag:
+        return medians_of_runs(samples, run_length(samples.size, lag), seed, resamples)
+    return medians_at(samples, *seeded_ranks(int(samples.size), seed, resamples))
 
 
 def caution(x: Sequence[float] | np.ndarray) -> str:
@@ -187,8 +194,7 @@ def unpaired_ratio_interval(
     value, count = float(np.median(top) / np.median(bottom)), min(top.size, bottom.size)
     if count < 2:
         return Interval(value, math.nan, math.nan, count)
-    rng = np.random.default_rng(seed)
-    draws = bootstrap_medians(top, rng, resamples) / bootstrap_medians(bottom, rng, resamples)
+    draws = _draws(top, seed, resamples) / _draws(bottom, seed + 1, resamples)
     return Interval(value, *percentiles(draws, confidence), count)
 
 

@@ -14,9 +14,9 @@ from octopus_study.report.claims.judgement import Judgement
 from octopus_study.report.claims.outcome import Outcome, Verdict, decide
 from octopus_study.report.claims.rules import BOARDS, COMPUTED, Claim, Limits, Rule
 from octopus_study.report.claims.units import require_same_kind
-from octopus_study.report.frame import Frame, Number
+from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.labels import METHODS, human
-from octopus_study.report.measured import SUBJECT
+from octopus_study.report.measured import ONE_PROCESS, SUBJECT
 from octopus_study.report.text import interval_text, quantity_text, range_text
 
 # More numbers than these are shown as their range.
@@ -167,13 +167,16 @@ def _all_limits(claim: Claim, machine: str, frame: Frame) -> list[Limits]:
 def _outcome(claim: Claim, number: Number, limits: Limits, part: str, machine: str, frame: Frame) -> Outcome:
     require_same_kind(claim.unit or number.unit, number.unit, f"Claim {claim.id}")
     noise = claim.noise.replace("{run}", machine).replace("{each}", claim.each.get(part, ""))
-    return decide(
+    found = decide(
         number,
         limits,
         floor=_as_floor(frame.get(noise)) if noise else _floor(number, frame),
         exact=bool(claim.exact) or claim.kind in COMPUTED,
         windows=claim.windows,
     )
+    # Runs differ by more than the blocks of one process tell.
+    alone = ONE_PROCESS in number.note and not found.reason
+    return found._replace(reason="of one process") if alone else found
 
 
 def _floor(number: Number, frame: Frame) -> float:
@@ -227,4 +230,11 @@ def _why_absent(name: str, frame: Frame) -> str:
     texts = [frame.text(name), *(number.text for number in (median, other) if number is not None)]
     few = "too few blocks to compare" if median and other and median.known and other.known else ""
     unavailable = next((text for text in texts if text.startswith("unavailable")), few)
-    return unavailable or "this run has no such number"
+    return unavailable or f"not in the rows{_day(name, frame)}"
+
+
+def _day(name: str, frame: Frame) -> str:
+    """Return when the rows of a number's study were measured, where that is known."""
+    machine, study, *_ = name.split(".")
+    started = frame.text(Key(machine, study, quantity="started"))
+    return f" of {started[:10]}" if started else ""

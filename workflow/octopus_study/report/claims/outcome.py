@@ -57,6 +57,8 @@ def decide(
         return Outcome("ambiguous", few)
     if math.isnan(floor):
         return Outcome("ambiguous", "there is no noise floor to judge by")
+    if floor <= _room(limits):
+        floor = 0.0
     margin = 0.0 if windows else RESAMPLING * (high - low)
     near = _side(low - margin, high + margin, limits)
     if near is None:
@@ -81,6 +83,16 @@ def _few(number: Number, windows: bool) -> str:
     least, what = (MIN_WINDOWS, "windows") if windows else (MIN_BLOCKS, "blocks")
     few = number.blocks is not None and number.blocks < least
     return f"{number.blocks} {what} are too few, {least} are needed" if few else ""
+
+
+def _room(limits: Limits) -> float:
+    """Return the room on either side of a value as a part of it; it has room for a noise floor that is no larger.
+
+    So that methods are equal by a claim where they are by :func:`octopus_study.measure.statistics.compare`. There is
+    none where a rule has one limit, or where what it leaves lies at zero.
+    """
+    middle = (limits.low + limits.high) / 2
+    return (limits.high - limits.low) / 2 / middle if math.isfinite(middle) and middle > 0 else -1.0
 
 
 def _widened(low: float, high: float, floor: float, unit: str) -> tuple[float, float]:

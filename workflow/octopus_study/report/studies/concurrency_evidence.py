@@ -83,13 +83,10 @@ def precondition(run: Run) -> Iterator[Number]:
 def _filled(run: Run, method: str) -> Interval | None:
     rows = run.rows[(run.rows["method"] == method) & run.rows["value"].notna()]
     quantities = ("kernel_time", "kernel_filled")
-    traces = (
-        rows[rows["quantity"].isin(quantities)]
-        .pivot(index="block", columns="quantity", values="value")
-        .dropna()
-    )
+    traces = rows[rows["quantity"].isin(quantities)].pivot(index="block", columns="quantity", values="value")
+    traces = traces.dropna()
     alone = rows.loc[rows["quantity"] == "makespan", "value"]
-    if traces.empty or traces.shape[1] < len(quantities) or alone.empty:
+    if traces.shape[1] < len(quantities) or traces.empty or alone.empty:
         return None
     return median_interval((traces["kernel_time"] * traces["kernel_filled"]).to_numpy() / alone.median())
 

@@ -25,6 +25,7 @@ ABOVE_NOISE, WITHIN_NOISE = "above the noise", "not distinguishable from noise"
 QUANTILES = ("width_quantile", "height_quantile")
 POOL = "visdrone-pool"
 # Sides of the boxes of which the source says that they are most of the real ones, in px.
+MEDIAN = 50  # the percentile
 SMALL = (16, 60)
 # Quantity -> the unit in which it is printed, and the factor to it.
 _PADDING = {
@@ -56,14 +57,16 @@ def shares_of_sizes(run: Run) -> Iterator[Number]:
     """
     rows = run.rows[run.rows["quantity"].isin(QUANTILES) & (run.rows["workload"] == "visdrone")]
     for dataset, chosen in rows.groupby("dataset"):
-        table = chosen.pivot(index="block", columns="quantity", values="value").reindex(columns=QUANTILES)
-        if list(table.dropna().index) != list(range(101)):  # a percentile is missing
+        percentiles = chosen.pivot(index="block", columns="quantity", values="value").reindex(
+            columns=QUANTILES
+        )
+        if list(percentiles.dropna().index) != list(range(101)):  # one of them is missing
             continue
-        sides = table.to_numpy()
+        sides = percentiles.to_numpy()
         source = run.from_rows(str(dataset), f"workload=visdrone, quantity={' and '.join(QUANTILES)}")
         within = ((sides >= SMALL[0]) & (sides <= SMALL[1])).mean(axis=0).min()
         key, note = run.key("visdrone", method="boxes"), "percentiles of the sides"
-        ratio = float(sides[-1].prod() / sides[50].prod())
+        ratio = float(sides[-1].prod() / sides[MEDIAN].prod())
         yield make_number(key.but(quantity="padded_over_median"), source, "ratio", ratio, note=note)
         yield make_number(key.but(quantity="share_16_to_60"), source, "fraction", float(within), note=note)
 

@@ -192,9 +192,10 @@ def _counts(frame: Frame, judgements: list[Judgement]) -> Table:
     """One row per kind of claim, one column per machine: how many ended how."""
     names = [name for name in frame.machines() if name in {judgement.scope for judgement in judgements}]
     groups = {
-        label: [one for one in judgements if one.kind == kind and one.source != OWN]
+        label: [one for one in judgements if one.kind == kind and one.source != OWN and not one.proxy]
         for kind, label in _KINDS.items()
     }
+    groups["By proxy"] = [one for one in judgements if one.proxy]
     groups["This paper's own"] = [one for one in judgements if one.source == OWN]
     rows: list[list[str] | str] = [
         [label, *(_tally([one for one in chosen if one.scope == name]) for name in names)]
@@ -203,7 +204,8 @@ def _counts(frame: Frame, judgements: list[Judgement]) -> Table:
     caption = (
         "Claims by kind and verdict: reproduced / not reproduced / ambiguous / not measurable here. Arithmetic: "
         "computed from data or a seed, so that no measurement could refute it. Direction: more, less or no difference. "
-        f"Magnitude: how much, as printed. Facts that can't fail aren't counted. {_younger(judgements)}"
+        "Magnitude: how much, as printed. By proxy: on another runtime than the published one. Facts that can't fail "
+        f"aren't counted. {_younger(judgements)}"
     )
     return by_machine(frame, caption, ["Kind"], rows, names, ("auto",))
 

@@ -57,10 +57,12 @@ def shares_of_sizes(run: Run) -> Iterator[Number]:
     """
     rows = run.rows[run.rows["quantity"].isin(QUANTILES) & (run.rows["workload"] == "visdrone")]
     for dataset, chosen in rows.groupby("dataset"):
-        percentiles = chosen.pivot(index="block", columns="quantity", values="value")
-        if not {0, MEDIAN, 100} <= set(percentiles.index):
+        percentiles = chosen.pivot(index="block", columns="quantity", values="value").reindex(
+            columns=QUANTILES
+        )
+        if list(percentiles.dropna().index) != list(range(101)):  # one of them is missing
             continue
-        sides = percentiles[list(QUANTILES)].to_numpy()
+        sides = percentiles.to_numpy()
         source = run.from_rows(str(dataset), f"workload=visdrone, quantity={' and '.join(QUANTILES)}")
         within = ((sides >= SMALL[0]) & (sides <= SMALL[1])).mean(axis=0).min()
         key, note = run.key("visdrone", method="boxes"), "percentiles of the sides"

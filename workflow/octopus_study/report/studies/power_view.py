@@ -43,13 +43,17 @@ def of_name(view: View) -> str:
 
 def measured(frame: Frame) -> list[View]:
     """Return the machines that have energies."""
-    return [view for view in views(frame, STUDY) if of(view)]
+    return [view for view in views(frame, STUDY) if _has_energies(view)]
+
+
+def _has_energies(view: View) -> bool:
+    return bool(of(view)) and any(points(view, method) for method in METHODS)
 
 
 def note(frame: Frame) -> str:
     """Say on which machines there is no energy; empty where every machine has one."""
     machines = views(frame, STUDY)
-    reasons = {view.name: view.fact("unavailable_brief") for view in machines if not of(view)}
+    reasons = {view.name: view.fact("unavailable_brief") for view in machines if not _has_energies(view)}
     texts = [
         f"No energy was measured on {name}: {why or 'no reason given'}." for name, why in reasons.items()
     ]

@@ -350,7 +350,13 @@ FAULTS = {
     ),
     "other packages of the locked versions": Fault(
         "are refused",
-        reason=f"{NOT_YET}pip takes no hashes beside an editable install, so the locks have none",
+        tuple(
+            f"tests/project/test_lock.py::{name}"
+            for name in (
+                "test_every_package_has_hashes_and_somebody_who_needs_it",
+                "test_pip_takes_a_file_by_its_hash_alone",
+            )
+        ),
     ),
 }
 

@@ -78,7 +78,7 @@ def require_room(product: str, place: str, needed: int, free: int) -> None:
 
 
 def make_all(
-    makers: Mapping[str, Callable[[], T]], reason: Callable[[Exception], str] = describe
+    makers: Mapping[str, Callable[[], T]],
 ) -> tuple[dict[str, T], dict[str, str]]:
     """Make what can be had here; returns it by name, and why the others can't be had.
 
@@ -90,5 +90,5 @@ def make_all(
             with at_work(name):
                 made[name] = make()
         except Exception as error:
-            missing[name] = reason(error)
+            missing[name] = describe(error)
     return made, missing

@@ -24,8 +24,8 @@ from octopus_study.report.view import KERNEL, View, views
 ABOVE_NOISE, WITHIN_NOISE = "above the noise", "not distinguishable from noise"
 QUANTILES = ("width_quantile", "height_quantile")
 POOL = "visdrone-pool"
-# Sides of the boxes of which the source says that they are most of the real ones, in px.
 MEDIAN = 50  # the percentile
+# Sides of the boxes of which the source says that they are most of the real ones, in px.
 SMALL = (16, 60)
 # Quantity -> the unit in which it is printed, and the factor to it.
 _PADDING = {
@@ -37,9 +37,9 @@ _PADDING = {
 
 def percentiles_of_sizes(run: Run) -> Iterator[Number]:
     """Yield the median width and height of each workload's boxes; of the pool their number and 95th percentiles too."""
-    rows = run.rows[run.rows["quantity"].isin(QUANTILES) & run.rows["block"].isin((50, 95))]
+    rows = run.rows[run.rows["quantity"].isin(QUANTILES) & run.rows["block"].isin((MEDIAN, 95))]
     for row in rows.itertuples():
-        if row.block == 50 or row.workload == POOL:
+        if row.block == MEDIAN or row.workload == POOL:
             side = row.quantity.removesuffix("_quantile")
             key = run.key(row.workload, method="boxes", quantity=side, derived=f"p{row.block}")
             selector = f"workload={row.workload}, quantity={row.quantity}, block={row.block}"

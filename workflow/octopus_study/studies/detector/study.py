@@ -166,7 +166,7 @@ def _make_bench(context: Context, size: tuple[int, int]) -> Bench:
     detector = Detector(examples, context.device, context.seed)
     base, *others = INPUT_METHODS
     octopus = base(job)
-    inputs, missing = make_all({kind.name: partial(kind, job) for kind in others}, describe)
+    inputs, missing = make_all({kind.name: partial(kind, job) for kind in others})
     return Bench(job, camera, detector, {base.name: octopus, **inputs}, missing)
 
 

@@ -21,7 +21,6 @@ from octopus.kernels.operations import result_dtype
 from octopus.ragged import blockmap
 from octopus_study.data.ragged import mapping_shapes
 from octopus_study.measure import Case, Method, Row
-from octopus_study.measure.rows import describe
 from octopus_study.peers.availability import make_all
 from octopus_study.peers.ragged_job import RaggedJob, is_copy_like
 from octopus_study.studies.comparison import BASE, Comparison, Part, compare
@@ -113,7 +112,7 @@ def _operation(
         return
     job = RaggedJob(operation, shapes, dtype, context.device, context.seed)
     # A strategy that has no room is a row.
-    runs, missing = make_all({name: partial(job.kernel, *METHODS[name]) for name in strategies}, describe)
+    runs, missing = make_all({name: partial(job.kernel, *METHODS[name]) for name in strategies})
     methods = [job.method(name, run) for name, run in runs.items()]
     if COPY in comparison.methods:
         methods.append(Method(COPY, job.copy_bound()))

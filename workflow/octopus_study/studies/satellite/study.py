@@ -23,7 +23,6 @@ from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.synthetic import greenland_band
 from octopus_study.measure import Case, Method, Row, check_answers
 from octopus_study.measure.bandwidth import drain
-from octopus_study.measure.rows import describe
 from octopus_study.peers.availability import make_all
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
@@ -123,7 +122,7 @@ def _timed(context: Context, comparison: Comparison, job: TileJob) -> list[Row]:
         clock.warm = clock.warm and job.image.nbytes < LARGE
     makers = (kernels if is_kernel else whole)(job.device)
     # A lack of memory is a row, never the end of the study.
-    made, missing = make_all({name: partial(make, job) for name, make in makers.items()}, describe)
+    made, missing = make_all({name: partial(make, job) for name, make in makers.items()})
     methods = [_method(name, judge, is_kernel) for name, judge in made.items()]
     if BOUND in comparison.methods:
         methods.append(Method(BOUND, drain(job.device_image)))

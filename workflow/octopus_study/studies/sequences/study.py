@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from octopus_study.data.ragged import sequence_lengths
 from octopus_study.measure import Case, Row
-from octopus_study.measure.rows import describe
 from octopus_study.peers.availability import make_all
 from octopus_study.peers.ragged_job import RaggedJob
 from octopus_study.peers.ragged_methods import stage
@@ -45,7 +44,7 @@ def _measure(lengths: NDArray[np.int64], context: Context, part: Part) -> Iterat
     padded = 4 * len(lengths) * int(lengths.max())
     yield case.row("batch", "deterministic", "elements", "count", job.total)
     yield case.row("padded", "deterministic", "padding_waste", "fraction", 1 - 4 * job.total / padded)
-    made, missing = make_all({name: partial(make, name, job) for name in NAMES}, describe)
+    made, missing = make_all({name: partial(make, name, job) for name in NAMES})
     methods = list(made.values())
     answers = job.check([job.method(method.name, method.total) for method in methods])
     for method in methods:

@@ -8,6 +8,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import build_report
 from frames import caption, lines, matching
@@ -37,12 +38,12 @@ def whole(tensorrt: Path) -> Frame:
 
 
 def test_a_resampled_statistic_lies_in_its_interval() -> None:
-    values = np.random.default_rng(1).normal(10, 1, 200)
+    values = pd.Series(np.random.default_rng(1).normal(10, 1, 200), index=pd.RangeIndex(200, name="block"))
     value, low, high, _ = resampled(values, np.mean)
     assert low < value < high and value == pytest.approx(values.mean())
     assert high - low == pytest.approx(2 * 1.96 / 200**0.5, rel=0.15)
     assert all(math.isnan(end) for end in resampled(values[:1], np.mean)[1:3])
-    pairs = np.stack([values, 3 * values], axis=1)
+    pairs = values.to_frame().assign(triple=3 * values)
     assert resampled(pairs, ratio_of_sums) == pytest.approx((3, 3, 3, len(pairs)))
 
 

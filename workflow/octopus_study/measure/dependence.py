@@ -2,9 +2,8 @@
 
 A host's times differ from one process to the next by more than the blocks of one tell (addresses, the order in which
 libraries were loaded, the state of the machine). Where several processes measured a comparison, its interval is over
-their medians. Within one process the bootstrap takes blocks to be independent; where neighbours resemble each other,
-runs of neighbours are drawn instead (Künsch, "The jackknife and the bootstrap for general stationary observations",
-1989).
+their medians. Within one process blocks are taken to be independent; where neighbours resemble each other, they tell as
+much as fewer independent ones would.
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from octopus.errors import InputError
+
 # The column `block` numbers the blocks of process p from p times this on. Blocks of one process are never so many.
 PROCESS_BLOCKS = 10_000_000
 LAYERS = ("host", "pipeline")  # that several processes measure
@@ -22,10 +23,20 @@ _ONE_SIDED = 1.645  # quantile of 95 %
 
 
 def blocks_of(samples: object) -> np.ndarray | None:
-    """Return the numbers of the blocks where the samples carry them, as a pandas Series indexed by block does."""
+    """Return the numbers of the blocks of a pandas Series or table indexed by ``block``; None of plain samples, which
+    are those of one process.
+
+    Raises
+    ------
+    InputError
+        The index is another one, such as that of the rows: whatever it counts, it would be taken for blocks.
+    """
     index = getattr(samples, "index", None)
-    kind = getattr(getattr(index, "dtype", None), "kind", "")
-    return np.asarray(index) if kind in ("i", "u") else None
+    if not hasattr(index, "dtype"):  # a list has a method of that name
+        return None
+    if index.name != "block":
+        raise InputError(f"Samples must be indexed by block, found the index {index.name!r}: use set_index.")
+    return np.asarray(index)
 
 
 def by_process(samples: np.ndarray, blocks: Sequence[int] | np.ndarray | None) -> list[np.ndarray]:
@@ -50,14 +61,13 @@ def autocorrelation(samples: np.ndarray) -> float:
     return next(_correlations(samples), 0.0)
 
 
-def persistence(samples: np.ndarray) -> float:
-    """Return the correlation of neighbours in a first-order autoregression whose memory is as long as the samples'.
+def memory(samples: np.ndarray) -> float:
+    """Return how many samples tell as much as one independent one would: 1 where neighbours are not alike.
 
-    0 where neighbours are not alike. A drift remembers for longer than its first correlation tells, so all of them are
-    summed up to the first that isn't significant.
+    A drift remembers for longer than its first correlation tells, so all of them are summed up to the first that isn't
+    significant.
     """
-    memory = 1 + 2 * sum(_correlations(samples))
-    return (memory - 1) / (memory + 1)
+    return 1 + 2 * sum(_correlations(samples))
 
 
 def _correlations(samples: np.ndarray) -> Iterator[float]:

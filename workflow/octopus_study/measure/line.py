@@ -11,7 +11,9 @@ import numpy as np
 from octopus.errors import InputError
 from octopus_study.measure.bootstrap import bootstrap_medians, percentiles
 from octopus_study.measure.dependence import by_process
-from octopus_study.measure.statistics import RESAMPLES, finite_samples, over_processes
+from octopus_study.measure.statistics import finite_samples, over_processes
+
+RESAMPLES = 2000
 
 
 class Slope(NamedTuple):

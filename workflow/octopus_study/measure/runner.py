@@ -19,7 +19,6 @@ from octopus_study.measure.statistics import median_interval, ratio_interval
 log = logging.getLogger(__name__)
 
 _CHECK_GROWTH = 1.1  # the stop rule is looked at each time that there are 10 % more blocks
-_STOP_RESAMPLES = 400
 
 
 @dataclass(frozen=True)
@@ -209,7 +208,7 @@ class _Comparison(Blocks):
         others = [name for name in series if name != self.base]
         if self.base in series and others:
             base = series[self.base]
-            intervals = [ratio_interval(series[name], base, resamples=_STOP_RESAMPLES) for name in others]
+            intervals = [ratio_interval(series[name], base) for name in others]
         else:
-            intervals = [median_interval(values, resamples=_STOP_RESAMPLES) for values in series.values()]
+            intervals = [median_interval(values) for values in series.values()]
         return all(found.relative_halfwidth <= self.budget.target_halfwidth for found in intervals)

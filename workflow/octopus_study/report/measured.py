@@ -18,7 +18,7 @@ from octopus_study.measure.statistics import (
 )
 from octopus_study.report.frame import Key, Number, Source, make_number, make_text
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot
+from octopus_study.report.samples import AGAIN, Group, by_block, groups, paired, pivot
 from octopus_study.report.selector import where
 from octopus_study.report.student import mean_interval
 from octopus_study.report.study import StudyReport
@@ -48,7 +48,7 @@ def medians(run: Run, report: StudyReport) -> Iterator[Number]:
 def _median(run: Run, report: StudyReport, group: Group, method: str, rows: pd.DataFrame) -> Iterator[Number]:
     key, source = group.key(run, method), group.rows_of(run, method)
     unit, answer = rows["unit"].iat[0], rows["answer"].iat[0]
-    values = rows.set_index("block")["value"].dropna()
+    values = by_block(rows)
     note = "" if answer in ("same", "n/a") else answer
     if values.empty:
         yield make_number(key, source, unit, math.nan, text=note, note=note)

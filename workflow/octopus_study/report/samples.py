@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from octopus_study.measure.statistics import Interval
+from octopus_study.measure.dependence import blocks_of, by_process
+from octopus_study.measure.statistics import Interval, caution, over_processes, processes_said
 from octopus_study.report.frame import Key, Source
 from octopus_study.report.runs import Run
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 AGAIN = "-again"
 RESAMPLES = 1000
+RESAMPLED = "the interval resamples"  # what the note of a number says whose interval another seed would move
 
 
 class Group(NamedTuple):
@@ -68,17 +70,36 @@ def blocks(rows: pd.DataFrame) -> pd.DataFrame:
     return pivot(rows).dropna()
 
 
-def resampled(values: np.ndarray, statistic: Callable[..., np.ndarray]) -> Interval:
-    """Return a statistic of samples with its percentile bootstrap interval (95 %), the same for the same samples.
+def by_block(rows: pd.DataFrame) -> pd.Series:
+    """Return the measured values of rows in the order of their blocks, indexed by them, as intervals need it."""
+    return rows.set_index("block")["value"].dropna().sort_index()
+
+
+def drawn(samples: pd.Series | pd.DataFrame) -> str:
+    """Say, for a note, what the interval of :func:`resampled` rests on."""
+    return processes_said(samples) or f"{RESAMPLED} them"
+
+
+def heeded(note: str, samples: pd.Series) -> str:
+    """Add to a note what the median's interval of samples, indexed by block, heeds."""
+    return "; ".join(filter(None, (note, caution(samples))))
+
+
+def resampled(samples: pd.Series | pd.DataFrame, statistic: Callable[..., np.ndarray]) -> Interval:
+    """Return a statistic of samples with its percentile bootstrap interval (95 %), the same for the same samples; of
+    several processes the mean of theirs, with its interval by Student's t.
 
     Parameters
     ----------
-    values : ndarray, shape (samples,) or (samples, columns)
-        Rows are drawn whole, so that paired columns stay paired.
+    samples : Series or DataFrame, shape (samples,) or (samples, columns)
+        Indexed by block. Rows are drawn whole, so that paired columns stay paired.
     statistic : callable
         Takes ``(..., samples)`` or ``(..., samples, columns)`` and the keyword ``axis``, that of the samples.
     """
-    axis = -values.ndim
+    values, axis = samples.to_numpy(), -samples.ndim
+    parts = by_process(values, blocks_of(samples))
+    if len(parts) > 1:
+        return over_processes(np.array([float(statistic(part, axis=axis)) for part in parts]), len(values))
     value = float(statistic(values, axis=axis))
     if len(values) < 2:
         return Interval(value, math.nan, math.nan, len(values))

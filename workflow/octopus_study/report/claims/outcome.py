@@ -1,8 +1,10 @@
 """How a measured number stands to the limits of a rule: inside, outside, or too close to tell.
 
 An interval decides where it lies wholly on one side of every limit, and stays there when it is widened by what is not
-in it: by the noise floor of its comparison, the difference that the set-up sees between a method and itself; and by
-what another seed of its resampling could change. So no seed turns a claim from reproduced to not reproduced.
+in it: by the noise floor of its comparison, the difference that the set-up sees between a method and itself; and, where
+it was resampled, by what another seed could change. So no seed turns a claim from reproduced to not reproduced. Why
+the floor is added to an interval that holds chance already, :func:`octopus_study.measure.statistics.compare` says; it is
+so for intervals by Student's t, over processes or windows, too.
 """
 
 from __future__ import annotations
@@ -10,14 +12,15 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
-from octopus_study.measure.statistics import MIN_BLOCKS
+from octopus_study.measure.statistics import FEW_PROCESSES, MIN_BLOCKS
 from octopus_study.report.claims.rules import Limits
 from octopus_study.report.claims.units import size_of
 from octopus_study.report.frame import Number
+from octopus_study.report.samples import RESAMPLED
 from octopus_study.report.text import significant
 
 Verdict = Literal["reproduced", "not reproduced", "ambiguous", "not measurable here"]
-# Of the width of an interval: four standard errors of its ends with 1000 resamples, the fewest that a number has.
+# Of the width of a resampled interval: four standard errors of its ends with 1000 resamples, the fewest that one has.
 # For a nearly normal statistic one is sqrt(0.025 * 0.975 / 1000) / 0.0584 = 0.0845 standard deviations, of which the
 # width has 3.92.
 RESAMPLING = 4 * 0.0845 / 3.92
@@ -47,23 +50,23 @@ def decide(
     exact : bool
         Whether the number was computed or counted, so that its value decides.
     windows : bool
-        Whether its interval is one of a few long windows and not of resampled blocks.
+        Whether its interval is one of a few long windows, or of processes, and not of blocks.
     """
     size = size_of(number.unit)
     low, high = number.low * size, number.high * size
     if exact or not math.isfinite(low + high):
         return _of_value(number.value * size, limits, exact)
-    if few := _few(number, windows):
+    if few := FEW_PROCESSES if FEW_PROCESSES in number.note else _few(number, windows):
         return Outcome("ambiguous", few)
     if math.isnan(floor):
         return Outcome("ambiguous", "there is no noise floor to judge by")
     if floor <= _room(limits):
         floor = 0.0
-    margin = 0.0 if windows else RESAMPLING * (high - low)
+    margin = RESAMPLING * (high - low) if RESAMPLED in number.note else 0.0
     near = _side(low - margin, high + margin, limits)
     if near is None:
         straddles = _side(low, high, limits) is None
-        return Outcome("ambiguous", "the interval holds the limit" if straddles else _RESAMPLED)
+        return Outcome("ambiguous", "the interval holds the limit" if straddles else _MOVED)
     if _side(*_widened(low - margin, high + margin, floor, number.unit), limits) is None:
         return Outcome(
             "ambiguous", f"nearer to the limit than the noise floor of {significant(100 * floor)} %"
@@ -71,7 +74,7 @@ def decide(
     return _plain(near)
 
 
-_RESAMPLED = "nearer to the limit than resampling moves the interval"
+_MOVED = "nearer to the limit than resampling moves the interval"
 
 
 def _of_value(value: float, limits: Limits, exact: bool) -> Outcome:

@@ -3,7 +3,7 @@ processes take for themselves, and crops beside a model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,20 @@ from octopus_study.measure.statistics import median_interval, ratio_interval
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Number, joined, make_number, make_text
 from octopus_study.report.labels import CONCURRENCY_ARMS, CONCURRENCY_STAGES
-from octopus_study.report.measured import floor_of, speedup
+from octopus_study.report.measured import floor_of, heeding, speedup
 from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot, resampled
+from octopus_study.report.samples import (
+    AGAIN,
+    Group,
+    by_block,
+    drawn,
+    groups,
+    heeded,
+    paired,
+    pivot,
+    resampled,
+)
 from octopus_study.report.selector import ALL_ROWS, either
 from octopus_study.report.studies import concurrency_evidence as evidence
 from octopus_study.report.studies import concurrency_figures as figures
@@ -122,17 +132,22 @@ def shares(run: Run) -> Iterator[Number]:
             both = paired(table, method, BASE) if method != BASE else table[:0]
             if len(both) > 1:
                 ratio = ratio_interval(both[method], both[BASE])
-                note = f"median of per-block ratios, {method} / {BASE}"
+                note = heeding(
+                    f"median of per-block ratios, {method} / {BASE}", group, both[method] / both[BASE]
+                )
                 yield _number(run, ("arms", method, "over_sequential"), source, "ratio", ratio, note)
-                over, note = ratio.moved(-1), "over_sequential - 1"
+                over, note = ratio.moved(-1), f"over_sequential - 1: {note}"
                 yield _number(run, ("arms", method, "overhead"), source, "fraction", over, note)
             whole = paired(table, *ALONE, method)
             if len(whole) > 1:
-                first, second, span = whole.to_numpy().T
-                hidden = median_interval((first + second - span) / np.minimum(first, second))
-                note = "(T1 + T2 - makespan) / min(T1, T2), median over blocks"
-                source = group.rows_of(run, " and ".join((method, *ALONE)))
-                yield _number(run, ("arms", method, "overlap"), source, "fraction", hidden, note)
+                alone = whole[list(ALONE)]
+                hidden = (alone.sum(axis=1) - whole[method]) / alone.min(axis=1)
+                note = heeding("(T1 + T2 - makespan) / min(T1, T2), median over blocks", group, hidden)
+                source, columns = (
+                    group.rows_of(run, " and ".join((method, *ALONE))),
+                    ("arms", method, "overlap"),
+                )
+                yield _number(run, columns, source, "fraction", median_interval(hidden), note)
 
 
 def best_streams(run: Run) -> Iterator[Number]:
@@ -161,7 +176,8 @@ def bounds(run: Run) -> Iterator[Number]:
             ("sum", alone.sum(axis=1), "T1 + T2"),
         ):
             if len(alone):
-                interval, note = median_interval(times.to_numpy()), f"{note}, median over blocks"
+                interval = median_interval(times)
+                note = heeding(f"{note}, median over blocks", group, times)
                 yield _number(run, ("bounds", "", name), source, "ms", interval, note)
 
 
@@ -175,20 +191,22 @@ def latencies(run: Run) -> Iterator[Number]:
             continue
         model = quantity.removeprefix(LATENCY).replace("_", "-")
         source = run.from_rows(dataset, f"workload={workload}, quantity={quantity}, method={method}")
-        values = rows["value"].to_numpy()
-        percentiles = {"p50": median_interval(values), "max": (float(values.max()),)}
+        values, note = by_block(rows), "over the iterations"
+        percentiles: dict[str, tuple[Iterable[float], str]] = {
+            "p50": (median_interval(values), heeded(note, values)),
+            "max": ((float(values.max()),), note),
+        }
         if values.size >= ENOUGH_FOR_P99:
-            percentiles["p99"] = resampled(values, _p99)
-        for name, interval in percentiles.items():
-            columns = (f"latency.{model}", method, name)
-            yield _number(run, columns, source, "ms", interval, "over the iterations")
+            percentiles["p99"] = (resampled(values, _p99), f"{note}; {drawn(values)}")
+        for name, (interval, said) in percentiles.items():
+            yield _number(run, (f"latency.{model}", method, name), source, "ms", interval, said)
 
 
 def contexts(run: Run) -> Iterator[Number]:
     """Yield what a process takes of the GPU for its context, without and with MPS."""
     rows = run.rows[(run.rows["quantity"] == "process_context") & run.rows["value"].notna()]
     for (dataset, method), chosen in rows.groupby(["dataset", "method"], sort=False):
-        interval = median_interval(chosen["value"].to_numpy()).scaled(1 / _MEGABYTE)
+        interval = median_interval(by_block(chosen)).scaled(1 / _MEGABYTE)
         source = run.from_rows(dataset, f"quantity=process_context, method={method}")
         yield _number(run, ("context", method, ""), source, "MB", interval)
 
@@ -203,10 +221,10 @@ def delays(run: Run) -> Iterator[Number]:
             for method in (name for name in table if name != base and not name.endswith(AGAIN)):
                 both = paired(table, method, base)
                 if len(both) > 1:
-                    delay = median_interval((both[method] - both[base]).to_numpy())
+                    delay = both[method] - both[base]
                     columns, note = ("crops", method, f"{what}_delay"), f"{method} - {base}"
-                    source = group.rows_of(run, f"{method} and {base}")
-                    yield _number(run, columns, source, "ms", delay, note)
+                    source, note = group.rows_of(run, f"{method} and {base}"), heeding(note, group, delay)
+                    yield _number(run, columns, source, "ms", median_interval(delay), note)
                     yield from speedup(run, group, table, (method, base), floor, base)
 
 

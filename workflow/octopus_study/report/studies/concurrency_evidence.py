@@ -11,8 +11,9 @@ import numpy as np
 from octopus_study.measure.statistics import Interval, median_interval, ratio_interval
 from octopus_study.report.frame import Number, Source, make_number, make_text
 from octopus_study.report.labels import CONCURRENCY_STAGES
+from octopus_study.report.measured import heeding
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import RESAMPLES, groups, paired, pivot
+from octopus_study.report.samples import RESAMPLED, RESAMPLES, by_block, groups, heeded, paired, pivot
 from octopus_study.report.selector import either, where
 from octopus_study.report.studies.concurrency_figures import ALONE, PAIR
 from octopus_study.report.studies.concurrency_rule import BASE
@@ -58,10 +59,11 @@ def traced(run: Run) -> Iterator[Number]:
     """Yield the medians over the traced runs that claims and the paper know by another name."""
     for (method, quantity), columns in TRACED.items():
         for group, rows in groups(run, method=method, quantity=quantity, layer="device"):
-            values = rows["value"].dropna().to_numpy()
+            values = by_block(rows)
             if values.size:
                 source = group.rows_of(run, method)
                 note = f"median over {values.size} traced runs" if values.size > 1 else "one trace"
+                note = heeded(note, values)
                 yield number(run, columns, source, "fraction", median_interval(values), note)
 
 
@@ -94,10 +96,10 @@ def _filled(run: Run, method: str) -> Interval | None:
     rows = run.rows[(run.rows["method"] == method) & run.rows["value"].notna()]
     traces = rows[rows["quantity"].isin(FILLED_BY)].pivot(index="block", columns="quantity", values="value")
     traces = traces.dropna()
-    alone = rows.loc[rows["quantity"] == "makespan", "value"]
+    alone = by_block(rows[rows["quantity"] == "makespan"])
     if traces.shape[1] < len(FILLED_BY) or traces.empty or alone.empty:
         return None
-    return median_interval((traces["kernel_time"] * traces["kernel_filled"]).to_numpy() / alone.median())
+    return median_interval(traces["kernel_time"] * traces["kernel_filled"] / median_interval(alone).value)
 
 
 def savings(run: Run) -> Iterator[Number]:
@@ -108,29 +110,29 @@ def savings(run: Run) -> Iterator[Number]:
         for quantity, (slow, fast) in SAVINGS.items():
             both = paired(table, slow, fast)
             if group.quantity == "makespan" and len(both) > 1:
-                saved = median_interval((both[slow] - both[fast]).to_numpy())
-                source, note = (
-                    group.rows_of(run, f"{fast} and {slow}"),
-                    f"{slow} - {fast}, median over blocks",
-                )
-                yield number(run, (FETCH, "", quantity), source, "ms", saved, note)
+                saved, source = both[slow] - both[fast], group.rows_of(run, f"{fast} and {slow}")
+                note = heeding(f"{slow} - {fast}, median over blocks", group, saved)
+                yield number(run, (FETCH, "", quantity), source, "ms", median_interval(saved), note)
         for columns, quantity, other in RATIOS:
             both = paired(table, columns[1], other)
             if group.quantity == quantity and len(both) > 1:
                 ratio = ratio_interval(both[columns[1]], both[other])
-                source, note = (
-                    group.rows_of(run, f"{columns[1]} and {other}"),
-                    f"median of per-block ratios, {columns[1]} / {other}",
-                )
+                source = group.rows_of(run, f"{columns[1]} and {other}")
+                note = f"median of per-block ratios, {columns[1]} / {other}"
+                note = heeding(note, group, both[columns[1]] / both[other])
                 yield number(run, columns, source, "ratio", ratio, note)
 
 
 def parts(run: Run) -> Iterator[Number]:
     """Yield the time of each model by itself, under a name without its place among the rows."""
     for group, rows in groups(run, workload=PAIR, quantity="stage_time", layer="host"):
-        for stage, values in rows.dropna(subset="value").groupby("method", sort=False)["value"]:
-            where = (run.key("parts", method=str(stage)), group.rows_of(run, str(stage)), "ms")
-            yield make_number(*where, *median_interval(values.to_numpy()), note="the model by itself")
+        for stage, chosen in rows.dropna(subset="value").groupby("method", sort=False):
+            where, values = (
+                (run.key("parts", method=str(stage)), group.rows_of(run, str(stage)), "ms"),
+                by_block(chosen),
+            )
+            note = heeding("the model by itself", group, values)
+            yield make_number(*where, *median_interval(values), note=note)
 
 
 def graphs(run: Run) -> Iterator[Number]:
@@ -152,7 +154,7 @@ def mps_memory(run: Run) -> Iterator[Number]:
     source = run.from_rows("n/a", "layer=memory, quantity=process_context, method=process and process-mps")
     clients, alone = contexts.get("process-mps", np.empty(0)), contexts.get("process", np.empty(0))
     if clients.size > 1 and alone.size > 1:
-        note = "server and two contexts with MPS / two contexts without; intervals over processes"
+        note = f"server and two contexts with MPS / two contexts without; {RESAMPLED} processes"
         yield number(run, ("mps", "", "context_ratio"), source, "ratio", _context_ratio(clients, alone), note)
     if {PROCESSES, PROCESSES_MPS} <= contexts.keys():
         ratio = float(contexts[PROCESSES_MPS][0] / contexts[PROCESSES][0])

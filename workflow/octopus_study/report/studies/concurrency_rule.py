@@ -11,16 +11,21 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from octopus_study.measure.statistics import Interval, compare, median_interval, ratio_interval
+from octopus_study.measure.statistics import (
+    Interval,
+    compare,
+    median_interval,
+    processes_said,
+    ratio_interval,
+)
 from octopus_study.measure.statistics import unpaired_ratio_interval as unpaired
 from octopus_study.report.frame import Number, Source, make_number, make_text
 from octopus_study.report.labels import CONCURRENCY_ARMS, human
 from octopus_study.report.measured import floor_of
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, groups, paired, pivot
+from octopus_study.report.samples import AGAIN, by_block, groups, heeded, paired, pivot
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
 BASE = "sequential"
@@ -40,7 +45,7 @@ GOALS = {"critical": CRITICAL, "other": "latency_satellite_matching", "memory": 
 WHOLE_NOTE = "shortest makespan within noise, then the least median latency of the critical model"
 NOTE = "the first is the best, the others are not told apart from it"
 
-Samples = Mapping[str, "np.ndarray"]
+Samples = Mapping[str, "pd.Series"]
 
 
 def recommendations(run: Run) -> Iterator[Number]:
@@ -83,7 +88,7 @@ def _shortest(table: pd.DataFrame, methods: list[str]) -> list[str]:
 
 def _samples(run: Run, quantity: str, methods: list[str]) -> Samples:
     rows = run.rows[(run.rows["quantity"] == quantity) & run.rows["value"].notna()]
-    samples = {str(name): chosen["value"].to_numpy() for name, chosen in rows.groupby("method", sort=False)}
+    samples = {str(name): by_block(chosen) for name, chosen in rows.groupby("method", sort=False)}
     return {name: samples[name] for name in methods if name in samples}
 
 
@@ -110,7 +115,7 @@ def _pattern(run: Run, source: Source, table: pd.DataFrame, critical: Samples) -
         both = paired(table, PATTERN, best)
         if len(both) > 1:
             ratio = ratio_interval(both[PATTERN], both[best])
-            note = f"{PATTERN} / {best}, median of per-block ratios"
+            note = heeded(f"{PATTERN} / {best}, median of per-block ratios", both[PATTERN] / both[best])
             key = run.key("recommended", method=PATTERN, quantity="makespan")
             yield make_number(key, source, "ratio", *ratio, note=note)
     waits = {name: values for name, values in critical.items() if name != PATTERN}
@@ -118,4 +123,7 @@ def _pattern(run: Run, source: Source, table: pd.DataFrame, critical: Samples) -
         best = _least(waits)[0]
         ratio = unpaired(critical[PATTERN], waits[best])
         key = run.key("recommended", method=PATTERN, quantity="latency")
-        yield make_number(key, source, "ratio", *ratio, note=f"medians of {CRITICAL}: {PATTERN} / {best}")
+        note = "; ".join(
+            filter(None, (f"medians of {CRITICAL}: {PATTERN} / {best}", processes_said(critical[PATTERN])))
+        )
+        yield make_number(key, source, "ratio", *ratio, note=note)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from octopus_study.measure.dependence import process_count
 from octopus_study.measure.statistics import ratio_interval
 from octopus_study.report.frame import Key, Number, Source, make_number, make_text
 from octopus_study.report.labels_edge import DETECTOR_METHODS, DETECTOR_STAGES
 from octopus_study.report.measured import SUBJECT
 from octopus_study.report.missing import first_reason, make_absent
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, paired, pivot, ratio_of_sums, resampled
+from octopus_study.report.samples import AGAIN, drawn, heeded, paired, pivot, ratio_of_sums, resampled
 from octopus_study.report.selector import either, where
 
 if TYPE_CHECKING:
@@ -47,20 +48,23 @@ def totals(run: Run) -> Iterator[Number]:
     for rows, source in _timed(run):
         whole, first = (pivot(rows[rows["quantity"] == name]) for name in (WHOLE, "preprocess"))
         for method in (str(name) for name in whole if not str(name).endswith(AGAIN)):
-            values = whole[method].dropna().to_numpy()
-            total = resampled(values, np.mean).scaled(len(values))
-            note = f"{len(values)} frames one after the other; the interval resamples them"
+            values = whole[method].dropna()
+            count = round(len(values) / process_count(values))
+            total = resampled(values, np.mean).scaled(count)
+            note = f"{count} frames one after the other; {drawn(values)}"
             yield make_number(run.key("total", method=method), source, "ms", *total, note=note)
             if method in first:
-                pair = np.stack([whole[method], first[method]], axis=1)
-                share = resampled(pair[np.isfinite(pair).all(axis=1)], ratio_of_sums)
-                key, note = run.key("preprocess_share", method=method), "preprocess / end_to_end, all frames"
+                both = whole[[method]].join(first[[method]], rsuffix=" first").dropna()
+                share = resampled(both, ratio_of_sums)
+                key = run.key("preprocess_share", method=method)
+                note = f"preprocess / end_to_end, all frames; {drawn(both)}"
                 yield make_number(key, source, "fraction", *share, note=note)
         for other in (*OTHERS, f"{SUBJECT}{AGAIN}"):
             if {SUBJECT, other} <= set(whole.columns):
-                ratio = resampled(whole[[SUBJECT, other]].dropna().to_numpy(), ratio_of_sums)
+                both = paired(whole, SUBJECT, other)
+                note = f"all frames / all frames; {drawn(both)}"
                 key = run.key("gain", quantity="total", derived="over", other=other)
-                yield make_number(key, source, "ratio", *ratio, note="all frames / all frames")
+                yield make_number(key, source, "ratio", *resampled(both, ratio_of_sums), note=note)
 
 
 def frame_gains(run: Run) -> Iterator[Number]:
@@ -73,7 +77,8 @@ def frame_gains(run: Run) -> Iterator[Number]:
             if len(both) > 1:
                 ratio = ratio_interval(both[other], both[SUBJECT])
                 key = run.key("gain", quantity="frame", derived="over", other=other)
-                yield make_number(key, source, "ratio", *ratio, note="median over the frames of time / time")
+                note = heeded("median over the frames of time / time", both[other] / both[SUBJECT])
+                yield make_number(key, source, "ratio", *ratio, note=note)
 
 
 def differing(run: Run) -> Iterator[Number]:

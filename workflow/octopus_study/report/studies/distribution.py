@@ -11,7 +11,7 @@ from octopus_study.report.frame import Frame, Key, Number, make_number, make_tex
 from octopus_study.report.machines import device_name, shown
 from octopus_study.report.measured import SUBJECT, floor_of, padded_float32
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import Group, blocks, groups, resampled
+from octopus_study.report.samples import Group, blocks, drawn, groups, resampled
 from octopus_study.report.series import Series
 from octopus_study.report.studies.distribution_figures import CHARTS, cases, workload_name
 from octopus_study.report.study import StudyReport
@@ -88,8 +88,8 @@ def frames(run: Run) -> Iterator[Number]:
         key, source = group.key(run, SUBJECT), group.rows_of(run, "octopus/frame-*")
         mean = float(times.median().mean())
         yield make_number(key.derive("mean"), source, "ms", mean, note="mean of the medians")
-        spread = resampled(times.to_numpy(), _relative_spread)
-        note = "standard deviation of the frames' medians / their mean; the interval resamples the blocks"
+        spread = resampled(times, _relative_spread)
+        note = f"standard deviation of the frames' medians / their mean, over the blocks; {drawn(times)}"
         yield make_number(key.derive("spread"), source, "fraction", *spread, note=note)
         verdict = ABOVE_NOISE if spread[1] > _noise_floor(run, group) else WITHIN_NOISE
         note = "above the noise where the whole interval of the spread lies above the noise floor end to end"

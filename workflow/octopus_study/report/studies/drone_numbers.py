@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from octopus_study.measure.statistics import Interval, median_interval
+from octopus_study.measure.dependence import blocks_of, by_process, process_count
+from octopus_study.measure.statistics import Interval, median_interval, over_processes
 from octopus_study.report.fastest import best_opencv
 from octopus_study.report.frame import Frame, Number, make_number, published
 from octopus_study.report.measured import SUBJECT, floor_of, speedup
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import RESAMPLES, groups, pivot, resampled
+from octopus_study.report.samples import RESAMPLES, by_block, drawn, groups, heeded, pivot, resampled
 from octopus_study.report.selector import either, where
 from octopus_study.report.series import Series
 from octopus_study.report.studies.drone_view import METHODS, clip_seconds, frames_of
@@ -68,11 +69,11 @@ def frames(run: Run) -> Iterator[Number]:
     longest = _clips(run)
     for group, rows in groups(run, quantity=FRAME_TIME):
         for method, chosen in rows.groupby("method", sort=False):
-            values = chosen["value"].dropna().to_numpy()
+            values = by_block(chosen)
             if method in METHODS and values.size:
                 key, source = frames_of(group.key(run, method)), group.rows_of(run, method)
                 mean = resampled(values, np.mean)
-                note = "over the frames; the interval resamples them"
+                note = f"over the frames; {drawn(values)}"
                 yield make_number(key.but(quantity="mean"), source, "ms", *mean, note=note)
                 if group.workload == longest[group.layer]:
                     for name, *rest, note in _spread(values, mean, budgets.get(group.workload)):
@@ -83,19 +84,25 @@ def frames(run: Run) -> Iterator[Number]:
                         yield make_number(key.but(quantity=name), chosen, *rest, note=note)
 
 
-def _spread(values: np.ndarray, mean: Interval, budget: float | None) -> Iterator[tuple]:
+def _spread(values: pd.Series, mean: Interval, budget: float | None) -> Iterator[tuple]:
     """Yield name, unit, value with its interval, and note."""
-    note = "over the frames; the interval resamples them"
-    yield "p50", "ms", *median_interval(values), note
+    note = f"over the frames; {drawn(values)}"
+    yield "p50", "ms", *median_interval(values), heeded("over the frames", values)
     if values.size >= ENOUGH_FOR_P99:
         yield "p99", "ms", *resampled(values, _p99), note
     yield "max", "ms", float(values.max()), "longest frame"
-    yield "sum", "ms", *mean.scaled(len(values)), "all frames, one after the other"
+    whole = mean.scaled(len(values) / process_count(values))
+    yield "sum", "ms", *whole, f"all frames, one after the other; {note}"
     if budget:
-        yield "budget_share", "fraction", *mean.scaled(1 / budget), "mean / budget"
+        yield "budget_share", "fraction", *mean.scaled(1 / budget), f"mean / budget; {note}"
         late = values > budget
         yield "misses", "count", float(late.sum()), f"of {len(values)} frames"
-        yield "late_share", "fraction", *resampled(late.astype(float), np.mean), "late frames / frames"
+        yield (
+            "late_share",
+            "fraction",
+            *resampled(late.astype(float), np.mean),
+            f"late frames / frames; {note}",
+        )
 
 
 def real_time(run: Run) -> Iterator[Number]:
@@ -131,28 +138,31 @@ def frame_series(run: Run) -> Iterator[Series]:
 def length(run: Run) -> Iterator[Number]:
     """Yield the mean frame of the longest clip over that of the shortest; clips share no frames, so each is resampled
     on its own."""
-    by_length: dict[int, tuple[str, np.ndarray]] = {}
+    by_length: dict[int, tuple[str, pd.Series]] = {}
     for group, rows in groups(run, quantity=FRAME_TIME, layer="host", method=SUBJECT):
         if clip_seconds(group.workload) and rows["value"].notna().any():
-            by_length[clip_seconds(group.workload)] = (group.dataset, rows["value"].dropna().to_numpy())
+            by_length[clip_seconds(group.workload)] = (group.dataset, by_block(rows))
     if len(by_length) > 1:
         (_, short), (dataset, long) = by_length[min(by_length)], by_length[max(by_length)]
         clips = [f"clip-{seconds}s" for seconds in (max(by_length), min(by_length))]
         chosen = where(workload=clips, quantity=FRAME_TIME, layer="host", method=SUBJECT)
-        note = "mean frame of the longest clip / of the shortest"
+        note = f"mean frame of the longest clip / of the shortest, over the frames; {drawn(long)}"
         key, source = run.key("length", method=SUBJECT), run.from_rows(dataset, chosen)
         yield make_number(key, source, "ratio", *_ratio_of_means(long, short), note=note)
 
 
-def _ratio_of_means(top: np.ndarray, bottom: np.ndarray) -> Interval:
+def _ratio_of_means(long: pd.Series, short: pd.Series) -> Interval:
+    count = min(len(long), len(short))
+    means = [[part.mean() for part in by_process(one.to_numpy(), blocks_of(one))] for one in (long, short)]
+    if len(means[0]) == len(means[1]) > 1:
+        return over_processes(np.divide(*means), count)
     rng = np.random.default_rng(0)
-    draws = [
+    top, bottom = (
         values[rng.integers(0, len(values), (RESAMPLES, len(values)))].mean(axis=1)
-        for values in (top, bottom)
-    ]
-    low, high = np.quantile(draws[0] / draws[1], (0.025, 0.975))
-    value, count = float(top.mean() / bottom.mean()), min(len(top), len(bottom))
-    return Interval(value, float(low), float(high), count)
+        for values in (long.to_numpy(), short.to_numpy())
+    )
+    low, high = np.quantile(top / bottom, (0.025, 0.975))
+    return Interval(float(long.mean() / short.mean()), float(low), float(high), count)
 
 
 def opencv(run: Run) -> Iterator[Number]:
@@ -179,8 +189,8 @@ def overlap(run: Run) -> Iterator[Number]:
             continue
         for name, unit, values, note in _overlaps(table[whole]):
             key = run.key("overlap", quantity=name)
-            interval = median_interval(values.to_numpy())
-            yield make_number(key, group.rows_of(run), unit, *interval, note=f"{note}, median over blocks")
+            note = heeded(f"{note}, median over blocks", values)
+            yield make_number(key, group.rows_of(run), unit, *median_interval(values), note=note)
 
 
 def _overlaps(table: pd.DataFrame) -> Iterator[tuple[str, str, pd.Series, str]]:

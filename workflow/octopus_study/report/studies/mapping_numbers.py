@@ -14,7 +14,7 @@ from octopus_study.report.labels import DISTRIBUTIONS, OPERATIONS, human
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import SUBJECT, floor_of, share_of_bound, speedup, spread
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import Group, groups, pivot
+from octopus_study.report.samples import Group, by_block, groups, heeded, pivot
 from octopus_study.report.text import quantity_text
 
 COPY = "copy-bound"
@@ -188,11 +188,12 @@ def tuner(run: Run) -> Iterator[Number]:
     for quantity, name in (("tuner_probe", "probe"), ("tuner_regret", "regret")):
         rows = run.rows[(run.rows["quantity"] == quantity) & run.rows["value"].notna()]
         if len(rows):
-            values = [case["value"].to_numpy() for _, case in rows.groupby(["workload", "n", "method"])]
+            values = [by_block(case) for _, case in rows.groupby(["workload", "n", "method"])]
             source = run.from_rows("n/a", f"quantity={quantity}")
             note = f"greatest of {len(values)} medians"
             key = run.key(method="tuner", quantity=name)
-            greatest = median_interval(max(values, key=np.median))
+            slowest = max(values, key=lambda case: float(case.median()))
+            greatest, note = median_interval(slowest), heeded(note, slowest)
             blocks = greatest.count if greatest.count > 1 else None
             yield make_number(key, source, str(rows["unit"].iloc[0]), *greatest[:3], blocks, note=note)
 

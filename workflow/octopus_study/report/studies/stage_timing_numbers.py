@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from octopus_study.measure.line import slope
-from octopus_study.measure.statistics import median_interval, unpaired_ratio_interval
+from octopus_study.measure.statistics import caution, median_interval, processes_said, unpaired_ratio_interval
 from octopus_study.report.fastest import best_opencv
 from octopus_study.report.frame import (
     HERE,
@@ -20,15 +20,14 @@ from octopus_study.report.frame import (
     make_text,
     published,
 )
-from octopus_study.report.measured import BOUND
+from octopus_study.report.measured import BOUND, heeding
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import blocks, groups, pivot
+from octopus_study.report.samples import RESAMPLED, blocks, by_block, groups, heeded, pivot
 from octopus_study.report.selector import either, where
 from octopus_study.report.view import View, views
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
 STUDY = "stage_timing"
@@ -72,7 +71,8 @@ def launch_costs(run: Run) -> Iterator[Number]:
             fit = slope(rows["n"], rows["value"] * 1000, blocks=rows["block"])
             key = run.key("launch-overhead", method=str(method))
             source = run.from_rows("n/a", f"quantity=launch_series, method={method}")
-            note = "line of Theil and Sen through the medians"
+            heeds = processes_said(by_block(rows)) or f"{RESAMPLED} both"
+            note = f"line of Theil and Sen through the medians; {heeds}"
             count = int(rows.groupby("n").size().min())
             yield make_number(key.but(quantity="slope"), source, "us", *fit[:3], count, note=note)
             yield make_number(key.but(quantity="intercept"), source, "us", fit.intercept)
@@ -91,8 +91,9 @@ def savings(run: Run) -> Iterator[Number]:
         for name, (slower, faster) in SAVINGS.items():
             if len(table) and {slower, faster} <= set(table.columns):
                 key = run.key(group.workload, group.n, "saving", quantity=name)
-                saved = median_interval(table[slower] - table[faster])
-                note = f"{slower} - {faster}, median of per-block differences"
+                gained = table[slower] - table[faster]
+                saved = median_interval(gained)
+                note = heeding(f"{slower} - {faster}, median of per-block differences", group, gained)
                 yield make_number(key, source, "ms", *saved, note=note)
                 if name == "launches":
                     each, key = saved.scaled(1000 / group.n), key.but(quantity="per_object")
@@ -173,16 +174,22 @@ def bandwidths(run: Run) -> Iterator[Number]:
         source = run.from_rows("n/a", f"quantity=bandwidth, method={method}, n={n}")
         ends = (end if math.isfinite(end) else math.nan for end in limit[1:3])
         yield make_number(
-            run.key("bandwidth", method=method), source, "GB/s", limit.value, *ends, limit.count
+            run.key("bandwidth", method=method),
+            source,
+            "GB/s",
+            limit.value,
+            *ends,
+            limit.count,
+            note=caution(values),
         )
 
 
-def _limits(run: Run) -> dict[str, tuple[int, np.ndarray]]:
+def _limits(run: Run) -> dict[str, tuple[int, pd.Series]]:
     """Return the size of the largest buffer and the rates measured with it, by kind of access."""
     rows = run.rows[(run.rows["quantity"] == "bandwidth") & run.rows["value"].notna()]
     largest = rows[rows["n"] == rows.groupby("method")["n"].transform("max")]
     chosen = largest.groupby("method", sort=False)
-    return {str(method): (int(part["n"].iloc[0]), part["value"].to_numpy()) for method, part in chosen}
+    return {str(method): (int(part["n"].iloc[0]), by_block(part)) for method, part in chosen}
 
 
 def result_bytes(run: Run) -> Iterator[Number]:
@@ -202,14 +209,21 @@ def write_rates(run: Run) -> Iterator[Number]:
     limit = median_interval(limits["write"][1]).value
     limited = where(quantity="bandwidth", method="write", n=limits["write"][0])
     for group, rows in groups(run, quantity="crop_resize_normalize", method=BOUND):
-        times = rows["value"].dropna().to_numpy()
+        times = by_block(rows)
         if times.size:
             rates = [_output_bytes(run) * group.n / time / 1e6 for time in median_interval(times)[:3]]
             key, source = group.key(run, BOUND), group.rows_of(run, BOUND)
             source = source._replace(selector=either([source.selector, limited]))
             value, high, low = rates
             yield make_number(
-                key.derive("write_rate"), source, "GB/s", value, low, high, len(times), note="output / time"
+                key.derive("write_rate"),
+                source,
+                "GB/s",
+                value,
+                low,
+                high,
+                len(times),
+                note=heeded("output / time", times),
             )
             note = f"yes: the write rate exceeds {CACHE_MARGIN} x the measured write limit"
             cached = "yes" if value > CACHE_MARGIN * limit else "no"
@@ -232,7 +246,8 @@ def growths(run: Run) -> Iterator[Number]:
             key = run.key("visdrone", method="growth", quantity=quantity, layer=f"n{few}", derived=f"n{many}")
             timed = "end_to_end" if "speedup" in quantity else quantity
             selector = where(workload="visdrone", n=(few, many), quantity=timed, layer=_layer(quantity))
-            note = f"median at n={many} / median at n={few}"
+            said = processes_said(values)
+            note = "; ".join(filter(None, (f"median at n={many} / median at n={few}", said)))
             grown = unpaired_ratio_interval(values, base)
             yield make_number(key, run.from_rows(dataset, selector), "ratio", *grown, note=note)
 

@@ -13,7 +13,7 @@ from frames import number, text
 from synthetic_runs import CLAIMS, PUBLISHED, ROOT
 
 from octopus.errors import InputError
-from octopus_study.measure.statistics import MIN_BLOCKS, Interval, ratio_interval
+from octopus_study.measure.statistics import FEW_PROCESSES, MIN_BLOCKS, Interval
 from octopus_study.report.claims import (
     Claim,
     Judgement,
@@ -151,12 +151,12 @@ def test_a_difference_below_the_noise_floor_is_ambiguous(floor: float, expected:
 
 
 def intervals_at_the_limit() -> list[Interval]:
-    """Return the interval of one ratio for 200 seeds: two methods' times of 200 frames, scaled until about half of the
-    seeds put the lower end above 1, as those of opencv-uint8 over octopus do: 1.0165 [1.0002-1.0354]."""
-    rng = np.random.default_rng(16)
-    octopus = rng.lognormal(0, 0.1, 200)
-    opencv = octopus * rng.lognormal(0.0165, 0.11, 200)
-    found = [ratio_interval(opencv, octopus, seed=seed, resamples=1000) for seed in range(200)]
+    """Return the interval of one mean ratio of 200 frames for 200 seeds, scaled until about half of the seeds put the
+    lower end above 1."""
+    ratios, found = np.random.default_rng(16).lognormal(0.0165, 0.11, 200), []
+    for seed in range(200):
+        drawn = ratios[np.random.default_rng(seed).integers(0, 200, (1000, 200))].mean(axis=1)
+        found.append(Interval(ratios.mean(), *np.quantile(drawn, (0.025, 0.975)), 200))
     return [interval.scaled(1 / np.mean([one.low for one in found])) for interval in found]
 
 
@@ -164,9 +164,20 @@ def test_no_seed_of_the_resampling_turns_a_verdict() -> None:
     intervals = intervals_at_the_limit()
     above = sum(interval.low > 1 for interval in intervals)
     assert 20 < above < 180
-    assert {verdict(FASTER, frame(number(X, "ratio", *interval))) for interval in intervals} == {AMBIGUOUS}
-    slower = FASTER | {"operator": "at_most"}
-    assert {verdict(slower, frame(number(X, "ratio", *interval))) for interval in intervals} == {AMBIGUOUS}
+    frames = [frame(number(X, "ratio", *one)._replace(note=f"{RESAMPLED} them")) for one in intervals]
+    for operator in ("above", "at_most"):
+        assert {verdict(FASTER | {"operator": operator}, one) for one in frames} == {AMBIGUOUS}
+
+
+def test_an_interval_that_no_seed_made_needs_no_margin_for_one() -> None:
+    near = number(X, "ratio", 1.1, 1.001, 1.2, ENOUGH)
+    assert verdict(FASTER, frame(near)) == REPRODUCED
+    assert "resampling" in judged(FASTER, frame(near._replace(note=f"{RESAMPLED} them"))).reason
+
+
+def test_two_processes_decide_nothing() -> None:
+    few = number(X, "ms", 10, 9.9, 10.1, ENOUGH)._replace(note=f"mean of 2 processes; {FEW_PROCESSES}")
+    assert judged(CLAIM, frame(few))[9:11] == (AMBIGUOUS, FEW_PROCESSES)
 
 
 @pytest.mark.parametrize(

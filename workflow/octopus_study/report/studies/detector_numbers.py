@@ -54,7 +54,7 @@ def totals(run: Run) -> Iterator[Number]:
             note = f"{count} frames one after the other; {drawn(values)}"
             yield make_number(run.key("total", method=method), source, "ms", *total, note=note)
             if method in first:
-                both = whole[[method]].join(first[[method]], rsuffix=" first").dropna()
+                both = whole[[method]].assign(preprocess=first[method]).dropna()
                 share = resampled(both, ratio_of_sums)
                 key = run.key("preprocess_share", method=method)
                 note = f"preprocess / end_to_end, all frames; {drawn(both)}"

@@ -28,6 +28,7 @@ from octopus_study.report.claims.rules import OWN
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.measured import ONE_PROCESS
 from octopus_study.report.published import published_numbers
+from octopus_study.report.samples import RESAMPLED
 
 CLAIM = {
     "id": "c", "claim": "…", "source": "P1", "study": "stage_timing", "kind": "magnitude", "needs": "any",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from octopus.errors import InputError
 from octopus_study.report import uses
 from octopus_study.report.claims import load_claims
 from octopus_study.report.frame import Frame
-from octopus_study.report.trace import trace
+from octopus_study.report.trace import recorded, trace
 
 HOST = "gpu.stage_timing.visdrone.n1000.octopus.end_to_end.host"
 
@@ -47,6 +49,30 @@ def lines(identifier: str, frame: Frame) -> str:
 def test_a_trace_names_every_station(identifier: str, parts: tuple[str, ...], numbers: Frame) -> None:
     text = lines(identifier, numbers)
     assert [part for part in parts if part not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("provenance", "parts", "absent"),
+    [
+        ({"command": "octopus measure x --out y"}, ("octopus measure x --out y", "commit 0123456789"), "; "),
+        (
+            {"git": {"commit": "abc", "dirty": True, "reason": "a copy"}},
+            ("commit abc; with changes; a copy",),
+            "0123",
+        ),
+        (None, ("commit 0123456789",), "measured by"),
+    ],
+)
+def test_a_trace_prints_the_command_and_the_commit_that_the_provenance_has(
+    provenance: dict | None, parts: tuple[str, ...], absent: str, numbers: Frame, tmp_path: Path
+) -> None:
+    number = numbers[HOST]
+    rows = Path(shutil.copy(number.file, tmp_path))
+    if provenance is not None:
+        rows.with_suffix(".json").write_text(json.dumps(provenance))
+    measured = "\n".join(line for line in recorded(number._replace(file=str(rows))))
+    assert [part for part in parts if part not in measured] == [] and absent not in measured
+    assert "measured at" in lines(HOST, numbers)
 
 
 def test_an_unknown_id_suggests_near_ones(numbers: Frame) -> None:

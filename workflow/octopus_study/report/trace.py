@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
+import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -74,7 +75,7 @@ def _of_number(number: Number, frame: Frame) -> Iterator[str]:
     yield from _field("selector", number.selector)
     yield from _rows(number)
     yield from _methods(number)
-    yield from _field("measured at", number.commit and f"commit {number.commit}")
+    yield from recorded(number)
     for command in dict.fromkeys(_commands(number, frame)):
         yield from _field("made anew by", command)
 
@@ -130,6 +131,30 @@ def _code_of(method: str, study: str) -> list[str]:
     files = [*own, *([] if target else [*peers, *shared])]
     named = [f"{_short(path)}:{line}" for path in files for line in _named(path, name)]
     return [*target, *named][:2]
+
+
+def recorded(number: Number) -> Iterator[str]:
+    """Yield by which commit and command line the rows were measured, as the provenance beside them says; the commit
+    alone where that is older than the record of commands, or isn't there."""
+    known = [
+        (
+            git.get("commit") or number.commit,
+            "with changes" if git.get("dirty") else "",
+            git.get("reason"),
+            command,
+        )
+        for git, command in map(_provenance, number.file.split(AND))
+    ]
+    for commit, *said, command in known:
+        yield from _field("measured at", commit and "; ".join(filter(None, (f"commit {commit}", *said))))
+        yield from _field("measured by", command or "")
+
+
+def _provenance(file: str) -> tuple[dict, str | None]:
+    """Return what the provenance beside rows says of git, and the command line; nothing where there is none."""
+    path = Path(file).with_suffix(".json")
+    found = json.loads(path.read_text(encoding="utf-8")) if file and path.is_file() else {}
+    return found.get("git") or {}, found.get("command")
 
 
 @cache

@@ -3,8 +3,8 @@
 An interval decides where it lies wholly on one side of every limit, and stays there when it is widened by what is not
 in it: by the noise floor of its comparison, the difference that the set-up sees between a method and itself; and, where
 it was resampled, by what another seed could change. So no seed turns a claim from reproduced to not reproduced. Why
-the floor is added to an interval that holds chance already, :func:`octopus_study.measure.statistics.compare` says; it is
-so for intervals by Student's t, over processes or windows, too.
+the floor is added to an interval that holds chance already, :func:`octopus_study.measure.statistics.compare` says; so
+it is for intervals by Student's t, over processes or windows, too.
 """
 
 from __future__ import annotations

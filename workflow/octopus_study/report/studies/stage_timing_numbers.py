@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -170,18 +169,9 @@ def metadata_overhead(frame: Frame) -> Iterator[Number]:
 def bandwidths(run: Run) -> Iterator[Number]:
     """Yield the bandwidth limits at the largest buffer, where caches help least."""
     for method, (n, values) in _limits(run).items():
-        limit = median_interval(values)
         source = run.from_rows("n/a", f"quantity=bandwidth, method={method}, n={n}")
-        ends = (end if math.isfinite(end) else math.nan for end in limit[1:3])
-        yield make_number(
-            run.key("bandwidth", method=method),
-            source,
-            "GB/s",
-            limit.value,
-            *ends,
-            limit.count,
-            note=caution(values),
-        )
+        key, limit = run.key("bandwidth", method=method), median_interval(values)
+        yield make_number(key, source, "GB/s", *limit, note=caution(values))
 
 
 def _limits(run: Run) -> dict[str, tuple[int, pd.Series]]:
@@ -215,16 +205,8 @@ def write_rates(run: Run) -> Iterator[Number]:
             key, source = group.key(run, BOUND), group.rows_of(run, BOUND)
             source = source._replace(selector=either([source.selector, limited]))
             value, high, low = rates
-            yield make_number(
-                key.derive("write_rate"),
-                source,
-                "GB/s",
-                value,
-                low,
-                high,
-                len(times),
-                note=heeded("output / time", times),
-            )
+            ends, note = (value, low, high, len(times)), heeded("output / time", times)
+            yield make_number(key.derive("write_rate"), source, "GB/s", *ends, note=note)
             note = f"yes: the write rate exceeds {CACHE_MARGIN} x the measured write limit"
             cached = "yes" if value > CACHE_MARGIN * limit else "no"
             yield make_text(key.derive("within_cache"), source, cached, note)

@@ -94,7 +94,10 @@ def test_the_fastest_form_of_opencv_says_its_threads(
 def test_a_run_without_octopus_at_the_edge_of_the_image_compares_with_octopus(numbers: Frame) -> None:
     key = numbers[HOST].key
     run = SimpleNamespace(key=lambda *_, **__: key, from_rows=lambda *_: numbers[HOST].source)
-    table = pd.DataFrame({"octopus": [1.0] * 30, "roi-align": [2.0] * 30, "cvcuda": [3.0] * 30})
+    table = pd.DataFrame(
+        {"octopus": [1.0] * 30, "roi-align": [2.0] * 30, "cvcuda": [3.0] * 30},
+        index=pd.RangeIndex(30, name="block"),
+    )
     group = Group("visdrone-val", "visdrone", 1000, "end_to_end", "host")
     found = list(fastest(run, group, table, ["roi-align", "cvcuda"], "best_peer", "peers"))
     assert found[0].text == "torchvision (RoIAlign)" and found[1].value == 2

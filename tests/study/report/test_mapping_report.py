@@ -174,8 +174,11 @@ def test_crossovers(saved: float, dearer: float, uses: float) -> None:
 def test_where_several_processes_measured_the_interval_is_over_them() -> None:
     """Blocks within a process tell less than processes: here each process has times of its own."""
     factors = np.repeat([1.0, 1.2, 1.1], 7)
-    blocks = np.concatenate([process * PROCESS_BLOCKS + np.arange(7) for process in range(3)])
-    table = pd.DataFrame({"lookup-published": 2 * factors, "block-metadata": np.ones(21)}, index=blocks)
+    numbers = np.concatenate([process * PROCESS_BLOCKS + np.arange(7) for process in range(3)])
+    table = pd.DataFrame(
+        {"lookup-published": 2 * factors, "block-metadata": np.ones(21)},
+        index=pd.Index(numbers, name="block"),
+    )
     once = {name: draw(table[name]) for name in table}
     costs = Sampled(once, {name: 0 * values for name, values in once.items()}, table, len(table))
     gain = costs.ratio("lookup-published", "block-metadata", 1)

@@ -140,7 +140,11 @@ def caution(x: Sequence[float] | np.ndarray) -> str:
 
 def processes_said(x: object, value: str = "mean") -> str:
     """Say of how many processes samples are, for a number's note, and what its value is then; empty of one process."""
-    processes = process_count(x)
+    return of_processes(process_count(x), value)
+
+
+def of_processes(processes: int, value: str = "mean") -> str:
+    """Say it of a number of processes."""
     few = f"; {FEW_PROCESSES}" if processes < MIN_PROCESSES else ""
     said = f"{value} of {processes} processes, interval over processes by Student's t{few}"
     return said if processes > 1 else ""

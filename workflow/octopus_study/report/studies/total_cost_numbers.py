@@ -113,8 +113,9 @@ def without_download(run: Run) -> Iterator[Number]:
                 if {method, table} <= set(costs.once):
                     source = run.from_rows(group.dataset, rests(group.workload, group.n, method, table))
                     key = group._replace(quantity=NO_DOWNLOAD).key(run, method).derive("gain", table)
-                    gain = costs.ratio(table, method, 1).interval
-                    yield make_number(key, source, "ratio", *gain, note="time / time, medians of each stage")
+                    gain = costs.ratio(table, method, 1)
+                    note = f"time / time, medians of each stage; {gain.note}"
+                    yield make_number(key, source, "ratio", *gain.interval, note=note)
 
 
 def averages(run: Run) -> Iterator[Number]:
@@ -141,9 +142,10 @@ def _of_draws(run: Run, key: Key, drawn: list[Draws], function: Callable[..., np
     source = run.from_rows("synthetic", either(one.selector for one in drawn))
     same = len({len(one.values) for one in drawn}) == 1
     values = function(*(one.values if same else one.values[:1] for one in drawn))
-    found = Draws(values, min(one.blocks for one in drawn), drawn[0].processes).interval
-    note = "from the gains of the workloads, resampled"
-    return make_number(key, source, "ratio", *found[:3], found.count if found.count > 1 else None, note=note)
+    found = Draws(values, min(one.blocks for one in drawn), drawn[0].processes)
+    note = "; ".join(filter(None, ("from the gains of the workloads", found.note)))
+    count = found.blocks if found.blocks > 1 else None
+    return make_number(key, source, "ratio", *found.interval[:3], count, note=note)
 
 
 def _drawn(run: Run) -> Iterator[tuple[str, str, str, str, Draws]]:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from octopus_study.measure.dependence import PROCESS_BLOCKS, blocks_of, by_process, process_count
-from octopus_study.measure.statistics import Interval
+from octopus_study.measure.statistics import Interval, of_processes
 from octopus_study.report.frame import Frame, Key, Number, Source, make_number, published
 from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES
 from octopus_study.report.measured import SUBJECT
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import RESAMPLES, Group, blocks, groups
+from octopus_study.report.samples import RESAMPLED, RESAMPLES, Group, blocks, groups
 from octopus_study.report.selector import either, where
 from octopus_study.report.student import mean_interval
 
@@ -68,6 +68,11 @@ class Draws(NamedTuple):
     blocks: int
     processes: int = 1
     selector: str = ""
+
+    @property
+    def note(self) -> str:
+        """What the interval rests on; empty where there is none."""
+        return "" if self.blocks < 2 else of_processes(self.processes) or f"{RESAMPLED} blocks"
 
     @property
     def interval(self) -> Interval:
@@ -238,14 +243,14 @@ def crossovers(run: Run) -> Iterator[Number]:
         for table in TABLES:
             for method in CHALLENGERS:
                 if {method, table} <= set(costs.once):
-                    found = costs.crossover(table, method).interval
+                    found = costs.crossover(table, method)
                     key = run.key(group.workload, int(group.n), table, derived="crossover", other=method)
                     chosen = rests(group.workload, group.n, table, method)
                     yield _uses_of(key, run.from_rows(group.dataset, chosen), found)
 
 
-def _uses_of(key: Key, source: Source, found: Interval) -> Number:
-    note = "setup + upload + uses * kernel, from medians; the interval resamples blocks"
+def _uses_of(key: Key, source: Source, drawn: Draws) -> Number:
+    note, found = f"setup + upload + uses * kernel, from medians; {drawn.note}", drawn.interval
     if math.isfinite(found.high) and math.isfinite(found.value):
         return make_number(key, source, "count", *found, note=note)
     # Never in nearly all resamples, or in some of them.
@@ -267,11 +272,9 @@ def reuse(run: Run, frame: Frame) -> Iterator[Number]:
                         key = run.key(f"reuse.{name}.{kernel}", method=table, derived="over", other=owner)
                         chosen = rests(group.workload, group.n, table, owner)
                         source = run.from_rows(group.dataset, chosen)
-                        note = (
-                            f"setup + upload + {uses:g} kernels, from medians; the interval resamples blocks"
-                        )
-                        found = costs.ratio(table, owner, uses).interval
-                        yield make_number(key, source, "ratio", *found, note=note)
+                        found = costs.ratio(table, owner, uses)
+                        note = f"setup + upload + {uses:g} kernels, from medians; {found.note}"
+                        yield make_number(key, source, "ratio", *found.interval, note=note)
 
 
 def _published_uses(frame: Frame, name: str) -> float:

@@ -226,6 +226,25 @@ def test_every_interval_that_a_study_forms_is_told_of_the_processes(
     assert not lost, f"{study}: intervals that know of no processes in {sorted(lost)}"
 
 
+@pytest.mark.parametrize(
+    "study", ["concurrency", "detector", "distribution", "drone", "stage_timing", "total_cost"]
+)
+def test_what_another_seed_would_move_says_that_it_is_resampled(
+    study: str, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By that note a verdict keeps its distance from the limit; other intervals need no seed."""
+    seeded, run = (
+        np.random.default_rng,
+        read_run(runs / "reference" / "pretended-gpu" / f"{study}.csv", "reference"),
+    )
+    ends = []
+    for further in (0, 1):
+        monkeypatch.setattr(np.random, "default_rng", lambda seed, further=further: seeded(seed + further))
+        ends.append({one.id: (str((one.low, one.high)), one.note) for one in derive(run, report_of(study))})
+    moved = {name: note for name, (found, note) in ends[0].items() if found != ends[1][name][0]}
+    assert moved and [name for name, note in moved.items() if samples.RESAMPLED not in note] == []
+
+
 def test_neighbouring_blocks_that_resemble_each_other_widen_an_interval_and_are_named(folder: Path) -> None:
     before = derived(folder)[f"{TOTAL}.speedup_over_published"]
     path = folder / f"{SPOILT}.csv"

@@ -20,10 +20,14 @@ ROOT = Path(__file__).resolve().parents[1]
 LONGEST = (
     "test_workflow.py",
     "test_figures.py",
-    "test_recipes.py",
-    "test_paper.py",
     "test_studies.py",
-    "test_options.py",
+    "test_damaged_rows.py",
+    "test_verify.py",
+    "test_flow.py",
+    "test_notebooks.py",
+    "test_selectors.py",
+    "test_ptx.py",
+    "test_power_report.py",
 )
 CAPABILITIES = {"T4": (7, 5), "Jetson Orin": (8, 7), "RTX 4090": (8, 9), "H200": (9, 0)}
 

@@ -61,8 +61,8 @@ class Right(CropMethod):
         self._own.run()
         np.add(self._own.output(), np.float32(self.offset), out=self._out)
 
-    def result(self):
-        return self._out
+    def result(self, every=1):
+        return self._out[::every]
 
     def output(self):
         return self._out
@@ -272,6 +272,16 @@ def test_every_crop_is_compared_and_on_poisoned_memory(batch, whole):
     assert found["careless"].startswith("different: largest error 1")
 
 
+def test_of_a_large_batch_some_crops_are_compared(batch, whole):
+    batch.every, batch.expected = 2, {edge: crops[::2] for edge, crops in batch.expected.items()}
+    asked = []
+    right = next(method for method in batch.methods if method.name == "right")
+    result, right.result = right.result, lambda every=1: (asked.append(every), result(every))[1]
+    found = answers(batch.rows(whole("host")))
+    assert found["octopus"] == found["right"] == "same" and found["wrong"].startswith("different")
+    assert set(asked) == {2}  # and no others are copied
+
+
 def test_who_reads_across_the_edge_is_judged_by_a_reference_that_does_so(batch, whole):
     assert answers(batch.rows(whole("host")))["across"] == "same"
     batch.expected = dict.fromkeys(EDGES, batch.expected["box"])
@@ -314,8 +324,8 @@ class Locked:
 
         return run
 
-    def downloaded(self, method):
-        return self.result
+    def downloaded(self, method, every=1):
+        return self.result[::every]
 
     def poison(self):
         self.result.fill(np.nan)

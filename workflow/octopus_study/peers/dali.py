@@ -74,9 +74,9 @@ class Dali(CropMethod):
         """The last run's crops: DALI's tensor on the GPU, an array on the host."""
         return self._result if self.job.on_gpu else self.result()
 
-    def result(self) -> NDArray[np.float32]:
-        """The last run's crops on the host."""
-        return np.asarray(self._result.cpu())
+    def result(self, every: int = 1) -> NDArray[np.float32]:
+        """Each `every`-th crop of the last run, on the host."""
+        return np.asarray(self._result.cpu())[::every]
 
 
 class DaliSlice(Dali):

@@ -105,7 +105,7 @@ class DaliPipeline(CropMethod):
         """The last batch: DALI's tensor on the GPU, an array on the host."""
         return self._outputs.as_tensor() if self.job.on_gpu else self.result()
 
-    def result(self) -> NDArray[np.float32]:
-        """The last batch on the host."""
+    def result(self, every: int = 1) -> NDArray[np.float32]:
+        """Each `every`-th crop of the last batch, on the host."""
         batch = self._outputs.as_cpu() if self.job.on_gpu else self._outputs
-        return batch.as_array()
+        return batch.as_array()[::every]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from octopus import CropPlan, crop_resize
 from octopus.arrays.views import view
 from octopus.crop.check import check_host_boxes
-from octopus_study.peers.job import CropJob
+from octopus_study.peers.job import CropJob, on_host
 from octopus_study.peers.method import CropMethod
 
 LAUNCH_BOUND = "its launches come from the host more slowly than the device works; events would time the host"
@@ -112,9 +112,9 @@ class OneCall(CropMethod):
             job.working_frame, job.boxes, job.size, mean=job.mean, std=job.std, device=job.device
         )
 
-    def result(self) -> NDArray[np.float32]:
-        """The last call's result on the host."""
-        return self._result.copy_to_host() if self.job.on_gpu else self._result
+    def result(self, every: int = 1) -> NDArray[np.float32]:
+        """Each `every`-th crop of the last call, on the host."""
+        return on_host(self._result, every)
 
     def output(self) -> Any:
         """The last call's result."""
@@ -134,10 +134,9 @@ class HalfPrecision(Octopus):
         largest = np.abs((levels - job.mean) / job.std).max()
         self.tolerance += float(largest * HALF_ULP)
 
-    def result(self) -> NDArray[np.float32]:
-        """The result as float32 on the host."""
-        result = self._out.copy_to_host() if self.job.on_gpu else self._out
-        return result.astype(np.float32)
+    def result(self, every: int = 1) -> NDArray[np.float32]:
+        """Each `every`-th crop of the result as float32, on the host."""
+        return on_host(self._out, every).astype(np.float32)
 
     def output(self) -> Any:
         """Its own memory."""

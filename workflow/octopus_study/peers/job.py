@@ -117,9 +117,23 @@ class CropJob:
             harmed.append("the frame on the GPU")
         return " and ".join(harmed)
 
-    def result(self) -> NDArray[np.float32]:
-        """The result on the host; a copy only where it is not there already."""
-        return self.out.copy_to_host() if self.on_gpu else self.out
+    def result(self, every: int = 1) -> NDArray[np.float32]:
+        """Each `every`-th crop of the result, on the host; a copy only where it is not there already."""
+        return on_host(self.out, every)
+
+
+def on_host(results: Any, every: int = 1) -> NDArray[Any]:
+    """Each `every`-th item of a NumPy array or a `DeviceArray`; of the latter only these are copied."""
+    if isinstance(results, np.ndarray):
+        return results[::every]
+    from octopus.backends.cuda import memory
+
+    found = np.empty((-(-len(results) // every), *results.shape[1:]), results.dtype)
+    step = results.nbytes // max(len(results), 1)
+    for item, target in enumerate(found):
+        memory.copy(target.ctypes.data, results.pointer + item * every * step, step)
+    memory.stream_of(None).sync()
+    return found
 
 
 def make_job(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,17 +77,18 @@ class CropMethod:
         """The result where it was made."""
         return self.job.out
 
-    def result(self) -> NDArray[np.float32]:
-        """The result on the host."""
-        return self.job.result()
+    def result(self, every: int = 1) -> NDArray[np.float32]:
+        """Each `every`-th crop of the result, on the host."""
+        return self.job.result(every)
 
     def allocator_peak(self) -> int | None:
         """Most bytes that its library's own allocator held on the GPU; None if it has none."""
         return None
 
-    def timed(self, run: Callable[[], object] | None = None) -> Method:
-        """What is timed and checked: the whole way, or `run` in its place."""
-        return Method(self.name, run or self.run, self.result, self.tolerance, self.why_different)
+    def timed(self, run: Callable[[], object] | None = None, every: int = 1) -> Method:
+        """What is timed: the whole way, or `run` in its place; and checked: each `every`-th crop."""
+        result = partial(self.result, every)
+        return Method(self.name, run or self.run, result, self.tolerance, self.why_different)
 
 
 def require_gpu(job: CropJob, product: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus_study.peers.graphs import GridSampleGraph, PaddedGraph
-from octopus_study.peers.job import CropJob
+from octopus_study.peers.job import CropJob, on_host
 from octopus_study.peers.onnx_models import padded_model
 from octopus_study.peers.padding import WHY_DIFFERENT
 from octopus_study.peers.tensorrt_engine import TensorRtEngine, require_tensorrt
@@ -49,9 +49,9 @@ class TensorRtPaddedHalf(TensorRtPadded):
         """Its own memory."""
         return self._half
 
-    def result(self) -> NDArray[np.float32]:
-        """The crops on the host, as float32."""
-        return self._half.copy_to_host().astype(np.float32)
+    def result(self, every: int = 1) -> NDArray[np.float32]:
+        """Each `every`-th crop as float32, on the host."""
+        return on_host(self._half, every).astype(np.float32)
 
 
 class TensorRtGridSample(GridSampleGraph):

@@ -57,9 +57,9 @@ class TorchMethod(CropMethod):
         """The tensor of the last run."""
         return self._result
 
-    def result(self) -> NDArray[np.float32]:
-        """The tensor of the last run, on the host."""
-        return self._result.cpu().numpy()
+    def result(self, every: int = 1) -> NDArray[np.float32]:
+        """Each `every`-th crop of the last run, on the host."""
+        return self._result[::every].cpu().numpy()
 
     def allocator_peak(self) -> int | None:
         """Most bytes that PyTorch's allocator held on the GPU."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from octopus import backends
 from octopus.backends import cpu
 from octopus.backends.cuda import memory as cuda_memory
+from octopus.backends.cuda.device import current, driver
 from octopus_study import methods
 from octopus_study.data.receipt import Receipt, read_receipt
 from octopus_study.data.scene import Scene, load_scene
@@ -42,6 +43,9 @@ from octopus_study.peers.availability import Unavailable
 
 if TYPE_CHECKING:
     from octopus_study.config import Config
+
+# Libraries that keep memory of the GPU for later, and the function that gives it back.
+GIVE_BACK = {"cvcuda": "clear_cache", "nvidia.dali.backend": "ReleaseUnusedMemory"}
 
 log = logging.getLogger(__name__)
 
@@ -283,12 +287,20 @@ def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
 
 
 def empty_caches(device: str) -> None:
-    """Collect garbage, and let torch give back what it keeps for later; its peak is counted anew."""
+    """Collect garbage, and let libraries give back what they keep for later; torch's peak is counted anew."""
     gc.collect()
+    if device != "cuda":
+        return
     torch = sys.modules.get("torch")
-    if device == "cuda" and torch is not None and torch.cuda.is_initialized():
+    if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
+    for name, give_back in GIVE_BACK.items():
+        if name in sys.modules:
+            getattr(sys.modules[name], give_back)()
+    pool = getattr(current().memory_resource, "handle", None)
+    if pool is not None:
+        driver().cuMemPoolTrimTo(pool, 0)
 
 
 def _set_threads(count: int) -> int:

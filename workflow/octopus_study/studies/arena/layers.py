@@ -115,7 +115,7 @@ def device_rows(batch: Batch, comparison: Comparison) -> list[Row]:
         if reason:
             missing[method.name] = reason
         else:
-            methods.append(method.timed(method.kernels))
+            methods.append(method.timed(method.kernels, batch.every))
     for name, writer in WRITE_BOUNDS.items():
         output = next((method.output() for method in batch.methods if method.name == writer), None)
         if output is None:
@@ -128,7 +128,7 @@ def device_rows(batch: Batch, comparison: Comparison) -> list[Row]:
 def host_rows(batch: Batch, comparison: Comparison) -> list[Row]:
     """From the boxes on the host to the synchronised result, the frame where the work is done."""
     missing = batch.missing | {method.name: ON_THE_HOST for method in batch.methods if method.on_host}
-    methods = [method.timed() for method in batch.methods if not method.on_host]
+    methods = [method.timed(every=batch.every) for method in batch.methods if not method.on_host]
     return _rows(batch, comparison, methods, missing, batch.context.host_clock())
 
 
@@ -143,7 +143,7 @@ class SeriesClock(HostClock):
 def series_rows(batch: Batch, comparison: Comparison) -> list[Row]:
     """Batch after batch from the boxes on the host, waiting for the last alone, or as a library works ahead itself."""
     methods = [
-        method.timed(partial(method.series, SERIES))
+        method.timed(partial(method.series, SERIES), batch.every)
         for method in batch.methods
         if method.name in comparison.methods
     ]
@@ -159,9 +159,11 @@ def pipeline_rows(batch: Batch, comparison: Comparison) -> list[Row]:
         limit = batch.context.config.arena.pipeline_max_count
         return comparison.gaps(f"results of more than {limit} boxes are not brought to page-locked memory")
     methods = [
-        method.timed()
+        method.timed(every=batch.every)
         if method.on_host
-        else replace(method.timed(locked.through(method)), result=partial(locked.downloaded, method))
+        else replace(
+            method.timed(locked.through(method)), result=partial(locked.downloaded, method, batch.every)
+        )
         for method in batch.methods
     ]
     clock = HostClock(host.synchronize, host.throttle, layer=comparison.layer)
@@ -221,9 +223,7 @@ def _answer(batch: Batch, method: Method, clock: Clock, seconds: dict[str, float
         runs = 2 if getattr(clock, "warm", False) else 1
         seconds[method.name] = runs * (time.perf_counter() - started)
 
-    result: Callable[[], NDArray[np.float32]] = method.result
-    checked = replace(method, run=run, result=lambda: result()[:: batch.every])
-    answer = check_answers([checked], batch.expected[made.edge])[method.name]
+    answer = check_answers([replace(method, run=run)], batch.expected[made.edge])[method.name]
     harmed = batch.job.mend()
     return f"different: it wrote into {harmed}" if harmed else answer
 

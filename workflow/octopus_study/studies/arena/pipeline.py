@@ -41,14 +41,14 @@ class PageLocked:
 
         return run
 
-    def downloaded(self, method: CropMethod) -> NDArray[np.float32]:
-        """What the last run left in the page-locked memory, as float32."""
+    def downloaded(self, method: CropMethod, every: int = 1) -> NDArray[np.float32]:
+        """Each `every`-th crop that the last run left in the page-locked memory, as float32."""
         from octopus_study.measure.cuda import synchronize
 
         synchronize()
         result = self._described(method)
         values = self.result.reshape(-1).view(np.uint8)[: result.nbytes].view(result.dtype)
-        return values.reshape(result.shape).astype(np.float32, copy=False)
+        return values.reshape(result.shape)[::every].astype(np.float32, copy=False)
 
     def poison(self) -> None:
         """Fill the host's side with NaN."""

@@ -30,7 +30,7 @@ from octopus_study.studies.crops import ReferenceCrops, crop_job, padding_rows, 
 ONE_THREAD = f"{VISDRONE}-1thread"
 EDGES = ("box", "image")
 SWITCHED_OFF = "not measured in this run (arena.memory is false)"
-CHECKED = 500  # crops of a batch that are compared with the reference at most, spread over all of it
+CHECKED = 100  # crops of a batch that are compared with the reference at most, spread over all of it
 
 
 def plan(context: Context) -> Iterator[Part]:

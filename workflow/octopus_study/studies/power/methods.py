@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
 from octopus.backends import cpu
 from octopus.backends.cuda import memory
 from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Method, again
 from octopus_study.peers.fused import Octopus
-from octopus_study.peers.job import CropJob
 from octopus_study.peers.published import NLaunches, Published
 from octopus_study.studies.comparison import BASE
 from octopus_study.studies.context import Context
@@ -41,11 +37,7 @@ def make_methods(
     boxes = sample_boxes(context.workload.pool, count, context.seed)
     job, every = crop_job(context, boxes), _every(count)
     kinds = [kind(job) for kind in (Octopus, Published, NLaunches)]
-    checked = [
-        Method(made.name, made.run, partial(spread, job, every), job.tolerance, made.why_different)
-        for made in kinds
-    ]
-    answers = check(job, checked, reference.of(boxes[::every]))
+    answers = check(job, [made.timed(every=every) for made in kinds], reference.of(boxes[::every]))
     synchronize = context.host_clock().synchronize
     methods = [Method(made.name, partial(_frame, made.run, synchronize)) for made in kinds]
     if count in context.config.power.again_counts:
@@ -62,18 +54,6 @@ def _frame(run: Callable[[], object], synchronize: Callable[[], object]) -> None
 def _every(count: int) -> int:
     """Return which crops are compared: each so-manieth."""
     return -(-count // CHECKED)
-
-
-def spread(job: CropJob, every: int) -> NDArray[np.float32]:
-    """Each `every`-th crop on the host: a copy of all of them may find no place there."""
-    if not job.on_gpu:
-        return job.out[::every]
-    chosen = range(0, job.count, every)
-    crops = np.empty((len(chosen), *job.out.shape[1:]), np.float32)
-    for crop, index in zip(crops, chosen, strict=True):
-        where = job.out.pointer + index * crop.nbytes
-        memory.DeviceArray(crop.shape, crop.dtype, buffer=job.out, pointer=where).copy_to_host(crop)
-    return crops
 
 
 def shortage(context: Context, count: int) -> str:

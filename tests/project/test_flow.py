@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,15 +64,15 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def flow(root: Path, mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Workflow:
+def flow(root: Path, mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workflow]:
     folder = copied(root, tmp_path_factory.mktemp("clone"), COPIED)
     mirror.mkdir()
     pin(folder / "config/datasets.tsv", make_mirror(mirror))
     workflow = Workflow(folder)
-    done = workflow.run("data", *HERE, mirror=mirror)
-    assert done.returncode == 0, done.stdout
+    workflow.complete("data", *HERE, mirror=mirror)
     workflow.pretend(*HERE)
-    return workflow
+    yield workflow
+    workflow.end()
 
 
 @pytest.mark.parametrize(("named", "setting"), [("{mirror}/", "data=real"), ("/elsewhere", "data=auto")])
@@ -126,7 +127,7 @@ def test_a_moved_folder_is_complete_and_works_anywhere(
 ) -> None:
     for name, value in {"LC_ALL": "C", "LANG": "C", "TZ": "Antarctica/Troll"}.items():
         monkeypatch.setenv(name, value)
-    moved = Workflow(Path(shutil.copytree(flow.folder, tmp_path / "Übung mit Leer's")))
+    moved = Workflow(Path(shutil.copytree(flow.folder, tmp_path / "Übung mit Leer's")), fresh=True)
     assert moved.jobs(*DRY, "--cores", "4") == set()
     study = moved.folder / "data/results/here/parity.csv"
     done = moved.run(str(study.relative_to(moved.folder)), "-R", "study", "--cores", "4", *HERE)
@@ -140,6 +141,7 @@ def test_a_user_without_a_home_has_a_cache_folder(
     flow: Workflow, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Snakemake needs one: `make` names it."""
+    flow = Workflow(flow.folder, fresh=True)
     monkeypatch.setenv("HOME", "/dev/null/home")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     assert flow.run(*DRY).returncode != 0

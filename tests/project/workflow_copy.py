@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 from copies import CACHE
@@ -29,13 +31,15 @@ QUICK = ("--configfile", "config/quick.yaml", "--config", "data=sample", "device
 
 
 class Workflow:
-    """A copy of the repository, and Snakemake run in it."""
+    """A copy of the repository, and Snakemake run in it; dry runs are forks of one process, unless all be `fresh`."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, fresh: bool = False) -> None:
+        self.folder, self.fresh = folder, fresh
 
     def run(self, *arguments: str, mirror: str | Path = "") -> subprocess.CompletedProcess[str]:
         """Run a plain `snakemake --cores 1` with the copy's package; `mirror` is what the environment names."""
+        if "-n" in arguments and not self.fresh:
+            return self._dry_run(["--cores", "1", *arguments], self._environment(mirror))
         process = self.start(*arguments, mirror=mirror)
         return subprocess.CompletedProcess(
             process.args, stdout=process.communicate()[0], returncode=process.returncode
@@ -44,17 +48,44 @@ class Workflow:
     def start(self, *arguments: str, mirror: str | Path = "") -> subprocess.Popen[str]:
         """Begin that, in a process group of its own."""
         command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
-        packages = os.pathsep.join(map(str, (self.folder, self.folder / "workflow")))
-        places = {"OCTOPUS_CACHE_DIR": str(self.folder / CACHE), "OCTOPUS_MIRROR": str(mirror)}
         return subprocess.Popen(
             command,
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": packages, **places},
+            env=self._environment(mirror),
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+
+    def _environment(self, mirror: str | Path = "") -> dict[str, str]:
+        packages = os.pathsep.join(map(str, (self.folder, self.folder / "workflow")))
+        places = {"OCTOPUS_CACHE_DIR": str(self.folder / CACHE), "OCTOPUS_MIRROR": str(mirror)}
+        return {**os.environ, "PYTHONPATH": packages, **places}
+
+    def _dry_run(self, arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        server = self._dry_runs
+        assert server.stdin and server.stdout
+        server.stdin.write(json.dumps([arguments, environment]) + "\n")
+        server.stdin.flush()
+        code, printed = json.loads(server.stdout.readline())
+        return subprocess.CompletedProcess(arguments, code, printed)
+
+    @cached_property
+    def _dry_runs(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("dry_runs.py")],
+            cwd=self.folder,
+            env=self._environment(),
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def end(self) -> None:
+        """End the process that dry runs are forks of."""
+        if "_dry_runs" in self.__dict__:
+            self._dry_runs.communicate()
 
     def planned(self, *more: str) -> set[str]:
         """Names of the rules that a dry run would run, and of the studies among them."""
@@ -69,6 +100,11 @@ class Workflow:
         table = done.stdout.rpartition("Job stats:")[2]
         rules = set(re.findall(r"^([a-z_0-9]+) +\d+$", table, re.MULTILINE)) - {"total", "all"}
         return rules | set(re.findall(r"octopus measure (\w+)", done.stdout))
+
+    def complete(self, *arguments: str, mirror: str | Path = "") -> None:
+        """Run what must succeed."""
+        done = self.run(*arguments, mirror=mirror)
+        assert done.returncode == 0, done.stdout[-6000:]
 
     @contextmanager
     def appended(self, name: str, text: str) -> Iterator[None]:
@@ -93,5 +129,4 @@ class Workflow:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
         (self.folder / "paper/build/series").mkdir()
-        done = self.run("--touch", "--forceall", *arguments)
-        assert done.returncode == 0, done.stdout
+        self.complete("--touch", "--forceall", *arguments)

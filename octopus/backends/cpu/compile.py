@@ -12,6 +12,7 @@ import ctypes
 import hashlib
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -139,7 +140,8 @@ def _linker() -> Any:
     from llvmlite import binding
 
     _prepare()
-    return binding.create_lljit_compiler()
+    # LLVM's older linker may put an object's parts further apart than its code can reach, and then ends the process.
+    return binding.create_lljit_compiler(use_jit_link=sys.platform == "linux")
 
 
 def _prepare() -> None:

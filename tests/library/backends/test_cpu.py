@@ -515,3 +515,37 @@ def test_warming_up_everything_uses_up_no_hint(monkeypatch):
     monkeypatch.setattr(checks, "_hinted", set())
     octopus.warm_up("cpu", everything=True)
     assert not checks._hinted
+
+
+# Leaves free memory in holes of one page to 64 pages alone, 3 GiB apart, as a process of much memory may have it.
+HOLES = """
+import ctypes
+import numpy as np
+import octopus
+from octopus.backends.cpu import compile
+
+PAGE, APART, NOBODY = 4096, 3 << 30, 0x4022  # private, anonymous, not reserved
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+compile._linker()
+low = libc.mmap(None, 66 * APART, 0, NOBODY, -1, 0)
+high = low + 66 * APART
+for pages in range(1, 65):
+    libc.munmap(high - pages * APART, pages * PAGE)
+while (page := libc.mmap(None, PAGE, 0, NOBODY, -1, 0)) >= high:
+    pass  # what is free above is taken first
+libc.munmap(page, PAGE)
+frame = np.full((64, 64, 3), 7, np.uint8)
+print(*(octopus.crop_resize(frame, [[1, 2, 60, 50]], 8, antialias=wide, device="cpu").mean() for wide in (False, True)))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the holes are those of Linux")
+def test_parts_of_a_kernel_that_find_no_room_side_by_side_are_linked():
+    (
+        crops(1, (8, 8)),
+        octopus.crop_resize(FRAME, BOXES[:1], 8, antialias=True, device="cpu"),
+    )  # are on disk then
+    assert run_python(HOLES)[0].split() == ["7.0", "7.0"]

@@ -39,9 +39,11 @@ def test_values_behind_the_last_offset_belong_to_the_last_item(answers):
 @pytest.mark.parametrize(
     ("operation", "dtype", "values"), [("multiply", "float32", 4), ("blur3x3", "uint8", 4)]
 )
-def test_kernels_compile_for_every_gpu_without_local_memory(strategy, operation, dtype, values, capability):
+def test_kernels_compile_for_every_gpu_without_local_memory(
+    strategy, operation, dtype, values, capability_in_turn
+):
     kind = Kind(operation, strategy, dtype, dtype, "int64", values, 4, 128)
-    ptx = to_ptx(ragged.build(kind), ragged.argument_types(kind), capability)
+    ptx = to_ptx(ragged.build(kind), ragged.argument_types(kind), capability_in_turn)
     assert "local_depot" not in ptx and "call" not in re.sub(r"//.*", "", ptx)
 
 

@@ -61,12 +61,14 @@ def test_the_kernels_for_planar_results(capability, dtype):
     ],
     ids=str,
 )
-def test_other_kinds_stay_in_registers(capability, options):
+def test_other_kinds_stay_in_registers(capability_in_turn, options):
     kernel = {"channels": 3, "layout": "NCHW", "frame_dtype": "uint8", **options}
     channels, layout = kernel.pop("channels"), kernel.pop("layout")
     index = "int64" if options.get("letterbox") or options.get("indexed") else None
     types = stream.argument_types(kernel["frame_dtype"], "int32", "float32", index)
-    assert "local_depot" not in to_ptx(stream.build(channels, "float32", layout, **kernel), types, capability)
+    assert "local_depot" not in to_ptx(
+        stream.build(channels, "float32", layout, **kernel), types, capability_in_turn
+    )
 
 
 def test_words_are_for_planes_of_bytes_alone():

@@ -39,9 +39,9 @@ def test_the_memory_of_sums_is_left_as_it_was_found(answers):
     ("aligned", "listed", "nodata"), [(True, False, False), (False, True, False), (True, True, True)]
 )
 @pytest.mark.parametrize(("dtype", "dot"), [("uint8", "dp4a"), ("uint16", "dp2a")])
-def test_kernels_compile_for_every_gpu(dtype, dot, aligned, listed, nodata, capability):
+def test_kernels_compile_for_every_gpu(dtype, dot, aligned, listed, nodata, capability_in_turn):
     kind = Kind(dtype, "int64", aligned, listed, nodata)
-    ptx = to_ptx(tile_sums.build(kind), tile_sums.argument_types(kind), capability)
+    ptx = to_ptx(tile_sums.build(kind), tile_sums.argument_types(kind), capability_in_turn)
     assert "tiles_kernel" in entry_name(ptx)
     assert "local_depot" not in ptx and "call" not in re.sub(r"//.*", "", ptx)
     # Four loads of sixteen bytes at once, and the sums of their words by dot products.

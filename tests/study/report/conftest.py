@@ -8,24 +8,13 @@ from pathlib import Path
 
 import pytest
 from drawing import draw_watched
-from synthetic_runs import BASIS, CLAIMS, PUBLISHED, write_run
+from frames import LATER, build_report
+from synthetic_runs import PUBLISHED, write_run
 
 from octopus_study.report.build import build_numbers
-from octopus_study.report.claims import build_claims
 from octopus_study.report.frame import Frame
-from octopus_study.report.outputs import build_tables
-from octopus_study.studies import STUDIES
 
 Once = Callable[[str, Callable[[Path], object]], Path]
-LATER = shutil.ignore_patterns(*(f"{study}.*" for study in STUDIES if study not in BASIS))
-
-
-def build_report(folder: Path, results: Path | None, reference: Path | None) -> Path:
-    """Build numbers, claims and tables into `folder` and return it."""
-    build_numbers(results, reference, PUBLISHED, folder / "numbers.csv")
-    build_claims(folder / "numbers.csv", CLAIMS, folder / "claims.csv")
-    build_tables(folder / "numbers.csv", folder / "claims.csv", folder / "tables")
-    return folder
 
 
 def fill_runs(root: Path) -> None:

@@ -1,15 +1,32 @@
-"""Numbers for tests: made by hand, and found by a pattern of their ids; and the lines of a table."""
+"""Numbers for tests: made by hand, and found by a pattern of their ids; reports, and the lines of their tables."""
 
 from __future__ import annotations
 
 import math
 import re
+import shutil
 from pathlib import Path
 
-from octopus_study.report.frame import Frame, Key, Number, Source, make_number, make_text
+from synthetic_runs import BASIS, CLAIMS, PUBLISHED
 
+from octopus_study.report.build import build_numbers
+from octopus_study.report.claims import build_claims
+from octopus_study.report.frame import Frame, Key, Number, Source, make_number, make_text
+from octopus_study.report.outputs import build_tables
+from octopus_study.studies import STUDIES
+
+# Files of all studies but the first two.
+LATER = shutil.ignore_patterns(*(f"{study}.*" for study in STUDIES if study not in BASIS))
 SOURCE = Source("reference", "visdrone-val", "s", "")
 TIME = Key("m", "stage_timing", "visdrone", 1000, "octopus", "end_to_end", "host")
+
+
+def build_report(folder: Path, results: Path | None, reference: Path | None) -> Path:
+    """Build numbers, claims and tables into `folder` and return it."""
+    build_numbers(results, reference, PUBLISHED, folder / "numbers.csv")
+    build_claims(folder / "numbers.csv", CLAIMS, folder / "claims.csv")
+    build_tables(folder / "numbers.csv", folder / "claims.csv", folder / "tables")
+    return folder
 
 
 def number(

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import build_report
-from frames import caption, lines
+from frames import build_report, caption, lines
 from synthetic_companions import (
     BATCHES,
     CROPS,

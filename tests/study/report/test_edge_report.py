@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import build_report
-from frames import caption, lines, matching
+from frames import build_report, caption, lines, matching
 from synthetic_edge import FRAME_LAWS, FRAMES, PREPARING, RULES, SIDE, detections
 from synthetic_runs import sign, write_run
 

@@ -18,15 +18,8 @@ from octopus_study.report.labels import METHODS
 from octopus_study.report.outputs import draw, figures
 
 
-@pytest.fixture(scope="module")
-def reference_only(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("reference_only")
-    build_numbers(None, runs / "reference", PUBLISHED, folder / "numbers.csv")
-    return folder
-
-
 @pytest.mark.parametrize("name", figures())
-@pytest.mark.parametrize("report", ["full", "alone", "reference_only", "old"])
+@pytest.mark.parametrize("report", ["full", "alone", "tensorrt", "old"])
 def test_a_figure_is_drawn(name: str, report: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     if report == "full":
         stem = request.getfixturevalue("drawn")(name) / name
@@ -48,13 +41,13 @@ def test_equal_numbers_give_equal_files(full: Path, tmp_path: Path) -> None:
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_a_stamp_says_synthetic(full: Path, reference_only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stamp_says_synthetic(full: Path, tensorrt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stamped = []
     monkeypatch.setattr(
         style, "finish", lambda figure, footer, synthetic, real: stamped.append((synthetic, footer))
     )
     monkeypatch.setattr(style, "save", lambda *_: None)
-    for folder in (full, reference_only):
+    for folder in (full, tensorrt):
         draw("scaling", folder / "numbers.csv", "unused")
     assert [synthetic for synthetic, _ in stamped] == [True, False]
     assert "Pretended GPU, VisDrone val, 2026-11-21" in stamped[1][1]

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import build_report
 from drawing import draw_watched
-from frames import caption, lines, matching
+from frames import build_report, caption, lines, matching
 from synthetic_mapping import ITEMS, MEAN_ELEMENTS, MIXES, OPERATIONS
 from synthetic_runs import sign, write_run
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import LATER
-from frames import TIME, number
+from frames import LATER, TIME, number
 from synthetic_runs import CPU_LAUNCH_US, GPU_LAUNCH_US, LAWS, PUBLISHED, sign
 
 from octopus.errors import InputError

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import build_report
-from frames import caption, lines, matching
+from frames import build_report, caption, lines, matching
 from synthetic_power import NO_SENSOR, no_sensor_run, power_run
 from synthetic_runs import BASIS, PAPER, write_run
 

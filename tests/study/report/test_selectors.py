@@ -5,17 +5,14 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from mutating import REFERENCE
-from synthetic_runs import PUBLISHED
 
 from octopus.errors import InputError
-from octopus_study.report.build import build_numbers, by, vetted
-from octopus_study.report.frame import Frame, Number
+from octopus_study.report.build import by, vetted
+from octopus_study.report.frame import Number
 from octopus_study.report.measured import comparisons, medians
-from octopus_study.report.rows import rows_of
 from octopus_study.report.runs import Run, load_runs
 from octopus_study.report.selector import Table, either, selects_rows, where
 from octopus_study.report.studies import report_of
@@ -59,25 +56,6 @@ def test_selectors_are_made_and_joined() -> None:
     assert (one, two) == ("workload=a, n=1", "workload=a, n=2 and 3")
     assert either([one, two, one]) == "workload=a, n=1 and 2 and 3"
     assert either([one, "method=m"]) == "workload=a, n=1; or method=m"
-
-
-@pytest.fixture(scope="module")
-def references(once: Callable) -> Path:
-    """The numbers of the committed references."""
-    return once(
-        "references", lambda folder: build_numbers(None, REFERENCE, PUBLISHED, folder / "numbers.csv")
-    )
-
-
-def test_every_number_that_rests_on_rows_takes_some(references: Path) -> None:
-    wrong = []
-    for number in Frame.read(references / "numbers.csv"):
-        if selects_rows(number.selector):
-            count = sum(1 for _ in rows_of(number))
-            typed = number.role == "published" and number.study != "derived"
-            if not count or (typed and count != 1):
-                wrong.append(f"{number.id}: {number.selector} takes {count}")
-    assert wrong == []
 
 
 def drawn(run: Run) -> Iterator[tuple[Callable, tuple, Number]]:

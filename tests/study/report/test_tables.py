@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from frames import TIME, lines, number, text
-from synthetic_runs import PUBLISHED
 
-from octopus_study.report.build import numbers_of
+from octopus_study.report.build import by
 from octopus_study.report.frame import Frame
+from octopus_study.report.machines import aliases, machine_facts, shown_runs
 from octopus_study.report.outputs import table_names
 from octopus_study.report.runs import load_runs
 from octopus_study.report.studies import report_of
@@ -121,7 +121,9 @@ def test_every_study_says_its_day_commit_data_and_foreign_load(runs: Path, tmp_p
     record["git"]["commit"], record["ended"] = "f" * 40, "2026-11-22T03:00:00+00:00"
     record["state_after"]["cpu"] = {"load_average_1min": 3.75}
     path.write_text(json.dumps(record))
-    numbers = Frame(numbers_of(load_runs(None, reference), PUBLISHED))
+    runs_of = load_runs(None, reference)
+    facts = (by(function, runs_of) for function in (machine_facts, shown_runs, aliases))
+    numbers = Frame(number for part in facts for number in part)
     rows = {row[0]: row[1:] for row in overview.machines(numbers).rows if not isinstance(row, str)}
     assert rows["Mapping"] == [
         "2026-11-21, 0123456789, VisDrone val",

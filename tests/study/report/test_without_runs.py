@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import build_report
-from frames import caption
+from frames import build_report, caption
 from synthetic_runs import without_values, write_run
 
 from octopus_study.report.charts import style

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from octopus_study.measure.dependence import LAYERS, process_count
 from octopus_study.measure.statistics import (
@@ -18,7 +18,7 @@ from octopus_study.measure.statistics import (
 )
 from octopus_study.report.frame import Key, Number, Source, make_number, make_text
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, Group, by_block, groups, paired, pivot
+from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot
 from octopus_study.report.selector import where
 from octopus_study.report.student import mean_interval
 from octopus_study.report.study import StudyReport
@@ -35,20 +35,35 @@ ONE_PROCESS = "of one process: the interval does not hold another run"
 _DISCARDED = "discarded_blocks"
 
 
+class Said(NamedTuple):
+    """What a method's rows in a group say of themselves."""
+
+    method: str
+    unit: str
+    answer: str
+
+
 def medians(run: Run, report: StudyReport) -> Iterator[Number]:
     """Yield the median of every method in every group, its value per object where that is shown, and the blocks that
     the run discarded."""
+    import pandas as pd
+
     for group, rows in groups(run):
         if not {group.quantity, group.layer} & {*report.indexed, _DISCARDED}:
-            for method, chosen in rows.groupby("method", sort=False):
-                yield from _median(run, report, group, str(method), chosen)
+            methods = rows["method"].to_numpy()
+            samples = pd.Series(rows["value"].to_numpy(), pd.Index(rows["block"], name="block"))
+            known = samples.notna().to_numpy()
+            for method in dict.fromkeys(methods):
+                chosen = methods == method
+                first = int(chosen.argmax())
+                said = Said(str(method), rows["unit"].iat[first], rows["answer"].iat[first])
+                yield from _median(run, report, group, said, samples[chosen & known].sort_index())
     yield from _discarded(run)
 
 
-def _median(run: Run, report: StudyReport, group: Group, method: str, rows: pd.DataFrame) -> Iterator[Number]:
+def _median(run: Run, report: StudyReport, group: Group, said: Said, values: pd.Series) -> Iterator[Number]:
+    method, unit, answer = said
     key, source = group.key(run, method), group.rows_of(run, method)
-    unit, answer = rows["unit"].iat[0], rows["answer"].iat[0]
-    values = by_block(rows)
     note = "" if answer in ("same", "n/a") else answer
     if values.empty:
         yield make_number(key, source, unit, math.nan, text=note, note=note)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from octopus.errors import InputError
 from octopus_study.errors import MeasureError
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Role = Literal["here", "reference"]
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class Run:
         Result rows (:class:`octopus_study.measure.rows.Row`).
     provenance : dict
         What the run's JSON file says.
+    kept : dict
+        What :func:`once` made of the run.
     """
 
     scope: str
@@ -42,6 +48,7 @@ class Run:
     source: str
     rows: pd.DataFrame
     provenance: dict[str, Any]
+    kept: dict[tuple, list] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def key(self, workload: str = "", n: int | None = None, method: str = "", **columns: str) -> Key:
         """Return the key of one of its numbers; `columns` are those of :class:`Key` that follow."""
@@ -69,6 +76,22 @@ class Run:
     def measured_on(self) -> str:
         """Day on which the run ended, as ISO date; empty when the provenance doesn't say."""
         return str(self.provenance.get("ended", ""))[:10]
+
+
+def once(
+    make: Callable[Concatenate[Run, _Given], Iterable[_Made]],
+) -> Callable[Concatenate[Run, _Given], list[_Made]]:
+    """Let a function make its list of a run once, since several derivations ask for it; nobody changes what it
+    holds."""
+
+    @wraps(make)
+    def kept(run: Run, *given: _Given.args, **named: _Given.kwargs) -> list[_Made]:
+        key = (make, *given, *named.items())
+        if key not in run.kept:
+            run.kept[key] = list(make(run, *given, **named))
+        return run.kept[key]
+
+    return kept
 
 
 def slug(identifier: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -153,14 +153,21 @@ def _places(table: Table, number: Number) -> Iterator[str]:
 
 def in_figures(number: Number, frame: Frame) -> Iterator[str]:
     """Yield the figures that look a number up."""
+    yield from (name for name, ids in _read_by_figures(frame).items() if number.id in ids)
+
+
+@lru_cache(maxsize=1)
+def _read_by_figures(frame: Frame) -> dict[str, set[str]]:
+    """Return the ids that each figure looks up; kept, since all are drawn for it."""
     from matplotlib import pyplot
 
+    read = {}
     for name, (study, chart) in figures().items():
         if frame.machines(study) or chart.absent or chart.published:
             _, watched = watch(partial(figure_of, name), frame)
             pyplot.close("all")
-            if number.id in watched.seen:
-                yield name
+            read[name] = watched.seen
+    return read
 
 
 def watch(make: Callable[[Frame], Any], frame: Frame) -> tuple[Any, Watched]:

@@ -13,7 +13,7 @@ from octopus_study.report.frame import Number, Source, joined, make_number, make
 from octopus_study.report.labels import DISTRIBUTIONS, OPERATIONS, human
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import SUBJECT, floor_of, share_of_bound, speedup, spread
-from octopus_study.report.runs import Run
+from octopus_study.report.runs import Run, once
 from octopus_study.report.samples import Group, by_block, groups, heeded, pivot
 from octopus_study.report.text import quantity_text
 
@@ -77,10 +77,11 @@ def _pairs(run: Run) -> dict[str, tuple[str, str]]:
     return {width: pair_of(width, kind(run) == "gpu") for width in PAIRS}
 
 
+@once
 def _ratios(run: Run, pair: tuple[str, str]) -> Iterator[Ratio]:
     """Yield time of the other / time of the method in every comparison that has both."""
     for group, rows in groups(run, quantity="kernel", unit="ms"):
-        table = pivot(rows)
+        table = pivot(rows) if set(pair) <= set(rows["method"]) else rows[:0]
         if len(table) > 1 and set(pair) <= set(table.columns):
             floor = floor_of(table)
             numbers = tuple(speedup(run, group, table, pair, floor))

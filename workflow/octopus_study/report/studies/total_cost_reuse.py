@@ -17,7 +17,7 @@ from octopus_study.measure.statistics import Interval, of_processes
 from octopus_study.report.frame import Frame, Key, Number, Source, make_number, published
 from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES
 from octopus_study.report.measured import SUBJECT
-from octopus_study.report.runs import Run
+from octopus_study.report.runs import Run, once
 from octopus_study.report.samples import RESAMPLED, RESAMPLES, Group, blocks, groups
 from octopus_study.report.selector import either, where
 from octopus_study.report.student import mean_interval
@@ -163,6 +163,7 @@ def together(*tables: pd.DataFrame) -> list[pd.DataFrame]:
     return [table[(table.index // PROCESS_BLOCKS).isin(common)] for table in tables]
 
 
+@once
 def sampled(run: Run) -> Iterator[tuple[Group, Sampled]]:
     """Yield the workloads whose kernels the host timed, with what each method costs. Setup and upload are those of the
     mix with its light kernel."""

@@ -1,0 +1,53 @@
+"""Dry runs of Snakemake for `workflow_copy`, each in a fork of this process, which has imported what they all import.
+
+A line of standard input has arguments and environment of one; its exit code and what it printed come back as a line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+
+from snakemake import cli
+
+from octopus_study.measure.staleness import data_code, report_code, study_code
+from octopus_study.report import outputs
+from octopus_study.studies import STUDIES
+
+
+def dry_run(arguments: list[str], environment: dict[str, str], printed: int) -> None:
+    """Be Snakemake, and end."""
+    os.dup2(printed, 1)
+    os.dup2(printed, 2)
+    os.environ.clear()
+    os.environ.update(environment)
+    code: object = 1
+    try:
+        cli.main(arguments)
+    except SystemExit as end:
+        code = end.code
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(int(bool(code)))
+
+
+def main() -> None:
+    """Answer line by line, until there are no more."""
+    answers = os.fdopen(os.dup(1), "w")
+    outputs.figures(), data_code(), report_code()
+    for study in STUDIES:  # digests are kept by the content of files, so that a fork sees what changed
+        study_code(study)
+    for line in sys.stdin:
+        with tempfile.TemporaryFile() as printed:
+            child = os.fork()
+            if not child:
+                dry_run(*json.loads(line), printed.fileno())
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            printed.seek(0)
+            print(json.dumps([code, printed.read().decode()]), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

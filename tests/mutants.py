@@ -92,9 +92,9 @@ MUTANTS = {
     ),
     "first-crop-alone": Mutant(
         f"{STUDY}/studies/arena/layers.py",
-        "answer = check_answers([checked], batch.expected[made.edge])[method.name]",
-        "checked = replace(checked, result=lambda: result()[:1])\n"
-        "    answer = check_answers([checked], batch.expected[made.edge][:1])[method.name]",
+        "answer = check_answers([replace(method, run=run)], batch.expected[made.edge])[method.name]",
+        "first = replace(method, run=run, result=lambda result=method.result: result()[:1])\n"
+        "    answer = check_answers([first], batch.expected[made.edge][:1])[method.name]",
         (f"{TESTS}/studies/test_arena.py::test_every_crop_is_compared_and_on_poisoned_memory",),
     ),
     "warm-l2": Mutant(

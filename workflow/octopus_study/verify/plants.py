@@ -164,9 +164,9 @@ PLANTS: dict[str, Plant] = {
         "the first crop alone is compared",
         code(
             f"{_STUDY}/studies/arena/layers.py",
-            "answer = check_answers([checked], batch.expected[made.edge])[method.name]",
-            "checked = replace(checked, result=lambda: result()[:1])\n"
-            "    answer = check_answers([checked], batch.expected[made.edge][:1])[method.name]",
+            "answer = check_answers([replace(method, run=run)], batch.expected[made.edge])[method.name]",
+            "first = replace(method, run=run, result=lambda result=method.result: result()[:1])\n"
+            "    answer = check_answers([first], batch.expected[made.edge][:1])[method.name]",
         ),
     ),
     "scaled-timer": Plant(

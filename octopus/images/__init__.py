@@ -1,0 +1,1 @@
+"""Images of different size, resized in one launch."""

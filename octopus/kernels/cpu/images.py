@@ -114,7 +114,7 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
     @compiled
     def make_tile(image, band, strip, call, memory, capacity):
         base, out, steps, (height, width, rows, columns), (top, left) = image
-        kind, planar, grid, code, antialias, rounds, gain, bias, pad, item_rows, item_columns = call
+        kind, planar, grid, code, antialias, rounds, gain, bias, pad, item_rows, item_columns, streams = call
         y0, y1 = band
         x0, x1 = strip
         a, b = min(max(x0, -left), x1), max(min(x1, columns - left), x0)
@@ -127,9 +127,13 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
         slots = _up(ty, LANES) + LANES
         span = min(np.int64((inner + 1) * np.float64(width) / np.float64(columns)) + tx + 2, width) + 1
         turned_size = (span * 4 if channels < 4 else span * channels) + LANES
+        patch = grid[0]
+        row_bytes = _up(channels * patch * patch * grid[2] * out_size, VECTOR) if kind != 0 else 0
+        staged = line * out_size * (patch if kind != 0 else 1)
         needed = (
+            row_bytes + _up(staged, VECTOR) +
             2 * _WORD * (wide + tall) + 4 * (wide * tx + tall * ty) + _WORD * max(tx, ty)
-            + VECTOR * (turned_size + channels * LANES) + 4 * line * (slots + 5) + 16 * VECTOR
+            + VECTOR * (turned_size + channels * LANES) + 4 * line * (slots + 4) + 16 * VECTOR
         )
         if needed > capacity:
             if memory != 0:
@@ -146,8 +150,9 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
         at += 4 * line * slots
         total, gains = pointer(at, number), pointer(at + 4 * line, np.float32)
         biases, padding = pointer(at + 8 * line, np.float32), at + 12 * line
-        done = at + 16 * line
-        at += 20 * line
+        at += 16 * line
+        done, patch_row = at, at + _up(staged, VECTOR)
+        at = patch_row + row_bytes
         starts_x, sizes_x = pointer(at, np.int64), pointer(at + _WORD * wide, np.int64)
         at += 2 * _WORD * wide
         starts_y, sizes_y = pointer(at, np.int64), pointer(at + _WORD * tall, np.int64)
@@ -165,7 +170,7 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
             c = min(i // room, channels - 1) if planar else i % channels
             biases[i] = bias[c]
 
-        item = (item_rows, item_columns, channels, planar, np.int64(out_size))
+        item = (item_rows, item_columns, channels, planar, np.int64(out_size), streams)
         for y in range(y0, y1):
             if y < ya or y >= yb:
                 place_row(padding, room, out, y, x0, x1, item)
@@ -195,11 +200,12 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
             weights = shifted(down[2], i * ty)
             for part in range(0, line, 4 * LANES):
                 sum_along(shifted(ring, part), line, slots, slot, weights, sizes_y[i], shifted(total, part))
-            finish(total, gains, biases, rounds, line, pointer(done, stored))
+            inner_row = y % patch if kind != 0 else 0
+            finish(total, gains, biases, rounds, line, pointer(done + inner_row * line * out_size, stored))
             if kind == 0:
                 place_row(done, room, out, y, a, b, item)
-            else:
-                place_patches(done, room, out, y, a, b, item, grid)
+            elif inner_row == patch - 1:
+                place_patches(done, line * out_size, room, out, y // patch, a, b, item, grid, patch_row)
         return memory, capacity
 
     def kernel(arguments):
@@ -230,7 +236,7 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
             call = (
                 arguments[7], planar, grid, arguments[12], arguments[13] != 0, arguments[14] != 0,
                 pointer(arguments[15], np.float32), pointer(arguments[16], np.float32),
-                pointer(arguments[17], np.float32), item_rows, item_columns,
+                pointer(arguments[17], np.float32), item_rows, item_columns, arguments[19] != 0,
             )
             memory, capacity = make_tile(
                 (base, out, steps, sides, corner), (y0, min(y0 + high, item_rows)),

@@ -14,6 +14,7 @@ from octopus.kernels.cpu.vectors import copy_block
 _saturate_uint8 = compiled(geometry.saturate_uint8)
 _bfloat16_bits = compiled(images.bfloat16_bits)
 # Numba knows neither of the small floats on CPUs: their bits are stored.
+LINE = 64  # bytes of a line of the cache
 STORED = {"float32": np.float32, "uint8": np.uint8, "float16": np.uint16, "bfloat16": np.uint16}
 
 
@@ -52,14 +53,29 @@ def _copy(source, target, size):
     if size >= 32:
         last = size - 32
         for at in range(0, last, 32):
-            copy_block(source + at, target + at, 32)
-        copy_block(source + last, target + last, 32)
+            copy_block(source + at, target + at, 32, False)
+        copy_block(source + last, target + last, 32, False)
     elif size >= 16:
-        copy_block(source, target, 16)
-        copy_block(source + size - 16, target + size - 16, 16)
+        copy_block(source, target, 16, False)
+        copy_block(source + size - 16, target + size - 16, 16, False)
     else:
         for at in range(size):
-            copy_block(source + at, target + at, 1)
+            copy_block(source + at, target + at, 1, False)
+
+
+@compiled
+def _stream(source, target, size):
+    """Copy bytes; whole lines of the cache are written past it."""
+    before = -target & (LINE - 1)
+    lines = (size - before) // LINE
+    if lines <= 0:
+        _copy(source, target, size)
+        return
+    _copy(source, target, before)
+    for at in range(before, before + lines * LINE, LINE):
+        copy_block(source + at, target + at, LINE, True)
+    done = before + lines * LINE
+    _copy(source + done, target + done, size - done)
 
 
 @compiled
@@ -74,36 +90,66 @@ def place_row(line, room, target, y, start, stop, item):
     target : address
         Of the item.
     item
-        Rows, columns, channels, whether channels lie apart, bytes of a value.
+        Rows, columns, channels, whether channels lie apart, bytes of a value, whether to write past the caches.
     """
-    rows, columns, channels, planar, size = item
-    if not planar:
-        _copy(line, target + (y * columns + start) * channels * size, (stop - start) * channels * size)
-        return
-    for c in range(channels):
-        into = target + ((c * rows + y) * columns + start) * size
-        _copy(line + c * room * size, into, (stop - start) * size)
+    rows, columns, channels, planar, size, streams = item
+    planes, step = (channels, 1) if planar else (1, channels)
+    for plane in range(planes):
+        into = target + ((plane * rows + y) * columns + start) * step * size
+        values, length = line + plane * room * size, (stop - start) * step * size
+        if streams:
+            _stream(values, into, length)
+        else:
+            _copy(values, into, length)
 
 
 @compiled
-def place_patches(line, room, target, y, start, stop, item, grid):
-    """The same, where the result is rows of patches; `start` and `stop` are whole patches.
+def _gather(source, step, target, size, count):
+    """Runs of `size` bytes, `step` bytes apart, put one after the other."""
+    if 32 <= size <= 64:
+        for i in range(count):
+            copy_block(source + i * step, target + i * size, 32, False)
+            copy_block(source + i * step + size - 32, target + i * size + size - 32, 32, False)
+    elif 16 <= size < 32:
+        for i in range(count):
+            copy_block(source + i * step, target + i * size, 16, False)
+            copy_block(source + i * step + size - 16, target + i * size + size - 16, 16, False)
+    else:
+        for i in range(count):
+            _copy(source + i * step, target + i * size, size)
 
-    `grid` is the side of a patch, patches along a merged block, and copies in time.
+
+@compiled
+def place_patches(lines, line, room, target, down, start, stop, item, grid, row):
+    """The patches number `down` from above, of columns `start` to `stop`, whole patches, as rows of the result.
+
+    Parameters
+    ----------
+    lines : address
+        As many rows as a patch is high, `line` bytes apart; within a row as for `place_row`.
+    target : address
+        Of the item's first row.
+    grid
+        The side of a patch, patches along a merged block, and copies in time.
+    row : address
+        Memory for a row of the result.
     """
-    _, columns, channels, planar, size = item
+    _, columns, channels, planar, size, streams = item
     patch, merge, temporal = grid
-    down, inner = y // patch, y % patch
-    block_row = down // merge * (columns // patch // merge) * merge * merge + down % merge * merge
-    length = channels * patch * patch * (temporal if planar else 1)
+    area, times = patch * patch * size, temporal if planar else 1
+    above = down // merge * (columns // patch // merge) * merge * merge + down % merge * merge
     for across in range(start // patch, stop // patch):
-        number = block_row + across // merge * merge * merge + across % merge
-        into = target + number * length * size
-        values = line + (across * patch - start) * (1 if planar else channels) * size
+        into = target + (above + across // merge * merge * merge + across % merge) * channels * area * times
+        values = lines + (across * patch - start) * (1 if planar else channels) * size
         if planar:
             for c in range(channels):
-                for t in range(temporal):
-                    at = into + ((c * temporal + t) * patch + inner) * patch * size
-                    _copy(values + c * room * size, at, patch * size)
+                block = row + c * times * area
+                _gather(values + c * room * size, line, block, patch * size, patch)
+                for t in range(1, times):
+                    _copy(block, block + t * area, area)
         else:
-            _copy(values, into + inner * patch * channels * size, patch * channels * size)
+            _gather(values, line, row, patch * channels * size, patch)
+        if streams:
+            _stream(row, into, channels * area * times)
+        else:
+            _copy(row, into, channels * area * times)

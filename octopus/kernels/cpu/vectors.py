@@ -29,9 +29,9 @@ def _load(builder: Any, address: Any, element: Any, lanes: int = LANES) -> Any:
     return builder.load(cast(address, kind), align=1)
 
 
-def _store(builder: Any, vector: Any, address: Any) -> None:
+def _store(builder: Any, vector: Any, address: Any) -> Any:
     cast = builder.inttoptr if isinstance(address.type, ir.IntType) else builder.bitcast
-    builder.store(vector, cast(address, vector.type.as_pointer()), align=1)
+    return builder.store(vector, cast(address, vector.type.as_pointer()), align=1)
 
 
 def _splat(builder: Any, value: Any) -> Any:
@@ -188,14 +188,20 @@ def sum_along(typing_context, ring, line, slots, first, weights, count, into):
 
 
 @intrinsic
-def copy_block(typing_context, source, target, size):
-    """Copy `size` bytes from address to address; `size` is a literal."""
-    if not isinstance(size, types.IntegerLiteral):
-        raise RequireLiteralValue("size")
+def copy_block(typing_context, source, target, size, streams):
+    """Copy `size` bytes from address to address; `size` and `streams` are literals.
+
+    With `streams` the target, a multiple of `size`, is written past the caches, without being read first.
+    """
+    if not (isinstance(size, types.IntegerLiteral) and isinstance(streams, types.BooleanLiteral)):
+        raise RequireLiteralValue("size, streams")
 
     def generate(context, builder, signature, arguments):
         block = _load(builder, arguments[0], ir.IntType(8), size.literal_value)
-        _store(builder, block, arguments[1])
+        store = _store(builder, block, arguments[1])
+        if streams.literal_value:
+            store.align = size.literal_value
+            store.set_metadata("nontemporal", builder.module.add_metadata([_INT(1)]))
         return context.get_dummy_value()
 
-    return types.none(types.int64, types.int64, size), generate
+    return types.none(types.int64, types.int64, size, streams), generate

@@ -25,17 +25,18 @@ class Slot:
     def __init__(self, nbytes: int) -> None:
         self.array = memory.pinned((nbytes,), np.uint8)
         self.address = int(self.array.ctypes.data)
-        self._copied, self._kept = current().create_event(), None
+        self._copied = current().create_event()
+        self._kept: tuple[Any, ...] = ()
 
     def wait(self) -> None:
         """Wait until what was written here before has been copied, and let go of what had to stay until then."""
         self._copied.sync()
-        self._kept = None
+        self._kept = ()
 
     def sent(self, queue: Any, *kept: Any) -> None:
         """Say that the work now on a stream is the last that reads this memory, and objects that it needs."""
         queue.record(self._copied)
-        self._kept = kept or None
+        self._kept = kept
 
 
 class Staging:

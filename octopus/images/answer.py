@@ -47,7 +47,7 @@ def new_arrays(options: Options, job: Job, out: Any, queue: Any) -> Arrays:
     if out is None:
         out = result_memory(model, job.items.shape, job.engine.spec.dtype, queue)
     transform = result_memory(model, (count, 4), "float32", queue) if options.boxed else None
-    mask = result_memory(model, job.items.shape[:2], "int32", queue) if options.padded else None
+    mask = result_memory(model, job.items.shape[:2], "int32", queue) if options.most else None
     return Arrays(out, transform, mask)
 
 

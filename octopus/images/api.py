@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, TypeAlias
 
 from octopus.arrays import streams
 from octopus.arrays.checks import Device, check_stream, check_tensor
@@ -21,10 +21,6 @@ Channels: TypeAlias = Literal["RGB", "BGR"]
 Source: TypeAlias = Literal["HWC", "CHW"]
 
 
-@overload
-def resize(images: Any, size: Any, *, letterbox: Literal[True], **options: Any) -> tuple[Any, Any]: ...
-@overload
-def resize(images: Any, size: Any, *, letterbox: bool = ..., **options: Any) -> Any: ...
 @untraced
 def resize(
     images: Any,

@@ -50,9 +50,9 @@ class Options:
         return False
 
     @property
-    def padded(self) -> bool:
-        """Whether every image has as many rows, and a mask says which of them are its own."""
-        return False
+    def most(self) -> int | None:
+        """Rows of every image, if a mask says which of them are its own."""
+        return None
 
     def _own(self) -> dict[str, Any]:
         """Arguments of `make_spec` that not all operations have."""
@@ -162,14 +162,13 @@ class RowOptions(Options):
         return {"layout": self.order, "patch": self.patch, "merge": merge, "temporal": temporal}
 
     @property
-    def padded(self) -> bool:
-        """Whether every image has as many rows, and a mask says which of them are its own."""
-        return self.max_rows is not None
+    def most(self) -> int | None:
+        """Rows of every image, if a mask says which of them are its own."""
+        return None if self.max_rows is None else int(self.max_rows)
 
     def items(self, spec: ImageSpec, sides: Any, sizes: Any) -> Items:
         """Patch rows."""
-        most = None if self.max_rows is None else int(self.max_rows)
-        return in_rows(spec, checked_sizes(sizes, len(sides), spec.factor), most)
+        return in_rows(spec, checked_sizes(sizes, len(sides), spec.factor), self.most)
 
 
 OPERATIONS: dict[str, type[Options]] = {

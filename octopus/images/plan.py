@@ -26,9 +26,10 @@ class ImagePlan:
     """Memory and a compiled kernel for calls on up to `max_images` images, made once and run many times.
 
     On a GPU `run` allocates nothing: it writes a table of 64 bytes per image into page-locked memory, uploads it in one
-    piece, together with images that come from the host, and launches once (with `max_rows` a second time, for what fills
-    the rest). Letterboxed items take one more copy, of 16 bytes each. The result of a run is overwritten by the next,
-    unless `out` is given. A plan may be used on several streams, but by one thread at a time; a second one is refused.
+    piece, together with images that come from the host, and launches once (with `max_rows` a second time, for what
+    fills the rest). Letterboxed items take one more copy, of 16 bytes each. The result of a run is overwritten by the
+    next, unless `out` is given. A plan may be used on several streams, but by one thread at a time; a second one is
+    refused.
 
     A run with images on the GPU can be captured in a CUDA graph. The graph uploads the plan's table anew at each
     replay, and `update` writes other images and sizes into it between two replays.
@@ -129,7 +130,7 @@ class ImagePlan:
     def _capacity(self, pixels: Any, rows: Any) -> tuple[int, ...]:
         """Shape of the largest result."""
         spec, count = self.spec, self.max_images
-        wanted = {"each": "result_pixels", "rows": "" if self._options.padded else "result_rows"}.get(
+        wanted = {"each": "result_pixels", "rows": "" if self._options.most else "result_rows"}.get(
             spec.kind, ""
         )
         given = {"result_pixels": pixels, "result_rows": rows}
@@ -142,7 +143,7 @@ class ImagePlan:
         if wanted:
             return (whole(wanted, rows), spec.values)
         if spec.kind == "rows":
-            return (count, int(self._options.max_rows), spec.values)
+            return (count, self._options.most or 0, spec.values)
         (height, width), channels = spec.item, spec.channels
         return (count, channels, height, width) if spec.layout == "NCHW" else (count, height, width, channels)
 
@@ -165,7 +166,7 @@ class ImagePlan:
         model, dtype, count = self._model, self.spec.dtype, self.max_images
         out = result_memory(model, self._shape, dtype, queue) if allocate else None
         transform = result_memory(model, (count, 4), "float32", queue) if self._options.boxed else None
-        mask = result_memory(model, self._shape[:2], "int32", queue) if self._options.padded else None
+        mask = result_memory(model, self._shape[:2], "int32", queue) if self._options.most else None
         self._arrays = Arrays(out, transform, mask)
 
     def _reserve_gpu(self, allocate: bool, stream: Any) -> None:

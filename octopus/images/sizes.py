@@ -198,9 +198,11 @@ def in_rows(spec: ImageSpec, sizes: Columns, most: int | None) -> Items:
     rows = sizes.prod(axis=1) // spec.patch**2
     if most is None:
         ends = np.cumsum(rows)
-        total, begins, shape = int(ends[-1]), ends - rows, (int(ends[-1]), spec.values)
+        total, begins = int(ends[-1]), ends - rows
+        shape: tuple[int, ...] = (total, spec.values)
     else:
-        total, begins, shape = most * len(rows), np.arange(len(rows)) * most, (len(rows), most, spec.values)
+        total, begins = most * len(rows), np.arange(len(rows)) * most
+        shape = (len(rows), most, spec.values)
         if rows.max() > most:
             number = int(np.argmax(rows > most))
             raise InputError(

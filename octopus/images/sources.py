@@ -20,6 +20,8 @@ from octopus.images.check import check_dtype, check_images, may_be_channels
 from octopus.ragged.batch import RaggedBatch
 
 Columns = NDArray[np.int64]
+# The first image, views for streams, then addresses, shapes and strides of all.
+Found = tuple[ArrayView, list[ArrayView], Columns, Columns, Columns]
 
 LAYOUTS = ("HWC", "CHW")
 ORDERS = ("RGB", "BGR")
@@ -141,7 +143,7 @@ def sources_of(images: Any, source: Any = None, channels: Any = "RGB") -> Source
     return made
 
 
-def _of_list(images: Any) -> tuple[ArrayView, list[ArrayView], Columns, Columns, Columns]:
+def _of_list(images: Any) -> Found:
     if not isinstance(images, (list, tuple)):
         dimensions = getattr(images, "ndim", 0)
         remedy = (
@@ -163,7 +165,7 @@ def _of_list(images: Any) -> tuple[ArrayView, list[ArrayView], Columns, Columns,
     return _of_any(images)
 
 
-def _of_arrays(images: Sequence[Any]) -> Any:
+def _of_arrays(images: Sequence[Any]) -> Found | None:
     """Images of NumPy; None if they need a closer look."""
     first = view(images[0], "image 0")
     dtype = first.dtype
@@ -175,7 +177,7 @@ def _of_arrays(images: Sequence[Any]) -> Any:
     return _columns(first, [], pointers, shapes, strides, 1)
 
 
-def _of_tensors(kind: Any, images: Sequence[Any]) -> Any:
+def _of_tensors(kind: Any, images: Sequence[Any]) -> Found | None:
     """Tensors; None if they need a closer look."""
     first = view(images[0], "image 0")
     dtype, device = images[0].dtype, images[0].device
@@ -194,7 +196,7 @@ def _of_tensors(kind: Any, images: Sequence[Any]) -> Any:
     )
 
 
-def _of_any(images: Sequence[Any]) -> Any:
+def _of_any(images: Sequence[Any]) -> Found:
     """Images of any libraries, one by one."""
     views = [view(image, f"image {number}") for number, image in enumerate(images)]
     first = views[0]
@@ -208,9 +210,11 @@ def _of_any(images: Sequence[Any]) -> Any:
             raise InputError(
                 f"images must be of one dtype, found image 0 of {first.dtype} and image {number} of {found.dtype}"
             )
-    lists = ([getattr(found, name) for found in views] for name in ("pointer", "shape", "strides"))
+    pointers, shapes, strides = (
+        [getattr(v, name) for v in views] for name in ("pointer", "shape", "strides")
+    )
     on_gpu = [found for found in views if found.device == "cuda"]
-    return _columns(first, on_gpu, *lists, 1)
+    return _columns(first, on_gpu, pointers, shapes, strides, 1)
 
 
 def _side(image: ArrayView) -> str:
@@ -224,7 +228,7 @@ def _columns(
     shapes: list[Any],
     strides: list[Any],
     unit: int,
-) -> tuple[ArrayView, list[ArrayView], Columns, Columns, Columns]:
+) -> Found:
     """What was found as columns; images (H, W) become (H, W, 1)."""
     count = len(pointers)
     dimensions = set(map(len, shapes))
@@ -243,7 +247,7 @@ def _columns(
     return first, views, np.array(pointers, np.int64), sides, steps if unit == 1 else steps * unit
 
 
-def _of_batch(batch: RaggedBatch) -> tuple[ArrayView, list[ArrayView], Columns, Columns, Columns]:
+def _of_batch(batch: RaggedBatch) -> Found:
     """Images that lie one after the other: nothing is looked at one by one."""
     values = view(batch.values, "values")
     if batch.shapes is None or batch.shapes.shape[1] not in (2, 3):

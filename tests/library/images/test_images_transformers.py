@@ -73,7 +73,11 @@ def processor(name, **options):
     [
         pytest.param({}, CLIP, 14, {}, id="Qwen2-VL"),
         pytest.param(
-            {"max_pixels": 50_176, "min_pixels": 3136}, CLIP, 14, {"max_pixels": 50_176}, id="Qwen2.5-VL"
+            {"size": {"shortest_edge": 3136, "longest_edge": 50_176}},
+            CLIP,
+            14,
+            {"max_pixels": 50_176},
+            id="Qwen2.5-VL",
         ),
         pytest.param(QWEN3, HALF, 16, {"min_pixels": 65536, "max_pixels": 16777216}, id="Qwen3-VL"),
     ],

@@ -15,6 +15,7 @@ from octopus.kernels.images import IMAGE, filter_code, filter_support
 CACHED = 256 * 1024  # bytes of a tile's intermediate rows: they stay in a core's second cache
 BAND = 256  # source rows of a tile, at least where there are several: few of them are read twice
 STREAMED = 16 << 20  # bytes of a result that no cache would keep: it is written past them
+ALONE_BYTES = 1 << 18  # a smaller result is made before a second thread would have woken up
 LANES = 16  # of the kernel's vectors
 
 
@@ -47,11 +48,12 @@ class CpuEngine:
         Rows of a result of three axes, (N, rows, values), are padded with zeros.
         """
         table = np.ascontiguousarray(table, IMAGE)
-        tiles = self._tiles(table, threads.get_num_threads())
+        number = threads.get_num_threads() if out.nbytes > ALONE_BYTES else 1
+        tiles = self._tiles(table, number)
         padded = out.shape[1] if self.spec.kind == "rows" and len(out.shape) == 3 else 0
         threads.launch(
             self._kernel, int(tiles[-1, 0]), table.ctypes.data, tiles.ctypes.data, out.pointer, *self._fixed, padded,
-            out.nbytes > STREAMED,
+            out.nbytes > STREAMED, threads=number,
         )  # fmt: skip
 
     def _tiles(self, table: np.ndarray, number: int) -> np.ndarray:

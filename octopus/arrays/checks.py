@@ -8,6 +8,8 @@ import warnings
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias
 
+import numpy as np
+
 from octopus.arrays.views import ArrayView, dtype_name, family
 from octopus.errors import InputError, shown
 
@@ -37,6 +39,42 @@ def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     """A word must be one of a few."""
     if not isinstance(value, str) or value not in allowed:
         raise InputError(f"{name}={shown(value)} is unknown; use one of {', '.join(allowed)}")
+
+
+def checked_size(size: Any) -> tuple[int, int]:
+    """Height and width of a result: a pair of positive integers, or one for a square."""
+    sides = size.tolist() if isinstance(size, np.ndarray) else size
+    if is_count(sides):
+        sides = (sides, sides)
+    good = isinstance(sides, (tuple, list)) and len(sides) == 2
+    if not good or not all(is_count(side) and side > 0 for side in sides):
+        raise InputError(
+            f"size must be (height, width) in positive integers, or one for a square, found {shown(size)}"
+        )
+    return int(sides[0]), int(sides[1])
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is one integer, of Python or NumPy."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def switch(name: str, value: Any) -> bool:
+    """True or False, of Python or NumPy."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} must be True or False, found {shown(value)}")
+    return bool(value)
+
+
+def dtype_text(dtype: Any, dtypes: tuple[str, ...]) -> Any:
+    """The name of a dtype of NumPy or torch, if it is one; to be checked. `dtypes` are known by their names."""
+    text = str(dtype).removeprefix("torch.")
+    if dtype is None or text in dtypes:  # NumPy takes None for float64
+        return None if dtype is None else text
+    try:
+        return str(np.dtype(dtype).name)
+    except TypeError:
+        return text
 
 
 def of_dtype(array: ArrayView, dtypes: tuple[str, ...]) -> bool:

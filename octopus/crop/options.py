@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 
-from octopus.arrays.checks import Device, check_choice
+from octopus.arrays.checks import Device, check_choice, checked_size, dtype_text, switch
 from octopus.crop.frame import FrameSpec
 from octopus.errors import InputError, shown
 
@@ -125,7 +125,7 @@ class CropOptions:
     scale: Any = None
 
     def __post_init__(self) -> None:
-        size, dtype = _size(self.size), _dtype_name(self.dtype)
+        size, dtype = checked_size(self.size), dtype_text(self.dtype, DTYPES)
         check_choice("layout", self.layout, LAYOUTS)
         check_choice("edge", self.edge, EDGES)
         check_choice("dtype", dtype, DTYPES)
@@ -136,7 +136,7 @@ class CropOptions:
                 f'pad_mode={shown(self.pad_mode)} needs outside="pad", found outside={self.outside!r}; '
                 "otherwise nothing beyond the frame is made up"
             )
-        antialias, letterbox = _switch("antialias", self.antialias), _switch("letterbox", self.letterbox)
+        antialias, letterbox = switch("antialias", self.antialias), switch("letterbox", self.letterbox)
         if letterbox and max(size) > MAX_LETTERBOX_SIDE:
             raise InputError(
                 f"letterbox=True takes sides up to {MAX_LETTERBOX_SIDE}, found {size[0]}x{size[1]}"
@@ -160,35 +160,3 @@ class CropOptions:
         """Which compiled kernel does this to such frames."""
         pad_mode = self.pad_mode if self.outside == "pad" else ""
         return Kernel(frame, self.dtype, self.layout, self.edge, self.antialias, self.letterbox, pad_mode)
-
-
-def _size(size: Any) -> tuple[int, int]:
-    sides = size.tolist() if isinstance(size, np.ndarray) else size
-    if _is_count(sides):
-        sides = (sides, sides)
-    good = isinstance(sides, (tuple, list)) and len(sides) == 2
-    if not good or not all(_is_count(side) and side > 0 for side in sides):
-        raise InputError(
-            f"size must be (height, width) in positive integers, or one for a square, found {shown(size)}"
-        )
-    return int(sides[0]), int(sides[1])
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def _switch(name: str, value: Any) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"{name} must be True or False, found {shown(value)}")
-    return bool(value)
-
-
-def _dtype_name(dtype: Any) -> Any:
-    text = str(dtype).removeprefix("torch.")
-    if dtype is None or text in DTYPES:  # NumPy takes None for float64
-        return None if dtype is None else text
-    try:
-        return str(np.dtype(dtype).name)
-    except TypeError:
-        return text

@@ -1,0 +1,89 @@
+"""The way to run a checked call on images of different size on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from octopus.arrays.views import ArrayView
+from octopus.backends.cpu import compile, threads
+from octopus.images.spec import ImageSpec
+from octopus.kernels.images import IMAGE, filter_code, filter_support
+
+CACHED = 256 * 1024  # bytes of a tile's intermediate rows: they stay in a core's second cache
+BAND = 256  # source rows of a tile, at least where there are several: few of them are read twice
+STREAMED = 16 << 20  # bytes of a result that no cache would keep: it is written past them
+ALONE_BYTES = 1 << 18  # a smaller result is made before a second thread would have woken up
+LANES = 16  # of the kernel's vectors
+
+
+class CpuEngine:
+    """Runs a spec with the CPU kernel; holds no memory of its own.
+
+    Parameters
+    ----------
+    spec : ImageSpec
+    """
+
+    def __init__(self, spec: ImageSpec) -> None:
+        self.spec = spec
+        fixed = spec.rounding == "pillow"
+        self._kernel = load(spec.source, spec.dtype, spec.channels, fixed)
+        self._vectors = [np.ascontiguousarray(v, np.float32) for v in (spec.gain, spec.bias, spec.pad)]
+        self._fixed = (
+            *(spec.item if spec.kind == "batch" else (0, 0)), spec.kind == "rows", spec.layout in ("NCHW", "CTPP"),
+            spec.patch, spec.merge, spec.temporal, filter_code(spec.filter, spec.antialias), spec.antialias,
+            spec.rounding == "uint8", *(vector.ctypes.data for vector in self._vectors),
+        )  # fmt: skip
+
+    def __reduce__(self) -> tuple[type[CpuEngine], tuple[ImageSpec]]:
+        """A copy, or one in another process, makes its own vectors: addresses aren't the same there."""
+        return CpuEngine, (self.spec,)
+
+    def run(self, table: np.ndarray, out: ArrayView, queue: Any = None) -> None:
+        """Fill `out` from the images of a table (N,) of `IMAGE`; there is no queue on the CPU.
+
+        Rows of a result of three axes, (N, rows, values), are padded with zeros.
+        """
+        table = np.ascontiguousarray(table, IMAGE)
+        number = threads.get_num_threads() if out.nbytes > ALONE_BYTES else 1
+        tiles = self._tiles(table, number)
+        padded = out.shape[1] if self.spec.kind == "rows" and len(out.shape) == 3 else 0
+        threads.launch(
+            self._kernel, int(tiles[-1, 0]), table.ctypes.data, tiles.ctypes.data, out.pointer, *self._fixed, padded,
+            out.nbytes > STREAMED, threads=number,
+        )  # fmt: skip
+
+    def _tiles(self, table: np.ndarray, number: int) -> np.ndarray:
+        """First block of each image, rows and columns of its tiles; and, last, the number of all blocks."""
+        spec, tiles = self.spec, np.zeros((len(table) + 1, 3), np.int64)
+        rows, columns = spec.item if spec.kind == "batch" else (table["rows"], table["columns"])
+        scale_y, scale_x = (
+            table[before] / np.maximum(table[after], 1)
+            for before, after in (("height", "rows"), ("width", "columns"))
+        )
+        support = filter_support(filter_code(spec.filter, spec.antialias))
+        ring = 2 * support * (np.maximum(scale_y, 1) if spec.antialias else 1) + 2 * LANES
+        turned = LANES * np.dtype(spec.source).itemsize * scale_x
+        strips = np.ceil(columns * spec.channels * (turned + 4 * ring) / CACHED)
+        unit = spec.patch if spec.kind == "rows" else LANES
+        high = rows if number == 1 else np.ceil(np.maximum(BAND, 8 * ring) / scale_y.clip(1e-9) / unit) * unit
+        tiles[:-1, 1] = np.minimum(high, rows).clip(1)
+        tiles[:-1, 2] = np.ceil(columns / strips.clip(1) / unit).clip(1) * unit
+        blocks = -(-rows // tiles[:-1, 1]) * -(-columns // tiles[:-1, 2])
+        np.cumsum(np.where(table["pointer"] == 0, 0, blocks), out=tiles[1:, 0])
+        return tiles
+
+
+def load(source: str, out_dtype: str, channels: int, fixed: bool) -> Callable[[int], Any]:
+    """The compiled kernel for a dtype of images and one of results, and a number of channels."""
+
+    def build() -> Callable[..., None]:
+        from octopus.kernels.cpu import images
+
+        return images.build(source, out_dtype, channels, fixed)
+
+    form = "fixed" if fixed else "float"
+    return compile.load(f"images-{form}-{source}x{channels}-{out_dtype}", build)

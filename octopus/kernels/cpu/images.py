@@ -1,0 +1,287 @@
+"""Images of any size resized, normalised and put in their final order on the CPU, all in one launch.
+
+A block is a tile of one image's item: a strip of columns and a band of rows. Each source row that the tile needs goes
+through the horizontal pass once, into a ring of rows a little longer than the vertical filter is high.
+
+The horizontal pass works on 16 source rows at once. Their values are turned, so that a vector holds one value of each
+row; a sum over taps then reads whole vectors, whatever pixels a column is made of, and one weight for all of them.
+They stay as small as they are in the image until then: that costs a conversion for each tap, and less than it saves in
+the second cache.
+The sums are turned back into rows, with the channels of a column side by side or in lines of their own, as the result
+wants them; the vertical pass and all that follows runs along such a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from octopus.kernels.cpu import NO_MEMORY, allocate_floats, compiled, next_block, pointer, release, shifted
+from octopus.kernels.cpu.images_axis import most_taps, used_rows, weights_of
+from octopus.kernels.cpu.images_source import MAX_STRIDE, reader_of
+from octopus.kernels.cpu.images_store import LINE, STORED, fill_zeros, finish_of, place_patches, place_row
+from octopus.kernels.cpu.vectors import LANES, WIDE, store_along, sum_across, sum_along
+from octopus.kernels.images import IMAGE
+
+_WORD = 8
+_RECORD = IMAGE.itemsize
+
+
+@compiled
+def _read_record(address):
+    """The record of an image: address, place in the result, steps, sides before and after, corner of the item."""
+    long, short = pointer(address, np.int64), pointer(address + 3 * _WORD, np.int32)
+    steps = (long[2], np.int64(short[0]), np.int64(short[1]))
+    sides = (np.int64(short[2]), np.int64(short[3]), np.int64(short[4]), np.int64(short[5]))
+    return long[0], long[1], steps, sides, (np.int64(short[6]), np.int64(short[7]))
+
+
+@compiled
+def _up(count, unit):
+    return (count + unit - 1) // unit * unit
+
+
+@compiled
+def _inside(start, stop, before, count):
+    """The part of an item's rows or columns that the resized image has; `before` is its corner."""
+    low = min(max(start, -before), stop)
+    return low, max(min(stop, count - before), low)
+
+
+@compiled
+def _table(at, count, taps):
+    """Addresses of an axis's starts, sizes and weights, and the end of them."""
+    weights = at + 2 * _WORD * count
+    return at, at + _WORD * count, weights, weights + _up(4 * count * taps, _WORD)
+
+
+@compiled
+def _carve(at, shape, turned, staged, patch_row, used):
+    """Addresses of all a tile needs; the last is the end of it, so that from 0 on it is the size.
+
+    Turned values; sums of 16 columns; the ring; sums, gains, biases and padding of a row; finished rows; a patch row;
+    the tables of both axes; places of the rows used; weights of one pixel.
+    """
+    wide, tall, _, line, slots, (taps_x, taps_y) = shape
+    sums = at + _up(turned, LINE)
+    ring = sums + WIDE * LANES * LINE
+    total = ring + 4 * slots * line
+    done = total + 4 * 4 * line
+    row = done + _up(staged, LINE)
+    across = _table(row + _up(patch_row, LINE), wide, taps_x)
+    down = _table(across[3], tall, taps_y)
+    scratch = down[3] + _WORD * (used + LANES)
+    end = scratch + _WORD * max(taps_x, taps_y)
+    lines = (total, total + 4 * line, total + 8 * line, total + 12 * line)
+    return at, sums, ring, lines, done, row, across, down, down[3], scratch, end
+
+
+@compiled
+def _grown(memory, needed):
+    """Address and size of memory for so many bytes, by giving up what there was if that is smaller."""
+    address, size = memory
+    if needed + LINE <= size:
+        return memory
+    if address != 0:
+        release(address)
+    return allocate_floats((needed + LINE + 3) // 4), needed + LINE
+
+
+def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Callable:
+    """The kernel for a dtype of images and one of results, and a number of channels.
+
+    Parameters
+    ----------
+    source_dtype, out_dtype : str
+    channels : int
+        Up to 4.
+    fixed : bool
+        Pillow's fixed point, for images of uint8.
+
+    Returns
+    -------
+    callable
+        Of a pointer to these integers; sizes count elements::
+
+            counter, blocks
+            records of the images, their tiles (N + 1, 3) int64: number of the first, rows, columns
+            out
+            rows and columns of an item (0: each has its own), whether items are rows of patches
+            whether channels lie apart, patch, merge, temporal
+            filter, antialias, whether to round to uint8
+            gain, bias, padding (C,) float32
+            rows of each item (0: as many as it has), whether to write past the caches
+    """
+    stored = STORED[out_dtype]
+    number, out_size = np.int32 if fixed else np.float32, np.int64(np.dtype(stored).itemsize)
+    weigh, finish = weights_of(fixed), finish_of(out_dtype)
+    pixel, size = getattr(np, source_dtype), np.dtype(source_dtype).itemsize
+    describe, read = reader_of(source_dtype, channels)
+
+    @compiled
+    def axis_of(table, taps, scratch):
+        """A table of an axis as `weigh` takes it."""
+        starts, sizes = pointer(table[0], np.int64), pointer(table[1], np.int64)
+        return starts, sizes, pointer(table[2], number), taps, pointer(scratch, np.float64)
+
+    @compiled
+    def set_lines(lines, line, room, planar, normal):
+        """Gain and bias of each value of a row, and a row of padding."""
+        total, padding = pointer(lines[0], number), pointer(lines[3], stored)
+        gains, biases = pointer(lines[1], np.float32), pointer(lines[2], np.float32)
+        gain, bias, pad = normal
+        for i in range(line):
+            c = min(i // room, channels - 1) if planar else i % channels
+            total[i], gains[i], biases[i] = number(0), gain[c], pad[c]
+        finish(total, gains, biases, False, line, padding)
+        for i in range(line):
+            biases[i] = bias[min(i // room, channels - 1) if planar else i % channels]
+        return total, gains, biases
+
+    @compiled
+    def pad_around(padding, room, out, band, strip, rows, columns, item):
+        """Write the padding of a tile, of which the image has `rows` and `columns`."""
+        for y in range(band[0], band[1]):
+            outside = y < rows[0] or y >= rows[1]
+            for side in range(2):
+                start = columns[1] if side else strip[0]
+                stop = strip[1] if side or outside else columns[0]
+                if not (side and outside):
+                    place_row(padding, room, out, y, start, stop, item)
+
+    @compiled
+    def pass_across(
+        image, steps, source, first, count, across, places, planar, room, turned, sums, ring, line
+    ):
+        """16 source rows at the tile's `count` columns; their rows of the ring are neighbours."""
+        starts, sizes, weights, taps, _ = across
+        _, _, _, stride, channel_step, begin = source
+        column_step, sums_step = (LANES, LANES * LANES) if planar else (channels * LANES, LANES)
+        ready = np.int64(0)
+        for low in range(0, count, LANES):
+            high = min(low + LANES, count)
+            needed = (starts[high - 1] + sizes[high - 1] - first) * stride
+            if ready < needed:
+                ready = read(image, steps, source, places, ready, needed, turned)
+            for x in range(low, high):
+                values = shifted(turned, ((starts[x] - first) * stride + begin) * LANES)
+                sum_across(
+                    values, stride * LANES, channel_step * LANES, shifted(weights, x * taps), sizes[x],
+                    shifted(sums, (x - low) * column_step), sums_step, channels,
+                )  # fmt: skip
+            for part in range(channels):
+                to = part * room + low if planar else low * channels + part * LANES
+                store_along(shifted(sums, part * LANES * LANES), shifted(ring, to), line)
+
+    @compiled
+    def make_rows(image, steps, source, first, shape, across, down, space, totals, corner, out, call):
+        """The part of a tile that the image has, row by row; `corner` is its first row and column in the item."""
+        wide, tall, room, line, slots, (_, taps) = shape
+        patches, planar, grid, _, _, rounds, _, item = call
+        starts, sizes, weights, _, _ = down
+        total, gains, biases = totals
+        turned, sums, ring = pointer(space[0], pixel), pointer(space[1], number), pointer(space[2], number)
+        places, loaded, patch, (top, left) = pointer(space[8], np.int64), np.int64(0), grid[0], corner
+        for i in range(tall):
+            while loaded < starts[i] + sizes[i]:
+                pass_across(
+                    image, steps, source, first, wide, across, shifted(places, loaded), planar, room, turned, sums,
+                    shifted(ring, loaded % slots * line), line,
+                )  # fmt: skip
+                loaded += LANES
+            for at in range(0, line, WIDE * LANES):
+                sum_along(
+                    shifted(ring, at), line, slots, starts[i] % slots, shifted(weights, i * taps), sizes[i],
+                    shifted(total, at),
+                )  # fmt: skip
+            y = top + i
+            done = space[4] + (y % patch * line * out_size if patches else 0)
+            finish(total, gains, biases, rounds, line, pointer(done, stored))
+            if not patches:
+                place_row(done, room, out, y, left, left + wide, item)
+            elif y % patch == patch - 1:
+                place_patches(
+                    space[4], line * out_size, room, out, y // patch, left, left + wide, item, grid, space[5]
+                )
+
+    @compiled
+    def make_tile(record, band, strip, call, memory):
+        """One tile; returns the memory for it, in place of `memory`: of address 0 if there is none."""
+        image, out, steps, (height, width, all_rows, all_columns), (top, left) = record
+        _, planar, grid, filter, antialias, _, normal, item = call
+        columns, rows = (
+            _inside(strip[0], strip[1], left, all_columns),
+            _inside(band[0], band[1], top, all_rows),
+        )
+        wide, tall, room = columns[1] - columns[0], rows[1] - rows[0], _up(strip[1] - strip[0], LANES)
+        taps = (
+            most_taps(width, all_columns, filter, antialias), most_taps(height, all_rows, filter, antialias)
+        )  # fmt: skip
+        line = _up(room * channels, WIDE * LANES)
+        shape = (wide, tall, room, line, _up(taps[1], LANES) + LANES, taps)
+        span = min(np.int64(wide * (np.float64(width) / np.float64(all_columns))) + taps[0] + 2, width)
+        patch_row = channels * grid[0] * grid[0] * grid[2] * out_size
+        needs = (
+            (span * MAX_STRIDE + LANES) * LANES * size,
+            line * out_size * grid[0],
+            patch_row,
+            min(tall * taps[1], height),
+        )
+        memory = _grown(memory, _carve(np.int64(0), shape, *needs)[10])
+        if memory[0] == 0:
+            return memory
+        space = _carve(_up(memory[0], LINE), shape, *needs)
+        totals = set_lines(space[3], line, room, planar, normal)
+        pad_around(space[3][3], room, out, band, strip, rows, columns, item)
+        if wide == 0 or tall == 0:
+            return memory
+        across, down = axis_of(space[6], taps[0], space[9]), axis_of(space[7], taps[1], space[9])
+        weigh(width, all_columns, filter, antialias, columns[0] + left, columns[1] + left, across)
+        weigh(height, all_rows, filter, antialias, rows[0] + top, rows[1] + top, down)
+        used_rows(down[0], down[1], tall, steps[1], LANES, pointer(space[8], np.int64))
+        first = across[0][0]
+        source = describe(steps, first, across[0][wide - 1] + across[1][wide - 1] - first)
+        corner = (rows[0], columns[0])
+        make_rows(image, steps, source, first, shape, across, down, space, totals, corner, out, call)
+        return memory
+
+    def kernel(arguments):
+        tiles, out, max_rows = pointer(arguments[3], np.int64), arguments[4], arguments[18]
+        patches, planar = arguments[7] != 0, arguments[8] != 0
+        grid = (arguments[9], arguments[10], arguments[11])
+        row_bytes = channels * grid[0] * grid[0] * grid[2] * out_size
+        normal = (
+            pointer(arguments[15], np.float32), pointer(arguments[16], np.float32),
+            pointer(arguments[17], np.float32),
+        )  # fmt: skip
+        image, memory = np.int64(0), (np.int64(0), np.int64(0))
+        while True:
+            block = next_block(arguments[0])
+            if block >= arguments[1]:
+                break
+            while tiles[3 * image + 3] <= block:
+                image += 1
+            address, begin, steps, sides, corner = _read_record(arguments[2] + _RECORD * image)
+            rows, columns = (arguments[5], arguments[6]) if arguments[5] else (sides[2], sides[3])
+            tile, high, wide = block - tiles[3 * image], tiles[3 * image + 1], tiles[3 * image + 2]
+            bands = (rows + high - 1) // high
+            band, strip = tile % bands * high, tile // bands * wide
+            into = out + begin * (row_bytes if patches else out_size)
+            if tile == 0 and max_rows > 0:
+                used = rows * columns // (grid[0] * grid[0])
+                fill_zeros(into + used * row_bytes, (max_rows - used) * row_bytes)
+            item = (rows, columns, np.int64(channels), planar, out_size, arguments[19] != 0)
+            rules = (arguments[12], arguments[13] != 0, arguments[14] != 0)
+            call = (patches, planar, grid, *rules, normal, item)
+            memory = make_tile(
+                (address, into, steps, sides, corner), (band, min(band + high, rows)),
+                (strip, min(strip + wide, columns)), call, memory,
+            )  # fmt: skip
+            if memory[0] == 0:
+                arguments[1] = NO_MEMORY
+                return
+        if memory[0] != 0:
+            release(memory[0])
+
+    return kernel

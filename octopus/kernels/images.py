@@ -1,0 +1,200 @@
+"""Arithmetic of resizing whole images that holds on every device, and the record that describes one image.
+
+Plain functions of scalars, as in `geometry`: `kernels.cpu` compiles them with `numba.njit`, `kernels.cuda` as CUDA
+device functions. Positions and weights are float64, since Pillow's are and the last bit decides a rounding.
+
+Convention (Pillow's `Image.resize`, torchvision's `resize(antialias=True)`): pixel `i` covers `[i, i + 1)`; output
+pixel `i` of `m` lies around `(i + 0.5) * scale` with `scale = n / m`; the filter is `spread` times as wide as at scale
+1; the pixels whose centres it covers are weighted and the weights divided by their sum.
+Source: Pillow, `src/libImaging/Resample.c` (`precompute_coeffs`) and `Geometry.c` (`ImagingScaleAffine`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+# One image of a call: 64 bytes, so that a table of them is one upload. Steps count bytes.
+IMAGE = np.dtype(
+    [
+        ("pointer", "i8"),  # address of channel 0, row 0, column 0
+        (
+            "out",
+            "i8",
+        ),  # element of the result where the item begins; with patch rows, number of its first row
+        ("plane_step", "i8"),  # from channel to channel; negative for BGR
+        ("row_step", "i4"),
+        ("pixel_step", "i4"),
+        ("height", "i4"),  # of the source
+        ("width", "i4"),
+        ("rows", "i4"),  # of the resized image
+        ("columns", "i4"),
+        (
+            "top",
+            "i4",
+        ),  # the item's first row and column in the resized image; negative: so much padding before it
+        ("left", "i4"),
+        ("first_tile", "i4"),  # number of the image's first block
+        ("spare", "i4"),
+    ]
+)
+
+# How a pixel is weighted. TORCH_BICUBIC is what torch takes without antialias: sharper, and pixels beyond the image are
+# those of its border; all others leave out what lies beyond.
+NEAREST, BILINEAR, BICUBIC, LANCZOS, TORCH_BICUBIC = range(5)
+FILTERS = {"nearest": NEAREST, "bilinear": BILINEAR, "bicubic": BICUBIC, "lanczos": LANCZOS}
+
+FIXED_BITS = 22  # fraction of Pillow's weights
+FIXED_ONE = 1 << FIXED_BITS
+FIXED_HALF = 1 << (FIXED_BITS - 1)
+
+
+def filter_code(name: str, antialias: bool) -> int:
+    """Which of the five filters a call means; on the host."""
+    return TORCH_BICUBIC if name == "bicubic" and not antialias else FILTERS[name]
+
+
+def filter_support(code: int) -> float:
+    """Half the width of a filter in pixels at scale 1; float64, 0 for nearest."""
+    if code == BILINEAR:
+        return 1.0
+    if code == LANCZOS:
+        return 3.0
+    return 0.0 if code == NEAREST else 2.0
+
+
+def axis_scale(size, count, antialias):
+    """Source pixels per output pixel along one axis, and how much wider than at scale 1 the filter is.
+
+    Parameters
+    ----------
+    size, count : int
+        Pixels of the source and of the resized image.
+    antialias : bool
+
+    Returns
+    -------
+    scale, spread : float64
+    """
+    scale = np.float64(size) / np.float64(count)
+    return scale, max(scale, 1.0) if antialias else 1.0
+
+
+def window_taps(support):
+    """Source pixels under a filter, at most; `support` is that of the filter times `spread`."""
+    return np.int64(math.ceil(support)) * 2 + 1
+
+
+def window(index, scale, support, size):
+    """Source pixels under the filter of one output pixel.
+
+    Parameters
+    ----------
+    index : int
+        Of the output pixel.
+    scale, support : float64
+        From `axis_scale`; `filter_support` times the spread.
+    size : int
+        Pixels of the source.
+
+    Returns
+    -------
+    start, stop : int64
+        From `start` to before `stop`, within the image; never empty.
+    centre : float64
+        The filter's middle, from the outer edge of the first pixel.
+    """
+    centre = (np.float64(index) + 0.5) * scale
+    start = np.int64(max(centre - support + 0.5, 0.0))
+    stop = min(np.int64(centre + support + 0.5), np.int64(size))
+    return start, stop, centre
+
+
+def whole_window(centre, support):
+    """`start` and `stop` of a window that isn't cut at the image: what `TORCH_BICUBIC` weighs."""
+    return np.int64(math.floor(centre - support + 0.5)), np.int64(math.floor(centre + support + 0.5))
+
+
+def nearest_pixel(index, size, count):
+    """The source pixel of output pixel `index` with the filter nearest, `floor((index + 0.5) * scale)`.
+
+    Pillow adds up the scale from pixel to pixel; what that leaves of precision decides only where the exact position
+    is a whole number, so there, and where the scale has no exact float64, it is added up here, too.
+    """
+    twice = (np.int64(2) * np.int64(index) + np.int64(1)) * np.int64(size)
+    pixel = twice // (np.int64(2) * np.int64(count))
+    if pixel * np.int64(2) * np.int64(count) == twice and size % count != 0:
+        scale = np.float64(size) / np.float64(count)
+        position = scale * 0.5
+        for _ in range(index):
+            position += scale
+        pixel = np.int64(position)
+    return min(pixel, np.int64(size) - np.int64(1))
+
+
+def bilinear(x):
+    """The triangle of support 1."""
+    return max(1.0 - abs(x), 0.0)
+
+
+def bicubic(x):
+    """Keys' cubic convolution with a = -0.5, of support 2; operations in Pillow's order."""
+    x = abs(x)
+    if x < 1.0:
+        return (1.5 * x - 2.5) * x * x + 1.0
+    if x < 2.0:
+        return (((x - 5.0) * x + 8.0) * x - 4.0) * -0.5
+    return 0.0
+
+
+def torch_bicubic(x):
+    """Keys' cubic convolution with a = -0.75."""
+    x = abs(x)
+    if x < 1.0:
+        return (1.25 * x - 2.25) * x * x + 1.0
+    if x < 2.0:
+        return (((x - 5.0) * x + 8.0) * x - 4.0) * -0.75
+    return 0.0
+
+
+def lanczos(x):
+    """The sinc, times one three times as wide, of support 3."""
+    if x == 0.0:
+        return 1.0
+    if x < -3.0 or x >= 3.0:
+        return 0.0
+    wide, third = x * math.pi, x / 3.0 * math.pi
+    return math.sin(wide) / wide * (math.sin(third) / third)
+
+
+def filter_weight(code, pixel, centre, spread):
+    """Weight of a source pixel, not yet divided by the sum of all; not for nearest.
+
+    `pixel` counts from the image's first; `centre` from `window`, `spread` from `axis_scale`.
+    """
+    x = (np.float64(pixel) - centre + 0.5) * (1.0 / spread)
+    if code == BILINEAR:
+        return bilinear(x)
+    if code == BICUBIC:
+        return bicubic(x)
+    return lanczos(x) if code == LANCZOS else torch_bicubic(x)
+
+
+def fixed_weight(weight):
+    """A weight, divided by the sum, in Pillow's fixed point; int32."""
+    return np.int32(weight * FIXED_ONE + (-0.5 if weight < 0.0 else 0.5))
+
+
+def fixed_pixel(total):
+    """What Pillow makes of a sum of fixed-point products (int32) at the end of each pass: 0 to 255."""
+    return min(max((total + np.int32(FIXED_HALF)) >> np.int32(FIXED_BITS), np.int32(0)), np.int32(255))
+
+
+def bfloat16_bits(value):
+    """Bits of the bfloat16 nearest to a float32, ties to even; for NaN, a quiet one."""
+    bits = np.float32(value).view(np.uint32)
+    if np.uint32(bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000):
+        return np.uint16((bits >> np.uint32(16)) | np.uint32(0x40))
+    odd = np.uint32((bits >> np.uint32(16)) & np.uint32(1))
+    return np.uint16(np.uint32(bits + np.uint32(0x7FFF) + odd) >> np.uint32(16))

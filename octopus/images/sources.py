@@ -282,7 +282,8 @@ def _channels_last(shapes: Columns, source: str | None, flat: Any) -> Any:
     last = np.full(len(shapes), source == "HWC") if source else may_be_channels(shapes[:, 2])
     first = may_be_channels(shapes[:, 0])
     both = last & first
-    if source is None and both.any() and (first & ~last).any() and not (last & ~first & ~flat).any():
+    unsaid = last & ~first & np.logical_not(flat)
+    if source is None and both.any() and (first & ~last).any() and not unsaid.any():
         last = last & ~both
     last = last | flat
     if last.all():

@@ -13,7 +13,7 @@ from octopus_study.report.frame import Frame, Key, Number, make_number
 from octopus_study.report.labels import IMAGE_BATCHES, PROCESSORS, QUANTITIES
 from octopus_study.report.measured import SUBJECT, floor_of, heeding, speedup
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import groups, paired, pivot
+from octopus_study.report.samples import Group, groups, paired, pivot
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
@@ -35,6 +35,11 @@ BOUNDS = {
 ALIKE = {row.name: row.like for row in methods.PROCESSOR_METHODS if row.like != SUBJECT}
 OTHERS = tuple(name for name in PROCESSORS if not name.startswith(SUBJECT) and not name.endswith("bound"))
 LINES = ("payload", "allocator_peak", "device_delta", "fixed")
+
+
+def compares(group: Group, other: str) -> bool:
+    """A bound is no opponent: shares of the roof stand in its place."""
+    return "bound" not in other
 
 
 def roofs(run: Run) -> Iterator[Number]:
@@ -146,6 +151,7 @@ def draw(frame: Frame) -> Figure:
 
 REPORT = StudyReport(
     numbers=(roofs, alike),
+    compares=compares,
     tables={"images": ON_GPU, "images_cpu": ON_CPU, "images_memory": MEMORY},
     figures={
         "images": Chart(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -59,23 +59,30 @@ class Layers:
         kernels = comparison.quantity == KERNEL
         reasons = {name: method.why_no_device for name, method in self.made.items() if kernels}
         missing = self.missing | {name: why for name, why in reasons.items() if why}
-        chosen = {name: method for name, method in self.made.items() if name not in missing}
-        methods, answers = [], {}
-        for name, method in chosen.items():
-            if self.context.measures(comparison.key, name):
-                methods.append(method.timed(method.kernels if kernels else None))
-                method.poison()
-                answers[name] = self.job.check(methods[-1], method.right)
-        bounds = [Method(name, run) for name, run in self._bounds().items() if name in comparison.methods]
+        methods, answers = self._checked(comparison, kernels, missing)
+        bounds = self._bounds(comparison)
         answers |= {bound.name: NO_ANSWER for bound in bounds}
         budget = self.context.budget_within(self.context.config.images.max_seconds)
         return compare(self.context, comparison, [*methods, *bounds], answers, missing, budget=budget)
 
-    def _bounds(self) -> dict[str, Callable[[], object]]:
-        job, made = self.job, {}
-        for name, dtype in BOUNDS.items():
-            out = job.out if dtype == np.float32 else job.room(dtype)
-            made[name] = fill(out) if name.startswith("write") else copying(job.read_bytes + out.nbytes, job)
+    def _checked(
+        self, comparison: Comparison, kernels: bool, missing: Mapping[str, str]
+    ) -> tuple[list[Method], dict[str, str]]:
+        """What is timed, and its answers, each written over NaN."""
+        methods, answers = [], {}
+        for name, method in self.made.items():
+            if name not in missing and self.context.measures(comparison.key, name):
+                methods.append(method.timed(method.kernels if kernels else None))
+                method.poison()
+                answers[name] = self.job.check(methods[-1], method.right)
+        return methods, answers
+
+    def _bounds(self, comparison: Comparison) -> list[Method]:
+        job, made = self.job, []
+        for name in (name for name in BOUNDS if name in comparison.methods):
+            out = job.out if BOUNDS[name] == np.float32 else job.room(BOUNDS[name])
+            run = fill(out) if name.startswith("write") else copying(job.read_bytes + out.nbytes, job)
+            made.append(Method(name, run))
         return made
 
     def _launches(self, comparison: Comparison) -> list[Row]:

@@ -27,6 +27,8 @@ from octopus_study.studies.images.job import (
 from octopus_study.studies.images.method import ON_THE_HOST, ImageMethod, require_batch, require_gpu
 
 PEERS, CUDA13 = (f"pip install -e './workflow[{extra}]'" for extra in ("peers", "arena-cuda13"))
+# Of NVIDIA's resampling, seen in DALI: within the image it agrees.
+REPEATS = "repeats an image's edge where Pillow leaves out that part of the filter"
 SIMD = "post"  # in the version of Pillow-SIMD, which takes Pillow's place
 
 
@@ -118,6 +120,7 @@ class DaliImages(ImageMethod):
     """`resize` to bytes, cubic and antialiased, all images in one launch, then `crop_mirror_normalize` to planes."""
 
     name = "dali"
+    why_different = REPEATS
     why_no_device = NOT_BY_EVENTS
 
     def __init__(self, job: ImageJob) -> None:
@@ -131,6 +134,7 @@ class DaliImages(ImageMethod):
             self._images = [tensors.TensorGPU(image, layout="HWC") for image in job.interleaved]
         else:
             self._images = job.images
+            self._dali.set_num_threads(get_num_threads())
 
     def run(self) -> None:
         """A batch of views, and both operators."""
@@ -154,6 +158,7 @@ class CvCudaImages(ImageMethod):
     """`hq_resize` of a batch of images of any size, to bytes, then `crop_flip_normalize_reformat`: two passes."""
 
     name = "cvcuda"
+    why_different = REPEATS
 
     def __init__(self, job: ImageJob) -> None:
         super().__init__(job)

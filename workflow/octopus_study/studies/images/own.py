@@ -21,7 +21,7 @@ from octopus_study.studies.images.job import (
 )
 from octopus_study.studies.images.method import ImageMethod, require_batch
 
-HALF_ULP = 2.0**-9  # largest relative error of rounding to bfloat16
+HALF_ULP = 2.0**-8  # largest relative error of rounding to bfloat16
 
 
 class OctopusImages(ImageMethod):

@@ -90,7 +90,8 @@ def resize(
         Order of the images' three channels; those of the result are red, green, blue.
     source : {"HWC", "CHW"}, optional
         Where the images' channels are. By default an axis of length 1, 3 or 4 that comes last holds them, else one that
-        comes first; each image is looked at for itself.
+        comes first; lists may have both. Where both could be, as in three columns of pixels, it is the last, unless
+        other images of the list have them first and none last.
     out : array, optional
         Where to write; must have exactly the result's shape, dtype and device, and memory apart from the images.
     stream : optional

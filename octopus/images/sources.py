@@ -103,7 +103,8 @@ class Sources:
         """Copy images on the host into bytes; `begins` says where each of them begins."""
         if isinstance(self.images, RaggedBatch):
             values = view(self.images.values, "values").numpy().view(np.uint8)
-            memory[: values.size] = values
+            start = int(begins[0])
+            memory[start : start + values.size] = values
             return
         for image, begin, shape in zip(self.images, begins.tolist(), self.shapes.tolist(), strict=True):
             pixels = view(image, "image").numpy()
@@ -270,10 +271,16 @@ def _contiguous(shapes: Columns, item: int) -> Columns:
 
 
 def _channels_last(shapes: Columns, source: str | None) -> Any:
-    """For which images channels come last, by their shapes; the same for all where that is so."""
+    """For which images channels come last, by their shapes; the same for all where that is so.
+
+    Where both ends could be channels, as in three columns of pixels, the image is taken as the others of the list are.
+    """
     if source is not None:
         return source == "HWC"
-    last = may_be_channels(shapes[:, 2])
+    last, first = may_be_channels(shapes[:, 2]), may_be_channels(shapes[:, 0])
+    both = last & first
+    if both.any() and (first & ~last).any() and not (last & ~first).any():
+        last = last & ~both
     if last.all():
         return True
     return False if not last.any() else last

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from octopus.kernels import geometry, images
-from octopus.kernels.cpu import compiled
+from octopus.kernels.cpu import compiled, pointer
 from octopus.kernels.cpu.store import _half_bits
 from octopus.kernels.cpu.vectors import copy_block
 
@@ -153,3 +153,11 @@ def place_patches(lines, line, room, target, down, start, stop, item, grid, row)
             _stream(row, into, channels * area * times)
         else:
             _copy(row, into, channels * area * times)
+
+
+@compiled
+def fill_zeros(target, size):
+    """Zeros in any dtype, over so many bytes."""
+    into = pointer(target, np.uint8)
+    for i in range(size):
+        into[i] = 0

@@ -249,6 +249,7 @@ PROCESSOR_METHODS = (
     MethodRow("octopus-bf16", "Octopus (bfloat16)", "#5AA3D8", "."),
     MethodRow("octopus-pillow", "Octopus (as Pillow rounds)", "#2E8BC0", "*"),
     MethodRow("octopus-bilinear", "Octopus (bilinear)", "#8FB8DE", "x"),
+    MethodRow("octopus-simple", "Octopus (simple kernel)", "#5B84B1", "h"),
     MethodRow("transformers", "transformers", VERMILION, "^", library="transformers"),
     MethodRow("transformers-cpu", "transformers (on the CPU)", "#E08A5B", "v", library="transformers"),
     MethodRow("torchvision-loop", "torchvision, image by image", PURPLE, "<", library="torchvision"),

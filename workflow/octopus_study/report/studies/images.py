@@ -93,6 +93,7 @@ ON_GPU = Spec(
         ("of its roof", cells.text(**_KERNEL, **_OF_ROOF)),
         ("bfloat16", cells.time(**_KERNEL, method="octopus-bf16")),
         ("of its roof", cells.text(**_KERNEL, **_OF_ROOF, method="octopus-bf16")),
+        ("simple kernel", cells.time(**_KERNEL, method="octopus-simple")),
         ("Launches", cells.fact(**_COUNT)),
         ("transformers'", cells.fact(**_COUNT, method="transformers")),
         ("Octopus", cells.time()),
@@ -106,7 +107,7 @@ ON_GPU = Spec(
     "copying the bytes that are read and written, whichever takes longer), launches of a batch, the whole way from a "
     "list of images on the GPU to the synchronised result, and its speed-ups, with the verdict where it isn't faster.",
     absent=NO_RUN,
-    widths=("1.7fr", *("1fr",) * 12),
+    widths=("1.7fr", *("1fr",) * 13),
 )
 ON_CPU = Spec(
     study=STUDY,

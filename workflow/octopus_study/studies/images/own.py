@@ -61,13 +61,18 @@ class Octopus(OctopusImages):
 
     def __init__(self, job: ImageJob) -> None:
         super().__init__(job)
-        operation = "patch_rows" if job.task == ROWS else "resize"
-        room = {"result_rows": job.shape[0]} if job.task == ROWS else {}
-        self.plan = ImagePlan(
-            operation, self.images[0], len(self.images), allocate=False, **room, **self.options()
-        )
+        self.plan = self.planned()
         self.result = self.room()
         self.run()
+
+    def planned(self) -> ImagePlan:
+        """A plan for such images, without memory of its own."""
+        job = self.job
+        operation = "patch_rows" if job.task == ROWS else "resize"
+        room = {"result_rows": job.shape[0]} if job.task == ROWS else {}
+        return ImagePlan(
+            operation, self.images[0], len(self.images), allocate=False, **room, **self.options()
+        )
 
     def room(self) -> Any:
         """Where it writes."""
@@ -132,6 +137,20 @@ class Bilinear(Octopus):
     def options(self) -> dict[str, Any]:
         """Without the filter's wide window and without rounding."""
         return super().options() | {"filter": "bilinear", "antialias": False, "rounding": "none"}
+
+
+class SimpleKernelAlone(Octopus):
+    """The same by the kernel that takes any images and any options, beside which the fast one stands."""
+
+    name = "octopus-simple"
+
+    def planned(self) -> ImagePlan:
+        """The plan with an engine that has no other kernel."""
+        from octopus.images.cuda import CudaEngine, SimpleKernel
+
+        plan = super().planned()
+        plan.engine = CudaEngine(plan.engine.spec, (SimpleKernel(plan.engine.spec),))
+        return plan
 
 
 class OneCall(OctopusImages):

@@ -5,7 +5,14 @@ from __future__ import annotations
 from octopus_study.studies.images.job import ImageJob
 from octopus_study.studies.images.libraries import CvCudaImages, DaliImages, KorniaRs, Pillow, PillowSimd
 from octopus_study.studies.images.method import ImageMethod
-from octopus_study.studies.images.own import Bfloat16, Bilinear, Octopus, OneCall, PillowRounding
+from octopus_study.studies.images.own import (
+    Bfloat16,
+    Bilinear,
+    Octopus,
+    OneCall,
+    PillowRounding,
+    SimpleKernelAlone,
+)
 from octopus_study.studies.images.torch_methods import (
     Torchvision,
     TorchvisionGrouped,
@@ -16,7 +23,8 @@ from octopus_study.studies.images.torch_methods import (
 OWN = (Octopus, OneCall, Bfloat16, PillowRounding)
 BY_DEVICE: dict[str, tuple[type[ImageMethod], ...]] = {
     "cuda": (
-        *OWN, Transformers, TransformersOnHost, Torchvision, TorchvisionGrouped, DaliImages, CvCudaImages,
+        *OWN, SimpleKernelAlone, Transformers, TransformersOnHost, Torchvision, TorchvisionGrouped, DaliImages,
+        CvCudaImages,
     ),
     "cpu": (
         *OWN, Bilinear, Transformers, Torchvision, TorchvisionGrouped, Pillow, PillowSimd, KorniaRs, DaliImages,

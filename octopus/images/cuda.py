@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +20,41 @@ from octopus.kernels.images import filter_code
 THREADS = IMAGE_ROWS * IMAGE_COLUMNS
 
 
+class Launch(NamedTuple):
+    """How a kernel does the images of one table.
+
+    Attributes
+    ----------
+    kernel : Launcher
+    blocks : int
+        Of the grid.
+    cut : object
+        What else the kernel needs to know for these images.
+    """
+
+    kernel: Launcher
+    blocks: int
+    cut: Any = None
+
+
 class Launcher(Protocol):
-    """A compiled kernel for one spec."""
+    """A kernel for one spec."""
 
-    def tiles(self, table: NDArray[Any]) -> NDArray[np.int64]:
-        """How many blocks each image of a table (N,) of `IMAGE` takes, (N,)."""
+    def load(self) -> None:
+        """Compile it, or load it from the disk, unless that is done."""
 
-    def launch(self, table: int, count: int, blocks: int, out: int, stream: Any) -> None:
-        """Queue the kernel for a table of `count` records in device memory, whose tiles are numbered."""
+    def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch | None:
+        """Number the tiles of a table (N,) of `IMAGE`, and say how to launch; None if this kernel can't do its images.
 
-    def again(self, stream: Any) -> None:
-        """Queue the launch before once more."""
+        With `like`, a launch of this kernel that is captured: None also if that has not enough of anything.
+        """
+
+    def submit(self, launch: Launch, table: int, count: int, out: int, stream: Any) -> None:
+        """Queue the kernel for a prepared table of `count` records in device memory."""
 
 
 class SimpleKernel:
-    """Launches `kernels.cuda.images`, which takes any spec.
+    """Launches `kernels.cuda.images`, which takes any spec and any images.
 
     Parameters
     ----------
@@ -42,78 +62,90 @@ class SimpleKernel:
     """
 
     def __init__(self, spec: ImageSpec) -> None:
-        self._whole, (height, width) = spec.kind == "batch", spec.item
-        self._tiles = -(-height // IMAGE_ROWS) * -(-width // IMAGE_COLUMNS)
-        code = filter_code(spec.filter, spec.antialias)
-        self._function = function_of(_simple_kernel(spec.name, *_kind(spec, code), _capability()))
+        self._spec, self._function = spec, None
         self._arguments = ArgumentBlock("QQiQ" + "i" * 5 + "f" * 12)
         self._write = self._arguments.writer(0, 4)
-        sides = (height, width, spec.patch, spec.merge, spec.temporal)
+        sides = (*spec.item, spec.patch, spec.merge, spec.temporal)
         values = [number for vector in (spec.gain, spec.bias, spec.pad) for number in _four(vector)]
         self._arguments.writer(4, 17)(*sides, *values)
-        self._geometry: tuple[int, ...] = (0, 1, 1, THREADS, 1, 1)
 
-    def tiles(self, table: NDArray[Any]) -> NDArray[np.int64]:
+    def load(self) -> None:
         """As of `Launcher`."""
-        if self._whole:
-            return np.full(len(table), self._tiles)
-        rows, columns = table["rows"].astype(np.int64), table["columns"].astype(np.int64)
-        tiles: NDArray[np.int64] = -(-rows // IMAGE_ROWS) * -(-columns // IMAGE_COLUMNS)
-        return tiles
+        if self._function is None:
+            spec = self._spec
+            code = filter_code(spec.filter, spec.antialias)
+            self._function = function_of(_simple_kernel(spec.name, *_kind(spec, code), _capability()))
 
-    def launch(self, table: int, count: int, blocks: int, out: int, stream: Any) -> None:
+    def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch | None:
+        """As of `Launcher`; raises `InputError` for more blocks than a grid has."""
+        sides: Any = self._spec.item
+        if self._spec.kind != "batch":
+            sides = table["rows"].astype(np.int64), table["columns"].astype(np.int64)
+        tiles = np.broadcast_to(-(-sides[0] // IMAGE_ROWS) * -(-sides[1] // IMAGE_COLUMNS), len(table))
+        ends = np.cumsum(tiles)
+        blocks = int(ends[-1])
+        if blocks > INT32_MAX:
+            raise InputError(f"{blocks:,} blocks are more than one launch can have; pass fewer images")
+        table["first_tile"] = ends - tiles
+        return None if like is not None and blocks > like.blocks else Launch(self, blocks)
+
+    def submit(self, launch: Launch, table: int, count: int, out: int, stream: Any) -> None:
         """As of `Launcher`."""
+        self.load()
         self._write(table, table, count, out)
-        self._geometry = (blocks, 1, 1, THREADS, 1, 1)
-        self.again(stream)
-
-    def again(self, stream: Any) -> None:
-        """As of `Launcher`."""
-        submit(self._function, self._geometry, stream, self._arguments)
+        submit(self._function, (launch.blocks, 1, 1, THREADS, 1, 1), stream, self._arguments)
 
 
-def kernel_of(spec: ImageSpec) -> Launcher:
-    """The fastest kernel that does what a spec says on the GPU in use."""
-    return SimpleKernel(spec)
+def kernels_of(spec: ImageSpec) -> tuple[Launcher, ...]:
+    """The kernels that do what a spec says on the GPU in use, the fastest first; the last takes any images."""
+    return (SimpleKernel(spec),)
 
 
 class CudaEngine:
-    """Runs a spec: numbers the blocks of a table's images, and launches.
+    """Runs a spec: finds the kernel for a table's images, numbers their tiles, and launches.
 
     Parameters
     ----------
     spec : ImageSpec
-    kernel : Launcher, optional
-        Instead of the one that `kernel_of` chooses.
+    kernels : sequence of Launcher, optional
+        Instead of those of `kernels_of`.
     """
 
-    def __init__(self, spec: ImageSpec, kernel: Launcher | None = None) -> None:
-        self.spec, self._kernel = spec, kernel or kernel_of(spec)
+    def __init__(self, spec: ImageSpec, kernels: Sequence[Launcher] = ()) -> None:
+        self.spec, self._kernels = spec, tuple(kernels) or kernels_of(spec)
         self._padding: tuple[Any, ArgumentBlock] | None = None
+        self._last: tuple[Any, ...] = ()
 
-    def number(self, table: NDArray[Any]) -> int:
-        """Fill in each image's first tile; returns how many blocks all of them take.
+    def load(self) -> None:
+        """Load all kernels that images may need."""
+        for kernel in self._kernels:
+            kernel.load()
+
+    def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch:
+        """Number the tiles of a table's images, and say how to launch; `like` is a captured launch to be used again.
 
         Raises
         ------
         InputError
-            For more blocks than a grid has.
+            For more blocks than a grid has, or images that a captured launch doesn't fit.
         """
-        ends = np.cumsum(self._kernel.tiles(table))
-        blocks = int(ends[-1])
-        if blocks > INT32_MAX:
-            raise InputError(f"{blocks:,} blocks are more than one launch can have; pass fewer images")
-        first = table["first_tile"]
-        first[0], first[1:] = 0, ends[:-1]
-        return blocks
+        for kernel in self._kernels if like is None else (like.kernel,):
+            launch = kernel.prepare(table, like)
+            if launch is not None:
+                return launch
+        raise InputError(
+            "the captured launch has too few blocks, or too little room, for these images; capture a run of the "
+            "largest images and sizes to come"
+        )
 
-    def launch(self, table: int, count: int, blocks: int, out: int, stream: Any) -> None:
-        """Queue the kernel for a numbered table of `count` records; `table` and `out` are in device memory."""
-        self._kernel.launch(table, count, blocks, out, stream)
+    def launch(self, launch: Launch, table: int, count: int, out: int, stream: Any) -> None:
+        """Queue the kernel for a prepared table of `count` records; `table` and `out` are in device memory."""
+        self._last = (launch, table, count, out)
+        launch.kernel.submit(*self._last, stream)
 
     def again(self, stream: Any) -> None:
         """Queue the launch before once more, on what its table says: for measurements of it alone."""
-        self._kernel.again(stream)
+        self._last[0].kernel.submit(*self._last, stream)
 
     def pad(self, table: int, count: int, most: int, out: int, mask: int, stream: Any) -> None:
         """Queue zeros for the rows that images don't have of `most` for each, and the mask of those that they have."""
@@ -131,10 +163,10 @@ class CudaEngine:
         from octopus.backends.cuda import memory
 
         numbered = np.array(table)
-        blocks = self.number(numbered)
+        launch = self.prepare(numbered)
         device = memory.DeviceArray((numbered.nbytes,), np.uint8, stream=queue)
         memory.copy(device.pointer, numbered.ctypes.data, numbered.nbytes, queue)
-        self.launch(device.pointer, len(numbered), blocks, out.pointer, queue)
+        self.launch(launch, device.pointer, len(numbered), out.pointer, queue)
 
 
 def _kind(spec: ImageSpec, code: int) -> tuple[Any, ...]:

@@ -14,6 +14,7 @@ from octopus.arrays.results import check_host_memory, result_memory
 from octopus.arrays.untraced import untraced
 from octopus.errors import InputError
 from octopus.images.answer import Arrays, answer
+from octopus.images.capacity import result_capacity, source_capacity
 from octopus.images.options import options_of
 from octopus.images.sources import Sources, sources_of
 from octopus.images.spec import ImageSpec
@@ -110,11 +111,12 @@ class ImagePlan:
         self._model = replace(result_model(sources.model, self.device), pointer=0)
         check_stream(stream, self.device)
         self.engine = make_engine(self._options, sources, self.device)
-        self._shape = self._capacity(result_pixels, result_rows)
         self._staged = self.device != sources.model.device
-        self._pixels = self._most_pixels(source_pixels)
+        self._shape = result_capacity(self._options, self.spec, self.max_images, result_pixels, result_rows)
+        self._pixels = source_capacity(self._staged, source_pixels)
         self._alone, self.table_bytes = OneAtATime(), 0
         self._arrays = Arrays(None)
+        self._captured: Any = None
         if self.device == "cpu":
             check_host_memory(self._result_bytes(allocate), "the host for the result", ADVICE)
             self._reserve(allocate, None)
@@ -126,36 +128,6 @@ class ImagePlan:
         """What a run comes to."""
         made: ImageSpec = self.engine.spec
         return made
-
-    def _capacity(self, pixels: Any, rows: Any) -> tuple[int, ...]:
-        """Shape of the largest result."""
-        spec, count = self.spec, self.max_images
-        wanted = {"each": "result_pixels", "rows": "" if self._options.most else "result_rows"}.get(
-            spec.kind, ""
-        )
-        given = {"result_pixels": pixels, "result_rows": rows}
-        for name, value in given.items():
-            if (value is None) == (name == wanted):
-                needs = "needs" if name == wanted else "doesn't take"
-                raise InputError(f"a plan of {self._options.operation} with these options {needs} {name}")
-        if spec.kind == "each":
-            return (whole(wanted, pixels) * spec.channels,)
-        if wanted:
-            return (whole(wanted, rows), spec.values)
-        if spec.kind == "rows":
-            return (count, self._options.most or 0, spec.values)
-        (height, width), channels = spec.item, spec.channels
-        return (count, channels, height, width) if spec.layout == "NCHW" else (count, height, width, channels)
-
-    def _most_pixels(self, pixels: Any) -> int:
-        """Of all images of a run, where they are brought to the GPU."""
-        if self._staged:
-            if pixels is None:
-                raise InputError("a plan for images on the host that a GPU works on needs source_pixels")
-            return whole("source_pixels", pixels)
-        if pixels is not None:
-            raise InputError("source_pixels is for images on the host that a GPU works on; leave it out")
-        return 0
 
     def _result_bytes(self, allocate: bool) -> int:
         size = self.spec.value_bytes // self.spec.values if allocate else 0
@@ -187,7 +159,7 @@ class ImagePlan:
             Slot(room_for(self.max_images + 1, 0)),
             memory.DeviceArray((room_for(self.max_images + 1, 0),), np.uint8, stream=queue),
         )
-        self._graph_blocks = 0
+        self.engine.load()
         self._memory = PlanMemory(queue)
         self._memory.keep(self._table, self._graph[1], *self._arrays)
         if stream is None:
@@ -230,8 +202,8 @@ class ImagePlan:
         Parameters
         ----------
         images, sizes
-            As in `run`, on the GPU; they may be fewer than in the run that was captured, and must take no more blocks:
-            capture a run of the largest images and sizes to come.
+            As in `run`, on the GPU; they may be fewer or smaller than in the run that was captured. The graph has as
+            many blocks as that run: capture one of the largest images and sizes to come.
 
         Returns
         -------
@@ -241,16 +213,17 @@ class ImagePlan:
         Raises
         ------
         InputError
-            As `run`; also if no run was captured, or it has fewer blocks.
+            As `run`; also if no run was captured, or one of fewer blocks.
         """
-        if self.device == "cpu" or not self._graph_blocks:
+        if self._captured is None:
             raise InputError("no run of this plan has been captured in a graph; capture one first")
         job = self._job(images, sizes)
         with self._alone:
             from octopus.images.upload import Upload
 
             arrays = self._heads(job, None)
-            Upload(job, self.max_images + 1).rewrite(*self._graph, self._graph_blocks)
+            slot, table = self._graph
+            Upload(job, self.max_images + 1).rewrite(slot, table.pointer, self._captured)
             return answer(job, arrays)
 
     def _job(self, images: Any, sizes: Any) -> Job:
@@ -306,15 +279,15 @@ class ImagePlan:
             tell_torch(job.sources, queue)
         if not is_capturing(queue):
             upload, slot = Upload(job), self._staging.take(self._room)
-            blocks = upload.write(slot, self._table.pointer)
-            upload.queue(slot, self._table.pointer, blocks, results, queue)
+            launch = upload.write(slot, self._table.pointer)
+            upload.queue(launch, slot, self._table.pointer, results, queue)
             slot.sent(queue, *job.sources.views)
             return
         if self._staged:
             raise InputError("images must be on the GPU while a graph is captured")
         upload, (slot, table) = Upload(job, self.max_images + 1), self._graph
-        self._graph_blocks = upload.write(slot, table.pointer)
-        upload.queue(slot, table.pointer, self._graph_blocks, results, queue)
+        self._captured = upload.write(slot, table.pointer)
+        upload.queue(self._captured, slot, table.pointer, results, queue)
 
 
 def _head(array: Any, count: int) -> Any:

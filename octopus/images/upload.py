@@ -17,6 +17,7 @@ from octopus.arrays.staging import Slot, Staging
 from octopus.backends.cuda import memory, stream_of
 from octopus.backends.cuda.device import is_capturing
 from octopus.errors import InputError
+from octopus.images.cuda import Launch
 from octopus.images.sizes import way_back
 from octopus.images.sources import ALIGNMENT, Sources
 from octopus.images.work import ADVICE, Job, Results, write
@@ -57,37 +58,32 @@ class Upload:
         self._transform = _aligned(self.nbytes)
         self.room = self._transform + self.count * TRANSFORM_BYTES
 
-    def write(self, slot: Any, device: int) -> int:
-        """Write all into page-locked memory that goes to the address `device`; returns the number of blocks."""
+    def write(self, slot: Any, device: int, like: Launch | None = None) -> Launch:
+        """Write all into page-locked memory that goes to the address `device`, and say how to launch; see `prepare`."""
         sources, table = self._sources, slot.array[: self.records * IMAGE.itemsize].view(IMAGE)
         if self._job.staged:
             sources.copy_to(slot.array, sources.pointers + self._begin)
             sources = replace(sources, pointers=sources.pointers + (device + self._begin))
         write(table[: self.count], sources, self._job.items)
-        blocks: int = self._job.engine.number(table[: self.count])
+        launch: Launch = self._job.engine.prepare(table[: self.count], like)
         if self.records > self.count:
-            _close(table, self.count, blocks)
+            _close(table, self.count, launch.blocks)
         if self._job.engine.spec.kind == "batch":
             way = slot.array[self._transform : self.room].view(np.float32).reshape(-1, 4)
             way[:] = way_back(sources.sides, self._job.items)
-        return blocks
+        return launch
 
-    def rewrite(self, slot: Slot, device: Any, most: int) -> None:
-        """Write over what was captured, unless that takes more than `most` blocks."""
+    def rewrite(self, slot: Slot, device: int, like: Launch) -> None:
+        """Write over what a captured launch reads; nothing is written if that can't do it."""
         draft = SimpleNamespace(array=np.empty(self.room, np.uint8))
-        blocks = self.write(draft, device.pointer)
-        if blocks > most:
-            raise InputError(
-                f"these images take {blocks} blocks, and the captured launch has {most}; capture a run of the largest "
-                "images and sizes to come"
-            )
+        self.write(draft, device, like)
         slot.array[: self.room] = draft.array
 
-    def queue(self, slot: Slot, device: int, blocks: int, results: Results, queue: Any) -> None:
+    def queue(self, launch: Launch, slot: Slot, device: int, results: Results, queue: Any) -> None:
         """Queue the upload of what was written, and the launch that reads it."""
         engine, out = self._job.engine, results.out.pointer
         memory.copy(device, slot.address, self.nbytes, queue)
-        engine.launch(device, self.records, blocks, out, queue)
+        engine.launch(launch, device, self.records, out, queue)
         if results.transform is not None:
             size = self.count * TRANSFORM_BYTES
             memory.copy(results.transform.pointer, slot.address + self._transform, size, queue)
@@ -125,8 +121,8 @@ def run_on_gpu(job: Job, results: Results, queue: Any, given: bool) -> None:
     if job.staged:
         check_memory(upload.nbytes, memory.free_bytes(), "the GPU for the images", ADVICE)
     device = memory.DeviceArray((upload.nbytes,), np.uint8, stream=queue)
-    blocks = upload.write(slot, device.pointer)
-    upload.queue(slot, device.pointer, blocks, results, queue)
+    launch = upload.write(slot, device.pointer)
+    upload.queue(launch, slot, device.pointer, results, queue)
     slot.sent(queue, *sources.views)
 
 

@@ -311,7 +311,10 @@ ROWS = [
         ({"given": []}, "there are no images"),
         ({"result_rows": 4}, "a plan of resize with these options doesn't take result_rows"),
         ({"result_pixels": 4}, "doesn't take result_pixels"),
-        ({"source_pixels": 4}, "source_pixels is for images on the host that a GPU works on"),
+        (
+            {"source_pixels": 4},
+            "this plan doesn't take source_pixels, which is for images on the host that a GPU works on",
+        ),
         (
             {"allocate": False},
             "this plan was made with allocate=False and has no memory of its own; pass out=",

@@ -81,9 +81,10 @@ def test_arguments_and_blocks_fit_the_kernel(launched, name, tiles):
     engine = cuda.CudaEngine(spec_of(name))
     table = np.zeros(3, IMAGE)
     table["rows"], table["columns"] = (8, 10, 20), (32, 34, 160)
-    assert engine.number(table) == sum(tiles)
+    launch = engine.prepare(table)
+    assert launch.blocks == sum(tiles)
     assert table["first_tile"].tolist() == [0, tiles[0], sum(tiles[:2])]
-    engine.launch(4096, 3, sum(tiles), 8192, None)
+    engine.launch(launch, 4096, 3, 8192, None)
     engine.again(None)
     assert launched[0] == launched[1]
     geometry, values = launched[0]
@@ -102,7 +103,26 @@ def test_more_blocks_than_a_grid_has(launched):
     table = np.zeros(2, IMAGE)
     table["rows"] = table["columns"] = 2**20
     with pytest.raises(InputError, match="more than one launch can have"):
-        engine.number(table)
+        engine.prepare(table)
+
+
+def test_a_captured_launch_is_used_again_for_no_more_blocks(launched):
+    engine = cuda.CudaEngine(spec_of("each"))
+    table = np.zeros(2, IMAGE)
+    table["rows"], table["columns"] = 16, 64
+    captured = engine.prepare(table)
+    assert engine.prepare(table[:1], captured).blocks == 4
+    table["rows"] = 17
+    with pytest.raises(InputError, match="capture a run of the largest"):
+        engine.prepare(table, captured)
+
+
+def test_the_first_kernel_that_takes_the_images_does_them(launched):
+    choosy = SimpleNamespace(prepare=lambda table, like: None if len(table) > 1 else cuda.Launch(choosy, 5))
+    simple = cuda.SimpleKernel(spec_of("batch"))
+    engine = cuda.CudaEngine(spec_of("batch"), (choosy, simple))
+    assert engine.prepare(np.zeros(1, IMAGE)).kernel is choosy
+    assert engine.prepare(np.zeros(2, IMAGE)).kernel is simple
 
 
 @pytest.mark.parametrize(("shared", "asked"), [(0, []), (48 << 10, []), (100 << 10, [(8, 100 << 10, 7, 3)])])

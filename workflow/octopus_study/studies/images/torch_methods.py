@@ -8,7 +8,7 @@ from typing import Any
 from octopus.backends.cpu import get_num_threads
 from octopus_study.peers.availability import Unavailable, need, need_torch
 from octopus_study.studies.images.job import BETWEEN, MERGE, PATCH, PIXELS, ROW, ROWS, TEMPORAL, ImageJob
-from octopus_study.studies.images.method import MANY_LAUNCHES, ImageMethod
+from octopus_study.studies.images.method import MANY_LAUNCHES, ON_THE_HOST, ImageMethod
 
 INSTALL = "pip install -e './workflow[models]'"
 PROCESSORS = {
@@ -70,6 +70,7 @@ class TransformersOnHost(Transformers):
     """The same beside a GPU, from images on the host to a result there, which flatters it: models run on the GPU."""
 
     name = "transformers-cpu"
+    why_no_device = ON_THE_HOST
     on_host = True
 
     def __init__(self, job: ImageJob) -> None:

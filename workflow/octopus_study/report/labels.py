@@ -146,7 +146,7 @@ PROCESSORS = {row.name: row.label for row in methods.PROCESSOR_METHODS}
 IMAGE_BATCHES = {
     "large": "512 to 2048 px, rows",
     "small": "64 to 512 px, rows",
-    "thumbnails": "256 to 1024 px, 224 \u00d7 224",
+    "thumbnails": "256 to 1024 px to 224\u00b2",
     "equal": "1024 \u00d7 1024, rows",
     "one": "1920 \u00d7 1080, rows",
 }

@@ -101,8 +101,8 @@ KERNELS = Spec(
         ("Launches", cells.fact(**_COUNT)),
         ("those of transformers", cells.fact(**_COUNT, method="transformers")),
     ],
-    caption="Images of any size on a GPU, the kernel alone: its time, the share that it reaches of its roof (filling the "
-    "result, or copying the bytes that are read and written, whichever takes longer), and launches of a batch.",
+    caption="Images of any size on a GPU, the kernel alone: its time, the share that it reaches of its roof (filling "
+    "the result, or copying the bytes that are read and written, whichever takes longer), and launches of a batch.",
     absent=NO_RUN,
     widths=("1.9fr", *("1fr",) * 7),
 )

@@ -29,6 +29,7 @@ from octopus_study.studies.images.method import ON_THE_HOST, ImageMethod, requir
 PEERS, CUDA13 = (f"pip install -e './workflow[{extra}]'" for extra in ("peers", "arena-cuda13"))
 # Of NVIDIA's resampling, seen in DALI: within the image it agrees.
 REPEATS = "repeats an image's edge where Pillow leaves out that part of the filter"
+NO_FLIP = 2  # any value but -1, 0 and 1
 SIMD = "post"  # in the version of Pillow-SIMD, which takes Pillow's place
 
 
@@ -165,24 +166,25 @@ class CvCudaImages(ImageMethod):
         require_gpu(job, "CV-CUDA")
         require_batch(job, "CV-CUDA")
         self._cv = need("cvcuda", "CV-CUDA", CUDA13)
-        torch = need("torch", "PyTorch, whose tensors CV-CUDA takes as images", PEERS)
-        self._images = [torch.as_tensor(image, device="cuda") for image in job.interleaved]
-        count, self.result = len(self._images), job.out
-        self._out = self._cv.as_tensor(job.out, "NCHW")
-        self._resized = torch.empty((count, SIDE, SIDE, 3), dtype=torch.uint8, device="cuda")
+        self._torch = need("torch", "PyTorch, whose tensors CV-CUDA takes as images", PEERS)
+        self._images = [self._torch.as_tensor(image, device="cuda") for image in job.interleaved]
+        self.result, self._out = job.out, self._cv.as_tensor(job.out, "NCHW")
+        shape = (len(self._images), SIDE, SIDE, 3)
+        self._resized = self._torch.empty(shape, dtype=self._torch.uint8, device="cuda")
         self._between = self._batch(self._resized)
-        mean, std = (np.array(values, np.float32) for values in job.normal)
-        whole, no_flip = (
-            np.tile(np.int32([0, 0, SIDE, SIDE]), (count, 1, 1, 1)),
-            np.full((count, 1), 2, np.int32),
+        self._rest = self._arguments()
+
+    def _arguments(self) -> list[Any]:
+        """The whole image as the crop, no flip, and the normalisation, as tensors on the device."""
+        count, (mean, std) = len(self._images), (np.array(values, np.float32) for values in self.job.normal)
+        whole = np.tile(np.array([0, 0, SIDE, SIDE], np.int32), (count, 1, 1, 1))
+        pairs = (
+            (whole, "NHWC"),
+            (np.full((count, 1), NO_FLIP, np.int32), "NC"),
+            (mean.reshape(1, 1, 1, -1), "NHWC"),
+            (1 / std.reshape(1, 1, 1, -1), "NHWC"),
         )
-        pairs = ((whole, "NHWC"), (no_flip, "NC"), (mean, "NHWC"), (1 / std, "NHWC"))
-        self._rest = [
-            self._cv.as_tensor(
-                torch.from_numpy(array.reshape(1, 1, 1, -1) if array.ndim == 1 else array).cuda(), layout
-            )
-            for array, layout in pairs
-        ]
+        return [self._cv.as_tensor(self._torch.from_numpy(array).cuda(), kind) for array, kind in pairs]
 
     def _batch(self, images: Any) -> Any:
         return self._cv.as_images(list(images), self._cv.Format.RGB8)

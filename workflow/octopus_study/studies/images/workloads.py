@@ -23,15 +23,15 @@ class Batch(NamedTuple):
 
     Attributes
     ----------
-    count : int
-        Images on a GPU.
+    images : int
+        How many on a GPU.
     low, high : (int, int)
         Least and largest height and width.
     task : {"rows", "batch"}
         Patch rows as Qwen2-VL takes them, or a batch of 224 x 224 px as SigLIP does.
     """
 
-    count: int
+    images: int
     low: tuple[int, int]
     high: tuple[int, int]
     task: str = ROWS
@@ -48,7 +48,7 @@ BATCHES = {
 
 def count_of(context: Context, workload: str) -> int:
     """How many images a batch has on this device."""
-    count = BATCHES[workload].count
+    count = BATCHES[workload].images
     return count if context.device == "cuda" else max(1, count // context.config.images.cpu_part)
 
 

@@ -91,7 +91,7 @@ def resize(
     source : {"HWC", "CHW"}, optional
         Where the images' channels are. By default an axis of length 1, 3 or 4 that comes last holds them, else one that
         comes first; lists may have both. Where both could be, as in three columns of pixels, it is the last, unless
-        other images of the list have them first and none last.
+        other images of the list have them first and none last. Images (H, W) have none, whatever is said.
     out : array, optional
         Where to write; must have exactly the result's shape, dtype and device, and memory apart from the images.
     stream : optional

@@ -110,11 +110,17 @@ def test_a_ragged_batch_is_a_list_of_images(dtype, channels):
         ([(3, 9, 3), (9, 7, 3), (3, 5, 6)], [3, 9, 5]),
         ([(4, 4), (4, 4)], [4, 4]),
         ([(1, 5, 6), (5, 6, 1)], [5, 5]),
+        ([(1, 5, 6), (1, 5, 1), (5, 6)], [5, 5, 5]),
     ],
 )
 def test_where_channels_are(shapes, heights):
     found = sources.sources_of([np.zeros(shape, np.uint8) for shape in shapes])
     assert found.sides[:, 0].tolist() == heights
+
+
+def test_images_of_two_dimensions_have_no_channels_first():
+    given = [np.zeros((5, 6), np.uint8), np.zeros((1, 5, 6), np.uint8)]
+    assert sources.sources_of(given, "CHW").sides.tolist() == [[5, 6], [5, 6]]
 
 
 def test_the_record_of_an_image():
@@ -196,6 +202,8 @@ def test_answers_are_tensors_for_tensors():
     assert images.patch_rows(given, SIZES, patch=2, dtype="bfloat16", out=own)[0] is own and torch.equal(
         own, rows
     )
+    plan = ImagePlan("patch_rows", given, 4, patch=2, dtype="bfloat16", result_rows=50)
+    assert torch.equal(plan.run(given, SIZES)[0], rows)
     with pytest.raises(InputError, match="out must be a contiguous bfloat16 array"):
         images.patch_rows(given, SIZES, patch=2, dtype="bfloat16", out=plain)
 

@@ -242,6 +242,28 @@ EDGE_METHODS = (
     MethodRow("integral", "", SKY),
     MethodRow("opencv-uint8", "", "#66C2A4", library="OpenCV"),
 )
+# On images of any size on their way into a model, in the order of tables and figures.
+PROCESSOR_METHODS = (
+    MethodRow("octopus", "Octopus", BLUE, "o"),
+    MethodRow("octopus-one-call", "Octopus (one call)", "#003F66", "p"),
+    MethodRow("octopus-bf16", "Octopus (bfloat16)", "#5AA3D8", "."),
+    MethodRow("octopus-pillow", "Octopus (as Pillow rounds)", "#2E8BC0", "*"),
+    MethodRow("octopus-bilinear", "Octopus (bilinear)", "#8FB8DE", "x"),
+    MethodRow("octopus-simple", "Octopus (simple kernel)", "#5B84B1", "h"),
+    MethodRow("transformers", "transformers", VERMILION, "^", library="transformers"),
+    MethodRow("transformers-cpu", "transformers (on the CPU)", "#E08A5B", "v", library="transformers"),
+    MethodRow("torchvision-loop", "torchvision, image by image", PURPLE, "<", library="torchvision"),
+    MethodRow("torchvision-grouped", "torchvision, grouped by shape", "#8C4B8C", ">", library="torchvision"),
+    MethodRow("pillow", "Pillow (all threads)", ORANGE, "D", library="PIL", like="octopus-pillow"),
+    MethodRow(
+        "pillow-simd", "Pillow-SIMD (all threads)", "#F4C95D", "d", library="PIL", like="octopus-pillow"
+    ),
+    MethodRow("kornia-rs", "kornia-rs", "#C2577A", "v", library="kornia-rs", like="octopus-bilinear"),
+    MethodRow("dali", "DALI", "#B08968", "H", library="DALI"),
+    MethodRow("cvcuda", "CV-CUDA", GREEN, "X", library="CV-CUDA"),
+    MethodRow("write-bound", "Write bound", GREY),
+    MethodRow("copy-bound", "Copy bound"),
+)
 
 # On images of different shape, by denoisers.
 AS_PUBLISHED = "as-published"

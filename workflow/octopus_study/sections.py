@@ -20,6 +20,7 @@ _ORDER = (
     "mapping",
     "total_cost",
     "sequences",
+    "images",
     "satellite",
     "drone",
     "detector",

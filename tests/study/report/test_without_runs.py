@@ -14,7 +14,7 @@ from octopus_study.report.outputs import draw
 from octopus_study.report.studies import detector, drone_view, mapping_figures, report_of, satellite_figures
 from octopus_study.report.view import views
 
-MAPPING, EDGE = ("mapping", "total_cost", "sequences"), ("satellite", "drone", "detector")
+MAPPING, EDGE = ("mapping", "total_cost", "sequences", "images"), ("satellite", "drone", "detector")
 COMPANIONS = ("concurrency", "image_shape")
 FIGURES = [name for study in (*MAPPING, *EDGE) for name in report_of(study).figures]
 TABLES = [name for study in (*MAPPING, *EDGE, *COMPANIONS) for name in report_of(study).tables]

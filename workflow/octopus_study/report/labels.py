@@ -141,6 +141,15 @@ CONCURRENCY_STAGES = {
     "dinov2": "DINOv2",
     "efficientloftr": "EfficientLoFTR",
 }
+# Images of any size on their way into a model.
+PROCESSORS = {row.name: row.label for row in methods.PROCESSOR_METHODS}
+IMAGE_BATCHES = {
+    "large": "512 to 2048 px, rows",
+    "small": "64 to 512 px, rows",
+    "thumbnails": "256 to 1024 px to 224\u00b2",
+    "equal": "1024 \u00d7 1024, rows",
+    "one": "1920 \u00d7 1080, rows",
+}
 # Shapes of images: denoisers, and ways to run one.
 DENOISERS = {"drunet": "DRUNet", "unet": "UNet", "dncnn": "DnCNN"}
 SHAPE_WAYS = {row.name: row.label for row in methods.IMAGE_METHODS}

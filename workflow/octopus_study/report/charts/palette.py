@@ -12,13 +12,14 @@ from octopus_study.methods import (
     LIGHT,
     METHODS,
     ORANGE,
+    PROCESSOR_METHODS,
     PURPLE,
     SKY,
     VERMILION,
     YELLOW,
 )
 
-_ALL = (*METHODS, *ITEM_METHODS, *EDGE_METHODS)
+_ALL = (*PROCESSOR_METHODS, *METHODS, *ITEM_METHODS, *EDGE_METHODS)
 METHOD_COLORS = {row.name: row.colour for row in _ALL if row.colour}
 METHOD_MARKERS = {row.name: row.marker for row in _ALL if row.marker}
 MEMORY_COLORS = {

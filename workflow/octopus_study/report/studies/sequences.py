@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from octopus_study.report.charts import bars, style
-from octopus_study.report.charts.palette import METHOD_COLORS
+from octopus_study.report.charts import ratios, style
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
-from octopus_study.report.labels import SEQUENCE_WORKLOADS, STRATEGIES, human
+from octopus_study.report.labels import SEQUENCE_WORKLOADS, STRATEGIES
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import SUBJECT, floor_of, memory_gains, ratio_of, speedup
 from octopus_study.report.runs import Run
@@ -22,7 +21,6 @@ from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.view import KERNEL, View, views
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 NO_RUN = "No run of the study sequences is at hand: older results lack it."
@@ -40,7 +38,6 @@ AVERAGES = (
     *((owner, table) for owner in OWNERS for table in (TABLE, "lookup-vectorised")),
     *((SUBJECT, other) for other in OVER),
 )
-_BAR = 0.16  # of the distance between two mixes
 
 
 def compares(group: Group, other: str) -> bool:
@@ -161,46 +158,7 @@ def draw(frame: Frame) -> Figure:
     shown = [view for view in views(frame, "sequences") if cases(view)]
     if not shown:
         return style.empty(NO_TIMES)
-    others = [OWNER, *OVER]
-    note = " ".join(filter(None, (_note(view, others) for view in shown)))
-    result, parts, legend = style.stacked([3.9], 0.4, note)
-    axes = parts[0].subplots(1, len(shown), squeeze=False)[0]
-    for place, (axis, view) in enumerate(zip(axes, shown, strict=True)):
-        _panel(axis, view, others)
-        if place:
-            axis.set_yticklabels([])
-        style.title(axis, view.name, 90 // len(shown))
-    style.legend_of(legend, list(axes), 3)
-    return result
-
-
-def _note(view: View, others: list[str]) -> str:
-    """Name the methods that no mix has on a machine."""
-    missing = [name for name in others if not any(view.get(key.speedup(name)) for key in cases(view))]
-    names = "; ".join(human(STRATEGIES, name) for name in missing)
-    return f"No time on {view.name}: {names}." if missing else ""
-
-
-def _panel(axis: Axes, view: View, others: list[str]) -> None:
-    mixes = cases(view)
-    least = highest = 1.0
-    for place, key in enumerate(mixes):
-        for index, method in enumerate(others):
-            number = view.get(key.speedup(method))
-            if number is not None:
-                _bar(axis, place + _BAR * (index - (len(others) - 1) / 2), method, number)
-                ends = [end for end in (number.value, number.low, number.high) if end == end]
-                least, highest = min(least, *ends), max(highest, *ends)
-    axis.axvline(1, color=METHOD_COLORS[SUBJECT], linewidth=1.2, label="D: block search (Octopus)")
-    axis.set(xscale="log", xlabel="Time / time of Octopus")
-    axis.set_xlim(0.93 * least**1.15, highest**1.25 * 1.15)
-    style.near_log(axis.xaxis)
-    bars.names(axis, [SEQUENCE_WORKLOADS[key.workload] for key in mixes], edge=0.45, fontsize=7)
-
-
-def _bar(axis: Axes, position: float, method: str, number: Number) -> None:
-    look = {"height": _BAR * 0.9, "color": METHOD_COLORS[method], "label": human(STRATEGIES, method)}
-    bars.ratio(axis, position, number, **look)
+    return ratios.draw(shown, cases, [OWNER, *OVER], STRATEGIES, SEQUENCE_WORKLOADS, 3.9)
 
 
 REPORT = StudyReport(

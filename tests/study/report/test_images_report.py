@@ -1,0 +1,49 @@
+"""The report of images of any size: shares of the roof, speed-ups over who gives the same answer, and claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from frames import lines
+from synthetic_images import BATCHES, OTHERS, SHARE
+
+from octopus_study.report.claims import read_claims
+from octopus_study.report.frame import Frame
+from octopus_study.report.labels import IMAGE_BATCHES
+from octopus_study.studies.images import workloads
+
+
+@pytest.mark.parametrize("method", ["octopus", "octopus-bf16"])
+@pytest.mark.parametrize("batch", BATCHES)
+def test_the_roof_is_the_longer_of_filling_and_copying(method: str, batch: str, numbers: Frame) -> None:
+    share = numbers[f"gpu.images.{batch}.n{BATCHES[batch][0]}.{method}.kernel.device.share_of_roof"]
+    assert share.value == pytest.approx(SHARE, rel=0.01) and share.low <= share.value <= share.high
+    assert "copy-bound" in share.selector and "write-bound" in share.selector
+
+
+def test_pillow_is_compared_with_octopus_that_rounds_as_it_does(numbers: Frame) -> None:
+    key = "cpu.images.large.n4.{}.end_to_end.host.speedup_over_pillow"
+    assert numbers.value(key.format("octopus")) == pytest.approx(OTHERS["cpu"]["pillow"], rel=0.02)
+    assert numbers.value(key.format("octopus-pillow")) == pytest.approx(
+        OTHERS["cpu"]["pillow"] / 1.1, rel=0.02
+    )
+
+
+def test_tables_have_their_own_kind_of_machine_and_say_what_is_missing(full: Path) -> None:
+    kernels, gpu, cpu = (lines(full, name) for name in ("images_kernel", "images", "images_cpu"))
+    assert any(row[6:] == ["1", "1996"] for row in kernels)
+    assert len([row for row in gpu if row[0].endswith("rows")]) == 4
+    assert any("20.0\u00d7" in row[2] for row in gpu if len(row) > 2) and any("(a)" in row[-2] for row in gpu)
+    assert sum(row[0].startswith("32 of") for row in cpu) == 4  # two batches of two machines
+    assert set(IMAGE_BATCHES) == set(workloads.BATCHES)
+
+
+def test_claims_are_judged_by_their_rules(full: Path) -> None:
+    verdicts = {(one.claim_id, one.scope): one.verdict for one in read_claims(full / "claims.csv")}
+    assert verdicts["own-images-roof", "pretended-gpu"] == "reproduced"
+    assert verdicts["own-images-whole", "pretended-gpu"] == "reproduced"
+    assert verdicts["own-images-whole-small", "pretended-gpu"] == "not reproduced"
+    assert verdicts["own-images-launches", "pretended-gpu"] == "reproduced"
+    assert verdicts["own-images-pillow", "pretended-cpu"] == "reproduced"
+    assert verdicts["own-images-pillow", "pretended-gpu"] == "not measurable here"

@@ -1,0 +1,172 @@
+"""The study of images of any size: its sizes and pixels by rule, its references, and a quick run on the CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import PIL
+import pytest
+
+from octopus_study.measure import Method
+from octopus_study.peers.availability import Unavailable
+from octopus_study.studies.images import layers, memory
+from octopus_study.studies.images.job import (
+    BETWEEN,
+    BILINEAR,
+    LEVELS,
+    MERGE,
+    ONCE,
+    PATCH,
+    ROW,
+    TEMPORAL,
+    ImageJob,
+    arranged,
+)  # fmt: skip
+from octopus_study.studies.images.method import ON_THE_HOST
+from octopus_study.studies.images.registry import BY_DEVICE, make, names
+from octopus_study.studies.images.workloads import BATCH, BATCHES, ROWS, cut, sides
+
+FRAME = np.random.default_rng(5).integers(0, 256, (90, 130, 3), np.uint8)
+OWN = {"octopus", "octopus-one-call", "octopus-pillow"}
+
+
+def job(task=ROWS, sizes=((70, 60), (33, 140), (70, 60))):
+    return ImageJob(cut(FRAME, np.array(sizes), 1), task, "cpu")
+
+
+@pytest.mark.parametrize("workload", BATCHES)
+def test_sides_lie_between_their_ends_and_spread_evenly_over_octaves(workload):
+    batch, drawn = BATCHES[workload], sides(workload, 4000, 7)
+    assert (drawn >= batch.low).all() and (drawn <= batch.high).all()
+    middle = np.sqrt(np.array(batch.low) * batch.high)
+    assert np.median(drawn, axis=0) == pytest.approx(middle, rel=0.05)
+    assert np.array_equal(drawn[:5], sides(workload, 5, 7))
+    if batch.low != batch.high:
+        assert not np.array_equal(drawn[:5], sides(workload, 5, 8))
+        assert abs(np.corrcoef(drawn.T)[0, 1]) < 0.1
+
+
+def test_pixels_are_those_of_the_frame_and_mirrored_beyond_it():
+    sizes, places = np.array([[20, 30], [400, 300]]), np.random.default_rng(3).random((2, 2))
+    there_and_back = np.concatenate([FRAME, FRAME[::-1]])
+    tiled = np.tile(np.concatenate([there_and_back, there_and_back[:, ::-1]], axis=1), (4, 3, 1))
+    for image, (height, width), place in zip(cut(FRAME, sizes, 3), sizes, places, strict=True):
+        assert image.shape == (height, width, 3) and image.flags.c_contiguous
+        top, left = (place * FRAME.shape[:2]).astype(int)
+        assert np.array_equal(image, tiled[top : top + height, left : left + width])
+
+
+def test_rows_are_in_the_order_of_merged_blocks():
+    levels = np.arange(56 * 84 * 3, dtype=np.float32).reshape(56, 84, 3)
+    rows, number, block = arranged(levels, ROWS), 0, MERGE * PATCH
+    assert rows.shape == (4 * 6, ROW)
+    for top in range(0, 56, block):
+        for left in range(0, 84, block):
+            for y in range(top, top + block, PATCH):
+                for x in range(left, left + block, PATCH):
+                    patch = levels[y : y + PATCH, x : x + PATCH].transpose(2, 0, 1)
+                    assert np.array_equal(rows[number], np.repeat(patch, TEMPORAL, axis=0).ravel()), number
+                    number += 1
+
+
+def test_the_references_are_near_each_other_and_not_the_same():
+    made = job(BATCH, [(500, 700)])
+    once, between, bilinear = (made.expected(name) for name in (ONCE, BETWEEN, BILINEAR))
+    assert 0.5 < np.abs(once - between).max() < 2
+    assert np.array_equal(between, np.rint(between)) and not np.array_equal(once, np.rint(once))
+    assert np.abs(once - bilinear).max() > 20  # without antialiasing noise stays
+
+
+def test_a_wrong_level_nothing_at_all_and_a_written_image_are_told():
+    made = job()
+    mean, std = (np.repeat(np.float32(values), ROW // 3) for values in made.normal)
+    right = (arranged_all(made) - mean) / std
+
+    def answer(run):
+        made.out.fill(np.nan)
+        return made.check(Method("it", run, lambda: made.picked(made.out), 0.505), ONCE)
+
+    def off():
+        made.out[:] = right
+        made.out[-1, -1] += 2 / std[-1]
+
+    def writes():
+        made.out[:] = right
+        made.images[1][3, 3] ^= 255
+
+    before = made.images[1].copy()
+    assert answer(lambda: np.copyto(made.out, right)) == "same"
+    assert answer(off).startswith("different: largest error 1")
+    assert answer(lambda: None).startswith("different: ")
+    assert answer(writes) == "different: it wrote into its images"
+    assert np.array_equal(made.images[1], before)
+
+
+def arranged_all(made):
+    assert made.checked == [0, 1, 2]
+    return np.rint(made.expected(ONCE))
+
+
+def test_many_images_are_checked_by_some_of_them():
+    made = job(BATCH, [(40, 40)] * 100)
+    assert len(made.checked) <= 6 and made.picked(made.out).shape == (len(made.checked), 3, 224, 224)
+
+
+@pytest.mark.parametrize("task", [ROWS, BATCH])
+@pytest.mark.parametrize("name", names("cpu"))
+def test_every_method_gives_its_answer_or_says_what_is_missing(name, task):
+    made = job(task)
+    try:
+        method = make(name, made)
+    except Unavailable as reason:
+        assert name not in OWN
+        assert any(
+            word in str(reason) for word in ("is not installed", "patch rows", "can't be loaded", "version 5")
+        )
+        return
+    method.run()
+    method.poison()
+    answer = made.check(method.timed(), method.right)
+    otherwise = {"dali"} | ({"pillow"} if int(PIL.__version__.split(".")[0]) >= 13 else set())
+    assert answer == "same" or (name in otherwise and method.why_different in answer)
+
+
+def test_what_works_on_the_host_has_no_row_of_its_own_beside_a_gpu():
+    gpu, cpu = ({kind.name for kind in BY_DEVICE[device]} for device in ("cuda", "cpu"))
+    assert gpu - cpu == {"octopus-simple", "transformers-cpu", "cvcuda"}
+    assert cpu - gpu == {"octopus-bilinear", "pillow", "pillow-simd", "kornia-rs"}
+    assert ON_THE_HOST
+
+
+def test_bounds_move_the_bytes_of_the_job(monkeypatch):
+    made, moved = job(), []
+    from octopus_study.kernels.cpu import probes
+
+    monkeypatch.setattr(probes, "copy", lambda left, right: moved.append(left.nbytes + right.nbytes))
+    layers.copying(made.read_bytes + made.result_bytes, made)()
+    assert moved[0] == pytest.approx(made.read_bytes + made.result_bytes, abs=8)
+
+
+def test_a_quick_run_has_every_method_and_every_reason(quick_rows):
+    rows = quick_rows("images")
+    whole = rows[rows.quantity == "end_to_end"]
+    for workload in ("small", "thumbnails"):
+        there = whole[whole.workload == workload]
+        assert set(there.method) == {*names("cpu"), *layers.BOUNDS, "octopus-again"}
+        assert set(there.n) == {4} and set(there.layer) == {"host"}
+        timed = there[there.value.notna()]
+        assert OWN | {"octopus-again", *layers.BOUNDS} <= set(timed.method)
+        assert set(timed.answer[~timed.method.isin(["pillow", "dali"])]) == {"same", "n/a"}
+        assert there[there.value.isna()].answer.str.startswith("unavailable: ").all()
+    facts = rows[rows.layer == "deterministic"].set_index(["workload", "quantity"]).value
+    assert facts["small", "table_bytes"] <= 4 * 64 + 64
+    assert facts["thumbnails", "result_bytes"] == 4 * 4 * 3 * 224 * 224
+    assert (rows[rows.layer == "memory"].answer == f"unavailable: {memory.SWITCHED_OFF}").all()
+
+
+def test_the_memory_of_a_method_is_that_of_its_images_and_its_result():
+    probe = memory.probe("octopus", "small", 2, 1, "cpu")
+    shapes = sides("small", 2, 1)
+    (method,) = probe.run()
+    assert [list(image.shape[:2]) for image in method.job.images] == shapes.tolist()
+    assert probe.payload == 3 * shapes.prod(axis=1).sum() + method.job.result_bytes
+    assert float(np.abs(method.result).max()) < LEVELS

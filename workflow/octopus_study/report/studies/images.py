@@ -1,0 +1,178 @@
+"""Images of any size on their way into a model: times beside their bounds, and beside other processors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from octopus_study import methods
+from octopus_study.measure.statistics import ratio_interval
+from octopus_study.report.charts import ratios, style
+from octopus_study.report.charts.spec import Chart
+from octopus_study.report.frame import Frame, Key, Number, make_number
+from octopus_study.report.labels import IMAGE_BATCHES, PROCESSORS, QUANTITIES
+from octopus_study.report.measured import SUBJECT, floor_of, heeding, speedup
+from octopus_study.report.runs import Run
+from octopus_study.report.samples import Group, groups, paired, pivot
+from octopus_study.report.study import StudyReport
+from octopus_study.report.tables import cells
+from octopus_study.report.tables.spec import Spec
+from octopus_study.report.view import View, views
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STUDY = "images"
+NO_RUN = "No run of the study images is at hand: older results lack it."
+NO_TIMES = "No run of the study images that is shown timed anything."
+ROOF = "roof"
+# Octopus' methods and the bounds of a result of their dtype.
+BOUNDS = {
+    SUBJECT: ("write-bound", "copy-bound"),
+    "octopus-bf16": ("write-bound-bf16", "copy-bound-bf16"),
+}
+# Who gives another answer is also compared with Octopus that gives that one.
+ALIKE = {row.name: row.like for row in methods.PROCESSOR_METHODS if row.like != SUBJECT}
+OTHERS = tuple(name for name in PROCESSORS if not name.startswith(SUBJECT) and not name.endswith("bound"))
+LINES = ("payload", "allocator_peak", "device_delta", "fixed")
+
+
+def compares(group: Group, other: str) -> bool:
+    """A bound is no opponent: shares of the roof stand in its place."""
+    return "bound" not in other
+
+
+def roofs(run: Run) -> Iterator[Number]:
+    """Yield the share of its roof that a method reaches: filling the result or copying all bytes."""
+    for group, rows in groups(run, unit="ms"):
+        table = pivot(rows)
+        for method, bounds in BOUNDS.items():
+            both = paired(table, method, *bounds)
+            if len(both) < 2:
+                continue
+            roof = both[list(bounds)].max(axis=1)
+            source = group.rows_of(run, " and ".join((method, *bounds)))
+            key = group.key(run, method).derive("share", ROOF)
+            note = heeding("max(fill, copy) / time per block", group, roof / both[method])
+            yield make_number(key, source, "fraction", *ratio_interval(roof, both[method]), note=note)
+
+
+def alike(run: Run) -> Iterator[Number]:
+    """Yield the speed-ups of Octopus over those who give another answer than it usually does, with theirs."""
+    for group, rows in groups(run, unit="ms"):
+        table = pivot(rows)
+        for other, own in ALIKE.items():
+            if {own, other} <= set(table.columns):
+                yield from speedup(run, group, table, (own, other), floor_of(table))
+
+
+def cases(view: View) -> list[Key]:
+    """Return the batches that Octopus was timed on."""
+    return view.cases(SUBJECT, "end_to_end", ("host",), order=list(IMAGE_BATCHES))
+
+
+def _label(view: View, key: Key) -> str:
+    return f"{key.n} of {IMAGE_BATCHES[key.workload]}"
+
+
+def _memory_cases(view: View) -> list[Key]:
+    found = view.select(quantity="memory_device_delta", layer="memory")
+    return [number.key for number in found if number.known and number.method in PROCESSORS]
+
+
+_KERNEL = {"quantity": "kernel", "layer": "device"}
+_OF_ROOF = {"derived": "share", "other": ROOF}
+_COUNT = {"quantity": "launches", "layer": "deterministic"}
+_TORCHVISION = {
+    "torchvision, grouped": cells.versus("torchvision-grouped"),
+    "torchvision, one by one": cells.versus("torchvision-loop"),
+}
+KERNELS = Spec(
+    study=STUDY,
+    first="Images",
+    label=_label,
+    cases=lambda view: cases(view) if view.is_gpu else [],
+    columns=lambda frame: [
+        ("Kernel", cells.time(**_KERNEL)),
+        ("of its roof", cells.text(**_KERNEL, **_OF_ROOF)),
+        ("bfloat16", cells.time(**_KERNEL, method="octopus-bf16")),
+        ("of its roof", cells.text(**_KERNEL, **_OF_ROOF, method="octopus-bf16")),
+        ("simple kernel", cells.time(**_KERNEL, method="octopus-simple")),
+        ("Launches", cells.fact(**_COUNT)),
+        ("those of transformers", cells.fact(**_COUNT, method="transformers")),
+    ],
+    caption="Images of any size on a GPU, the kernel alone: its time, the share that it reaches of its roof (filling "
+    "the result, or copying the bytes that are read and written, whichever takes longer), and launches of a batch.",
+    absent=NO_RUN,
+    widths=("1.9fr", *("1fr",) * 7),
+)
+ON_GPU = Spec(
+    study=STUDY,
+    first="Images",
+    label=_label,
+    cases=lambda view: cases(view) if view.is_gpu else [],
+    columns={
+        "Octopus": cells.time(),
+        "over transformers": cells.versus("transformers"),
+        "on the CPU": cells.versus("transformers-cpu"),
+        **_TORCHVISION,
+        "DALI": cells.versus("dali"),
+        "CV-CUDA": cells.versus("cvcuda"),
+    },
+    caption="Images of any size on a GPU: the whole way from a list of images there to the synchronised result, and "
+    "speed-ups, with the verdict where it isn't faster. On the CPU: from images on the host to a result there.",
+    absent=NO_RUN,
+    widths=("1.9fr", *("1fr",) * 7),
+)
+ON_CPU = Spec(
+    study=STUDY,
+    first="Images",
+    label=_label,
+    cases=lambda view: [] if view.is_gpu else cases(view),
+    columns={
+        "Octopus": cells.time(),
+        "over transformers": cells.versus("transformers"),
+        **_TORCHVISION,
+        **{PROCESSORS[name]: cells.versus(name, method=own) for name, own in ALIKE.items()},
+        "of its roof": cells.text(**_OF_ROOF),
+    },
+    caption="Images of any size on a CPU, all threads: the whole way from a list of images to the result. Speed-ups "
+    "over Pillow are of Octopus that rounds between the passes too, over kornia-rs of one that is bilinear without "
+    "antialiasing.",
+    absent=NO_RUN,
+    widths=("1.9fr", *("1fr",) * 8),
+)
+MEMORY = Spec(
+    study=STUDY,
+    first="Method",
+    label=lambda view, key: f"{PROCESSORS[key.method]}, {_label(view, key)}",
+    cases=_memory_cases,
+    columns={QUANTITIES[f"memory_{line}"]: cells.time(quantity=f"memory_{line}") for line in LINES},
+    caption="Memory of a batch of images, each method in a process of its own.",
+    absent=NO_RUN,
+)
+
+
+def draw(frame: Frame) -> Figure:
+    """Draw the whole time of a batch as a multiple of that of Octopus, one panel per machine."""
+    shown = [view for view in views(frame, STUDY) if cases(view)]
+    if not shown:
+        return style.empty(NO_TIMES)
+    timed = [
+        name for name in OTHERS if any(view.get(key.speedup(name)) for view in shown for key in cases(view))
+    ]
+    return ratios.draw(shown, cases, timed, PROCESSORS, IMAGE_BATCHES, 4.6)
+
+
+REPORT = StudyReport(
+    numbers=(roofs, alike),
+    compares=compares,
+    tables={"images_kernel": KERNELS, "images": ON_GPU, "images_cpu": ON_CPU, "images_memory": MEMORY},
+    figures={
+        "images": Chart(
+            draw,
+            caption="Images of any size on their way into a model: time of each way as a multiple of that of Octopus.",
+            absent=NO_RUN,
+        )
+    },
+)

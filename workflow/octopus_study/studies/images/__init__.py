@@ -1,0 +1,3 @@
+"""Study `images`: images of any size on their way into a model."""
+
+DATASET = "visdrone-val"

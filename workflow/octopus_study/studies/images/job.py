@@ -1,0 +1,223 @@
+"""What every method is given: images, the task, the device; and what the right answer is.
+
+Three answers are right. `once`: both passes of the bicubic filter in floating point, then whole levels, as torchvision
+does it on a GPU; the reference isn't rounded, and who is within half a level of it gives that answer. `between`: whole
+levels after each pass, as Pillow does it, which is the reference itself. `bilinear`: of four neighbours, however far an
+image shrinks, by OpenCV in floating point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from octopus.backends.cuda import memory
+from octopus.images import smart_sizes
+from octopus_study.measure import Method, check_answers
+from octopus_study.studies.images.workloads import BATCH, ROWS, SIDE
+
+LEVELS = 255.0
+# Mean and deviation by task, in parts of the range: those of Qwen2-VL's processor and of SigLIP's.
+NORMAL = {
+    ROWS: ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
+    BATCH: ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
+}
+PATCH, MERGE, TEMPORAL = 14, 2, 2
+PIXELS = {"min_pixels": 56 * 56, "max_pixels": 28 * 28 * 1280}
+ROW = 3 * TEMPORAL * PATCH * PATCH  # values of a patch row
+CHECKED = 6  # images of a batch that are compared with the reference, spread over all of it
+ONCE, BETWEEN, BILINEAR = "once", "between", "bilinear"
+# Levels: half of one and what single precision adds, or none at all.
+TOLERANCE = {ONCE: 0.505, BETWEEN: 1e-3, BILINEAR: 0.505}
+
+
+@dataclass(frozen=True, eq=False)
+class ImageJob:
+    """Resize bicubically with antialiasing, round to whole levels, normalise, and lay out as the model takes it.
+
+    Attributes
+    ----------
+    images : list of ndarray, (height, width, 3), uint8
+        On the host.
+    task : {"rows", "batch"}
+    device : {"cpu", "cuda"}
+    """
+
+    images: list[NDArray[np.uint8]]
+    task: str
+    device: str
+    _kept: list[NDArray[np.uint8]] = field(init=False, default_factory=list)
+    _expected: dict[str, NDArray[np.float32]] = field(init=False, default_factory=dict)
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the methods work on the GPU."""
+        return self.device == "cuda"
+
+    @cached_property
+    def shapes(self) -> NDArray[np.int64]:
+        """Heights and widths of the images, (N, 2)."""
+        return np.array([image.shape[:2] for image in self.images], np.int64)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Heights and widths of the resized images, (N, 2)."""
+        if self.task == BATCH:
+            return np.full_like(self.shapes, SIDE)
+        return np.asarray(smart_sizes(self.shapes, PATCH * MERGE, **PIXELS))
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where each image begins on the first axis of the result, and its end."""
+        items = self.sizes.prod(axis=1) // PATCH**2 if self.task == ROWS else np.ones(len(self.images), int)
+        return np.concatenate([[0], np.cumsum(items)])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the result."""
+        return (int(self.starts[-1]), *((ROW,) if self.task == ROWS else (3, SIDE, SIDE)))
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes of all images."""
+        return sum(image.nbytes for image in self.images)
+
+    @property
+    def result_bytes(self) -> int:
+        """Bytes of a float32 result."""
+        return 4 * prod(self.shape)
+
+    @cached_property
+    def working(self) -> list[Any]:
+        """The images where the work is done: planes on a GPU, as they are on a CPU."""
+        if not self.on_gpu:
+            return self.images
+        return [memory.upload(np.ascontiguousarray(image.transpose(2, 0, 1))) for image in self.images]
+
+    @cached_property
+    def interleaved(self) -> list[Any]:
+        """The images where the work is done with their channels last, for libraries that take nothing else."""
+        return [memory.upload(image) for image in self.images] if self.on_gpu else self.images
+
+    @cached_property
+    def out(self) -> Any:
+        """Room for a result, float32."""
+        return self.room(np.float32)
+
+    def room(self, dtype: Any) -> Any:
+        """Memory of the result's shape where the work is done."""
+        kind: Callable[..., Any] = memory.DeviceArray if self.on_gpu else np.empty
+        return kind(self.shape, dtype)
+
+    @property
+    def normal(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Mean and deviation per channel, in levels."""
+        mean, std = NORMAL[self.task]
+        return tuple(LEVELS * value for value in mean), tuple(LEVELS * value for value in std)
+
+    @cached_property
+    def checked(self) -> list[int]:
+        """The images that are compared with the reference."""
+        return list(range(0, len(self.images), -(-len(self.images) // CHECKED)))
+
+    def expected(self, right: str) -> NDArray[np.float32]:
+        """A right answer of the checked images in levels, one behind the other."""
+        if right not in self._expected:
+            resized = (
+                RESIZERS[right](self.images[index], *self.sizes[index].tolist()) for index in self.checked
+            )
+            made = np.concatenate([arranged(levels, self.task) for levels in resized])
+            self._expected[right] = made.astype(np.float32)
+        return self._expected[right]
+
+    def picked(self, output: Any) -> NDArray[np.float32]:
+        """The checked images of a result, on the host and in levels again."""
+        parts = [host_part(output, *self.starts[index : index + 2].tolist()) for index in self.checked]
+        found = np.concatenate(parts).astype(np.float32)
+        mean, std = (np.array(values, np.float32)[:, None] for values in self.normal)
+        return (found.reshape(len(found), 3, -1) * std + mean).reshape(found.shape)
+
+    def check(self, method: Method, right: str) -> str:
+        """A method's answer; the images are mended behind one that writes into them."""
+        if not self._kept:
+            self._kept.extend(image.copy() for image in self.images)
+        answer = check_answers([method], self.expected(right))[method.name]
+        return "different: it wrote into its images" if self._mend() else answer
+
+    def _mend(self) -> bool:
+        """Put back what was written into the images, on the host and on the device; whether there was anything."""
+        harmed = False
+        for image, kept in zip(self.images, self._kept, strict=True):
+            if not np.array_equal(image, kept):
+                harmed = True
+                image[...] = kept
+        planes = [kept.transpose(2, 0, 1) for kept in self._kept]
+        for name, right in (("working", planes), ("interleaved", self._kept)) if self.on_gpu else ():
+            for found, array in zip(self.__dict__.get(name, ()), right, strict=False):
+                if not np.array_equal(found.copy_to_host(), array):
+                    harmed = True
+                    found.copy_from_host(np.ascontiguousarray(array))
+        return harmed
+
+
+def _unrounded(image: NDArray[np.uint8], height: int, width: int) -> NDArray[np.float32]:
+    """Both passes in floating point, by Pillow; clamped, since the filter overshoots."""
+    planes = [
+        Image.fromarray(image[:, :, channel].astype(np.float32)).resize(
+            (width, height), Image.Resampling.BICUBIC
+        )
+        for channel in range(image.shape[2])
+    ]
+    return np.dstack([np.asarray(plane) for plane in planes]).clip(0, LEVELS)
+
+
+def _rounded(image: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
+    """As Pillow does it on bytes, horizontally first, which Pillow 13 does for some shapes alone."""
+    half = Image.fromarray(image).resize((width, image.shape[0]), Image.Resampling.BICUBIC)
+    return np.asarray(half.resize((width, height), Image.Resampling.BICUBIC))
+
+
+def _bilinear(image: NDArray[np.uint8], height: int, width: int) -> NDArray[np.float32]:
+    """Without antialiasing."""
+    return cv2.resize(image.astype(np.float32), (width, height), interpolation=cv2.INTER_LINEAR)
+
+
+RESIZERS: dict[str, Callable[..., NDArray[Any]]] = {
+    ONCE: _unrounded,
+    BETWEEN: _rounded,
+    BILINEAR: _bilinear,
+}
+
+
+def arranged(levels: NDArray[Any], task: str) -> NDArray[Any]:
+    """A resized image (height, width, 3) as rows of patches (R, 1176), or as one item (1, 3, height, width)."""
+    if task == BATCH:
+        return levels.transpose(2, 0, 1)[None]
+    patches = by_patches(levels)
+    both = np.broadcast_to(patches[..., None, :, :], (*patches.shape[:5], TEMPORAL, PATCH, PATCH))
+    return both.reshape(-1, ROW)
+
+
+def by_patches(levels: NDArray[Any]) -> NDArray[Any]:
+    """A view (height / 28, width / 28, 2, 2, 3, 14, 14) of a resized image: merged blocks, patches, planes."""
+    height, width, channels = levels.shape
+    block = PATCH * MERGE
+    split = levels.reshape(height // block, MERGE, PATCH, width // block, MERGE, PATCH, channels)
+    return split.transpose(0, 3, 1, 4, 6, 2, 5)
+
+
+def host_part(output: Any, first: int, last: int) -> NDArray[np.float32]:
+    """Some items of a result of any library as float32 on the host."""
+    if isinstance(output, memory.DeviceArray):
+        shape = (last - first, *output.shape[1:])
+        return output.part(first * prod(shape[1:]), shape).copy_to_host()
+    part = output[first:last]
+    return part if isinstance(part, np.ndarray) else part.float().cpu().numpy()

@@ -1,0 +1,168 @@
+"""Octopus: one launch for all images, by a plan, by one call, in half the bytes, and rounded as Pillow rounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from octopus.images import ImagePlan, patch_rows, resize, smart_sizes
+from octopus_study.peers.availability import need_torch
+from octopus_study.studies.images.job import (
+    BETWEEN,
+    BILINEAR,
+    LEVELS,
+    MERGE,
+    PATCH,
+    PIXELS,
+    ROWS,
+    SIDE,
+    TEMPORAL,
+    TOLERANCE,
+    ImageJob,
+)
+from octopus_study.studies.images.method import ImageMethod, require_batch
+
+HALF_ULP = 2.0**-8  # largest relative error of rounding to bfloat16
+
+
+class OctopusImages(ImageMethod):
+    """What Octopus' methods share: its images, the sizes that they get, and the options."""
+
+    dtype, way = "float32", "uint8"
+
+    def __init__(self, job: ImageJob) -> None:
+        super().__init__(job)
+        self.images = self.tensors()
+
+    def tensors(self) -> list[Any]:
+        """The images as it takes them."""
+        return self.job.working
+
+    def sizes(self) -> Any:
+        """Heights and widths by the rule of the model, which a user computes for each batch; None for one size."""
+        if self.job.task != ROWS:
+            return None
+        planar = self.job.on_gpu
+        shapes = [image.shape[1:] if planar else image.shape[:2] for image in self.images]
+        return smart_sizes(shapes, PATCH * MERGE, **PIXELS)
+
+    def options(self) -> dict[str, Any]:
+        """What a plan and a call are asked for."""
+        mean, std = self.job.normal
+        rows = {"patch": PATCH, "merge": MERGE, "temporal": TEMPORAL}
+        chosen: dict[str, Any] = rows if self.job.task == ROWS else {"size": (SIDE, SIDE)}
+        how = {"filter": "bicubic", "rounding": self.way, "dtype": self.dtype, "device": self.job.device}
+        return {**chosen, **how, "mean": mean, "std": std}
+
+
+class Octopus(OctopusImages):
+    """A plan's run: sizes, a table, its upload, one launch."""
+
+    name = "octopus"
+
+    def __init__(self, job: ImageJob) -> None:
+        super().__init__(job)
+        self.plan = self.planned()
+        self.result = self.room()
+        self.run()
+
+    def planned(self) -> ImagePlan:
+        """A plan for such images, without memory of its own."""
+        job = self.job
+        operation = "patch_rows" if job.task == ROWS else "resize"
+        room = {"result_rows": job.shape[0]} if job.task == ROWS else {}
+        return ImagePlan(
+            operation, self.images[0], len(self.images), allocate=False, **room, **self.options()
+        )
+
+    def room(self) -> Any:
+        """Where it writes."""
+        return self.job.out
+
+    def run(self) -> None:
+        """All that a batch takes."""
+        self.plan.run(self.images, self.sizes(), out=self.result)
+
+    def kernels(self) -> None:
+        """The launch alone, on the table that is there."""
+        if not self.job.on_gpu:
+            self.run()
+            return
+        from octopus.backends.cuda import stream_of
+
+        self.plan.engine.again(stream_of(None))
+
+
+class Bfloat16(Octopus):
+    """The same with half the bytes to write, from and to tensors of torch, since NumPy has no such numbers."""
+
+    name = "octopus-bf16"
+    dtype = "bfloat16"
+
+    def __init__(self, job: ImageJob) -> None:
+        self._torch = need_torch(job.device, "peers")
+        super().__init__(job)
+        self.levels += LEVELS * HALF_ULP
+
+    def tensors(self) -> list[Any]:
+        """Tensors over the same memory."""
+        return [self._torch.as_tensor(image, device=self.job.device) for image in self.job.working]
+
+    def room(self) -> Any:
+        """A tensor of its own."""
+        return self._torch.empty(self.job.shape, dtype=self._torch.bfloat16, device=self.job.device)
+
+    def poison(self) -> None:
+        """Fill the tensor with NaN."""
+        self.result.fill_(float("nan"))
+
+
+class PillowRounding(Octopus):
+    """The same with Pillow's fixed point, bit for bit."""
+
+    name = "octopus-pillow"
+    way = "pillow"
+    right, levels = BETWEEN, TOLERANCE[BETWEEN]
+
+
+class Bilinear(Octopus):
+    """Bilinear without antialiasing, beside kornia-rs, which has nothing else."""
+
+    name = "octopus-bilinear"
+    right = BILINEAR
+
+    def __init__(self, job: ImageJob) -> None:
+        require_batch(job, "kornia-rs, beside which it stands,")
+        super().__init__(job)
+
+    def options(self) -> dict[str, Any]:
+        """Without the filter's wide window and without rounding."""
+        return super().options() | {"filter": "bilinear", "antialias": False, "rounding": "none"}
+
+
+class SimpleKernelAlone(Octopus):
+    """The same by the kernel that takes any images and any options, beside which the fast one stands."""
+
+    name = "octopus-simple"
+
+    def planned(self) -> ImagePlan:
+        """The plan with an engine that has no other kernel."""
+        from octopus.images.cuda import CudaEngine, SimpleKernel
+
+        plan = super().planned()
+        plan.engine = CudaEngine(plan.engine.spec, (SimpleKernel(plan.engine.spec),))
+        return plan
+
+
+class OneCall(OctopusImages):
+    """`patch_rows` or `resize` without a plan of one's own; the memory of the result is part of the call."""
+
+    name = "octopus-one-call"
+    why_no_device = "it is the same kernel; what it adds is the host's"
+
+    def run(self) -> None:
+        """Everything from the arguments on."""
+        self.result = None  # what a caller does who has used the result before
+        if self.job.task == ROWS:
+            self.result, _ = patch_rows(self.images, self.sizes(), **self.options())
+        else:
+            self.result = resize(self.images, **self.options())

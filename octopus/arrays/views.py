@@ -57,6 +57,14 @@ class ArrayView:
         return self.shape, self.strides, self.dtype, self.device
 
     @property
+    def unowned(self) -> ArrayView:
+        """The same without the array, which need not stay alive then."""
+        return ArrayView(
+            self.pointer, self.shape, self.strides, self.dtype, self.device, self.family, None, self.ordinal,
+            self.after,
+        )  # fmt: skip
+
+    @property
     def contiguous(self) -> bool:
         """Whether the elements lie in C order without gaps."""
         expected = c_strides(self.shape, self.dtype)

@@ -11,7 +11,6 @@ from octopus.arrays.results import itemsize, result_memory, result_view
 from octopus.arrays.views import ArrayView, view
 from octopus.errors import InputError
 from octopus.images.check import check_out
-from octopus.images.options import Options
 from octopus.images.sources import Sources
 from octopus.images.work import Job, Results
 from octopus.ragged.batch import RaggedBatch
@@ -41,9 +40,9 @@ def result_bytes(job: Job) -> int:
     return math.prod(job.items.shape) * itemsize(job.engine.spec.dtype)
 
 
-def new_arrays(options: Options, job: Job, out: Any, queue: Any) -> Arrays:
+def new_arrays(job: Job, out: Any, queue: Any) -> Arrays:
     """Memory for what a job makes; `out` may be the caller's."""
-    model, count = job.model, len(job.sources)
+    model, count, options = job.model, len(job.sources), job.options
     if out is None:
         out = result_memory(model, job.items.shape, job.engine.spec.dtype, queue)
     transform = result_memory(model, (count, 4), "float32", queue) if options.boxed else None
@@ -80,12 +79,8 @@ def _check_apart(out: ArrayView, sources: Sources, name: str) -> None:
     """The result must not lie in memory of an image."""
     if sources.model.device != out.device:
         return
-    reach = (sources.shapes - 1) * sources.strides
-    begins = sources.pointers + np.minimum(reach, 0).sum(axis=1)
-    ends = sources.pointers + np.maximum(reach, 0).sum(axis=1) + sources.model.dtype.itemsize
-    first, last = out.extent
-    inside = (begins < last) & (ends > first)
-    if inside.any():
+    inside = sources.meeting(*out.extent)
+    if np.count_nonzero(inside):
         raise InputError(
             f"{name} lies in the memory of image {int(np.argmax(inside))}, which is read while that is written; pass "
             "other memory"

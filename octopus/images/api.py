@@ -9,7 +9,6 @@ from octopus.arrays.checks import Device, check_stream, check_tensor
 from octopus.arrays.results import check_host_memory
 from octopus.arrays.untraced import untraced
 from octopus.images.answer import answer, new_arrays, result_bytes
-from octopus.images.options import EachOptions, Options, ResizeOptions, RowOptions
 from octopus.images.sizes import smart_sizes
 from octopus.images.work import ADVICE, job_of, run_on_host
 from octopus.ragged.batch import RaggedBatch
@@ -126,12 +125,12 @@ def resize(
     >>> resize(images, 224, filter="bicubic", scale=255, mean=0.5, std=0.5).shape
     (2, 3, 224, 224)
     """
-    options = ResizeOptions(
+    options = dict(
         size=size, filter=filter, antialias=antialias, rounding=rounding, mean=mean, std=std, scale=scale, dtype=dtype,
         layout=layout, letterbox=letterbox, pad_value=pad_value, crop=crop, shortest=shortest, channels=channels,
         source=source,
     )  # fmt: skip
-    return _run(options, images, None, out, stream, device)
+    return _run("resize", options, images, None, out, stream, device)
 
 
 @untraced
@@ -184,11 +183,11 @@ def resize_each(
     >>> [item.shape for item in resize_each(images, [[240, 320], [50, 25]], dtype="uint8")]
     [(3, 240, 320), (3, 50, 25)]
     """
-    options = EachOptions(
+    options = dict(
         filter=filter, antialias=antialias, rounding=rounding, mean=mean, std=std, scale=scale, dtype=dtype,
         layout=layout, channels=channels, source=source,
     )  # fmt: skip
-    batch: RaggedBatch = _run(options, images, sizes, out, stream, device)
+    batch: RaggedBatch = _run("resize_each", options, images, sizes, out, stream, device)
     return batch
 
 
@@ -271,31 +270,33 @@ def patch_rows(
     >>> rows.shape, grid.tolist()
     ((1676, 1176), [[1, 34, 46], [1, 14, 8]])
     """
-    options = RowOptions(
+    options = dict(
         patch=patch, merge=merge, temporal=temporal, order=order, filter=filter, antialias=antialias,
         rounding=rounding, mean=mean, std=std, scale=scale, dtype=dtype, channels=channels, source=source,
         max_rows=max_rows,
     )  # fmt: skip
-    made: tuple[Any, ...] = _run(options, images, sizes, out, stream, device)
+    made: tuple[Any, ...] = _run("patch_rows", options, images, sizes, out, stream, device)
     return made
 
 
-def _run(options: Options, images: Any, sizes: Any, out: Any, stream: Any, device: Any) -> Any:
+def _run(
+    operation: str, options: dict[str, Any], images: Any, sizes: Any, out: Any, stream: Any, device: Any
+) -> Any:
     """Check a call, reserve memory for what it makes, and do it."""
-    job = job_of(options, images, sizes, device)
+    job = job_of(operation, options, images, sizes, device)
     check_stream(stream, job.model.device)
     check_tensor(out, "out")
     given = "" if out is None else "out"
     if job.model.device == "cpu":
         if out is None:
             check_host_memory(result_bytes(job), "the host for the result", ADVICE)
-        arrays = new_arrays(options, job, out, None)
+        arrays = new_arrays(job, out, None)
         run_on_host(job, arrays.views(job, given))
         return answer(job, arrays)
     from octopus.images.upload import run_on_gpu
 
     queue = streams.stream_for(job.model, None, stream)
-    arrays = new_arrays(options, job, out, queue)
+    arrays = new_arrays(job, out, None if stream is None else queue)  # None: the library's own, which it is
     run_on_gpu(job, arrays.views(job, given), queue, stream is not None)
     return answer(job, arrays)
 

@@ -33,7 +33,9 @@ def may_be_channels(sides: Columns) -> Any:
     return (sides == 3) | (sides == 1) | (sides == 4)
 
 
-def check_images(given: Columns, shapes: Columns, steps: Columns, pointers: Columns, item: int) -> int:
+def check_images(
+    given: Columns, shapes: Columns, steps: Columns, pointers: Columns, item: int, dense: bool = False
+) -> int:
     """The number of channels, after checking all images.
 
     Parameters
@@ -45,6 +47,8 @@ def check_images(given: Columns, shapes: Columns, steps: Columns, pointers: Colu
     pointers : ndarray, (N,), int64
     item : int
         Bytes of a value.
+    dense : bool
+        Whether the images are known to be contiguous, whose steps are good if their sides are.
 
     Raises
     ------
@@ -54,11 +58,11 @@ def check_images(given: Columns, shapes: Columns, steps: Columns, pointers: Colu
     channels = int(shapes[0, 2])
     good = (
         channels in CHANNELS
-        and (shapes[:, 2] == channels).all()
-        and shapes.min() > 0
-        and shapes.max() <= MAX_SIDE
-        and np.abs(steps[:, :2]).max() <= INT32_MAX
-        and (item == 1 or not ((pointers % item).any() or (steps % item).any()))
+        and set(shapes[:, 2].tolist()) == {channels}
+        and np.minimum.reduce(shapes, None) > 0
+        and np.maximum.reduce(shapes, None) <= MAX_SIDE
+        and (dense or np.abs(steps[:, :2]).max() <= INT32_MAX)
+        and (item == 1 or not ((pointers % item).any() or not dense and (steps % item).any()))
     )
     if not good:
         raise InputError(_describe(given, shapes, steps, pointers, item))

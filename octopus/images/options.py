@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from octopus.arrays.checks import check_choice, checked_size, switch
@@ -61,10 +61,6 @@ class Options:
     def items(self, spec: ImageSpec, sides: Any, sizes: Any) -> Items:
         """What images of these sides (N, 2) become."""
         raise NotImplementedError
-
-    def named(self) -> list[tuple[str, Any]]:
-        """All options by their names."""
-        return [(name, getattr(self, name)) for name in _names(type(self))]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
@@ -180,13 +176,3 @@ def options_of(operation: Any, options: dict[str, Any]) -> Options:
     """The options of an operation by its name."""
     check_choice("operation", operation, tuple(OPERATIONS))
     return OPERATIONS[operation](**options)
-
-
-def _names(kind: type[Options]) -> tuple[str, ...]:
-    known = _known.get(kind)
-    if known is None:
-        known = _known[kind] = tuple(field.name for field in fields(kind))
-    return known
-
-
-_known: dict[type[Options], tuple[str, ...]] = {}

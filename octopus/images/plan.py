@@ -249,7 +249,7 @@ class ImagePlan:
             raise InputError(
                 f"the plan has room for {self._shape[0]:,} {unit}, found {items.shape[0]:,}; make a larger plan"
             )
-        return Job(sources, items, self.engine, self._model)
+        return Job(sources, items, self.engine, self._model, options)
 
     def _check_pixels(self, sources: Sources) -> None:
         pixels = int(sources.sides.prod(axis=1).sum())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
 from typing import Any
@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from octopus.arrays.checks import check_choice
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.errors import InputError, shown_type
-from octopus.images.check import check_dtype, check_images, may_be_channels
+from octopus.images.check import CHANNELS, check_dtype, check_images, may_be_channels
 from octopus.ragged.batch import RaggedBatch
 
 Columns = NDArray[np.int64]
-# The first image, views for streams, then of all: addresses, shapes, strides, and which have two dimensions.
-Found = tuple[ArrayView, list[ArrayView], Columns, Columns, Columns, Any]
+# The first image, views for streams, then of all: addresses, shapes, strides, which have two dimensions, and whether
+# all are contiguous.
+Found = tuple[ArrayView, list[ArrayView], Columns, Columns, Columns, Any, bool]
 
 LAYOUTS = ("HWC", "CHW")
 ORDERS = ("RGB", "BGR")
@@ -34,6 +35,9 @@ _struct_of = ctypes.PYFUNCTYPE(ctypes.c_ssize_t, ctypes.py_object, ctypes.c_void
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
 _word_at = ctypes.c_int64.from_address
+_dtype, _shape, _strides, _flags, _struct = map(
+    attrgetter, ("dtype", "shape", "strides", "flags", "__array_struct__")
+)
 
 
 @dataclass(slots=True)
@@ -60,6 +64,8 @@ class Sources:
         Addresses of row 0, column 0, channel 0.
     strides : ndarray, (N, 3), int64
         In bytes, as `shapes`.
+    dense : bool
+        Whether all images are known to be contiguous.
     """
 
     images: Any
@@ -72,6 +78,7 @@ class Sources:
     swap: bool
     pointers: Columns
     strides: Columns
+    dense: bool
 
     def __len__(self) -> int:
         return len(self.pointers)
@@ -91,13 +98,26 @@ class Sources:
 
     def packed(self) -> tuple[Sources, int]:
         """The same images one after the other, `pointers` counted from 0, and the bytes that they take."""
-        item = self.model.dtype.itemsize
-        sizes = self.shapes.prod(axis=1) * item
+        strides = self.strides if self.dense else _contiguous(self.shapes, self.model.dtype.itemsize)
+        sizes = self.shapes[:, 0] * strides[:, 0]
         if not isinstance(self.images, RaggedBatch):
             sizes = -(-sizes // ALIGNMENT) * ALIGNMENT
         ends = np.cumsum(sizes)
-        strides = _contiguous(self.shapes, item)
-        return replace(self, views=[], pointers=ends - sizes, strides=strides), int(ends[-1])
+        packed = Sources(
+            self.images, self.model, [], self.dtype, self.channels, self.shapes, self.last, self.swap, ends - sizes,
+            strides, True,
+        )  # fmt: skip
+        return packed, int(ends[-1])
+
+    def meeting(self, first: int, last: int) -> Any:
+        """Which images have bytes from the address `first` to before `last`, (N,)."""
+        if self.dense:
+            begins, reach = self.pointers, self.shapes[:, 0] * self.strides[:, 0]
+            return (begins < last) & (begins + reach > first)
+        steps = (self.shapes - 1) * self.strides
+        begins = self.pointers + np.minimum(steps, 0).sum(axis=1)
+        ends = self.pointers + np.maximum(steps, 0).sum(axis=1) + self.model.dtype.itemsize
+        return (begins < last) & (ends > first)
 
     def copy_to(self, memory: NDArray[np.uint8], begins: Columns) -> None:
         """Copy images on the host into bytes; `begins` says where each of them begins."""
@@ -129,19 +149,16 @@ def sources_of(images: Any, source: Any = None, channels: Any = "RGB") -> Source
     if source is not None:
         check_choice("source", source, LAYOUTS)
     found = _of_batch(images) if isinstance(images, RaggedBatch) else _of_list(images)
-    model, views, pointers, shapes, strides, flat = found
+    model, views, pointers, shapes, strides, flat, dense = found
     check_dtype(model)
-    last = _channels_last(shapes, source, flat)
-    made = Sources(
-        images, model, views, dtype_name(model.dtype), 1, shapes, last, channels == "BGR", pointers, strides
+    last, swap = _channels_last(shapes, source, flat), channels == "BGR"
+    number = check_images(
+        shapes, _by_axes(shapes, last), _by_axes(strides, last), pointers, model.dtype.itemsize, dense
     )
-    made.channels = check_images(
-        shapes, _by_axes(shapes, last), _by_axes(strides, last), pointers, model.dtype.itemsize
-    )
-    if made.swap and made.channels != 3:
-        raise InputError(f'channels="BGR" is for images of 3 channels, found {made.channels}')
-    made.model = replace(model, owner=None)
-    return made
+    if swap and number != 3:
+        raise InputError(f'channels="BGR" is for images of 3 channels, found {number}')
+    dtype = dtype_name(model.dtype)
+    return Sources(images, model.unowned, views, dtype, number, shapes, last, swap, pointers, strides, dense)
 
 
 def _of_list(images: Any) -> Found:
@@ -169,32 +186,30 @@ def _of_list(images: Any) -> Found:
 def _of_arrays(images: Sequence[Any]) -> Found | None:
     """Images of NumPy; None if they need a closer look."""
     first = view(images[0], "image 0")
-    dtype = first.dtype
-    if any(image.dtype is not dtype for image in images):
+    if len(set(map(_dtype, images))) > 1:
         return None
-    structs = list(map(attrgetter("__array_struct__"), images))  # alive until they are read
+    structs = list(map(_struct, images))  # alive until they are read
     pointers = [_word_at(_struct_of(struct, None) + _ADDRESS_AT).value for struct in structs]
-    shapes, strides = (list(map(attrgetter(name), images)) for name in ("shape", "strides"))
-    return _columns(first, [], pointers, shapes, strides, 1)
+    dense = all(flags.c_contiguous for flags in map(_flags, images))
+    strides = None if dense else list(map(_strides, images))
+    return _columns(first, [], pointers, list(map(_shape, images)), strides, 1)
 
 
 def _of_tensors(kind: Any, images: Sequence[Any]) -> Found | None:
     """Tensors; None if they need a closer look."""
     first = view(images[0], "image 0")
-    dtype, device = images[0].dtype, images[0].device
-    if any(image.dtype is not dtype for image in images) or set(map(attrgetter("device"), images)) != {
-        device
-    }:
+    if len(set(map(_dtype, images))) > 1 or len(set(map(kind.get_device, images))) > 1:
         return None
-    if dtype.is_floating_point and any(image.requires_grad or image.is_neg() for image in images):
+    if first.dtype.kind == "f" and any(image.requires_grad or image.is_neg() for image in images):
         return None
     try:
-        pointers, strides = list(map(kind.data_ptr, images)), list(map(kind.stride, images))
+        pointers = list(map(kind.data_ptr, images))
+        strides = None if all(map(kind.is_contiguous, images)) else list(map(kind.stride, images))
     except RuntimeError:  # sparse, or without values in memory
         return None
-    return _columns(
-        first, [], pointers, list(map(attrgetter("shape"), images)), strides, first.dtype.itemsize
-    )
+    if 0 in pointers:  # no values, or those of another library's host
+        return None
+    return _columns(first, [], pointers, list(map(_shape, images)), strides, first.dtype.itemsize)
 
 
 def _of_any(images: Sequence[Any]) -> Found:
@@ -227,11 +242,10 @@ def _columns(
     views: list[ArrayView],
     pointers: list[int],
     shapes: list[Any],
-    strides: list[Any],
+    strides: list[Any] | None,
     unit: int,
 ) -> Found:
-    """What was found as columns; images (H, W) become (H, W, 1)."""
-    count = len(pointers)
+    """What was found as columns; images (H, W) become (H, W, 1). Without strides all are contiguous."""
     dimensions = set(map(len, shapes))
     flat: Any = False
     if dimensions != {3}:
@@ -243,11 +257,17 @@ def _columns(
             )
         flat = np.array([len(shape) == 2 for shape in shapes])
         step = first.dtype.itemsize // unit
-        strides = [(*s, step) if len(s) == 2 else s for s in strides]
+        strides = strides and [(*s, step) if len(s) == 2 else s for s in strides]
         shapes = [(*s, 1) if len(s) == 2 else s for s in shapes]
-    sides = np.fromiter(chain.from_iterable(shapes), np.int64, 3 * count).reshape(count, 3)
-    steps = np.fromiter(chain.from_iterable(strides), np.int64, 3 * count).reshape(count, 3)
-    return first, views, np.array(pointers, np.int64), sides, steps * unit, flat
+    sides = _threes(shapes)
+    steps = _contiguous(sides, first.dtype.itemsize) if strides is None else _threes(strides) * unit
+    return first, views, np.array(pointers, np.int64), sides, steps, flat, strides is None
+
+
+def _threes(numbers: list[Any]) -> Columns:
+    """Tuples of three integers as rows."""
+    count = len(numbers)
+    return np.fromiter(chain.from_iterable(numbers), np.int64, 3 * count).reshape(count, 3)
 
 
 def _of_batch(batch: RaggedBatch) -> Found:
@@ -264,13 +284,16 @@ def _of_batch(batch: RaggedBatch) -> Found:
         shapes = np.column_stack([shapes, np.ones(len(shapes), np.int64)])
     sizes = shapes.prod(axis=1)
     pointers = values.pointer + (np.cumsum(sizes) - sizes) * values.dtype.itemsize
-    return values, [values], pointers, shapes, _contiguous(shapes, values.dtype.itemsize), flat
+    return values, [values], pointers, shapes, _contiguous(shapes, values.dtype.itemsize), flat, True
 
 
 def _contiguous(shapes: Columns, item: int) -> Columns:
     """Strides of images without gaps, in bytes."""
-    pixel = shapes[:, 2] * item
-    return np.column_stack([shapes[:, 1] * pixel, pixel, np.full(len(shapes), item)])
+    strides = np.empty_like(shapes)
+    strides[:, 2] = item
+    np.multiply(shapes[:, 2], item, out=strides[:, 1])
+    np.multiply(shapes[:, 1], strides[:, 1], out=strides[:, 0])
+    return strides
 
 
 def _channels_last(shapes: Columns, source: str | None, flat: Any) -> Any:
@@ -279,6 +302,12 @@ def _channels_last(shapes: Columns, source: str | None, flat: Any) -> Any:
     Where both ends could be channels, as in three columns of pixels, the image is taken as the others of the list are.
     Of images of two dimensions (`flat`) the third was added last.
     """
+    if flat is False:
+        ends = set(shapes[:, 2].tolist())
+        if source or ends.isdisjoint(CHANNELS):
+            return source == "HWC"
+        if ends.issubset(CHANNELS) and set(shapes[:, 0].tolist()).isdisjoint(CHANNELS):
+            return True
     last = np.full(len(shapes), source == "HWC") if source else may_be_channels(shapes[:, 2])
     first = may_be_channels(shapes[:, 0])
     both = last & first

@@ -68,7 +68,7 @@ class Upload:
         launch: Launch = self._job.engine.prepare(table[: self.count], like)
         if self.records > self.count:
             _close(table, self.count, launch.blocks)
-        if self._job.engine.spec.kind == "batch":
+        if self._job.options.boxed:
             way = slot.array[self._transform : self.room].view(np.float32).reshape(-1, 4)
             way[:] = way_back(sources.sides, self._job.items)
         return launch

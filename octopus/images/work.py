@@ -14,7 +14,7 @@ from octopus import backends
 from octopus.arrays import streams
 from octopus.arrays.reading import UnreadableError, reading
 from octopus.arrays.views import ArrayView
-from octopus.images.options import Options
+from octopus.images.options import Options, options_of
 from octopus.images.sizes import Items, way_back
 from octopus.images.sources import Sources, sources_of
 from octopus.kernels.images import IMAGE
@@ -35,12 +35,14 @@ class Job(NamedTuple):
     engine : CpuEngine or CudaEngine
     model : ArrayView
         Like the result: library, side and GPU.
+    options : Options
     """
 
     sources: Sources
     items: Items
     engine: Any
     model: ArrayView
+    options: Options
 
     @property
     def staged(self) -> bool:
@@ -56,13 +58,13 @@ class Results(NamedTuple):
     mask: ArrayView | None = None
 
 
-def job_of(options: Options, images: Any, sizes: Any, device: Any) -> Job:
-    """Look at the images and check all of a call."""
-    sources = sources_of(images, options.source, options.channels)
+def job_of(operation: str, given: dict[str, Any], images: Any, sizes: Any, device: Any) -> Job:
+    """Look at the images and check all of a call; `given` are the arguments of the operation's options."""
+    sources = sources_of(images, given["source"], given["channels"])
     where = side_for(sources.model, device)
-    engine = _engine_for(options, sources, where)
+    options, engine = _engine_for(operation, given, sources, where)
     items = options.items(engine.spec, sources.sides, sizes)
-    return Job(sources, items, engine, result_model(sources.model, where))
+    return Job(sources, items, engine, result_model(sources.model, where), options)
 
 
 def side_for(model: ArrayView, device: Any) -> str:
@@ -79,21 +81,28 @@ def result_model(model: ArrayView, where: str) -> ArrayView:
     return replace(model, device=where, ordinal=backends.cuda.device.current().device_id)
 
 
-def _engine_for(options: Options, sources: Sources, device: str) -> Any:
-    """An engine that only this thread uses, perhaps of a call before."""
+def _engine_for(
+    operation: str, given: dict[str, Any], sources: Sources, device: str
+) -> tuple[Options, Any]:
+    """Checked options, and an engine that only this thread uses, perhaps of a call before."""
     known: OrderedDict[Any, Any] = _thread.__dict__.setdefault("engines", OrderedDict())
     try:
-        key = (type(options), sources.dtype, sources.channels, device, *reading(options.named()))
+        key = (operation, sources.dtype, sources.channels, device, *reading(given.items()))
     except UnreadableError:
-        return make_engine(options, sources, device)
-    engine = known.get(key)
-    if engine is None:
-        engine = known[key] = make_engine(options, sources, device)
+        return _make(operation, given, sources, device)
+    made: tuple[Options, Any] | None = known.get(key)
+    if made is None:
+        made = known[key] = _make(operation, given, sources, device)
         if len(known) > MAX_ENGINES:
             known.popitem(last=False)
     else:
         known.move_to_end(key)
-    return engine
+    return made
+
+
+def _make(operation: str, given: dict[str, Any], sources: Sources, device: str) -> tuple[Options, Any]:
+    options = options_of(operation, given)
+    return options, make_engine(options, sources, device)
 
 
 def make_engine(options: Options, sources: Sources, device: str) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from octopus.arrays import streams
 from octopus.arrays.checks import check_tensor
 from octopus.arrays.memory import ADVICE, check_memory
-from octopus.arrays.views import ArrayView, family, view
+from octopus.arrays.views import ArrayView, c_strides, family, view
 from octopus.backends import cpu
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import current
@@ -35,6 +35,20 @@ def result_view(array: Any, name: str) -> ArrayView:
         check_tensor(array, name)
         return replace(view(array.view(torch.int16), name), dtype=np.dtype(np.uint16), owner=array)
     return view(array, name)
+
+
+def new_view(array: Any, model: ArrayView, shape: tuple[int, ...], dtype: str) -> ArrayView:
+    """View of what `result_memory` made for these arguments, or of its first items: only its address is unknown."""
+    if model.family == "torch":
+        import torch
+
+        if type(array) is torch.Tensor:
+            kind = np.dtype(np.uint16 if dtype == BFLOAT16 else dtype)
+            strides = c_strides(shape, kind)
+            return ArrayView(
+                array.data_ptr(), shape, strides, kind, model.device, model.family, array, model.ordinal
+            )
+    return result_view(array, "out")
 
 
 def result_memory(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
@@ -94,14 +108,15 @@ def torch_device(model: ArrayView) -> Any:
 def _empty_torch(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
     import torch
 
-    device = torch_device(model)
-    own = (
-        device.type == "cpu"
-        or stream is None
+    device, kind = torch_device(model), getattr(torch, dtype)
+    if (
+        stream is None
+        or device.type == "cpu"
         or streams.is_current(stream, torch.cuda.current_stream(device).cuda_stream)
-    )
-    with nullcontext() if own else torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle), device)):
-        return torch.empty(shape, dtype=getattr(torch, dtype), device=device)
+    ):
+        return torch.empty(shape, dtype=kind, device=device)
+    with torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle), device)):
+        return torch.empty(shape, dtype=kind, device=device)
 
 
 def _empty_cupy(shape: tuple[int, ...], dtype: str, stream: Any) -> Any:

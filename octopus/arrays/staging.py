@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,18 @@ class Slot:
         self.address = int(self.array.ctypes.data)
         self._copied = current().create_event()
         self._kept: tuple[Any, ...] = ()
+        self._twin: memory.DeviceArray | None = None
+
+    def twin(self, queue: Any) -> int:
+        """Address of device memory of the same size, free whenever this is: reserved once, on a stream of cuda.core.
+
+        It is given back when all work on it is done, then on the default stream: the caller's may be gone by then.
+        """
+        if self._twin is None:
+            self._twin = memory.DeviceArray((self.array.size,), np.uint8, stream=queue)
+            self._twin.release_on(current().default_stream)
+            weakref.finalize(self, self._copied.sync).atexit = False
+        return self._twin.pointer
 
     def wait(self) -> None:
         """Wait until what was written here before has been copied, and let go of what had to stay until then."""

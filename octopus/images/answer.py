@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from octopus.arrays.results import itemsize, result_memory, result_view
+from octopus.arrays.results import itemsize, new_view, result_memory, result_view
 from octopus.arrays.views import ArrayView, view
 from octopus.errors import InputError
 from octopus.images.check import check_out
+from octopus.images.sizes import Items
 from octopus.images.sources import Sources
 from octopus.images.work import Job, Results
 from octopus.ragged.batch import RaggedBatch
@@ -24,13 +25,21 @@ class Arrays(NamedTuple):
     mask: Any = None
 
     def views(self, job: Job, given: str) -> Results:
-        """The same memory, as kernels see it; checked under the name `given`, unless that is "" for what is new."""
+        """The same memory, as kernels see it.
+
+        It must lie apart from the images, and is `given` in the error, unless that is "" for what is new. What is "out"
+        is the caller's and is checked.
+        """
         transform, mask = (
             None if array is None else view(array, "result") for array in (self.transform, self.mask)
         )
-        out = result_view(self.out, "out")
+        spec, shape = job.engine.spec, job.items.shape
+        if given == "out":
+            out = result_view(self.out, given)
+            check_out(spec, out, shape, job.model.device)
+        else:
+            out = new_view(self.out, job.model, shape, spec.dtype)
         if given:
-            check_out(job.engine.spec, out, job.items.shape, job.model.device)
             _check_apart(out, job.sources, given)
         return Results(out, transform, mask)
 
@@ -55,15 +64,21 @@ def answer(job: Job, arrays: Arrays) -> Any:
     spec, items = job.engine.spec, job.items
     if spec.kind == "batch":
         return arrays.out if arrays.transform is None else (arrays.out, arrays.transform)
-    sides = np.column_stack([items.rows, items.columns])
     if spec.kind == "each":
-        channels = np.full(len(sides), spec.channels)
-        parts = [channels, sides] if spec.layout == "NCHW" else [sides, channels]
-        return RaggedBatch.from_arrays(arrays.out, np.column_stack(parts))
-    grid = sides // spec.patch
+        before = spec.layout == "NCHW"
+        return RaggedBatch.from_arrays(arrays.out, _beside(items, spec.channels, before, 1))
     if arrays.mask is not None:
-        return arrays.out, arrays.mask, _on_host(job.model, grid)
-    return arrays.out, _on_host(job.model, np.column_stack([np.ones(len(grid), np.int64), grid]))
+        return arrays.out, arrays.mask, _on_host(job.model, _beside(items, 1, True, spec.patch)[:, 1:].copy())
+    return arrays.out, _on_host(job.model, _beside(items, 1, True, spec.patch))
+
+
+def _beside(items: Items, number: int, before: bool, patch: int) -> np.ndarray:
+    """Rows and columns of each item in units of `patch` pixels, and a number before or behind them, (N, 3), int64."""
+    made = np.empty((len(items.rows), 3), np.int64)
+    made[:, 0 if before else 2] = number
+    np.floor_divide(items.rows, patch, out=made[:, int(before)])
+    np.floor_divide(items.columns, patch, out=made[:, int(before) + 1])
+    return made
 
 
 def _on_host(model: ArrayView, numbers: np.ndarray) -> Any:

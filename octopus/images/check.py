@@ -62,7 +62,7 @@ def check_images(
         and np.minimum.reduce(shapes, None) > 0
         and np.maximum.reduce(shapes, None) <= MAX_SIDE
         and (dense or np.abs(steps[:, :2]).max() <= INT32_MAX)
-        and (item == 1 or not ((pointers % item).any() or not dense and (steps % item).any()))
+        and (item == 1 or not ((pointers % item).any() or (not dense and (steps % item).any())))
     )
     if not good:
         raise InputError(_describe(given, shapes, steps, pointers, item))

@@ -12,6 +12,7 @@ from octopus.arrays.checks import Device, OneAtATime, check_stream, check_tensor
 from octopus.arrays.memory import PlanMemory, check_memory
 from octopus.arrays.results import check_host_memory, result_memory
 from octopus.arrays.untraced import untraced
+from octopus.arrays.views import family
 from octopus.errors import InputError
 from octopus.images.answer import Arrays, answer
 from octopus.images.capacity import result_capacity, source_capacity
@@ -261,13 +262,14 @@ class ImagePlan:
     def _heads(self, job: Job, out: Any) -> Arrays:
         """The first parts of the plan's memory, and `out` if it is given."""
         own, count = self._arrays, len(job.sources)
+        transform, mask = (array if array is None else _head(array, count) for array in own[1:])
         if out is None:
             if own.out is None:
                 raise InputError(
                     "this plan was made with allocate=False and has no memory of its own; pass out="
                 )
             out = _head(own.out, job.items.shape[0])
-        return Arrays(out, *(array if array is None else _head(array, count) for array in own[1:]))
+        return Arrays(out, transform, mask)
 
     def _run_gpu(self, job: Job, results: Any, stream: Any) -> None:
         from octopus.backends.cuda.device import is_capturing
@@ -292,4 +294,4 @@ class ImagePlan:
 
 def _head(array: Any, count: int) -> Any:
     """The first items of an array of any library, without a copy."""
-    return array.head(count) if hasattr(array, "head") else array[:count]
+    return array.head(count) if family(array) == "octopus" else array[:count]

@@ -20,7 +20,7 @@ MIN_PIXELS, MAX_PIXELS = 56 * 56, 28 * 28 * 1280
 
 
 class Items(NamedTuple):
-    """What each image becomes, (N,) int64 each, and the shape of all results.
+    """What each image becomes, (N,) int64 each or one number for all, and the shape of all results.
 
     Attributes
     ----------
@@ -34,8 +34,8 @@ class Items(NamedTuple):
         Of the result's memory.
     """
 
-    rows: Columns
-    columns: Columns
+    rows: Any
+    columns: Any
     top: Any
     left: Any
     out: Columns
@@ -121,13 +121,13 @@ def checked_sizes(sizes: Any, count: int | None, factor: int = 1) -> NDArray[np.
     if found.shape[1:] != (2,) or (count is not None and len(found) != count):
         wanted = "(N, 2)" if count is None else f"({count}, 2), a height and width for each image"
         raise InputError(f"sizes must have shape {wanted}, found {found.shape}")
-    wrong = (found < 1) | (found > MAX_SIDE)
-    if wrong.any():
+    if len(found) and (np.minimum.reduce(found, None) < 1 or np.maximum.reduce(found, None) > MAX_SIDE):
+        wrong = (found < 1) | (found > MAX_SIDE)
         number = int(np.argmax(wrong.any(axis=1)))
         raise InputError(
             f"sizes[{number}] = {tuple(found[number].tolist())}: sides must lie between 1 and {MAX_SIDE} pixels"
         )
-    if factor > 1 and (found % factor).any():
+    if factor > 1 and np.count_nonzero(found % factor):
         number = int(np.argmax((found % factor).any(axis=1)))
         raise InputError(
             f"sizes[{number}] = {tuple(found[number].tolist())}: with these patches sides must be multiples of "
@@ -138,9 +138,7 @@ def checked_sizes(sizes: Any, count: int | None, factor: int = 1) -> NDArray[np.
 
 def stretched(spec: ImageSpec, sides: Columns) -> Items:
     """Items of a batch that each image fills, whatever its aspect ratio."""
-    height, width = spec.item
-    count = len(sides)
-    return _batch(spec, np.full(count, height), np.full(count, width), 0, 0)
+    return _batch(spec, len(sides), *spec.item, 0, 0)
 
 
 def letterboxed(spec: ImageSpec, sides: Columns) -> Items:
@@ -153,7 +151,7 @@ def letterboxed(spec: ImageSpec, sides: Columns) -> Items:
     by_height = across <= down  # the height limits
     columns = np.where(by_height, np.rint(across / sides[:, 0]), width).astype(np.int64).clip(1, width)
     rows = np.where(by_height, height, np.rint(down / sides[:, 1])).astype(np.int64).clip(1, height)
-    return _batch(spec, rows, columns, -((height - rows) >> 1), -((width - columns) >> 1))
+    return _batch(spec, len(sides), rows, columns, -((height - rows) >> 1), -((width - columns) >> 1))
 
 
 def centred(spec: ImageSpec, sides: Columns, shortest: int) -> Items:
@@ -170,19 +168,19 @@ def centred(spec: ImageSpec, sides: Columns, shortest: int) -> Items:
         number = int(np.argmax(longest))
         raise InputError(f"image {number} would be {longest[number]} pixels long; cut it into parts")
     top, left = (((inner - side) / 2).astype(np.int64) for inner, side in ((rows, height), (columns, width)))
-    return _batch(spec, rows, columns, top, left)
+    return _batch(spec, len(sides), rows, columns, top, left)
 
 
-def _batch(spec: ImageSpec, rows: Columns, columns: Columns, top: Any, left: Any) -> Items:
-    count, (height, width), channels = len(rows), spec.item, spec.channels
+def _batch(spec: ImageSpec, count: int, rows: Any, columns: Any, top: Any, left: Any) -> Items:
+    (height, width), channels = spec.item, spec.channels
     planar = spec.layout == "NCHW"
     item = (channels, height, width) if planar else (height, width, channels)
-    return Items(rows, columns, top, left, np.arange(count) * spec.values, (count, *item))
+    return Items(rows, columns, top, left, np.arange(0, count * spec.values, spec.values), (count, *item))
 
 
 def on_their_own(spec: ImageSpec, sizes: Columns) -> Items:
     """Items of their own sizes, one after the other in a flat result."""
-    values = sizes.prod(axis=1) * spec.channels
+    values = sizes[:, 0] * sizes[:, 1] * spec.channels
     ends = np.cumsum(values)
     return Items(sizes[:, 0], sizes[:, 1], 0, 0, ends - values, (int(ends[-1]),))
 
@@ -195,7 +193,7 @@ def in_rows(spec: ImageSpec, sizes: Columns, most: int | None) -> Items:
     InputError
         For an image of more than `most` rows, or more rows than an int32 counts.
     """
-    rows = sizes.prod(axis=1) // spec.patch**2
+    rows = sizes[:, 0] * sizes[:, 1] // spec.patch**2
     if most is None:
         ends = np.cumsum(rows)
         total, begins = int(ends[-1]), ends - rows

@@ -112,8 +112,8 @@ class Sources:
     def meeting(self, first: int, last: int) -> Any:
         """Which images have bytes from the address `first` to before `last`, (N,)."""
         if self.dense:
-            begins, reach = self.pointers, self.shapes[:, 0] * self.strides[:, 0]
-            return (begins < last) & (begins + reach > first)
+            ends = self.pointers + self.shapes[:, 0] * self.strides[:, 0]
+            return (self.pointers < last) & (ends > first)
         steps = (self.shapes - 1) * self.strides
         begins = self.pointers + np.minimum(steps, 0).sum(axis=1)
         ends = self.pointers + np.maximum(steps, 0).sum(axis=1) + self.model.dtype.itemsize
@@ -207,7 +207,7 @@ def _of_tensors(kind: Any, images: Sequence[Any]) -> Found | None:
         strides = None if all(map(kind.is_contiguous, images)) else list(map(kind.stride, images))
     except RuntimeError:  # sparse, or without values in memory
         return None
-    if 0 in pointers:  # no values, or those of another library's host
+    if 0 in pointers:  # without values
         return None
     return _columns(first, [], pointers, list(map(_shape, images)), strides, first.dtype.itemsize)
 
@@ -289,7 +289,7 @@ def _of_batch(batch: RaggedBatch) -> Found:
 
 def _contiguous(shapes: Columns, item: int) -> Columns:
     """Strides of images without gaps, in bytes."""
-    strides = np.empty_like(shapes)
+    strides = np.empty((len(shapes), 3), np.int64)
     strides[:, 2] = item
     np.multiply(shapes[:, 2], item, out=strides[:, 1])
     np.multiply(shapes[:, 1], strides[:, 1], out=strides[:, 0])

@@ -60,12 +60,13 @@ class Upload:
 
     def write(self, slot: Any, device: int, like: Launch | None = None) -> Launch:
         """Write all into page-locked memory that goes to the address `device`, and say how to launch; see `prepare`."""
-        sources, table = self._sources, slot.array[: self.records * IMAGE.itemsize].view(IMAGE)
+        sources, table = self._sources, np.ndarray((self.records,), IMAGE, slot.array)
         if self._job.staged:
             sources.copy_to(slot.array, sources.pointers + self._begin)
             sources = replace(sources, pointers=sources.pointers + (device + self._begin))
-        write(table[: self.count], sources, self._job.items)
-        launch: Launch = self._job.engine.prepare(table[: self.count], like)
+        used = table[: self.count]
+        write(used, sources, self._job.items)
+        launch: Launch = self._job.engine.prepare(used, like)
         if self.records > self.count:
             _close(table, self.count, launch.blocks)
         if self._job.options.boxed:
@@ -120,9 +121,10 @@ def run_on_gpu(job: Job, results: Results, queue: Any, given: bool) -> None:
     slot = _staging(job.staged).take(upload.room)
     if job.staged:
         check_memory(upload.nbytes, memory.free_bytes(), "the GPU for the images", ADVICE)
-    device = memory.DeviceArray((upload.nbytes,), np.uint8, stream=queue)
-    launch = upload.write(slot, device.pointer)
-    upload.queue(launch, slot, device.pointer, results, queue)
+        own = memory.DeviceArray((upload.nbytes,), np.uint8, stream=queue)
+    device = own.pointer if job.staged else slot.twin(queue)
+    launch = upload.write(slot, device)
+    upload.queue(launch, slot, device, results, queue)
     slot.sent(queue, *sources.views)
 
 

@@ -81,9 +81,7 @@ def result_model(model: ArrayView, where: str) -> ArrayView:
     return replace(model, device=where, ordinal=backends.cuda.device.current().device_id)
 
 
-def _engine_for(
-    operation: str, given: dict[str, Any], sources: Sources, device: str
-) -> tuple[Options, Any]:
+def _engine_for(operation: str, given: dict[str, Any], sources: Sources, device: str) -> tuple[Options, Any]:
     """Checked options, and an engine that only this thread uses, perhaps of a call before."""
     known: OrderedDict[Any, Any] = _thread.__dict__.setdefault("engines", OrderedDict())
     try:
@@ -120,7 +118,8 @@ def make_engine(options: Options, sources: Sources, device: str) -> Any:
 def write(table: NDArray[Any], sources: Sources, items: Items) -> None:
     """Fill the records of a table (N,) of `IMAGE`, but for the tiles, which the engine knows."""
     pointers, steps = sources.records()
-    longs, words = table.view(np.int64).reshape(-1, 8), table.view(np.int32).reshape(-1, 16)
+    count = len(table)
+    longs, words = np.ndarray((count, 8), np.int64, table), np.ndarray((count, 16), np.int32, table)
     longs[:, 0], longs[:, 1], longs[:, 2] = pointers, items.out, steps[:, 2]
     words[:, 6:8] = steps[:, :2]
     words[:, 8:10] = sources.sides

@@ -71,7 +71,9 @@ class Gpu:
 
     def allocate(self, nbytes, stream=None):
         array = self.array((max(nbytes, 1),), np.uint8)
-        return SimpleNamespace(handle=array.ctypes.data, array=array)
+        return SimpleNamespace(
+            handle=array.ctypes.data, array=array, set_deallocation_stream=lambda stream: None
+        )
 
     def copy(self, to, source, nbytes, stream=None):
         def do():

@@ -293,5 +293,7 @@ class ImagePlan:
 
 
 def _head(array: Any, count: int) -> Any:
-    """The first items of an array of any library, without a copy."""
+    """The first items of an array of any library, as an object of its own, without a copy."""
+    if family(array) == "torch" and len(array) == count:
+        return array.detach()  # quicker than a slice
     return array.head(count) if family(array) == "octopus" else array[:count]

@@ -99,7 +99,7 @@ class Sources:
     def packed(self) -> tuple[Sources, int]:
         """The same images one after the other, `pointers` counted from 0, and the bytes that they take."""
         strides = self.strides if self.dense else _contiguous(self.shapes, self.model.dtype.itemsize)
-        sizes = self.shapes[:, 0] * strides[:, 0]
+        sizes = _sizes(self.shapes, strides)
         if not isinstance(self.images, RaggedBatch):
             sizes = -(-sizes // ALIGNMENT) * ALIGNMENT
         ends = np.cumsum(sizes)
@@ -112,7 +112,7 @@ class Sources:
     def meeting(self, first: int, last: int) -> Any:
         """Which images have bytes from the address `first` to before `last`, (N,)."""
         if self.dense:
-            ends = self.pointers + self.shapes[:, 0] * self.strides[:, 0]
+            ends = self.pointers + _sizes(self.shapes, self.strides)
             return (self.pointers < last) & (ends > first)
         steps = (self.shapes - 1) * self.strides
         begins = self.pointers + np.minimum(steps, 0).sum(axis=1)
@@ -121,10 +121,13 @@ class Sources:
 
     def copy_to(self, memory: NDArray[np.uint8], begins: Columns) -> None:
         """Copy images on the host into bytes; `begins` says where each of them begins."""
-        if isinstance(self.images, RaggedBatch):
-            values = view(self.images.values, "values").numpy().view(np.uint8)
-            start = int(begins[0])
-            memory[start : start + values.size] = values
+        if self.dense:
+            sizes = _sizes(self.shapes, self.strides)
+            if isinstance(self.images, RaggedBatch):  # here as there one after the other
+                begins, sizes = begins[:1], sizes.sum(keepdims=True)
+            goals = (begins + memory.ctypes.data).tolist()
+            for goal, pointer, size in zip(goals, self.pointers.tolist(), sizes.tolist(), strict=False):
+                ctypes.memmove(goal, pointer, size)
             return
         for image, begin, shape in zip(self.images, begins.tolist(), self.shapes.tolist(), strict=True):
             pixels = view(image, "image").numpy()
@@ -288,12 +291,18 @@ def _of_batch(batch: RaggedBatch) -> Found:
 
 
 def _contiguous(shapes: Columns, item: int) -> Columns:
-    """Strides of images without gaps, in bytes."""
+    """Strides of images without gaps, (N, 3), in bytes."""
     strides = np.empty((len(shapes), 3), np.int64)
     strides[:, 2] = item
     np.multiply(shapes[:, 2], item, out=strides[:, 1])
     np.multiply(shapes[:, 1], strides[:, 1], out=strides[:, 0])
     return strides
+
+
+def _sizes(shapes: Columns, strides: Columns) -> Columns:
+    """Bytes of images without gaps, (N,)."""
+    sizes: Columns = shapes[:, 0] * strides[:, 0]
+    return sizes
 
 
 def _channels_last(shapes: Columns, source: str | None, flat: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,11 +60,11 @@ class Upload:
     def write(self, slot: Any, device: int, like: Launch | None = None) -> Launch:
         """Write all into page-locked memory that goes to the address `device`, and say how to launch; see `prepare`."""
         sources, table = self._sources, np.ndarray((self.records,), IMAGE, slot.array)
-        if self._job.staged:
-            sources.copy_to(slot.array, sources.pointers + self._begin)
-            sources = replace(sources, pointers=sources.pointers + (device + self._begin))
         used = table[: self.count]
         write(used, sources, self._job.items)
+        if self._job.staged:
+            self._job.sources.copy_to(slot.array, sources.pointers + self._begin)
+            used["pointer"] += device + self._begin
         launch: Launch = self._job.engine.prepare(used, like)
         if self.records > self.count:
             _close(table, self.count, launch.blocks)

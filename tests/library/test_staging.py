@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from types import SimpleNamespace
 
@@ -24,7 +25,11 @@ class Event:
 @pytest.fixture
 def log(monkeypatch):
     events = []
-    monkeypatch.setattr(staging, "current", lambda: SimpleNamespace(create_event=lambda: Event(events)))
+    monkeypatch.setattr(
+        staging,
+        "current",
+        lambda: SimpleNamespace(create_event=lambda: Event(events), default_stream="default"),
+    )
     monkeypatch.setattr(staging.memory, "pinned", lambda shape, dtype: np.zeros(shape, dtype))
     return events
 
@@ -38,6 +43,24 @@ def test_slots_are_used_in_turn_and_waited_for(log):
     assert first is not second and log == []
     assert held.take(200) is first and log == [first._copied]
     assert held.take(200) is second and log == [first._copied, second._copied]
+
+
+def test_a_slot_has_one_block_of_device_memory_and_is_waited_for_before_that_goes(log, monkeypatch):
+    def made(shape, dtype, stream):
+        there = SimpleNamespace(pointer=len(blocks), shape=shape, stream=stream, release_on=released.append)
+        blocks.append(there)
+        return there
+
+    blocks, released = [], []
+    monkeypatch.setattr(staging.memory, "DeviceArray", made)
+    slot = staging.Staging(1).take(100)
+    assert slot.twin("a") == slot.twin("b") == 0
+    assert [(block.shape, block.stream) for block in blocks] == [((slot.array.size,), "a")]
+    assert released == ["default"]
+    event = slot._copied
+    del slot
+    gc.collect()
+    assert log == [event]
 
 
 def test_what_a_copy_needs_stays_until_it_is_done(log):

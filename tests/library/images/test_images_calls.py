@@ -123,6 +123,48 @@ def test_images_of_two_dimensions_have_no_channels_first():
     assert sources.sources_of(given, "CHW").sides.tolist() == [[5, 6], [5, 6]]
 
 
+@pytest.mark.parametrize("form", ["arrays", "steps", "ragged"])
+def test_images_are_packed_one_after_the_other(form):
+    given = pixels()
+    forms = {
+        "arrays": given,
+        "steps": [given[0][::-1, :, ::-1], *given[1:]],
+        "ragged": RaggedBatch.from_list(given),
+    }
+    found = sources.sources_of(forms[form])
+    packed, size = found.packed()
+    memory = np.full(size + 5, 7, np.uint8)
+    found.copy_to(memory, packed.pointers + 5)
+    for image, begin in zip(forms[form], packed.pointers + 5, strict=True):
+        assert np.array_equal(memory[begin : begin + image.size], np.ascontiguousarray(image).ravel())
+    assert (memory[:5] == 7).all()
+
+
+@pytest.mark.parametrize("form", ["arrays", "steps"])
+def test_which_images_lie_in_memory(form):
+    block = np.zeros((3, 4, 5, 3), np.uint8)
+    given = list(block if form == "arrays" else block[:, ::-1, ::-1])
+    found, begin = sources.sources_of(given), block.ctypes.data
+    for first, last, expected in [
+        (0, 60, [1, 0, 0]),
+        (59, 61, [1, 1, 0]),
+        (180, 200, [0, 0, 0]),
+        (-9, 0, [0, 0, 0]),
+    ]:
+        assert found.meeting(begin + first, begin + last).tolist() == expected
+
+
+def test_a_list_of_means_that_changes_later_changes_no_other_call():
+    given, means = pixels(), [1, 2, 3]
+    expected = images.resize(given, 5, mean=[1, 2, 3], dtype="float16")
+    images.resize(given, 5, mean=means)
+    means[:] = [7, 8, 9]
+    floats = [image.astype(np.float32) for image in given]
+    found = images.resize(floats, 5, mean=[1, 2, 3], dtype="float16")
+    assert np.array_equal(found, expected)
+    assert not np.array_equal(images.resize(given, 5, mean=means, dtype="float16"), expected)
+
+
 def test_the_record_of_an_image():
     given = pixels()
     found = sources.sources_of([given[0], given[1].transpose(2, 0, 1)], channels="BGR")

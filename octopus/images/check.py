@@ -59,8 +59,8 @@ def check_images(
     good = (
         channels in CHANNELS
         and set(shapes[:, 2].tolist()) == {channels}
-        and np.minimum.reduce(shapes, None) > 0
-        and np.maximum.reduce(shapes, None) <= MAX_SIDE
+        and np.minimum.reduce(given, None) > 0
+        and np.maximum.reduce(given, None) <= MAX_SIDE
         and (dense or np.abs(steps[:, :2]).max() <= INT32_MAX)
         and (item == 1 or not ((pointers % item).any() or (not dense and (steps % item).any())))
     )

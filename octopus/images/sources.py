@@ -64,6 +64,10 @@ class Sources:
         Addresses of row 0, column 0, channel 0.
     strides : ndarray, (N, 3), int64
         In bytes, as `shapes`.
+    sides : ndarray, (N, 2), int64
+        Heights and widths.
+    steps : ndarray, (N, 3), int64
+        Bytes from row to row, pixel to pixel, channel to channel.
     dense : bool
         Whether all images are known to be contiguous.
     """
@@ -78,23 +82,19 @@ class Sources:
     swap: bool
     pointers: Columns
     strides: Columns
+    sides: Columns
+    steps: Columns
     dense: bool
 
     def __len__(self) -> int:
         return len(self.pointers)
 
-    @property
-    def sides(self) -> Columns:
-        """Heights and widths, (N, 2)."""
-        return _by_axes(self.shapes, self.last)[:, :2]
-
     def records(self) -> tuple[Columns, Columns]:
         """Addresses of first channels, (N,), and steps from row to row, pixel to pixel, channel to channel, (N, 3)."""
-        steps = _by_axes(self.strides, self.last)
         if not self.swap:
-            return self.pointers, steps
-        planes = steps[:, 2]
-        return self.pointers + 2 * planes, np.column_stack([steps[:, :2], -planes])
+            return self.pointers, self.steps
+        planes = self.steps[:, 2]
+        return self.pointers + 2 * planes, np.column_stack([self.steps[:, :2], -planes])
 
     def packed(self) -> tuple[Sources, int]:
         """The same images one after the other, `pointers` counted from 0, and the bytes that they take."""
@@ -103,9 +103,10 @@ class Sources:
         if not isinstance(self.images, RaggedBatch):
             sizes = -(-sizes // ALIGNMENT) * ALIGNMENT
         ends = np.cumsum(sizes)
+        steps = self.steps if self.dense else _by_axes(strides, self.last)
         packed = Sources(
             self.images, self.model, [], self.dtype, self.channels, self.shapes, self.last, self.swap, ends - sizes,
-            strides, True,
+            strides, self.sides, steps, True,
         )  # fmt: skip
         return packed, int(ends[-1])
 
@@ -155,13 +156,15 @@ def sources_of(images: Any, source: Any = None, channels: Any = "RGB") -> Source
     model, views, pointers, shapes, strides, flat, dense = found
     check_dtype(model)
     last, swap = _channels_last(shapes, source, flat), channels == "BGR"
-    number = check_images(
-        shapes, _by_axes(shapes, last), _by_axes(strides, last), pointers, model.dtype.itemsize, dense
-    )
+    ordered, steps = _by_axes(shapes, last), _by_axes(strides, last)
+    number = check_images(shapes, ordered, steps, pointers, model.dtype.itemsize, dense)
     if swap and number != 3:
         raise InputError(f'channels="BGR" is for images of 3 channels, found {number}')
     dtype = dtype_name(model.dtype)
-    return Sources(images, model.unowned, views, dtype, number, shapes, last, swap, pointers, strides, dense)
+    return Sources(
+        images, model.unowned, views, dtype, number, shapes, last, swap, pointers, strides, ordered[:, :2], steps,
+        dense,
+    )  # fmt: skip
 
 
 def _of_list(images: Any) -> Found:

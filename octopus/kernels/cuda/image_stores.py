@@ -1,0 +1,207 @@
+"""From sums of the second pass to the result of `image_tiles`: rounding, a stage in shared memory, whole stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numba import cuda
+
+from octopus.kernels import images
+from octopus.kernels.cuda import image_ptx as words
+from octopus.kernels.cuda import ptx
+from octopus.kernels.cuda.image_passes import SCALE
+
+HALF = 1 << (SCALE - 1)
+_byte0, _byte1, _byte2, _byte3 = ptx.byte0, ptx.byte1, ptx.byte2, ptx.byte3
+MAGIC = np.float32(8388608.0)
+
+
+class Block(NamedTuple):
+    """What a warp makes at a time of one channel (all, where channels are neighbours), known when compiled.
+
+    Attributes
+    ----------
+    rows, columns : int
+        Of the result; at most 16.
+    channels : int
+        Neighbours in the result: 1 for planes.
+    rounding, dtype : str
+        See `ImageSpec`.
+    """
+
+    rows: int
+    columns: int
+    channels: int
+    rounding: str
+    dtype: str
+
+    @property
+    def item(self) -> int:
+        """Bytes of a value in the stage."""
+        return 4 if self.rounding == "none" else 1
+
+    @property
+    def stage_bytes(self) -> int:
+        """Of a warp, a multiple of 16."""
+        return -(-self.rows * self.columns * self.channels * self.item // 16) * 16
+
+
+@cuda.jit(device=True)
+def _to_pixel(total):
+    """A sum of the second pass, rounded half to even, not yet cut to 0..255."""
+    moved = np.int32(total + HALF)
+    value = np.int32(moved >> SCALE)
+    if np.int32(moved & (2 * HALF - 1)) == 0:
+        value = np.int32(value & -2)
+    return value
+
+
+@cuda.jit(device=True)
+def _to_byte(total):
+    return np.int32(total >> images.FIXED_BITS)
+
+
+def stager(block: Block) -> Callable:
+    """A device function: put a lane's sums of the left and the right 8 columns into the stage, for one channel."""
+    rows, columns, channels = block.rows, block.columns, block.channels
+    to_pixel = _to_byte if block.rounding == "pillow" else _to_pixel
+    exact = block.rounding == "none"
+    unit = np.float32(2.0**-SCALE)
+    item = block.item
+
+    @cuda.jit(device=True)
+    def put(stage, row, column, a, b, channel):
+        if row < rows and column < columns:
+            at = np.uint32(stage + np.uint32(((row * columns + column) * channels + channel) * item))
+            if exact:
+                first = words.float_bits(np.float32(a) * unit)
+                second = words.float_bits(np.float32(b) * unit)
+                if channels == 1:
+                    words.store2(at, (first, second))
+                else:
+                    words.store1(at, (first,))
+                    words.store1(np.uint32(at + channels * item), (second,))
+            else:
+                both = words.pack_two(to_pixel(a), to_pixel(b))
+                if channels == 1:
+                    words.store_half(at, (both,))
+                else:
+                    words.store_byte(at, (both,))
+                    words.store_byte(np.uint32(at + channels), (np.uint32(both >> 8),))
+
+    @cuda.jit(device=True)
+    def fill(stage, lane, left, right, channel):
+        row, column = np.int32(lane >> 2), np.int32(2 * (lane & 3))
+        put(stage, row, column, left[0], left[1], channel)
+        put(stage, np.int32(row + 8), column, left[2], left[3], channel)
+        put(stage, row, np.int32(column + 8), right[0], right[1], channel)
+        put(stage, np.int32(row + 8), np.int32(column + 8), right[2], right[3], channel)
+
+    return fill
+
+
+def _readers(block: Block) -> tuple[Callable, Callable]:
+    """Device functions: four values of the stage from number `i` on, a multiple of 4, and value number `i` alone."""
+    exact = block.rounding == "none"
+
+    @cuda.jit(device=True)
+    def four(stage, i):
+        if exact:
+            found = words.load4(np.uint32(stage + np.uint32(4 * i)))
+            return (
+                words.bits_float(found[0]), words.bits_float(found[1]),
+                words.bits_float(found[2]), words.bits_float(found[3]),
+            )  # fmt: skip
+        word = words.load1(np.uint32(stage + np.uint32(i)))[0]
+        return _byte0(word) - MAGIC, _byte1(word) - MAGIC, _byte2(word) - MAGIC, _byte3(word) - MAGIC
+
+    @cuda.jit(device=True)
+    def one(stage, i):
+        if exact:
+            return words.bits_float(words.load1(np.uint32(stage + np.uint32(4 * i)))[0])
+        word = words.load1(np.uint32(stage + np.uint32(i & -4)))[0]
+        return _byte0(np.uint32(word >> np.uint32(8 * (i & 3)))) - MAGIC
+
+    return four, one
+
+
+@cuda.jit(device=True)
+def choose(values, channel):
+    """One of four values; an index that is not known when compiled would put them into local memory."""
+    low = values[1] if channel & 1 else values[0]
+    high = values[3] if channel & 1 else values[2]
+    return high if channel & 2 else low
+
+
+def run_store(block: Block, copies: int, pairs: bool = True) -> Callable:
+    """A device function: a block that is a run of the result, `copies` times one behind the other."""
+    count = block.rows * block.columns * block.channels
+    four, one = _readers(block)
+    store4 = ptx.streaming_store(block.dtype, 4, True, pairs)
+    store1 = ptx.streaming_store(block.dtype, 1, True, pairs)
+    channels = block.channels
+
+    @cuda.jit(device=True)
+    def store(out, at, stage, lane, gain, bias, whole):
+        if channels == 1 and whole:
+            i = np.int32(4 * lane)
+            while i < count:
+                a, b, c, d = four(stage, i)
+                values = (
+                    a * gain[0] + bias[0], b * gain[0] + bias[0],
+                    c * gain[0] + bias[0], d * gain[0] + bias[0],
+                )  # fmt: skip
+                for copy in range(copies):
+                    store4(out, at + np.int64(i + copy * count), values)
+                i = np.int32(i + 128)
+            return
+        i = np.int32(lane)
+        while i < count:
+            channel = np.int32(np.uint32(i) % np.uint32(channels))
+            value = one(stage, i) * choose(gain, channel) + choose(bias, channel)
+            for copy in range(copies):
+                store1(out, at + np.int64(i + copy * count), (value,))
+            i = np.int32(i + 32)
+
+    return store
+
+
+def rows_store(block: Block, pairs: bool = True) -> Callable:
+    """A device function: a block of which each row is a run of the result, `pitch` elements from one to the next."""
+    columns, channels = block.columns, block.channels
+    across = columns * channels
+    count = block.rows * across
+    four, one = _readers(block)
+    store4 = ptx.streaming_store(block.dtype, 4, True, pairs)
+    store1 = ptx.streaming_store(block.dtype, 1, True, pairs)
+
+    @cuda.jit(device=True)
+    def store(out, at, pitch, stage, lane, gain, bias, whole, rows, values):
+        """`rows`, `values`: how many rows, and values of a row, the result has left."""
+        if channels == 1 and whole:
+            i = np.int32(4 * lane)
+            while i < count:
+                row = np.int32(np.uint32(i) // np.uint32(across))
+                along = np.int32(i - row * across)
+                if row < rows and along < values:
+                    a, b, c, d = four(stage, i)
+                    found = (
+                        a * gain[0] + bias[0], b * gain[0] + bias[0],
+                        c * gain[0] + bias[0], d * gain[0] + bias[0],
+                    )  # fmt: skip
+                    store4(out, at + np.int64(row) * np.int64(pitch) + np.int64(along), found)
+                i = np.int32(i + 128)
+            return
+        i = np.int32(lane)
+        while i < count:
+            row = np.int32(np.uint32(i) // np.uint32(across))
+            along = np.int32(i - row * across)
+            if row < rows and along < values:
+                channel = np.int32(np.uint32(along) % np.uint32(channels))
+                value = one(stage, i) * choose(gain, channel) + choose(bias, channel)
+                store1(out, at + np.int64(row) * np.int64(pitch) + np.int64(along), (value,))
+            i = np.int32(i + 32)
+
+    return store

@@ -11,6 +11,7 @@ from octopus.kernels import images
 from octopus.kernels.cuda import image_ptx as words
 from octopus.kernels.cuda.image_weights import STEP
 
+WORD_BYTES = 128  # of the ring: a word of each lane
 GROUP = 16  # source rows that become words of intermediate pixels at a time
 # The intermediate pixel of the roundings in float is (value + 96) * 128, two bytes: steps of 1/128 level, and room for
 # what the filters overshoot (Lanczos: 70 of 255).
@@ -20,31 +21,45 @@ SCALE = images.FIXED_BITS + FRACTION - LOST  # fraction of a result
 
 
 @cuda.jit(device=True)
-def _word(address, low, high):
-    """The word at an address, of which only bytes from `low` to below `high` are read."""
+def edge_word(base, offset, low, high):
+    """The word at an offset, of which only bytes from offset `low` to below `high` are read."""
     result = np.uint32(0)
     for i in range(4):
-        place = np.int64(address + i)
-        inside = place >= low and place < high
-        result |= np.uint32(words.load_byte(place, np.uint32(inside)) << np.uint32(8 * i))
+        place = np.int32(offset + i)
+        found = words.load_byte_if(base, place, np.uint32(place >= low and place < high))
+        result |= np.uint32(found << np.uint32(8 * i))
     return result
 
 
 @cuda.jit(device=True)
-def fetch(first, second, low, high, wanted):
-    """The three words that hold eight bytes, from each of two addresses on; an image's memory ends where it ends."""
-    a, b = np.int64(first & np.int64(-4)), np.int64(second & np.int64(-4))
-    safe = min(a, b) >= low and max(a, b) + 12 <= high
-    found = words.load_six(a, b, np.uint32(safe and wanted))
+def _word(memory, offset):
+    base, low, high, first, last = memory
+    inside = offset >= np.int32(np.int32(low + 3) & -4) and np.int32(offset + 4) <= high
+    found = words.load_word_if(base, offset, np.uint32(inside))
+    if not inside:
+        if offset == 0:
+            found = first
+        if offset == np.int32(high & -4):
+            found = last
+    return found
+
+
+@cuda.jit(device=True)
+def fetch(memory, first, second, wanted):
+    """The three words that hold eight bytes, from each of two offsets on; `second` is not before `first`.
+
+    An image's memory is known by `base`, a multiple of 4; the offsets `low` and `high` at which it begins and ends; and
+    its first and last word, of which not all bytes need be its own.
+    """
+    base, low, high = memory[0], memory[1], memory[2]
+    a, b = np.int32(first & -4), np.int32(second & -4)
+    safe = a >= low and np.int32(b + 12) <= high
+    found = words.load_six(base, a, b, np.uint32(safe and wanted))
     if wanted and not safe:
         found = (
-            _word(a, low, high),
-            _word(a + 4, low, high),
-            _word(a + 8, low, high),
-            _word(b, low, high),
-            _word(b + 4, low, high),
-            _word(b + 8, low, high),
-        )
+            _word(memory, a), _word(memory, np.int32(a + 4)), _word(memory, np.int32(a + 8)),
+            _word(memory, b), _word(memory, np.int32(b + 4)), _word(memory, np.int32(b + 8)),
+        )  # fmt: skip
     return found
 
 
@@ -70,55 +85,67 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
     per_slot = slot_bytes(pillow)
 
     @cuda.jit(device=True)
-    def row_address(base, row_step, row, last_row):
-        return np.int64(base + np.int64(min(row, last_row)) * np.int64(row_step))
+    def row_offset(corner, row_step, row, last_row):
+        return np.int32(corner + np.int32(min(row, last_row) * row_step))
 
     @cuda.jit(device=True)
     def keep(left, right, at):
         """`left`, `right`: sums of rows 4t, 4t + 1 and 4t + 2, 4t + 3; 0, 1 of a column, 2, 3 of that 8 on."""
         if pillow:
-            a = words.pack_bytes(left[0], left[1], right[0], right[1])
-            b = words.pack_bytes(left[2], left[3], right[2], right[3])
-            words.store2(at, (a, b))
+            words.store1(at, (words.pack_bytes(left[0], left[1], right[0], right[1]),))
+            words.store1(
+                np.uint32(at + WORD_BYTES), (words.pack_bytes(left[2], left[3], right[2], right[3]),)
+            )
         else:
             a, b = words.pack_halves(left[0], left[1]), words.pack_halves(right[0], right[1])
             c, d = words.pack_halves(left[2], left[3]), words.pack_halves(right[2], right[3])
-            words.store4(
-                at,
-                (
-                    words.high_bytes(a, b),
-                    words.high_bytes(c, d),
-                    words.low_bytes(a, b),
-                    words.low_bytes(c, d),
-                ),
-            )
+            words.store1(at, (words.high_bytes(a, b),))
+            words.store1(np.uint32(at + WORD_BYTES), (words.high_bytes(c, d),))
+            words.store1(np.uint32(at + 2 * WORD_BYTES), (words.low_bytes(a, b),))
+            words.store1(np.uint32(at + 3 * WORD_BYTES), (words.low_bytes(c, d),))
+
+    @cuda.jit(device=True)
+    def turn(memory, corner, row_step, row, last_row, done, last, first, second, found, ends):
+        """Pixels of a product from the words that have come, and the words after them on their way."""
+        shift, shift_b = np.uint32(np.uint32(first) << 3), np.uint32(np.uint32(second) << 3)
+        a, b = funnel(found[0], found[1], shift), funnel(found[1], found[2], shift)
+        c, d = funnel(found[3], found[4], shift_b), funnel(found[4], found[5], shift_b)
+        first, second = np.int32(first + STEP), np.int32(second + STEP)
+        if ends:
+            next_row = np.int32(row + (done + 1) * GROUP)
+            first = row_offset(corner, row_step, next_row, last_row)
+            second = row_offset(corner, row_step, np.int32(next_row + 2), last_row)
+        found = fetch(memory, first, second, not ends or done < last)
+        return first, second, a, b, c, d, found
 
     @cuda.jit(device=True)
     def advance(
-        ring, mask, bands, steps, base, row_step, row, last_row, low, high, done, upto, last, first, second, found
+        ring, mask, bands, steps, memory, corner, row_step, row, last_row, done, upto, last, first, second, found
     ):  # fmt: skip
         """`row`: the lane's first source row; `last`: the last group of all."""
         zero = (np.int32(0), np.int32(0), np.int32(0), np.int32(0))
         half = (np.int32(begin), np.int32(begin), np.int32(begin), np.int32(begin))
         while done <= upto:
-            left2, left1, left0, right2, right1, right0 = zero, zero, half, zero, zero, half
-            step, band = np.int32(0), np.uint32(bands)
+            band = np.uint32(bands)
+            # The first product apart from the others, which are rarely needed: its sums begin as constants.
+            first, second, a, b, c, d, found = turn(
+                memory, corner, row_step, row, last_row, done, last, first, second, found, np.int32(1) == steps
+            )
+            weights = words.load_weights(band)
+            left2 = words.multiply(zero, weights[0], a, b)
+            right2 = words.multiply(zero, weights[0], c, d)
+            left1 = words.multiply(zero, weights[1], a, b)
+            right1 = words.multiply(zero, weights[1], c, d)
+            left0 = words.multiply(half, weights[2], a, b)
+            right0 = words.multiply(half, weights[2], c, d)
+            step = words.opaque(np.int32(1))
             while step < steps:
-                turn, turn_b = np.uint32(np.uint32(first) << 3), np.uint32(np.uint32(second) << 3)
-                a = funnel(found[0], found[1], turn)
-                b = funnel(found[1], found[2], turn)
-                c = funnel(found[3], found[4], turn_b)
-                d = funnel(found[4], found[5], turn_b)
-                step = np.int32(step + 1)
-                first += np.int64(STEP)
-                second += np.int64(STEP)
-                if step == steps:
-                    next_row = np.int32(row + (done + 1) * GROUP)
-                    first = row_address(base, row_step, next_row, last_row)
-                    second = row_address(base, row_step, np.int32(next_row + 2), last_row)
-                found = fetch(first, second, low, high, step < steps or done < last)
-                weights = words.load_weights(band)
+                step = words.opaque(np.int32(step + 1))
+                first, second, a, b, c, d, found = turn(
+                    memory, corner, row_step, row, last_row, done, last, first, second, found, step == steps
+                )
                 band = np.uint32(band + np.uint32(words.WEIGHT_BYTES))
+                weights = words.load_weights(band)
                 left2 = words.multiply(left2, weights[0], a, b)
                 right2 = words.multiply(right2, weights[0], c, d)
                 left1 = words.multiply(left1, weights[1], a, b)
@@ -138,10 +165,10 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
                 np.int32(_sum(right2, right1, right0, 3) >> shift),
             )
             keep(left, right, np.uint32(ring + np.uint32(np.int32(done & mask) * per_slot)))
-            done = np.int32(done + 1)
+            done = words.opaque(np.int32(done + 1))
         return done, first, second, found
 
-    return advance, row_address
+    return advance, row_offset
 
 
 def slot_bytes(pillow: bool) -> int:
@@ -155,6 +182,7 @@ def second_pass(pillow: bool) -> Callable:
     `start`, `start_b`: what the sums of rows g and g + 8 begin with.
     """
     per_slot = slot_bytes(pillow)
+    load = words.ring2 if pillow else words.ring4
 
     @cuda.jit(device=True)
     def combine(high, middle, low):
@@ -166,34 +194,18 @@ def second_pass(pillow: bool) -> Callable:
         )
 
     @cuda.jit(device=True)
-    def of_bytes(ring, mask, band, first, steps, start, start_b):
-        zero = (np.int32(0), np.int32(0), np.int32(0), np.int32(0))
-        begin = (start, start, start_b, start_b)
-        left2, left1, left0, right2, right1, right0 = zero, zero, begin, zero, zero, begin
-        while steps > 0:
-            a = words.load2(np.uint32(ring + np.uint32(np.int32(first & mask) * per_slot)))
-            b = words.load2(np.uint32(ring + np.uint32(np.int32((first + 1) & mask) * per_slot)))
-            weights = words.load_weights(band)
+    def products(sums, a, b, weights):
+        """Sums of the left 8 columns and of the right ones, highest digits first, and one more product of each."""
+        left2, left1, left0, right2, right1, right0 = sums
+        if pillow:
             left2 = words.multiply(left2, weights[0], a[0], b[0])
             right2 = words.multiply(right2, weights[0], a[1], b[1])
             left1 = words.multiply(left1, weights[1], a[0], b[0])
             right1 = words.multiply(right1, weights[1], a[1], b[1])
             left0 = words.multiply(left0, weights[2], a[0], b[0])
             right0 = words.multiply(right0, weights[2], a[1], b[1])
-            first, steps = np.int32(first + 2), np.int32(steps - 1)
-            band = np.uint32(band + np.uint32(words.WEIGHT_BYTES))
-        return combine(left2, left1, left0), combine(right2, right1, right0)
-
-    @cuda.jit(device=True)
-    def of_halves(ring, mask, band, first, steps, start, start_b):
-        """Products of high and low bytes with the digits, by their place; the lowest is left out."""
-        zero = (np.int32(0), np.int32(0), np.int32(0), np.int32(0))
-        begin = (start, start, start_b, start_b)
-        left2, left1, left0, right2, right1, right0 = zero, zero, begin, zero, zero, begin
-        while steps > 0:
-            a = words.load4(np.uint32(ring + np.uint32(np.int32(first & mask) * per_slot)))
-            b = words.load4(np.uint32(ring + np.uint32(np.int32((first + 1) & mask) * per_slot)))
-            weights = words.load_weights(band)
+        else:
+            # High and low bytes times the digits, by their place; the lowest, digit 0 of low bytes, is left out.
             left2 = words.multiply(left2, weights[0], a[0], b[0])
             right2 = words.multiply(right2, weights[0], a[1], b[1])
             left1 = words.multiply(left1, weights[1], a[0], b[0])
@@ -204,8 +216,23 @@ def second_pass(pillow: bool) -> Callable:
             right1 = words.multiply(right1, weights[0], a[3], b[3])
             left0 = words.multiply(left0, weights[1], a[2], b[2])
             right0 = words.multiply(right0, weights[1], a[3], b[3])
-            first, steps = np.int32(first + 2), np.int32(steps - 1)
-            band = np.uint32(band + np.uint32(words.WEIGHT_BYTES))
-        return combine(left2, left1, left0), combine(right2, right1, right0)
+        return left2, left1, left0, right2, right1, right0
 
-    return of_bytes if pillow else of_halves
+    @cuda.jit(device=True)
+    def second(ring, mask, band, first, steps, start, start_b):
+        zero = (np.int32(0), np.int32(0), np.int32(0), np.int32(0))
+        begin = (start, start, start_b, start_b)
+        a = load(np.uint32(ring + np.uint32(np.int32(first & mask) * per_slot)))
+        b = load(np.uint32(ring + np.uint32(np.int32((first + 1) & mask) * per_slot)))
+        sums = products((zero, zero, begin, zero, zero, begin), a, b, words.load_weights(band))
+        steps = words.opaque(np.int32(steps - 1))
+        while steps > 0:
+            first = np.int32(first + 2)
+            band = np.uint32(band + np.uint32(words.WEIGHT_BYTES))
+            a = load(np.uint32(ring + np.uint32(np.int32(first & mask) * per_slot)))
+            b = load(np.uint32(ring + np.uint32(np.int32((first + 1) & mask) * per_slot)))
+            sums = products(sums, a, b, words.load_weights(band))
+            steps = words.opaque(np.int32(steps - 1))
+        return combine(sums[0], sums[1], sums[2]), combine(sums[3], sums[4], sums[5])
+
+    return second

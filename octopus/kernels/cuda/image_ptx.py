@@ -105,7 +105,26 @@ def _shared_store(kind: str, count: int):
     return store
 
 
+def _ring_load(count: int):
+    """Words of a lane that lie 128 bytes apart, each into a register of its own: products want them in other pairs."""
+
+    @intrinsic
+    def load(typing_context, address):
+        def generate(context, builder, signature, args):
+            text = " ".join(f"ld.shared.b32 ${i}, [${count} + {128 * i}];" for i in range(count))
+            kind = ir.LiteralStructType([_WORD] * count)
+            call = _assembly(kind, args, text, ",".join(["=&r"] * count + ["r"]), True)
+            return context.make_tuple(
+                builder, signature.return_type, _parts(builder, builder.call(call, args), count)
+            )
+
+        return types.UniTuple(types.uint32, count)(types.uint32), generate
+
+    return load
+
+
 load1, load2, load4 = (_shared_load(count) for count in (1, 2, 4))
+ring2, ring4 = _ring_load(2), _ring_load(4)
 store_byte, store_half, store1, store2, store4 = (
     _shared_store(kind, count)
     for kind, count in (("b8", 1), ("b16", 1), ("b32", 1), ("b32", 2), ("b32", 4))
@@ -126,36 +145,47 @@ def shared_address(typing_context, array):
 
 
 @intrinsic
-def load_six(typing_context, first, second, wanted):
-    """Three words from each of two addresses (multiples of 4) on, if `wanted`; else anything."""
+def load_six(typing_context, base, first, second, wanted):
+    """Three words from each of two offsets (multiples of 4) from `base` on, if `wanted`; else anything."""
 
     def generate(context, builder, signature, args):
-        lines = [".reg .pred p; setp.ne.u32 p, $8, 0;"]
+        lines = [".reg .pred p; .reg .b64 a, b; setp.ne.u32 p, $9, 0; cvt.u64.u32 a, $7; cvt.u64.u32 b, $8;"]
+        lines.append("add.s64 a, a, $6; add.s64 b, b, $6;")
         for i in range(6):
-            lines.append(f"@p ld.global.nc.b32 ${i}, [${6 + i // 3} + {4 * (i % 3)}];")
-        call = _assembly(
-            ir.LiteralStructType([_WORD] * 6),
-            args,
-            "{" + " ".join(lines) + "}",
-            ",".join(["=&r"] * 6 + ["l", "l", "r"]),
-            True,
-        )
-        return context.make_tuple(
-            builder, signature.return_type, _parts(builder, builder.call(call, args), 6)
-        )
+            lines.append(f"@p ld.global.nc.b32 ${i}, [{'ab'[i // 3]} + {4 * (i % 3)}];")
+        kind, text = ir.LiteralStructType([_WORD] * 6), "{" + " ".join(lines) + "}"
+        constraints = ",".join(["=&r"] * 6 + ["l", "r", "r", "r"])
+        found = builder.call(_assembly(kind, args, text, constraints, True), args)
+        return context.make_tuple(builder, signature.return_type, _parts(builder, found, 6))
 
-    return types.UniTuple(types.uint32, 6)(types.int64, types.int64, types.uint32), generate
+    return types.UniTuple(types.uint32, 6)(types.int64, types.int32, types.int32, types.uint32), generate
+
+
+def _load_if(suffix: str):
+    @intrinsic
+    def load(typing_context, base, offset, wanted):
+        def generate(context, builder, signature, args):
+            text = "{.reg .pred p; .reg .b64 a; setp.ne.u32 p, $3, 0; cvt.u64.u32 a, $2; add.s64 a, a, $1; "
+            text += f"mov.u32 $0, 0; @p ld.global.nc.{suffix} $0, [a];}}"
+            return builder.call(_assembly(_WORD, args, text, "=&r,l,r,r", True), args)
+
+        return types.uint32(types.int64, types.int32, types.uint32), generate
+
+    return load
+
+
+# What lies at an offset from `base` on, if `wanted`; else 0.
+load_byte_if, load_word_if = _load_if("u8"), _load_if("b32")
 
 
 @intrinsic
-def load_byte(typing_context, address, wanted):
-    """The byte at an address, if `wanted`; else 0."""
+def opaque(typing_context, value):
+    """The value; the compiler doesn't know that, and so doesn't unroll a loop that it counts."""
 
     def generate(context, builder, signature, args):
-        text = "{.reg .pred p; setp.ne.u32 p, $2, 0; mov.u32 $0, 0; @p ld.global.nc.u8 $0, [$1];}"
-        return builder.call(_assembly(_WORD, args, text, "=&r,l,r", True), args)
+        return builder.call(_assembly(_WORD, args, "mov.b32 $0, $1;", "=r,r", True), args)
 
-    return types.uint32(types.int64, types.uint32), generate
+    return types.int32(types.int32), generate
 
 
 @intrinsic

@@ -44,14 +44,13 @@ class Block(NamedTuple):
 
     @property
     def stage_bytes(self) -> int:
-        """Of a warp, a multiple of 16."""
-        return -(-self.rows * self.columns * self.channels * self.item // 16) * 16
+        """Of a warp, a multiple of 16; the last 32 are for what is no part of the block."""
+        return -(-self.rows * self.columns * self.channels * self.item // 16) * 16 + 32
 
 
 @cuda.jit(device=True)
-def _to_pixel(total):
-    """A sum of the second pass, rounded half to even, not yet cut to 0..255."""
-    moved = np.int32(total + HALF)
+def _to_pixel(moved):
+    """A sum of the second pass and `HALF`, rounded half to even, not yet cut to 0..255."""
     value = np.int32(moved >> SCALE)
     if np.int32(moved & (2 * HALF - 1)) == 0:
         value = np.int32(value & -2)
@@ -63,43 +62,58 @@ def _to_byte(total):
     return np.int32(total >> images.FIXED_BITS)
 
 
-def stager(block: Block) -> Callable:
-    """A device function: put a lane's sums of the left and the right 8 columns into the stage, for one channel."""
+def stager(block: Block) -> tuple[Callable, Callable]:
+    """Device functions: where a lane's sums go; put those of the left and the right 8 columns there, for one channel."""
     rows, columns, channels = block.rows, block.columns, block.channels
     to_pixel = _to_byte if block.rounding == "pillow" else _to_pixel
     exact = block.rounding == "none"
     unit = np.float32(2.0**-SCALE)
-    item = block.item
+    item, spare = block.item, block.stage_bytes - 32
 
     @cuda.jit(device=True)
-    def put(stage, row, column, a, b, channel):
-        if row < rows and column < columns:
-            at = np.uint32(stage + np.uint32(((row * columns + column) * channels + channel) * item))
-            if exact:
-                first = words.float_bits(np.float32(a) * unit)
-                second = words.float_bits(np.float32(b) * unit)
-                if channels == 1:
-                    words.store2(at, (first, second))
-                else:
-                    words.store1(at, (first,))
-                    words.store1(np.uint32(at + channels * item), (second,))
+    def put(at, a, b):
+        if exact:
+            first = words.float_bits(np.float32(a) * unit)
+            second = words.float_bits(np.float32(b) * unit)
+            if channels == 1:
+                words.store2(at, (first, second))
             else:
-                both = words.pack_two(to_pixel(a), to_pixel(b))
-                if channels == 1:
-                    words.store_half(at, (both,))
-                else:
-                    words.store_byte(at, (both,))
-                    words.store_byte(np.uint32(at + channels), (np.uint32(both >> 8),))
+                words.store1(at, (first,))
+                words.store1(np.uint32(at + channels * item), (second,))
+        else:
+            both = words.pack_two(to_pixel(a), to_pixel(b))
+            if channels == 1:
+                words.store_half(at, (both,))
+            else:
+                words.store_byte(at, (both,))
+                words.store_byte(np.uint32(at + channels), (np.uint32(both >> 8),))
 
     @cuda.jit(device=True)
-    def fill(stage, lane, left, right, channel):
-        row, column = np.int32(lane >> 2), np.int32(2 * (lane & 3))
-        put(stage, row, column, left[0], left[1], channel)
-        put(stage, np.int32(row + 8), column, left[2], left[3], channel)
-        put(stage, row, np.int32(column + 8), right[0], right[1], channel)
-        put(stage, np.int32(row + 8), np.int32(column + 8), right[2], right[3], channel)
+    def place(stage, row, column):
+        inside = row < rows and column < columns
+        at = np.int32((row * columns + column) * (channels * item))
+        return np.uint32(stage + np.uint32(at if inside else spare))
 
-    return fill
+    @cuda.jit(device=True)
+    def places(stage, lane):
+        """Where a lane's four pairs of sums go, those that are no part of the block behind it."""
+        row, column = np.int32(lane >> 2), np.int32(2 * (lane & 3))
+        return (
+            place(stage, row, column),
+            place(stage, np.int32(row + 8), column),
+            place(stage, row, np.int32(column + 8)),
+            place(stage, np.int32(row + 8), np.int32(column + 8)),
+        )
+
+    @cuda.jit(device=True)
+    def fill(at, left, right, channel):
+        shift = np.uint32(channel * item)
+        put(np.uint32(at[0] + shift), left[0], left[1])
+        put(np.uint32(at[1] + shift), left[2], left[3])
+        put(np.uint32(at[2] + shift), right[0], right[1])
+        put(np.uint32(at[3] + shift), right[2], right[3])
+
+    return places, fill
 
 
 def _readers(block: Block) -> tuple[Callable, Callable]:
@@ -141,21 +155,22 @@ def run_store(block: Block, copies: int, pairs: bool = True) -> Callable:
     four, one = _readers(block)
     store4 = ptx.streaming_store(block.dtype, 4, True, pairs)
     store1 = ptx.streaming_store(block.dtype, 1, True, pairs)
-    channels = block.channels
+    channels, turns = block.channels, -(-count // 128)
 
     @cuda.jit(device=True)
     def store(out, at, stage, lane, gain, bias, whole):
         if channels == 1 and whole:
-            i = np.int32(4 * lane)
-            while i < count:
-                a, b, c, d = four(stage, i)
-                values = (
-                    a * gain[0] + bias[0], b * gain[0] + bias[0],
-                    c * gain[0] + bias[0], d * gain[0] + bias[0],
-                )  # fmt: skip
-                for copy in range(copies):
-                    store4(out, at + np.int64(i + copy * count), values)
-                i = np.int32(i + 128)
+            at += np.int64(4 * lane)
+            for turn in range(turns):
+                i = np.int32(4 * lane + 128 * turn)
+                if 128 * (turn + 1) <= count or i < count:
+                    a, b, c, d = four(stage, i)
+                    values = (
+                        a * gain[0] + bias[0], b * gain[0] + bias[0],
+                        c * gain[0] + bias[0], d * gain[0] + bias[0],
+                    )  # fmt: skip
+                    for copy in range(copies):
+                        store4(out, at + np.int64(128 * turn + copy * count), values)
             return
         i = np.int32(lane)
         while i < count:
@@ -163,7 +178,7 @@ def run_store(block: Block, copies: int, pairs: bool = True) -> Callable:
             value = one(stage, i) * choose(gain, channel) + choose(bias, channel)
             for copy in range(copies):
                 store1(out, at + np.int64(i + copy * count), (value,))
-            i = np.int32(i + 32)
+            i = words.opaque(np.int32(i + 32))
 
     return store
 
@@ -192,7 +207,7 @@ def rows_store(block: Block, pairs: bool = True) -> Callable:
                         c * gain[0] + bias[0], d * gain[0] + bias[0],
                     )  # fmt: skip
                     store4(out, at + np.int64(row) * np.int64(pitch) + np.int64(along), found)
-                i = np.int32(i + 128)
+                i = words.opaque(np.int32(i + 128))
             return
         i = np.int32(lane)
         while i < count:
@@ -202,6 +217,6 @@ def rows_store(block: Block, pairs: bool = True) -> Callable:
                 channel = np.int32(np.uint32(along) % np.uint32(channels))
                 value = one(stage, i) * choose(gain, channel) + choose(bias, channel)
                 store1(out, at + np.int64(row) * np.int64(pitch) + np.int64(along), (value,))
-            i = np.int32(i + 32)
+            i = words.opaque(np.int32(i + 32))
 
     return store

@@ -16,12 +16,13 @@ from octopus.kernels.cuda.image_passes import (
     GROUP,
     LOST,
     OFFSET,
+    edge_word,
     fetch,
     first_pass,
     second_pass,
     slot_bytes,
 )
-from octopus.kernels.cuda.image_stores import Block, choose, rows_store, run_store, stager
+from octopus.kernels.cuda.image_stores import HALF, Block, choose, rows_store, run_store, stager
 from octopus.kernels.cuda.image_weights import LINES, line_writer, window
 from octopus.kernels.cuda.ptx_sums import quotient
 
@@ -146,7 +147,7 @@ def _prefetcher(channels: int) -> Callable:
                 if channel == 0 or (channel < channels and pixel_step == 1):
                     words.prefetch(np.int64(at + channel * plane_step))
                 at += np.int64(1024)
-            row = np.int32(row + np.int32(cuda.blockDim.x >> 5))
+            row = words.opaque(np.int32(row + np.int32(cuda.blockDim.x >> 5)))
 
     return ahead
 
@@ -172,12 +173,13 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
         line_writer(kernel.filter),
         _prefetcher(channels),
     )
-    advance, row_address = first_pass(pillow, _funnel)
+    advance, row_offset = first_pass(pillow, _funnel)
     second = second_pass(pillow)
-    fill = stager(block)
+    places, fill = stager(block)
     put_run = run_store(block, kernel.temporal)
     put_rows = rows_store(block)
     offset = -((OFFSET << FRACTION) >> LOST)
+    half = HALF if kernel.rounding == "uint8" else 0
     merge, patch_values = kernel.merge, kernel.patch * kernel.patch
     row_values = channels * kernel.temporal * patch_values
     size_of = {"float32": 4, "float16": 2, "bfloat16": 2, "uint8": 1}[kernel.dtype]
@@ -260,7 +262,7 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
                         True,
                     )  # fmt: skip
                     at = np.uint32(starts + np.uint32(number * START_BYTES + 4 * row))
-                    words.store1(at, (np.uint32(whole * offset),))
+                    words.store1(at, (np.uint32(np.int32(whole * offset) + half),))
                     if row == 0:
                         last = np.int32(min(np.int32(k + rows_of), y_left) - 1)
                         stop = window(np.int32(top + y0 + last), scale_y, support_y, height)[1]
@@ -268,7 +270,7 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
                         products = np.int32(np.int32(np.int32(behind - group) >> 1) + 1)
                         at = np.uint32(infos + np.uint32(number * INFO_BYTES))
                         words.store4(at, (np.uint32(group), np.uint32(products), np.uint32(behind), np.uint32(0)))
-            i = np.int32(i + np.int32(cuda.blockDim.x))
+            i = words.opaque(np.int32(i + np.int32(cuda.blockDim.x)))
         cuda.syncthreads()
 
         # From here on each warp is alone with its columns.
@@ -281,15 +283,23 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
         products_x = np.int32(np.int32(np.int32(stop - start - 1) * pixel_step + 32) >> 5)
         bands_x = np.uint32(shared + np.uint32(warp * band_bytes) + np.uint32(16 * lane))
         ring = np.uint32(private + np.uint32(np.int32(warp * slots) * slot))
-        ring = np.uint32(ring + np.uint32(lane * (8 if pillow else 16)))
+        ring = np.uint32(ring + np.uint32(4 * lane))
         stage = np.uint32(private + np.uint32(np.int32(warps * slots) * slot + warp * stage_bytes))
+        stage_at = places(stage, lane)
         mask = np.int32(slots - 1)
         reach = np.int64(channels - 1) * plane_step
         low = pointer + min(reach, np.int64(0))
         high = pointer + max(reach, np.int64(0)) + np.int64(height - 1) * np.int64(row_step)
         high += np.int64(width - 1) * np.int64(pixel_step) + 1
+        memory_base = np.int64(low & np.int64(-4))
+        low_at, high_at = np.int32(low - memory_base), np.int32(high - memory_base)
+        memory = (
+            memory_base, low_at, high_at, edge_word(memory_base, np.int32(0), low_at, high_at),
+            edge_word(memory_base, np.int32(high_at & -4), low_at, high_at),
+        )  # fmt: skip
         mine = np.int32(first_row + 4 * (lane >> 3) + ((lane >> 2) & 1))
-        corner = np.int64(pointer + np.int64(start) * np.int64(pixel_step) + np.int64(8 * (lane & 3)))
+        corner = np.int32(pointer - memory_base)
+        corner = np.int32(corner + np.int32(start * pixel_step) + np.int32(8 * (lane & 3)))
         last_group = np.int32(np.int32(last_row - 1 - first_row) >> 4)
         bottom = np.int32(height - 1)
         band_count = _quotient(np.int32(y_left + rows_of - 1), np.int32(rows_of))
@@ -300,7 +310,8 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
         if is_rows:
             grid_width = _quotient(columns, np.int32(columns_of * merge))
             px = _quotient(x, np.int32(columns_of))
-            column_row = np.int32((px // merge) * (merge * merge) + px % merge)
+            column_row = np.int32(np.uint32(px) // np.uint32(merge) * (merge * merge))
+            column_row = np.int32(column_row + np.uint32(px) % np.uint32(merge))
             py0 = _quotient(y0, np.int32(rows_of))
             whole = True
         else:
@@ -311,14 +322,15 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
         outer = np.int32(0)
         while outer < (channels if planar else 1):
             channel = outer
-            base = np.int64(corner + np.int64(channel) * plane_step)
+            base = np.int32(corner + np.int32(channel * np.int32(plane_step)))
             gain = (choose(gains, channel), gain1, gain2, gain3) if planar else gains
             bias = (choose(biases, channel), bias1, bias2, bias3) if planar else biases
             done = np.int32(0)
+            item_at = base_out * np.int64(row_values) + np.int64(channel * (kernel_temporal * patch_values))
             if planar:
-                a = row_address(base, row_step, mine, bottom)
-                b = row_address(base, row_step, np.int32(mine + 2), bottom)
-                found = fetch(a, b, low, high, True)
+                a = row_offset(base, row_step, mine, bottom)
+                b = row_offset(base, row_step, np.int32(mine + 2), bottom)
+                found = fetch(memory, a, b, True)
             band = np.int32(0)
             while band < band_count:
                 info = words.load4(np.uint32(infos + np.uint32(band * INFO_BYTES)))
@@ -332,35 +344,35 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
                 cuda.syncwarp()  # the stage may be filled again
                 if planar:
                     done, a, b, found = advance(
-                        ring, mask, bands_x, products_x, base, row_step, mine, bottom, low, high, done, upto,
+                        ring, mask, bands_x, products_x, memory, base, row_step, mine, bottom, done, upto,
                         last_group, a, b, found,
                     )  # fmt: skip
                     sums = second(ring, mask, row_band, group, products, start_a, start_b)
-                    fill(stage, lane, sums[0], sums[1], np.int32(0))
+                    fill(stage_at, sums[0], sums[1], np.int32(0))
                 else:
                     inner, before = np.int32(0), done
                     while inner < channels:
                         own = np.uint32(ring + np.uint32(np.int32(inner * slots) * plane_slot))
-                        of_inner = np.int64(base + np.int64(inner) * plane_step)
+                        of_inner = np.int32(base + np.int32(inner * np.int32(plane_step)))
                         next_row = np.int32(mine + before * GROUP)
-                        a = row_address(of_inner, row_step, next_row, bottom)
-                        b = row_address(of_inner, row_step, np.int32(next_row + 2), bottom)
-                        found = fetch(a, b, low, high, before <= upto)
+                        a = row_offset(of_inner, row_step, next_row, bottom)
+                        b = row_offset(of_inner, row_step, np.int32(next_row + 2), bottom)
+                        found = fetch(memory, a, b, before <= upto)
                         done, a, b, found = advance(
-                            own, mask, bands_x, products_x, of_inner, row_step, mine, bottom, low, high, before,
+                            own, mask, bands_x, products_x, memory, of_inner, row_step, mine, bottom, before,
                             upto, upto, a, b, found,
                         )  # fmt: skip
                         sums = second(own, mask, row_band, group, products, start_a, start_b)
-                        fill(stage, lane, sums[0], sums[1], inner)
-                        inner = np.int32(inner + 1)
+                        fill(stage_at, sums[0], sums[1], inner)
+                        inner = words.opaque(np.int32(inner + 1))
                 cuda.syncwarp()  # the stage is full
                 y = np.int32(y0 + band * rows_of)
                 if is_rows:
-                    py = np.int32(py0 + band)
-                    number = base_out + np.int64((py // merge) * grid_width * (merge * merge))
-                    number += np.int64((py % merge) * merge + column_row)
-                    at = number * np.int64(row_values) + np.int64(channel * (kernel_temporal * patch_values))
-                    put_run(out, at, stage, lane, gain, bias, whole)
+                    py = np.uint32(py0 + band)
+                    number = np.int32(np.uint32(py // np.uint32(merge)) * np.uint32(grid_width * (merge * merge)))
+                    number = np.int32(number + np.int32(py % np.uint32(merge)) * merge + column_row)
+                    at = np.int64(number) * np.int64(row_values)
+                    put_run(out, item_at + at, stage, lane, gain, bias, whole)
                 else:
                     at = base_out + np.int64(y) * np.int64(pitch)
                     at += np.int64(x) * np.int64(1 if planar else channels) + np.int64(channel) * plane
@@ -368,8 +380,8 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
                     put_rows(
                         out, at, pitch, stage, lane, gain, bias, whole, np.int32(item_height - y), values
                     )
-                band = np.int32(band + 1)
-            outer = np.int32(outer + 1)
+                band = words.opaque(np.int32(band + 1))
+            outer = words.opaque(np.int32(outer + 1))
 
     kernel_temporal = kernel.temporal
     return image_kernel

@@ -104,7 +104,7 @@ def line_writer(code: int) -> Callable:
         while pixel < stop:
             x = words.times(words.add(words.add(np.float64(pixel), -centre), 0.5), inverse)
             total = words.add(total, weight(x))
-            pixel = np.int32(pixel + 1)
+            pixel = words.opaque(np.int32(pixel + 1))
         of_total = 1.0 / total
         pixel, column, whole = np.int32(start), np.int32(first), np.int32(0)
         while pixel < stop:
@@ -118,7 +118,7 @@ def line_writer(code: int) -> Callable:
             words.store_byte(at, (np.uint32(high),))
             words.store_byte(np.uint32(at + words.DIGIT_BYTES), (np.uint32(middle),))
             words.store_byte(np.uint32(at + 2 * words.DIGIT_BYTES), (np.uint32(value),))
-            pixel = np.int32(pixel + 1)
+            pixel = words.opaque(np.int32(pixel + 1))
             column = np.int32(column + step)
         return whole
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from octopus.errors import DeviceError, InputError, MissingPackageError, OctopusError, OutOfMemoryError
 
 if TYPE_CHECKING:
-    from octopus import blockmap, ops
+    from octopus import blockmap, images, ops
     from octopus.backends.cpu.threads import get_num_threads, set_num_threads
     from octopus.crop.api import CropPlan, crop_resize
     from octopus.crop.framestream import FrameStream
@@ -42,6 +42,7 @@ __all__ = [
     "blockmap",
     "crop_resize",
     "get_num_threads",
+    "images",
     "keep_tiles",
     "map_back",
     "ops",
@@ -52,7 +53,7 @@ __all__ = [
     "warm_up",
 ]
 
-_MODULES = ("blockmap", "ops")
+_MODULES = ("blockmap", "images", "ops")
 _LAZY = {
     "CropPlan": "octopus.crop.api",
     "FrameStream": "octopus.crop.framestream",

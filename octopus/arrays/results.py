@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from octopus.arrays import streams
 from octopus.arrays.checks import check_tensor
 from octopus.arrays.memory import ADVICE, check_memory
 from octopus.arrays.views import ArrayView, family, view
 from octopus.backends import cpu
 from octopus.backends.cuda import memory
-from octopus.backends.cuda.device import LEGACY, current
+from octopus.backends.cuda.device import current
 from octopus.errors import InputError, OutOfMemoryError
 
 UNASKED_BYTES = 1 << 26  # a result of so few is made without asking how much memory is free
@@ -97,7 +98,7 @@ def _empty_torch(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: A
     own = (
         device.type == "cpu"
         or stream is None
-        or _is_current(stream, torch.cuda.current_stream(device).cuda_stream)
+        or streams.is_current(stream, torch.cuda.current_stream(device).cuda_stream)
     )
     with nullcontext() if own else torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle), device)):
         return torch.empty(shape, dtype=getattr(torch, dtype), device=device)
@@ -106,14 +107,9 @@ def _empty_torch(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: A
 def _empty_cupy(shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
     import cupy
 
-    own = stream is None or _is_current(stream, cupy.cuda.get_current_stream().ptr)
+    own = stream is None or streams.is_current(stream, cupy.cuda.get_current_stream().ptr)
     with nullcontext() if own else cupy.cuda.ExternalStream(int(stream.handle)):
         return cupy.empty(shape, dtype)
-
-
-def _is_current(stream: Any, handle: int) -> bool:
-    """Whether two handles name one stream; the default stream has two names."""
-    return int(stream.handle) == handle or {int(stream.handle), handle} <= {0, LEGACY}
 
 
 def host_copy(array: Any) -> np.ndarray:

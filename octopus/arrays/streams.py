@@ -7,7 +7,7 @@ from typing import Any
 
 from octopus import backends
 from octopus.arrays.views import ArrayView, family
-from octopus.backends.cuda.device import current, driver, is_capturing
+from octopus.backends.cuda.device import LEGACY, current, driver, is_capturing
 from octopus.errors import InputError
 
 
@@ -81,6 +81,11 @@ def current_stream(model: ArrayView) -> Any:
 
         return cupy.cuda.get_current_stream()
     return None
+
+
+def is_current(stream: Any, handle: int) -> bool:
+    """Whether a stream (of cuda.core) and a handle are one stream; the default stream has two names."""
+    return int(stream.handle) == handle or {int(stream.handle), handle} <= {0, LEGACY}
 
 
 @cache

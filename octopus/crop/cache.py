@@ -10,10 +10,9 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
-import numpy as np
-
 from octopus.arrays.checks import INT32_MAX
-from octopus.arrays.views import ArrayView, host_numbers
+from octopus.arrays.reading import UnreadableError, reading
+from octopus.arrays.views import ArrayView
 from octopus.crop.check import check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype
 from octopus.crop.kernel import CropKernel
 from octopus.crop.options import CropOptions
@@ -22,12 +21,6 @@ from octopus.kernels.cuda.tiles import MAX_ITEMS
 MAX_KERNELS = 16  # per thread; each holds at most 64 KiB of device memory
 
 _thread = threading.local()
-_FIXED = {str, bool, type(None), type}
-_SIMPLE = {int, float, *_FIXED}
-
-
-class _UnreadableError(Exception):
-    """An argument is nothing whose values are known."""
 
 
 def kernel_for(
@@ -59,8 +52,8 @@ def kernel_for(
     """
     known: OrderedDict[tuple[Any, ...], CropKernel] = _thread.__dict__.setdefault("kernels", OrderedDict())
     try:
-        parts = [value if type(value) in _FIXED else _reading(name, value) for name, value in options.items()]
-    except _UnreadableError:
+        parts = reading(options.items())
+    except UnreadableError:
         return _make(frame, boxes, index, options, device, queue)
     key = (
         frame.family,
@@ -99,20 +92,3 @@ def _make(
         kernel.load(MAX_ITEMS, kernel_dtype(boxes, "float32"), kernel_dtype(index, "int32"), queue)
     kernel.max_boxes = INT32_MAX // kernel.spec.options.size[0]
     return kernel
-
-
-def _reading(name: str, value: Any) -> Any:
-    """An argument as something that stays what it is, whatever becomes of the array or list that it was."""
-    kind = type(value)
-    if kind in _SIMPLE:
-        return kind, value
-    if isinstance(value, (tuple, list)):
-        kinds = tuple(map(type, value))
-        simple = _SIMPLE.issuperset(kinds)
-        return kinds, tuple(value) if simple else tuple(_reading(name, part) for part in value)
-    if isinstance(value, np.dtype) or (kind.__module__, kind.__name__) == ("torch", "dtype"):
-        return value
-    found = value if kind is np.ndarray else host_numbers(value, name)
-    if found.dtype.hasobject:
-        raise _UnreadableError
-    return found.shape, found.dtype.str, found.tobytes()

@@ -7,6 +7,7 @@ import warnings
 import pytest
 import wrong_batches
 import wrong_crops
+import wrong_images
 import wrong_ops
 import wrong_options
 import wrong_plans
@@ -16,7 +17,7 @@ from wrong_calls import Equal, Error, Same, equal, ready
 import octopus
 from octopus.backends import cuda
 
-TABLES = (wrong_crops, wrong_options, wrong_plans, wrong_batches, wrong_ops, wrong_tiles)
+TABLES = (wrong_crops, wrong_options, wrong_plans, wrong_batches, wrong_ops, wrong_tiles, wrong_images)
 ROWS = [row for table in TABLES for row in table.ROWS]
 LONGEST = 300  # characters of a message: it must be read, not scrolled
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from octopus.backends.cuda.device import driver
+from octopus.backends.cuda.device import current, driver
 from octopus.backends.cuda.memory import check
+
+UNASKED_SHARED_BYTES = 48 << 10  # of shared memory, which any kernel may have
 
 
 class ArgumentBlock:
@@ -68,7 +70,9 @@ def _native(kinds: str, start: int) -> str:
     return text
 
 
-def submit(function: Any, geometry: tuple[int, ...], stream: Any, arguments: ArgumentBlock) -> None:
+def submit(
+    function: Any, geometry: tuple[int, ...], stream: Any, arguments: ArgumentBlock, shared: int = 0
+) -> None:
     """Queue a kernel on a stream; the driver has read the arguments when this returns.
 
     Parameters
@@ -79,12 +83,18 @@ def submit(function: Any, geometry: tuple[int, ...], stream: Any, arguments: Arg
         Grid and block.
     stream : cuda.core.Stream
     arguments : ArgumentBlock
+    shared : int
+        Bytes of shared memory beside what the kernel declares itself; more than 48 KiB need `function_of` to know.
     """
-    result = driver().cuLaunchKernel(function, *geometry, 0, stream.handle, arguments.address, 0)
+    result = driver().cuLaunchKernel(function, *geometry, shared, stream.handle, arguments.address, 0)
     if result[0]:
         check(result)
 
 
-def function_of(kernel: Any) -> Any:
-    """The driver's handle of a kernel of `cuda.core`."""
-    return driver().CUfunction(int(kernel.handle))
+def function_of(kernel: Any, shared: int = 0) -> Any:
+    """The driver's handle of a kernel of `cuda.core`, which may take `shared` bytes of shared memory at a launch."""
+    api, handle = driver(), int(kernel.handle)
+    if shared > UNASKED_SHARED_BYTES:
+        name = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        check(api.cuKernelSetAttribute(name, shared, api.CUkernel(handle), current().device_id))
+    return api.CUfunction(handle)

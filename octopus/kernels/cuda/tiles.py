@@ -13,6 +13,9 @@ FEW_BLOCKS_PER_SM = 2  # with fewer still, every row that can go elsewhere shoul
 SHORT_BAND = 4  # rows; each band reads its first two source rows anew
 MAX_ITEMS = 65535  # of one launch, the limit of a grid's second side
 
+IMAGE_ROWS, IMAGE_COLUMNS = 8, 32  # pixels of a tile of the simple kernel for whole images, one per thread
+PAD_BLOCKS, PAD_THREADS = 16, 256  # for each image of the kernel that fills up patch rows
+
 
 class Shape(NamedTuple):
     """What a thread and a block of the streaming kernel do.

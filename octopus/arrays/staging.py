@@ -1,0 +1,68 @@
+"""Page-locked memory that the host writes and the GPU copies, which nobody overwrites before it is copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from octopus.backends.cuda import memory
+from octopus.backends.cuda.device import current
+
+KEPT_BYTES = 1 << 26  # a larger slot is given back once much less is asked for
+LEAST_BYTES = 1 << 14
+
+
+class Slot:
+    """A block of page-locked memory.
+
+    Attributes
+    ----------
+    array : ndarray, (size,), uint8
+    address : int
+    """
+
+    def __init__(self, nbytes: int) -> None:
+        self.array = memory.pinned((nbytes,), np.uint8)
+        self.address = int(self.array.ctypes.data)
+        self._copied = current().create_event()
+        self._kept: tuple[Any, ...] = ()
+
+    def wait(self) -> None:
+        """Wait until what was written here before has been copied, and let go of what had to stay until then."""
+        self._copied.sync()
+        self._kept = ()
+
+    def sent(self, queue: Any, *kept: Any) -> None:
+        """Say that the work now on a stream is the last that reads this memory, and objects that it needs."""
+        queue.record(self._copied)
+        self._kept = kept
+
+
+class Staging:
+    """A few slots, used in turn, so that the host may write the next one while the GPU copies.
+
+    Parameters
+    ----------
+    slots : int
+        After so many calls the host waits for the first of them.
+    nbytes : int
+        Of each slot, made now; 0 leaves that to `take`.
+    """
+
+    def __init__(self, slots: int, nbytes: int = 0) -> None:
+        self._slots: list[Slot | None] = [Slot(nbytes) if nbytes else None for _ in range(slots)]
+        self._next, self._fixed = 0, bool(nbytes)
+
+    def take(self, nbytes: int) -> Slot:
+        """A slot of at least so many bytes, free to be written."""
+        number, self._next = self._next, (self._next + 1) % len(self._slots)
+        slot = self._slots[number]
+        if slot is not None:
+            slot.wait()
+            if self._fixed or nbytes <= slot.array.size <= max(KEPT_BYTES, 8 * nbytes):
+                return slot
+            self._slots[number] = None
+        size = max(LEAST_BYTES, nbytes if nbytes > KEPT_BYTES else 1 << (nbytes - 1).bit_length())
+        slot = self._slots[number] = Slot(size)
+        return slot

@@ -1,0 +1,302 @@
+"""Images of different size, each call in one launch: to one size, to sizes of their own, to patch rows."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from octopus.arrays import streams
+from octopus.arrays.checks import Device, check_stream, check_tensor
+from octopus.arrays.results import check_host_memory
+from octopus.arrays.untraced import untraced
+from octopus.images.answer import answer, new_arrays, result_bytes
+from octopus.images.options import EachOptions, Options, ResizeOptions, RowOptions
+from octopus.images.sizes import smart_sizes
+from octopus.images.work import ADVICE, job_of, run_on_host
+from octopus.ragged.batch import RaggedBatch
+
+Filter: TypeAlias = Literal["nearest", "bilinear", "bicubic", "lanczos"]
+Rounding: TypeAlias = Literal["none", "uint8", "pillow"]
+Layout: TypeAlias = Literal["NCHW", "NHWC"]
+Channels: TypeAlias = Literal["RGB", "BGR"]
+Source: TypeAlias = Literal["HWC", "CHW"]
+
+
+@untraced
+def resize(
+    images: Any,
+    size: Any,
+    *,
+    filter: Filter = "bilinear",
+    antialias: bool = True,
+    rounding: Rounding = "none",
+    mean: Any = None,
+    std: Any = None,
+    scale: Any = None,
+    dtype: Any = "float32",
+    layout: Layout = "NCHW",
+    letterbox: bool = False,
+    pad_value: Any = None,
+    crop: Literal["center"] | None = None,
+    shortest: int | None = None,
+    channels: Channels = "RGB",
+    source: Source | None = None,
+    out: Any = None,
+    stream: Any = None,
+    device: Device = "auto",
+) -> Any:
+    """Resize images that all differ in size to one size, and normalise them, in one launch.
+
+    The result is that of Pillow's `Image.resize`, or of torchvision's `resize`, of every image, then
+    `(value / scale - mean) / std`: half-pixel centres, rows before columns, pixels beyond an image left out.
+
+    Parameters
+    ----------
+    images : list of arrays, or RaggedBatch
+        Images (H, W, C), (C, H, W) or (H, W) of uint8, uint16 or float32, C 1, 3 or 4, all of one dtype, number of
+        channels and side. NumPy, torch, CuPy, Numba, or anything with DLPack or `__cuda_array_interface__`; never
+        copied where they lie on the device that works, whatever their strides.
+    size : (int, int) or int
+        Height and width of the items in pixels, or the side of a square.
+    filter : {"bilinear", "bicubic", "lanczos", "nearest"}
+        Pillow's: the cubic convolution has a = -0.5, Lanczos three lobes.
+    antialias : bool
+        When reducing, widen the filter to what an output pixel covers, as Pillow always does. Without it the answer is
+        that of torch's `interpolate(antialias=False, align_corners=False)`, whose bicubic has a = -0.75 and repeats the
+        image's border. Of no meaning for "nearest".
+    rounding : {"none", "uint8", "pillow"}
+        Where values are rounded before they are normalised, for images of uint8. "none": nowhere. "uint8": half to
+        even and clamped to 0 to 255 once, as processors on torch's tensors do. "pillow": bit for bit as Pillow does,
+        in fixed point and to uint8 after each of the two passes, horizontal first.
+    mean, std : float or C floats, optional
+        In units of the images' values (0 to 255 for uint8), or with `scale` in units of 1; default 0 and 1. In the
+        order of the result's channels.
+    scale : float or C floats, optional
+        The value that counts as 1, such as 255.
+    dtype : {"float32", "float16", "bfloat16", "uint8"}
+        uint8 rounds half to even and saturates; bfloat16 is for tensors of torch.
+    layout : {"NCHW", "NHWC"}
+    letterbox : bool
+        Keep each image's aspect ratio: it fills the height or the width, in the middle of the item. Returns the
+        transform that leads back to the image, too.
+    pad_value : float or C floats, optional
+        What fills the rest of an item, with `letterbox` (default 114) or `crop` (default 0); in units of the images'
+        values.
+    crop : {"center"}, optional
+        Resize each image until its shorter side is `shortest`, and take the middle of it, as processors of CLIP and
+        DINOv2 do. What lies beyond an image that is too small is `pad_value`.
+    shortest : int, optional
+        Pixels; by default the side of a square `size`.
+    channels : {"RGB", "BGR"}
+        Order of the images' three channels; those of the result are red, green, blue.
+    source : {"HWC", "CHW"}, optional
+        Where the images' channels are. By default an axis of length 1, 3 or 4 that comes last holds them, else one that
+        comes first; lists may have both. Where both could be, as in three columns of pixels, it is the last, unless
+        other images of the list have them first and none last.
+    out : array, optional
+        Where to write; must have exactly the result's shape, dtype and device, and memory apart from the images.
+    stream : optional
+        A CUDA stream of any library; default: the current one of the images' library. The call returns once the work is
+        queued on it. None where the CPU works.
+    device : {"auto", "cpu", "cuda", "cuda:0", ...} or torch.device
+        "auto" works where the images lie. Images on the host with "cuda" are brought to the GPU in one upload, and the
+        result stays there.
+
+    Returns
+    -------
+    array, (N, C, height, width) or (N, height, width, C)
+        On the side that worked and of the images' library; where that has no arrays there, or offers DLPack or
+        `__cuda_array_interface__` alone, NumPy or `DeviceArray`.
+    transform : array, (N, 4), float32
+        With `letterbox` only, then the result is a pair: `scale_x, scale_y, shift_x, shift_y` of each item, for
+        `octopus.map_back`; on the same side.
+
+    Raises
+    ------
+    InputError
+        For bad input, before any work; the message says what was asked, what was found and what to do.
+    DeviceError
+        If `device="cuda"` and no GPU is usable.
+    OutOfMemoryError
+        If the result, or images from the host, don't fit; says how much is needed and free.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> images = [np.zeros((480, 640, 3), np.uint8), np.zeros((200, 100, 3), np.uint8)]
+    >>> resize(images, 224, filter="bicubic", scale=255, mean=0.5, std=0.5).shape
+    (2, 3, 224, 224)
+    """
+    options = ResizeOptions(
+        size=size, filter=filter, antialias=antialias, rounding=rounding, mean=mean, std=std, scale=scale, dtype=dtype,
+        layout=layout, letterbox=letterbox, pad_value=pad_value, crop=crop, shortest=shortest, channels=channels,
+        source=source,
+    )  # fmt: skip
+    return _run(options, images, None, out, stream, device)
+
+
+@untraced
+def resize_each(
+    images: Any,
+    sizes: Any,
+    *,
+    filter: Filter = "bilinear",
+    antialias: bool = True,
+    rounding: Rounding = "none",
+    mean: Any = None,
+    std: Any = None,
+    scale: Any = None,
+    dtype: Any = "float32",
+    layout: Layout = "NCHW",
+    channels: Channels = "RGB",
+    source: Source | None = None,
+    out: Any = None,
+    stream: Any = None,
+    device: Device = "auto",
+) -> RaggedBatch:
+    """Resize each image to a size of its own, and normalise it, all in one launch.
+
+    Parameters
+    ----------
+    images, filter, antialias, rounding, mean, std, scale, channels, source, stream, device
+        As in `resize`.
+    sizes : array, (N, 2), integer
+        Height and width that each image becomes, in pixels, on the host.
+    dtype : {"float32", "float16", "uint8"}
+    layout : {"NCHW", "NHWC"}
+        Order within each item.
+    out : array, (T,), optional
+        Where to write the values of all items, one after the other.
+
+    Returns
+    -------
+    RaggedBatch
+        Items (C, h, w) or (h, w, C) on the side that worked, of the images' library.
+
+    Raises
+    ------
+    InputError, DeviceError, OutOfMemoryError
+        As `resize`; also for sizes that are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> images = [np.zeros((480, 640, 3), np.uint8), np.zeros((200, 100, 3), np.uint8)]
+    >>> [item.shape for item in resize_each(images, [[240, 320], [50, 25]], dtype="uint8")]
+    [(3, 240, 320), (3, 50, 25)]
+    """
+    options = EachOptions(
+        filter=filter, antialias=antialias, rounding=rounding, mean=mean, std=std, scale=scale, dtype=dtype,
+        layout=layout, channels=channels, source=source,
+    )  # fmt: skip
+    batch: RaggedBatch = _run(options, images, sizes, out, stream, device)
+    return batch
+
+
+@untraced
+def patch_rows(
+    images: Any,
+    sizes: Any,
+    *,
+    patch: int = 14,
+    merge: int | None = None,
+    temporal: int | None = None,
+    order: Literal["CTPP", "PPC"] = "CTPP",
+    filter: Filter = "bicubic",
+    antialias: bool = True,
+    rounding: Rounding = "uint8",
+    mean: Any = None,
+    std: Any = None,
+    scale: Any = None,
+    dtype: Any = "float32",
+    channels: Channels = "RGB",
+    source: Source | None = None,
+    max_rows: int | None = None,
+    out: Any = None,
+    stream: Any = None,
+    device: Device = "auto",
+) -> tuple[Any, ...]:
+    """Resize each image to a size of its own, and cut all into the patch rows that a model takes, in one launch.
+
+    Every patch of `patch` x `patch` pixels becomes a row of K values, ready for the model's first matrix. Patches of
+    one block of `merge` x `merge` follow each other, blocks from left to right and from top to bottom.
+
+    Parameters
+    ----------
+    images, antialias, mean, std, scale, channels, source, stream, device
+        As in `resize`.
+    sizes : array, (N, 2), integer
+        Height and width that each image becomes, on the host, multiples of `patch * merge`; `smart_sizes` makes those
+        of the Qwen2-VL family.
+    patch : int
+        Pixels of a patch's side: 14 for Qwen2-VL and Qwen2.5-VL, 16 for Qwen3-VL and SigLIP2.
+    merge : int, optional
+        Patches of a merged block's side; by default 2, and 1 with `order="PPC"`.
+    temporal : int, optional
+        Copies of each patch in its row, since these models take two frames at a time; by default 2, and 1 with
+        `order="PPC"`.
+    order : {"CTPP", "PPC"}
+        Of the values of a row: channel, copy, row and column, as in the Qwen2-VL family; or row, column, channel, as in
+        SigLIP2 and others of the NaViT kind.
+    filter, rounding
+        As in `resize`, but by default as these models' processors have them.
+    dtype : {"float32", "float16", "bfloat16", "uint8"}
+    max_rows : int, optional
+        Give every image as many rows, and fill up with 0; by default the rows of all images follow each other.
+    out : array, optional
+        Where to write the rows.
+
+    Returns
+    -------
+    rows : array, (R, K), or with `max_rows` (N, max_rows, K)
+        K is C * temporal * patch * patch. On the side that worked, of the images' library.
+    grid : array, (N, 3), int64
+        Without `max_rows`: frames (1), and patches down and across of each image; on the host, as models take it. The
+        rows of image i end at `grid.prod(1).cumsum()[i]`.
+    mask : array, (N, max_rows), int32
+        With `max_rows`: 1 for rows of the image, 0 for the rest; beside the rows.
+    shapes : array, (N, 2), int64
+        With `max_rows`: patches down and across of each image, on the host.
+
+    Raises
+    ------
+    InputError, DeviceError, OutOfMemoryError
+        As `resize`; also for sizes that are no multiples, or more rows than an int32 counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> images = [np.zeros((480, 640, 3), np.uint8), np.zeros((200, 100, 3), np.uint8)]
+    >>> sizes = smart_sizes([image.shape[:2] for image in images])
+    >>> rows, grid = patch_rows(images, sizes, scale=255, mean=0.5, std=0.5)
+    >>> rows.shape, grid.tolist()
+    ((1676, 1176), [[1, 34, 46], [1, 14, 8]])
+    """
+    options = RowOptions(
+        patch=patch, merge=merge, temporal=temporal, order=order, filter=filter, antialias=antialias,
+        rounding=rounding, mean=mean, std=std, scale=scale, dtype=dtype, channels=channels, source=source,
+        max_rows=max_rows,
+    )  # fmt: skip
+    made: tuple[Any, ...] = _run(options, images, sizes, out, stream, device)
+    return made
+
+
+def _run(options: Options, images: Any, sizes: Any, out: Any, stream: Any, device: Any) -> Any:
+    """Check a call, reserve memory for what it makes, and do it."""
+    job = job_of(options, images, sizes, device)
+    check_stream(stream, job.model.device)
+    check_tensor(out, "out")
+    if job.model.device == "cpu":
+        if out is None:
+            check_host_memory(result_bytes(job), "the host for the result", ADVICE)
+        arrays = new_arrays(options, job, out, None)
+        run_on_host(job, arrays.views(job, out is not None))
+        return answer(job, arrays)
+    from octopus.images.upload import run_on_gpu
+
+    queue = streams.stream_for(job.model, None, stream)
+    arrays = new_arrays(options, job, out, queue)
+    run_on_gpu(job, arrays.views(job, out is not None), queue, stream is not None)
+    return answer(job, arrays)
+
+
+__all__ = ["patch_rows", "resize", "resize_each", "smart_sizes"]

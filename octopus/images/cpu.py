@@ -1,0 +1,85 @@
+"""The way to run a checked call on images of different size on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from octopus.arrays.views import ArrayView
+from octopus.backends.cpu import compile, threads
+from octopus.images.spec import ImageSpec
+from octopus.kernels.images import IMAGE, axis_scale, filter_code, filter_support
+
+CACHED = 384 * 1024  # bytes of a tile's intermediate rows: they stay in a core's second cache
+BAND = 256  # source rows of a tile, at least where there are several: few of them are read twice
+STREAMED = 16 << 20  # bytes of a result that no cache would keep: it is written past them
+LANES = 16  # of the kernel's vectors
+
+
+class CpuEngine:
+    """Runs a spec with the CPU kernel; holds no memory of its own.
+
+    Parameters
+    ----------
+    spec : ImageSpec
+    """
+
+    def __init__(self, spec: ImageSpec) -> None:
+        self.spec = spec
+        fixed = spec.rounding == "pillow"
+        self._kernel = load(spec.source, spec.dtype, spec.channels, fixed)
+        self._vectors = [np.ascontiguousarray(v, np.float32) for v in (spec.gain, spec.bias, spec.pad)]
+        self._fixed = (
+            *(spec.item if spec.kind == "batch" else (0, 0)), spec.kind == "rows", spec.layout in ("NCHW", "CTPP"),
+            spec.patch, spec.merge, spec.temporal, filter_code(spec.filter, spec.antialias), spec.antialias,
+            spec.rounding == "uint8", *(vector.ctypes.data for vector in self._vectors),
+        )  # fmt: skip
+
+    def __reduce__(self) -> tuple[type[CpuEngine], tuple[ImageSpec]]:
+        """A copy, or one in another process, makes its own vectors: addresses aren't the same there."""
+        return CpuEngine, (self.spec,)
+
+    def run(self, table: np.ndarray, out: ArrayView, queue: Any = None) -> None:
+        """Fill `out` from the images of a table (N,) of `IMAGE`; there is no queue on the CPU."""
+        table = np.ascontiguousarray(table, IMAGE)
+        tiles = self._tiles(table, threads.get_num_threads())
+        padded = out.shape[1] if self.spec.kind == "rows" and len(out.shape) == 3 else 0
+        threads.launch(
+            self._kernel, int(tiles[-1, 0]), table.ctypes.data, tiles.ctypes.data, out.pointer, *self._fixed, padded,
+            out.nbytes > STREAMED,
+        )
+
+    def _tiles(self, table: np.ndarray, number: int) -> np.ndarray:
+        """First block of each image, rows and columns of its tiles; and, last, the number of all blocks."""
+        spec, sides = self.spec, {name: table[name].astype(np.float64) for name in IMAGE.names[3:9]}
+        tiles = np.zeros((len(table) + 1, 3), np.int64)
+        rows, columns = (table["rows"], table["columns"]) if spec.kind != "batch" else spec.item
+        scale_x = sides["width"] / np.maximum(sides["columns"], 1)
+        scale_y = sides["height"] / np.maximum(sides["rows"], 1)
+        support = filter_support(filter_code(spec.filter, spec.antialias))
+        taps = 2 * support * (np.maximum(scale_y, 1) if spec.antialias else 1) + 2 * LANES
+        column = 4 * spec.channels * (LANES * scale_x + taps)
+        unit = spec.patch if spec.kind == "rows" else LANES
+        strips = np.ceil(columns * column / CACHED)
+        wide = np.ceil(np.ceil(columns / np.maximum(strips, 1)) / unit) * unit
+        high = np.ceil(np.maximum(BAND, 8 * taps) / np.maximum(scale_y, 1e-9) / unit) * unit
+        if number == 1:
+            high = rows
+        tiles[:-1, 1], tiles[:-1, 2] = np.maximum(np.minimum(high, rows), 1), np.maximum(wide, unit)
+        blocks = -(-rows // tiles[:-1, 1]) * -(-columns // tiles[:-1, 2])
+        np.cumsum(np.where(table["pointer"] == 0, 0, blocks), out=tiles[1:, 0])
+        return tiles
+
+
+def load(source: str, out_dtype: str, channels: int, fixed: bool) -> Callable[[int], Any]:
+    """The compiled kernel for a dtype of images and one of results, and a number of channels."""
+
+    def build() -> Callable[..., None]:
+        from octopus.kernels.cpu import images
+
+        return images.build(source, out_dtype, channels, fixed)
+
+    form = "fixed" if fixed else "float"
+    return compile.load(f"images-{form}-{source}x{channels}-{out_dtype}", build)

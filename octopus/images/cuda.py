@@ -1,0 +1,212 @@
+"""The way to run a checked call on images on a CUDA device: which kernel, the tiles of its blocks, and its launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus.arrays.checks import INT32_MAX
+from octopus.arrays.views import ArrayView
+from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
+from octopus.errors import InputError
+from octopus.images.spec import ImageSpec
+from octopus.kernels.cuda.tiles import IMAGE_COLUMNS, IMAGE_ROWS, PAD_BLOCKS, PAD_THREADS
+from octopus.kernels.images import filter_code
+
+THREADS = IMAGE_ROWS * IMAGE_COLUMNS
+
+
+class Launch(NamedTuple):
+    """How a kernel does the images of one table.
+
+    Attributes
+    ----------
+    kernel : Launcher
+    blocks : int
+        Of the grid.
+    cut : object
+        What else the kernel needs to know for these images.
+    """
+
+    kernel: Launcher
+    blocks: int
+    cut: Any = None
+
+
+class Launcher(Protocol):
+    """A kernel for one spec."""
+
+    def load(self) -> None:
+        """Compile it, or load it from the disk, unless that is done."""
+
+    def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch | None:
+        """Number the tiles of a table (N,) of `IMAGE`, and say how to launch; None if this kernel can't do its images.
+
+        With `like`, a launch of this kernel that is captured: None also if that has not enough of anything.
+        """
+
+    def submit(self, launch: Launch, table: int, count: int, out: int, stream: Any) -> None:
+        """Queue the kernel for a prepared table of `count` records in device memory."""
+
+
+class SimpleKernel:
+    """Launches `kernels.cuda.images`, which takes any spec and any images.
+
+    Parameters
+    ----------
+    spec : ImageSpec
+    """
+
+    def __init__(self, spec: ImageSpec) -> None:
+        self._spec, self._function = spec, None
+        self._arguments = ArgumentBlock("QQiQ" + "i" * 5 + "f" * 12)
+        self._write = self._arguments.writer(0, 4)
+        sides = (*spec.item, spec.patch, spec.merge, spec.temporal)
+        values = [number for vector in (spec.gain, spec.bias, spec.pad) for number in _four(vector)]
+        self._arguments.writer(4, 17)(*sides, *values)
+
+    def load(self) -> None:
+        """As of `Launcher`."""
+        if self._function is None:
+            spec = self._spec
+            code = filter_code(spec.filter, spec.antialias)
+            self._function = function_of(_simple_kernel(spec.name, *_kind(spec, code), _capability()))
+
+    def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch | None:
+        """As of `Launcher`; raises `InputError` for more blocks than a grid has."""
+        sides: Any = self._spec.item
+        if self._spec.kind != "batch":
+            sides = table["rows"].astype(np.int64), table["columns"].astype(np.int64)
+        tiles = np.broadcast_to(-(-sides[0] // IMAGE_ROWS) * -(-sides[1] // IMAGE_COLUMNS), len(table))
+        ends = np.cumsum(tiles)
+        blocks = int(ends[-1])
+        if blocks > INT32_MAX:
+            raise InputError(f"{blocks:,} blocks are more than one launch can have; pass fewer images")
+        table["first_tile"] = ends - tiles
+        return None if like is not None and blocks > like.blocks else Launch(self, blocks)
+
+    def submit(self, launch: Launch, table: int, count: int, out: int, stream: Any) -> None:
+        """As of `Launcher`."""
+        self.load()
+        self._write(table, table, count, out)
+        submit(self._function, (launch.blocks, 1, 1, THREADS, 1, 1), stream, self._arguments)
+
+
+def kernels_of(spec: ImageSpec) -> tuple[Launcher, ...]:
+    """The kernels that do what a spec says on the GPU in use, the fastest first; the last takes any images."""
+    return (SimpleKernel(spec),)
+
+
+class CudaEngine:
+    """Runs a spec: finds the kernel for a table's images, numbers their tiles, and launches.
+
+    Parameters
+    ----------
+    spec : ImageSpec
+    kernels : sequence of Launcher, optional
+        Instead of those of `kernels_of`.
+    """
+
+    def __init__(self, spec: ImageSpec, kernels: Sequence[Launcher] = ()) -> None:
+        self.spec, self._kernels = spec, tuple(kernels) or kernels_of(spec)
+        self._padding: tuple[Any, ArgumentBlock] | None = None
+        self._last: tuple[Any, ...] = ()
+
+    def load(self) -> None:
+        """Load all kernels that images may need."""
+        for kernel in self._kernels:
+            kernel.load()
+
+    def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch:
+        """Number the tiles of a table's images, and say how to launch; `like` is a captured launch to be used again.
+
+        Raises
+        ------
+        InputError
+            For more blocks than a grid has, or images that a captured launch doesn't fit.
+        """
+        for kernel in self._kernels if like is None else (like.kernel,):
+            launch = kernel.prepare(table, like)
+            if launch is not None:
+                return launch
+        raise InputError(
+            "the captured launch has too few blocks, or too little room, for these images; capture a run of the "
+            "largest images and sizes to come"
+        )
+
+    def launch(self, launch: Launch, table: int, count: int, out: int, stream: Any) -> None:
+        """Queue the kernel for a prepared table of `count` records; `table` and `out` are in device memory."""
+        self._last = (launch, table, count, out)
+        launch.kernel.submit(*self._last, stream)
+
+    def again(self, stream: Any) -> None:
+        """Queue the launch before once more, on what its table says: for measurements of it alone."""
+        self._last[0].kernel.submit(*self._last, stream)
+
+    def pad(self, table: int, count: int, most: int, out: int, mask: int, stream: Any) -> None:
+        """Queue zeros for the rows that images don't have of `most` for each, and the mask of those that they have."""
+        if self._padding is None:
+            self._padding = (
+                function_of(_padding_kernel(self.spec.dtype, _capability())),
+                ArgumentBlock("QQiiqQQ"),
+            )
+        function, arguments = self._padding
+        arguments.writer(0, 7)(table, table, most, self.spec.patch**2, self.spec.values, out, mask)
+        submit(function, (count * PAD_BLOCKS, 1, 1, PAD_THREADS, 1, 1), stream, arguments)
+
+    def run(self, table: NDArray[Any], out: ArrayView, queue: Any) -> None:
+        """Upload a table (N,) of `IMAGE` from memory that is not page-locked, and launch; for tests and studies."""
+        from octopus.backends.cuda import memory
+
+        numbered = np.array(table)
+        launch = self.prepare(numbered)
+        device = memory.DeviceArray((numbered.nbytes,), np.uint8, stream=queue)
+        memory.copy(device.pointer, numbered.ctypes.data, numbered.nbytes, queue)
+        self.launch(launch, device.pointer, len(numbered), out.pointer, queue)
+
+
+def _kind(spec: ImageSpec, code: int) -> tuple[Any, ...]:
+    """Arguments of `kernels.cuda.images.build`."""
+    return spec.source, spec.channels, code, spec.antialias, spec.rounding, spec.dtype, spec.kind, spec.layout
+
+
+@cache
+def _simple_kernel(name: str, *parts: Any) -> Any:
+    from octopus.backends.cuda import compile
+
+    *kind, _ = parts
+
+    def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        from octopus.kernels.cuda import images
+
+        return images.build(*kind), images.argument_types(kind[5])
+
+    return compile.load(f"images-{name}", build)
+
+
+@cache
+def _padding_kernel(dtype: str, capability: tuple[int, int]) -> Any:
+    from octopus.backends.cuda import compile
+
+    def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        from octopus.kernels.cuda import images
+
+        return images.build_padding(dtype), images.padding_types(dtype)
+
+    return compile.load(f"images-padding-{dtype}", build)
+
+
+def _capability() -> tuple[int, int]:
+    """Of the GPU in use: a kernel that was loaded for one may not run on another."""
+    from octopus.backends.cuda.device import compute_capability
+
+    return compute_capability()
+
+
+def _four(values: NDArray[np.float32]) -> list[float]:
+    """The values of up to four channels, filled up with zeros: the kernel has an argument for each."""
+    return [*values.tolist(), *[0.0] * (4 - len(values))]

@@ -1,0 +1,295 @@
+"""Memory and a compiled kernel for many calls on images of different size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from octopus.arrays import streams
+from octopus.arrays.checks import Device, OneAtATime, check_stream, check_tensor
+from octopus.arrays.memory import PlanMemory, check_memory
+from octopus.arrays.results import check_host_memory, result_memory
+from octopus.arrays.untraced import untraced
+from octopus.errors import InputError
+from octopus.images.answer import Arrays, answer
+from octopus.images.capacity import result_capacity, source_capacity
+from octopus.images.options import options_of
+from octopus.images.sources import Sources, sources_of
+from octopus.images.spec import ImageSpec
+from octopus.images.work import ADVICE, Job, make_engine, result_model, run_on_host, side_for
+from octopus.kernels.images import IMAGE
+from octopus.ragged.check import whole
+
+
+class ImagePlan:
+    """Memory and a compiled kernel for calls on up to `max_images` images, made once and run many times.
+
+    On a GPU `run` allocates nothing: it writes a table of 64 bytes per image into page-locked memory, uploads it in one
+    piece, together with images that come from the host, and launches once (with `max_rows` a second time, for what
+    fills the rest). Letterboxed items take one more copy, of 16 bytes each. The result of a run is overwritten by the
+    next, unless `out` is given. A plan may be used on several streams, but by one thread at a time; a second one is
+    refused.
+
+    A run with images on the GPU can be captured in a CUDA graph. The graph uploads the plan's table anew at each
+    replay, and `update` writes other images and sizes into it between two replays.
+
+    Parameters
+    ----------
+    operation : {"resize", "resize_each", "patch_rows"}
+        Of `octopus.images`.
+    image : array, list of arrays, or RaggedBatch
+        Like those to come: same library, side, dtype and channels; their sizes and pixels don't matter.
+    max_images : int
+        Most images of a run.
+    result_pixels : int, optional
+        For "resize_each": most pixels that the items of a run have together.
+    result_rows : int, optional
+        For "patch_rows" without `max_rows`: most rows of a run.
+    source_pixels : int, optional
+        For images on the host that a GPU works on: most pixels that those of a run have together.
+    allocate : bool
+        False leaves the result's memory to the `out` of every run.
+    stream : optional
+        A CUDA stream in whose order memory is reserved; the first run must then be on it. Without one the constructor
+        waits until it has the memory, and runs may use any stream.
+    device
+        As in `octopus.images.resize`.
+    **options
+        The other arguments of the operation, but for sizes of each image, `out` and `stream`.
+
+    Attributes
+    ----------
+    spec : ImageSpec
+        What a run comes to.
+    engine : CpuEngine or CudaEngine
+        What does the work once all is checked, for measurements of it alone: on a GPU `engine.again(stream)` queues
+        the launch before once more.
+    device : {"cpu", "cuda"}
+        Where it works.
+    max_images : int
+        Most images of a run.
+    table_bytes : int
+        Of the table of the last run.
+
+    Raises
+    ------
+    InputError, DeviceError, OutOfMemoryError
+        As the operation; also for a capacity that is missing, or that the operation doesn't have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> images = [np.zeros((480, 640, 3), np.uint8), np.zeros((200, 100, 3), np.uint8)]
+    >>> plan = ImagePlan("patch_rows", images, 16, result_rows=16_384, scale=255, mean=0.5, std=0.5)
+    >>> rows, grid = plan.run(images, [[476, 644], [196, 112]])
+    >>> rows.shape, grid.tolist()
+    ((1676, 1176), [[1, 34, 46], [1, 14, 8]])
+    """
+
+    @untraced
+    def __init__(
+        self,
+        operation: str,
+        image: Any,
+        max_images: int,
+        *,
+        result_pixels: int | None = None,
+        result_rows: int | None = None,
+        source_pixels: int | None = None,
+        allocate: bool = True,
+        stream: Any = None,
+        device: Device = "auto",
+        **options: Any,
+    ) -> None:
+        self._options = options_of(operation, options)
+        images = image if isinstance(image, (list, tuple)) or hasattr(image, "offsets_on_host") else [image]
+        sources = sources_of(images, self._options.source, self._options.channels)
+        self.max_images, self.device = whole("max_images", max_images), side_for(sources.model, device)
+        self._like = sources.model, sources.dtype, sources.channels
+        self._model = replace(result_model(sources.model, self.device), pointer=0)
+        check_stream(stream, self.device)
+        self.engine = make_engine(self._options, sources, self.device)
+        self._staged = self.device != sources.model.device
+        self._shape = result_capacity(self._options, self.spec, self.max_images, result_pixels, result_rows)
+        self._pixels = source_capacity(self._staged, source_pixels)
+        self._alone, self.table_bytes = OneAtATime(), 0
+        self._arrays = Arrays(None)
+        self._captured: Any = None
+        if self.device == "cpu":
+            check_host_memory(self._result_bytes(allocate), "the host for the result", ADVICE)
+            self._reserve(allocate, None)
+        else:
+            self._reserve_gpu(allocate, stream)
+
+    @property
+    def spec(self) -> ImageSpec:
+        """What a run comes to."""
+        made: ImageSpec = self.engine.spec
+        return made
+
+    def _result_bytes(self, allocate: bool) -> int:
+        size = self.spec.value_bytes // self.spec.values if allocate else 0
+        return int(np.prod(self._shape, dtype=np.int64)) * size
+
+    def _reserve(self, allocate: bool, queue: Any) -> None:
+        """Memory for what runs return, of the images' library."""
+        model, dtype, count = self._model, self.spec.dtype, self.max_images
+        out = result_memory(model, self._shape, dtype, queue) if allocate else None
+        transform = result_memory(model, (count, 4), "float32", queue) if self._options.boxed else None
+        mask = result_memory(model, self._shape[:2], "int32", queue) if self._options.most else None
+        self._arrays = Arrays(out, transform, mask)
+
+    def _reserve_gpu(self, allocate: bool, stream: Any) -> None:
+        """All that runs will need on the GPU, and page-locked memory beside it."""
+        from octopus.arrays.staging import Slot, Staging
+        from octopus.backends.cuda import memory
+        from octopus.images.upload import room_for
+
+        queue = streams.stream_for(self._model, None, stream)
+        item = np.dtype(self.spec.source).itemsize
+        room = room_for(self.max_images, self._pixels * self.spec.channels * item)
+        own = self._model.family in ("torch", "cupy")  # they know best what they can give
+        check_memory(room + self._result_bytes(allocate and not own), memory.free_bytes(), "the GPU", ADVICE)
+        self._reserve(allocate, None if stream is None else queue)
+        self._staging, self._room = Staging(2, room), room
+        self._table = memory.DeviceArray((room,), np.uint8, stream=queue)
+        self._graph = (
+            Slot(room_for(self.max_images + 1, 0)),
+            memory.DeviceArray((room_for(self.max_images + 1, 0),), np.uint8, stream=queue),
+        )
+        self.engine.load()
+        self._memory = PlanMemory(queue)
+        self._memory.keep(self._table, self._graph[1], *self._arrays)
+        if stream is None:
+            queue.sync()
+
+    @untraced
+    def run(self, images: Any, sizes: Any = None, *, out: Any = None, stream: Any = None) -> Any:
+        """Do the operation; see it for what `images`, `sizes`, `out` and `stream` are, and for what is returned.
+
+        Returns
+        -------
+        array, RaggedBatch or tuple
+            As the operation, in the first part of the plan's memory, or in `out`; transforms and masks are always in
+            the plan's memory.
+
+        Raises
+        ------
+        InputError
+            For bad input, more than the plan has room for, or while another thread is in a run of this plan.
+        """
+        check_stream(stream, self.device)
+        check_tensor(out, "out")
+        job = self._job(images, sizes)
+        with self._alone:
+            arrays = self._heads(job, out)
+            results = arrays.views(job, True)
+            self.table_bytes = len(job.sources) * IMAGE.itemsize
+            if self.device == "cpu":
+                run_on_host(job, results)
+            else:
+                self._run_gpu(job, results, stream)
+            return answer(job, arrays)
+
+    @untraced
+    def update(self, images: Any, sizes: Any = None) -> Any:
+        """Write other images and sizes into the table that captured graphs read at their next replays; queue nothing.
+
+        Wait for the replay before, which may not have read its table yet. Graphs captured from one plan share it.
+
+        Parameters
+        ----------
+        images, sizes
+            As in `run`, on the GPU; they may be fewer or smaller than in the run that was captured. The graph has as
+            many blocks as that run: capture one of the largest images and sizes to come.
+
+        Returns
+        -------
+        array, RaggedBatch or tuple
+            What `run` would return: where a replay leaves its answer. Of a run captured with `out` that is not it.
+
+        Raises
+        ------
+        InputError
+            As `run`; also if no run was captured, or one of fewer blocks.
+        """
+        if self._captured is None:
+            raise InputError("no run of this plan has been captured in a graph; capture one first")
+        job = self._job(images, sizes)
+        with self._alone:
+            from octopus.images.upload import Upload
+
+            arrays = self._heads(job, None)
+            slot, table = self._graph
+            Upload(job, self.max_images + 1).rewrite(slot, table.pointer, self._captured)
+            return answer(job, arrays)
+
+    def _job(self, images: Any, sizes: Any) -> Job:
+        """Look at the images, and refuse what the plan is not for."""
+        options = self._options
+        sources = sources_of(images, options.source, options.channels)
+        model, dtype, channels = self._like
+        found, planned = (
+            (sources.model.device, sources.dtype, sources.channels),
+            (model.device, dtype, channels),
+        )
+        if found != planned:
+            raise InputError(f"the plan is for images of (side, dtype, channels) {planned}, found {found}")
+        if len(sources) > self.max_images:
+            raise InputError(
+                f"the plan is for {self.max_images} images, found {len(sources)}; make a larger plan"
+            )
+        if self._staged:
+            self._check_pixels(sources)
+        items = options.items(self.spec, sources.sides, sizes)
+        if items.shape[0] > self._shape[0]:
+            unit = "values" if self.spec.kind == "each" else "rows"
+            raise InputError(
+                f"the plan has room for {self._shape[0]:,} {unit}, found {items.shape[0]:,}; make a larger plan"
+            )
+        return Job(sources, items, self.engine, self._model)
+
+    def _check_pixels(self, sources: Sources) -> None:
+        pixels = int(sources.sides.prod(axis=1).sum())
+        if pixels > self._pixels:
+            raise InputError(
+                f"the plan is for images of {self._pixels:,} pixels together, found {pixels:,}; make a larger plan"
+            )
+
+    def _heads(self, job: Job, out: Any) -> Arrays:
+        """The first parts of the plan's memory, and `out` if it is given."""
+        own, count = self._arrays, len(job.sources)
+        if out is None:
+            if own.out is None:
+                raise InputError(
+                    "this plan was made with allocate=False and has no memory of its own; pass out="
+                )
+            out = _head(own.out, job.items.shape[0])
+        return Arrays(out, *(array if array is None else _head(array, count) for array in own[1:]))
+
+    def _run_gpu(self, job: Job, results: Any, stream: Any) -> None:
+        from octopus.backends.cuda.device import is_capturing
+        from octopus.images.upload import Upload, tell_torch
+
+        views = [self._model, results.out, *job.sources.views]
+        queue = self._memory.enter(stream, views)
+        if stream is not None:
+            tell_torch(job.sources, queue)
+        if not is_capturing(queue):
+            upload, slot = Upload(job), self._staging.take(self._room)
+            launch = upload.write(slot, self._table.pointer)
+            upload.queue(launch, slot, self._table.pointer, results, queue)
+            slot.sent(queue, *job.sources.views)
+            return
+        if self._staged:
+            raise InputError("images must be on the GPU while a graph is captured")
+        upload, (slot, table) = Upload(job, self.max_images + 1), self._graph
+        self._captured = upload.write(slot, table.pointer)
+        upload.queue(self._captured, slot, table.pointer, results, queue)
+
+
+def _head(array: Any, count: int) -> Any:
+    """The first items of an array of any library, without a copy."""
+    return array.head(count) if hasattr(array, "head") else array[:count]

@@ -1,0 +1,219 @@
+"""Sizes that images become, and where their items lie in them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus.arrays.checks import INT32_MAX, MAX_SIDE, is_count
+from octopus.arrays.untraced import untraced
+from octopus.errors import InputError, shown
+from octopus.images.spec import ImageSpec
+from octopus.ragged.check import integers
+
+Columns = NDArray[np.int64]
+
+MAX_RATIO = 200  # of an image's sides, as the rule of the Qwen2-VL family has it
+MIN_PIXELS, MAX_PIXELS = 56 * 56, 28 * 28 * 1280
+
+
+class Items(NamedTuple):
+    """What each image becomes, (N,) int64 each, and the shape of all results.
+
+    Attributes
+    ----------
+    rows, columns
+        Of the resized image.
+    top, left
+        The item's first row and column in the resized image; negative: so much padding before it.
+    out
+        Element of the result where the item begins; for rows its first row.
+    shape : tuple of int
+        Of the result's memory.
+    """
+
+    rows: Columns
+    columns: Columns
+    top: Any
+    left: Any
+    out: Columns
+    shape: tuple[int, ...]
+
+
+@untraced
+def smart_sizes(
+    sizes: Any, factor: int = 28, min_pixels: int = MIN_PIXELS, max_pixels: int = MAX_PIXELS
+) -> NDArray[np.int64]:
+    """The sizes at which models of the Qwen2-VL family see images: multiples of a factor, with pixels within limits.
+
+    Each side is rounded to a multiple of `factor` (half to even, as Python's `round`). Where that makes more than
+    `max_pixels`, both sides are scaled down by one ratio and rounded down, to one factor at least; where it makes less
+    than `min_pixels`, scaled up and rounded up. This is `smart_resize` of transformers, for all images at once.
+
+    Parameters
+    ----------
+    sizes : array, (N, 2), integer
+        Heights and widths of the images in pixels, on the host.
+    factor : int
+        Pixels: patch times merge, 28 for Qwen2-VL and Qwen2.5-VL, 32 for Qwen3-VL.
+    min_pixels, max_pixels : int
+        Limits of a resized image's pixels.
+
+    Returns
+    -------
+    ndarray, (N, 2), int64
+        Height and width that each image becomes.
+
+    Raises
+    ------
+    InputError
+        For sizes that are not positive integers, a side more than 200 times as long as the other, or limits that can't
+        be.
+
+    Examples
+    --------
+    >>> smart_sizes([[1080, 1920], [20, 30]]).tolist()
+    [[728, 1316], [56, 84]]
+    """
+    for name, value in (("factor", factor), ("min_pixels", min_pixels), ("max_pixels", max_pixels)):
+        if not is_count(value) or value < 1:
+            raise InputError(f"{name} must be a positive integer, found {shown(value)}")
+    if min_pixels > max_pixels:
+        raise InputError(f"min_pixels {min_pixels} must not be more than max_pixels {max_pixels}")
+    found = checked_sizes(sizes, None)
+    ratios = found.max(axis=1) / found.min(axis=1)
+    if (ratios > MAX_RATIO).any():
+        number = int(np.argmax(ratios > MAX_RATIO))
+        height, width = found[number].tolist()
+        raise InputError(
+            f"image {number} of {height}x{width} has sides of a ratio of {ratios[number]:.1f}, and the rule refuses "
+            f"more than {MAX_RATIO}; cut it into parts"
+        )
+    return _smart(found, int(factor), int(min_pixels), int(max_pixels))
+
+
+def _smart(sizes: Columns, factor: int, least: int, most: int) -> NDArray[np.int64]:
+    """In float64, by the operations of `smart_resize` in its order, so that no result differs from it."""
+    sides, pixels = sizes.astype(np.float64), sizes.prod(axis=1)
+    made = np.rint(sides / factor).astype(np.int64) * factor
+    area = made.prod(axis=1)
+    over, under = area > most, area < least
+    if over.any():
+        ratio = np.sqrt(pixels[over] / most)[:, None]
+        made[over] = np.maximum(factor, np.floor(sides[over] / ratio / factor).astype(np.int64) * factor)
+    if under.any():
+        ratio = np.sqrt(least / pixels[under])[:, None]
+        made[under] = np.ceil(sides[under] * ratio / factor).astype(np.int64) * factor
+    return made
+
+
+def checked_sizes(sizes: Any, count: int | None, factor: int = 1) -> NDArray[np.int64]:
+    """Sizes (N, 2) on the host as int64.
+
+    Raises
+    ------
+    InputError
+        Names the first that is no size, or has a side that is no multiple of `factor`.
+    """
+    found = integers(sizes, "sizes", 2)
+    if found.shape[1:] != (2,) or (count is not None and len(found) != count):
+        wanted = "(N, 2)" if count is None else f"({count}, 2), a height and width for each image"
+        raise InputError(f"sizes must have shape {wanted}, found {found.shape}")
+    wrong = (found < 1) | (found > MAX_SIDE)
+    if wrong.any():
+        number = int(np.argmax(wrong.any(axis=1)))
+        raise InputError(
+            f"sizes[{number}] = {tuple(found[number].tolist())}: sides must lie between 1 and {MAX_SIDE} pixels"
+        )
+    if factor > 1 and (found % factor).any():
+        number = int(np.argmax((found % factor).any(axis=1)))
+        raise InputError(
+            f"sizes[{number}] = {tuple(found[number].tolist())}: with these patches sides must be multiples of "
+            f"{factor} (patch * merge), as smart_sizes makes them"
+        )
+    return found
+
+
+def stretched(spec: ImageSpec, sides: Columns) -> Items:
+    """Items of a batch that each image fills, whatever its aspect ratio."""
+    height, width = spec.item
+    count = len(sides)
+    return _batch(spec, np.full(count, height), np.full(count, width), 0, 0)
+
+
+def letterboxed(spec: ImageSpec, sides: Columns) -> Items:
+    """Items of a batch that images fill as far as their aspect ratio allows, in the middle.
+
+    The shorter side is rounded half to even, and of the padding the smaller half comes first, as in `crop_resize`.
+    """
+    height, width = spec.item
+    across, down = sides[:, 1] * height, sides[:, 0] * width
+    by_height = across <= down  # the height limits
+    columns = np.where(by_height, np.rint(across / sides[:, 0]), width).astype(np.int64).clip(1, width)
+    rows = np.where(by_height, height, np.rint(down / sides[:, 1])).astype(np.int64).clip(1, height)
+    return _batch(spec, rows, columns, -((height - rows) >> 1), -((width - columns) >> 1))
+
+
+def centred(spec: ImageSpec, sides: Columns, shortest: int) -> Items:
+    """The middle of images whose shorter side becomes `shortest`, as torchvision's and transformers' processors cut it.
+
+    The longer side is truncated to an integer, and so is the offset of the item.
+    """
+    height, width = spec.item
+    least, most = sides.min(axis=1), sides.max(axis=1)
+    longest = (shortest * most / least).astype(np.int64)
+    upright = sides[:, 0] <= sides[:, 1]
+    rows, columns = np.where(upright, shortest, longest), np.where(upright, longest, shortest)
+    if longest.max() > MAX_SIDE:
+        number = int(np.argmax(longest))
+        raise InputError(f"image {number} would be {longest[number]} pixels long; cut it into parts")
+    top, left = (((inner - side) / 2).astype(np.int64) for inner, side in ((rows, height), (columns, width)))
+    return _batch(spec, rows, columns, top, left)
+
+
+def _batch(spec: ImageSpec, rows: Columns, columns: Columns, top: Any, left: Any) -> Items:
+    count, (height, width), channels = len(rows), spec.item, spec.channels
+    planar = spec.layout == "NCHW"
+    item = (channels, height, width) if planar else (height, width, channels)
+    return Items(rows, columns, top, left, np.arange(count) * spec.values, (count, *item))
+
+
+def on_their_own(spec: ImageSpec, sizes: Columns) -> Items:
+    """Items of their own sizes, one after the other in a flat result."""
+    values = sizes.prod(axis=1) * spec.channels
+    ends = np.cumsum(values)
+    return Items(sizes[:, 0], sizes[:, 1], 0, 0, ends - values, (int(ends[-1]),))
+
+
+def in_rows(spec: ImageSpec, sizes: Columns, most: int | None) -> Items:
+    """Patch rows of all images one after the other, or `most` rows for each.
+
+    Raises
+    ------
+    InputError
+        For an image of more than `most` rows, or more rows than an int32 counts.
+    """
+    rows = sizes.prod(axis=1) // spec.patch**2
+    if most is None:
+        ends = np.cumsum(rows)
+        total, begins = int(ends[-1]), ends - rows
+        shape: tuple[int, ...] = (total, spec.values)
+    else:
+        total, begins = most * len(rows), np.arange(len(rows)) * most
+        shape = (len(rows), most, spec.values)
+        if rows.max() > most:
+            number = int(np.argmax(rows > most))
+            raise InputError(
+                f"image {number} has {rows[number]} rows, more than max_rows={most}; ask for smaller sizes, or more"
+            )
+    if total > INT32_MAX:
+        raise InputError(f"{total:,} rows are more than an int32 counts; pass fewer images, or smaller sizes")
+    return Items(sizes[:, 0], sizes[:, 1], 0, 0, begins, shape)
+
+
+def way_back(sides: Columns, items: Items) -> NDArray[np.float32]:
+    """`scale_x, scale_y, shift_x, shift_y` from each item to its image, (N, 4), as `octopus.map_back` takes them."""
+    scale_x, scale_y = sides[:, 1] / items.columns, sides[:, 0] / items.rows
+    return np.column_stack([scale_x, scale_y, items.left * scale_x, items.top * scale_y]).astype(np.float32)

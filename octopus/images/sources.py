@@ -1,0 +1,293 @@
+"""The images of a call: where each of them lies, in one pass over the list, and what they all are."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus.arrays.checks import check_choice
+from octopus.arrays.views import ArrayView, dtype_name, view
+from octopus.errors import InputError, shown_type
+from octopus.images.check import check_dtype, check_images, may_be_channels
+from octopus.ragged.batch import RaggedBatch
+
+Columns = NDArray[np.int64]
+# The first image, views for streams, then addresses, shapes and strides of all.
+Found = tuple[ArrayView, list[ArrayView], Columns, Columns, Columns]
+
+LAYOUTS = ("HWC", "CHW")
+ORDERS = ("RGB", "BGR")
+ALIGNMENT = 128  # of images that are packed for an upload: a line of the cache
+# Which axes of an image are its rows, its columns and its channels.
+_AXES = np.array([[0, 1, 2], [1, 2, 0]])
+
+_ADDRESS_AT = 40  # of an array's memory in the struct of NumPy's array interface for C, on 64-bit machines
+_struct_of = ctypes.PYFUNCTYPE(ctypes.c_ssize_t, ctypes.py_object, ctypes.c_void_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_word_at = ctypes.c_int64.from_address
+
+
+@dataclass(slots=True)
+class Sources:
+    """Images of one dtype and number of channels, on one side.
+
+    Attributes
+    ----------
+    images : sequence or RaggedBatch
+        As the caller gave them.
+    model : ArrayView
+        Like the first image: library, side and GPU.
+    views : list of ArrayView
+        Of images whose library is not the first one's, or says on which stream they are written; for streams.
+    dtype : str
+    channels : int
+    shapes : ndarray, (N, 3), int64
+        As the images have them; of two-dimensional ones the third side is 1.
+    last : ndarray, (N,), bool, or bool
+        Whether an image's channels come last.
+    swap : bool
+        Whether channels are to be taken from the last to the first.
+    pointers : ndarray, (N,), int64
+        Addresses of row 0, column 0, channel 0.
+    strides : ndarray, (N, 3), int64
+        In bytes, as `shapes`.
+    """
+
+    images: Any
+    model: ArrayView
+    views: list[ArrayView]
+    dtype: str
+    channels: int
+    shapes: Columns
+    last: Any
+    swap: bool
+    pointers: Columns
+    strides: Columns
+
+    def __len__(self) -> int:
+        return len(self.pointers)
+
+    @property
+    def sides(self) -> Columns:
+        """Heights and widths, (N, 2)."""
+        return _by_axes(self.shapes, self.last)[:, :2]
+
+    def records(self) -> tuple[Columns, Columns]:
+        """Addresses of first channels, (N,), and steps from row to row, pixel to pixel, channel to channel, (N, 3)."""
+        steps = _by_axes(self.strides, self.last)
+        if not self.swap:
+            return self.pointers, steps
+        planes = steps[:, 2]
+        return self.pointers + 2 * planes, np.column_stack([steps[:, :2], -planes])
+
+    def packed(self) -> tuple[Sources, int]:
+        """The same images one after the other, `pointers` counted from 0, and the bytes that they take."""
+        item = self.model.dtype.itemsize
+        sizes = self.shapes.prod(axis=1) * item
+        if not isinstance(self.images, RaggedBatch):
+            sizes = -(-sizes // ALIGNMENT) * ALIGNMENT
+        ends = np.cumsum(sizes)
+        strides = _contiguous(self.shapes, item)
+        return replace(self, views=[], pointers=ends - sizes, strides=strides), int(ends[-1])
+
+    def copy_to(self, memory: NDArray[np.uint8], begins: Columns) -> None:
+        """Copy images on the host into bytes; `begins` says where each of them begins."""
+        if isinstance(self.images, RaggedBatch):
+            values = view(self.images.values, "values").numpy().view(np.uint8)
+            start = int(begins[0])
+            memory[start : start + values.size] = values
+            return
+        for image, begin, shape in zip(self.images, begins.tolist(), self.shapes.tolist(), strict=True):
+            pixels = view(image, "image").numpy()
+            end = begin + pixels.size * pixels.itemsize
+            np.copyto(memory[begin:end].view(pixels.dtype).reshape(shape[: pixels.ndim]), pixels)
+
+
+def sources_of(images: Any, source: Any = None, channels: Any = "RGB") -> Sources:
+    """Look at all images of a call, once.
+
+    Parameters
+    ----------
+    images, source, channels
+        As in `octopus.images.resize`.
+
+    Raises
+    ------
+    InputError
+        For no images, or any that can't be read; names the first that is wrong.
+    """
+    check_choice("channels", channels, ORDERS)
+    if source is not None:
+        check_choice("source", source, LAYOUTS)
+    found = _of_batch(images) if isinstance(images, RaggedBatch) else _of_list(images)
+    model, views, pointers, shapes, strides = found
+    check_dtype(model)
+    last = _channels_last(shapes, source)
+    made = Sources(
+        images, model, views, dtype_name(model.dtype), 1, shapes, last, channels == "BGR", pointers, strides
+    )
+    made.channels = check_images(
+        shapes, _by_axes(shapes, last), _by_axes(strides, last), pointers, model.dtype.itemsize
+    )
+    if made.swap and made.channels != 3:
+        raise InputError(f'channels="BGR" is for images of 3 channels, found {made.channels}')
+    made.model = replace(model, owner=None)
+    return made
+
+
+def _of_list(images: Any) -> Found:
+    if not isinstance(images, (list, tuple)):
+        dimensions = getattr(images, "ndim", 0)
+        remedy = (
+            "list(images)" if dimensions == 4 else "[images]" if dimensions in (2, 3) else "a list of arrays"
+        )
+        raise InputError(
+            f"images must be a list of images or a RaggedBatch, found {shown_type(images)}; pass {remedy}"
+        )
+    if not images:
+        raise InputError(
+            "there are no images: the list is empty, so that neither dtype nor library are known"
+        )
+    kinds = set(map(type, images))
+    if kinds == {np.ndarray}:
+        return _of_arrays(images) or _of_any(images)
+    torch = sys.modules.get("torch")
+    if torch is not None and kinds == {torch.Tensor}:
+        return _of_tensors(torch.Tensor, images) or _of_any(images)
+    return _of_any(images)
+
+
+def _of_arrays(images: Sequence[Any]) -> Found | None:
+    """Images of NumPy; None if they need a closer look."""
+    first = view(images[0], "image 0")
+    dtype = first.dtype
+    if any(image.dtype is not dtype for image in images):
+        return None
+    structs = list(map(attrgetter("__array_struct__"), images))  # alive until they are read
+    pointers = [_word_at(_struct_of(struct, None) + _ADDRESS_AT).value for struct in structs]
+    shapes, strides = (list(map(attrgetter(name), images)) for name in ("shape", "strides"))
+    return _columns(first, [], pointers, shapes, strides, 1)
+
+
+def _of_tensors(kind: Any, images: Sequence[Any]) -> Found | None:
+    """Tensors; None if they need a closer look."""
+    first = view(images[0], "image 0")
+    dtype, device = images[0].dtype, images[0].device
+    if any(image.dtype is not dtype for image in images) or set(map(attrgetter("device"), images)) != {
+        device
+    }:
+        return None
+    if dtype.is_floating_point and any(image.requires_grad or image.is_neg() for image in images):
+        return None
+    try:
+        pointers, strides = list(map(kind.data_ptr, images)), list(map(kind.stride, images))
+    except RuntimeError:  # sparse, or without values in memory
+        return None
+    return _columns(
+        first, [], pointers, list(map(attrgetter("shape"), images)), strides, first.dtype.itemsize
+    )
+
+
+def _of_any(images: Sequence[Any]) -> Found:
+    """Images of any libraries, one by one."""
+    views = [view(image, f"image {number}") for number, image in enumerate(images)]
+    first = views[0]
+    for number, found in enumerate(views):
+        if (found.device, found.ordinal or 0) != (first.device, first.ordinal or 0):
+            raise InputError(
+                "images must lie on one side, the host or one GPU; found image 0 on "
+                f"{_side(first)} and image {number} on {_side(found)}"
+            )
+        if found.dtype != first.dtype:
+            raise InputError(
+                f"images must be of one dtype, found image 0 of {first.dtype} and image {number} of {found.dtype}"
+            )
+    pointers, shapes, strides = (
+        [getattr(v, name) for v in views] for name in ("pointer", "shape", "strides")
+    )
+    on_gpu = [found for found in views if found.device == "cuda"]
+    return _columns(first, on_gpu, pointers, shapes, strides, 1)
+
+
+def _side(image: ArrayView) -> str:
+    return image.device if image.ordinal is None else f"{image.device}:{image.ordinal}"
+
+
+def _columns(
+    first: ArrayView,
+    views: list[ArrayView],
+    pointers: list[int],
+    shapes: list[Any],
+    strides: list[Any],
+    unit: int,
+) -> Found:
+    """What was found as columns; images (H, W) become (H, W, 1)."""
+    count = len(pointers)
+    dimensions = set(map(len, shapes))
+    if dimensions != {3}:
+        if not dimensions <= {2, 3}:
+            number = next(i for i, shape in enumerate(shapes) if len(shape) not in (2, 3))
+            raise InputError(
+                "an image has the shape (H, W), (H, W, C) or (C, H, W), found image "
+                f"{number} of {tuple(shapes[number])}"
+            )
+        step = first.dtype.itemsize // unit
+        strides = [(*s, step) if len(s) == 2 else s for s in strides]
+        shapes = [(*s, 1) if len(s) == 2 else s for s in shapes]
+    sides = np.fromiter(chain.from_iterable(shapes), np.int64, 3 * count).reshape(count, 3)
+    steps = np.fromiter(chain.from_iterable(strides), np.int64, 3 * count).reshape(count, 3)
+    return first, views, np.array(pointers, np.int64), sides, steps if unit == 1 else steps * unit
+
+
+def _of_batch(batch: RaggedBatch) -> Found:
+    """Images that lie one after the other: nothing is looked at one by one."""
+    values = view(batch.values, "values")
+    if batch.shapes is None or batch.shapes.shape[1] not in (2, 3):
+        found = "sequences" if batch.shapes is None else f"items of {batch.shapes.shape[1]} dimensions"
+        raise InputError(f"a RaggedBatch of images has items (H, W), (H, W, C) or (C, H, W), found {found}")
+    if not len(batch):
+        raise InputError("there are no images: the batch is empty")
+    shapes = batch.shapes.astype(np.int64)
+    if shapes.shape[1] == 2:
+        shapes = np.column_stack([shapes, np.ones(len(shapes), np.int64)])
+    sizes = shapes.prod(axis=1)
+    pointers = values.pointer + (np.cumsum(sizes) - sizes) * values.dtype.itemsize
+    return values, [values], pointers, shapes, _contiguous(shapes, values.dtype.itemsize)
+
+
+def _contiguous(shapes: Columns, item: int) -> Columns:
+    """Strides of images without gaps, in bytes."""
+    pixel = shapes[:, 2] * item
+    return np.column_stack([shapes[:, 1] * pixel, pixel, np.full(len(shapes), item)])
+
+
+def _channels_last(shapes: Columns, source: str | None) -> Any:
+    """For which images channels come last, by their shapes; the same for all where that is so.
+
+    Where both ends could be channels, as in three columns of pixels, the image is taken as the others of the list are.
+    """
+    if source is not None:
+        return source == "HWC"
+    last, first = may_be_channels(shapes[:, 2]), may_be_channels(shapes[:, 0])
+    both = last & first
+    if both.any() and (first & ~last).any() and not (last & ~first).any():
+        last = last & ~both
+    if last.all():
+        return True
+    return False if not last.any() else last
+
+
+def _by_axes(columns: Columns, last: Any) -> Columns:
+    """Columns in the order rows, columns, channels."""
+    if isinstance(last, bool):
+        return columns if last else columns[:, _AXES[1]]
+    return np.take_along_axis(columns, _AXES[np.where(last, 0, 1)], axis=1)

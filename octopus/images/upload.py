@@ -1,0 +1,168 @@
+"""The one upload that brings a call's table, and images on the host, to the GPU, and the launch behind it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus.arrays import streams
+from octopus.arrays.checks import INT32_MAX
+from octopus.arrays.memory import check_memory
+from octopus.arrays.staging import Slot, Staging
+from octopus.backends.cuda import memory, stream_of
+from octopus.backends.cuda.device import is_capturing
+from octopus.errors import InputError
+from octopus.images.cuda import Launch
+from octopus.images.sizes import way_back
+from octopus.images.sources import ALIGNMENT, Sources
+from octopus.images.work import ADVICE, Job, Results, write
+from octopus.kernels.images import IMAGE
+from octopus.ragged.batch import RaggedBatch
+
+TRANSFORM_BYTES = 16
+
+_thread = threading.local()
+
+
+class Upload:
+    """What a job brings to the GPU: its table, and behind it the pixels of images on the host.
+
+    Attributes
+    ----------
+    nbytes : int
+        Of the upload.
+    room : int
+        Bytes of page-locked memory: behind what is uploaded to the kernel lies the transform of letterboxed items,
+        which goes to the caller's memory.
+
+    Parameters
+    ----------
+    job : Job
+    records : int, optional
+        Of the table, if it has room for more images than there are: those behind the last are no images.
+    """
+
+    def __init__(self, job: Job, records: int | None = None) -> None:
+        self._job, self.count = job, len(job.sources)
+        self.records = records or self.count
+        self.nbytes = self.records * IMAGE.itemsize
+        self._sources, self._begin = job.sources, _aligned(self.nbytes)
+        if job.staged:
+            self._sources, pixels = job.sources.packed()
+            self.nbytes = self._begin + pixels
+        self._transform = _aligned(self.nbytes)
+        self.room = self._transform + self.count * TRANSFORM_BYTES
+
+    def write(self, slot: Any, device: int, like: Launch | None = None) -> Launch:
+        """Write all into page-locked memory that goes to the address `device`, and say how to launch; see `prepare`."""
+        sources, table = self._sources, slot.array[: self.records * IMAGE.itemsize].view(IMAGE)
+        if self._job.staged:
+            sources.copy_to(slot.array, sources.pointers + self._begin)
+            sources = replace(sources, pointers=sources.pointers + (device + self._begin))
+        write(table[: self.count], sources, self._job.items)
+        launch: Launch = self._job.engine.prepare(table[: self.count], like)
+        if self.records > self.count:
+            _close(table, self.count, launch.blocks)
+        if self._job.engine.spec.kind == "batch":
+            way = slot.array[self._transform : self.room].view(np.float32).reshape(-1, 4)
+            way[:] = way_back(sources.sides, self._job.items)
+        return launch
+
+    def rewrite(self, slot: Slot, device: int, like: Launch) -> None:
+        """Write over what a captured launch reads; nothing is written if that can't do it."""
+        draft = SimpleNamespace(array=np.empty(self.room, np.uint8))
+        self.write(draft, device, like)
+        slot.array[: self.room] = draft.array
+
+    def queue(self, launch: Launch, slot: Slot, device: int, results: Results, queue: Any) -> None:
+        """Queue the upload of what was written, and the launch that reads it."""
+        engine, out = self._job.engine, results.out.pointer
+        memory.copy(device, slot.address, self.nbytes, queue)
+        engine.launch(launch, device, self.records, out, queue)
+        if results.transform is not None:
+            size = self.count * TRANSFORM_BYTES
+            memory.copy(results.transform.pointer, slot.address + self._transform, size, queue)
+        if results.mask is not None:
+            most = self._job.items.shape[1]
+            engine.pad(device, self.records, most, out, results.mask.pointer, queue)
+
+
+def room_for(images: int, nbytes: int) -> int:
+    """Bytes that the uploads of a plan need at most: tables, images of `nbytes` together with gaps, transforms."""
+    return _aligned(images * IMAGE.itemsize) + nbytes + images * (ALIGNMENT + TRANSFORM_BYTES) + ALIGNMENT
+
+
+def run_on_gpu(job: Job, results: Results, queue: Any, given: bool) -> None:
+    """Do a job on a stream, in memory that this thread's calls share.
+
+    Parameters
+    ----------
+    queue : cuda.core.Stream
+    given : bool
+        Whether the caller named it; else it is the current one of the images' library.
+
+    Raises
+    ------
+    InputError
+        While a graph is captured: its replays would read memory that others have since written.
+    """
+    if is_capturing(queue):
+        raise InputError(
+            "a call can't be captured in a graph, since it reserves memory; make an ImagePlan and run that"
+        )
+    sources, upload = job.sources, Upload(job)
+    _order(job, results, queue, given)
+    slot = _staging(job.staged).take(upload.room)
+    if job.staged:
+        check_memory(upload.nbytes, memory.free_bytes(), "the GPU for the images", ADVICE)
+    device = memory.DeviceArray((upload.nbytes,), np.uint8, stream=queue)
+    launch = upload.write(slot, device.pointer)
+    upload.queue(launch, slot, device.pointer, results, queue)
+    slot.sent(queue, *sources.views)
+
+
+def tell_torch(sources: Sources, queue: Any) -> None:
+    """Let torch give memory of images to others behind the work on a stream that is not its current one."""
+    if sources.model.family != "torch" or sources.model.device == "cpu":
+        return
+    if not streams.is_current(queue, int(stream_of(streams.current_stream(sources.model)).handle)):
+        images = sources.images
+        for image in [images.values] if isinstance(images, RaggedBatch) else images:
+            streams.used_on(image, queue)
+
+
+def _order(job: Job, results: Results, queue: Any, given: bool) -> None:
+    """Let a stream wait for whoever writes the images."""
+    views = [job.model, results.out, *job.sources.views]
+    streams.check_ordinals(*views)
+    streams.wait_for_producers(queue, *views)
+    if given:
+        tell_torch(job.sources, queue)
+    else:
+        streams.wait_for_other_families(queue, *views)
+
+
+def _staging(pixels: bool) -> Staging:
+    """Page-locked memory of this thread, for tables alone or with images."""
+    name = "pixels" if pixels else "tables"
+    found = _thread.__dict__.get(name)
+    if found is None:
+        found = _thread.__dict__[name] = Staging(2 if pixels else 4)
+    made: Staging = found
+    return made
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def _close(table: NDArray[Any], count: int, blocks: int) -> None:
+    """Make records from number `count` on such as are no image's, behind all blocks that have work."""
+    table[count:] = np.zeros((), IMAGE)
+    table["first_tile"][count:] = INT32_MAX
+    table["first_tile"][count : count + 1] = blocks

@@ -1,0 +1,252 @@
+"""Images of any size resized, normalised and put in their final order on the CPU, all in one launch.
+
+A block is a tile of one image's item: a strip of columns and a band of rows. Each source row that the tile needs goes
+through the horizontal pass once, into a ring of rows a little longer than the vertical filter is high.
+
+The horizontal pass works on 16 source rows at once. Their values are turned, so that a vector holds one value of each
+row; a sum over taps then reads whole vectors, whatever pixels a column is made of, and one weight for all of them.
+The sums are turned back into rows, with the channels of a column side by side or in lines of their own, as the result
+wants them; the vertical pass and all that follows runs along such a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from octopus.kernels.cpu import NO_MEMORY, allocate_floats, compiled, next_block, pointer, release, shifted
+from octopus.kernels.cpu.images_axis import most_taps, weights_of
+from octopus.kernels.cpu.images_source import reader_of
+from octopus.kernels.cpu.images_store import LINE, STORED, fill_zeros, finish_of, place_patches, place_row
+from octopus.kernels.cpu.vectors import LANES, WIDE, store_along, sum_across, sum_along
+from octopus.kernels.images import IMAGE
+
+_WORD = 8
+_RECORD = IMAGE.itemsize
+
+
+@compiled
+def _read_record(address):
+    """The record of an image: address, place in the result, steps, sides before and after, corner of the item."""
+    long, short = pointer(address, np.int64), pointer(address + 3 * _WORD, np.int32)
+    steps = (long[2], np.int64(short[0]), np.int64(short[1]))
+    sides = (np.int64(short[2]), np.int64(short[3]), np.int64(short[4]), np.int64(short[5]))
+    return long[0], long[1], steps, sides, (np.int64(short[6]), np.int64(short[7]))
+
+
+@compiled
+def _up(count, unit):
+    return (count + unit - 1) // unit * unit
+
+
+@compiled
+def _inside(start, stop, before, count):
+    """The part of an item's rows or columns that the resized image has; `before` is its corner."""
+    low = min(max(start, -before), stop)
+    return low, max(min(stop, count - before), low)
+
+
+@compiled
+def _axis_memory(at, count, taps):
+    """Addresses of an axis's table: starts, sizes, weights; and the end."""
+    return at, at + _WORD * count, at + 2 * _WORD * count, at + 2 * _WORD * count + _up(4 * count * taps, _WORD)
+
+
+@compiled
+def _carve(at, vectors, line, slots, stage, row, wide, tall, taps):
+    """Addresses of all a tile needs; the last is the end of it, so that from 0 on it is the size.
+
+    Turned values, sums of 16 columns, ring, sums of a row, gains, biases, padding, finished rows, a patch row, weights
+    of both axes, memory for the weights of one pixel.
+    """
+    sums = at + vectors * LINE
+    ring = sums + WIDE * LANES * LINE
+    total = ring + 4 * slots * line
+    gains, biases, padding, done = total + 4 * line, total + 8 * line, total + 12 * line, total + 16 * line
+    patch_row = done + _up(stage, LINE)
+    across = _axis_memory(patch_row + _up(row, LINE), wide, taps[0])
+    down = _axis_memory(across[3], tall, taps[1])
+    end = down[3] + _WORD * max(taps[0], taps[1])
+    return at, sums, ring, total, gains, biases, padding, done, patch_row, across, down, down[3], end
+
+
+@compiled
+def _grown(memory, needed):
+    """Address and size of memory for so many bytes, by giving up what there was if that is smaller."""
+    address, size = memory
+    if needed + LINE <= size:
+        return memory
+    if address != 0:
+        release(address)
+    return allocate_floats((needed + LINE + 3) // 4), needed + LINE
+
+
+def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Callable:
+    """The kernel for a dtype of images and one of results, and a number of channels.
+
+    Parameters
+    ----------
+    source_dtype, out_dtype : str
+    channels : int
+        Up to 4.
+    fixed : bool
+        Pillow's fixed point, for images of uint8.
+
+    Returns
+    -------
+    callable
+        Of a pointer to these integers; sizes count elements::
+
+            counter, blocks
+            records of the images, their tiles (N + 1, 3) int64: number of the first, rows, columns
+            out
+            rows and columns of an item (0: each has its own), whether items are rows of patches
+            whether channels lie apart, patch, merge, temporal
+            filter, antialias, whether to round to uint8
+            gain, bias, padding (C,) float32
+            rows of each item (0: as many as it has), whether to write past the caches
+    """
+    stored = STORED[out_dtype]
+    number, out_size = np.int32 if fixed else np.float32, np.int64(np.dtype(stored).itemsize)
+    weigh, finish = weights_of(fixed), finish_of(out_dtype)
+    describe, read = reader_of(source_dtype, channels, fixed)
+
+    @compiled
+    def pass_across(row, last, steps, source, first, count, across, planar, room, turned, sums, ring, line):
+        """16 source rows, at address `row`, at the tile's `count` columns; their rows of the ring are neighbours."""
+        starts, sizes, weights, taps, _ = across
+        _, _, _, stride, channel_step, begin = source
+        column_step, sums_step = (LANES, LANES * LANES) if planar else (channels * LANES, LANES)
+        ready = np.int64(0)
+        for low in range(0, count, LANES):
+            high = min(low + LANES, count)
+            needed = (starts[high - 1] + sizes[high - 1] - first) * stride
+            if ready < needed:
+                ready = read(row, steps, source, last, ready, needed, turned)
+            for x in range(low, high):
+                values = shifted(turned, ((starts[x] - first) * stride + begin) * LANES)
+                into = shifted(sums, (x - low) * column_step)
+                sum_across(
+                    values, stride * LANES, channel_step * LANES, shifted(weights, x * taps), sizes[x], into,
+                    sums_step, channels,
+                )  # fmt: skip
+            for part in range(channels):
+                to = part * room + low if planar else low * channels + part * LANES
+                store_along(shifted(sums, part * LANES * LANES), shifted(ring, to), line)
+
+    @compiled
+    def set_lines(total, gains, biases, padding, line, room, planar, normal):
+        """Gain and bias of each value of a row, and a row of padding."""
+        gain, bias, pad = normal
+        for i in range(line):
+            c = min(i // room, channels - 1) if planar else i % channels
+            total[i], gains[i], biases[i] = number(0), gain[c], pad[c]
+        finish(total, gains, biases, False, line, padding)
+        for i in range(line):
+            biases[i] = bias[min(i // room, channels - 1) if planar else i % channels]
+
+    @compiled
+    def pad_around(padding, room, out, band, strip, rows, columns, item):
+        """Write the padding of a tile, of which the image has `rows` and `columns`."""
+        for y in range(band[0], band[1]):
+            if y < rows[0] or y >= rows[1]:
+                place_row(padding, room, out, y, strip[0], strip[1], item)
+            else:
+                place_row(padding, room, out, y, strip[0], columns[0], item)
+                place_row(padding, room, out, y, columns[1], strip[1], item)
+
+    @compiled
+    def make_tile(record, band, strip, call, memory):
+        """One tile; the memory for it, in place of `memory`: address 0 if there is none."""
+        address, out, steps, (height, width, all_rows, all_columns), (top, left) = record
+        patches, planar, grid, filter, antialias, rounds, normal, item = call
+        columns, rows = _inside(strip[0], strip[1], left, all_columns), _inside(band[0], band[1], top, all_rows)
+        wide, tall, patch = columns[1] - columns[0], rows[1] - rows[0], grid[0]
+        taps = (
+            most_taps(width, all_columns, filter, antialias), most_taps(height, all_rows, filter, antialias)
+        )  # fmt: skip
+        room = _up(strip[1] - strip[0], LANES)
+        line, slots = _up(room * channels, WIDE * LANES), _up(taps[1], LANES) + LANES
+        span = min(np.int64(wide * (np.float64(width) / np.float64(all_columns))) + taps[0] + 2, width)
+        stage, row_bytes = line * out_size * patch, channels * patch * patch * grid[2] * out_size
+        sides = (span * WIDE + LANES, line, slots, stage, row_bytes, wide, tall, taps)
+        memory = _grown(memory, _carve(np.int64(0), *sides)[12])
+        if memory[0] == 0:
+            return memory
+        space = _carve(_up(memory[0], LINE), *sides)
+        turned, sums, ring = pointer(space[0], number), pointer(space[1], number), pointer(space[2], number)
+        total, gains, biases = pointer(space[3], number), pointer(space[4], np.float32), pointer(space[5], np.float32)
+        set_lines(total, gains, biases, pointer(space[6], stored), line, room, planar, normal)
+        pad_around(space[6], room, out, band, strip, rows, columns, item)
+        if wide == 0 or tall == 0:
+            return memory
+        scratch = pointer(space[11], np.float64)
+        starts, sizes = pointer(space[9][0], np.int64), pointer(space[9][1], np.int64)
+        across = (starts, sizes, pointer(space[9][2], number), taps[0], scratch)
+        weigh(width, all_columns, filter, antialias, columns[0] + left, columns[1] + left, across)
+        first = starts[0]
+        source = describe(steps, first, starts[wide - 1] + sizes[wide - 1] - first)
+        starts, sizes = pointer(space[10][0], np.int64), pointer(space[10][1], np.int64)
+        down = (starts, sizes, pointer(space[10][2], number), taps[1], scratch)
+        weigh(height, all_rows, filter, antialias, rows[0] + top, rows[1] + top, down)
+        loaded, slot, stop = starts[0], np.int64(0), np.int64(0)
+        for i in range(tall):
+            while loaded < starts[i] + sizes[i]:
+                pass_across(
+                    address + loaded * steps[1], min(np.int64(LANES), height - loaded) - 1, steps, source, first,
+                    wide, across, planar, room, turned, sums, shifted(ring, (loaded - starts[0]) % slots * line), line,
+                )  # fmt: skip
+                loaded += LANES
+            slot, weights = (starts[i] - starts[0]) % slots, shifted(down[2], i * taps[1])
+            for part in range(0, line, WIDE * LANES):
+                sum_along(shifted(ring, part), line, slots, slot, weights, sizes[i], shifted(total, part))
+            y = rows[0] + i
+            done = space[7] + (y % patch * line * out_size if patches else 0)
+            finish(total, gains, biases, rounds, line, pointer(done, stored))
+            if not patches:
+                place_row(done, room, out, y, columns[0], columns[1], item)
+            elif y % patch == patch - 1:
+                place_patches(
+                    space[7], line * out_size, room, out, y // patch, columns[0], columns[1], item, grid, space[8]
+                )
+        return memory
+
+    def kernel(arguments):
+        tiles, out, max_rows = pointer(arguments[3], np.int64), arguments[4], arguments[18]
+        patches, planar = arguments[7] != 0, arguments[8] != 0
+        grid = (arguments[9], arguments[10], arguments[11])
+        row_bytes = channels * grid[0] * grid[0] * grid[2] * out_size
+        normal = (
+            pointer(arguments[15], np.float32), pointer(arguments[16], np.float32),
+            pointer(arguments[17], np.float32),
+        )  # fmt: skip
+        image, memory = np.int64(0), (np.int64(0), np.int64(0))
+        while True:
+            block = next_block(arguments[0])
+            if block >= arguments[1]:
+                break
+            while tiles[3 * image + 3] <= block:
+                image += 1
+            address, begin, steps, sides, corner = _read_record(arguments[2] + _RECORD * image)
+            rows, columns = (arguments[5], arguments[6]) if arguments[5] else (sides[2], sides[3])
+            tile, high, wide = block - tiles[3 * image], tiles[3 * image + 1], tiles[3 * image + 2]
+            bands = (rows + high - 1) // high
+            band, strip = tile % bands * high, tile // bands * wide
+            into = out + begin * (row_bytes if patches else out_size)
+            if tile == 0 and max_rows > 0:
+                used = rows * columns // (grid[0] * grid[0])
+                fill_zeros(into + used * row_bytes, (max_rows - used) * row_bytes)
+            item = (rows, columns, np.int64(channels), planar, out_size, arguments[19] != 0)
+            call = (patches, planar, grid, arguments[12], arguments[13] != 0, arguments[14] != 0, normal, item)
+            memory = make_tile(
+                (address, into, steps, sides, corner), (band, min(band + high, rows)),
+                (strip, min(strip + wide, columns)), call, memory,
+            )  # fmt: skip
+            if memory[0] == 0:
+                arguments[1] = NO_MEMORY
+                return
+        if memory[0] != 0:
+            release(memory[0])
+
+    return kernel

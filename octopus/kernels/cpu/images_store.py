@@ -1,0 +1,163 @@
+"""How rows of resized images are normalised, cast, and put where they belong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from octopus.kernels import geometry, images
+from octopus.kernels.cpu import compiled, pointer
+from octopus.kernels.cpu.store import _half_bits
+from octopus.kernels.cpu.vectors import copy_block
+
+_saturate_uint8 = compiled(geometry.saturate_uint8)
+_bfloat16_bits = compiled(images.bfloat16_bits)
+# Numba knows neither of the small floats on CPUs: their bits are stored.
+LINE = 64  # bytes of a line of the cache
+STORED = {"float32": np.float32, "uint8": np.uint8, "float16": np.uint16, "bfloat16": np.uint16}
+
+
+@compiled
+def _float32(value):
+    return value
+
+
+@compiled
+def _uint8(value):
+    return np.uint8(_saturate_uint8(value))
+
+
+_CAST = {"float32": _float32, "uint8": _uint8, "float16": _half_bits, "bfloat16": _bfloat16_bits}
+
+
+def finish_of(out_dtype: str) -> Callable:
+    """A function that rounds (or not), normalises and casts `count` sums, each with a gain and a bias of its own."""
+    cast = _CAST[out_dtype]
+
+    @compiled
+    def finish(sums, gain, bias, rounds, count, into):
+        if rounds:
+            for i in range(count):
+                into[i] = cast(_saturate_uint8(np.float32(sums[i])) * gain[i] + bias[i])
+        else:
+            for i in range(count):
+                into[i] = cast(np.float32(sums[i]) * gain[i] + bias[i])
+
+    return finish
+
+
+@compiled
+def _copy(source, target, size):
+    """Copy bytes; the last block may overlap the one before."""
+    if size >= 32:
+        last = size - 32
+        for at in range(0, last, 32):
+            copy_block(source + at, target + at, 32, False)
+        copy_block(source + last, target + last, 32, False)
+    elif size >= 16:
+        copy_block(source, target, 16, False)
+        copy_block(source + size - 16, target + size - 16, 16, False)
+    else:
+        for at in range(size):
+            copy_block(source + at, target + at, 1, False)
+
+
+@compiled
+def _stream(source, target, size):
+    """Copy bytes; whole lines of the cache are written past it."""
+    before = -target & (LINE - 1)
+    lines = (size - before) // LINE
+    if lines <= 0:
+        _copy(source, target, size)
+        return
+    _copy(source, target, before)
+    for at in range(before, before + lines * LINE, LINE):
+        copy_block(source + at, target + at, LINE, True)
+    done = before + lines * LINE
+    _copy(source + done, target + done, size - done)
+
+
+@compiled
+def place_row(line, room, target, y, start, stop, item):
+    """Columns `start` to `stop` of row `y` of an image.
+
+    Parameters
+    ----------
+    line : address
+        Of the first of these columns in the storage type: all channels of a column side by side, or channels `room`
+        values apart.
+    target : address
+        Of the item.
+    item
+        Rows, columns, channels, whether channels lie apart, bytes of a value, whether to write past the caches.
+    """
+    rows, columns, channels, planar, size, streams = item
+    planes, step = (channels, 1) if planar else (1, channels)
+    for plane in range(planes):
+        into = target + ((plane * rows + y) * columns + start) * step * size
+        values, length = line + plane * room * size, (stop - start) * step * size
+        if streams:
+            _stream(values, into, length)
+        else:
+            _copy(values, into, length)
+
+
+@compiled
+def _gather(source, step, target, size, count):
+    """Runs of `size` bytes, `step` bytes apart, put one after the other."""
+    if 32 <= size <= 64:
+        for i in range(count):
+            copy_block(source + i * step, target + i * size, 32, False)
+            copy_block(source + i * step + size - 32, target + i * size + size - 32, 32, False)
+    elif 16 <= size < 32:
+        for i in range(count):
+            copy_block(source + i * step, target + i * size, 16, False)
+            copy_block(source + i * step + size - 16, target + i * size + size - 16, 16, False)
+    else:
+        for i in range(count):
+            _copy(source + i * step, target + i * size, size)
+
+
+@compiled
+def place_patches(lines, line, room, target, down, start, stop, item, grid, row):
+    """The patches number `down` from above, of columns `start` to `stop`, whole patches, as rows of the result.
+
+    Parameters
+    ----------
+    lines : address
+        As many rows as a patch is high, `line` bytes apart; within a row as for `place_row`.
+    target : address
+        Of the item's first row.
+    grid
+        The side of a patch, patches along a merged block, and copies in time.
+    row : address
+        Memory for a row of the result.
+    """
+    _, columns, channels, planar, size, streams = item
+    patch, merge, temporal = grid
+    area, times = patch * patch * size, temporal if planar else 1
+    above = down // merge * (columns // patch // merge) * merge * merge + down % merge * merge
+    for across in range(start // patch, stop // patch):
+        into = target + (above + across // merge * merge * merge + across % merge) * channels * area * times
+        values = lines + (across * patch - start) * (1 if planar else channels) * size
+        if planar:
+            for c in range(channels):
+                block = row + c * times * area
+                _gather(values + c * room * size, line, block, patch * size, patch)
+                for t in range(1, times):
+                    _copy(block, block + t * area, area)
+        else:
+            _gather(values, line, row, patch * channels * size, patch)
+        if streams:
+            _stream(row, into, channels * area * times)
+        else:
+            _copy(row, into, channels * area * times)
+
+
+@compiled
+def fill_zeros(target, size):
+    """Zeros in any dtype, over so many bytes."""
+    into = pointer(target, np.uint8)
+    for i in range(size):
+        into[i] = 0

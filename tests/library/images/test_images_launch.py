@@ -1,0 +1,140 @@
+"""The simple CUDA kernel of images compiles for every GPU, and is launched with the arguments that it has."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from octopus.errors import InputError
+from octopus.kernels.images import IMAGE, filter_code
+
+pytest.importorskip("numba_cuda")
+
+from numba import types
+
+from octopus.backends.cuda import launch
+from octopus.backends.cuda.compile import entry_name, to_ptx
+from octopus.images import cuda
+from octopus.images.spec import make_spec
+from octopus.kernels.cuda import images as kernels
+
+LETTERS = {"int32": "i", "int64": "q", "float32": "f"}
+USUAL = {"filter": "bicubic", "antialias": True, "rounding": "uint8", "mean": 3, "std": 2, "scale": None,
+         "dtype": "float32"}  # fmt: skip
+CALLS = {
+    "batch": {"kind": "batch", "layout": "NCHW", "size": (20, 70)},
+    "each": {"kind": "each", "layout": "NHWC", "dtype": "float16", "rounding": "none", "antialias": False},
+    "rows": {"kind": "rows", "layout": "CTPP", "patch": 2, "temporal": 2, "dtype": "bfloat16"},
+    "siglip": {"kind": "rows", "layout": "PPC", "patch": 2, "filter": "lanczos", "rounding": "pillow"},
+    "nearest": {"kind": "batch", "layout": "NHWC", "filter": "nearest", "size": 8, "dtype": "uint8"},
+}
+
+
+def spec_of(name, source="uint8", channels=3):
+    return make_spec(source, channels, **USUAL | CALLS[name])
+
+
+def letters(signature):
+    return "".join("Q" if isinstance(kind, types.CPointer) else LETTERS[kind.name] for kind in signature)
+
+
+@pytest.mark.parametrize("name", ["each", "rows", "siglip"])
+def test_the_kernel_compiles(capability, name):
+    spec = spec_of(name)
+    kind = cuda._kind(spec, filter_code(spec.filter, spec.antialias))
+    ptx = to_ptx(kernels.build(*kind), kernels.argument_types(spec.dtype), capability)
+    assert f".target sm_{capability[0]}{capability[1]}" in ptx and "images_kernel" in entry_name(ptx)
+    # Of Lanczos the sine has a table of its own for large numbers.
+    assert ("local_depot" in ptx) == (spec.filter == "lanczos")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_kernel_of_padding_compiles(capability, dtype):
+    assert "padding_kernel" in entry_name(
+        to_ptx(kernels.build_padding(dtype), kernels.padding_types(dtype), capability)
+    )
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    calls = []
+    monkeypatch.setattr(cuda, "_simple_kernel", lambda name, *parts: kernels.argument_types(parts[5]))
+    monkeypatch.setattr(cuda, "_padding_kernel", lambda dtype, capability: kernels.padding_types(dtype))
+    monkeypatch.setattr(cuda, "_capability", lambda: (9, 0))
+    monkeypatch.setattr(cuda, "function_of", lambda kernel: kernel)
+
+    def submit(signature, geometry, stream, arguments):
+        assert letters(signature) == arguments.kinds
+        calls.append((geometry, arguments.values()))
+
+    monkeypatch.setattr(cuda, "submit", submit)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("name", "tiles"),
+    [("batch", [9, 9, 9]), ("each", [1, 4, 15]), ("rows", [1, 4, 15]), ("nearest", [1, 1, 1])],
+)
+def test_arguments_and_blocks_fit_the_kernel(launched, name, tiles):
+    engine = cuda.CudaEngine(spec_of(name))
+    table = np.zeros(3, IMAGE)
+    table["rows"], table["columns"] = (8, 10, 20), (32, 34, 160)
+    launch = engine.prepare(table)
+    assert launch.blocks == sum(tiles)
+    assert table["first_tile"].tolist() == [0, tiles[0], sum(tiles[:2])]
+    engine.launch(launch, 4096, 3, 8192, None)
+    engine.again(None)
+    assert launched[0] == launched[1]
+    geometry, values = launched[0]
+    assert geometry == (sum(tiles), 1, 1, 256, 1, 1) and values[:4] == (4096, 4096, 3, 8192)
+    assert values[4:6] == engine.spec.item and values[9:12] == (0.5, 0.5, 0.5)
+
+
+def test_padding_is_launched_for_every_image(launched):
+    engine = cuda.CudaEngine(spec_of("siglip"))
+    engine.pad(4096, 5, 7, 8192, 1024, None)
+    assert launched == [((80, 1, 1, 256, 1, 1), (4096, 4096, 7, 4, 12, 8192, 1024))]
+
+
+def test_more_blocks_than_a_grid_has(launched):
+    engine = cuda.CudaEngine(spec_of("each"))
+    table = np.zeros(2, IMAGE)
+    table["rows"] = table["columns"] = 2**20
+    with pytest.raises(InputError, match="more than one launch can have"):
+        engine.prepare(table)
+
+
+def test_a_captured_launch_is_used_again_for_no_more_blocks(launched):
+    engine = cuda.CudaEngine(spec_of("each"))
+    table = np.zeros(2, IMAGE)
+    table["rows"], table["columns"] = 16, 64
+    captured = engine.prepare(table)
+    assert engine.prepare(table[:1], captured).blocks == 4
+    table["rows"] = 17
+    with pytest.raises(InputError, match="capture a run of the largest"):
+        engine.prepare(table, captured)
+
+
+def test_the_first_kernel_that_takes_the_images_does_them(launched):
+    choosy = SimpleNamespace(prepare=lambda table, like: None if len(table) > 1 else cuda.Launch(choosy, 5))
+    simple = cuda.SimpleKernel(spec_of("batch"))
+    engine = cuda.CudaEngine(spec_of("batch"), (choosy, simple))
+    assert engine.prepare(np.zeros(1, IMAGE)).kernel is choosy
+    assert engine.prepare(np.zeros(2, IMAGE)).kernel is simple
+
+
+@pytest.mark.parametrize(("shared", "asked"), [(0, []), (48 << 10, []), (100 << 10, [(8, 100 << 10, 7, 3)])])
+def test_kernels_that_take_much_shared_memory_ask_for_it(monkeypatch, shared, asked):
+    calls = []
+    api = SimpleNamespace(
+        CUfunction=int,
+        CUkernel=int,
+        CUfunction_attribute=SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8),
+        cuKernelSetAttribute=lambda *given: calls.append(given) or (0,),
+    )
+    monkeypatch.setattr(launch, "driver", lambda: api)
+    monkeypatch.setattr(launch, "current", lambda: SimpleNamespace(device_id=3))
+    assert launch.function_of(SimpleNamespace(handle=7), shared) == 7
+    assert calls == asked

@@ -10,7 +10,7 @@ import numpy as np
 from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import compile, threads
 from octopus.images.spec import ImageSpec
-from octopus.kernels.images import IMAGE, axis_scale, filter_code, filter_support
+from octopus.kernels.images import IMAGE, filter_code, filter_support
 
 CACHED = 384 * 1024  # bytes of a tile's intermediate rows: they stay in a core's second cache
 BAND = 256  # source rows of a tile, at least where there are several: few of them are read twice
@@ -47,7 +47,13 @@ class CpuEngine:
         tiles = self._tiles(table, threads.get_num_threads())
         padded = out.shape[1] if self.spec.kind == "rows" and len(out.shape) == 3 else 0
         threads.launch(
-            self._kernel, int(tiles[-1, 0]), table.ctypes.data, tiles.ctypes.data, out.pointer, *self._fixed, padded,
+            self._kernel,
+            int(tiles[-1, 0]),
+            table.ctypes.data,
+            tiles.ctypes.data,
+            out.pointer,
+            *self._fixed,
+            padded,
             out.nbytes > STREAMED,
         )
 

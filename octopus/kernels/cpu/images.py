@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from octopus.kernels.cpu import NO_MEMORY, allocate_floats, compiled, next_block, pointer, release, shifted
-from octopus.kernels.cpu.images_axis import most_taps, weights_of
+from octopus.kernels.cpu.images_axis import most_taps, used_rows, weights_of
 from octopus.kernels.cpu.images_source import reader_of
 from octopus.kernels.cpu.images_store import LINE, STORED, fill_zeros, finish_of, place_patches, place_row
 from octopus.kernels.cpu.vectors import LANES, WIDE, store_along, sum_across, sum_along
@@ -48,27 +48,31 @@ def _inside(start, stop, before, count):
 
 
 @compiled
-def _axis_memory(at, count, taps):
-    """Addresses of an axis's table: starts, sizes, weights; and the end."""
-    return at, at + _WORD * count, at + 2 * _WORD * count, at + 2 * _WORD * count + _up(4 * count * taps, _WORD)
+def _table(at, count, taps):
+    """Addresses of an axis's starts, sizes and weights, and the end of them."""
+    weights = at + 2 * _WORD * count
+    return at, at + _WORD * count, weights, weights + _up(4 * count * taps, _WORD)
 
 
 @compiled
-def _carve(at, vectors, line, slots, stage, row, wide, tall, taps):
+def _carve(at, shape, vectors, staged, patch_row, used):
     """Addresses of all a tile needs; the last is the end of it, so that from 0 on it is the size.
 
-    Turned values, sums of 16 columns, ring, sums of a row, gains, biases, padding, finished rows, a patch row, weights
-    of both axes, memory for the weights of one pixel.
+    Turned values; sums of 16 columns; the ring; sums, gains, biases and padding of a row; finished rows; a patch row;
+    the tables of both axes; places of the rows used; weights of one pixel.
     """
+    wide, tall, _, line, slots, (taps_x, taps_y) = shape
     sums = at + vectors * LINE
     ring = sums + WIDE * LANES * LINE
     total = ring + 4 * slots * line
-    gains, biases, padding, done = total + 4 * line, total + 8 * line, total + 12 * line, total + 16 * line
-    patch_row = done + _up(stage, LINE)
-    across = _axis_memory(patch_row + _up(row, LINE), wide, taps[0])
-    down = _axis_memory(across[3], tall, taps[1])
-    end = down[3] + _WORD * max(taps[0], taps[1])
-    return at, sums, ring, total, gains, biases, padding, done, patch_row, across, down, down[3], end
+    done = total + 4 * 4 * line
+    row = done + _up(staged, LINE)
+    across = _table(row + _up(patch_row, LINE), wide, taps_x)
+    down = _table(across[3], tall, taps_y)
+    scratch = down[3] + _WORD * (used + LANES)
+    end = scratch + _WORD * max(taps_x, taps_y)
+    lines = (total, total + 4 * line, total + 8 * line, total + 12 * line)
+    return at, sums, ring, lines, done, row, across, down, down[3], scratch, end
 
 
 @compiled
@@ -113,8 +117,41 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
     describe, read = reader_of(source_dtype, channels, fixed)
 
     @compiled
-    def pass_across(row, last, steps, source, first, count, across, planar, room, turned, sums, ring, line):
-        """16 source rows, at address `row`, at the tile's `count` columns; their rows of the ring are neighbours."""
+    def axis_of(table, taps, scratch):
+        """A table of an axis as `weigh` takes it."""
+        starts, sizes = pointer(table[0], np.int64), pointer(table[1], np.int64)
+        return starts, sizes, pointer(table[2], number), taps, pointer(scratch, np.float64)
+
+    @compiled
+    def set_lines(lines, line, room, planar, normal):
+        """Gain and bias of each value of a row, and a row of padding."""
+        total, padding = pointer(lines[0], number), pointer(lines[3], stored)
+        gains, biases = pointer(lines[1], np.float32), pointer(lines[2], np.float32)
+        gain, bias, pad = normal
+        for i in range(line):
+            c = min(i // room, channels - 1) if planar else i % channels
+            total[i], gains[i], biases[i] = number(0), gain[c], pad[c]
+        finish(total, gains, biases, False, line, padding)
+        for i in range(line):
+            biases[i] = bias[min(i // room, channels - 1) if planar else i % channels]
+        return total, gains, biases
+
+    @compiled
+    def pad_around(padding, room, out, band, strip, rows, columns, item):
+        """Write the padding of a tile, of which the image has `rows` and `columns`."""
+        for y in range(band[0], band[1]):
+            outside = y < rows[0] or y >= rows[1]
+            for side in range(2):
+                start = columns[1] if side else strip[0]
+                stop = strip[1] if side or outside else columns[0]
+                if not (side and outside):
+                    place_row(padding, room, out, y, start, stop, item)
+
+    @compiled
+    def pass_across(
+        image, steps, source, first, count, across, places, planar, room, turned, sums, ring, line
+    ):
+        """16 source rows at the tile's `count` columns; their rows of the ring are neighbours."""
         starts, sizes, weights, taps, _ = across
         _, _, _, stride, channel_step, begin = source
         column_step, sums_step = (LANES, LANES * LANES) if planar else (channels * LANES, LANES)
@@ -123,93 +160,82 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
             high = min(low + LANES, count)
             needed = (starts[high - 1] + sizes[high - 1] - first) * stride
             if ready < needed:
-                ready = read(row, steps, source, last, ready, needed, turned)
+                ready = read(image, steps, source, places, ready, needed, turned)
             for x in range(low, high):
                 values = shifted(turned, ((starts[x] - first) * stride + begin) * LANES)
-                into = shifted(sums, (x - low) * column_step)
                 sum_across(
-                    values, stride * LANES, channel_step * LANES, shifted(weights, x * taps), sizes[x], into,
-                    sums_step, channels,
+                    values, stride * LANES, channel_step * LANES, shifted(weights, x * taps), sizes[x],
+                    shifted(sums, (x - low) * column_step), sums_step, channels,
                 )  # fmt: skip
             for part in range(channels):
                 to = part * room + low if planar else low * channels + part * LANES
                 store_along(shifted(sums, part * LANES * LANES), shifted(ring, to), line)
 
     @compiled
-    def set_lines(total, gains, biases, padding, line, room, planar, normal):
-        """Gain and bias of each value of a row, and a row of padding."""
-        gain, bias, pad = normal
-        for i in range(line):
-            c = min(i // room, channels - 1) if planar else i % channels
-            total[i], gains[i], biases[i] = number(0), gain[c], pad[c]
-        finish(total, gains, biases, False, line, padding)
-        for i in range(line):
-            biases[i] = bias[min(i // room, channels - 1) if planar else i % channels]
-
-    @compiled
-    def pad_around(padding, room, out, band, strip, rows, columns, item):
-        """Write the padding of a tile, of which the image has `rows` and `columns`."""
-        for y in range(band[0], band[1]):
-            if y < rows[0] or y >= rows[1]:
-                place_row(padding, room, out, y, strip[0], strip[1], item)
-            else:
-                place_row(padding, room, out, y, strip[0], columns[0], item)
-                place_row(padding, room, out, y, columns[1], strip[1], item)
-
-    @compiled
-    def make_tile(record, band, strip, call, memory):
-        """One tile; the memory for it, in place of `memory`: address 0 if there is none."""
-        address, out, steps, (height, width, all_rows, all_columns), (top, left) = record
-        patches, planar, grid, filter, antialias, rounds, normal, item = call
-        columns, rows = _inside(strip[0], strip[1], left, all_columns), _inside(band[0], band[1], top, all_rows)
-        wide, tall, patch = columns[1] - columns[0], rows[1] - rows[0], grid[0]
-        taps = (
-            most_taps(width, all_columns, filter, antialias), most_taps(height, all_rows, filter, antialias)
-        )  # fmt: skip
-        room = _up(strip[1] - strip[0], LANES)
-        line, slots = _up(room * channels, WIDE * LANES), _up(taps[1], LANES) + LANES
-        span = min(np.int64(wide * (np.float64(width) / np.float64(all_columns))) + taps[0] + 2, width)
-        stage, row_bytes = line * out_size * patch, channels * patch * patch * grid[2] * out_size
-        sides = (span * WIDE + LANES, line, slots, stage, row_bytes, wide, tall, taps)
-        memory = _grown(memory, _carve(np.int64(0), *sides)[12])
-        if memory[0] == 0:
-            return memory
-        space = _carve(_up(memory[0], LINE), *sides)
+    def make_rows(image, steps, source, first, shape, across, down, space, totals, corner, out, call):
+        """The part of a tile that the image has, row by row; `corner` is its first row and column in the item."""
+        wide, tall, room, line, slots, (_, taps) = shape
+        patches, planar, grid, _, _, rounds, _, item = call
+        starts, sizes, weights, _, _ = down
+        total, gains, biases = totals
         turned, sums, ring = pointer(space[0], number), pointer(space[1], number), pointer(space[2], number)
-        total, gains, biases = pointer(space[3], number), pointer(space[4], np.float32), pointer(space[5], np.float32)
-        set_lines(total, gains, biases, pointer(space[6], stored), line, room, planar, normal)
-        pad_around(space[6], room, out, band, strip, rows, columns, item)
-        if wide == 0 or tall == 0:
-            return memory
-        scratch = pointer(space[11], np.float64)
-        starts, sizes = pointer(space[9][0], np.int64), pointer(space[9][1], np.int64)
-        across = (starts, sizes, pointer(space[9][2], number), taps[0], scratch)
-        weigh(width, all_columns, filter, antialias, columns[0] + left, columns[1] + left, across)
-        first = starts[0]
-        source = describe(steps, first, starts[wide - 1] + sizes[wide - 1] - first)
-        starts, sizes = pointer(space[10][0], np.int64), pointer(space[10][1], np.int64)
-        down = (starts, sizes, pointer(space[10][2], number), taps[1], scratch)
-        weigh(height, all_rows, filter, antialias, rows[0] + top, rows[1] + top, down)
-        loaded, slot, stop = starts[0], np.int64(0), np.int64(0)
+        places, loaded, patch, (top, left) = pointer(space[8], np.int64), np.int64(0), grid[0], corner
         for i in range(tall):
             while loaded < starts[i] + sizes[i]:
                 pass_across(
-                    address + loaded * steps[1], min(np.int64(LANES), height - loaded) - 1, steps, source, first,
-                    wide, across, planar, room, turned, sums, shifted(ring, (loaded - starts[0]) % slots * line), line,
+                    image, steps, source, first, wide, across, shifted(places, loaded), planar, room, turned, sums,
+                    shifted(ring, loaded % slots * line), line,
                 )  # fmt: skip
                 loaded += LANES
-            slot, weights = (starts[i] - starts[0]) % slots, shifted(down[2], i * taps[1])
-            for part in range(0, line, WIDE * LANES):
-                sum_along(shifted(ring, part), line, slots, slot, weights, sizes[i], shifted(total, part))
-            y = rows[0] + i
-            done = space[7] + (y % patch * line * out_size if patches else 0)
+            for at in range(0, line, WIDE * LANES):
+                sum_along(
+                    shifted(ring, at), line, slots, starts[i] % slots, shifted(weights, i * taps), sizes[i],
+                    shifted(total, at),
+                )  # fmt: skip
+            y = top + i
+            done = space[4] + (y % patch * line * out_size if patches else 0)
             finish(total, gains, biases, rounds, line, pointer(done, stored))
             if not patches:
-                place_row(done, room, out, y, columns[0], columns[1], item)
+                place_row(done, room, out, y, left, left + wide, item)
             elif y % patch == patch - 1:
                 place_patches(
-                    space[7], line * out_size, room, out, y // patch, columns[0], columns[1], item, grid, space[8]
+                    space[4], line * out_size, room, out, y // patch, left, left + wide, item, grid, space[5]
                 )
+
+    @compiled
+    def make_tile(record, band, strip, call, memory):
+        """One tile; returns the memory for it, in place of `memory`: of address 0 if there is none."""
+        image, out, steps, (height, width, all_rows, all_columns), (top, left) = record
+        _, planar, grid, filter, antialias, _, normal, item = call
+        columns, rows = (
+            _inside(strip[0], strip[1], left, all_columns),
+            _inside(band[0], band[1], top, all_rows),
+        )
+        wide, tall, room = columns[1] - columns[0], rows[1] - rows[0], _up(strip[1] - strip[0], LANES)
+        taps = (
+            most_taps(width, all_columns, filter, antialias), most_taps(height, all_rows, filter, antialias)
+        )  # fmt: skip
+        line = _up(room * channels, WIDE * LANES)
+        shape = (wide, tall, room, line, _up(taps[1], LANES) + LANES, taps)
+        span = min(np.int64(wide * (np.float64(width) / np.float64(all_columns))) + taps[0] + 2, width)
+        patch_row = channels * grid[0] * grid[0] * grid[2] * out_size
+        needs = (span * WIDE + LANES, line * out_size * grid[0], patch_row, min(tall * taps[1], height))
+        memory = _grown(memory, _carve(np.int64(0), shape, *needs)[10])
+        if memory[0] == 0:
+            return memory
+        space = _carve(_up(memory[0], LINE), shape, *needs)
+        totals = set_lines(space[3], line, room, planar, normal)
+        pad_around(space[3][3], room, out, band, strip, rows, columns, item)
+        if wide == 0 or tall == 0:
+            return memory
+        across, down = axis_of(space[6], taps[0], space[9]), axis_of(space[7], taps[1], space[9])
+        weigh(width, all_columns, filter, antialias, columns[0] + left, columns[1] + left, across)
+        weigh(height, all_rows, filter, antialias, rows[0] + top, rows[1] + top, down)
+        used_rows(down[0], down[1], tall, steps[1], LANES, pointer(space[8], np.int64))
+        first = across[0][0]
+        source = describe(steps, first, across[0][wide - 1] + across[1][wide - 1] - first)
+        corner = (rows[0], columns[0])
+        make_rows(image, steps, source, first, shape, across, down, space, totals, corner, out, call)
         return memory
 
     def kernel(arguments):
@@ -238,7 +264,16 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
                 used = rows * columns // (grid[0] * grid[0])
                 fill_zeros(into + used * row_bytes, (max_rows - used) * row_bytes)
             item = (rows, columns, np.int64(channels), planar, out_size, arguments[19] != 0)
-            call = (patches, planar, grid, arguments[12], arguments[13] != 0, arguments[14] != 0, normal, item)
+            call = (
+                patches,
+                planar,
+                grid,
+                arguments[12],
+                arguments[13] != 0,
+                arguments[14] != 0,
+                normal,
+                item,
+            )
             memory = make_tile(
                 (address, into, steps, sides, corner), (band, min(band + high, rows)),
                 (strip, min(strip + wide, columns)), call, memory,

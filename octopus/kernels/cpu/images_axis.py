@@ -67,6 +67,24 @@ def _weigh(code, index, scale, spread, size, into):
     return start, stop - start, total
 
 
+@compiled
+def used_rows(starts, sizes, count, step, lanes, places):
+    """Which source rows a vertical axis uses, as bytes from the first row of all; `starts` then count these alone.
+
+    Without antialias, reducing leaves rows out. The last one is repeated to a multiple of `lanes`.
+    """
+    used, last = np.int64(0), np.int64(-1)
+    for i in range(count):
+        first, stop = starts[i], starts[i] + sizes[i]
+        for row in range(max(first, last + 1), stop):
+            places[used] = row * step
+            used += 1
+            last = row
+        starts[i] = used - (last + 1 - first)
+    for i in range(used, (used + lanes - 1) // lanes * lanes):
+        places[i] = last * step
+
+
 def weights_of(fixed: bool) -> Callable:
     """A function that fills the table of output pixels `first` to `stop` of an axis.
 

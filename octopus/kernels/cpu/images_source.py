@@ -9,7 +9,9 @@ import numpy as np
 from octopus.kernels.cpu import compiled, pointer, shifted
 from octopus.kernels.cpu.vectors import LANES, load_across
 
-MAX_STRIDE = 4  # values from pixel to pixel, up to which reading all of them costs less than fetching single ones
+MAX_STRIDE = (
+    4  # values from pixel to pixel, up to which reading all of them costs less than fetching single ones
+)
 # Channels of a pixel lie within the values up to the next pixel; each in a plane of its own; or in some other way.
 TOGETHER, APART, SINGLE = range(3)
 _ALL = 1 << 60
@@ -38,34 +40,35 @@ def reader_of(source_dtype: str, channels: int, fixed: bool) -> tuple[Callable, 
         if whole and reach < stride and values + reach >= LANES:
             begin = reach if between < 0 else 0
             return TOGETHER, first * step - begin * size, values + reach, stride, between, begin
-        if whole and values >= LANES:
+        if whole and stride == 1 and values >= LANES:
             return APART, first * step, values, stride, values, 0
         return SINGLE, first * step, count * channels, channels, 1, 0
 
     @compiled
-    def read_single(row, steps, source, last, into):
+    def read_single(image, steps, source, rows, into):
         for x in range(source[2] // channels):
             for c in range(channels):
                 for r in range(LANES):
-                    at = row + source[1] + min(r, last) * steps[1] + x * steps[2] + c * steps[0]
+                    at = image + source[1] + rows[r] + x * steps[2] + c * steps[0]
                     into[(x * channels + c) * LANES + r] = number(pointer(at, pixel)[0])
 
     @compiled
-    def read(row, steps, source, last, ready, needed, into):
-        """Read on, of the rows at address `row`, until `needed` values are there; returns how many are.
+    def read(image, steps, source, rows, ready, needed, into):
+        """Read on until `needed` values of 16 rows are there; returns how many are.
 
-        Rows after number `last` repeat it. The last 16 values may be read again, so that nothing beyond is.
+        `image` is the image's address, `rows` has the rows' places in bytes from there. The last 16 values may be read
+        again, so that nothing beyond the row is.
         """
         if source[0] == SINGLE:
             if ready == 0:
-                read_single(row, steps, source, last, into)
+                read_single(image, steps, source, rows, into)
             return _ALL
         values = source[2]
         while ready < min(needed, values):
             at = min(ready, values - LANES)
             for c in range(channels if source[0] == APART else 1):
-                address = row + source[1] + at * size + c * steps[0]
-                load_across(pointer(address, pixel), steps[1], last, shifted(into, (c * values + at) * LANES))
+                address = image + source[1] + at * size + c * steps[0]
+                load_across(pointer(address, pixel), rows, shifted(into, (c * values + at) * LANES))
             ready = at + LANES
         return ready
 

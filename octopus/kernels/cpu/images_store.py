@@ -64,18 +64,14 @@ def _copy(source, target, size):
 
 
 @compiled
-def _stream(source, target, size):
-    """Copy bytes; whole lines of the cache are written past it."""
-    before = -target & (LINE - 1)
-    lines = (size - before) // LINE
-    if lines <= 0:
-        _copy(source, target, size)
-        return
+def _put(source, target, size, streams):
+    """Copy bytes into the result; with `streams`, whole lines of the cache past it."""
+    before = min(-target & (LINE - 1), size) if streams else size
+    whole = (size - before) // LINE * LINE
     _copy(source, target, before)
-    for at in range(before, before + lines * LINE, LINE):
+    for at in range(before, before + whole, LINE):
         copy_block(source + at, target + at, LINE, True)
-    done = before + lines * LINE
-    _copy(source + done, target + done, size - done)
+    _copy(source + before + whole, target + before + whole, size - before - whole)
 
 
 @compiled
@@ -96,11 +92,7 @@ def place_row(line, room, target, y, start, stop, item):
     planes, step = (channels, 1) if planar else (1, channels)
     for plane in range(planes):
         into = target + ((plane * rows + y) * columns + start) * step * size
-        values, length = line + plane * room * size, (stop - start) * step * size
-        if streams:
-            _stream(values, into, length)
-        else:
-            _copy(values, into, length)
+        _put(line + plane * room * size, into, (stop - start) * step * size, streams)
 
 
 @compiled
@@ -149,10 +141,7 @@ def place_patches(lines, line, room, target, down, start, stop, item, grid, row)
                     _copy(block, block + t * area, area)
         else:
             _gather(values, line, row, patch * channels * size, patch)
-        if streams:
-            _stream(row, into, channels * area * times)
-        else:
-            _copy(row, into, channels * area * times)
+        _put(row, into, channels * area * times, streams)
 
 
 @compiled

@@ -46,7 +46,8 @@ def _turned(builder: Any, rows: list) -> list:
     mask_type = ir.VectorType(_INT, LANES)
     half = LANES // 2
     masks = [
-        ir.Constant(mask_type, [i // 2 + first + (i % 2) * LANES for i in range(LANES)]) for first in (0, half)
+        ir.Constant(mask_type, [i // 2 + first + (i % 2) * LANES for i in range(LANES)])
+        for first in (0, half)
     ]
     for _ in range(LANES.bit_length() - 1):
         pairs = zip(rows[:half], rows[half:], strict=True)
@@ -63,26 +64,24 @@ def _widened(builder: Any, vector: Any, element: Any) -> Any:
 
 
 @intrinsic
-def load_across(typing_context, source, row_step, last, into):
-    """16 neighbouring values of 16 rows, those of a column side by side; rows after `last` repeat it.
+def load_across(typing_context, source, rows, into):
+    """16 neighbouring values of 16 rows, those of a column side by side.
 
-    `source` points to the first row's first value, `row_step` counts bytes, `into` points to 256 float32 or int32.
+    `source` points to the first value of row 0, `rows` to the rows' places in bytes from there (int64), `into` to 256
+    float32 or int32.
     """
 
     def generate(context, builder, signature, arguments):
-        source, row_step, last, into = arguments
+        source, rows, into = arguments
         element, target = source.type.pointee, into.type.pointee
         address = builder.ptrtoint(source, _LONG)
-        rows = []
-        for row in range(LANES):
-            inside = builder.icmp_signed("<", last, _LONG(row))
-            step = builder.mul(builder.select(inside, last, _LONG(row)), row_step)
-            rows.append(_load(builder, builder.add(address, step), element))
-        for column, vector in enumerate(_turned(builder, rows)):
+        places = [builder.load(builder.gep(rows, [_LONG(row)])) for row in range(LANES)]
+        block = [_load(builder, builder.add(address, place), element) for place in places]
+        for column, vector in enumerate(_turned(builder, block)):
             _store(builder, _widened(builder, vector, target), builder.gep(into, [_LONG(column * LANES)]))
         return context.get_dummy_value()
 
-    return types.none(source, types.int64, types.int64, into), generate
+    return types.none(source, types.CPointer(types.int64), into), generate
 
 
 @intrinsic
@@ -92,9 +91,7 @@ def store_along(typing_context, values, into, row_step):
     def generate(context, builder, signature, arguments):
         values, into, row_step = arguments
         element = values.type.pointee
-        columns = [
-            _load(builder, builder.gep(values, [_LONG(i * LANES)]), element) for i in range(LANES)
-        ]
+        columns = [_load(builder, builder.gep(values, [_LONG(i * LANES)]), element) for i in range(LANES)]
         for row, vector in enumerate(_turned(builder, columns)):
             _store(builder, vector, builder.gep(into, [builder.mul(row_step, _LONG(row))]))
         return context.get_dummy_value()
@@ -116,7 +113,9 @@ def _sums(builder: Any, weights: Any, count: Any, sums: int, values: Callable) -
             if fixed:
                 after = builder.add(before, builder.mul(weight, value))
             else:
-                after = builder.fadd(before, builder.fmul(weight, value, flags=["contract"]), flags=["contract"])
+                after = builder.fadd(
+                    before, builder.fmul(weight, value, flags=["contract"]), flags=["contract"]
+                )
             builder.store(after, total)
     results = [builder.load(total) for total in totals]
     return [_fixed_pixel(builder, result) for result in results] if fixed else results

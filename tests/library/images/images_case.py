@@ -1,0 +1,62 @@
+"""Images, their table, and runs of the CPU engine, for tests of the kernels without the public calls."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from octopus.arrays.views import view
+from octopus.images.cpu import CpuEngine
+from octopus.images.spec import ImageSpec, make_spec
+from octopus.kernels.images import IMAGE
+
+STORED = {"bfloat16": "uint16"}
+DEFAULTS = {
+    "filter": "bilinear", "antialias": True, "rounding": "none", "mean": None, "std": None, "scale": None,
+    "dtype": "float32", "pad_value": None, "size": None,
+}  # fmt: skip
+
+
+def spec_of(source="uint8", channels=3, kind="each", **options) -> ImageSpec:
+    layout = options.pop("layout", "CTPP" if kind == "rows" else "NCHW")
+    return make_spec(source, channels, kind, layout=layout, **{**DEFAULTS, **options})
+
+
+def table_of(images, sizes, spec, corners=None, max_rows=None) -> np.ndarray:
+    """The records of images (H, W, C) of any strides, their items one after the other."""
+    table, out = np.zeros(len(images), IMAGE), 0
+    for record, image, size, corner in zip(
+        table, images, sizes, corners or [(0, 0)] * len(images), strict=True
+    ):
+        steps = [image.strides[axis] for axis in (2, 0, 1)]
+        record["pointer"], record["out"] = image.ctypes.data, out
+        record["plane_step"], record["row_step"], record["pixel_step"] = steps
+        record["height"], record["width"] = image.shape[:2]
+        (record["rows"], record["columns"]), (record["top"], record["left"]) = size, corner
+        values = size[0] * size[1] // spec.patch**2
+        out += {"each": values * spec.channels, "batch": spec.values, "rows": max_rows or values}[spec.kind]
+    return table
+
+
+def run(images, sizes, spec, corners=None, max_rows=None, engine=None) -> np.ndarray:
+    """What the engine makes of images (H, W, C): flat, (N, ...) or (R, K), with padded rows (N, max_rows, K)."""
+    table = table_of(images, sizes, spec, corners, max_rows)
+    used = sum(height * width for height, width in sizes)
+    shapes = {
+        "each": (used * spec.channels,),
+        "batch": (len(images), spec.values),
+        "rows": (len(images), max_rows, spec.values) if max_rows else (used // spec.patch**2, spec.values),
+    }
+    out = np.full(shapes[spec.kind], 77, STORED.get(spec.dtype, spec.dtype))
+    (engine or CpuEngine(spec)).run(table, view(out, "out"))
+    if spec.kind != "batch":
+        return out
+    height, width = spec.item
+    planar = spec.layout == "NCHW"
+    return out.reshape(-1, *((spec.channels, height, width) if planar else (height, width, spec.channels)))
+
+
+def noise(rng, height, width, channels=3, dtype="uint8") -> np.ndarray:
+    """Random pixels, every value of integers; floats from -1 to 1."""
+    if dtype == "float32":
+        return rng.uniform(-1, 1, (height, width, channels)).astype(np.float32)
+    return rng.integers(0, np.iinfo(dtype).max + 1, (height, width, channels), dtype)

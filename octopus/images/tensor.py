@@ -1,21 +1,27 @@
-"""How a call is cut for `kernels.cuda.image_tiles`: which calls it takes, its tiles, and its shared memory."""
+"""The way to run a call on images through `kernels.cuda.image_tiles`: which calls it takes, and how they are cut."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from octopus.arrays.checks import INT32_MAX
+from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
+from octopus.images.launcher import Launch, four
 from octopus.images.spec import ImageSpec
 from octopus.kernels import images
-from octopus.kernels.cuda.image_passes import GROUP
-from octopus.kernels.cuda.image_tiles import ImageKernel, shared_bytes
-from octopus.kernels.cuda.image_weights import STEP
+from octopus.kernels.cuda.image_kind import GROUP, STEP, ImageKernel, shared_bytes
 
 CAPABILITY = (8, 0)  # from here on the tensor cores multiply int8
 SIDES = (10, 12, 14, 16)  # of patches that are a warp's block
 MAX_PIXEL_STEP = 4  # bytes; farther apart, most of what is loaded is nobody's
-MAX_TAPS = 24  # steps of a band: source pixels of 16 lines / 32
+BLOCKS_PER_PROCESSOR = 4  # with fewer, blocks of fewer rows spread the work better than they cost
+
+Cells = NDArray[Any]
 
 
 class Cut(NamedTuple):
@@ -43,24 +49,79 @@ def kernel_of(spec: ImageSpec) -> ImageKernel | None:
     )
 
 
-def _reach(size: np.ndarray, count: np.ndarray, lines: int, kernel: ImageKernel) -> np.ndarray:
-    """Source pixels under the windows of so many neighbouring lines of each image, at most."""
-    scale = size / count
-    spread = np.maximum(scale, 1.0) if kernel.antialias else np.ones_like(scale)
-    wide = (np.minimum(lines, count) - 1) * scale + 2 * images.filter_support(kernel.filter) * spread
-    return np.minimum(np.ceil(wide).astype(np.int64) + 1, size)
+class TensorKernel:
+    """Launches `kernels.cuda.image_tiles` for a spec that has one; refuses images that it can't do.
+
+    Parameters
+    ----------
+    spec : ImageSpec
+        One for which `kernel_of` has a kernel.
+    """
+
+    def __init__(self, spec: ImageSpec) -> None:
+        kind = kernel_of(spec)
+        assert kind is not None
+        self._kind, self._item = kind, spec.item
+        self._function: Any = None
+        self._arguments = ArgumentBlock("QiQ" + "i" * 6 + "f" * 8)
+        self._write = self._arguments.writer(0, 3)
+        self._write_cut = self._arguments.writer(5, 4)
+        self._arguments.writer(3, 2)(*spec.item)
+        self._arguments.writer(9, 8)(*four(spec.gain), *four(spec.bias))
+
+    def load(self) -> None:
+        """As of `Launcher`."""
+        if self._function is None:
+            self._function = function_of(_kernel(self._kind, _capability()), _limits()[0])
+
+    def prepare(self, table: Cells, like: Launch | None = None) -> Launch | None:
+        """As of `Launcher`."""
+        if like is None:
+            found = cut(self._kind, table, self._item, *_limits())
+        else:
+            found = cut_like(self._kind, table, self._item, like.cut)
+        return None if found is None else Launch(self, found.blocks, found)
+
+    def submit(self, launch: Launch, table: int, count: int, out: int, stream: Any) -> None:
+        """As of `Launcher`."""
+        self.load()
+        made: Cut = launch.cut
+        self._write(table, count, out)
+        self._write_cut(made.bands, made.steps, made.row_steps, made.slots)
+        submit(
+            self._function, (launch.blocks, 1, 1, 32 * made.warps, 1, 1), stream, self._arguments, made.shared
+        )
 
 
-def _fits(table: np.ndarray, kernel: ImageKernel) -> bool:
-    """Whether the images' memory and place are ones that the kernel reads."""
-    live = table[table["pointer"] != 0]
-    steps = (live["pixel_step"] >= 1) & (live["pixel_step"] <= MAX_PIXEL_STEP) & (live["row_step"] >= 0)
-    inside = (live["top"] >= 0) & (live["left"] >= 0)
-    return bool((steps & inside).all())
+@cache
+def _kernel(kind: ImageKernel, capability: tuple[int, int]) -> Any:
+    from octopus.backends.cuda import compile
+
+    def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        from octopus.kernels.cuda import image_tiles
+
+        return image_tiles.build(kind), image_tiles.argument_types(kind)
+
+    return compile.load("images-tiles-" + "-".join(str(part).lower() for part in kind), build)
+
+
+def _capability() -> tuple[int, int]:
+    """Of the GPU in use: a kernel that was loaded for one may not run on another."""
+    from octopus.backends.cuda.device import compute_capability
+
+    return compute_capability()
+
+
+def _limits() -> tuple[int, int]:
+    """Bytes of shared memory that a block may have on the GPU in use, and its processors."""
+    from octopus.backends.cuda.device import current
+
+    properties = current().properties
+    return properties.max_shared_memory_per_block_optin, properties.multiprocessor_count
 
 
 def cut(
-    kernel: ImageKernel, table: np.ndarray, item: tuple[int, int], shared_limit: int, processors: int,
+    kernel: ImageKernel, table: Cells, item: tuple[int, int], shared_limit: int, processors: int,
     bands: int | None = None,
 ) -> Cut | None:  # fmt: skip
     """Cut a call into tiles and write `first_tile` into the table; None if the simple kernel has to do it.
@@ -78,35 +139,85 @@ def cut(
     bands : int, optional
         Bands of rows of a block; for measurements.
     """
-    live = table["pointer"] != 0
-    if not _fits(table, kernel) or not live.any():
+    needs = _needs(kernel, table, item)
+    if needs is None:
         return None
-    some, block = table[live], kernel.block
-    columns = _reach(some["width"].astype(np.int64), some["columns"].astype(np.int64), block.columns, kernel)
-    rows = _reach(some["height"].astype(np.int64), some["rows"].astype(np.int64), block.rows, kernel)
-    steps = int((((columns - 1) * some["pixel_step"] + 1 + STEP - 1) // STEP).max())
-    groups = int(((rows - 1 + GROUP - 1) // GROUP + 1).max())
-    slots, row_steps = 1 << (groups - 1).bit_length(), (groups + 1) // 2
-    height, width = (
-        item if kernel.kind == "batch" else (table["rows"].astype(np.int64), table["columns"].astype(np.int64))
-    )
-    shapes = _shapes(block.columns, np.max(width), bands)
-    for shape in shapes:
-        warps, bands = shape
-        shared = shared_bytes(kernel, warps, bands, steps, row_steps, slots)
-        if shared <= shared_limit:
-            tiles = -(-height // (block.rows * bands)) * -(-width // (block.columns * warps))
-            tiles = np.where(live, tiles, 0)
-            table["first_tile"] = np.cumsum(tiles) - tiles
-            total = int(tiles.sum())
-            if total >= 4 * processors or shape == shapes[-1] or bands == 1:
-                return Cut(total, warps, bands, steps, row_steps, slots, shared)
-    return None
+    best: Cut | None = None
+    for shape in _shapes(kernel.block.columns, _sides(kernel, table, item)[1], bands):
+        shared = shared_bytes(kernel, *shape, *needs)
+        if shared > shared_limit:
+            continue
+        blocks = _number(kernel, table, item, *shape)
+        if best is not None and blocks == best.blocks:
+            continue
+        best = Cut(blocks, *shape, *needs, shared)
+        if blocks >= BLOCKS_PER_PROCESSOR * processors or bands is not None:
+            break
+    return best if best is None or best.blocks <= INT32_MAX else None
 
 
-def _shapes(columns: int, width: int, bands: int | None) -> list[tuple[int, int]]:
+def cut_like(kernel: ImageKernel, table: Cells, item: tuple[int, int], captured: Cut) -> Cut | None:
+    """Cut a call into the tiles of a captured launch; None if that has too little of anything."""
+    needs = _needs(kernel, table, item)
+    if needs is None or any(a > b for a, b in zip(needs, captured[3:6], strict=True)):
+        return None
+    blocks = _number(kernel, table, item, captured.warps, captured.bands)
+    return captured._replace(blocks=blocks) if blocks <= captured.blocks else None
+
+
+def _needs(kernel: ImageKernel, table: Cells, item: tuple[int, int]) -> tuple[int, int, int] | None:
+    """Products that the widest band of columns and of rows takes, and groups of rows that it reaches over.
+
+    None if the images' memory or place is one that the kernel doesn't know.
+    """
+    words, block = table.view(np.int32).reshape(-1, 16), kernel.block
+    row_step, pixel_step, height, width, rows, columns, top, left = words[:, 6:14].T.astype(np.int64)
+    span = (height - 1) * row_step + (width - 1) * pixel_step
+    if kernel.channels > 1:
+        span += np.abs(table["plane_step"]) * (kernel.channels - 1)
+    known = (pixel_step >= 1) & (pixel_step <= MAX_PIXEL_STEP) & (row_step >= 0)
+    known &= (top >= 0) & (left >= 0) & (span < INT32_MAX - 64)
+    if kernel.kind == "batch":
+        known &= (top + item[0] <= rows) & (left + item[1] <= columns)
+    if not known.all():
+        return None
+    across = (_reach(width, columns, block.columns, kernel) - 1) * pixel_step
+    down = _reach(height, rows, block.rows, kernel) - 1
+    groups = int(down.max() + GROUP - 1) // GROUP + 1
+    return int(across.max()) // STEP + 1, (groups + 1) // 2, 1 << (groups - 1).bit_length()
+
+
+def _reach(size: Cells, count: Cells, lines: int, kernel: ImageKernel) -> Cells:
+    """Source pixels under the windows of so many neighbouring lines of each image, at most."""
+    scale = size / np.maximum(count, 1)
+    spread = np.maximum(scale, 1.0) if kernel.antialias else 1.0
+    support: float = images.filter_support(kernel.filter)
+    wide = (np.minimum(lines, count) - 1) * scale + 2.0 * support * spread
+    reach: Cells = np.minimum(np.ceil(wide).astype(np.int64) + 1, size)
+    return reach
+
+
+def _sides(kernel: ImageKernel, table: Cells, item: tuple[int, int]) -> tuple[Any, Any]:
+    """Heights and widths of the items."""
+    if kernel.kind == "batch":
+        return item
+    return table["rows"].astype(np.int64), table["columns"].astype(np.int64)
+
+
+def _number(kernel: ImageKernel, table: Cells, item: tuple[int, int], warps: int, bands: int) -> int:
+    """Write `first_tile`; how many tiles there are in all. Records that are no image have none."""
+    height, width = _sides(kernel, table, item)
+    block = kernel.block
+    tiles = -(-height // (block.rows * bands)) * -(-width // (block.columns * warps))
+    tiles = np.where(table["pointer"] != 0, tiles, 0)
+    ends = np.cumsum(tiles)
+    table["first_tile"] = ends - tiles
+    return int(ends[-1])
+
+
+def _shapes(columns: int, width: Any, bands: int | None) -> list[tuple[int, int]]:
     """Warps and bands of a block, the best first: many share the weights of a column, of a row."""
-    most = -(-int(width) // columns)
+    most = -(-int(np.max(width)) // columns)
     warps = min(7 if columns == 16 else 8, most)
     if bands is not None:
         return [(warps, bands)]

@@ -9,10 +9,9 @@ from numba import cuda
 
 from octopus.kernels import images
 from octopus.kernels.cuda import image_ptx as words
-from octopus.kernels.cuda.image_weights import STEP
+from octopus.kernels.cuda.image_kind import GROUP, STEP, WEIGHT_BYTES, slot_bytes
 
 WORD_BYTES = 128  # of the ring: a word of each lane
-GROUP = 16  # source rows that become words of intermediate pixels at a time
 # The intermediate pixel of the roundings in float is (value + 96) * 128, two bytes: steps of 1/128 level, and room for
 # what the filters overshoot (Lanczos: 70 of 255).
 OFFSET, FRACTION = 96, 7
@@ -129,7 +128,17 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
             band = np.uint32(bands)
             # The first product apart from the others, which are rarely needed: its sums begin as constants.
             first, second, a, b, c, d, found = turn(
-                memory, corner, row_step, row, last_row, done, last, first, second, found, np.int32(1) == steps
+                memory,
+                corner,
+                row_step,
+                row,
+                last_row,
+                done,
+                last,
+                first,
+                second,
+                found,
+                np.int32(1) == steps,
             )
             weights = words.load_weights(band)
             left2 = words.multiply(zero, weights[0], a, b)
@@ -144,7 +153,7 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
                 first, second, a, b, c, d, found = turn(
                     memory, corner, row_step, row, last_row, done, last, first, second, found, step == steps
                 )
-                band = np.uint32(band + np.uint32(words.WEIGHT_BYTES))
+                band = np.uint32(band + np.uint32(WEIGHT_BYTES))
                 weights = words.load_weights(band)
                 left2 = words.multiply(left2, weights[0], a, b)
                 right2 = words.multiply(right2, weights[0], c, d)
@@ -169,11 +178,6 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
         return done, first, second, found
 
     return advance, row_offset
-
-
-def slot_bytes(pillow: bool) -> int:
-    """Of a group in the ring."""
-    return 256 if pillow else 512
 
 
 def second_pass(pillow: bool) -> Callable:
@@ -228,7 +232,7 @@ def second_pass(pillow: bool) -> Callable:
         steps = words.opaque(np.int32(steps - 1))
         while steps > 0:
             first = np.int32(first + 2)
-            band = np.uint32(band + np.uint32(words.WEIGHT_BYTES))
+            band = np.uint32(band + np.uint32(WEIGHT_BYTES))
             a = load(np.uint32(ring + np.uint32(np.int32(first & mask) * per_slot)))
             b = load(np.uint32(ring + np.uint32(np.int32((first + 1) & mask) * per_slot)))
             sums = products(sums, a, b, words.load_weights(band))

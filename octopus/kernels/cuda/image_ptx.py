@@ -13,10 +13,9 @@ from __future__ import annotations
 from llvmlite import ir
 from numba import types
 
+from octopus.kernels.cuda.image_kind import DIGIT_BYTES
 from octopus.kernels.cuda.ptx import _assembly, intrinsic
 
-DIGIT_BYTES = 512  # of a product's weights: one word quad per lane
-WEIGHT_BYTES = 3 * DIGIT_BYTES  # the three digits of them
 _WORD = ir.IntType(32)
 _WORDS = types.UniTuple(types.uint32, 4)
 _SUMS = types.UniTuple(types.int32, 4)
@@ -53,15 +52,11 @@ def load_weights(typing_context, address):
     """The words of a lane of one product's weights: those of the highest digit, of the middle one, of the lowest."""
 
     def generate(context, builder, signature, args):
-        loads = [
-            f"ld.shared.v4.b32 {_list(4 * digit)}, [$12 + {DIGIT_BYTES * digit}];" for digit in range(3)
-        ]
+        loads = [f"ld.shared.v4.b32 {_list(4 * digit)}, [$12 + {DIGIT_BYTES * digit}];" for digit in range(3)]
         kind = ir.LiteralStructType([_WORD] * 12)
         words = _parts(
             builder,
-            builder.call(
-                _assembly(kind, args, " ".join(loads), ",".join(["=&r"] * 12 + ["r"]), True), args
-            ),
+            builder.call(_assembly(kind, args, " ".join(loads), ",".join(["=&r"] * 12 + ["r"]), True), args),
             12,
         )
         quads = [context.make_tuple(builder, _WORDS, words[4 * i : 4 * i + 4]) for i in range(3)]
@@ -126,8 +121,7 @@ def _ring_load(count: int):
 load1, load2, load4 = (_shared_load(count) for count in (1, 2, 4))
 ring2, ring4 = _ring_load(2), _ring_load(4)
 store_byte, store_half, store1, store2, store4 = (
-    _shared_store(kind, count)
-    for kind, count in (("b8", 1), ("b16", 1), ("b32", 1), ("b32", 2), ("b32", 4))
+    _shared_store(kind, count) for kind, count in (("b8", 1), ("b16", 1), ("b32", 1), ("b32", 2), ("b32", 4))
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numba import cuda
@@ -11,41 +10,12 @@ from numba import cuda
 from octopus.kernels import images
 from octopus.kernels.cuda import image_ptx as words
 from octopus.kernels.cuda import ptx
+from octopus.kernels.cuda.image_kind import Block
 from octopus.kernels.cuda.image_passes import SCALE
 
 HALF = 1 << (SCALE - 1)
 _byte0, _byte1, _byte2, _byte3 = ptx.byte0, ptx.byte1, ptx.byte2, ptx.byte3
 MAGIC = np.float32(8388608.0)
-
-
-class Block(NamedTuple):
-    """What a warp makes at a time of one channel (all, where channels are neighbours), known when compiled.
-
-    Attributes
-    ----------
-    rows, columns : int
-        Of the result; at most 16.
-    channels : int
-        Neighbours in the result: 1 for planes.
-    rounding, dtype : str
-        See `ImageSpec`.
-    """
-
-    rows: int
-    columns: int
-    channels: int
-    rounding: str
-    dtype: str
-
-    @property
-    def item(self) -> int:
-        """Bytes of a value in the stage."""
-        return 4 if self.rounding == "none" else 1
-
-    @property
-    def stage_bytes(self) -> int:
-        """Of a warp, a multiple of 16; the last 32 are for what is no part of the block."""
-        return -(-self.rows * self.columns * self.channels * self.item // 16) * 16 + 32
 
 
 @cuda.jit(device=True)

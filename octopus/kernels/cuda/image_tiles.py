@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numba import cuda, types
@@ -11,62 +10,35 @@ from numba import cuda, types
 from octopus.kernels import images
 from octopus.kernels.cuda import image_ptx as words
 from octopus.kernels.cuda import ptx
+from octopus.kernels.cuda.image_kind import (
+    GROUP,
+    INFO_BYTES,
+    START_BYTES,
+    WEIGHT_BYTES,
+    ImageKernel,
+    slot_bytes,
+)
 from octopus.kernels.cuda.image_passes import (
     FRACTION,
-    GROUP,
     LOST,
     OFFSET,
     edge_word,
     fetch,
     first_pass,
     second_pass,
-    slot_bytes,
 )
-from octopus.kernels.cuda.image_stores import HALF, Block, choose, rows_store, run_store, stager
-from octopus.kernels.cuda.image_weights import LINES, line_writer, window
+from octopus.kernels.cuda.image_stores import HALF, choose, rows_store, run_store, stager
+from octopus.kernels.cuda.image_weights import line_writer, window
 from octopus.kernels.cuda.ptx_sums import quotient
 
 _funnel = ptx.funnel
 _quotient = quotient
-INFO_BYTES = 16  # of a band of rows: its first group, products, last group
-START_BYTES = 4 * LINES  # of a band of rows: what each row's sums begin with
 OUT_TYPES = {
     "float32": types.float32,
     "float16": types.float16,
     "bfloat16": types.uint16,
     "uint8": types.uint8,
 }
-
-
-class ImageKernel(NamedTuple):
-    """What distinguishes the compiled kernels; see `ImageSpec`."""
-
-    channels: int
-    filter: int
-    antialias: bool
-    rounding: str
-    dtype: str
-    kind: str
-    layout: str
-    patch: int
-    merge: int
-    temporal: int
-
-    @property
-    def planar(self) -> bool:
-        """Whether the result holds a channel after the other."""
-        return self.layout in ("NCHW", "CTPP")
-
-    @property
-    def block(self) -> Block:
-        """What a warp makes at a time."""
-        side = self.patch if self.kind == "rows" else LINES
-        return Block(side, side, 1 if self.planar else self.channels, self.rounding, self.dtype)
-
-    @property
-    def ring_bytes(self) -> int:
-        """Of one slot of a warp's ring."""
-        return slot_bytes(self.rounding == "pillow") * self.block.channels
 
 
 def argument_types(kernel: ImageKernel) -> tuple:
@@ -79,13 +51,6 @@ def argument_types(kernel: ImageKernel) -> tuple:
         *[types.int32] * 6,
         *[types.float32] * 8,
     )
-
-
-def shared_bytes(kernel: ImageKernel, warps: int, bands: int, steps: int, row_steps: int, slots: int) -> int:
-    """Shared memory of a block; the arguments are those of the launch."""
-    weights = (warps * steps + bands * row_steps) * words.WEIGHT_BYTES
-    per_warp = slots * kernel.ring_bytes + kernel.block.stage_bytes
-    return weights + bands * (INFO_BYTES + START_BYTES) + warps * per_warp
 
 
 @cuda.jit(device=True)
@@ -221,8 +186,8 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
         last_row = window(np.int32(top + y0 + y_left - 1), scale_y, support_y, height)[1]
 
         # Shared memory: the bands of the columns, those of the rows, what is known of these, rings and stages.
-        band_bytes = np.int32(steps * words.WEIGHT_BYTES)
-        row_band_bytes = np.int32(row_steps * words.WEIGHT_BYTES)
+        band_bytes = np.int32(steps * WEIGHT_BYTES)
+        row_band_bytes = np.int32(row_steps * WEIGHT_BYTES)
         row_bands = np.uint32(shared + np.uint32(warps * band_bytes))
         infos = np.uint32(row_bands + np.uint32(bands * row_band_bytes))
         starts = np.uint32(infos + np.uint32(bands * INFO_BYTES))
@@ -269,7 +234,9 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
                         behind = np.int32(np.int32(stop - 1 - first_row) >> 4)
                         products = np.int32(np.int32(np.int32(behind - group) >> 1) + 1)
                         at = np.uint32(infos + np.uint32(number * INFO_BYTES))
-                        words.store4(at, (np.uint32(group), np.uint32(products), np.uint32(behind), np.uint32(0)))
+                        words.store4(
+                            at, (np.uint32(group), np.uint32(products), np.uint32(behind), np.uint32(0))
+                        )
             i = words.opaque(np.int32(i + np.int32(cuda.blockDim.x)))
         cuda.syncthreads()
 
@@ -369,7 +336,9 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
                 y = np.int32(y0 + band * rows_of)
                 if is_rows:
                     py = np.uint32(py0 + band)
-                    number = np.int32(np.uint32(py // np.uint32(merge)) * np.uint32(grid_width * (merge * merge)))
+                    number = np.int32(
+                        np.uint32(py // np.uint32(merge)) * np.uint32(grid_width * (merge * merge))
+                    )
                     number = np.int32(number + np.int32(py % np.uint32(merge)) * merge + column_row)
                     at = np.int64(number) * np.int64(row_values)
                     put_run(out, item_at + at, stage, lane, gain, bias, whole)

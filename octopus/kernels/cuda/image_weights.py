@@ -17,9 +17,7 @@ from numba.cuda import libdevice
 
 from octopus.kernels import images
 from octopus.kernels.cuda import image_ptx as words
-
-LINES = 16  # of a band
-STEP = 32  # source bytes of one product
+from octopus.kernels.cuda.image_kind import DIGIT_BYTES, WEIGHT_BYTES
 
 
 @cuda.jit(device=True)
@@ -80,7 +78,7 @@ def _place(row, column, spread):
     half = np.int32(quad >> 2) if spread else np.int32(quad & 1)
     lane = np.int32(lane + 4 * (row & 7))
     word = np.int32(2 * half + (row >> 3))
-    step = np.int32(np.int32(column >> 5) * np.int32(words.WEIGHT_BYTES))
+    step = np.int32(np.int32(column >> 5) * np.int32(WEIGHT_BYTES))
     return np.int32(step + 16 * lane + 4 * word + (column & 3))
 
 
@@ -116,8 +114,8 @@ def line_writer(code: int) -> Callable:
             middle = np.int32(np.int32(value + 128) >> 8)
             high = np.int32(np.int32(middle + 128) >> 8)
             words.store_byte(at, (np.uint32(high),))
-            words.store_byte(np.uint32(at + words.DIGIT_BYTES), (np.uint32(middle),))
-            words.store_byte(np.uint32(at + 2 * words.DIGIT_BYTES), (np.uint32(value),))
+            words.store_byte(np.uint32(at + DIGIT_BYTES), (np.uint32(middle),))
+            words.store_byte(np.uint32(at + 2 * DIGIT_BYTES), (np.uint32(value),))
             pixel = words.opaque(np.int32(pixel + 1))
             column = np.int32(column + step)
         return whole

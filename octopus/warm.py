@@ -13,6 +13,7 @@ from octopus.arrays.checks import Device
 from octopus.crop.frame import DTYPES as FRAMES
 from octopus.crop.options import DTYPES
 from octopus.crop.plan import CropPlan
+from octopus.images.plan import ImagePlan
 from octopus.kernels.operations import OPERATIONS, STENCILS
 from octopus.ragged import ops
 from octopus.ragged.batch import RaggedBatch
@@ -34,8 +35,8 @@ def warm_up(device: Device = "auto", *, everything: bool = False) -> float:
     device : {"auto", "cpu", "cuda", "cuda:0", ...} or torch.device
     everything : bool
         False: crops of uint8 frames with three channels to float32, NCHW, with and without options. True: crops from
-        and to every dtype, operations on ragged batches by the default strategy, and means of tiles: about twelve times
-        as much.
+        and to every dtype, whole images of uint8 with three channels, operations on ragged batches by the default
+        strategy, and means of tiles: about twelve times as much.
 
     Returns
     -------
@@ -59,12 +60,17 @@ def warm_up(device: Device = "auto", *, everything: bool = False) -> float:
     return time.perf_counter() - started
 
 
-def _warm_up_others(device: str) -> None:
-    """Operations on ragged batches, and means of tiles."""
+def _warm_up_others(where: str) -> None:
+    """Operations on ragged batches, means of tiles, and whole images."""
     for dtype, operation in product(_ELEMENTS, OPERATIONS):
         batch = RaggedBatch.from_arrays(np.zeros(4, dtype), [[2, 2]])
         given = {"normalize": (0, 1)}.get(operation, () if operation in STENCILS else (1,))
-        getattr(ops, operation)(batch, *given, strategy="block_search", device=device)
+        getattr(ops, operation)(batch, *given, strategy="block_search", device=where)
+    picture, source = np.zeros((2, 2, 3), np.uint8), {"source_pixels": 4} if where == "cuda" else {}
+    for dtype, rounding in product(_ELEMENTS, ("uint8", "pillow")):
+        options: dict[str, Any] = {"dtype": dtype, "rounding": rounding, "device": where, **source}
+        ImagePlan("resize", picture, 1, size=2, filter="bicubic", **options)
+        ImagePlan("patch_rows", picture, 1, result_rows=1, **options)
     for dtype in ("uint8", "uint16"):
         image = np.zeros((2, 2), dtype)
-        TilePlan(image, [[0, 0, 2, 2]], device=device).run(image)
+        TilePlan(image, [[0, 0, 2, 2]], device=where).run(image)

@@ -24,15 +24,15 @@ class Arrays(NamedTuple):
     transform: Any = None
     mask: Any = None
 
-    def views(self, job: Job, given: bool) -> Results:
-        """The same memory, as kernels see it; what the caller has given is checked."""
+    def views(self, job: Job, given: str) -> Results:
+        """The same memory, as kernels see it; checked under the name `given`, unless that is "" for what is new."""
         transform, mask = (
             None if array is None else view(array, "result") for array in (self.transform, self.mask)
         )
         out = result_view(self.out, "out")
         if given:
             check_out(job.engine.spec, out, job.items.shape, job.model.device)
-            _check_apart(out, job.sources)
+            _check_apart(out, job.sources, given)
         return Results(out, transform, mask)
 
 
@@ -76,7 +76,7 @@ def _on_host(model: ArrayView, numbers: np.ndarray) -> Any:
     return torch.from_numpy(numbers)
 
 
-def _check_apart(out: ArrayView, sources: Sources, name: str = "out") -> None:
+def _check_apart(out: ArrayView, sources: Sources, name: str) -> None:
     """The result must not lie in memory of an image."""
     if sources.model.device != out.device:
         return

@@ -91,7 +91,7 @@ def resize(
     source : {"HWC", "CHW"}, optional
         Where the images' channels are. By default an axis of length 1, 3 or 4 that comes last holds them, else one that
         comes first; lists may have both. Where both could be, as in three columns of pixels, it is the last, unless
-        other images of the list have them first and none last.
+        other images of the list have them first and none last. Images (H, W) have none, whatever is said.
     out : array, optional
         Where to write; must have exactly the result's shape, dtype and device, and memory apart from the images.
     stream : optional
@@ -285,17 +285,18 @@ def _run(options: Options, images: Any, sizes: Any, out: Any, stream: Any, devic
     job = job_of(options, images, sizes, device)
     check_stream(stream, job.model.device)
     check_tensor(out, "out")
+    given = "" if out is None else "out"
     if job.model.device == "cpu":
         if out is None:
             check_host_memory(result_bytes(job), "the host for the result", ADVICE)
         arrays = new_arrays(options, job, out, None)
-        run_on_host(job, arrays.views(job, out is not None))
+        run_on_host(job, arrays.views(job, given))
         return answer(job, arrays)
     from octopus.images.upload import run_on_gpu
 
     queue = streams.stream_for(job.model, None, stream)
     arrays = new_arrays(options, job, out, queue)
-    run_on_gpu(job, arrays.views(job, out is not None), queue, stream is not None)
+    run_on_gpu(job, arrays.views(job, given), queue, stream is not None)
     return answer(job, arrays)
 
 

@@ -42,38 +42,33 @@ class CpuEngine:
         return CpuEngine, (self.spec,)
 
     def run(self, table: np.ndarray, out: ArrayView, queue: Any = None) -> None:
-        """Fill `out` from the images of a table (N,) of `IMAGE`; there is no queue on the CPU."""
+        """Fill `out` from the images of a table (N,) of `IMAGE`; there is no queue on the CPU.
+
+        Rows of a result of three axes, (N, rows, values), are padded with zeros.
+        """
         table = np.ascontiguousarray(table, IMAGE)
         tiles = self._tiles(table, threads.get_num_threads())
         padded = out.shape[1] if self.spec.kind == "rows" and len(out.shape) == 3 else 0
         threads.launch(
-            self._kernel,
-            int(tiles[-1, 0]),
-            table.ctypes.data,
-            tiles.ctypes.data,
-            out.pointer,
-            *self._fixed,
-            padded,
+            self._kernel, int(tiles[-1, 0]), table.ctypes.data, tiles.ctypes.data, out.pointer, *self._fixed, padded,
             out.nbytes > STREAMED,
-        )
+        )  # fmt: skip
 
     def _tiles(self, table: np.ndarray, number: int) -> np.ndarray:
         """First block of each image, rows and columns of its tiles; and, last, the number of all blocks."""
-        spec, sides = self.spec, {name: table[name].astype(np.float64) for name in IMAGE.names[3:9]}
-        tiles = np.zeros((len(table) + 1, 3), np.int64)
-        rows, columns = (table["rows"], table["columns"]) if spec.kind != "batch" else spec.item
-        scale_x = sides["width"] / np.maximum(sides["columns"], 1)
-        scale_y = sides["height"] / np.maximum(sides["rows"], 1)
+        spec, tiles = self.spec, np.zeros((len(table) + 1, 3), np.int64)
+        rows, columns = spec.item if spec.kind == "batch" else (table["rows"], table["columns"])
+        scale_y, scale_x = (
+            table[before] / np.maximum(table[after], 1)
+            for before, after in (("height", "rows"), ("width", "columns"))
+        )
         support = filter_support(filter_code(spec.filter, spec.antialias))
-        taps = 2 * support * (np.maximum(scale_y, 1) if spec.antialias else 1) + 2 * LANES
-        column = 4 * spec.channels * (LANES * scale_x + taps)
+        ring = 2 * support * (np.maximum(scale_y, 1) if spec.antialias else 1) + 2 * LANES
+        strips = np.ceil(columns * 4 * spec.channels * (LANES * scale_x + ring) / CACHED)
         unit = spec.patch if spec.kind == "rows" else LANES
-        strips = np.ceil(columns * column / CACHED)
-        wide = np.ceil(np.ceil(columns / np.maximum(strips, 1)) / unit) * unit
-        high = np.ceil(np.maximum(BAND, 8 * taps) / np.maximum(scale_y, 1e-9) / unit) * unit
-        if number == 1:
-            high = rows
-        tiles[:-1, 1], tiles[:-1, 2] = np.maximum(np.minimum(high, rows), 1), np.maximum(wide, unit)
+        high = rows if number == 1 else np.ceil(np.maximum(BAND, 8 * ring) / scale_y.clip(1e-9) / unit) * unit
+        tiles[:-1, 1] = np.minimum(high, rows).clip(1)
+        tiles[:-1, 2] = np.ceil(columns / strips.clip(1) / unit).clip(1) * unit
         blocks = -(-rows // tiles[:-1, 1]) * -(-columns // tiles[:-1, 2])
         np.cumsum(np.where(table["pointer"] == 0, 0, blocks), out=tiles[1:, 0])
         return tiles

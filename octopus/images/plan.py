@@ -185,7 +185,7 @@ class ImagePlan:
         job = self._job(images, sizes)
         with self._alone:
             arrays = self._heads(job, out)
-            results = arrays.views(job, True)
+            results = arrays.views(job, "the plan's result" if out is None else "out")
             self.table_bytes = len(job.sources) * IMAGE.itemsize
             if self.device == "cpu":
                 run_on_host(job, results)

@@ -20,8 +20,8 @@ from octopus.images.check import check_dtype, check_images, may_be_channels
 from octopus.ragged.batch import RaggedBatch
 
 Columns = NDArray[np.int64]
-# The first image, views for streams, then addresses, shapes and strides of all.
-Found = tuple[ArrayView, list[ArrayView], Columns, Columns, Columns]
+# The first image, views for streams, then of all: addresses, shapes, strides, and which have two dimensions.
+Found = tuple[ArrayView, list[ArrayView], Columns, Columns, Columns, Any]
 
 LAYOUTS = ("HWC", "CHW")
 ORDERS = ("RGB", "BGR")
@@ -129,9 +129,9 @@ def sources_of(images: Any, source: Any = None, channels: Any = "RGB") -> Source
     if source is not None:
         check_choice("source", source, LAYOUTS)
     found = _of_batch(images) if isinstance(images, RaggedBatch) else _of_list(images)
-    model, views, pointers, shapes, strides = found
+    model, views, pointers, shapes, strides, flat = found
     check_dtype(model)
-    last = _channels_last(shapes, source)
+    last = _channels_last(shapes, source, flat)
     made = Sources(
         images, model, views, dtype_name(model.dtype), 1, shapes, last, channels == "BGR", pointers, strides
     )
@@ -232,7 +232,7 @@ def _columns(
 ) -> Found:
     """What was found as columns; images (H, W) become (H, W, 1)."""
     count = len(pointers)
-    dimensions = set(map(len, shapes))
+    dimensions, flat = set(map(len, shapes)), False
     if dimensions != {3}:
         if not dimensions <= {2, 3}:
             number = next(i for i, shape in enumerate(shapes) if len(shape) not in (2, 3))
@@ -240,12 +240,13 @@ def _columns(
                 "an image has the shape (H, W), (H, W, C) or (C, H, W), found image "
                 f"{number} of {tuple(shapes[number])}"
             )
+        flat = np.array([len(shape) == 2 for shape in shapes])
         step = first.dtype.itemsize // unit
         strides = [(*s, step) if len(s) == 2 else s for s in strides]
         shapes = [(*s, 1) if len(s) == 2 else s for s in shapes]
     sides = np.fromiter(chain.from_iterable(shapes), np.int64, 3 * count).reshape(count, 3)
     steps = np.fromiter(chain.from_iterable(strides), np.int64, 3 * count).reshape(count, 3)
-    return first, views, np.array(pointers, np.int64), sides, steps if unit == 1 else steps * unit
+    return first, views, np.array(pointers, np.int64), sides, steps * unit, flat
 
 
 def _of_batch(batch: RaggedBatch) -> Found:
@@ -256,12 +257,13 @@ def _of_batch(batch: RaggedBatch) -> Found:
         raise InputError(f"a RaggedBatch of images has items (H, W), (H, W, C) or (C, H, W), found {found}")
     if not len(batch):
         raise InputError("there are no images: the batch is empty")
-    shapes = batch.shapes.astype(np.int64)
-    if shapes.shape[1] == 2:
+    shapes = batch.shapes
+    flat = shapes.shape[1] == 2
+    if flat:
         shapes = np.column_stack([shapes, np.ones(len(shapes), np.int64)])
     sizes = shapes.prod(axis=1)
     pointers = values.pointer + (np.cumsum(sizes) - sizes) * values.dtype.itemsize
-    return values, [values], pointers, shapes, _contiguous(shapes, values.dtype.itemsize)
+    return values, [values], pointers, shapes, _contiguous(shapes, values.dtype.itemsize), flat
 
 
 def _contiguous(shapes: Columns, item: int) -> Columns:
@@ -270,20 +272,21 @@ def _contiguous(shapes: Columns, item: int) -> Columns:
     return np.column_stack([shapes[:, 1] * pixel, pixel, np.full(len(shapes), item)])
 
 
-def _channels_last(shapes: Columns, source: str | None) -> Any:
-    """For which images channels come last, by their shapes; the same for all where that is so.
+def _channels_last(shapes: Columns, source: str | None, flat: Any) -> Any:
+    """For which images channels come last; the same for all where that is so.
 
     Where both ends could be channels, as in three columns of pixels, the image is taken as the others of the list are.
+    Of images of two dimensions (`flat`) the third was added last.
     """
-    if source is not None:
-        return source == "HWC"
-    last, first = may_be_channels(shapes[:, 2]), may_be_channels(shapes[:, 0])
+    last = np.full(len(shapes), source == "HWC") if source else may_be_channels(shapes[:, 2])
+    first = may_be_channels(shapes[:, 0])
     both = last & first
-    if both.any() and (first & ~last).any() and not (last & ~first).any():
+    if source is None and both.any() and (first & ~last).any() and not (last & ~first & ~flat).any():
         last = last & ~both
+    last = last | flat
     if last.all():
         return True
-    return False if not last.any() else last
+    return last if last.any() else False
 
 
 def _by_axes(columns: Columns, last: Any) -> Columns:

@@ -55,7 +55,7 @@ def filter_code(name: str, antialias: bool) -> int:
     return TORCH_BICUBIC if name == "bicubic" and not antialias else FILTERS[name]
 
 
-def filter_support(code):
+def filter_support(code: int) -> float:
     """Half the width of a filter in pixels at scale 1; float64, 0 for nearest."""
     if code == BILINEAR:
         return 1.0

@@ -22,7 +22,7 @@ import numpy as np
 from dice import Dice
 from guarded import Guard
 
-KINDS = {"crop": "fuzz_crop", "ops": "fuzz_ops", "tiles": "fuzz_tiles"}
+KINDS = {"crop": "fuzz_crop", "images": "fuzz_images", "ops": "fuzz_ops", "tiles": "fuzz_tiles"}
 
 
 class Progress:

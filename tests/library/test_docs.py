@@ -14,7 +14,7 @@ import pytest
 
 import octopus
 
-MODULES = ("octopus", "octopus.blockmap", "octopus.ops")
+MODULES = ("octopus", "octopus.blockmap", "octopus.images", "octopus.ops")
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,10 @@ MODULES = ("octopus", "octopus.blockmap", "octopus.ops")
         "octopus.crop.api",
         "octopus.crop.plan",
         "octopus.crop.framestream",
+        "octopus.images",
+        "octopus.images.api",
+        "octopus.images.plan",
+        "octopus.images.sizes",
         "octopus.ops",
         "octopus.ragged.batch",
         "octopus.ragged.blockmap",
@@ -65,6 +69,7 @@ def test_public_modules_show_their_public_names_alone(name):
     [
         "from octopus.ops import multiply as found; import octopus; assert octopus.ops.multiply is found",
         "import octopus.ops; octopus.ops.blur3x3",
+        "import octopus.images.api; octopus.images.resize, octopus.images.plan",
         "import octopus.blockmap as found; from octopus import blockmap; assert blockmap is found",
         "from octopus.blockmap import BlockMap, build",
         "from octopus import *; ops.gamma, blockmap.STRATEGIES",

@@ -39,7 +39,7 @@ def tracked(root: Path) -> list[Path]:
 
 def test_library_example_runs(root: Path) -> None:
     examples = [block for block in blocks(root, "README.md", "python") if "import torch" not in block]
-    assert len(examples) == 9
+    assert len(examples) == 10
     subprocess.run([sys.executable, "-c", "\n".join(examples)], cwd=root, check=True, timeout=120)
 
 

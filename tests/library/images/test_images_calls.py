@@ -1,0 +1,285 @@
+"""Calls of `octopus.images` on the CPU: forms of images, sizes, and what comes back, by the plain reference."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+import octopus
+from octopus import InputError, RaggedBatch, images
+from octopus.images import ImagePlan, sources
+from octopus.images.work import write
+from octopus.kernels import images_reference as reference
+from octopus.kernels.images import IMAGE
+
+SIDES = [(9, 7), (5, 12), (20, 3)]
+SIZES = [(4, 8), (12, 4), (8, 8)]
+NORMAL = {"mean": 100.0, "std": 50.0}
+AFFINE = {"gain": 1 / 50, "bias": -2.0}
+
+
+def pixels(channels=3, dtype=np.uint8):
+    generator = np.random.default_rng(4)
+    return [generator.integers(0, 256, (*side, channels)).astype(dtype) for side in SIDES]
+
+
+class Foreign:
+    """An array that offers DLPack alone."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def strided(image):
+    """The same pixels with gaps between all of them."""
+    wide = np.zeros(tuple(2 * side for side in image.shape), image.dtype)
+    wide[::2, ::2, ::2] = image
+    return wide[::2, ::2, ::2]
+
+
+def torch_of(image):
+    return pytest.importorskip("torch").from_numpy(image)
+
+
+FORMS = {
+    "channels-first": lambda image: np.ascontiguousarray(image.transpose(2, 0, 1)),
+    "column-major": np.asfortranarray,
+    "strided": strided,
+    "flipped": lambda image: np.ascontiguousarray(image[::-1, ::-1])[::-1, ::-1],
+    "dlpack": lambda image: Foreign(np.ascontiguousarray(image)),
+    "tensors": lambda image: torch_of(np.ascontiguousarray(image)),
+    "tensors-first": lambda image: torch_of(image).permute(2, 0, 1),
+    "subclass": lambda image: image.view(type("Own", (np.ndarray,), {})),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_form_of_an_image_changes_nothing(form):
+    given = pixels()
+    expected = images.resize(given, (6, 5), **NORMAL)
+    formed = [FORMS[form](image) for image in given]
+    assert np.array_equal(images.resize(formed, (6, 5), **NORMAL), expected)
+    mixed = [formed[0], *given[1:]] if form != "tensors" else formed
+    assert np.array_equal(images.resize(mixed, (6, 5), **NORMAL), expected)
+
+
+def test_a_broadcast_image_is_read_by_its_steps_of_zero():
+    line = np.arange(21, dtype=np.uint8).reshape(1, 7, 3)
+    assert np.array_equal(
+        images.resize([np.broadcast_to(line, (9, 7, 3))], 4), images.resize([np.repeat(line, 9, axis=0)], 4)
+    )
+
+
+def test_blue_green_red():
+    given = pixels()
+    swapped = [np.ascontiguousarray(image[..., ::-1]) for image in given]
+    found = images.resize(swapped, 5, channels="BGR", mean=[1, 2, 3])
+    assert np.array_equal(found, images.resize(given, 5, mean=[1, 2, 3]))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "channels"), [(np.uint8, 1), (np.uint8, 3), (np.uint16, 3), (np.float32, 4)]
+)
+def test_a_ragged_batch_is_a_list_of_images(dtype, channels):
+    given = pixels(channels, dtype)
+    expected = images.resize_each(given, SIZES)
+    shaped = [image[..., 0] for image in given] if channels == 1 else given
+    for batch in (given, shaped, RaggedBatch.from_list(shaped)):
+        found = images.resize_each(batch, SIZES)
+        assert (
+            np.array_equal(found.values, expected.values)
+            and found.shapes.tolist() == expected.shapes.tolist()
+        )
+
+
+@pytest.mark.parametrize(
+    ("shapes", "heights"),
+    [
+        ([(3, 9, 3)], [3]),  # three columns of channels-first look like a row of channels-last
+        ([(3, 9, 3), (3, 9, 7)], [9, 9]),
+        ([(3, 9, 3), (9, 7, 3)], [3, 9]),
+        ([(3, 9, 3), (9, 7, 3), (3, 5, 6)], [3, 9, 5]),
+        ([(4, 4), (4, 4)], [4, 4]),
+        ([(1, 5, 6), (5, 6, 1)], [5, 5]),
+        ([(1, 5, 6), (1, 5, 1), (5, 6)], [5, 5, 5]),
+    ],
+)
+def test_where_channels_are(shapes, heights):
+    found = sources.sources_of([np.zeros(shape, np.uint8) for shape in shapes])
+    assert found.sides[:, 0].tolist() == heights
+
+
+def test_images_of_two_dimensions_have_no_channels_first():
+    given = [np.zeros((5, 6), np.uint8), np.zeros((1, 5, 6), np.uint8)]
+    assert sources.sources_of(given, "CHW").sides.tolist() == [[5, 6], [5, 6]]
+
+
+def test_the_record_of_an_image():
+    given = pixels()
+    found = sources.sources_of([given[0], given[1].transpose(2, 0, 1)], channels="BGR")
+    options = images.plan.options_of("resize", {"size": (4, 5)})
+    spec = options.spec("uint8", 3)
+    table = np.zeros(2, IMAGE)
+    write(table, found, options.items(spec, found.sides, None))
+    addresses = [image.ctypes.data for image in given[:2]]
+    assert IMAGE.itemsize == 64
+    assert table["pointer"].tolist() == [address + 2 for address in addresses]
+    assert table["plane_step"].tolist() == [-1, -1] and table["pixel_step"].tolist() == [3, 3]
+    assert table["row_step"].tolist() == [21, 36] and table["out"].tolist() == [0, 60]
+    assert [*map(tuple, table[["height", "width", "rows", "columns"]].tolist())] == [
+        (9, 7, 4, 5),
+        (5, 12, 4, 5),
+    ]
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_batches_by_the_reference(layout):
+    given = pixels()
+    found = images.resize(given, (4, 6), filter="bicubic", layout=layout, **NORMAL)
+    expected = reference.batch(given, [(4, 6)] * 3, (4, 6), layout=layout, filter="bicubic", **AFFINE)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_letterboxed_items_and_the_way_back():
+    given = pixels()
+    found, transform = images.resize(given, (6, 6), letterbox=True, pad_value=9)
+    sizes, corners = [(6, 5), (2, 6), (6, 1)], [(0, 0), (-2, 0), (0, -2)]
+    np.testing.assert_allclose(
+        found, reference.batch(given, sizes, (6, 6), corners=corners, pad=9.0), atol=1e-3
+    )
+    edges = [
+        [[-left, -top, columns - left, rows - top]]
+        for (rows, columns), (top, left) in zip(sizes, corners, strict=True)
+    ]
+    back = octopus.map_back(np.array(edges, np.float32), transform)
+    np.testing.assert_allclose(back[:, 0], [[0, 0, width, height] for height, width in SIDES], atol=1e-4)
+
+
+@pytest.mark.parametrize("side", [4, 3])
+def test_the_middle_of_images(side):
+    given = pixels()
+    found = images.resize(given, (4, 4), crop="center", shortest=side, pad_value=7)
+    sizes = [(int(side * h / min(h, w)), int(side * w / min(h, w))) for h, w in SIDES]
+    corners = [(int((h - 4) / 2), int((w - 4) / 2)) for h, w in sizes]
+    expected = reference.batch(given, sizes, (4, 4), corners=corners, pad=7.0)
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize(("order", "merge", "temporal"), [("CTPP", 2, 2), ("PPC", 1, 1)])
+def test_patch_rows_by_the_reference(order, merge, temporal):
+    given = pixels()
+    options = {"filter": "bicubic", "rounding": "uint8"}
+    rows, grid = images.patch_rows(given, SIZES, patch=2, order=order, **NORMAL)
+    expected = reference.rows(given, SIZES, 2, merge, temporal, order=order, **AFFINE, **options)
+    np.testing.assert_allclose(rows, expected, atol=1e-5)
+    assert grid.dtype == np.int64 and grid.tolist() == [[1, 2, 4], [1, 6, 2], [1, 4, 4]]
+    rows, mask, shapes = images.patch_rows(given, SIZES, patch=2, order=order, max_rows=17, **NORMAL)
+    expected = reference.rows(given, SIZES, 2, merge, temporal, order=order, max_rows=17, **AFFINE, **options)
+    np.testing.assert_allclose(rows, expected, atol=1e-5)
+    assert mask.dtype == np.int32 and mask.sum(axis=1).tolist() == [8, 12, 16] and mask[0, :8].all()
+    assert shapes.tolist() == [[2, 4], [6, 2], [4, 4]]
+
+
+def test_answers_are_tensors_for_tensors():
+    torch = pytest.importorskip("torch")
+    given = [torch.from_numpy(image) for image in pixels()]
+    assert isinstance(images.resize(given, 4), torch.Tensor)
+    assert isinstance(images.resize_each(given, SIZES).values, torch.Tensor)
+    rows, grid = images.patch_rows(given, torch.tensor(SIZES), patch=2, dtype=torch.bfloat16)
+    assert rows.dtype == torch.bfloat16 and grid.dtype == torch.int64
+    plain, _ = images.patch_rows(given, SIZES, patch=2)
+    assert torch.equal(rows, plain.to(torch.bfloat16))
+    own = torch.empty_like(rows)
+    assert images.patch_rows(given, SIZES, patch=2, dtype="bfloat16", out=own)[0] is own and torch.equal(
+        own, rows
+    )
+    with pytest.raises(InputError, match="out must be a contiguous bfloat16 array"):
+        images.patch_rows(given, SIZES, patch=2, dtype="bfloat16", out=plain)
+
+
+CALLS = {
+    "resize": ({"size": (4, 6), "filter": "bicubic"}, {}, None),
+    "resize-boxed": ({"size": (4, 6), "letterbox": True}, {}, None),
+    "resize_each": ({}, {"result_pixels": 200}, SIZES),
+    "patch_rows": ({"patch": 2}, {"result_rows": 60}, SIZES),
+    "patch_rows-padded": ({"patch": 2, "max_rows": 20}, {}, SIZES),
+}
+
+
+def same(found, expected):
+    if isinstance(expected, tuple):
+        return all(map(same, found, expected))
+    if isinstance(expected, RaggedBatch):
+        return found.shapes.tolist() == expected.shapes.tolist() and same(found.values, expected.values)
+    return np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_plan_answers_as_the_function_does(name):
+    options, capacity, sizes = CALLS[name]
+    operation = name.partition("-")[0]
+    given, call = pixels(), getattr(images, operation)
+    plan = ImagePlan(operation, given[0], 5, **capacity, **options)
+    for chosen in (slice(None), slice(1, 2), slice(0, 2)):
+        arguments = [given[chosen]] if sizes is None else [given[chosen], sizes[chosen]]
+        size = (options.get("size"),) if sizes is None else ()
+        others = {key: value for key, value in options.items() if key != "size"}
+        found = plan.run(*arguments)
+        assert same(found, call(*arguments, *size, **others))
+    assert plan.table_bytes == 2 * 64 and plan.max_images == 5 and plan.device == "cpu"
+    first = (
+        found if isinstance(found, np.ndarray) else found.values if operation == "resize_each" else found[0]
+    )
+    again = plan.run(*arguments)
+    again = (
+        again if isinstance(again, np.ndarray) else again.values if operation == "resize_each" else again[0]
+    )
+    assert np.shares_memory(first, again)
+
+
+def test_a_plan_is_for_one_thread_at_a_time(monkeypatch):
+    given = pixels()
+    plan = ImagePlan("resize", given, 3, size=4)
+    monkeypatch.setattr(plan.engine, "run", lambda *rest: plan.run(given))
+    with pytest.raises(InputError, match="make a plan per thread"):
+        plan.run(given)
+
+
+def test_the_result_of_a_plan_is_no_image_of_its_next_run():
+    plan = ImagePlan("resize", pixels(), 3, size=6, dtype="uint8")
+    result = plan.run(pixels())
+    with pytest.raises(InputError, match="the plan's result lies in the memory of image 0"):
+        plan.run(list(result))
+
+
+def smart_size(height, width, factor, least, most):
+    """The rule in Python's numbers, of which `smart_sizes` must never differ."""
+    rows, columns = round(height / factor) * factor, round(width / factor) * factor
+    if rows * columns > most:
+        ratio = math.sqrt(height * width / most)
+        return tuple(max(factor, math.floor(side / ratio / factor) * factor) for side in (height, width))
+    if rows * columns < least:
+        ratio = math.sqrt(least / (height * width))
+        return tuple(math.ceil(side * ratio / factor) * factor for side in (height, width))
+    return rows, columns
+
+
+@pytest.mark.parametrize(
+    ("factor", "least", "most"), [(28, 3136, 1_003_520), (32, 65_536, 2**24), (28, 90_000, 99_000)]
+)
+def test_smart_sizes_by_the_rule(factor, least, most):
+    draw = random.Random(7)
+    sides = [(draw.randint(1, 9000), draw.randint(1, 9000)) for _ in range(40_000)]
+    sides += [(factor * down // 2, factor * across // 2) for down in range(1, 80) for across in range(1, 80)]
+    sides = [pair for pair in sides if max(pair) / min(pair) <= 200]
+    expected = [smart_size(*pair, factor, least, most) for pair in sides]
+    assert images.smart_sizes(sides, factor, least, most).tolist() == [list(pair) for pair in expected]

@@ -1,0 +1,250 @@
+"""`octopus.images` on a GPU: the answers of the CPU, streams, memory, graphs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gpu import host, overwrite_freed_memory, refuse_allocation, slow_stream, synchronize
+
+from octopus import InputError, RaggedBatch, images
+from octopus.arrays import staging
+from octopus.arrays.views import view
+from octopus.backends.cuda import memory
+from octopus.backends.cuda.device import current
+from octopus.images import ImagePlan
+from octopus.images.cuda import CudaEngine, SimpleKernel
+from octopus.images.options import options_of
+from octopus.images.sources import sources_of
+from octopus.images.work import write
+from octopus.kernels.images import IMAGE
+
+pytestmark = pytest.mark.gpu
+
+SIDES = [(97, 143), (300, 201), (56, 56), (33, 640), (1, 1), (30, 7), (5, 900)]
+SIZES = [(56, 112), (140, 84), (28, 28), (28, 280), (56, 56), (84, 28), (28, 196)]
+NORMAL = {"scale": 255, "mean": 0.5, "std": 0.25}
+
+
+def pixels(channels=3, dtype=np.uint8):
+    generator = np.random.default_rng(6)
+    top = 1 if dtype == np.float32 else np.iinfo(dtype).max
+    return [(generator.random((*side, channels)) * top).astype(dtype) for side in SIDES]
+
+
+def uploaded(given):
+    return [memory.upload(image) for image in given]
+
+
+def host_of(answer):
+    if isinstance(answer, tuple):
+        return tuple(map(host_of, answer))
+    return host_of(answer.values) if isinstance(answer, RaggedBatch) else host(answer)
+
+
+def assert_same(found, expected, atol):
+    synchronize()
+    if isinstance(expected, tuple):
+        for one, other in zip(found, expected, strict=True):
+            assert_same(one, other, atol)
+        return
+    found, expected = host_of(found), host_of(expected)
+    assert found.dtype == expected.dtype and found.shape == expected.shape
+    np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), atol=atol, rtol=1e-3)
+
+
+CALLS = {
+    "stretched": (images.resize, {"size": (40, 37), **NORMAL}),
+    "channels-last": (images.resize, {"size": (40, 37), "layout": "NHWC", "dtype": "float16", **NORMAL}),
+    "letterbox": (images.resize, {"size": (33, 64), "letterbox": True, "filter": "bicubic", **NORMAL}),
+    "middle": (images.resize, {"size": 28, "crop": "center", "filter": "lanczos", **NORMAL}),
+    "bytes": (images.resize, {"size": (64, 64), "dtype": "uint8", "rounding": "pillow", "filter": "bicubic"}),
+    "sharp": (images.resize, {"size": (64, 20), "filter": "bicubic", "antialias": False}),
+    "nearest": (images.resize, {"size": (64, 20), "filter": "nearest"}),
+    "each": (images.resize_each, {"sizes": SIZES, "filter": "bicubic", **NORMAL}),
+    "rows": (images.patch_rows, {"sizes": SIZES, "rounding": "pillow", **NORMAL}),
+    "rows-padded": (
+        images.patch_rows,
+        {"sizes": SIZES, "order": "PPC", "max_rows": 77, "rounding": "pillow"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_answer_is_that_of_the_cpu(name):
+    call, options = CALLS[name]
+    given = pixels()
+    exact = options.get("rounding") == "pillow"
+    expected = call(given, device="cpu", **options)
+    for lying in (uploaded(given), uploaded([image.transpose(2, 0, 1).copy() for image in given])):
+        assert_same(
+            call(lying, source=None if lying[0].shape[2] == 3 else "CHW", **options),
+            expected,
+            1e-6 if exact else 2e-3,
+        )
+
+
+@pytest.mark.parametrize(
+    ("channels", "dtype"), [(1, np.uint8), (4, np.uint8), (3, np.uint16), (1, np.float32), (4, np.float32)]
+)
+def test_other_images(channels, dtype):
+    given = pixels(channels, dtype)
+    expected = images.resize(given, (31, 45), filter="bicubic", device="cpu")
+    top = float(max(image.max() for image in given))
+    assert_same(images.resize(uploaded(given), (31, 45), filter="bicubic"), expected, 1e-4 * top)
+    batch = RaggedBatch.from_list(given)
+    lying = RaggedBatch(memory.upload(batch.values), batch.offsets, batch.shapes)
+    assert_same(images.resize(lying, (31, 45), filter="bicubic"), expected, 1e-4 * top)
+
+
+@pytest.mark.parametrize("kind", ["batch", "rows"])
+def test_all_kernels_agree(kind):
+    """The one that is chosen and the simple one, which is the reference on the GPU."""
+    options = {"size": (40, 37)} if kind == "batch" else {"patch": 14}
+    chosen = options_of(
+        "resize" if kind == "batch" else "patch_rows", options | {"filter": "bicubic"} | NORMAL
+    )
+    spec = chosen.spec("uint8", 3)
+    found = sources_of(uploaded(pixels()))
+    items = chosen.items(spec, found.sides, SIZES)
+    table, results = np.zeros(len(SIDES), IMAGE), []
+    write(table, found, items)
+    for engine in (CudaEngine(spec), CudaEngine(spec, (SimpleKernel(spec),))):
+        out = memory.DeviceArray(items.shape, np.float32)
+        engine.run(table, view(out, "out"), current().default_stream)
+        synchronize()
+        results.append(host(out))
+    difference = np.abs(results[0] - results[1])
+    level = 1.01 / 255 / 0.25 if kind == "rows" else 1e-3
+    assert difference.max() <= level and (difference > 1e-3).mean() < 1e-3
+
+
+def test_images_on_the_host_are_staged_and_may_change_after_the_call():
+    given = pixels()
+    expected = images.resize(given, (31, 45), device="cpu", **NORMAL)
+    warm = images.resize(given, (31, 45), device="cuda", **NORMAL)
+    assert_same(warm, expected, 1e-3)
+    stream, copies = slow_stream(), [image.copy() for image in given]
+    found = images.resize(copies, (31, 45), device="cuda", stream=stream, **NORMAL)
+    for image in copies:
+        image[:] = 0
+    assert_same(found, expected, 1e-3)
+
+
+def test_page_locked_tables_are_not_overwritten_before_they_are_copied():
+    given = uploaded(pixels())
+    outs = [memory.DeviceArray((1, 3, 24, 24), np.float32) for _ in range(12)]
+    images.resize(given[:1], 24, out=outs[0])
+    synchronize()
+    stream = slow_stream()
+    for number, out in enumerate(outs):
+        images.resize([given[number % len(given)]], 24, out=out, stream=stream)
+    synchronize()
+    for number, out in enumerate(outs):
+        assert_same(out, images.resize([pixels()[number % len(given)]], 24, device="cpu"), 1e-3)
+
+
+def test_images_that_are_dropped_live_until_they_are_read():
+    given = pixels()
+    expected = images.resize(given, 24, device="cpu")
+    images.resize(uploaded(given), 24)
+    synchronize()
+    found = images.resize(uploaded(given), 24, stream=slow_stream())
+    overwrite_freed_memory((300, 201, 3))
+    assert_same(found, expected, 1e-3)
+
+
+def test_a_plan_allocates_nothing(monkeypatch):
+    given, plain = uploaded(pixels()), pixels()
+    plans = [
+        (ImagePlan("patch_rows", given, 7, result_rows=500, **NORMAL), given),
+        (ImagePlan("resize", plain, 7, size=24, source_pixels=200_000, letterbox=True, device="cuda"), plain),
+        (ImagePlan("patch_rows", given, 7, max_rows=70, **NORMAL), given),
+    ]
+    for plan, arrays in plans:
+        plan.run(arrays, SIZES)
+    synchronize()
+    for module in (memory, staging.memory):
+        monkeypatch.setattr(module, "allocate", refuse_allocation)
+        monkeypatch.setattr(module, "pinned", refuse_allocation)
+    found = [plan.run(arrays, SIZES) for plan, arrays in plans]
+    monkeypatch.undo()
+    assert_same(found[0][0], images.patch_rows(plain, SIZES, device="cpu", **NORMAL)[0], 1.01 / 255 / 0.25)
+    assert_same(found[1], images.resize(plain, 24, letterbox=True, device="cpu"), 1e-2)
+
+
+def test_runs_of_a_plan_on_two_streams_keep_their_tables():
+    given = uploaded(pixels())
+    plan = ImagePlan("resize", given, 7, size=24, allocate=False)
+    outs = [memory.DeviceArray((1, 3, 24, 24), np.float32) for _ in range(6)]
+    streams = [slow_stream(), current().create_stream()]
+    for number, out in enumerate(outs):
+        plan.run(given[number : number + 1], out=out, stream=streams[number % 2])
+    synchronize()
+    for number, out in enumerate(outs):
+        assert_same(out, images.resize(pixels()[number : number + 1], 24, device="cpu"), 1e-3)
+
+
+def test_a_graph_reads_the_table_anew():
+    torch = pytest.importorskip("torch")
+    given = [torch.from_numpy(image).cuda() for image in pixels()]
+    plan = ImagePlan("patch_rows", given, 7, result_rows=500, **NORMAL)
+    plan.run(given, SIZES)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        rows, _ = plan.run(given, SIZES)
+    rows.fill_(7)
+    graph.replay()
+    assert_same(rows, images.patch_rows(pixels(), SIZES, device="cpu", **NORMAL)[0], 1.01 / 255 / 0.25)
+    fewer, sizes = given[3:0:-1], SIZES[3:0:-1]
+    rows, grid = plan.update(fewer, sizes)
+    graph.replay()
+    expected = images.patch_rows(pixels()[3:0:-1], sizes, device="cpu", **NORMAL)
+    assert_same(rows, expected[0], 1.01 / 255 / 0.25)
+    assert grid.tolist() == expected[1].tolist()
+    with pytest.raises(InputError, match="capture a run of the largest"):
+        plan.update(given, [(280, 280)] * 6 + [(28, 28)])
+
+
+def test_a_call_is_not_captured():
+    torch = pytest.importorskip("torch")
+    given = [torch.from_numpy(image).cuda() for image in pixels()]
+    images.resize(given, 24)
+    torch.cuda.synchronize()
+    with pytest.raises(InputError, match="make an ImagePlan"), torch.cuda.graph(torch.cuda.CUDAGraph()):
+        images.resize(given, 24)
+
+
+def test_tensors_give_tensors():
+    torch = pytest.importorskip("torch")
+    given = [torch.from_numpy(image).cuda().permute(2, 0, 1) for image in pixels()]
+    plain, grid = images.patch_rows(given, SIZES, **NORMAL)
+    narrow, _ = images.patch_rows(given, SIZES, dtype=torch.bfloat16, **NORMAL)
+    assert plain.is_cuda and not grid.is_cuda and torch.equal(narrow, plain.to(torch.bfloat16))
+    staged = images.resize([image.cpu() for image in given], 24, device="cuda")
+    assert staged.is_cuda and torch.allclose(staged, images.resize(given, 24), atol=1e-3)
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    torch.cuda._sleep(10_000_000)
+    late = [image.clone() for image in given]
+    found = images.resize(late, 24)
+    assert torch.equal(found, images.resize(given, 24))
+
+
+def test_memory_of_tensors_is_not_given_away_while_another_stream_reads_it():
+    torch = pytest.importorskip("torch")
+    given = [torch.from_numpy(image).cuda() for image in pixels()]
+    expected = images.resize(given, 24).cpu()
+    torch.cuda.synchronize()
+    found = images.resize(given, 24, stream=slow_stream())
+    shapes = [image.shape for image in given]
+    del given
+    again = [torch.zeros(shape, dtype=torch.uint8, device="cuda") for shape in shapes]
+    synchronize()
+    assert again and torch.allclose(found.cpu(), expected)
+
+
+def test_too_little_memory_is_told():
+    given = uploaded(pixels())
+    with pytest.raises(MemoryError, match="bytes are needed"):
+        images.resize(given * 300, (20_000, 20_000))

@@ -148,10 +148,8 @@ def cut(
         if shared > shared_limit:
             continue
         blocks = _number(kernel, table, item, *shape)
-        if best is not None and blocks == best.blocks:
-            continue
         best = Cut(blocks, *shape, *needs, shared)
-        if blocks >= BLOCKS_PER_PROCESSOR * processors or bands is not None:
+        if blocks >= BLOCKS_PER_PROCESSOR * processors or shape[1] == 1:
             break
     return best if best is None or best.blocks <= INT32_MAX else None
 

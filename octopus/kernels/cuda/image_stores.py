@@ -33,7 +33,7 @@ def _to_byte(total):
 
 
 def stager(block: Block) -> tuple[Callable, Callable]:
-    """Device functions: where a lane's sums go; put those of the left and the right 8 columns there, for one channel."""
+    """Device functions: where the sums of a lane go; put those of the left and right 8 columns there, for a channel."""
     rows, columns, channels = block.rows, block.columns, block.channels
     to_pixel = _to_byte if block.rounding == "pillow" else _to_pixel
     exact = block.rounding == "none"

@@ -33,7 +33,7 @@ class ImagePlan:
     refused.
 
     A run with images on the GPU can be captured in a CUDA graph. The graph uploads the plan's table anew at each
-    replay, and `update` writes other images and sizes into it between two replays.
+    replay, and `update` writes other images and sizes into it between two replays. The plan must outlive the graph.
 
     Parameters
     ----------

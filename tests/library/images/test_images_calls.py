@@ -202,6 +202,8 @@ def test_answers_are_tensors_for_tensors():
     assert images.patch_rows(given, SIZES, patch=2, dtype="bfloat16", out=own)[0] is own and torch.equal(
         own, rows
     )
+    plan = ImagePlan("patch_rows", given, 4, patch=2, dtype="bfloat16", result_rows=50)
+    assert torch.equal(plan.run(given, SIZES)[0], rows)
     with pytest.raises(InputError, match="out must be a contiguous bfloat16 array"):
         images.patch_rows(given, SIZES, patch=2, dtype="bfloat16", out=plain)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +14,14 @@ from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
 from octopus.images.launcher import Launch, four
 from octopus.images.spec import ImageSpec
 from octopus.kernels import images
-from octopus.kernels.cuda.image_kind import GROUP, STEP, ImageKernel, shared_bytes
+from octopus.kernels.cuda.image_kind import GROUP, MOST_WARPS, STEP, ImageKernel, shared_bytes
 
 CAPABILITY = (8, 0)  # from here on the tensor cores multiply int8
 SIDES = (10, 12, 14, 16)  # of patches that are a warp's block
 MAX_PIXEL_STEP = 4  # bytes; farther apart, most of what is loaded is nobody's
-BLOCKS_PER_PROCESSOR = 4  # with fewer, blocks of fewer rows spread the work better than they cost
+# Blocks of more bands spend less on their weights: on an H200 8 bands were 2 to 11 % faster than 4, those 22 to 24 %
+# faster than 2. With fewer blocks than processors, or than two rounds of long ones, that gain is lost to idle ones.
+MANY_BANDS, MANY_BLOCKS = 8, 4  # a processor's blocks
 
 Cells = NDArray[Any]
 
@@ -139,84 +141,136 @@ def cut(
     bands : int, optional
         Bands of rows of a block; for measurements.
     """
-    needs = _needs(kernel, table, item)
-    if needs is None:
-        return None
-    best: Cut | None = None
-    for shape in _shapes(kernel.block.columns, _sides(kernel, table, item)[1], bands):
-        shared = shared_bytes(kernel, *shape, *needs)
-        if shared > shared_limit:
-            continue
-        blocks = _number(kernel, table, item, *shape)
-        best = Cut(blocks, *shape, *needs, shared)
-        if blocks >= BLOCKS_PER_PROCESSOR * processors or shape[1] == 1:
-            break
-    return best if best is None or best.blocks <= INT32_MAX else None
+    found, first = _cut(kernel, _geometry(table), item, shared_limit, processors, bands)
+    if first is not None:
+        table["first_tile"] = first
+    return found
 
 
 def cut_like(kernel: ImageKernel, table: Cells, item: tuple[int, int], captured: Cut) -> Cut | None:
     """Cut a call into the tiles of a captured launch; None if that has too little of anything."""
-    needs = _needs(kernel, table, item)
+    found, first = _cut_like(kernel, _geometry(table), item, captured)
+    if first is not None:
+        table["first_tile"] = first
+    return found
+
+
+Geometry = tuple[bytes, bytes]
+Numbered = tuple[Cut | None, Cells | None]  # a launch, and `first_tile` of its images
+
+
+def _geometry(table: Cells) -> Geometry:
+    """All that a cut depends on: the steps and sides of the images, and which of them are none."""
+    return table.view(np.int32).reshape(-1, 16)[:, 4:14].tobytes(), (table["pointer"] != 0).tobytes()
+
+
+@lru_cache(maxsize=64)
+def _cut(
+    kernel: ImageKernel, geometry: Geometry, item: tuple[int, int], shared_limit: int, processors: int,
+    bands: int | None,
+) -> Numbered:  # fmt: skip
+    needs = _needs(kernel, geometry, item)
+    if needs is None:
+        return None, None
+    best: Numbered = None, None
+    for shape in _shapes(kernel.block.columns, _sides(kernel, geometry, item)[1], bands):
+        shared = shared_bytes(kernel, *shape, *needs)
+        if shared > (_half(shared_limit) if shape[1] == MANY_BANDS and bands is None else shared_limit):
+            continue
+        blocks, first = _number(kernel, geometry, item, *shape)
+        if blocks > INT32_MAX:
+            continue
+        best = Cut(blocks, *shape, *needs, shared), first
+        least = MANY_BLOCKS if shape[1] == MANY_BANDS else 1
+        if blocks >= least * processors or shape[1] == 1:
+            break
+    return best
+
+
+@lru_cache(maxsize=64)
+def _cut_like(kernel: ImageKernel, geometry: Geometry, item: tuple[int, int], captured: Cut) -> Numbered:
+    needs = _needs(kernel, geometry, item)
     if needs is None or any(a > b for a, b in zip(needs, captured[3:6], strict=True)):
-        return None
-    blocks = _number(kernel, table, item, captured.warps, captured.bands)
-    return captured._replace(blocks=blocks) if blocks <= captured.blocks else None
+        return None, None
+    blocks, first = _number(kernel, geometry, item, captured.warps, captured.bands)
+    return (captured._replace(blocks=blocks), first) if blocks <= captured.blocks else (None, None)
 
 
-def _needs(kernel: ImageKernel, table: Cells, item: tuple[int, int]) -> tuple[int, int, int] | None:
+def _needs(
+    kernel: ImageKernel, geometry: Geometry, item: tuple[int, int]
+) -> tuple[int, int, int] | None:
     """Products that the widest band of columns and of rows takes, and groups of rows that it reaches over.
 
     None if the images' memory or place is one that the kernel doesn't know.
     """
-    words, block = table.view(np.int32).reshape(-1, 16), kernel.block
-    row_step, pixel_step, height, width, rows, columns, top, left = words[:, 6:14].T.astype(np.int64)
-    span = (height - 1) * row_step + (width - 1) * pixel_step
-    if kernel.channels > 1:
-        span += np.abs(table["plane_step"]) * (kernel.channels - 1)
-    known = (pixel_step >= 1) & (pixel_step <= MAX_PIXEL_STEP) & (row_step >= 0)
-    known &= (top >= 0) & (left >= 0) & (span < INT32_MAX - 64)
-    if kernel.kind == "batch":
-        known &= (top + item[0] <= rows) & (left + item[1] <= columns)
-    if not known.all():
+    words, real = _arrays(geometry)
+    words = words if real.all() else words[real]
+    if not len(words) or not _known(kernel, words, item):
         return None
-    across = (_reach(width, columns, block.columns, kernel) - 1) * pixel_step
-    down = _reach(height, rows, block.rows, kernel) - 1
-    groups = int(down.max() + GROUP - 1) // GROUP + 1
-    return int(across.max()) // STEP + 1, (groups + 1) // 2, 1 << (groups - 1).bit_length()
+    reach = _reach(words[:, 4:6], words[:, 6:8], kernel)
+    across = int((reach[:, 1] * words[:, 3]).max()) if words[:, 3].max() > 1 else int(reach[:, 1].max())
+    groups = (int(reach[:, 0].max()) + GROUP - 1) // GROUP + 1
+    return across // STEP + 1, (groups + 1) // 2, 1 << (groups - 1).bit_length()
 
 
-def _reach(size: Cells, count: Cells, lines: int, kernel: ImageKernel) -> Cells:
-    """Source pixels under the windows of so many neighbouring lines of each image, at most."""
-    scale = size / np.maximum(count, 1)
+def _arrays(geometry: Geometry) -> tuple[Cells, Cells]:
+    """Of each image plane step (two words), row and pixel step, height, width, rows, columns, top, left; if it is."""
+    return np.frombuffer(geometry[0], np.int32).reshape(-1, 10), np.frombuffer(geometry[1], np.bool_)
+
+
+def _known(kernel: ImageKernel, words: Cells, item: tuple[int, int]) -> bool:
+    """Whether the kernel knows all images' memory and place."""
+    _, _, row_step, pixel_step, _, _, _, _, top, left = words.min(axis=0).tolist()
+    if pixel_step < 1 or min(row_step, top, left) < 0 or int(words[:, 3].max()) > MAX_PIXEL_STEP:
+        return False
+    if kernel.kind == "batch" and (words[:, 6:8] - words[:, 8:10] < item).any():
+        return False
+    span = words[:, 4].astype(np.int64) * words[:, 2] + words[:, 5].astype(np.int64) * words[:, 3]
+    if kernel.channels > 1:
+        planes = np.ascontiguousarray(words[:, :2]).view(np.int64)[:, 0]
+        span += np.abs(planes) * (kernel.channels - 1)
+    return int(span.max()) < INT32_MAX - 64
+
+
+def _reach(sizes: Cells, counts: Cells, kernel: ImageKernel) -> Cells:
+    """Source pixels but one under the windows of neighbouring rows, columns of a block, of each image, at most."""
+    scale = sizes / np.maximum(counts, 1)
     spread = np.maximum(scale, 1.0) if kernel.antialias else 1.0
     support: float = images.filter_support(kernel.filter)
-    wide = (np.minimum(lines, count) - 1) * scale + 2.0 * support * spread
-    reach: Cells = np.minimum(np.ceil(wide).astype(np.int64) + 1, size)
+    lines = np.minimum(counts, kernel.block[:2]) - 1
+    reach: Cells = np.minimum(np.ceil(lines * scale + 2.0 * support * spread), sizes - 1)
     return reach
 
 
-def _sides(kernel: ImageKernel, table: Cells, item: tuple[int, int]) -> tuple[Any, Any]:
+def _sides(kernel: ImageKernel, geometry: Geometry, item: tuple[int, int]) -> tuple[Any, Any]:
     """Heights and widths of the items."""
     if kernel.kind == "batch":
         return item
-    return table["rows"].astype(np.int64), table["columns"].astype(np.int64)
+    words = _arrays(geometry)[0]
+    return words[:, 6], words[:, 7]
 
 
-def _number(kernel: ImageKernel, table: Cells, item: tuple[int, int], warps: int, bands: int) -> int:
-    """Write `first_tile`; how many tiles there are in all. Records that are no image have none."""
-    height, width = _sides(kernel, table, item)
-    block = kernel.block
-    tiles = -(-height // (block.rows * bands)) * -(-width // (block.columns * warps))
-    tiles = np.where(table["pointer"] != 0, tiles, 0)
+def _number(
+    kernel: ImageKernel, geometry: Geometry, item: tuple[int, int], warps: int, bands: int
+) -> tuple[int, Cells]:
+    """How many tiles there are in all, and `first_tile`. Records that are no image have none."""
+    height, width = _sides(kernel, geometry, item)
+    block, real = kernel.block, _arrays(geometry)[1]
+    down, across = -(-height // (block.rows * bands)), -(-width // (block.columns * warps))
+    tiles = np.multiply(down, across, dtype=np.int64) * real
     ends = np.cumsum(tiles)
-    table["first_tile"] = ends - tiles
-    return int(ends[-1])
+    return int(ends[-1]), ends - tiles
 
 
 def _shapes(columns: int, width: Any, bands: int | None) -> list[tuple[int, int]]:
     """Warps and bands of a block, the best first: many share the weights of a column, of a row."""
     most = -(-int(np.max(width)) // columns)
-    warps = min(7 if columns == 16 else 8, most)
+    warps = min(7 if columns == 16 else MOST_WARPS, most)
     if bands is not None:
         return [(warps, bands)]
-    return [(warps, 4), (warps, 2), (warps, 1), (min(4, most), 1), (1, 1)]
+    return [(warps, MANY_BANDS), (warps, 4), (warps, 2), (warps, 1), (min(4, most), 1), (1, 1)]
+
+
+def _half(shared_limit: int) -> int:
+    """Bytes of a block of which a processor has two; 1 KiB of each is the driver's."""
+    return shared_limit // 2 - 1024

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+MOST_WARPS = 8  # of a block
 LINES = 16  # of a band of weights: columns or rows of the result
 STEP = 32  # source bytes of one product
 GROUP = 16  # source rows that become words of intermediate pixels at a time

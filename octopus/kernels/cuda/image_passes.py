@@ -20,46 +20,54 @@ SCALE = images.FIXED_BITS + FRACTION - LOST  # fraction of a result
 
 
 @cuda.jit(device=True)
-def edge_word(base, offset, low, high):
-    """The word at an offset, of which only bytes from offset `low` to below `high` are read."""
-    result = np.uint32(0)
-    for i in range(4):
+def _word(memory, offset):
+    """The word at an offset, of which only bytes of the image are read: seldom needed, so small rather than fast."""
+    base, low, high = memory
+    result, i = np.uint32(0), np.int32(0)
+    while i < 4:
         place = np.int32(offset + i)
         found = words.load_byte_if(base, place, np.uint32(place >= low and place < high))
         result |= np.uint32(found << np.uint32(8 * i))
+        i = words.opaque(np.int32(i + 1))
     return result
 
 
 @cuda.jit(device=True)
-def _word(memory, offset):
-    base, low, high, first, last = memory
-    inside = offset >= np.int32(np.int32(low + 3) & -4) and np.int32(offset + 4) <= high
-    found = words.load_word_if(base, offset, np.uint32(inside))
-    if not inside:
-        if offset == 0:
-            found = first
-        if offset == np.int32(high & -4):
-            found = last
+def _three(memory, at):
+    """The words of one of `fetch`'s offsets, of which any may be no part of the image."""
+    pair = np.int32(np.int32(at + 4) & -8)
+    rest = np.int32(at if at & 4 else at + 8)
+    return _word(memory, pair), _word(memory, np.int32(pair + 4)), _word(memory, rest)
+
+
+@cuda.jit(device=True)
+def fetch(memory, first, second, wanted, even):
+    """The words that hold eight bytes, from each of two offsets on; `second` is not before `first`.
+
+    If both are multiples of 8 (`even`), it is two words and anything; else the neighbours that lie in eight bytes, and
+    the third (`_in_order` puts it into its place): loads of half as many bytes would be looked up one by one.
+
+    An image's memory is known by `base`, a multiple of 8, and the offsets `low` and `high` at which it begins and ends.
+    """
+    base, low, high = memory
+    a, b = np.int32(first & -4), np.int32(second & -4)
+    safe = a >= low and np.int32(b + 12) <= high
+    if even:
+        found = words.load_pairs(base, a, b, np.uint32(safe and wanted))
+    else:
+        found = words.load_six(base, a, b, np.uint32(safe and wanted))
+    if wanted and not safe:
+        x, y = _three(memory, a), _three(memory, b)
+        found = (x[0], x[1], x[2], y[0], y[1], y[2])
     return found
 
 
 @cuda.jit(device=True)
-def fetch(memory, first, second, wanted):
-    """The three words that hold eight bytes, from each of two offsets on; `second` is not before `first`.
-
-    An image's memory is known by `base`, a multiple of 4; the offsets `low` and `high` at which it begins and ends; and
-    its first and last word, of which not all bytes need be its own.
-    """
-    base, low, high = memory[0], memory[1], memory[2]
-    a, b = np.int32(first & -4), np.int32(second & -4)
-    safe = a >= low and np.int32(b + 12) <= high
-    found = words.load_six(base, a, b, np.uint32(safe and wanted))
-    if wanted and not safe:
-        found = (
-            _word(memory, a), _word(memory, np.int32(a + 4)), _word(memory, np.int32(a + 8)),
-            _word(memory, b), _word(memory, np.int32(b + 4)), _word(memory, np.int32(b + 8)),
-        )  # fmt: skip
-    return found
+def _in_order(offset, x, y, z):
+    """The three words as they lie in memory."""
+    if offset & 4:
+        return z, x, y
+    return x, y, z
 
 
 @cuda.jit(device=True)
@@ -104,43 +112,40 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
             words.store1(np.uint32(at + 3 * WORD_BYTES), (words.low_bytes(c, d),))
 
     @cuda.jit(device=True)
-    def turn(memory, corner, row_step, row, last_row, done, last, first, second, found, ends):
+    def turn(memory, corner, row_step, row, last_row, done, last, first, second, found, ends, even):
         """Pixels of a product from the words that have come, and the words after them on their way."""
-        shift, shift_b = np.uint32(np.uint32(first) << 3), np.uint32(np.uint32(second) << 3)
-        a, b = funnel(found[0], found[1], shift), funnel(found[1], found[2], shift)
-        c, d = funnel(found[3], found[4], shift_b), funnel(found[4], found[5], shift_b)
+        if even:
+            a, b, c, d = found[0], found[1], found[3], found[4]
+        else:
+            shift, shift_b = np.uint32(np.uint32(first) << 3), np.uint32(np.uint32(second) << 3)
+            x = _in_order(first, found[0], found[1], found[2])
+            y = _in_order(second, found[3], found[4], found[5])
+            a, b = funnel(x[0], x[1], shift), funnel(x[1], x[2], shift)
+            c, d = funnel(y[0], y[1], shift_b), funnel(y[1], y[2], shift_b)
         first, second = np.int32(first + STEP), np.int32(second + STEP)
         if ends:
             next_row = np.int32(row + (done + 1) * GROUP)
             first = row_offset(corner, row_step, next_row, last_row)
             second = row_offset(corner, row_step, np.int32(next_row + 2), last_row)
-        found = fetch(memory, first, second, not ends or done < last)
+        found = fetch(memory, first, second, not ends or done < last, even)
         return first, second, a, b, c, d, found
 
     @cuda.jit(device=True)
     def advance(
-        ring, mask, bands, steps, memory, corner, row_step, row, last_row, done, upto, last, first, second, found
+        ring, mask, bands, weights0, steps, memory, corner, row_step, row, last_row, done, upto, last,
+        first, second, found, even,
     ):  # fmt: skip
-        """`row`: the lane's first source row; `last`: the last group of all."""
+        """`row`: the lane's first source row; `last`: the last group of all; `weights0`: of the first product."""
         zero = (np.int32(0), np.int32(0), np.int32(0), np.int32(0))
         half = (np.int32(begin), np.int32(begin), np.int32(begin), np.int32(begin))
         while done <= upto:
             band = np.uint32(bands)
             # The first product apart from the others, which are rarely needed: its sums begin as constants.
             first, second, a, b, c, d, found = turn(
-                memory,
-                corner,
-                row_step,
-                row,
-                last_row,
-                done,
-                last,
-                first,
-                second,
-                found,
-                np.int32(1) == steps,
-            )
-            weights = words.load_weights(band)
+                memory, corner, row_step, row, last_row, done, last, first, second, found,
+                np.int32(1) == steps, even,
+            )  # fmt: skip
+            weights = weights0
             left2 = words.multiply(zero, weights[0], a, b)
             right2 = words.multiply(zero, weights[0], c, d)
             left1 = words.multiply(zero, weights[1], a, b)
@@ -151,8 +156,9 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
             while step < steps:
                 step = words.opaque(np.int32(step + 1))
                 first, second, a, b, c, d, found = turn(
-                    memory, corner, row_step, row, last_row, done, last, first, second, found, step == steps
-                )
+                    memory, corner, row_step, row, last_row, done, last, first, second, found,
+                    step == steps, even,
+                )  # fmt: skip
                 band = np.uint32(band + np.uint32(WEIGHT_BYTES))
                 weights = words.load_weights(band)
                 left2 = words.multiply(left2, weights[0], a, b)

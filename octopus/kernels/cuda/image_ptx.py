@@ -138,38 +138,51 @@ def shared_address(typing_context, array):
     return types.uint32(array), generate
 
 
-@intrinsic
-def load_six(typing_context, base, first, second, wanted):
-    """Three words from each of two offsets (multiples of 4) from `base` on, if `wanted`; else anything."""
+def _rows_load(lines: list[str]):
+    """Loads of words 0 to 2 from the address `a` and 3 to 5 from `b`, in `lines`, where `p` holds."""
+    head = ".reg .pred p; .reg .b64 a, b, c, d; .reg .b32 x; setp.ne.u32 p, $9, 0; "
+    head += "cvt.u64.u32 a, $7; cvt.u64.u32 b, $8; add.s64 a, a, $6; add.s64 b, b, $6; "
 
-    def generate(context, builder, signature, args):
-        lines = [".reg .pred p; .reg .b64 a, b; setp.ne.u32 p, $9, 0; cvt.u64.u32 a, $7; cvt.u64.u32 b, $8;"]
-        lines.append("add.s64 a, a, $6; add.s64 b, b, $6;")
-        for i in range(6):
-            lines.append(f"@p ld.global.nc.b32 ${i}, [{'ab'[i // 3]} + {4 * (i % 3)}];")
-        kind, text = ir.LiteralStructType([_WORD] * 6), "{" + " ".join(lines) + "}"
-        constraints = ",".join(["=&r"] * 6 + ["l", "r", "r", "r"])
-        found = builder.call(_assembly(kind, args, text, constraints, True), args)
-        return context.make_tuple(builder, signature.return_type, _parts(builder, found, 6))
-
-    return types.UniTuple(types.uint32, 6)(types.int64, types.int32, types.int32, types.uint32), generate
-
-
-def _load_if(suffix: str):
     @intrinsic
-    def load(typing_context, base, offset, wanted):
+    def load(typing_context, base, first, second, wanted):
         def generate(context, builder, signature, args):
-            text = "{.reg .pred p; .reg .b64 a; setp.ne.u32 p, $3, 0; cvt.u64.u32 a, $2; add.s64 a, a, $1; "
-            text += f"mov.u32 $0, 0; @p ld.global.nc.{suffix} $0, [a];}}"
-            return builder.call(_assembly(_WORD, args, text, "=&r,l,r,r", True), args)
+            kind, text = ir.LiteralStructType([_WORD] * 6), "{" + head + " ".join(lines) + "}"
+            constraints = ",".join(["=&r"] * 6 + ["l", "r", "r", "r"])
+            found = builder.call(_assembly(kind, args, text, constraints, True), args)
+            return context.make_tuple(builder, signature.return_type, _parts(builder, found, 6))
 
-        return types.uint32(types.int64, types.int32, types.uint32), generate
+        return types.UniTuple(types.uint32, 6)(types.int64, types.int32, types.int32, types.uint32), generate
 
     return load
 
 
-# What lies at an offset from `base` on, if `wanted`; else 0.
-load_byte_if, load_word_if = _load_if("u8"), _load_if("b32")
+def _pair(first: int, at: str) -> str:
+    return f"@p ld.global.nc.v2.b32 {_list(first, 2)}, [{at}];"
+
+
+def _three(first: int, at: str, offset: str) -> list[str]:
+    """The two words of eight bytes, then the one before (offset 4 of 8) or behind them."""
+    pair = f"add.s64 c, {at}, 4; and.b64 c, c, -8; {_pair(first, 'c')}"
+    rest = f"not.b32 x, {offset}; and.b32 x, x, 4; shl.b32 x, x, 1; cvt.u64.u32 d, x; add.s64 d, {at}, d;"
+    return [pair, rest, f"@p ld.global.nc.b32 ${first + 2}, [d];"]
+
+
+# Words from each of two offsets (multiples of 4) from `base` (one of 8) on, if `wanted`; else anything. `load_six`:
+# three of each, two that lie in eight bytes first; `load_pairs`: two of each, from multiples of 8.
+load_six = _rows_load(_three(0, "a", "$7") + _three(3, "b", "$8"))
+load_pairs = _rows_load([_pair(0, "a"), _pair(3, "b"), "mov.b32 $2, 0; mov.b32 $5, 0;"])
+
+
+@intrinsic
+def load_byte_if(typing_context, base, offset, wanted):
+    """The byte at an offset from `base` on, if `wanted`; else 0."""
+
+    def generate(context, builder, signature, args):
+        text = "{.reg .pred p; .reg .b64 a; setp.ne.u32 p, $3, 0; cvt.u64.u32 a, $2; add.s64 a, a, $1; "
+        text += "mov.u32 $0, 0; @p ld.global.nc.u8 $0, [a];}"
+        return builder.call(_assembly(_WORD, args, text, "=&r,l,r,r", True), args)
+
+    return types.uint32(types.int64, types.int32, types.uint32), generate
 
 
 @intrinsic

@@ -13,6 +13,7 @@ from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.image_kind import (
     GROUP,
     INFO_BYTES,
+    MOST_WARPS,
     START_BYTES,
     WEIGHT_BYTES,
     ImageKernel,
@@ -22,7 +23,6 @@ from octopus.kernels.cuda.image_passes import (
     FRACTION,
     LOST,
     OFFSET,
-    edge_word,
     fetch,
     first_pass,
     second_pass,
@@ -97,6 +97,18 @@ def _axis(support: float, antialias: bool) -> Callable:
     return cuda.jit(device=True)(axis)
 
 
+@cuda.jit(device=True)
+def _slack(pointer, lean, start, stop, pixel_step):
+    """Bytes that a strip of columns reads from before its first pixel so as to begin at a multiple of 8, and whether.
+
+    Not if its rows do not all do so (`lean`), nor where it would take another product.
+    """
+    offset = np.int32(np.int32(np.int32(pointer) + np.int32(start * pixel_step)) & 7)
+    end = np.int32(np.int32(stop - start - 1) * pixel_step)
+    even = lean and np.int32(end & 31) + offset < 32
+    return np.int32(offset if even else 0), even
+
+
 def _prefetcher(channels: int) -> Callable:
     @cuda.jit(device=True)
     def ahead(pointer, plane_step, row_step, pixel_step, row, last_row, start, stop):
@@ -167,6 +179,7 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
         row_step, pixel_step = _halves(table[8 * item + 3])
         height, width = _halves(table[8 * item + 4])
         rows, columns = _halves(table[8 * item + 5])
+        lean = ((np.int64(row_step) | plane_step) & 7) == 0
         top, left = _halves(table[8 * item + 6])
         if not is_batch:
             item_height, item_width = rows, columns
@@ -207,10 +220,13 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
                     number = np.int32(np.uint32(i) // np.uint32(columns_of))
                     row = np.int32(i - number * columns_of)
                     begin = window(np.int32(left + x0 + i - row), scale_x, support_x, width)[0]
+                    last = min(np.int32(i - row + columns_of), x_left) - 1
+                    end = window(np.int32(left + x0 + last), scale_x, support_x, width)[1]
+                    slack = _slack(pointer, lean, begin, end, pixel_step)[0]
                     start, stop, centre = window(np.int32(left + x0 + i), scale_x, support_x, width)
                     write(
                         np.uint32(shared + np.uint32(number * band_bytes)), row,
-                        np.int32(np.int32(start - begin) * pixel_step), pixel_step, start, stop, centre, inverse_x,
+                        np.int32(np.int32(start - begin) * pixel_step + slack), pixel_step, start, stop, centre, inverse_x,
                         False,
                     )  # fmt: skip
             else:
@@ -248,9 +264,11 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
         start = window(np.int32(left + x), scale_x, support_x, width)[0]
         stop = window(np.int32(left + x_end - 1), scale_x, support_x, width)[1]
         products_x = np.int32(np.int32(np.int32(stop - start - 1) * pixel_step + 32) >> 5)
+        slack, even = _slack(pointer, lean, start, stop, pixel_step)
         bands_x = np.uint32(shared + np.uint32(warp * band_bytes) + np.uint32(16 * lane))
         ring = np.uint32(private + np.uint32(np.int32(warp * slots) * slot))
         ring = np.uint32(ring + np.uint32(4 * lane))
+        weights_x = words.load_weights(bands_x)
         stage = np.uint32(private + np.uint32(np.int32(warps * slots) * slot + warp * stage_bytes))
         stage_at = places(stage, lane)
         mask = np.int32(slots - 1)
@@ -258,15 +276,12 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
         low = pointer + min(reach, np.int64(0))
         high = pointer + max(reach, np.int64(0)) + np.int64(height - 1) * np.int64(row_step)
         high += np.int64(width - 1) * np.int64(pixel_step) + 1
-        memory_base = np.int64(low & np.int64(-4))
+        memory_base = np.int64(low & np.int64(-8))
         low_at, high_at = np.int32(low - memory_base), np.int32(high - memory_base)
-        memory = (
-            memory_base, low_at, high_at, edge_word(memory_base, np.int32(0), low_at, high_at),
-            edge_word(memory_base, np.int32(high_at & -4), low_at, high_at),
-        )  # fmt: skip
+        memory = (memory_base, low_at, high_at)
         mine = np.int32(first_row + 4 * (lane >> 3) + ((lane >> 2) & 1))
         corner = np.int32(pointer - memory_base)
-        corner = np.int32(corner + np.int32(start * pixel_step) + np.int32(8 * (lane & 3)))
+        corner = np.int32(corner + np.int32(start * pixel_step - slack) + np.int32(8 * (lane & 3)))
         last_group = np.int32(np.int32(last_row - 1 - first_row) >> 4)
         bottom = np.int32(height - 1)
         band_count = _quotient(np.int32(y_left + rows_of - 1), np.int32(rows_of))
@@ -297,7 +312,7 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
             if planar:
                 a = row_offset(base, row_step, mine, bottom)
                 b = row_offset(base, row_step, np.int32(mine + 2), bottom)
-                found = fetch(memory, a, b, True)
+                found = fetch(memory, a, b, True, even)
             band = np.int32(0)
             while band < band_count:
                 info = words.load4(np.uint32(infos + np.uint32(band * INFO_BYTES)))
@@ -311,8 +326,8 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
                 cuda.syncwarp()  # the stage may be filled again
                 if planar:
                     done, a, b, found = advance(
-                        ring, mask, bands_x, products_x, memory, base, row_step, mine, bottom, done, upto,
-                        last_group, a, b, found,
+                        ring, mask, bands_x, weights_x, products_x, memory, base, row_step, mine, bottom, done, upto,
+                        last_group, a, b, found, even,
                     )  # fmt: skip
                     sums = second(ring, mask, row_band, group, products, start_a, start_b)
                     fill(stage_at, sums[0], sums[1], np.int32(0))
@@ -324,10 +339,10 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
                         next_row = np.int32(mine + before * GROUP)
                         a = row_offset(of_inner, row_step, next_row, bottom)
                         b = row_offset(of_inner, row_step, np.int32(next_row + 2), bottom)
-                        found = fetch(memory, a, b, before <= upto)
+                        found = fetch(memory, a, b, before <= upto, even)
                         done, a, b, found = advance(
-                            own, mask, bands_x, products_x, memory, of_inner, row_step, mine, bottom, before,
-                            upto, upto, a, b, found,
+                            own, mask, bands_x, weights_x, products_x, memory, of_inner, row_step, mine, bottom, before,
+                            upto, upto, a, b, found, even,
                         )  # fmt: skip
                         sums = second(own, mask, row_band, group, products, start_a, start_b)
                         fill(stage_at, sums[0], sums[1], inner)
@@ -353,4 +368,5 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
             outer = words.opaque(np.int32(outer + 1))
 
     kernel_temporal = kernel.temporal
+    image_kernel.launch_bounds = (32 * MOST_WARPS, 2)  # more than 128 registers would leave a processor one block
     return image_kernel

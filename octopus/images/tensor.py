@@ -23,6 +23,8 @@ MAX_PIXEL_STEP = 4  # bytes; farther apart, most of what is loaded is nobody's
 # faster than 2. With fewer blocks than processors, or than two rounds of long ones, that gain is lost to idle ones.
 MANY_BANDS, MANY_BLOCKS = 8, 4  # a processor's blocks
 
+MAX_SPAN = INT32_MAX - 64  # bytes from an image's first to its last
+
 Cells = NDArray[Any]
 
 
@@ -155,116 +157,144 @@ def cut_like(kernel: ImageKernel, table: Cells, item: tuple[int, int], captured:
     return found
 
 
-Geometry = tuple[bytes, bytes]
+class Sides(NamedTuple):
+    """What a cut depends on, of the images that are any.
+
+    Attributes
+    ----------
+    each : ndarray, (9, N), int64
+        Plane, row and pixel step, height, width, rows, columns, top and left of each.
+    least, most : list of int
+        Of each of these nine.
+    real : ndarray, (M,), bool, or None
+        Which records of the table are an image; None if all are.
+    """
+
+    each: Cells
+    least: list[int]
+    most: list[int]
+    real: Cells | None
+
+
 Numbered = tuple[Cut | None, Cells | None]  # a launch, and `first_tile` of its images
 
 
-def _geometry(table: Cells) -> Geometry:
-    """All that a cut depends on: the steps and sides of the images, and which of them are none."""
-    return table.view(np.int32).reshape(-1, 16)[:, 4:14].tobytes(), (table["pointer"] != 0).tobytes()
+def _geometry(table: Cells) -> bytes:
+    """The words of the table that `_sides_of` reads: all but where the images and their results lie."""
+    words = table.view(np.int32).reshape(-1, 16)[:, 3:14].copy()
+    words[:, 0] = table["pointer"] != 0
+    return words.tobytes()
+
+
+def _sides_of(geometry: bytes) -> Sides | None:
+    words = np.frombuffer(geometry, np.int32).reshape(-1, 11).T
+    each = np.empty((9, words.shape[1]), np.int64)
+    each[0] = (words[2].astype(np.int64) << 32) | words[1].astype(np.uint32)
+    each[1:] = words[3:]
+    real = None
+    if not words[0].all():
+        real = words[0] != 0
+        each = each[:, real]
+    if not each.size:
+        return None
+    return Sides(each, each.min(axis=1).tolist(), each.max(axis=1).tolist(), real)
 
 
 @lru_cache(maxsize=64)
 def _cut(
-    kernel: ImageKernel, geometry: Geometry, item: tuple[int, int], shared_limit: int, processors: int,
+    kernel: ImageKernel, geometry: bytes, item: tuple[int, int], shared_limit: int, processors: int,
     bands: int | None,
 ) -> Numbered:  # fmt: skip
-    needs = _needs(kernel, geometry, item)
-    if needs is None:
-        return None, None
+    sides = _sides_of(geometry)
+    needs = None if sides is None else _needs(kernel, sides, item)
     best: Numbered = None, None
-    for shape in _shapes(kernel.block.columns, _sides(kernel, geometry, item)[1], bands):
-        shared = shared_bytes(kernel, *shape, *needs)
-        if shared > (_half(shared_limit) if shape[1] == MANY_BANDS and bands is None else shared_limit):
+    if sides is None or needs is None:
+        return best
+    for shape in _shapes(kernel.block.columns, item[1] if kernel.kind == "batch" else sides.most[6], bands):
+        shared, many = shared_bytes(kernel, *shape, *needs), shape[1] == MANY_BANDS and bands is None
+        if shared > (_half(shared_limit) if many else shared_limit):
             continue
-        blocks, first = _number(kernel, geometry, item, *shape)
+        blocks, first = _number(kernel, sides, item, *shape)
         if blocks > INT32_MAX:
             continue
         best = Cut(blocks, *shape, *needs, shared), first
-        least = MANY_BLOCKS if shape[1] == MANY_BANDS else 1
-        if blocks >= least * processors or shape[1] == 1:
+        if blocks >= (MANY_BLOCKS if many else 1) * processors or shape[1] == 1:
             break
     return best
 
 
 @lru_cache(maxsize=64)
-def _cut_like(kernel: ImageKernel, geometry: Geometry, item: tuple[int, int], captured: Cut) -> Numbered:
-    needs = _needs(kernel, geometry, item)
-    if needs is None or any(a > b for a, b in zip(needs, captured[3:6], strict=True)):
+def _cut_like(kernel: ImageKernel, geometry: bytes, item: tuple[int, int], captured: Cut) -> Numbered:
+    sides = _sides_of(geometry)
+    needs = None if sides is None else _needs(kernel, sides, item)
+    if sides is None or needs is None or any(a > b for a, b in zip(needs, captured[3:6], strict=True)):
         return None, None
-    blocks, first = _number(kernel, geometry, item, captured.warps, captured.bands)
+    blocks, first = _number(kernel, sides, item, captured.warps, captured.bands)
     return (captured._replace(blocks=blocks), first) if blocks <= captured.blocks else (None, None)
 
 
-def _needs(
-    kernel: ImageKernel, geometry: Geometry, item: tuple[int, int]
-) -> tuple[int, int, int] | None:
+def _needs(kernel: ImageKernel, sides: Sides, item: tuple[int, int]) -> tuple[int, int, int] | None:
     """Products that the widest band of columns and of rows takes, and groups of rows that it reaches over.
 
     None if the images' memory or place is one that the kernel doesn't know.
     """
-    words, real = _arrays(geometry)
-    words = words if real.all() else words[real]
-    if not len(words) or not _known(kernel, words, item):
+    if not _known(kernel, sides, item):
         return None
-    reach = _reach(words[:, 4:6], words[:, 6:8], kernel)
-    across = int((reach[:, 1] * words[:, 3]).max()) if words[:, 3].max() > 1 else int(reach[:, 1].max())
-    groups = (int(reach[:, 0].max()) + GROUP - 1) // GROUP + 1
-    return across // STEP + 1, (groups + 1) // 2, 1 << (groups - 1).bit_length()
+    down, across = _reach(kernel, sides)
+    if sides.most[2] > 1:
+        across = across * sides.each[2]
+    groups = (int(down.max()) + GROUP - 1) // GROUP + 1
+    return int(across.max()) // STEP + 1, (groups + 1) // 2, 1 << (groups - 1).bit_length()
 
 
-def _arrays(geometry: Geometry) -> tuple[Cells, Cells]:
-    """Of each image plane step (two words), row and pixel step, height, width, rows, columns, top, left; if it is."""
-    return np.frombuffer(geometry[0], np.int32).reshape(-1, 10), np.frombuffer(geometry[1], np.bool_)
-
-
-def _known(kernel: ImageKernel, words: Cells, item: tuple[int, int]) -> bool:
+def _known(kernel: ImageKernel, sides: Sides, item: tuple[int, int]) -> bool:
     """Whether the kernel knows all images' memory and place."""
-    _, _, row_step, pixel_step, _, _, _, _, top, left = words.min(axis=0).tolist()
-    if pixel_step < 1 or min(row_step, top, left) < 0 or int(words[:, 3].max()) > MAX_PIXEL_STEP:
+    each, least, most = sides.each, sides.least, sides.most
+    if least[2] < 1 or min(least[1], least[7], least[8]) < 0 or most[2] > MAX_PIXEL_STEP:
         return False
-    if kernel.kind == "batch" and (words[:, 6:8] - words[:, 8:10] < item).any():
+    if kernel.kind == "batch" and ((each[5] - each[7] < item[0]) | (each[6] - each[8] < item[1])).any():
         return False
-    span = words[:, 4].astype(np.int64) * words[:, 2] + words[:, 5].astype(np.int64) * words[:, 3]
-    if kernel.channels > 1:
-        planes = np.ascontiguousarray(words[:, :2]).view(np.int64)[:, 0]
-        span += np.abs(planes) * (kernel.channels - 1)
-    return int(span.max()) < INT32_MAX - 64
+    planes = max(most[0], -least[0]) * (kernel.channels - 1)
+    if most[1] * most[3] + most[2] * most[4] + planes < MAX_SPAN:
+        return True
+    span = each[1] * each[3] + each[2] * each[4] + np.abs(each[0]) * (kernel.channels - 1)
+    return int(span.max()) < MAX_SPAN
 
 
-def _reach(sizes: Cells, counts: Cells, kernel: ImageKernel) -> Cells:
-    """Source pixels but one under the windows of neighbouring rows, columns of a block, of each image, at most."""
-    scale = sizes / np.maximum(counts, 1)
+def _reach(kernel: ImageKernel, sides: Sides) -> Cells:
+    """Source pixels but one under the windows of a band's rows, and of its columns, of each image, at most."""
+    sizes, counts = sides.each[3:5], sides.each[5:7]
+    lines: Any = kernel.block.rows  # as many as columns
+    if min(sides.least[5:7]) < lines:
+        counts = np.maximum(counts, 1)
+        lines = np.minimum(counts, lines)
+    scale = sizes / counts
     spread = np.maximum(scale, 1.0) if kernel.antialias else 1.0
     support: float = images.filter_support(kernel.filter)
-    lines = np.minimum(counts, kernel.block[:2]) - 1
-    reach: Cells = np.minimum(np.ceil(lines * scale + 2.0 * support * spread), sizes - 1)
+    wide = (lines - 1) * scale + (2.0 * support) * spread
+    reach: Cells = np.minimum(np.ceil(wide), sizes - 1)
     return reach
 
 
-def _sides(kernel: ImageKernel, geometry: Geometry, item: tuple[int, int]) -> tuple[Any, Any]:
-    """Heights and widths of the items."""
-    if kernel.kind == "batch":
-        return item
-    words = _arrays(geometry)[0]
-    return words[:, 6], words[:, 7]
-
-
 def _number(
-    kernel: ImageKernel, geometry: Geometry, item: tuple[int, int], warps: int, bands: int
+    kernel: ImageKernel, sides: Sides, item: tuple[int, int], warps: int, bands: int
 ) -> tuple[int, Cells]:
     """How many tiles there are in all, and `first_tile`. Records that are no image have none."""
-    height, width = _sides(kernel, geometry, item)
-    block, real = kernel.block, _arrays(geometry)[1]
-    down, across = -(-height // (block.rows * bands)), -(-width // (block.columns * warps))
-    tiles = np.multiply(down, across, dtype=np.int64) * real
+    height, width = item if kernel.kind == "batch" else sides.each[5:7]
+    high, wide = kernel.block.rows * bands, kernel.block.columns * warps
+    tiles = ((height + (high - 1)) // high) * ((width + (wide - 1)) // wide)
+    count = sides.each.shape[1] if sides.real is None else len(sides.real)
+    if sides.real is not None or kernel.kind == "batch":
+        of_all = np.zeros(count, np.int64)
+        of_all[slice(None) if sides.real is None else sides.real] = tiles
+        tiles = of_all
     ends = np.cumsum(tiles)
     return int(ends[-1]), ends - tiles
 
 
-def _shapes(columns: int, width: Any, bands: int | None) -> list[tuple[int, int]]:
+def _shapes(columns: int, width: int, bands: int | None) -> list[tuple[int, int]]:
     """Warps and bands of a block, the best first: many share the weights of a column, of a row."""
-    most = -(-int(np.max(width)) // columns)
+    most = -(-width // columns)
     warps = min(7 if columns == 16 else MOST_WARPS, most)
     if bands is not None:
         return [(warps, bands)]

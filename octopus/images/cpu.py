@@ -12,9 +12,10 @@ from octopus.backends.cpu import compile, threads
 from octopus.images.spec import ImageSpec
 from octopus.kernels.images import IMAGE, filter_code, filter_support
 
-CACHED = 384 * 1024  # bytes of a tile's intermediate rows: they stay in a core's second cache
+CACHED = 256 * 1024  # bytes of a tile's intermediate rows: they stay in a core's second cache
 BAND = 256  # source rows of a tile, at least where there are several: few of them are read twice
 STREAMED = 16 << 20  # bytes of a result that no cache would keep: it is written past them
+ALONE_BYTES = 1 << 18  # a smaller result is made before a second thread would have woken up
 LANES = 16  # of the kernel's vectors
 
 
@@ -47,11 +48,12 @@ class CpuEngine:
         Rows of a result of three axes, (N, rows, values), are padded with zeros.
         """
         table = np.ascontiguousarray(table, IMAGE)
-        tiles = self._tiles(table, threads.get_num_threads())
+        number = threads.get_num_threads() if out.nbytes > ALONE_BYTES else 1
+        tiles = self._tiles(table, number)
         padded = out.shape[1] if self.spec.kind == "rows" and len(out.shape) == 3 else 0
         threads.launch(
             self._kernel, int(tiles[-1, 0]), table.ctypes.data, tiles.ctypes.data, out.pointer, *self._fixed, padded,
-            out.nbytes > STREAMED,
+            out.nbytes > STREAMED, threads=number,
         )  # fmt: skip
 
     def _tiles(self, table: np.ndarray, number: int) -> np.ndarray:
@@ -64,7 +66,8 @@ class CpuEngine:
         )
         support = filter_support(filter_code(spec.filter, spec.antialias))
         ring = 2 * support * (np.maximum(scale_y, 1) if spec.antialias else 1) + 2 * LANES
-        strips = np.ceil(columns * 4 * spec.channels * (LANES * scale_x + ring) / CACHED)
+        turned = LANES * np.dtype(spec.source).itemsize * scale_x
+        strips = np.ceil(columns * spec.channels * (turned + 4 * ring) / CACHED)
         unit = spec.patch if spec.kind == "rows" else LANES
         high = rows if number == 1 else np.ceil(np.maximum(BAND, 8 * ring) / scale_y.clip(1e-9) / unit) * unit
         tiles[:-1, 1] = np.minimum(high, rows).clip(1)

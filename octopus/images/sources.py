@@ -232,7 +232,8 @@ def _columns(
 ) -> Found:
     """What was found as columns; images (H, W) become (H, W, 1)."""
     count = len(pointers)
-    dimensions, flat = set(map(len, shapes)), False
+    dimensions = set(map(len, shapes))
+    flat: Any = False
     if dimensions != {3}:
         if not dimensions <= {2, 3}:
             number = next(i for i, shape in enumerate(shapes) if len(shape) not in (2, 3))

@@ -113,8 +113,10 @@ def to_object(function: Callable[..., None]) -> bytes:
     (compiled,) = dispatcher.overloads.values()
     text = compiled.library.get_llvm_str().replace(compiled.fndesc.llvm_func_name, SYMBOL)
     _prepare()
+    # Code, constants and the functions that are called may lie more than 2 GiB apart in a process with much in its
+    # memory, such as torch: the small model would end it while linking.
     target = binding.Target.from_default_triple().create_target_machine(
-        cpu=binding.get_host_cpu_name(), features=_features(), opt=3, reloc="pic", codemodel="small", jit=True
+        cpu=binding.get_host_cpu_name(), features=_features(), opt=3, reloc="pic", codemodel="large", jit=True
     )
     code: bytes = target.emit_object(binding.parse_assembly(text))
     return code

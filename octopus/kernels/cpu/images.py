@@ -5,6 +5,8 @@ through the horizontal pass once, into a ring of rows a little longer than the v
 
 The horizontal pass works on 16 source rows at once. Their values are turned, so that a vector holds one value of each
 row; a sum over taps then reads whole vectors, whatever pixels a column is made of, and one weight for all of them.
+They stay as small as they are in the image until then: that costs a conversion for each tap, and less than it saves in
+the second cache.
 The sums are turned back into rows, with the channels of a column side by side or in lines of their own, as the result
 wants them; the vertical pass and all that follows runs along such a row.
 """
@@ -17,7 +19,7 @@ import numpy as np
 
 from octopus.kernels.cpu import NO_MEMORY, allocate_floats, compiled, next_block, pointer, release, shifted
 from octopus.kernels.cpu.images_axis import most_taps, used_rows, weights_of
-from octopus.kernels.cpu.images_source import reader_of
+from octopus.kernels.cpu.images_source import MAX_STRIDE, reader_of
 from octopus.kernels.cpu.images_store import LINE, STORED, fill_zeros, finish_of, place_patches, place_row
 from octopus.kernels.cpu.vectors import LANES, WIDE, store_along, sum_across, sum_along
 from octopus.kernels.images import IMAGE
@@ -55,14 +57,14 @@ def _table(at, count, taps):
 
 
 @compiled
-def _carve(at, shape, vectors, staged, patch_row, used):
+def _carve(at, shape, turned, staged, patch_row, used):
     """Addresses of all a tile needs; the last is the end of it, so that from 0 on it is the size.
 
     Turned values; sums of 16 columns; the ring; sums, gains, biases and padding of a row; finished rows; a patch row;
     the tables of both axes; places of the rows used; weights of one pixel.
     """
     wide, tall, _, line, slots, (taps_x, taps_y) = shape
-    sums = at + vectors * LINE
+    sums = at + _up(turned, LINE)
     ring = sums + WIDE * LANES * LINE
     total = ring + 4 * slots * line
     done = total + 4 * 4 * line
@@ -114,7 +116,8 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
     stored = STORED[out_dtype]
     number, out_size = np.int32 if fixed else np.float32, np.int64(np.dtype(stored).itemsize)
     weigh, finish = weights_of(fixed), finish_of(out_dtype)
-    describe, read = reader_of(source_dtype, channels, fixed)
+    pixel, size = getattr(np, source_dtype), np.dtype(source_dtype).itemsize
+    describe, read = reader_of(source_dtype, channels)
 
     @compiled
     def axis_of(table, taps, scratch):
@@ -178,7 +181,7 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
         patches, planar, grid, _, _, rounds, _, item = call
         starts, sizes, weights, _, _ = down
         total, gains, biases = totals
-        turned, sums, ring = pointer(space[0], number), pointer(space[1], number), pointer(space[2], number)
+        turned, sums, ring = pointer(space[0], pixel), pointer(space[1], number), pointer(space[2], number)
         places, loaded, patch, (top, left) = pointer(space[8], np.int64), np.int64(0), grid[0], corner
         for i in range(tall):
             while loaded < starts[i] + sizes[i]:
@@ -219,7 +222,12 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
         shape = (wide, tall, room, line, _up(taps[1], LANES) + LANES, taps)
         span = min(np.int64(wide * (np.float64(width) / np.float64(all_columns))) + taps[0] + 2, width)
         patch_row = channels * grid[0] * grid[0] * grid[2] * out_size
-        needs = (span * WIDE + LANES, line * out_size * grid[0], patch_row, min(tall * taps[1], height))
+        needs = (
+            (span * MAX_STRIDE + LANES) * LANES * size,
+            line * out_size * grid[0],
+            patch_row,
+            min(tall * taps[1], height),
+        )
         memory = _grown(memory, _carve(np.int64(0), shape, *needs)[10])
         if memory[0] == 0:
             return memory
@@ -264,16 +272,8 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
                 used = rows * columns // (grid[0] * grid[0])
                 fill_zeros(into + used * row_bytes, (max_rows - used) * row_bytes)
             item = (rows, columns, np.int64(channels), planar, out_size, arguments[19] != 0)
-            call = (
-                patches,
-                planar,
-                grid,
-                arguments[12],
-                arguments[13] != 0,
-                arguments[14] != 0,
-                normal,
-                item,
-            )
+            rules = (arguments[12], arguments[13] != 0, arguments[14] != 0)
+            call = (patches, planar, grid, *rules, normal, item)
             memory = make_tile(
                 (address, into, steps, sides, corner), (band, min(band + high, rows)),
                 (strip, min(strip + wide, columns)), call, memory,

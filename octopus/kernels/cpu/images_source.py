@@ -17,13 +17,13 @@ TOGETHER, APART, SINGLE = range(3)
 _ALL = 1 << 60
 
 
-def reader_of(source_dtype: str, channels: int, fixed: bool) -> tuple[Callable, Callable]:
+def reader_of(source_dtype: str, channels: int) -> tuple[Callable, Callable]:
     """Functions that describe a run of pixels, and that read it from 16 rows.
 
     What is read is *turned*: a vector holds one value of each of the rows. `describe` tells where these are: the
     vectors from pixel to pixel and from channel to channel, and that of the first pixel's first channel.
     """
-    pixel, number = getattr(np, source_dtype), np.int32 if fixed else np.float32
+    pixel = getattr(np, source_dtype)
     size = np.dtype(source_dtype).itemsize
 
     @compiled
@@ -50,7 +50,7 @@ def reader_of(source_dtype: str, channels: int, fixed: bool) -> tuple[Callable, 
             for c in range(channels):
                 for r in range(LANES):
                     at = image + source[1] + rows[r] + x * steps[2] + c * steps[0]
-                    into[(x * channels + c) * LANES + r] = number(pointer(at, pixel)[0])
+                    into[(x * channels + c) * LANES + r] = pointer(at, pixel)[0]
 
     @compiled
     def read(image, steps, source, rows, ready, needed, into):

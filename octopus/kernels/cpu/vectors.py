@@ -57,7 +57,7 @@ def _turned(builder: Any, rows: list) -> list:
 
 def _widened(builder: Any, vector: Any, element: Any) -> Any:
     """Values of a source as 32-bit integers or floats."""
-    if isinstance(vector.type.element, ir.FloatType):
+    if vector.type.element == element:
         return vector
     wide = builder.zext(vector, ir.VectorType(_INT, LANES))
     return wide if isinstance(element, ir.IntType) else builder.sitofp(wide, ir.VectorType(_FLOAT, LANES))
@@ -68,20 +68,19 @@ def load_across(typing_context, source, rows, into):
     """16 neighbouring values of 16 rows, those of a column side by side.
 
     `source` points to the first value of row 0, `rows` to the rows' places in bytes from there (int64), `into` to 256
-    float32 or int32.
+    values.
     """
 
     def generate(context, builder, signature, arguments):
         source, rows, into = arguments
-        element, target = source.type.pointee, into.type.pointee
         address = builder.ptrtoint(source, _LONG)
         places = [builder.load(builder.gep(rows, [_LONG(row)])) for row in range(LANES)]
-        block = [_load(builder, builder.add(address, place), element) for place in places]
+        block = [_load(builder, builder.add(address, place), source.type.pointee) for place in places]
         for column, vector in enumerate(_turned(builder, block)):
-            _store(builder, _widened(builder, vector, target), builder.gep(into, [_LONG(column * LANES)]))
+            _store(builder, vector, builder.gep(into, [_LONG(column * LANES)]))
         return context.get_dummy_value()
 
-    return types.none(source, types.CPointer(types.int64), into), generate
+    return types.none(source, types.CPointer(types.int64), source), generate
 
 
 @intrinsic
@@ -135,12 +134,12 @@ def sum_across(typing_context, values, pixel_step, channel_step, weights, count,
 
     Parameters
     ----------
-    values : pointer to float32 or int32
+    values : pointer
         From `load_across`: the first channel of the first pixel under the filter.
     pixel_step, channel_step, into_step : int64
         In elements: from pixel to pixel, from channel to channel, from one channel's sums to the next one's.
     weights : pointer
-        `count` of the type of `values`; fixed-point for int32, whose sums are rounded and cut to a byte.
+        `count` float32, or int32 in fixed point, whose sums are rounded and cut to a byte.
     channels : literal int
     """
     if not isinstance(channels, types.IntegerLiteral):
@@ -153,7 +152,7 @@ def sum_across(typing_context, values, pixel_step, channel_step, weights, count,
             first = builder.gep(values, [builder.mul(index, pixel_step)])
             for c in range(channels.literal_value):
                 address = builder.gep(first, [builder.mul(channel_step, _LONG(c))])
-                yield _load(builder, address, values.type.pointee)
+                yield _widened(builder, _load(builder, address, values.type.pointee), weights.type.pointee)
 
         for c, total in enumerate(_sums(builder, weights, count, channels.literal_value, taps)):
             _store(builder, total, builder.gep(into, [builder.mul(into_step, _LONG(c))]))

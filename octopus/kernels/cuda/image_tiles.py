@@ -3,16 +3,16 @@
 Measured on an H200 (commit 4905803; bicubic, rows of 14 x 14 patches, float32, cold L2; the share is the time that the
 bytes take at the 4.25 TB/s of a copy, over the kernel's)::
 
-    32 images of 512 to 2048    a thread a value (`image_simple`) 5.9 ms; this kernel, same images, 0.33 ms
-    others of these sizes       0.38 ms, share 0.55    with 2 bands a block 0.43, with 8 0.57
-    256 images of 64 to 512     0.25 ms, share 0.56    with 2 bands a block 0.44, with 8 0.63
-    32 images of 1024           0.35 ms, share 0.56    with 2 bands a block 0.43, with 8 0.62
-    one image of 1080p          34 us, share 0.24      (1 band); with 2 bands 0.27, with 8 0.27
-    256 images to 224 x 224     0.42 ms, share 0.27    with 2 bands a block 0.26
-    32 images, no prefetch      0.43 ms, share 0.49
+    32 images of 512 to 2048    a thread a value (`SimpleKernel`) 5.9 ms; this kernel, same images, 0.33 ms
+    others of these sizes       0.38 ms, share 0.55 (4 bands a block); 2 bands: share 0.43, 8 bands: 0.57
+    256 images of 64 to 512     0.25 ms, share 0.56 (4);               2 bands: share 0.44, 8 bands: 0.63
+    32 images of 1024           0.35 ms, share 0.56 (4);               2 bands: share 0.43, 8 bands: 0.62
+    one image of 1080p          34 us,   share 0.24 (1);               2 bands: share 0.27, 8 bands: 0.27
+    256 images to 224 x 224     0.42 ms, share 0.27 (4);               2 bands: share 0.26
+    32 images, no prefetch      0.43 ms, share 0.49 (4)
 
 What held it back was not the result's bytes: bfloat16 took 0.36 ms instead of 0.38. Nor was it a lack of warps: with 80
-registers, so 24 warps a processor instead of 16, nothing changed by more than 3 %. Schedulers issued in 56 % of cycles
+registers, so 24 warps a processor instead of 16, calls of many images changed by at most 3 %. Schedulers issued in 56 % of cycles
 (71 instructions of a thread a value); L1 was busiest, 68 %: a source load had 9 bytes of use for each sector of 32.
 
 Changed since then. Predicted; to be measured::

@@ -58,6 +58,7 @@ def test_the_kernel_compiles_without_local_memory(name, capability):
     kind = tensor.kernel_of(spec_of(name))
     ptx = to_ptx(image_tiles.build(kind), image_tiles.argument_types(kind), capability)
     assert "image_kernel" in entry_name(ptx) and "local_depot" not in ptx
+    assert ".maxntid 256, 1, 1\n.minnctapersm 2\n{" in ptx  # else a processor has registers for one block
     assert "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32" in ptx
 
 
@@ -122,9 +123,19 @@ def test_tiles_cover_the_items_and_records_without_image_have_none():
     assert found.shared == shared_bytes(kind, *found[1:6]) <= LIMIT
 
 
-def test_few_tiles_are_made_smaller():
-    many, few = (cut_of("rows", table_of(*[(500, 500)] * n, rows=560, columns=560)) for n in (64, 1))
-    assert many.bands > few.bands
+@pytest.mark.parametrize(("count", "bands"), [(64, 8), (16, 4), (2, 2), (1, 1)])
+def test_few_tiles_are_made_smaller(count, bands):
+    table = table_of(*[(500, 500)] * count, rows=560, columns=560)
+    assert cut_of("rows", table).bands == bands
+
+
+def test_records_that_are_no_image_do_not_count():
+    table = table_of((100, 200), (50, 60), (70, 80))
+    table[1] = np.zeros((), IMAGE)
+    rest = table[[0, 2]].copy()
+    found, expected = cut_of("rows", table), cut_of("rows", rest)
+    assert found == expected and table["first_tile"][[0, 2]].tolist() == rest["first_tile"].tolist()
+    assert cut_of("rows", np.zeros(2, IMAGE)) is None
 
 
 def test_a_captured_launch_is_used_again_if_it_has_enough_of_all():

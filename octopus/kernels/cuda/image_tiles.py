@@ -12,8 +12,9 @@ bytes take at the 4.25 TB/s of a copy, over the kernel's)::
     32 images, no prefetch      0.43 ms, share 0.49 (4)
 
 What held it back was not the result's bytes: bfloat16 took 0.36 ms instead of 0.38. Nor was it a lack of warps: with 80
-registers, so 24 warps a processor instead of 16, calls of many images changed by at most 3 %. Schedulers issued in 56 % of cycles
-(71 instructions of a thread a value); L1 was busiest, 68 %: a source load had 9 bytes of use for each sector of 32.
+registers, so 24 warps a processor instead of 16, calls of many images changed by at most 3 %. Schedulers issued in 56 %
+of cycles (71 instructions of a thread a value); L1 was busiest, 68 %: a source load had 9 bytes of use for each sector
+of 32.
 
 Changed since then. Predicted; to be measured::
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,44 +13,12 @@ from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.views import ArrayView
 from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
 from octopus.errors import InputError
+from octopus.images.launcher import Launch, Launcher, four
 from octopus.images.spec import ImageSpec
 from octopus.kernels.cuda.tiles import IMAGE_COLUMNS, IMAGE_ROWS, PAD_BLOCKS, PAD_THREADS
 from octopus.kernels.images import filter_code
 
 THREADS = IMAGE_ROWS * IMAGE_COLUMNS
-
-
-class Launch(NamedTuple):
-    """How a kernel does the images of one table.
-
-    Attributes
-    ----------
-    kernel : Launcher
-    blocks : int
-        Of the grid.
-    cut : object
-        What else the kernel needs to know for these images.
-    """
-
-    kernel: Launcher
-    blocks: int
-    cut: Any = None
-
-
-class Launcher(Protocol):
-    """A kernel for one spec."""
-
-    def load(self) -> None:
-        """Compile it, or load it from the disk, unless that is done."""
-
-    def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch | None:
-        """Number the tiles of a table (N,) of `IMAGE`, and say how to launch; None if this kernel can't do its images.
-
-        With `like`, a launch of this kernel that is captured: None also if that has not enough of anything.
-        """
-
-    def submit(self, launch: Launch, table: int, count: int, out: int, stream: Any) -> None:
-        """Queue the kernel for a prepared table of `count` records in device memory."""
 
 
 class SimpleKernel:
@@ -66,7 +34,7 @@ class SimpleKernel:
         self._arguments = ArgumentBlock("QQiQ" + "i" * 5 + "f" * 12)
         self._write = self._arguments.writer(0, 4)
         sides = (*spec.item, spec.patch, spec.merge, spec.temporal)
-        values = [number for vector in (spec.gain, spec.bias, spec.pad) for number in _four(vector)]
+        values = [number for vector in (spec.gain, spec.bias, spec.pad) for number in four(vector)]
         self._arguments.writer(4, 17)(*sides, *values)
 
     def load(self) -> None:
@@ -98,7 +66,11 @@ class SimpleKernel:
 
 def kernels_of(spec: ImageSpec) -> tuple[Launcher, ...]:
     """The kernels that do what a spec says on the GPU in use, the fastest first; the last takes any images."""
-    return (SimpleKernel(spec),)
+    from octopus.images import tensor
+
+    if _capability() < tensor.CAPABILITY or tensor.kernel_of(spec) is None:
+        return (SimpleKernel(spec),)
+    return tensor.TensorKernel(spec), SimpleKernel(spec)
 
 
 class CudaEngine:
@@ -205,8 +177,3 @@ def _capability() -> tuple[int, int]:
     from octopus.backends.cuda.device import compute_capability
 
     return compute_capability()
-
-
-def _four(values: NDArray[np.float32]) -> list[float]:
-    """The values of up to four channels, filled up with zeros: the kernel has an argument for each."""
-    return [*values.tolist(), *[0.0] * (4 - len(values))]

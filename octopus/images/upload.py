@@ -16,7 +16,7 @@ from octopus.arrays.staging import Slot, Staging
 from octopus.backends.cuda import memory, stream_of
 from octopus.backends.cuda.device import is_capturing
 from octopus.errors import InputError
-from octopus.images.cuda import Launch
+from octopus.images.launcher import Launch
 from octopus.images.sizes import way_back
 from octopus.images.sources import ALIGNMENT, Sources
 from octopus.images.work import ADVICE, Job, Results, write

@@ -41,13 +41,22 @@ def load(name: str, build: Callable[[], tuple[Callable, tuple]], *sources: Path)
 
 
 def to_ptx(function: Callable, argument_types: tuple, capability: tuple[int, int]) -> str:
-    """PTX of a kernel for one compute capability."""
+    """PTX of a kernel for one compute capability.
+
+    A function may say in `launch_bounds` how many threads its blocks have at most, and how many blocks a processor has
+    to find registers for.
+    """
     from numba import cuda, types
 
     signature = types.void(*argument_types)
     ptx, _ = cuda.compile(
         function, signature, device=False, abi="numba", cc=capability, output="ptx", lineinfo=False
     )
+    bounds = getattr(function, "launch_bounds", None)
+    if (
+        bounds is not None
+    ):  # not by Numba: LLVM then works out in loops what it had kept in registers before them
+        ptx = ptx.replace("\n)\n{", f"\n)\n.maxntid {bounds[0]}, 1, 1\n.minnctapersm {bounds[1]}\n{{", 1)
     return ptx
 
 

@@ -161,6 +161,17 @@ def _float16_text(count: int, pairs: bool) -> str:
     return "{" + " ".join(lines) + "}"
 
 
+def _bfloat16_text(count: int) -> str:
+    """Two bfloat16 per 32-bit register, from compute capability 8.0 on; memory is seen as uint16."""
+    if count == 1:
+        return "{.reg .b16 h; cvt.rn.bf16.f32 h, $1; st.global.cs.b16 [$0], h;}"
+    words = [f"w{i}" for i in range(count // 2)]
+    lines = [f".reg .b32 {', '.join(words)};"]
+    lines += [f"cvt.rn.bf16x2.f32 {word}, ${2 * i + 2}, ${2 * i + 1};" for i, word in enumerate(words)]
+    vector = f".v{len(words)}" if len(words) > 1 else ""
+    return "{" + " ".join([*lines, f"st.global.cs{vector}.b32 [$0], {{{', '.join(words)}}};"]) + "}"
+
+
 def _uint8_text(count: int, saturate: bool) -> str:
     """Rounded to integers by one addition each; `prmt` puts the four low bytes into one word."""
     lines = [".reg .f32 v; .reg .b32 a, b, c, d, w0, w1, w2, w3;"]
@@ -182,7 +193,7 @@ def streaming_store(dtype: str, count: int, saturate: bool, pairs: bool) -> Call
 
     Parameters
     ----------
-    dtype : {"float32", "float16", "uint8"}
+    dtype : {"float32", "float16", "bfloat16", "uint8"}
         Of `out`.
     count : {1, 2, 4, 16}
         1, 4 or 16 for uint8, up to 4 for the others. The address must be a multiple of the size of all of them.
@@ -196,6 +207,7 @@ def streaming_store(dtype: str, count: int, saturate: bool, pairs: bool) -> Call
     texts = {
         "float32": lambda: _float32_text(count),
         "float16": lambda: _float16_text(count, pairs),
+        "bfloat16": lambda: _bfloat16_text(count),
         "uint8": lambda: _uint8_text(count, saturate),
     }
     return _writer(texts[dtype](), count)

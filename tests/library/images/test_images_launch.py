@@ -62,7 +62,7 @@ def launched(monkeypatch):
     calls = []
     monkeypatch.setattr(cuda, "_simple_kernel", lambda name, *parts: kernels.argument_types(parts[5]))
     monkeypatch.setattr(cuda, "_padding_kernel", lambda dtype, capability: kernels.padding_types(dtype))
-    monkeypatch.setattr(cuda, "_capability", lambda: (9, 0))
+    monkeypatch.setattr(cuda, "_capability", lambda: (7, 5))
     monkeypatch.setattr(cuda, "function_of", lambda kernel: kernel)
 
     def submit(signature, geometry, stream, arguments):

@@ -1,0 +1,87 @@
+"""What distinguishes the compiled kernels of `image_tiles`, and how their shared memory is laid out; without Numba."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+MOST_WARPS = 8  # of a block
+LINES = 16  # of a band of weights: columns or rows of the result
+STEP = 32  # source bytes of one product
+GROUP = 16  # source rows that become words of intermediate pixels at a time
+DIGIT_BYTES = 512  # of a product's weights: one word quad per lane
+WEIGHT_BYTES = 3 * DIGIT_BYTES  # the three digits of them
+INFO_BYTES = 16  # of a band of rows: its first group, products, last group
+START_BYTES = 4 * LINES  # of a band of rows: what each row's sums begin with
+
+
+class Block(NamedTuple):
+    """What a warp makes at a time of one channel (all, where channels are neighbours), known when compiled.
+
+    Attributes
+    ----------
+    rows, columns : int
+        Of the result; at most 16.
+    channels : int
+        Neighbours in the result: 1 for planes.
+    rounding, dtype : str
+        See `ImageSpec`.
+    """
+
+    rows: int
+    columns: int
+    channels: int
+    rounding: str
+    dtype: str
+
+    @property
+    def item(self) -> int:
+        """Bytes of a value in the stage."""
+        return 4 if self.rounding == "none" else 1
+
+    @property
+    def stage_bytes(self) -> int:
+        """Of a warp, a multiple of 16; the last 32 are for what is no part of the block."""
+        return -(-self.rows * self.columns * self.channels * self.item // 16) * 16 + 32
+
+
+class ImageKernel(NamedTuple):
+    """What distinguishes the compiled kernels; see `ImageSpec`, and `kernels.images` for `filter`."""
+
+    channels: int
+    filter: int
+    antialias: bool
+    rounding: str
+    dtype: str
+    kind: str
+    layout: str
+    patch: int
+    merge: int
+    temporal: int
+
+    @property
+    def planar(self) -> bool:
+        """Whether the result holds a channel after the other."""
+        return self.layout in ("NCHW", "CTPP")
+
+    @property
+    def block(self) -> Block:
+        """What a warp makes at a time."""
+        side = self.patch if self.kind == "rows" else LINES
+        return Block(side, side, 1 if self.planar else self.channels, self.rounding, self.dtype)
+
+    @property
+    def ring_bytes(self) -> int:
+        """Of one slot of a warp's ring."""
+        return slot_bytes(self.rounding == "pillow") * self.block.channels
+
+
+def slot_bytes(pillow: bool) -> int:
+    """Of a group of source rows in the ring."""
+    return 256 if pillow else 512
+
+
+def shared_bytes(kernel: ImageKernel, warps: int, bands: int, steps: int, row_steps: int, slots: int) -> int:
+    """Shared memory of a block; the arguments are those of the launch."""
+    weights = (warps * steps + bands * row_steps) * WEIGHT_BYTES
+    per_warp = slots * kernel.ring_bytes + kernel.block.stage_bytes
+    return weights + bands * (INFO_BYTES + START_BYTES) + warps * per_warp

@@ -1,0 +1,290 @@
+"""The instructions of `image_tiles`: byte products on the tensor cores, shared memory by address, packing of bytes.
+
+A product is `mma.sync.m16n8k32` of int8 weights and uint8 pixels, exact in int32. Lane `l = 4 * g + t` of a warp holds
+(PTX ISA, "Matrix Fragments for mma.m16n8k32"; four values of a row lie in one word)::
+
+    A (16 x 32 weights)  words 0, 1: rows g and g + 8, columns 4t to 4t + 3;  words 2, 3: the same rows, 16 columns on
+    B (32 x 8 pixels)    word 0: rows 4t to 4t + 3 of column g;               word 1: 16 rows on
+    D (16 x 8 sums)      0, 1: row g, columns 2t and 2t + 1;                  2, 3: row g + 8
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+
+from octopus.kernels.cuda.image_kind import DIGIT_BYTES
+from octopus.kernels.cuda.ptx import _assembly, intrinsic
+
+_WORD = ir.IntType(32)
+_WORDS = types.UniTuple(types.uint32, 4)
+_SUMS = types.UniTuple(types.int32, 4)
+
+
+def _parts(builder, value, count: int) -> list:
+    return [builder.extract_value(value, i) for i in range(count)]
+
+
+def _list(first: int, count: int = 4) -> str:
+    return "{" + ", ".join(f"${first + i}" for i in range(count)) + "}"
+
+
+@intrinsic
+def multiply(typing_context, sums, weights, low, high):
+    """`sums + weights @ pixels`; all lanes of a warp take part."""
+
+    def generate(context, builder, signature, args):
+        arguments = [*_parts(builder, args[1], 4), args[2], args[3], *_parts(builder, args[0], 4)]
+        text = "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 "
+        text += ", ".join([_list(0), _list(4), _list(8, 2), _list(10)]) + ";"
+        call = _assembly(
+            ir.LiteralStructType([_WORD] * 4), arguments, text, ",".join(["=r"] * 4 + ["r"] * 10), True
+        )
+        return context.make_tuple(
+            builder, signature.return_type, _parts(builder, builder.call(call, arguments), 4)
+        )
+
+    return _SUMS(_SUMS, _WORDS, types.uint32, types.uint32), generate
+
+
+@intrinsic
+def load_weights(typing_context, address):
+    """The words of a lane of one product's weights: those of the highest digit, of the middle one, of the lowest."""
+
+    def generate(context, builder, signature, args):
+        loads = [f"ld.shared.v4.b32 {_list(4 * digit)}, [$12 + {DIGIT_BYTES * digit}];" for digit in range(3)]
+        kind = ir.LiteralStructType([_WORD] * 12)
+        words = _parts(
+            builder,
+            builder.call(_assembly(kind, args, " ".join(loads), ",".join(["=&r"] * 12 + ["r"]), True), args),
+            12,
+        )
+        quads = [context.make_tuple(builder, _WORDS, words[4 * i : 4 * i + 4]) for i in range(3)]
+        return context.make_tuple(builder, signature.return_type, quads)
+
+    return types.UniTuple(_WORDS, 3)(types.uint32), generate
+
+
+def _shared_load(count: int):
+    @intrinsic
+    def load(typing_context, address):
+        def generate(context, builder, signature, args):
+            text = f"ld.shared{f'.v{count}' if count > 1 else ''}.b32 {_list(0, count)}, [${count}];"
+            kind = ir.LiteralStructType([_WORD] * count) if count > 1 else _WORD
+            call = _assembly(kind, args, text, ",".join(["=r"] * count + ["r"]), True)
+            found = builder.call(call, args)
+            parts = _parts(builder, found, count) if count > 1 else [found]
+            return context.make_tuple(builder, signature.return_type, parts)
+
+        return types.UniTuple(types.uint32, count)(types.uint32), generate
+
+    return load
+
+
+def _shared_store(kind: str, count: int):
+    vector = f".v{count}" if count > 1 else ""
+
+    @intrinsic
+    def store(typing_context, address, values):
+        def generate(context, builder, signature, args):
+            arguments = [args[0], *_parts(builder, args[1], count)]
+            text = f"st.shared{vector}.{kind} [$0], {_list(1, count)};"
+            if kind in ("b8", "b16"):
+                text = "{.reg .b16 h; cvt.u16.u32 h, $1; st.shared." + kind + " [$0], h;}"
+            call = _assembly(ir.VoidType(), arguments, text, ",".join(["r"] * (1 + count)), True)
+            builder.call(call, arguments)
+            return context.get_dummy_value()
+
+        return types.void(types.uint32, types.UniTuple(types.uint32, count)), generate
+
+    return store
+
+
+def _ring_load(count: int):
+    """Words of a lane that lie 128 bytes apart, each into a register of its own: products want them in other pairs."""
+
+    @intrinsic
+    def load(typing_context, address):
+        def generate(context, builder, signature, args):
+            text = " ".join(f"ld.shared.b32 ${i}, [${count} + {128 * i}];" for i in range(count))
+            kind = ir.LiteralStructType([_WORD] * count)
+            call = _assembly(kind, args, text, ",".join(["=&r"] * count + ["r"]), True)
+            return context.make_tuple(
+                builder, signature.return_type, _parts(builder, builder.call(call, args), count)
+            )
+
+        return types.UniTuple(types.uint32, count)(types.uint32), generate
+
+    return load
+
+
+load1, load2, load4 = (_shared_load(count) for count in (1, 2, 4))
+ring2, ring4 = _ring_load(2), _ring_load(4)
+store_byte, store_half, store1, store2, store4 = (
+    _shared_store(kind, count) for kind, count in (("b8", 1), ("b16", 1), ("b32", 1), ("b32", 2), ("b32", 4))
+)
+
+
+@intrinsic
+def shared_address(typing_context, array):
+    """Where in shared memory the first element of a shared array lies."""
+
+    def generate(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        address = builder.ptrtoint(data, ir.IntType(64))
+        text = "{.reg .b64 a; cvta.to.shared.u64 a, $1; cvt.u32.u64 $0, a;}"
+        return builder.call(_assembly(_WORD, [address], text, "=r,l"), [address])
+
+    return types.uint32(array), generate
+
+
+def _rows_load(lines: list[str]):
+    """Loads of words 0 to 2 from the address `a` and 3 to 5 from `b`, in `lines`, where `p` holds."""
+    head = ".reg .pred p; .reg .b64 a, b, c, d; .reg .b32 x; setp.ne.u32 p, $9, 0; "
+    head += "cvt.u64.u32 a, $7; cvt.u64.u32 b, $8; add.s64 a, a, $6; add.s64 b, b, $6; "
+
+    @intrinsic
+    def load(typing_context, base, first, second, wanted):
+        def generate(context, builder, signature, args):
+            kind, text = ir.LiteralStructType([_WORD] * 6), "{" + head + " ".join(lines) + "}"
+            constraints = ",".join(["=&r"] * 6 + ["l", "r", "r", "r"])
+            found = builder.call(_assembly(kind, args, text, constraints, True), args)
+            return context.make_tuple(builder, signature.return_type, _parts(builder, found, 6))
+
+        return types.UniTuple(types.uint32, 6)(types.int64, types.int32, types.int32, types.uint32), generate
+
+    return load
+
+
+def _pair(first: int, at: str) -> str:
+    return f"@p ld.global.nc.v2.b32 {_list(first, 2)}, [{at}];"
+
+
+def _three(first: int, at: str, offset: str) -> list[str]:
+    """The two words of eight bytes, then the one before (offset 4 of 8) or behind them."""
+    pair = f"add.s64 c, {at}, 4; and.b64 c, c, -8; {_pair(first, 'c')}"
+    rest = f"not.b32 x, {offset}; and.b32 x, x, 4; shl.b32 x, x, 1; cvt.u64.u32 d, x; add.s64 d, {at}, d;"
+    return [pair, rest, f"@p ld.global.nc.b32 ${first + 2}, [d];"]
+
+
+# Words from each of two offsets (multiples of 4) from `base` (one of 8) on, if `wanted`; else anything. `load_six`:
+# three of each, two that lie in eight bytes first; `load_pairs`: two of each, from multiples of 8.
+load_six = _rows_load(_three(0, "a", "$7") + _three(3, "b", "$8"))
+load_pairs = _rows_load([_pair(0, "a"), _pair(3, "b"), "mov.b32 $2, 0; mov.b32 $5, 0;"])
+
+
+@intrinsic
+def load_byte_if(typing_context, base, offset, wanted):
+    """The byte at an offset from `base` on, if `wanted`; else 0."""
+
+    def generate(context, builder, signature, args):
+        text = "{.reg .pred p; .reg .b64 a; setp.ne.u32 p, $3, 0; cvt.u64.u32 a, $2; add.s64 a, a, $1; "
+        text += "mov.u32 $0, 0; @p ld.global.nc.u8 $0, [a];}"
+        return builder.call(_assembly(_WORD, args, text, "=&r,l,r,r", True), args)
+
+    return types.uint32(types.int64, types.int32, types.uint32), generate
+
+
+@intrinsic
+def opaque(typing_context, value):
+    """The value; the compiler doesn't know that, and so doesn't unroll a loop that it counts."""
+
+    def generate(context, builder, signature, args):
+        return builder.call(_assembly(_WORD, args, "mov.b32 $0, $1;", "=r,r", True), args)
+
+    return types.int32(types.int32), generate
+
+
+@intrinsic
+def prefetch(typing_context, address):
+    """Ask for the cache line of an address; nothing waits for it."""
+
+    def generate(context, builder, signature, args):
+        builder.call(_assembly(ir.VoidType(), args, "prefetch.global.L2 [$0];", "l", True), args)
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+def _apply(text: str, count: int, result=types.uint32, argument=types.int32, letter: str = "r", kind=_WORD):
+    """`result = text(...)` of `count` arguments."""
+    places = ", ".join(f"${i}" for i in range(1 + count))
+
+    def generate(context, builder, signature, args):
+        constraints = ",".join([f"={letter}", *[letter] * count])
+        return builder.call(_assembly(kind, args, text.replace("@", places), constraints), args)
+
+    return result(*[argument] * count), generate
+
+
+@intrinsic
+def pack_bytes(typing_context, a, b, c, d):
+    """Four int32, each cut to 0..255, as the bytes of a word, `a` the lowest."""
+    text = "{.reg .b32 h; cvt.pack.sat.u8.s32.b32 h, $4, $3, 0; cvt.pack.sat.u8.s32.b32 $0, $2, $1, h;}"
+    return _apply(text, 4)
+
+
+@intrinsic
+def pack_two(typing_context, a, b):
+    """Two int32, each cut to 0..255, as the two low bytes of a word."""
+    return _apply("cvt.pack.sat.u8.s32.b32 $0, $2, $1, 0;", 2)
+
+
+@intrinsic
+def pack_halves(typing_context, a, b):
+    """Two int32, each cut to 0..65535, as the halves of a word, `a` the lower."""
+    return _apply("cvt.pack.sat.u16.s32 $0, $2, $1;", 2)
+
+
+@intrinsic
+def low_bytes(typing_context, a, b):
+    """Bytes 0 and 2 of `a`, then of `b`."""
+    return _apply("prmt.b32 $0, $1, $2, 0x6420;", 2, argument=types.uint32)
+
+
+@intrinsic
+def high_bytes(typing_context, a, b):
+    """Bytes 1 and 3 of `a`, then of `b`."""
+    return _apply("prmt.b32 $0, $1, $2, 0x7531;", 2, argument=types.uint32)
+
+
+@intrinsic
+def float_bits(typing_context, value):
+    """The bits of a float32."""
+
+    def generate(context, builder, signature, args):
+        return builder.bitcast(args[0], _WORD)
+
+    return types.uint32(types.float32), generate
+
+
+@intrinsic
+def bits_float(typing_context, bits):
+    """The float32 of these bits."""
+
+    def generate(context, builder, signature, args):
+        return builder.bitcast(args[0], ir.FloatType())
+
+    return types.float32(types.uint32), generate
+
+
+def _double(text: str):
+    @intrinsic
+    def apply(typing_context, a, b):
+        return _apply(f"{text} @;", 2, types.float64, types.float64, "d", ir.DoubleType())
+
+    return apply
+
+
+# Never fused into one rounding with what follows: Pillow's last bits.
+add, times = _double("add.rn.f64"), _double("mul.rn.f64")
+
+
+@intrinsic
+def address(typing_context, pointer):
+    """Of a pointer's first element."""
+
+    def generate(context, builder, signature, args):
+        return builder.ptrtoint(args[0], ir.IntType(64))
+
+    return types.int64(pointer), generate

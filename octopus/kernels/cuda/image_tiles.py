@@ -1,0 +1,402 @@
+"""Images of any size in one launch, both passes of the filter as products on the tensor cores (sm_80 and later).
+
+Measured on an H200 (commit 4905803; bicubic, rows of 14 x 14 patches, float32, cold L2; the share is the time that the
+bytes take at the 4.25 TB/s of a copy, over the kernel's)::
+
+    32 images of 512 to 2048    a thread a value (`SimpleKernel`) 5.9 ms; this kernel, same images, 0.33 ms
+    others of these sizes       0.38 ms, share 0.55 (4 bands a block); 2 bands: share 0.43, 8 bands: 0.57
+    256 images of 64 to 512     0.25 ms, share 0.56 (4);               2 bands: share 0.44, 8 bands: 0.63
+    32 images of 1024           0.35 ms, share 0.56 (4);               2 bands: share 0.43, 8 bands: 0.62
+    one image of 1080p          34 us,   share 0.24 (1);               2 bands: share 0.27, 8 bands: 0.27
+    256 images to 224 x 224     0.42 ms, share 0.27 (4);               2 bands: share 0.26
+    32 images, no prefetch      0.43 ms, share 0.49 (4)
+
+What held it back was not the result's bytes: bfloat16 took 0.36 ms instead of 0.38. Nor was it a lack of warps: with 80
+registers, so 24 warps a processor instead of 16, calls of many images changed by at most 3 %. Schedulers issued in 56 %
+of cycles (71 instructions of a thread a value); L1 was busiest, 68 %: a source load had 9 bytes of use for each sector
+of 32.
+
+Changed since then. Predicted; to be measured::
+
+    8 bands a block where there are enough blocks        as above, 2 to 11 % less time
+    source rows in loads of 8 bytes                      2 requests a product instead of 6 if rows begin at multiples
+                                                         of 8, else 4: of about 140 passes through L1 that a band of
+                                                         a channel takes, 37 less, or 18: 10 to 15 %, or 5 %
+    the first pass's first weights kept in registers     14 of these 140 less: 5 %
+    float32 weights unless rounded as Pillow does,       with the 8 bands 65.5 thread instructions a value instead of
+    and edges of memory looked at when met               73.9 (400 x 400 to 308 x 308, interpreted): 3 to 5 %
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import cuda, types
+
+from octopus.kernels import images
+from octopus.kernels.cuda import image_ptx as words
+from octopus.kernels.cuda import ptx
+from octopus.kernels.cuda.image_kind import (
+    GROUP,
+    INFO_BYTES,
+    MOST_WARPS,
+    START_BYTES,
+    WEIGHT_BYTES,
+    ImageKernel,
+    slot_bytes,
+)
+from octopus.kernels.cuda.image_passes import (
+    FRACTION,
+    LOST,
+    OFFSET,
+    fetch,
+    first_pass,
+    second_pass,
+)
+from octopus.kernels.cuda.image_stores import HALF, choose, rows_store, run_store, stager
+from octopus.kernels.cuda.image_weights import line_writer, window
+from octopus.kernels.cuda.ptx_sums import quotient
+
+_funnel = ptx.funnel
+_quotient = quotient
+OUT_TYPES = {
+    "float32": types.float32,
+    "float16": types.float16,
+    "bfloat16": types.uint16,
+    "uint8": types.uint8,
+}
+
+
+def argument_types(kernel: ImageKernel) -> tuple:
+    """Numba types of the kernel's arguments, in order; see `build`."""
+    pointer = types.CPointer(OUT_TYPES[kernel.dtype])
+    return (
+        types.CPointer(types.int64),
+        types.int32,
+        pointer,
+        *[types.int32] * 6,
+        *[types.float32] * 8,
+    )
+
+
+@cuda.jit(device=True)
+def _owner(table, count, block):
+    """The image of a block: 32 lanes probe `first_tile` of the records at once, as in `ragged_search`."""
+    lane = np.int32(cuda.threadIdx.x & 31)
+    low, high = np.int32(0), count
+    while np.int32(high - low) > 1:
+        step = np.int32(np.int32(high - low + 31) >> 5)
+        at = np.int32(low + lane * step)
+        yes = False
+        if at < high:
+            yes = np.int32(table[8 * at + 7]) <= block
+        found = np.int32(cuda.popc(cuda.ballot_sync(np.uint32(0xFFFFFFFF), yes)))
+        low = np.int32(low + np.int32(found - 1) * step)
+        high = min(np.int32(low + step), high)
+    return low
+
+
+@cuda.jit(device=True)
+def _halves(word):
+    """The two int32 of an int64."""
+    return np.int32(word), np.int32(word >> np.int64(32))
+
+
+@cuda.jit(device=True)
+def _clear(address, size):
+    """All threads of a block: zeros in shared memory; `size` is a multiple of 16."""
+    at = np.int32(16 * np.int32(cuda.threadIdx.x))
+    zero = np.uint32(0)
+    while at < size:
+        words.store4(np.uint32(address + np.uint32(at)), (zero, zero, zero, zero))
+        at = np.int32(at + 16 * np.int32(cuda.blockDim.x))
+
+
+def _axis(support: float, antialias: bool) -> Callable:
+    @cuda.jit(device=True)
+    def axis(size, count):
+        """Scale, support and inverse spread of an axis: `images.axis_scale`."""
+        scale = np.float64(size) / np.float64(count)
+        spread = max(scale, 1.0) if antialias else 1.0
+        return scale, support * spread, 1.0 / spread
+
+    return cuda.jit(device=True)(axis)
+
+
+@cuda.jit(device=True)
+def _slack(pointer, lean, start, stop, pixel_step):
+    """Bytes that a strip of columns reads from before its first pixel so as to begin at a multiple of 8, and whether.
+
+    Not if its rows do not all do so (`lean`), nor where it would take another product.
+    """
+    offset = np.int32(np.int32(np.int32(pointer) + np.int32(start * pixel_step)) & 7)
+    end = np.int32(np.int32(stop - start - 1) * pixel_step)
+    even = lean and np.int32(end & 31) + offset < 32
+    return np.int32(offset if even else 0), even
+
+
+def _prefetcher(channels: int) -> Callable:
+    @cuda.jit(device=True)
+    def ahead(pointer, plane_step, row_step, pixel_step, row, last_row, start, stop):
+        """A block asks for its source rows, from `row` to before `last_row`, pixels from `start` to before `stop`."""
+        lane = np.int32(cuda.threadIdx.x & 31)
+        channel = np.int32(lane >> 3)
+        row = np.int32(row + np.int32(cuda.threadIdx.x >> 5))
+        while row < last_row:
+            line = np.int64(pointer + np.int64(row) * np.int64(row_step))
+            at = np.int64(line + np.int64(start) * pixel_step + 128 * (lane & 7))
+            end = np.int64(line + np.int64(stop) * pixel_step)
+            while at < end:
+                if channel == 0 or (channel < channels and pixel_step == 1):
+                    words.prefetch(np.int64(at + channel * plane_step))
+                at += np.int64(1024)
+            row = words.opaque(np.int32(row + np.int32(cuda.blockDim.x >> 5)))
+
+    return ahead
+
+
+def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
+    """The kernel.
+
+    Its arguments are `table, count, out, item_height, item_width, bands, steps, row_steps, slots`, then the gain of
+    four channels and the bias of four: `table` holds `count` records (`images.IMAGE`), the sides are those of a
+    batch's items, a block makes `bands` bands of `block.rows` rows, `steps` and `row_steps` are the products that the
+    widest band of columns and of rows needs, and `slots` (a power of two) how many groups of source rows a band of
+    rows reaches over, at most. ::
+
+        blockIdx.x = first_tile of the image + tile      a warp makes `block.columns` columns of the tile
+    """
+    channels, block = kernel.channels, kernel.block
+    rows_of, columns_of = block.rows, block.columns
+    pillow, planar = kernel.rounding == "pillow", kernel.planar
+    is_batch, is_rows = kernel.kind == "batch", kernel.kind == "rows"
+    support = float(images.filter_support(kernel.filter))
+    axis, write, look = (
+        _axis(support, kernel.antialias),
+        line_writer(kernel.filter, pillow),
+        _prefetcher(channels),
+    )
+    advance, row_offset = first_pass(pillow, _funnel)
+    second = second_pass(pillow)
+    places, fill = stager(block)
+    put_run = run_store(block, kernel.temporal)
+    put_rows = rows_store(block)
+    offset = -((OFFSET << FRACTION) >> LOST)
+    half = HALF if kernel.rounding == "uint8" else 0
+    merge, patch_values = kernel.merge, kernel.patch * kernel.patch
+    row_values = channels * kernel.temporal * patch_values
+    size_of = {"float32": 4, "float16": 2, "bfloat16": 2, "uint8": 1}[kernel.dtype]
+    slot, stage_bytes = kernel.ring_bytes, block.stage_bytes
+    plane_slot = slot_bytes(pillow)
+
+    def image_kernel(
+        table, count, out, item_height, item_width, bands, steps, row_steps, slots,
+        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
+    ):  # fmt: skip
+        gains, biases = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
+        shared = words.shared_address(cuda.shared.array(0, np.uint32, 16))
+        thread = np.int32(cuda.threadIdx.x)
+        lane, warp = np.int32(thread & 31), np.int32(thread >> 5)
+        warps = np.int32(cuda.blockDim.x >> 5)
+        item = _owner(table, count, np.int32(cuda.blockIdx.x))
+        pointer, base_out, plane_step = table[8 * item], table[8 * item + 1], table[8 * item + 2]
+        if pointer == 0:
+            return
+        row_step, pixel_step = _halves(table[8 * item + 3])
+        height, width = _halves(table[8 * item + 4])
+        rows, columns = _halves(table[8 * item + 5])
+        lean = ((np.int64(row_step) | plane_step) & 7) == 0
+        top, left = _halves(table[8 * item + 6])
+        if not is_batch:
+            item_height, item_width = rows, columns
+
+        # The tile.
+        tile = np.int32(np.int32(cuda.blockIdx.x) - np.int32(table[8 * item + 7]))
+        tile_columns = np.int32(columns_of * warps)
+        across = _quotient(np.int32(item_width + tile_columns - 1), tile_columns)
+        tile_y = _quotient(tile, across)
+        x0 = np.int32(np.int32(tile - tile_y * across) * tile_columns)
+        y0 = np.int32(tile_y * np.int32(rows_of * bands))
+        y_left = min(np.int32(rows_of * bands), np.int32(item_height - y0))
+        x_left = min(tile_columns, np.int32(item_width - x0))
+        scale_x, support_x, inverse_x = axis(width, columns)
+        scale_y, support_y, inverse_y = axis(height, rows)
+        first_row = window(np.int32(top + y0), scale_y, support_y, height)[0]
+        last_row = window(np.int32(top + y0 + y_left - 1), scale_y, support_y, height)[1]
+
+        # Shared memory: the bands of the columns, those of the rows, what is known of these, rings and stages.
+        band_bytes = np.int32(steps * WEIGHT_BYTES)
+        row_band_bytes = np.int32(row_steps * WEIGHT_BYTES)
+        row_bands = np.uint32(shared + np.uint32(warps * band_bytes))
+        infos = np.uint32(row_bands + np.uint32(bands * row_band_bytes))
+        starts = np.uint32(infos + np.uint32(bands * INFO_BYTES))
+        private = np.uint32(starts + np.uint32(bands * START_BYTES))
+        _clear(shared, np.int32(warps * band_bytes + bands * row_band_bytes))
+        if ahead:
+            start = window(np.int32(left + x0), scale_x, support_x, width)[0]
+            stop = window(np.int32(left + x0 + x_left - 1), scale_x, support_x, width)[1]
+            look(pointer, plane_step, row_step, np.int64(pixel_step), first_row, last_row, start, stop)
+        cuda.syncthreads()
+
+        # A thread's lines: first the columns, then the rows.
+        i = np.int32(thread)
+        while i < np.int32(tile_columns + np.int32(rows_of * bands)):
+            if i < tile_columns:
+                if i < x_left:
+                    number = np.int32(np.uint32(i) // np.uint32(columns_of))
+                    row = np.int32(i - number * columns_of)
+                    begin = window(np.int32(left + x0 + i - row), scale_x, support_x, width)[0]
+                    last = min(np.int32(i - row + columns_of), x_left) - 1
+                    end = window(np.int32(left + x0 + last), scale_x, support_x, width)[1]
+                    slack = _slack(pointer, lean, begin, end, pixel_step)[0]
+                    start, stop, centre = window(np.int32(left + x0 + i), scale_x, support_x, width)
+                    write(
+                        np.uint32(shared + np.uint32(number * band_bytes)), row,
+                        np.int32(np.int32(start - begin) * pixel_step + slack), pixel_step,
+                        start, stop, centre, inverse_x, False,
+                    )  # fmt: skip
+            else:
+                k = np.int32(i - tile_columns)
+                if k < y_left:
+                    number = np.int32(np.uint32(k) // np.uint32(rows_of))
+                    row = np.int32(k - number * rows_of)
+                    begin = window(np.int32(top + y0 + k - row), scale_y, support_y, height)[0]
+                    start, stop, centre = window(np.int32(top + y0 + k), scale_y, support_y, height)
+                    group = np.int32(np.int32(begin - first_row) >> 4)
+                    whole = write(
+                        np.uint32(row_bands + np.uint32(number * row_band_bytes)), row,
+                        np.int32(start - first_row - GROUP * group), np.int32(1), start, stop, centre, inverse_y,
+                        True,
+                    )  # fmt: skip
+                    at = np.uint32(starts + np.uint32(number * START_BYTES + 4 * row))
+                    words.store1(at, (np.uint32(np.int32(whole * offset) + half),))
+                    if row == 0:
+                        last = np.int32(min(np.int32(k + rows_of), y_left) - 1)
+                        stop = window(np.int32(top + y0 + last), scale_y, support_y, height)[1]
+                        behind = np.int32(np.int32(stop - 1 - first_row) >> 4)
+                        products = np.int32(np.int32(np.int32(behind - group) >> 1) + 1)
+                        at = np.uint32(infos + np.uint32(number * INFO_BYTES))
+                        words.store4(
+                            at, (np.uint32(group), np.uint32(products), np.uint32(behind), np.uint32(0))
+                        )
+            i = words.opaque(np.int32(i + np.int32(cuda.blockDim.x)))
+        cuda.syncthreads()
+
+        # From here on each warp is alone with its columns.
+        x = np.int32(x0 + warp * columns_of)
+        if x >= item_width:
+            return
+        x_end = min(np.int32(x + columns_of), item_width)
+        start = window(np.int32(left + x), scale_x, support_x, width)[0]
+        stop = window(np.int32(left + x_end - 1), scale_x, support_x, width)[1]
+        products_x = np.int32(np.int32(np.int32(stop - start - 1) * pixel_step + 32) >> 5)
+        slack, even = _slack(pointer, lean, start, stop, pixel_step)
+        bands_x = np.uint32(shared + np.uint32(warp * band_bytes) + np.uint32(16 * lane))
+        ring = np.uint32(private + np.uint32(np.int32(warp * slots) * slot))
+        ring = np.uint32(ring + np.uint32(4 * lane))
+        weights_x = words.load_weights(bands_x)
+        stage = np.uint32(private + np.uint32(np.int32(warps * slots) * slot + warp * stage_bytes))
+        stage_at = places(stage, lane)
+        mask = np.int32(slots - 1)
+        reach = np.int64(channels - 1) * plane_step
+        low = pointer + min(reach, np.int64(0))
+        high = pointer + max(reach, np.int64(0)) + np.int64(height - 1) * np.int64(row_step)
+        high += np.int64(width - 1) * np.int64(pixel_step) + 1
+        memory_base = np.int64(low & np.int64(-8))
+        low_at, high_at = np.int32(low - memory_base), np.int32(high - memory_base)
+        memory = (memory_base, low_at, high_at)
+        mine = np.int32(first_row + 4 * (lane >> 3) + ((lane >> 2) & 1))
+        corner = np.int32(pointer - memory_base)
+        corner = np.int32(corner + np.int32(start * pixel_step - slack) + np.int32(8 * (lane & 3)))
+        last_group = np.int32(np.int32(last_row - 1 - first_row) >> 4)
+        bottom = np.int32(height - 1)
+        band_count = _quotient(np.int32(y_left + rows_of - 1), np.int32(rows_of))
+
+        # Where the result lies.
+        pitch = np.int32(item_width) if planar else np.int32(item_width * channels)
+        plane = np.int64(item_height) * np.int64(item_width)
+        if is_rows:
+            grid_width = _quotient(columns, np.int32(columns_of * merge))
+            px = _quotient(x, np.int32(columns_of))
+            column_row = np.int32(np.uint32(px) // np.uint32(merge) * (merge * merge))
+            column_row = np.int32(column_row + np.uint32(px) % np.uint32(merge))
+            py0 = _quotient(y0, np.int32(rows_of))
+            whole = True
+        else:
+            column_row, grid_width, py0 = np.int32(0), np.int32(0), np.int32(0)
+            whole = ((base_out | np.int64(item_width)) & 3) == 0
+        whole = whole and (words.address(out) & (4 * size_of - 1)) == 0
+
+        outer = np.int32(0)
+        while outer < (channels if planar else 1):
+            channel = outer
+            base = np.int32(corner + np.int32(channel * np.int32(plane_step)))
+            gain = (choose(gains, channel), gain1, gain2, gain3) if planar else gains
+            bias = (choose(biases, channel), bias1, bias2, bias3) if planar else biases
+            done = np.int32(0)
+            item_at = base_out * np.int64(row_values) + np.int64(channel * (kernel_temporal * patch_values))
+            if planar:
+                a = row_offset(base, row_step, mine, bottom)
+                b = row_offset(base, row_step, np.int32(mine + 2), bottom)
+                found = fetch(memory, a, b, True, even)
+            band = np.int32(0)
+            while band < band_count:
+                info = words.load4(np.uint32(infos + np.uint32(band * INFO_BYTES)))
+                group, products, upto = np.int32(info[0]), np.int32(info[1]), np.int32(info[2])
+                row_band = np.uint32(row_bands + np.uint32(band * row_band_bytes) + np.uint32(16 * lane))
+                start_a = start_b = np.int32(images.FIXED_HALF)
+                if not pillow:
+                    at = np.uint32(starts + np.uint32(band * START_BYTES + 4 * (lane >> 2)))
+                    start_a = np.int32(words.load1(at)[0])
+                    start_b = np.int32(words.load1(np.uint32(at + np.uint32(32)))[0])
+                cuda.syncwarp()  # the stage may be filled again
+                if planar:
+                    done, a, b, found = advance(
+                        ring, mask, bands_x, weights_x, products_x, memory, base, row_step, mine, bottom, done, upto,
+                        last_group, a, b, found, even,
+                    )  # fmt: skip
+                    sums = second(ring, mask, row_band, group, products, start_a, start_b)
+                    fill(stage_at, sums[0], sums[1], np.int32(0))
+                else:
+                    inner, before = np.int32(0), done
+                    while inner < channels:
+                        own = np.uint32(ring + np.uint32(np.int32(inner * slots) * plane_slot))
+                        of_inner = np.int32(base + np.int32(inner * np.int32(plane_step)))
+                        next_row = np.int32(mine + before * GROUP)
+                        a = row_offset(of_inner, row_step, next_row, bottom)
+                        b = row_offset(of_inner, row_step, np.int32(next_row + 2), bottom)
+                        found = fetch(memory, a, b, before <= upto, even)
+                        done, a, b, found = advance(
+                            own, mask, bands_x, weights_x, products_x, memory, of_inner, row_step, mine, bottom, before,
+                            upto, upto, a, b, found, even,
+                        )  # fmt: skip
+                        sums = second(own, mask, row_band, group, products, start_a, start_b)
+                        fill(stage_at, sums[0], sums[1], inner)
+                        inner = words.opaque(np.int32(inner + 1))
+                cuda.syncwarp()  # the stage is full
+                y = np.int32(y0 + band * rows_of)
+                if is_rows:
+                    py = np.uint32(py0 + band)
+                    number = np.int32(
+                        np.uint32(py // np.uint32(merge)) * np.uint32(grid_width * (merge * merge))
+                    )
+                    number = np.int32(number + np.int32(py % np.uint32(merge)) * merge + column_row)
+                    at = np.int64(number) * np.int64(row_values)
+                    put_run(out, item_at + at, stage, lane, gain, bias, whole)
+                else:
+                    at = base_out + np.int64(y) * np.int64(pitch)
+                    at += np.int64(x) * np.int64(1 if planar else channels) + np.int64(channel) * plane
+                    values = np.int32(np.int32(x_end - x) * (1 if planar else channels))
+                    put_rows(
+                        out, at, pitch, stage, lane, gain, bias, whole, np.int32(item_height - y), values
+                    )
+                band = words.opaque(np.int32(band + 1))
+            outer = words.opaque(np.int32(outer + 1))
+
+    kernel_temporal = kernel.temporal
+    image_kernel.launch_bounds = (
+        32 * MOST_WARPS,
+        2,
+    )  # more than 128 registers would leave a processor one block
+    return image_kernel

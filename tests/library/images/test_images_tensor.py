@@ -1,0 +1,185 @@
+"""The tensor-core kernel of images compiles, takes the images that it can do, and is launched with its arguments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from octopus.kernels.images import IMAGE
+
+pytest.importorskip("numba_cuda")
+
+from numba import types
+
+from octopus.backends.cuda.compile import entry_name, to_ptx
+from octopus.images import cuda, tensor
+from octopus.images.spec import make_spec
+from octopus.kernels.cuda import image_tiles
+from octopus.kernels.cuda.image_kind import shared_bytes
+
+LETTERS = {"int32": "i", "int64": "q", "float32": "f"}
+LIMIT, PROCESSORS = 227 << 10, 132
+USUAL = {"antialias": True, "mean": 3, "std": 2, "scale": None, "dtype": "float32"}
+CALLS = {
+    "batch": {"kind": "batch", "layout": "NCHW", "size": (20, 70), "filter": "bicubic", "rounding": "pillow"},
+    "each": {"kind": "each", "layout": "NHWC", "filter": "lanczos", "rounding": "none", "dtype": "uint8"},
+    "rows": {"kind": "rows", "layout": "CTPP", "patch": 14, "merge": 2, "temporal": 2, "filter": "bicubic",
+             "rounding": "uint8", "dtype": "bfloat16"},
+    "siglip": {"kind": "rows", "layout": "PPC", "patch": 16, "filter": "bilinear", "rounding": "pillow"},
+}  # fmt: skip
+
+
+def spec_of(name, source="uint8", channels=3, **options):
+    return make_spec(source, channels, **USUAL | CALLS[name] | options)
+
+
+def table_of(*sides, rows=56, columns=84):
+    """One image per pair of sides, (H, W, 3), C-contiguous."""
+    table = np.zeros(len(sides), IMAGE)
+    for record, (height, width) in zip(table, sides, strict=True):
+        record["pointer"], record["plane_step"], record["row_step"], record["pixel_step"] = (
+            4096,
+            1,
+            3 * width,
+            3,
+        )
+        record["height"], record["width"], record["rows"], record["columns"] = height, width, rows, columns
+    return table
+
+
+def cut_of(name, table, **options):
+    spec = spec_of(name, **options)
+    return tensor.cut(tensor.kernel_of(spec), table, spec.item, LIMIT, PROCESSORS)
+
+
+@pytest.mark.parametrize("capability", [tensor.CAPABILITY], indirect=True)
+@pytest.mark.parametrize("name", CALLS)
+def test_the_kernel_compiles_without_local_memory(name, capability):
+    kind = tensor.kernel_of(spec_of(name))
+    ptx = to_ptx(image_tiles.build(kind), image_tiles.argument_types(kind), capability)
+    assert "image_kernel" in entry_name(ptx) and "local_depot" not in ptx
+    assert ".maxntid 256, 1, 1\n.minnctapersm 2\n{" in ptx  # else a processor has registers for one block
+    assert "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32" in ptx
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "options"),
+    [
+        ("batch", "uint16", {"rounding": "none"}),
+        ("batch", "float32", {"rounding": "none"}),
+        ("batch", "uint8", {"filter": "nearest"}),
+        ("batch", "uint8", {"antialias": False, "rounding": "none"}),
+        ("rows", "uint8", {"patch": 8}),
+        ("rows", "uint8", {"patch": 32}),
+    ],
+)
+def test_what_the_simple_kernel_alone_can_do(name, source, options, monkeypatch):
+    monkeypatch.setattr(cuda, "_capability", lambda: (9, 0))
+    (only,) = cuda.kernels_of(spec_of(name, source, **options))
+    assert isinstance(only, cuda.SimpleKernel)
+
+
+@pytest.mark.parametrize(("capability", "count"), [((7, 5), 1), ((8, 0), 2), ((12, 0), 2)])
+def test_which_gpus_have_tensor_cores_for_bytes(capability, count, monkeypatch):
+    monkeypatch.setattr(cuda, "_capability", lambda: capability)
+    found = cuda.kernels_of(spec_of("rows"))
+    assert len(found) == count and isinstance(found[-1], cuda.SimpleKernel)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"top": -1},
+        {"left": -3},
+        {"top": 40},  # the item ends below the image
+        {"left": 30},
+        {"row_step": -600},
+        {"pixel_step": 5},
+        {"pixel_step": -1},
+        {"row_step": 1 << 26},  # memory of more than 2 GiB
+        {"plane_step": 1 << 33},
+        {"width": 40_000, "row_step": 120_000},  # 24,000 bytes of weights for each of 16 columns
+    ],
+)
+def test_images_that_it_refuses(change):
+    table = table_of((100, 200), (50, 60))
+    assert cut_of("batch", table.copy()) is not None
+    for name, value in change.items():
+        table[name][1] = value
+    assert cut_of("batch", table) is None
+
+
+def test_tiles_cover_the_items_and_records_without_image_have_none():
+    table = table_of((1000, 1500), (300, 200), (64, 64))
+    table["columns"] = [840, 56, 28]
+    table["rows"] = [560, 28, 28]
+    found = cut_of("rows", table)
+    sides = [
+        (-(-int(r) // (14 * found.bands))) * -(-int(c) // (14 * found.warps))
+        for r, c in table[["rows", "columns"]]
+    ]
+    assert table["first_tile"].tolist() == [0, sides[0], sides[0] + sides[1]] and found.blocks == sum(sides)
+    kind = tensor.kernel_of(spec_of("rows"))
+    assert found.shared == shared_bytes(kind, *found[1:6]) <= LIMIT
+
+
+@pytest.mark.parametrize(("count", "bands"), [(64, 8), (16, 4), (2, 2), (1, 1)])
+def test_few_tiles_are_made_smaller(count, bands):
+    table = table_of(*[(500, 500)] * count, rows=560, columns=560)
+    assert cut_of("rows", table).bands == bands
+
+
+def test_records_that_are_no_image_do_not_count():
+    table = table_of((100, 200), (50, 60), (70, 80))
+    table[1] = np.zeros((), IMAGE)
+    rest = table[[0, 2]].copy()
+    found, expected = cut_of("rows", table), cut_of("rows", rest)
+    assert found == expected and table["first_tile"][[0, 2]].tolist() == rest["first_tile"].tolist()
+    assert cut_of("rows", np.zeros(2, IMAGE)) is None
+
+
+def test_a_captured_launch_is_used_again_if_it_has_enough_of_all():
+    spec, big = spec_of("rows"), table_of(*[(500, 500)] * 8)
+    kind = tensor.kernel_of(spec)
+    captured = cut_of("rows", big)
+    small = table_of((100, 90), (30, 500))
+    again = tensor.cut_like(kind, small, spec.item, captured)
+    assert again[1:] == captured[1:] and again.blocks < captured.blocks
+    assert small["first_tile"].tolist() == [0, again.blocks // 2]
+    assert tensor.cut_like(kind, table_of(*[(500, 500)] * 9), spec.item, captured) is None  # blocks
+    assert tensor.cut_like(kind, table_of((500, 3000)), spec.item, captured) is None  # weights of columns
+    assert tensor.cut_like(kind, table_of((3000, 500)), spec.item, captured) is None  # rows
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    calls = []
+    monkeypatch.setattr(tensor, "_kernel", lambda kind, capability: image_tiles.argument_types(kind))
+    monkeypatch.setattr(tensor, "_capability", lambda: (9, 0))
+    monkeypatch.setattr(tensor, "_limits", lambda: (LIMIT, PROCESSORS))
+    monkeypatch.setattr(tensor, "function_of", lambda kernel, shared: (kernel, shared))
+
+    def submit(function, geometry, stream, arguments, shared):
+        signature, most = function
+        letters = "".join(
+            "Q" if isinstance(kind, types.CPointer) else LETTERS[kind.name] for kind in signature
+        )
+        assert letters == arguments.kinds and shared <= most
+        calls.append((geometry, arguments.values(), shared))
+
+    monkeypatch.setattr(tensor, "submit", submit)
+    return calls
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_arguments_fit_the_kernel(launched, name):
+    spec = spec_of(name)
+    kernel, table = tensor.TensorKernel(spec), table_of((70, 90), (200, 333))
+    if spec.patch == 16:
+        table["rows"], table["columns"] = 64, 96
+    launch = kernel.prepare(table)
+    kernel.submit(launch, 4096, 2, 8192, None)
+    (geometry, values, shared), found = launched[0], launch.cut
+    assert geometry == (found.blocks, 1, 1, 32 * found.warps, 1, 1) and shared == found.shared
+    assert values[:9] == (4096, 2, 8192, *spec.item, *found[2:6])
+    assert values[9:] == (0.5, 0.5, 0.5, 0.0, -1.5, -1.5, -1.5, 0.0)

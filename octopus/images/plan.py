@@ -33,8 +33,9 @@ class ImagePlan:
     next, unless `out` is given. A plan may be used on several streams, but by one thread at a time; a second one is
     refused.
 
-    A run with images on the GPU can be captured in a CUDA graph. The graph uploads the plan's table anew at each
+    One run with images on the GPU can be captured in a CUDA graph. The graph uploads the plan's table anew at each
     replay, and `update` writes other images and sizes into it between two replays. The plan must outlive the graph.
+    There is one such table: a second capture is refused, so make a plan for each graph.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ class ImagePlan:
         self._pixels = source_capacity(self._staged, source_pixels)
         self._alone, self.table_bytes = OneAtATime(), 0
         self._arrays = Arrays(None)
-        self._captured: Any = None
+        self._graph: Any = None
         if self.device == "cpu":
             check_host_memory(self._result_bytes(allocate), "the host for the result", ADVICE)
             self._reserve(allocate, None)
@@ -144,9 +145,9 @@ class ImagePlan:
 
     def _reserve_gpu(self, allocate: bool, stream: Any) -> None:
         """All that runs will need on the GPU, and page-locked memory beside it."""
-        from octopus.arrays.staging import Slot, Staging
+        from octopus.arrays.staging import Staging
         from octopus.backends.cuda import memory
-        from octopus.images.upload import room_for
+        from octopus.images.upload import Graph, room_for
 
         queue = streams.stream_for(self._model, None, stream)
         item = np.dtype(self.spec.source).itemsize
@@ -156,13 +157,10 @@ class ImagePlan:
         self._reserve(allocate, None if stream is None else queue)
         self._staging, self._room = Staging(2, room), room
         self._table = memory.DeviceArray((room,), np.uint8, stream=queue)
-        self._graph = (
-            Slot(room_for(self.max_images + 1, 0)),
-            memory.DeviceArray((room_for(self.max_images + 1, 0),), np.uint8, stream=queue),
-        )
+        self._graph = Graph(self.max_images, queue)
         self.engine.load()
         self._memory = PlanMemory(queue)
-        self._memory.keep(self._table, self._graph[1], *self._arrays)
+        self._memory.keep(self._table, self._graph.table, *self._arrays)
         if stream is None:
             queue.sync()
 
@@ -191,40 +189,38 @@ class ImagePlan:
             if self.device == "cpu":
                 run_on_host(job, results)
             else:
-                self._run_gpu(job, results, stream)
+                self._run_gpu(job, results, arrays.out, stream)
             return answer(job, arrays)
 
     @untraced
     def update(self, images: Any, sizes: Any = None) -> Any:
         """Write other images and sizes into the table that captured graphs read at their next replays; queue nothing.
 
-        Wait for the replay before, which may not have read its table yet. Graphs captured from one plan share it.
+        Wait for the replay before, which may not have read its table yet.
 
         Parameters
         ----------
         images, sizes
             As in `run`, on the GPU; they may be fewer or smaller than in the run that was captured. The graph has as
-            many blocks as that run: capture one of the largest images and sizes to come.
+            many blocks, and room for as many images, rows or values, as that run: capture one of the largest images
+            and sizes to come.
 
         Returns
         -------
         array, RaggedBatch or tuple
-            What `run` would return: where a replay leaves its answer. Of a run captured with `out` that is not it.
+            What `run` would return: where a replay leaves its answer, the first part of what was captured.
 
         Raises
         ------
         InputError
-            As `run`; also if no run was captured, or one of fewer blocks.
+            As `run`; also if no run was captured, or one of fewer blocks or a smaller result.
         """
-        if self._captured is None:
+        if self._graph is None or self._graph.launch is None:
             raise InputError("no run of this plan has been captured in a graph; capture one first")
         job = self._job(images, sizes)
         with self._alone:
-            from octopus.images.upload import Upload
-
-            arrays = self._heads(job, None)
-            slot, table = self._graph
-            Upload(job, self.max_images + 1).rewrite(slot, table.pointer, self._captured)
+            arrays = self._heads(job, self._graph.head(job, _head))
+            self._graph.update(job)
             return answer(job, arrays)
 
     def _job(self, images: Any, sizes: Any) -> Job:
@@ -271,7 +267,7 @@ class ImagePlan:
             out = _head(own.out, job.items.shape[0])
         return Arrays(out, transform, mask)
 
-    def _run_gpu(self, job: Job, results: Any, stream: Any) -> None:
+    def _run_gpu(self, job: Job, results: Any, out: Any, stream: Any) -> None:
         from octopus.backends.cuda.device import is_capturing
         from octopus.images.upload import Upload, tell_torch
 
@@ -287,9 +283,7 @@ class ImagePlan:
             return
         if self._staged:
             raise InputError("images must be on the GPU while a graph is captured")
-        upload, (slot, table) = Upload(job, self.max_images + 1), self._graph
-        self._captured = upload.write(slot, table.pointer)
-        upload.queue(self._captured, slot, table.pointer, results, queue)
+        self._graph.capture(job, results, out, queue)
 
 
 def _head(array: Any, count: int) -> Any:

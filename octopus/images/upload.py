@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -73,12 +74,6 @@ class Upload:
             way[:] = way_back(sources.sides, self._job.items)
         return launch
 
-    def rewrite(self, slot: Slot, device: int, like: Launch) -> None:
-        """Write over what a captured launch reads; nothing is written if that can't do it."""
-        draft = SimpleNamespace(array=np.empty(self.room, np.uint8))
-        self.write(draft, device, like)
-        slot.array[: self.room] = draft.array
-
     def queue(self, launch: Launch, slot: Slot, device: int, results: Results, queue: Any) -> None:
         """Queue the upload of what was written, and the launch that reads it."""
         engine, out = self._job.engine, results.out.pointer
@@ -90,6 +85,77 @@ class Upload:
         if results.mask is not None:
             most = self._job.items.shape[1]
             engine.pad(device, self.records, most, out, results.mask.pointer, queue)
+
+
+class Graph:
+    """What a captured run of a plan reads at each replay: its table, in memory that no other run writes.
+
+    Attributes
+    ----------
+    table : DeviceArray
+    launch : Launch or None
+        What was captured; None until then.
+    out : array
+        Where that writes, as the run returned it.
+
+    Parameters
+    ----------
+    images : int
+        Most of a run.
+    queue : cuda.core.Stream
+        On which memory is reserved.
+    """
+
+    def __init__(self, images: int, queue: Any) -> None:
+        self._records = images + 1
+        size = room_for(self._records, 0)
+        self._slot, self.table = Slot(size), memory.DeviceArray((size,), np.uint8, stream=queue)
+        self.launch: Launch | None = None
+        self.out: Any = None
+        self._most = 0
+
+    def capture(self, job: Job, results: Results, out: Any, queue: Any) -> None:
+        """Queue a job for the graph that is being captured; `out` is the array of `results.out`.
+
+        Raises
+        ------
+        InputError
+            If there is a graph already, whose replays would read this job's table.
+        """
+        if self.launch is not None:
+            raise InputError(
+                "a run of this plan has been captured in a graph, which reads the plan's table at each replay; make "
+                "another plan for another graph"
+            )
+        upload = Upload(job, self._records)
+        launch = upload.write(self._slot, self.table.pointer)
+        upload.queue(launch, self._slot, self.table.pointer, results, queue)
+        self.launch, self.out, self._most = launch, out, job.items.shape[0]
+
+    def head(self, job: Job, cut: Callable[[Any, int], Any]) -> Any:
+        """Where a replay leaves a job's result: the first part of what was captured, as `cut` makes it.
+
+        Raises
+        ------
+        InputError
+            If the result is larger than that of the captured run: a replay would write past its end.
+        """
+        count = job.items.shape[0]
+        if count > self._most:
+            unit = {"batch": "images", "each": "values"}.get(job.engine.spec.kind, "rows")
+            unit = "images" if job.options.most else unit
+            raise InputError(
+                f"the captured run has room for {self._most:,} {unit}, found {count:,}; capture a run of the largest "
+                "images and sizes to come"
+            )
+        return self.out if count == self._most else cut(self.out, count)
+
+    def update(self, job: Job) -> None:
+        """Write over what the captured launch reads; nothing is written if that can't do it."""
+        upload = Upload(job, self._records)
+        draft = SimpleNamespace(array=np.empty(upload.room, np.uint8))
+        upload.write(draft, self.table.pointer, self.launch)
+        self._slot.array[: upload.room] = draft.array
 
 
 def room_for(images: int, nbytes: int) -> int:

@@ -1,0 +1,106 @@
+"""Captures runs of plans of `octopus.images` on a pretended GPU, and prints what replays and refusals come to, as JSON."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pretended_gpu
+
+from octopus import InputError, images
+from octopus.backends.cuda.memory import DeviceArray
+from octopus.images import cuda
+
+gpu = pretended_gpu.install()
+ROWS = {"patch": 2, "merge": 1, "temporal": 1, "order": "PPC"}
+WIDE = [(2, 8)]  # four rows, in as many blocks as the two of NARROW
+NARROW = [(2, 4)]
+
+
+def on_gpu(*side):
+    return [pretended_gpu.OnGpu(gpu, np.full((*side, 3), 200, np.uint8))]
+
+
+def refused(call, *given, **named):
+    """The words of the error that a call ends with; none if it goes through."""
+    try:
+        call(*given, **named)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def captured(plan, given, sizes, **named):
+    gpu.work.clear()
+    gpu.capturing = True
+    try:
+        return plan.run(given, sizes, **named)
+    finally:
+        gpu.capturing = False
+
+
+def rows_behind_out():
+    """An update to more rows than a captured `out` has."""
+    memory, given = DeviceArray((4, 12), np.float32), on_gpu(2, 8)
+    there = gpu.pointed(memory.pointer, np.float32)._ary
+    there[:] = -1
+    plan = images.ImagePlan("patch_rows", given, 4, result_rows=16, **ROWS)
+    captured(plan, given, NARROW, out=memory.head(2))
+    words = refused(plan.update, given, WIDE)
+    gpu.replay()
+    return {"more-rows": words, "rows-written": (there.reshape(4, 12) != -1).any(axis=1).tolist()}
+
+
+def second_capture():
+    """A second capture from one plan, and the first graph after that."""
+    given = on_gpu(2, 8)
+    plan = images.ImagePlan("patch_rows", given, 4, result_rows=16, **ROWS)
+    found, _ = captured(plan, given, NARROW)
+    first = gpu.work[:]
+    words = refused(captured, plan, on_gpu(4, 8), WIDE)
+    gpu.pointed(found.pointer, np.float32)._ary[:] = -1
+    for do in first:
+        do()
+    filled = gpu.pointed(found.pointer, np.float32)._ary.reshape(-1, 12)[:4]
+    return {"second-capture": words, "first-graph": (filled == 200).all(axis=1).tolist()}
+
+
+def without_memory():
+    """Where the answer of an update lies, of a run that was captured with `out`."""
+    own, given = DeviceArray((4, 12), np.float32), on_gpu(2, 8)
+    results = {}
+    for allocate in (False, True):
+        plan = images.ImagePlan("patch_rows", given, 4, result_rows=16, allocate=allocate, **ROWS)
+        captured(plan, given, WIDE, out=own)
+        found = [plan.update(given, sizes)[0] for sizes in (NARROW, WIDE)]
+        results[f"update-{allocate}"] = [[one.pointer == own.pointer, list(one.shape)] for one in found]
+    return results
+
+
+def loaded_kernels():
+    """How often the kernel that pads is loaded by a plan with padding, without, and by a captured run."""
+    counts, load = [], cuda._padding_kernel
+    cuda._padding_kernel = lambda *given: counts.append(given) or load(*given)
+    given, found = on_gpu(2, 8), []
+    images.ImagePlan("patch_rows", given, 4, result_rows=16, **ROWS)
+    found.append(len(counts))
+    plan = images.ImagePlan("patch_rows", given, 4, max_rows=8, **ROWS)
+    found.append(len(counts))
+    captured(plan, given, WIDE)
+    return {"loaded": [*found, len(counts)]}
+
+
+def other_library():
+    """A plan for one library's arrays that is given another's."""
+    plan = images.ImagePlan("patch_rows", on_gpu(2, 8), 4, result_rows=16, **ROWS)
+    own = [DeviceArray((2, 8, 3), np.uint8)]
+    return {"other-library": [refused(plan.run, own, WIDE), refused(plan.run, on_gpu(2, 8), WIDE)]}
+
+
+def main():
+    results = rows_behind_out() | second_capture() | without_memory() | loaded_kernels() | other_library()
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()

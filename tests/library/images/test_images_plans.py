@@ -1,0 +1,30 @@
+"""What captured runs of plans write, and what plans refuse, without a GPU: see `simulate_images_plans`."""
+
+from __future__ import annotations
+
+SCRIPT = "simulate_images_plans.py"
+
+
+def test_an_update_does_not_write_behind_the_captured_memory(answers):
+    assert "the captured run has room for 2 rows, found 4" in answers["more-rows"]
+    assert answers["rows-written"] == [True, True, False, False]
+
+
+def test_a_second_capture_leaves_the_first_graph_as_it_is(answers):
+    assert "make another plan for another graph" in answers["second-capture"]
+    assert answers["first-graph"] == [True, True, False, False]
+
+
+def test_an_update_returns_where_the_captured_run_writes(answers):
+    for allocate in (False, True):
+        assert answers[f"update-{allocate}"] == [[True, [2, 12]], [True, [4, 12]]]
+
+
+def test_a_plan_that_pads_loads_the_kernel_for_that(answers):
+    assert answers["loaded"] == [0, 1, 1]
+
+
+def test_a_plan_takes_arrays_of_the_library_that_it_was_made_for(answers):
+    words, none = answers["other-library"]
+    assert "the plan is for images of (library, side, dtype, channels) ('other', 'cuda', 'uint8', 3)" in words
+    assert "found ('octopus', 'cuda', 'uint8', 3)" in words and none == ""

@@ -88,10 +88,12 @@ class CudaEngine:
         self._padding: tuple[Any, ArgumentBlock] | None = None
         self._last: tuple[Any, ...] = ()
 
-    def load(self) -> None:
-        """Load all kernels that images may need."""
+    def load(self, padding: bool = False) -> None:
+        """Load all kernels that images may need, and that of `pad` if it will be called."""
         for kernel in self._kernels:
             kernel.load()
+        if padding:
+            self._load_padding()
 
     def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch:
         """Number the tiles of a table's images, and say how to launch; `like` is a captured launch to be used again.
@@ -121,14 +123,15 @@ class CudaEngine:
 
     def pad(self, table: int, count: int, most: int, out: int, mask: int, stream: Any) -> None:
         """Queue zeros for the rows that images don't have of `most` for each, and the mask of those that they have."""
-        if self._padding is None:
-            self._padding = (
-                function_of(_padding_kernel(self.spec.dtype, _capability())),
-                ArgumentBlock("QQiiqQQ"),
-            )
-        function, arguments = self._padding
+        function, arguments = self._load_padding()
         arguments.writer(0, 7)(table, table, most, self.spec.patch**2, self.spec.values, out, mask)
         submit(function, (count * PAD_BLOCKS, 1, 1, PAD_THREADS, 1, 1), stream, arguments)
+
+    def _load_padding(self) -> tuple[Any, ArgumentBlock]:
+        if self._padding is None:
+            function = function_of(_padding_kernel(self.spec.dtype, _capability()))
+            self._padding = function, ArgumentBlock("QQiiqQQ")
+        return self._padding
 
     def run(self, table: NDArray[Any], out: ArrayView, queue: Any) -> None:
         """Upload a table (N,) of `IMAGE` from memory that is not page-locked, and launch; for tests and studies."""

@@ -158,7 +158,7 @@ class ImagePlan:
         self._staging, self._room = Staging(2, room), room
         self._table = memory.DeviceArray((room,), np.uint8, stream=queue)
         self._graph = Graph(self.max_images, queue)
-        self.engine.load()
+        self.engine.load(padding=self._options.most is not None)
         self._memory = PlanMemory(queue)
         self._memory.keep(self._table, self._graph.table, *self._arrays)
         if stream is None:

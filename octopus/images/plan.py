@@ -229,11 +229,13 @@ class ImagePlan:
         sources = sources_of(images, options.source, options.channels)
         model, dtype, channels = self._like
         found, planned = (
-            (sources.model.device, sources.dtype, sources.channels),
-            (model.device, dtype, channels),
+            (sources.model.family, sources.model.device, sources.dtype, sources.channels),
+            (model.family, model.device, dtype, channels),
         )
         if found != planned:
-            raise InputError(f"the plan is for images of (side, dtype, channels) {planned}, found {found}")
+            raise InputError(
+                f"the plan is for images of (library, side, dtype, channels) {planned}, found {found}"
+            )
         if len(sources) > self.max_images:
             raise InputError(
                 f"the plan is for {self.max_images} images, found {len(sources)}; make a larger plan"

@@ -305,9 +305,9 @@ ROWS = [
         ({"image": None}, "image 0 is a NoneType"),
         (
             {"given": FLOATS},
-            "the plan is for images of (side, dtype, channels) ('cpu', 'uint8', 3), found ('cpu', 'f",
+            "the plan is for images of (library, side, dtype, channels) ('numpy', 'cpu', 'uint8', 3), found ('numpy', ",
         ),
-        ({"given": LINE}, "found ('cpu', 'uint8', 1)"),
+        ({"given": LINE}, "found ('numpy', 'cpu', 'uint8', 1)"),
         ({"given": []}, "there are no images"),
         ({"result_rows": 4}, "a plan of resize with these options doesn't take result_rows"),
         ({"result_pixels": 4}, "doesn't take result_pixels"),

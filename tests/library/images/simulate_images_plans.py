@@ -1,4 +1,4 @@
-"""Captures runs of plans of `octopus.images` on a pretended GPU, and prints what replays and refusals come to, as JSON."""
+"""Captures runs of plans of `octopus.images` on a pretended GPU; prints what replays and refusals come to, as JSON."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ LEAST_BYTES = 1 << 14
 
 
 class Slot:
-    """A block of page-locked memory.
+    """A block of page-locked memory, which is given back once the copies from it are done.
 
     Attributes
     ----------
@@ -29,6 +29,7 @@ class Slot:
         self._copied = current().create_event()
         self._kept: tuple[Any, ...] = ()
         self._twin: memory.DeviceArray | None = None
+        weakref.finalize(self, self._copied.sync).atexit = False
 
     def twin(self, queue: Any) -> int:
         """Address of device memory of the same size, free whenever this is: reserved once, on a stream of cuda.core.
@@ -38,13 +39,17 @@ class Slot:
         if self._twin is None:
             self._twin = memory.DeviceArray((self.array.size,), np.uint8, stream=queue)
             self._twin.release_on(current().default_stream)
-            weakref.finalize(self, self._copied.sync).atexit = False
         return self._twin.pointer
 
     def wait(self) -> None:
         """Wait until what was written here before has been copied, and let go of what had to stay until then."""
         self._copied.sync()
         self._kept = ()
+
+    def look(self) -> None:
+        """Let go of what had to stay until the copy was done, if it is."""
+        if self._kept and self._copied.is_done:
+            self._kept = ()
 
     def sent(self, queue: Any, *kept: Any) -> None:
         """Say that the work now on a stream is the last that reads this memory, and objects that it needs."""
@@ -68,7 +73,10 @@ class Staging:
         self._next, self._fixed = 0, bool(nbytes)
 
     def take(self, nbytes: int) -> Slot:
-        """A slot of at least so many bytes, free to be written."""
+        """A slot of at least so many bytes, free to be written; the others let go of what nobody needs any more."""
+        for other in self._slots:
+            if other is not None:
+                other.look()
         number, self._next = self._next, (self._next + 1) % len(self._slots)
         slot = self._slots[number]
         if slot is not None:

@@ -15,6 +15,8 @@ from octopus.arrays import staging
 class Event:
     """Notes when it is waited for."""
 
+    is_done = False
+
     def __init__(self, log):
         self.log = log
 
@@ -74,6 +76,36 @@ def test_what_a_copy_needs_stays_until_it_is_done(log):
     assert alive() is not None
     held.take(100)
     assert alive() is None
+
+
+def test_what_a_copy_needed_goes_when_the_next_slot_is_taken(log):
+    class Image:
+        """An array of another library."""
+
+    held, image = staging.Staging(3), Image()
+    alive, slot = weakref.ref(image), held.take(100)
+    slot.sent(QUEUE, image)
+    del image
+    held.take(100)
+    assert alive() is not None
+    slot._copied.is_done = True
+    held.take(100)
+    assert alive() is None and log == []
+
+
+def test_page_locked_memory_is_given_back_behind_the_copy_from_it(log, monkeypatch):
+    class Memory(np.ndarray):
+        """Notes when it goes."""
+
+        def __del__(self):
+            log.append("memory")
+
+    monkeypatch.setattr(staging.memory, "pinned", lambda shape, dtype: np.zeros(shape, dtype).view(Memory))
+    slot = staging.Staging(1).take(100)
+    event = slot._copied
+    del slot
+    gc.collect()
+    assert log == [event, "memory"]
 
 
 @pytest.mark.parametrize(

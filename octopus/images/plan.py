@@ -279,9 +279,7 @@ class ImagePlan:
             tell_torch(job.sources, queue)
         if not is_capturing(queue):
             upload, slot = Upload(job), self._staging.take(self._room)
-            launch = upload.write(slot, self._table.pointer)
-            upload.queue(launch, slot, self._table.pointer, results, queue)
-            slot.sent(queue, *job.sources.views)
+            upload.send(slot, self._table.pointer, results, queue)
             return
         if self._staged:
             raise InputError("images must be on the GPU while a graph is captured")

@@ -74,6 +74,14 @@ class Upload:
             way[:] = way_back(sources.sides, self._job.items)
         return launch
 
+    def send(self, slot: Slot, device: int, results: Results, queue: Any) -> None:
+        """Write all into a slot and queue it; the slot is free again behind what was queued, also if that fails."""
+        launch = self.write(slot, device)
+        try:
+            self.queue(launch, slot, device, results, queue)
+        finally:
+            slot.sent(queue, *self._job.sources.views)
+
     def queue(self, launch: Launch, slot: Slot, device: int, results: Results, queue: Any) -> None:
         """Queue the upload of what was written, and the launch that reads it."""
         engine, out = self._job.engine, results.out.pointer
@@ -181,16 +189,14 @@ def run_on_gpu(job: Job, results: Results, queue: Any, given: bool) -> None:
         raise InputError(
             "a call can't be captured in a graph, since it reserves memory; make an ImagePlan and run that"
         )
-    sources, upload = job.sources, Upload(job)
+    upload = Upload(job)
     _order(job, results, queue, given)
     slot = _staging(job.staged).take(upload.room)
     if job.staged:
         check_memory(upload.nbytes, memory.free_bytes(), "the GPU for the images", ADVICE)
         own = memory.DeviceArray((upload.nbytes,), np.uint8, stream=queue)
     device = own.pointer if job.staged else slot.twin(queue)
-    launch = upload.write(slot, device)
-    upload.queue(launch, slot, device, results, queue)
-    slot.sent(queue, *sources.views)
+    upload.send(slot, device, results, queue)
 
 
 def tell_torch(sources: Sources, queue: Any) -> None:

@@ -10,6 +10,7 @@ import pretended_gpu
 from octopus import InputError, images
 from octopus.backends.cuda.memory import DeviceArray
 from octopus.images import cuda
+from octopus.images.cuda import CudaEngine
 
 gpu = pretended_gpu.install()
 ROWS = {"patch": 2, "merge": 1, "temporal": 1, "order": "PPC"}
@@ -97,9 +98,29 @@ def other_library():
     return {"other-library": [refused(plan.run, own, WIDE), refused(plan.run, on_gpu(2, 8), WIDE)]}
 
 
+def failed_launches():
+    """How often a slot is said to be in use by calls whose launch fails behind the upload: without and with a plan."""
+    counts, given, launch, record = [], on_gpu(2, 8), CudaEngine.launch, gpu.stream.record
+    plan = images.ImagePlan("patch_rows", given, 4, result_rows=16, **ROWS)
+    for call in (lambda: images.patch_rows(given, WIDE, **ROWS), lambda: plan.run(given, WIDE)):
+        recorded = []
+        CudaEngine.launch, gpu.stream.record = fail, recorded.append
+        try:
+            call()
+        except RuntimeError:
+            counts.append(len(recorded))
+        finally:
+            CudaEngine.launch, gpu.stream.record = launch, record
+    return {"failed-launches": counts}
+
+
+def fail(*given):
+    raise RuntimeError("no launch")
+
+
 def main():
-    results = rows_behind_out() | second_capture() | without_memory() | loaded_kernels() | other_library()
-    print(json.dumps(results))
+    parts = (rows_behind_out, second_capture, without_memory, loaded_kernels, other_library, failed_launches)
+    print(json.dumps({name: found for part in parts for name, found in part().items()}))
 
 
 if __name__ == "__main__":

@@ -28,3 +28,7 @@ def test_a_plan_takes_arrays_of_the_library_that_it_was_made_for(answers):
     words, none = answers["other-library"]
     assert "the plan is for images of (library, side, dtype, channels) ('other', 'cuda', 'uint8', 3)" in words
     assert "found ('octopus', 'cuda', 'uint8', 3)" in words and none == ""
+
+
+def test_a_slot_whose_launch_fails_is_in_use_until_its_upload_is_done(answers):
+    assert answers["failed-launches"] == [1, 1]

@@ -52,11 +52,22 @@ def wait_for_producers(queue: Any, *arrays: ArrayView) -> None:
     """Order `queue` behind the streams on which other libraries may still be writing.
 
     A tensor of torch that knows such a stream was made on the way, so that nobody but torch looks after its memory.
+
+    Raises
+    ------
+    InputError
+        While a graph is captured that such a stream is no part of: to wait for it would spoil the graph.
     """
     for array in arrays:
         if array.after is not None:
             producer = backends.cuda.stream_of(array.after)
             if producer is not queue:
+                if is_capturing(queue) and not is_capturing(producer):
+                    raise InputError(
+                        "an array came with a stream (by DLPack or __cuda_array_interface__) that is no part of the "
+                        "graph being captured, which can't wait for it; pass arrays of torch, CuPy or Octopus, "
+                        "written before"
+                    )
                 queue.wait(producer)
                 used_on(array.owner, queue)
 

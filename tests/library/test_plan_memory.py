@@ -53,6 +53,16 @@ def test_capturing_a_graph_leaves_the_plan_where_it_is(log):
     assert held.queue is first and log == []
 
 
+def test_a_graph_waits_for_no_stream_but_its_own(log):
+    first, captured, producer = (Queue(name, log) for name in ("first", "captured", "producer"))
+    held = memory.PlanMemory(first)
+    with pytest.raises(InputError, match="no part of the graph being captured"):
+        held.enter(captured, (array_on(0), array_on(0, producer)))
+    assert held.queue is first and log == []
+    held.enter(captured, (array_on(0, captured), array_on(0, Queue("captured", log))))
+    assert log == [("captured", "captured")]
+
+
 def test_arrays_on_another_gpu_are_refused_before_the_plan_moves(log):
     first, second = Queue("first", log), Queue("second", log)
     held = memory.PlanMemory(first)

@@ -274,9 +274,9 @@ class ImagePlan:
         from octopus.images.upload import Upload, tell_torch
 
         views = [self._model, results.out, *job.sources.views]
-        queue = self._memory.enter(stream, views)
+        queue = self._memory.enter(stream, views, results.out)
         if stream is not None:
-            tell_torch(job.sources, queue)
+            tell_torch(job.sources, results.out, queue)
         if not is_capturing(queue):
             upload, slot = Upload(job), self._staging.take(self._room)
             upload.send(slot, self._table.pointer, results, queue)

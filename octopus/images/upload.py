@@ -14,6 +14,7 @@ from octopus.arrays import streams
 from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.memory import check_memory
 from octopus.arrays.staging import Slot, Staging
+from octopus.arrays.views import ArrayView
 from octopus.backends.cuda import memory, stream_of
 from octopus.backends.cuda.device import is_capturing
 from octopus.errors import InputError
@@ -178,19 +179,25 @@ def run_on_gpu(job: Job, results: Results, queue: Any, given: bool) -> None:
     ----------
     queue : cuda.core.Stream
     given : bool
-        Whether the caller named it; else it is the current one of the images' library.
+        Whether the caller named it; else it is the current one of the images' library. Where that has none, since they
+        come from the host, the work is done on the current one of the library of `out`.
 
     Raises
     ------
     InputError
         While a graph is captured: its replays would read memory that others have since written.
     """
+    reserved = queue
+    if not given:
+        queue = streams.stream_for(job.model, results.out, None)
     if is_capturing(queue):
         raise InputError(
             "a call can't be captured in a graph, since it reserves memory; make an ImagePlan and run that"
         )
     upload = Upload(job)
     _order(job, results, queue, given)
+    if queue is not reserved:
+        _hand_over(results, reserved, queue)
     slot = _staging(job.staged).take(upload.room)
     if job.staged:
         check_memory(upload.nbytes, memory.free_bytes(), "the GPU for the images", ADVICE)
@@ -199,14 +206,16 @@ def run_on_gpu(job: Job, results: Results, queue: Any, given: bool) -> None:
     upload.send(slot, device, results, queue)
 
 
-def tell_torch(sources: Sources, queue: Any) -> None:
-    """Let torch give memory of images to others behind the work on a stream that is not its current one."""
-    if sources.model.family != "torch" or sources.model.device == "cpu":
-        return
-    if not streams.is_current(queue, int(stream_of(streams.current_stream(sources.model)).handle)):
-        images = sources.images
-        for image in [images.values] if isinstance(images, RaggedBatch) else images:
-            streams.used_on(image, queue)
+def tell_torch(sources: Sources, out: ArrayView, queue: Any) -> None:
+    """Let torch give memory of images and results to others behind the work on a stream that is not its current one."""
+    images = sources.images
+    images = [images.values] if isinstance(images, RaggedBatch) else images
+    for model, arrays in ((sources.model, images), (out, [out.owner])):
+        if model.family != "torch" or model.device == "cpu":
+            continue
+        if not streams.is_current(queue, int(stream_of(streams.current_stream(model)).handle)):
+            for array in arrays:
+                streams.used_on(array, queue)
 
 
 def _order(job: Job, results: Results, queue: Any, given: bool) -> None:
@@ -215,9 +224,17 @@ def _order(job: Job, results: Results, queue: Any, given: bool) -> None:
     streams.check_ordinals(*views)
     streams.wait_for_producers(queue, *views)
     if given:
-        tell_torch(job.sources, queue)
+        tell_torch(job.sources, results.out, queue)
     else:
         streams.wait_for_other_families(queue, *views)
+
+
+def _hand_over(results: Results, reserved: Any, queue: Any) -> None:
+    """Use transforms and masks, which were reserved on one stream, on another, and give them back behind that."""
+    queue.wait(reserved)
+    for array in (results.transform, results.mask):
+        if array is not None and isinstance(array.owner, memory.DeviceArray):
+            array.owner.release_on(queue)
 
 
 def _staging(pixels: bool) -> Staging:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pretended_gpu
 
-from octopus import InputError, images
+from octopus import InputError, backends, images
+from octopus.arrays import memory, streams
+from octopus.arrays.views import view
 from octopus.backends.cuda.memory import DeviceArray
-from octopus.images import cuda
+from octopus.images import answer, cuda, upload
 from octopus.images.cuda import CudaEngine
 
 gpu = pretended_gpu.install()
@@ -42,11 +45,11 @@ def captured(plan, given, sizes, **named):
 
 def rows_behind_out():
     """An update to more rows than a captured `out` has."""
-    memory, given = DeviceArray((4, 12), np.float32), on_gpu(2, 8)
-    there = gpu.pointed(memory.pointer, np.float32)._ary
+    room, given = DeviceArray((4, 12), np.float32), on_gpu(2, 8)
+    there = gpu.pointed(room.pointer, np.float32)._ary
     there[:] = -1
     plan = images.ImagePlan("patch_rows", given, 4, result_rows=16, **ROWS)
-    captured(plan, given, NARROW, out=memory.head(2))
+    captured(plan, given, NARROW, out=room.head(2))
     words = refused(plan.update, given, WIDE)
     gpu.replay()
     return {"more-rows": words, "rows-written": (there.reshape(4, 12) != -1).any(axis=1).tolist()}
@@ -118,8 +121,46 @@ def fail(*given):
     raise RuntimeError("no launch")
 
 
+def streams_of_out():
+    """On which streams calls work that write an `out` of torch, and what torch is told of theirs.
+
+    Images come from the host, and `stream` is not given; then they lie on the GPU, and it is.
+    """
+    own, side = pretended_gpu.Stream(), pretended_gpu.Stream()
+    own.handle, side.handle = 7, 9
+    names, copy, log = {id(gpu.stream): "default", id(own): "own", id(side): "side"}, gpu.copy, []
+    memory.is_capturing = lambda stream: gpu.capturing
+    for module in (backends.cuda, upload):
+        module.stream_of = lambda stream=None: gpu.stream if stream is None else stream
+    streams.current_stream = lambda model: own if model.family == "torch" else None
+    answer.result_view = lambda array, name: replace(view(array, name), family="torch")
+    upload.memory.copy = lambda *given: log.append(f"copy {names[id(given[3])]}") or copy(*given)
+    DeviceArray.release_on = lambda array, stream: log.append(f"release {names[id(stream)]}")
+    streams.used_on = lambda array, stream: log.append(f"used {names[id(stream)]} {array is out}")
+    out, plain, results = DeviceArray((1, 3, 6, 6), np.float32), [np.zeros((2, 8, 3), np.uint8)], {}
+    options = {"size": 6, "letterbox": True}
+    for name, given, more in (("host", plain, {}), ("gpu", on_gpu(2, 8), {"stream": side})):
+        pixels = {"source_pixels": 16} if name == "host" else {}
+        plan = images.ImagePlan("resize", given, 2, device="cuda", **pixels, **options)
+        log.clear()
+        images.resize(given, out=out, device="cuda", **more, **options)
+        results[f"{name}-call"] = log[:]
+        log.clear()
+        plan.run(given, out=out, **more)
+        results[f"{name}-plan"] = log[:]
+    return results
+
+
 def main():
-    parts = (rows_behind_out, second_capture, without_memory, loaded_kernels, other_library, failed_launches)
+    parts = (
+        rows_behind_out,
+        second_capture,
+        without_memory,
+        loaded_kernels,
+        other_library,
+        failed_launches,
+        streams_of_out,
+    )
     print(json.dumps({name: found for part in parts for name, found in part().items()}))
 
 

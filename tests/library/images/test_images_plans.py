@@ -32,3 +32,13 @@ def test_a_plan_takes_arrays_of_the_library_that_it_was_made_for(answers):
 
 def test_a_slot_whose_launch_fails_is_in_use_until_its_upload_is_done(answers):
     assert answers["failed-launches"] == [1, 1]
+
+
+def test_images_from_the_host_are_worked_on_where_torch_will_use_the_result(answers):
+    for name in ("host-call", "host-plan"):
+        assert set(answers[name]) == {"copy own", "release own"}
+
+
+def test_torch_is_told_which_stream_uses_its_out(answers):
+    for name in ("gpu-call", "gpu-plan"):
+        assert {"copy side", "used side True"} <= set(answers[name])

@@ -35,6 +35,8 @@ class Stream:
 class Event:
     """Counts what happens to it."""
 
+    is_done = True
+
     def __init__(self):
         self.recorded = self.waited = 0
 

@@ -97,7 +97,7 @@ ROWS = [
             torch(lambda t: [t.zeros(3, 4, 4, dtype=t.uint8).to_sparse()], "sparse"),
             "image 0 is a tensor of the layout",
         ),
-        (torch(lambda t: [t.zeros(3, 4, 4, dtype=t.bfloat16)], "bfloat16"), "which NumPy doesn't know"),
+        (torch(lambda t: [t.zeros(3, 4, 4, dtype=t.bfloat16)], "bfloat16"), "bfloat16"),
         (torch(lambda t: [t.zeros(3, 4, 4, device="meta")], "meta"), "image 0 lies on meta"),
         (torch(lambda t: [TALL, t.zeros(3, 4, 4)], "mixed"), "image 0 of uint8 and image 1 of float32"),
         (tuple(IMAGES), same()),

@@ -322,7 +322,7 @@ ROWS = [
         ({"device": "cuda"}, no_gpu()),
         ({"stream": 0}, "stream is of a GPU"),
         ({"max_images": 2**31 - 1}, too_much()),
-        ({"sise": 4}, python("unexpected keyword argument 'sise'")),
+        ({"sise": 4}, "an option of resize='sise' is unknown; use one of filter,"),
         (
             {"out": np.empty((2, 3, 4, 4), np.float32)},
             "out must be a contiguous float32 array of shape (2, 3, 4, 5)",

@@ -153,7 +153,7 @@ def view(array: Any, name: str) -> ArrayView:
         return _view_dlpack(array, name)
     unread = ", which is what cv2.imread gives for a file that it can't read"
     raise InputError(
-        f"{name} is {shown_type(array)}{unread if array is None and name in ('frame', 'image') else ''}; "
+        f"{name} is {shown_type(array)}{unread if array is None and name.startswith(('frame', 'image')) else ''}; "
         "pass a NumPy array, a torch tensor, or any array with DLPack or __cuda_array_interface__"
     )
 

@@ -64,8 +64,9 @@ def resize(
         image's border. Of no meaning for "nearest".
     rounding : {"none", "uint8", "pillow"}
         Where values are rounded before they are normalised, for images of uint8. "none": nowhere. "uint8": half to
-        even and clamped to 0 to 255 once, as processors on torch's tensors do. "pillow": bit for bit as Pillow does,
-        in fixed point and to uint8 after each of the two passes, horizontal first.
+        even and clamped to 0 to 255 once, as processors on torch's tensors do. "pillow": bit for bit as Pillow up to
+        12 does, in fixed point and to uint8 after each of the two passes, horizontal first. Every channel stands for
+        itself, as in Pillow's modes L, RGB and CMYK; of RGBA Pillow weighs the colours by the last one.
     mean, std : float or C floats, optional
         In units of the images' values (0 to 255 for uint8), or with `scale` in units of 1; default 0 and 1. In the
         order of the result's channels.

@@ -15,7 +15,7 @@ from octopus.kernels.images import IMAGE, filter_code, filter_support
 CACHED = 256 * 1024  # bytes of a tile's intermediate rows: they stay in a core's second cache
 BAND = 256  # source rows of a tile, at least where there are several: few of them are read twice
 STREAMED = 16 << 20  # bytes of a result that no cache would keep: it is written past them
-ALONE_BYTES = 1 << 18  # a smaller result is made before a second thread would have woken up
+ALONE_BYTES = 1 << 18  # fewer, read and written, are done before a second thread would have woken up
 LANES = 16  # of the kernel's vectors
 
 
@@ -48,13 +48,18 @@ class CpuEngine:
         Rows of a result of three axes, (N, rows, values), are padded with zeros.
         """
         table = np.ascontiguousarray(table, IMAGE)
-        number = threads.get_num_threads() if out.nbytes > ALONE_BYTES else 1
+        number = threads.get_num_threads() if out.nbytes + self._read(table) > ALONE_BYTES else 1
         tiles = self._tiles(table, number)
         padded = out.shape[1] if self.spec.kind == "rows" and len(out.shape) == 3 else 0
         threads.launch(
             self._kernel, int(tiles[-1, 0]), table.ctypes.data, tiles.ctypes.data, out.pointer, *self._fixed, padded,
             out.nbytes > STREAMED, threads=number,
         )  # fmt: skip
+
+    def _read(self, table: np.ndarray) -> int:
+        """Bytes of all images."""
+        pixels = np.dot(table["height"].astype(np.int64), table["width"])
+        return int(pixels) * self.spec.channels * np.dtype(self.spec.source).itemsize
 
     def _tiles(self, table: np.ndarray, number: int) -> np.ndarray:
         """First block of each image, rows and columns of its tiles; and, last, the number of all blocks."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar
 
-from octopus.arrays.checks import check_choice, checked_size, switch
+from octopus.arrays.checks import check_choice, checked_size, dtype_text, switch
 from octopus.errors import InputError, shown
 from octopus.images.sizes import Items, centred, checked_sizes, in_rows, letterboxed, on_their_own, stretched
 from octopus.images.spec import ImageSpec, make_spec
@@ -81,6 +81,11 @@ class ResizeOptions(Options):
             check_choice("crop", self.crop, ("center",))
         if letterbox and self.crop is not None:
             raise InputError("letterbox=True keeps all of an image and crop cuts it; ask for one of them")
+        height, width = checked_size(self.size)
+        if self.shortest is None and self.crop is not None and height != width:
+            raise InputError(
+                f'crop="center" to {height}x{width} needs shortest=, the length of the shorter side before the cut'
+            )
         if self.shortest is not None:
             whole("shortest", self.shortest)
             if self.crop is None:
@@ -108,11 +113,6 @@ class ResizeOptions(Options):
             return letterboxed(spec, sides)
         if self.crop is None:
             return stretched(spec, sides)
-        if self.shortest is None and spec.item[0] != spec.item[1]:
-            raise InputError(
-                f'crop="center" to {spec.item[0]}x{spec.item[1]} needs shortest=, the length of the shorter side '
-                "before the cut"
-            )
         return centred(spec, sides, int(self.shortest or spec.item[0]))
 
 
@@ -123,15 +123,17 @@ class EachOptions(Options):
     kind, operation = "each", "resize_each"
     layout: Any = "NCHW"
 
+    def __post_init__(self) -> None:
+        if dtype_text(self.dtype, ("bfloat16",)) == "bfloat16":
+            raise InputError(
+                "a RaggedBatch can't hold bfloat16; ask for float32 or float16, or for patch rows"
+            )
+
     def _own(self) -> dict[str, Any]:
         return {"layout": self.layout}
 
     def items(self, spec: ImageSpec, sides: Any, sizes: Any) -> Items:
         """Items of their own sizes."""
-        if spec.dtype == "bfloat16":
-            raise InputError(
-                "a RaggedBatch can't hold bfloat16; ask for float32 or float16, or for patch rows"
-            )
         return on_their_own(spec, checked_sizes(sizes, len(sides)))
 
 
@@ -175,4 +177,11 @@ OPERATIONS: dict[str, type[Options]] = {
 def options_of(operation: Any, options: dict[str, Any]) -> Options:
     """The options of an operation by its name."""
     check_choice("operation", operation, tuple(OPERATIONS))
-    return OPERATIONS[operation](**options)
+    kind = OPERATIONS[operation]
+    known = {field.name: field for field in fields(kind)}
+    for name in options:
+        check_choice(f"an option of {operation}", name, tuple(known))
+    for name, field in known.items():
+        if field.default is MISSING and name not in options:
+            raise InputError(f"{operation} needs {name}=")
+    return kind(**options)

@@ -155,9 +155,9 @@ def letterboxed(spec: ImageSpec, sides: Columns) -> Items:
 
 
 def centred(spec: ImageSpec, sides: Columns, shortest: int) -> Items:
-    """The middle of images whose shorter side becomes `shortest`, as torchvision's and transformers' processors cut it.
+    """The middle of images whose shorter side becomes `shortest`, as transformers' processors cut it.
 
-    The longer side is truncated to an integer, and so is the offset of the item.
+    The longer side is truncated to an integer, and so is the offset of the item (torchvision's `CenterCrop` rounds it).
     """
     height, width = spec.item
     least, most = sides.min(axis=1), sides.max(axis=1)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.arrays.checks import check_choice
+from octopus.arrays.checks import check_choice, hint_once
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.errors import InputError, shown_type
 from octopus.images.check import CHANNELS, check_dtype, check_images, may_be_channels
@@ -235,8 +235,9 @@ def _of_any(images: Sequence[Any]) -> Found:
     pointers, shapes, strides = (
         [getattr(v, name) for v in views] for name in ("pointer", "shape", "strides")
     )
-    on_gpu = [found for found in views if found.device == "cuda"]
-    return _columns(first, on_gpu, pointers, shapes, strides, 1)
+    # Of what DLPack exports the view is the owner.
+    held = [found for found in views if found.device == "cuda" or found.family == "other"]
+    return _columns(first, held, pointers, shapes, strides, 1)
 
 
 def _side(image: ArrayView) -> str:
@@ -326,6 +327,13 @@ def _channels_last(shapes: Columns, source: str | None, flat: Any) -> Any:
     unsaid = last & ~first & np.logical_not(flat)
     if source is None and both.any() and (first & ~last).any() and not unsaid.any():
         last = last & ~both
+    elif source is None and both.any() and not (unsaid.any() or (first & ~last).any()):
+        number = int(np.argmax(both))
+        hint_once(
+            "images-source",
+            f"image {number} of shape {tuple(shapes[number].tolist())} has what could be channels at both ends, and is "
+            'read as (H, W, C). Say source="HWC" or "CHW"',
+        )
     last = last | flat
     if last.all():
         return True

@@ -84,7 +84,7 @@ ROWS = [
         (np.asfortranarray(FRAME), "numpy.ascontiguousarray"),
         (torch(lambda t: t.from_numpy(FRAME.copy()).to_sparse(), "sparse"), ".to_dense()"),
         (torch(lambda t: t.ones((6, 8, 3), requires_grad=True), "grad"), "frame requires grad"),
-        (torch(lambda t: t.ones((6, 8, 3), dtype=t.bfloat16), "bfloat16"), "frame has the dtype bfloat16"),
+        (torch(lambda t: t.ones((6, 8, 3), dtype=t.bfloat16), "bfloat16"), "bfloat16"),
         (torch(lambda t: t.ones((6, 8, 3), device="meta"), "meta"), "frame lies on meta"),
         (torch(lambda t: t.ones((3, 40, 80), dtype=t.uint8), "CHW"), "permute(1, 2, 0)"),
         (torch(lambda t: t.from_numpy(FRAME.copy()), "tensor"), same()),

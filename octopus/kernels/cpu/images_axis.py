@@ -33,7 +33,7 @@ def _filter_weight(code, pixel, centre, spread):
 @compiled
 def most_taps(size, count, code, antialias):
     """Source pixels under the filter of an output pixel along an axis, at most."""
-    return window_taps(filter_support(code) * axis_scale(size, count, antialias)[1])
+    return min(window_taps(filter_support(code) * axis_scale(size, count, antialias)[1]), np.int64(size))
 
 
 @compiled

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+import weakref
 
 import numpy as np
 import pytest
 
 import octopus
 from octopus import InputError, RaggedBatch, images
+from octopus.arrays import checks
 from octopus.images import ImagePlan, sources
 from octopus.images.work import write
 from octopus.kernels import images_reference as reference
@@ -121,6 +123,53 @@ def test_where_channels_are(shapes, heights):
 def test_images_of_two_dimensions_have_no_channels_first():
     given = [np.zeros((5, 6), np.uint8), np.zeros((1, 5, 6), np.uint8)]
     assert sources.sources_of(given, "CHW").sides.tolist() == [[5, 6], [5, 6]]
+
+
+def test_channels_that_could_be_at_both_ends_are_hinted_at(monkeypatch):
+    monkeypatch.setattr(checks, "_hinted", set())
+    unclear = np.zeros((3, 9, 3), np.uint8)
+    with pytest.warns(UserWarning, match=r"image 0 of shape \(3, 9, 3\) .* Say source="):
+        images.resize([unclear], 3, device="cpu")
+    images.resize([unclear], 3, source="HWC", device="cpu")  # and any other warning would be an error
+    images.resize([unclear, np.zeros((8, 9, 3), np.uint8)], 3, device="cpu")
+
+
+class Exported:
+    """Exports memory that nobody else holds."""
+
+    def __init__(self, pixels):
+        self.pixels, self.last = pixels, None
+
+    def __dlpack__(self, **options):
+        copy = self.pixels.copy()
+        self.last = weakref.ref(copy)
+        return copy.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+def test_exported_memory_lives_as_long_as_the_call():
+    given = [Exported(np.full((5, 6, 3), level, np.uint8)) for level in (3, 9)]
+    found = sources.sources_of(given)
+    assert all(one.last() is not None for one in given) and len(found) == 2
+    del found
+    assert [image.mean() for image in images.resize(given, 4, device="cpu")] == [3, 9]
+
+
+@pytest.mark.parametrize(
+    ("operation", "options", "message"),
+    [
+        ("resize", {"sizee": 3}, "an option of resize='sizee' is unknown; use one of filter,"),
+        ("resize", {}, "resize needs size="),
+        ("resize", {"size": (3, 4), "crop": "center"}, 'crop="center" to 3x4 needs shortest='),
+        ("resize_each", {"dtype": "bfloat16", "result_pixels": 9}, "a RaggedBatch can't hold bfloat16"),
+    ],
+)
+def test_a_plan_that_no_run_could_use_is_refused_when_it_is_made(operation, options, message):
+    with pytest.raises(InputError) as error:
+        ImagePlan(operation, np.zeros((5, 6, 3), np.uint8), 2, device="cpu", **options)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize("form", ["arrays", "steps", "ragged"])

@@ -16,7 +16,7 @@ from octopus_study.peers.job import CropJob, make_job
 from octopus_study.studies.context import make_context
 from octopus_study.studies.crops import reference_of
 from octopus_study.studies.power import methods as power_methods
-from octopus_study.studies.power.methods import CHECKED, make_methods, shortage, spread
+from octopus_study.studies.power.methods import CHECKED, make_methods, shortage
 
 GIB = 2**30
 CONFIG = Path(__file__).parents[3] / "config" / "config.yaml"
@@ -58,7 +58,7 @@ def job(count: int) -> CropJob:
 
 @pytest.mark.parametrize(("count", "every"), [(7, 1), (10, 3), (9, 3)])
 def test_each_so_manieth_crop_comes_to_the_host(count: int, every: int) -> None:
-    found = spread(job(count), every)
+    found = job(count).result(every)
     assert list(found[:, 0, 0, 0]) == list(range(0, count, every))
 
 
@@ -76,7 +76,7 @@ def test_no_more_than_these_are_copied_from_a_device(count: int, every: int, mon
     values = on_host.out
     out = memory.DeviceArray(values.shape, values.dtype, buffer=values, pointer=values.ctypes.data)
     there = CropJob(on_host.frame, on_host.boxes, on_host.size, on_host.mean, on_host.std, out)
-    found = spread(there, every)
+    found = there.result(every)
     assert np.array_equal(found, values[::every])
     assert sum(moved) == found.nbytes
 

@@ -203,7 +203,32 @@ def test_a_graph_reads_the_table_anew():
     assert_same(rows, expected[0], 1.01 / 255 / 0.25)
     assert grid.tolist() == expected[1].tolist()
     with pytest.raises(InputError, match="capture a run of the largest"):
-        plan.update(given, [(280, 280)] * 6 + [(28, 28)])
+        plan.update(given, [(140, 140)] * 4 + [(28, 28)] * 3)
+    with pytest.raises(InputError, match="make another plan"), torch.cuda.graph(torch.cuda.CUDAGraph()):
+        plan.run(given, SIZES)
+    graph.replay()
+    assert_same(rows, expected[0], 1.01 / 255 / 0.25)
+
+
+def test_an_update_stays_in_the_out_of_the_captured_run():
+    torch = pytest.importorskip("torch")
+    given = [torch.from_numpy(image).cuda() for image in pixels()]
+    plan = ImagePlan("patch_rows", given, 7, result_rows=500, allocate=False, **NORMAL)
+    room = torch.full((500, 1176), 7.0, device="cuda")
+    plan.run(given, SIZES, out=room[:192])
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        plan.run(given, SIZES, out=room[:192])
+    with pytest.raises(InputError, match="room for 192 rows, found 196"):
+        plan.update(given, [*SIZES[:-1], (28, 224)])
+    room.fill_(7)
+    found, _ = plan.update(given[1:], SIZES[1:])
+    graph.replay()
+    assert_same(
+        found, images.patch_rows(pixels()[1:], SIZES[1:], device="cpu", **NORMAL)[0], 1.01 / 255 / 0.25
+    )
+    assert found.data_ptr() == room.data_ptr() and bool((room[192:] == 7).all())
 
 
 def test_a_call_is_not_captured():

@@ -109,6 +109,8 @@ class ResizeOptions(Options):
 
     def items(self, spec: ImageSpec, sides: Any, sizes: Any) -> Items:
         """Items of one size."""
+        if sizes is not None:
+            raise InputError("resize makes items of the one size= that its plan was made with; pass no sizes")
         if self.letterbox:
             return letterboxed(spec, sides)
         if self.crop is None:

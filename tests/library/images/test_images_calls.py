@@ -172,6 +172,13 @@ def test_a_plan_that_no_run_could_use_is_refused_when_it_is_made(operation, opti
     assert message in str(error.value)
 
 
+def test_a_plan_of_one_size_takes_no_sizes():
+    pictures = [np.zeros((5, 6, 3), np.uint8)]
+    plan = ImagePlan("resize", pictures, 1, size=3, device="cpu")
+    with pytest.raises(InputError, match="pass no sizes"):
+        plan.run(pictures, [[3, 3]])
+
+
 @pytest.mark.parametrize("form", ["arrays", "steps", "ragged"])
 def test_images_are_packed_one_after_the_other(form):
     given = pixels()

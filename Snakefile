@@ -27,6 +27,6 @@ rule all:
         rules.measured.input,
         rules.numbers.output,
         rules.shown.input,
-        rules.paper.output,
+        expand(rules.paper.output, document=DOCUMENTS),
     message:
-        "Measured {MACHINE}; the paper is paper/build/octopus.pdf"
+        "Measured {MACHINE}; the paper is paper/build/octopus.pdf, its supplement beside it"

@@ -13,6 +13,7 @@ from octopus_study.data.registry import load_registry
 from octopus_study.measure.machine import machine_id
 from octopus_study.measure.staleness import data_code, report_code, study_code
 from octopus_study.report import outputs
+from octopus_study.report.paper import DOCUMENTS
 from octopus_study.studies import STUDIES
 
 CONFIG = check_config(config, source="the configuration (config/config.yaml, --configfile and --config)")
@@ -40,6 +41,7 @@ os.environ.update({MIRROR_VARIABLE: CONFIG.mirror or "", "OCTOPUS_DATA": CONFIG.
 wildcard_constraints:
     study="|".join(STUDIES),
     figure="|".join(outputs.figures()),
+    document="|".join(DOCUMENTS),
 
 
 def about(study):

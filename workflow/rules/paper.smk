@@ -3,14 +3,15 @@ rule paper:
         PAPER_FILES,
         rules.shown.input,
     output:
-        report(update("paper/build/octopus.pdf"), caption="../report/paper.rst", category="Paper"),
+        report(update("paper/build/{document}.pdf"), caption="../report/paper.rst", category="Paper"),
     log:
-        "logs/paper.log",
+        "logs/{document}.log",
     conda:
         "../envs/octopus.yaml"
     params:
+        folders=["--source=paper", "--build=paper/build", "--figures=figures"],
         code=REPORT_CODE,
     message:
-        "Paper: octopus.pdf"
+        "Paper: {wildcards.document}.pdf"
     shell:
-        "octopus report paper --source paper --build paper/build --figures figures --out {output:q} 2>&1 | tee {log:q}"
+        "octopus report paper {params.folders:q} --document {wildcards.document} --out {output:q} 2>&1 | tee {log:q}"

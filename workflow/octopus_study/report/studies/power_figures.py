@@ -92,7 +92,7 @@ def _round(axis: Axes, view: View) -> list[float]:
             again = " (again)" if method.endswith(AGAIN) else ""
             text = f"{power.method_name(name)}{again}\n{mean.text}"
             middle = (start - zero + (end - zero)) / 2
-            _above(axis, middle, max(inside, default=0.0), text, fontsize=5.8, va="bottom")
+            _above(axis, middle, max(inside, default=0.0), text, fontsize=6, va="bottom")
     idle = view.get(power.key(view, n, "idle", "power_mean", "idle"))
     if idle:
         axis.axhline(idle.value, **_IDLE)

@@ -220,17 +220,17 @@ def _expected(frame: Frame, judgements: list[Judgement]) -> Table:
     for study in in_order({one.study for one in judgements}):
         mine = [one for one in judgements if one.study == study]
         published = [one for one in mine if one.source != OWN]
-        start = [human({}, study), f"Published claims, {len(_by_claim(published))}"]
-        rows.append([*start, *(_tally([one for one in published if one.scope == name]) for name in names)])
+        tallies = [_tally([one for one in published if one.scope == name]) for name in names]
+        rows.append([f"{human({}, study)}: {len(_by_claim(published)) or 'no'} published claims", *tallies])
         for same in _by_claim(one for one in mine if one.source == OWN).values():
             cells = {one.scope: _brief(one) for one in same}
-            rows.append(["", same[0].claim, *(cells.get(name, MISSING) for name in names)])
+            rows.append([same[0].claim, *(cells.get(name, MISSING) for name in names)])
     caption = (
         "Expected results, study by study: how its published claims ended (reproduced / not reproduced / ambiguous / not "
         "measurable here), then each claim of this paper with what its rule asks for and what was measured. Reproduced unless "
         f"said otherwise. {MISSING}: not measurable on this machine."
     )
-    return by_machine(frame, caption, ["Study", "Claims"], rows, names, ("auto", "1.6fr"))
+    return by_machine(frame, caption, ["Claims"], rows, names, ("2.1fr",))
 
 
 def _brief(judgement: Judgement) -> str:

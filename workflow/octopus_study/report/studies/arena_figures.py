@@ -239,7 +239,7 @@ def _bound_share(axis: Axes, shares: dict[str, list[Number]]) -> None:
     counts = sorted({share.n for known in shares.values() for share in known})
     width = 0.8 / max(1, len(shares))
     # Beside more bars than four, labels have no room lying.
-    text = {"ha": "center", "va": "bottom", "fontsize": 5.5, "rotation": 90 if len(shares) > 4 else 0}
+    text = {"ha": "center", "va": "bottom", "fontsize": 6, "rotation": 90 if len(shares) > 4 else 0}
     for index, (method, known) in enumerate(shares.items()):
         places = [counts.index(share.n) + width * (index - (len(shares) - 1) / 2) for share in known]
         axis.bar(

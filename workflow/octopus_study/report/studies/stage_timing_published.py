@@ -64,6 +64,7 @@ def _compared(axis: Axes, frame: Frame, looks: list[Look]) -> None:
     axis.set_yticks(rows, [name for *_, name in _COMPARED])
     axis.invert_yaxis()
     axis.set(xscale="log", xlabel="Time per box (µs)")
+    style.plain_log(axis.xaxis)
     axis.set_title(f"Stages, {N} boxes")
 
 

@@ -157,7 +157,10 @@ def test_a_plan_allocates_nothing(monkeypatch):
     given, plain = uploaded(pixels()), pixels()
     plans = [
         (ImagePlan("patch_rows", given, 7, result_rows=500, **NORMAL), (given, SIZES)),
-        (ImagePlan("resize", plain, 7, size=24, source_pixels=200_000, letterbox=True, device="cuda"), (plain,)),
+        (
+            ImagePlan("resize", plain, 7, size=24, source_pixels=200_000, letterbox=True, device="cuda"),
+            (plain,),
+        ),
         (ImagePlan("patch_rows", given, 7, max_rows=70, **NORMAL), (given, SIZES)),
     ]
     for plan, arrays in plans:

@@ -1,5 +1,6 @@
-"""What the paper may be: twelve pages, nine figures, seven tables, letters that can be read; and what the supplement must
-have: everything."""
+"""What the paper may be: twelve pages, nine figures, seven tables, letters that can be read.
+
+And what the supplement must have: everything."""
 
 from __future__ import annotations
 
@@ -32,9 +33,7 @@ class Typeset:
 
     def query(self, selector: str) -> list[dict[str, Any]]:
         return json.loads(
-            typst.query(
-                self.main, selector, root=self.root, sys_inputs=self.inputs, ignore_system_fonts=True
-            )
+            typst.query(self.main, selector, root=self.root, sys_inputs=self.inputs, ignore_system_fonts=True)
         )
 
     def value(self, label: str) -> Any:

@@ -226,9 +226,9 @@ def _expected(frame: Frame, judgements: list[Judgement]) -> Table:
             cells = {one.scope: _brief(one) for one in same}
             rows.append([same[0].claim, *(cells.get(name, MISSING) for name in names)])
     caption = (
-        "Expected results, study by study: how its published claims ended (reproduced / not reproduced / ambiguous / not "
-        "measurable here), then each claim of this paper with what its rule asks for and what was measured. Reproduced unless "
-        f"said otherwise. {MISSING}: not measurable on this machine."
+        "Expected results, study by study: how its published claims ended (reproduced / not reproduced / ambiguous / "
+        "not measurable here), then each claim of this paper with what its rule asks for and what was measured. "
+        f"Reproduced unless said otherwise. {MISSING}: not measurable on this machine."
     )
     return by_machine(frame, caption, ["Claims"], rows, names, ("2.1fr",))
 

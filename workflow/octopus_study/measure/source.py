@@ -52,7 +52,7 @@ def source(content: bytes) -> Source:
     SyntaxError
         It is no Python.
     """
-    name = f"sources-{_version()}/{hashlib.sha256(content).hexdigest()}.json"
+    name = f"{folder()}/{hashlib.sha256(content).hexdigest()}.json"
     try:
         return Source(**json.loads(files.load(name) or ""))
     except (ValueError, TypeError):  # there is none, or it is damaged
@@ -62,9 +62,10 @@ def source(content: bytes) -> Source:
 
 
 @cache
-def _version() -> str:
-    """Digest of what reads a source: this file and Python's grammar."""
-    return hashlib.sha256(Path(__file__).read_bytes() + repr(sys.version_info[:2]).encode()).hexdigest()[:16]
+def folder() -> str:
+    """Where it is kept: under the digest of what reads a source, this file and Python's grammar."""
+    reader = Path(__file__).read_bytes() + repr(sys.version_info[:2]).encode()
+    return f"sources-{hashlib.sha256(reader).hexdigest()[:16]}"
 
 
 def _read(tree: ast.Module) -> Source:

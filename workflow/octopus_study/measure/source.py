@@ -74,7 +74,7 @@ def _read(tree: ast.Module) -> Source:
     names.update(whole for _, whole in _taken(nodes))
     texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     names.update(*map(_NAMED.findall, texts))
-    blocks = [node for node in ast.walk(tree) if _for_type_checkers(node)]
+    blocks = filter(_for_type_checkers, tree.body)
     lazy = dict(_taken(node for block in blocks for node in ast.walk(block)))
     of_files = sorted(text for text in texts if re.fullmatch(r"\w+\.\w+", text))
     return Source(hashlib.sha256(canonical(tree).encode()).hexdigest(), sorted(names), of_files, lazy)

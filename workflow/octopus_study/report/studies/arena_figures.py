@@ -257,7 +257,9 @@ def _bound_share(axis: Axes, shares: dict[str, list[Number]]) -> None:
         for place, share in zip(places, known, strict=True):
             if index == 0 or len(shares) <= _LABELLED:
                 end = (place, 100 * bars.end_of(share))
-                axis.annotate(significant(100 * share.value, 2), end, (0, 2), textcoords="offset points", **text)
+                axis.annotate(
+                    significant(100 * share.value, 2), end, (0, 2), textcoords="offset points", **text
+                )
     axis.axhline(100, color=GREY, linewidth=0.8, linestyle=":")
     axis.set_xticks(range(len(counts)), [f"n = {n}" for n in counts])
     highest = max((100 * share.value for known in shares.values() for share in known), default=0)

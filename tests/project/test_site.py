@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,9 @@ class Site:
         self.done = subprocess.run(
             command, cwd=root, capture_output=True, text=True, timeout=300, check=False
         )
-        self.warnings = set(re.findall(r"WARNING +-  (?:Doc file 'broken.md' contains )?(.+)", self.done.stderr))
+        self.warnings = set(
+            re.findall(r"WARNING +-  (?:Doc file 'broken.md' contains )?(.+)", self.done.stderr)
+        )
         self.folder = folder / "site"
 
 
@@ -74,3 +77,10 @@ def test_its_pages_take_nothing_from_a_network(site: Site) -> None:
 def test_generated_pages_say_what_the_code_knows(site: Site, page: str, texts: tuple[str, ...]) -> None:
     shown = (site.folder / page).read_text()
     assert [text for text in texts if text not in shown] == []
+
+
+@pytest.mark.parametrize("module", ["octopus", "octopus.images", "octopus.ops"])
+def test_the_reference_has_every_public_name(site: Site, module: str) -> None:
+    shown = (site.folder / f"api/{module.rpartition('.')[2]}.html").read_text()
+    names = [name for name in import_module(module).__all__ if callable(getattr(import_module(module), name))]
+    assert [name for name in names if f'id="{module}.{name}"' not in shown] == []

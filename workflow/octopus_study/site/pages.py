@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,6 @@ from typing import Any
 import yaml
 
 from octopus_study.config import Config
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.studies import report_of
 from octopus_study.report.tables.spec import Spec
 from octopus_study.studies import STUDIES
@@ -59,7 +59,10 @@ def _study(name: str, claims: list[dict[str, Any]]) -> str:
 
 
 def _caption(spec: object) -> str:
-    return str(spec.caption) if isinstance(spec, Spec | Chart) else ""
+    caption = spec.caption if isinstance(spec, Spec) else spec
+    text = caption if isinstance(caption, str) else inspect.getdoc(caption) or ""
+    first = text.partition("\n\n")[0].replace("\n", " ").removeprefix("Return ")
+    return first[:1].upper() + first[1:]
 
 
 def _settings(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -14,6 +15,7 @@ import typer
 import yaml
 from PIL import Image
 
+import octopus_study
 from octopus import __version__
 from octopus.cli import COMMANDS
 from octopus_study.cli.commands import app
@@ -120,8 +122,11 @@ def test_links_to_files_lead_somewhere(root: Path, document: str) -> None:
     assert [link for link in links if not (root / document).parent.joinpath(link).exists()] == []
 
 
-def test_citation_has_the_version_of_the_package(root: Path) -> None:
-    assert yaml.safe_load((root / "CITATION.cff").read_text())["version"] == __version__
+def test_everything_that_names_a_version_names_the_same(root: Path) -> None:
+    zenodo = json.loads((root / ".zenodo.json").read_text())
+    citation = yaml.safe_load((root / "CITATION.cff").read_text())
+    assert {octopus_study.__version__, citation["version"], zenodo["version"]} == {__version__}
+    assert (citation["title"], citation["license"]) == (zenodo["title"], zenodo["license"])
     assert f"## [{__version__}]" in (root / "CHANGELOG.md").read_text()
 
 

@@ -81,8 +81,8 @@ lint: $(TEST_STAMP) ## check style, import floors and workflow
 	! test -x $(BIN)/hadolint || $(BIN)/hadolint Containerfile
 	$(MAKE) --no-print-directory docs
 
-wheelhouse: ## collect what a machine without a network needs into wheelhouse/: PYTHON=3.12 GPU=cuda13
-	python3 workflow/scripts/wheelhouse.py $(LOCK) wheelhouse --python $(PYTHON) $(GPU_EXTRA)
+wheelhouse: ## collect what a machine without a network needs into wheelhouse/: PYTHON=3.12 GPU=cuda13 EXTRAS=test
+	$(or $(wildcard $(BIN)/python),python3) workflow/scripts/wheelhouse.py $(LOCK) wheelhouse --python $(PYTHON) $(GPU_EXTRA) $(EXTRAS)
 
 release: $(BIN)/python ## build sdists, wheels and the list of what is installed (SBOM) into dist/
 	$(BIN)/python $(INSTALL) $(LOCK) $(GPU_EXTRA) release

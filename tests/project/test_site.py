@@ -71,7 +71,7 @@ def test_its_pages_take_nothing_from_a_network(site: Site) -> None:
         ("studies.html", ("stage_timing", "arena_bound_share", "Claims that it decides")),
         ("verified.html", ("The last reference was measured on", "numba")),
         ("licences.html", ("numpy", "BSD")),
-        ("command.html", ("octopus measure", "octopus report promote")),
+        ("command.html", ("octopus doctor", "octopus measure", "octopus report promote")),
         ("api/octopus.html", ("octopus.crop_resize", "Parameters", "letterbox")),
         ("api/images.html", ("octopus.images.patch_rows", "Returns")),
         ("changelog.html", ("Keep a Changelog",)),

@@ -9,15 +9,19 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from octopus.cli import COMMANDS
 from octopus_study.site.pages import licences_page, studies_page, verified_page
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMAND = (sys.executable, "-m", "typer", "octopus_study.cli.commands", "utils", "docs", "--name", "octopus")
+TYPER = (sys.executable, "-m", "typer", "octopus_study.cli.commands", "utils", "docs", "--name", "octopus")
 
 
 def command_page(root: Path) -> str:
-    """Return the commands of the artifact and their options, as Typer describes them."""
-    return subprocess.run(COMMAND, cwd=root, capture_output=True, text=True, check=True).stdout
+    """Return the library's commands, and those of the artifact with their options, as Typer describes them."""
+    of_library = "".join(f"* `octopus {name}`: {command.help}\n" for name, command in COMMANDS.items())
+    told = subprocess.run(TYPER, cwd=root, capture_output=True, text=True, check=True).stdout
+    head = "# The command octopus\n\nThe library brings two commands:"
+    return f"{head}\n\n{of_library}\nThe artifact adds these.\n\n#{told}"
 
 
 PAGES = {

@@ -207,6 +207,16 @@ def test_a_wheelhouse_has_what_the_other_machine_needs(
     assert all("--hash=sha256:" in entry for entry in script.entries(text))
 
 
+def test_a_wheelhouse_takes_a_version_or_a_path_and_extras(root: Path) -> None:
+    wheelhouse = load(root, "wheelhouse")
+    for python in ("3.12", "/usr/bin/python3.12"):
+        given = wheelhouse.parsed(["a.lock", "folder", "--python", python, "cuda13", "test"])
+        assert (given.python, given.extras) == ("3.12", ["cuda13", "test"])
+    assert wheelhouse.parsed(["a.lock", "folder", "--python", "python3"]).python == "{}.{}".format(
+        *sys.version_info
+    )
+
+
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
     """A wheel that holds nothing."""

@@ -69,19 +69,26 @@ def download(requirements: str, folder: Path, python: str, machine: str) -> None
         subprocess.run(command, check=True)
 
 
-def main() -> None:
-    """Read the arguments and fill the folder."""
+def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Read the arguments; without a version, also at the end of a path, the other machine has this Python's."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("lock", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--python", default="", help="version of the other machine, such as 3.12")
     parser.add_argument("--machine", default="x86_64", help="x86_64 or aarch64")
     parser.add_argument("extras", nargs="*")
-    given = parser.parse_args()
-    named = re.search(r"3\.\d+$", given.python)  # also at the end of a path
-    python = named[0] if named else "{}.{}".format(*sys.version_info)
+    given = parser.parse_intermixed_args(arguments)
+    named = re.search(r"3\.\d+$", given.python)
+    given.python = named[0] if named else "{}.{}".format(*sys.version_info)
+    return given
+
+
+def main() -> None:
+    """Fill the folder."""
+    given = parsed()
     lock = chosen(given.lock.read_text(), {EVERY, BUILD, *given.extras})
-    download(wanted(lock, environment(python, given.machine)), given.folder, python, given.machine)
+    there = environment(given.python, given.machine)
+    download(wanted(lock, there), given.folder, given.python, given.machine)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-# make paper: everything from data to the PDF. make test: the tests. make help: the other targets.
+# make verify: what is committed. make paper: from data to the PDF. make test: the tests. make help: the rest, with times.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -6,7 +6,13 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
 VENV ?= .venv
-CORES ?= 1
+CORES ?= all
+EFFORT ?= core
+CONFIG_core := --configfile config/core.yaml
+CONFIG_full :=
+ifeq ($(filter core full,$(EFFORT)),)
+$(error EFFORT=$(EFFORT): there are core and full)
+endif
 MIRROR ?= $(OCTOPUS_MIRROR)
 # none, cuda12 or cuda13; by default what the NVIDIA driver can run
 ifndef GPU
@@ -42,15 +48,20 @@ export PIP_FIND_LINKS := $(abspath $(WHEELHOUSE))
 endif
 
 FUZZ_SECONDS ?= 300
-.PHONY: help paper test test-gpu fuzz mutants faults docs lint wheelhouse release lock clean
+.PHONY: help verify paper test test-gpu fuzz mutants faults docs lint wheelhouse release lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 	@echo
-	@echo "  variables: GPU=none|cuda12|cuda13  MIRROR=<folder with the data sets>  PYTHON=  VENV=  CORES=  WHEELHOUSE="
+	@awk -F '\t' 'NR > 1 && $$3 == "all" {printf "  make %-18s %3.0f min, installation included (%s; %s)\n", $$1, $$4 / 60, $$5, $$7}' config/doors.tsv
+	@echo
+	@echo "  variables: EFFORT=core|full  GPU=none|cuda12|cuda13  MIRROR=<folder with the data sets>  PYTHON=  VENV=  CORES=  WHEELHOUSE="
 
-paper: $(RUN_STAMP) ## install, measure this machine and build figures, tables and paper/build/octopus.pdf
-	$(BIN)/snakemake --cores $(CORES)
+verify: $(RUN_STAMP) ## install, derive all numbers anew from the committed rows and build the PDFs; measures nothing
+	$(BIN)/snakemake --cores $(CORES) --config studies=[] -- verified paper
+
+paper: $(RUN_STAMP) ## install, measure this machine's core claims (EFFORT=full: everything), build figures and PDFs
+	$(BIN)/snakemake --cores $(CORES) $(CONFIG_$(EFFORT))
 
 test: $(TEST_STAMP) ## install and run the tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder

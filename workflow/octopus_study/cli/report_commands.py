@@ -151,12 +151,14 @@ def promote(
         str, typer.Option(help="Commits that measured the reference, where it is of several: A,B.")
     ] = "",
 ) -> None:
-    """Copy a run to the committed reference; refuses synthetic, invalid or uncommitted work, a loaded machine, and
-    several commits unless they are named."""
+    """Copy a run to the committed reference; refuses synthetic, invalid or uncommitted work, other settings, a
+    loaded machine, and several commits unless they are named."""
+    from octopus_study.config import Config
     from octopus_study.report.promote import promote as promote_run
 
+    standard = Config().model_dump(mode="json")
     named = [name.strip() for name in commits.split(",") if name.strip()]
-    typer.echo(f"promoted to {promote_run(results, reference, named)}")
+    typer.echo(f"promoted to {promote_run(results, reference, named, standard)}")
 
 
 @report.command("past")

@@ -27,6 +27,10 @@ rule all:
         rules.measured.input,
         rules.numbers.output,
         rules.shown.input,
-        expand(rules.paper.output, document=DOCUMENTS),
+        rules.paper.output,
+        rules.supplement.output,
     message:
         "Measured {MACHINE}; the paper is paper/build/octopus.pdf, its supplement beside it"
+
+
+include: "workflow/rules/crate.smk"

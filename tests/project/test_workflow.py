@@ -39,7 +39,7 @@ def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[W
     ]
     commands(folder, *draw)
     workflow.complete("--touch", *(f"figures/{name}.pdf" for name in others), *QUICK)
-    assert workflow.planned() == {"paper"}
+    assert workflow.planned() == {"paper", "supplement"}
     workflow.complete(*QUICK)
     yield workflow
     workflow.end()

@@ -7,19 +7,23 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+from octopus.backends import resolve
+from octopus_study import doors
 from octopus_study.config import MIRROR_VARIABLE, check_config
 from octopus_study.data.receipt import why_stale
 from octopus_study.data.registry import load_registry
 from octopus_study.measure.machine import machine_id
 from octopus_study.measure.staleness import data_code, report_code, study_code
 from octopus_study.report import outputs
-from octopus_study.report.paper import DOCUMENTS
 from octopus_study.studies import STUDIES
 
 CONFIG = check_config(config, source="the configuration (config/config.yaml, --configfile and --config)")
 MACHINE = machine_id(CONFIG.device) if CONFIG.machine == "auto" else CONFIG.machine
 RAW = CONFIG.raw_dir
 RESULTS = f"{CONFIG.results_dir}/{MACHINE}"
+DEVICE = resolve(CONFIG.device)
+DOORS = doors.read()
+CHOSEN = STUDIES if CONFIG.studies == "all" else CONFIG.studies
 
 COMMITTED_FILES = [
     *sorted(map(str, Path("data/published").glob("*.csv"))),
@@ -41,7 +45,6 @@ os.environ.update({MIRROR_VARIABLE: CONFIG.mirror or "", "OCTOPUS_DATA": CONFIG.
 wildcard_constraints:
     study="|".join(STUDIES),
     figure="|".join(outputs.figures()),
-    document="|".join(DOCUMENTS),
 
 
 def about(study):
@@ -59,6 +62,13 @@ def study_settings(wildcards):
     keys = ["device", "seed", "threads", "measure", "crop", wildcards.study]
     values = CONFIG.model_dump(mode="json", include=set(keys))
     return [f"--set={key}={json.dumps(values[key])}" for key in keys]
+
+
+def takes(wildcards, output):
+    """How long a study is expected to take; made from the output, as its title."""
+    door = doors.CORE if CONFIG.effort == "core" else doors.FULL
+    known = doors.study_seconds(Path(output.rows).stem, DEVICE, door, Path(CONFIG.reference_dir), DOORS)
+    return f", {doors.said(known)}" if known and CONFIG.effort != "quick" else ""
 
 
 @cache

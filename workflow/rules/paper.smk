@@ -1,17 +1,49 @@
+PAPER = {"folders": ["--source=paper", "--build=paper/build", "--figures=figures"], "code": REPORT_CODE}
+
+
 rule paper:
     input:
         PAPER_FILES,
         rules.shown.input,
     output:
-        report(update("paper/build/{document}.pdf"), caption="../report/paper.rst", category="Paper"),
+        report(update("paper/build/octopus.pdf"), caption="../report/paper.rst", category="Paper"),
     log:
-        "logs/{document}.log",
+        "logs/paper.log",
     conda:
         "../envs/octopus.yaml"
     params:
-        folders=["--source=paper", "--build=paper/build", "--figures=figures"],
+        **PAPER,
+        document="octopus",
+    message:
+        "Paper: {params.document}.pdf"
+    shell:
+        "octopus report paper {params.folders:q} --document {params.document} --out {output:q} 2>&1 | tee {log:q}"
+
+
+use rule paper as supplement with:
+    output:
+        report(update("paper/build/supplement.pdf"), caption="../report/paper.rst", category="Paper"),
+    log:
+        "logs/supplement.log",
+    params:
+        **PAPER,
+        document="supplement",
+
+
+# Everything that is committed, derived a second time; it fails if something differs.
+rule verified:
+    input:
+        COMMITTED_FILES,
+        "config/claims.yaml",
+    output:
+        "paper/build/verified.txt",
+    log:
+        "logs/verified.log",
+    conda:
+        "../envs/octopus.yaml"
+    params:
         code=REPORT_CODE,
     message:
-        "Paper: {wildcards.document}.pdf"
+        "Verify: every number anew from the committed rows"
     shell:
-        "octopus report paper {params.folders:q} --document {wildcards.document} --out {output:q} 2>&1 | tee {log:q}"
+        "octopus verify > {output:q} 2> {log:q} || (cat {output:q} {log:q}; false)"

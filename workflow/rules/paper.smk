@@ -17,7 +17,7 @@ rule paper:
     message:
         "Paper: {params.document}.pdf"
     shell:
-        "octopus report paper {params.folders:q} --document {params.document} --out {output:q} 2>&1 | tee {log:q}"
+        "octopus report paper {params.folders:q} --document {params.document:q} --out {output:q} 2>&1 | tee {log:q}"
 
 
 use rule paper as supplement with:

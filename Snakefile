@@ -28,8 +28,9 @@ rule all:
         rules.numbers.output,
         rules.shown.input,
         rules.paper.output,
+        rules.supplement.output,
     message:
-        "Measured {MACHINE}; the paper is paper/build/octopus.pdf"
+        "Measured {MACHINE}; the paper is paper/build/octopus.pdf, its supplement beside it"
 
 
 include: "workflow/rules/crate.smk"

@@ -16,6 +16,7 @@ from workflow_copy import COPIED, QUICK, Workflow
 from octopus_study.measure import validate_provenance, validate_rows
 from octopus_study.report import outputs
 from octopus_study.report.frame import Frame
+from octopus_study.report.paper import DOCUMENTS
 from octopus_study.report.rows import rows_of
 from octopus_study.report.selector import selects_rows
 from octopus_study.studies import STUDIES
@@ -38,14 +39,15 @@ def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[W
     ]
     commands(folder, *draw)
     workflow.complete("--touch", *(f"figures/{name}.pdf" for name in others), *QUICK)
-    assert workflow.planned() == {"paper"}
+    assert workflow.planned() == {"paper", "supplement"}
     workflow.complete(*QUICK)
     yield workflow
     workflow.end()
 
 
 def test_a_run_ends_with_the_paper(finished: Workflow) -> None:
-    assert (finished.folder / "paper/build/octopus.pdf").read_bytes().startswith(b"%PDF")
+    for document in DOCUMENTS:
+        assert (finished.folder / f"paper/build/{document}.pdf").read_bytes().startswith(b"%PDF")
 
 
 @pytest.mark.parametrize("study", STUDIES)

@@ -138,6 +138,6 @@ FILES = {
     "workflow/octopus_study/report/studies/toy.py": [("", REPORT)],
     "config/config.yaml": [("", "\ntoy:\n  count: 100\n")],
     "config/claims.yaml": [("", CLAIM)],
-    "paper/sections/stage_timing.typ": [("", SECTION)],
+    "paper/supplement/stage_timing.typ": [("", SECTION)],
     "tests/study/studies/test_toy.py": [("", TEST)],
 }

@@ -123,7 +123,8 @@ class Workflow:
             f"paper/build/tables/{name}.{kind}" for name in outputs.table_names() for kind in ("typ", "md")
         ]
         names += [
-            f"paper/build/{name}" for name in ("numbers.csv", "numbers.json", "claims.csv", "octopus.pdf")
+            f"paper/build/{name}"
+            for name in ("numbers.csv", "numbers.json", "claims.csv", "octopus.pdf", "supplement.pdf")
         ]
         for path in (self.folder / name for name in names):
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,3 +1,6 @@
+PAPER = {"folders": ["--source=paper", "--build=paper/build", "--figures=figures"], "code": REPORT_CODE}
+
+
 rule paper:
     input:
         PAPER_FILES,
@@ -9,11 +12,22 @@ rule paper:
     conda:
         "../envs/octopus.yaml"
     params:
-        code=REPORT_CODE,
+        **PAPER,
+        document="octopus",
     message:
-        "Paper: octopus.pdf"
+        "Paper: {params.document}.pdf"
     shell:
-        "octopus report paper --source paper --build paper/build --figures figures --out {output:q} 2>&1 | tee {log:q}"
+        "octopus report paper {params.folders:q} --document {params.document:q} --out {output:q} 2>&1 | tee {log:q}"
+
+
+use rule paper as supplement with:
+    output:
+        report(update("paper/build/supplement.pdf"), caption="../report/paper.rst", category="Paper"),
+    log:
+        "logs/supplement.log",
+    params:
+        **PAPER,
+        document="supplement",
 
 
 # Everything that is committed, derived a second time; it fails if something differs.

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from drawing import draw_watched
 from frames import LATER, build_report
-from synthetic_runs import PUBLISHED, write_run
+from synthetic_runs import PUBLISHED, REFERENCE, write_run
 
+from octopus_study.report import outputs
 from octopus_study.report.build import build_numbers
 from octopus_study.report.frame import Frame
 
@@ -66,6 +67,12 @@ def old(runs: Path, once: Once) -> Path:
 
 
 @pytest.fixture(scope="session")
+def references(once: Once) -> Path:
+    """A report over the committed references, as it is shipped."""
+    return once("references", lambda folder: build_report(folder, None, REFERENCE))
+
+
+@pytest.fixture(scope="session")
 def drawn(full: Path, once: Once) -> Callable[[str], Path]:
     """Draw a figure of the full report; give the folder of its PDF and PNG, and of what `draw_watched` saw."""
 
@@ -73,6 +80,15 @@ def drawn(full: Path, once: Once) -> Callable[[str], Path]:
         return once(f"figure-{name}", lambda folder: draw_watched(name, full / "numbers.csv", folder / name))
 
     return draw
+
+
+@pytest.fixture(scope="session")
+def all_figures(drawn: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of all figures of the full report, as PDF."""
+    folder = tmp_path_factory.mktemp("figures")
+    for name in outputs.figures():
+        shutil.copy(drawn(name) / f"{name}.pdf", folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

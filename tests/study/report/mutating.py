@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from matplotlib.text import Text
-from synthetic_runs import CLAIMS, PUBLISHED, ROOT
+from synthetic_runs import CLAIMS, PUBLISHED, REFERENCE
 
 from octopus_study.report.build import for_authors, numbers_of, vetted, write_series
 from octopus_study.report.claims import judge, load_claims
@@ -23,7 +23,6 @@ from octopus_study.report.runs import Run, load_runs
 from octopus_study.report.studies import report_of
 from octopus_study.report.tables.writers import markdown, typst
 
-REFERENCE = ROOT / "data" / "reference"
 WHY = "unavailable: nothing works here"
 FEW = 3  # blocks
 _NO_NUMBER = re.compile(r"\b(nan|inf)\b", re.I)

@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT / "tests" / "study" / "power"))
 from synthetic_power import no_sensor_run, power_run, pretended_provenance  # noqa: E402
 
 PUBLISHED = ROOT / "data" / "published"
+REFERENCE = ROOT / "data" / "reference"
 CLAIMS = ROOT / "config" / "claims.yaml"
 PAPER = ROOT / "paper"
 

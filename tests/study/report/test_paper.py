@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from synthetic_runs import PAPER
 
 from octopus.errors import InputError
 from octopus_study.errors import DataError
-from octopus_study.report import outputs
 from octopus_study.report.frame import Frame
 from octopus_study.report.literals import (
     check_paper,
@@ -21,23 +19,16 @@ from octopus_study.report.literals import (
     referenced_ids,
     unknown_ids,
 )
-from octopus_study.report.paper import build_paper
+from octopus_study.report.paper import DOCUMENTS, build_paper
 
 
-@pytest.fixture(scope="module")
-def figures(drawn: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("figures")
-    for name in outputs.figures():
-        shutil.copy(drawn(name) / f"{name}.pdf", folder)
-    return folder
-
-
+@pytest.mark.parametrize("document", DOCUMENTS)
 @pytest.mark.parametrize("report", ["full", "alone", "tensorrt", "old"])
-def test_the_paper_is_typeset(
-    report: str, figures: Path, request: pytest.FixtureRequest, tmp_path: Path
+def test_both_documents_are_typeset(
+    report: str, document: str, all_figures: Path, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     folder: Path = request.getfixturevalue(report)
-    pdf = build_paper(PAPER, folder, figures, tmp_path / "octopus.pdf")
+    pdf = build_paper(PAPER, folder, all_figures, tmp_path / "some.pdf", document)
     assert pdf.read_bytes().startswith(b"%PDF") and pdf.stat().st_size > 100_000
 
 
@@ -127,12 +118,12 @@ def test_an_unknown_id_is_found_unless_its_text_is_left_out(numbers: Frame) -> N
     assert unknown_ids('#if has("gpu.x") [#num("gpu.stage_timing.nothing")]', numbers) == []
 
 
-def test_a_literal_number_stops_the_build(full: Path, figures: Path, tmp_path: Path) -> None:
+def test_a_literal_number_stops_the_build(full: Path, all_figures: Path, tmp_path: Path) -> None:
     paper = shutil.copytree(PAPER, tmp_path / "paper", ignore=shutil.ignore_patterns("build"))
-    section = paper / "sections" / "method.typ"
+    section = paper / "supplement" / "method.typ"
     section.write_text(section.read_text("utf-8") + "\nIt takes 0.19 ms.\n", "utf-8")
-    with pytest.raises(InputError, match=r"sections/method.typ:\d+: literal number '0.19'"):
-        build_paper(paper, full, figures, tmp_path / "octopus.pdf")
+    with pytest.raises(InputError, match=r"supplement/method.typ:\d+: literal number '0.19'"):
+        build_paper(paper, full, all_figures, tmp_path / "octopus.pdf")
 
 
 @pytest.mark.parametrize("fault", ["tags weren't properly closed", "parent group"])
@@ -142,7 +133,7 @@ def test_a_layout_that_typst_cannot_tag_is_nudged(
     compiles: bool,
     fault: str,
     full: Path,
-    figures: Path,
+    all_figures: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -156,8 +147,8 @@ def test_a_layout_that_typst_cannot_tag_is_nudged(
 
     monkeypatch.setattr("typst.compile", compile)
     if compiles:
-        assert build_paper(PAPER, full, figures, tmp_path / "octopus.pdf").is_file()
+        assert build_paper(PAPER, full, all_figures, tmp_path / "octopus.pdf").is_file()
         assert tried == [str(nudge) for nudge in range(failures + 1)]
     else:
         with pytest.raises(DataError, match="tags"):
-            build_paper(PAPER, full, figures, tmp_path / "octopus.pdf")
+            build_paper(PAPER, full, all_figures, tmp_path / "octopus.pdf")

@@ -84,11 +84,12 @@ def paper(
     build: Annotated[Path, typer.Option(help="Folder with numbers.json and tables/.")],
     figures: Annotated[Path, typer.Option(help="Folder of the figures.")],
     out: Out,
+    document: Annotated[str, typer.Option(help="octopus (the paper) or supplement.")] = "octopus",
 ) -> None:
-    """Set the paper as PDF."""
+    """Set the paper, or its supplement, as PDF."""
     from octopus_study.report.paper import build_paper
 
-    build_paper(source, build, figures, out)
+    build_paper(source, build, figures, out, document)
 
 
 @report.command()

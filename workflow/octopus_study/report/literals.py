@@ -45,7 +45,7 @@ _GUARD = re.compile(r'\bif has\(\s*"([^"]+)"\s*\)')
 _TOKEN = re.compile(r"\S*\d\S*")
 _SPACE = re.compile(r"\s+")
 # Files of lengths, sizes and helpers, without prose.
-LAYOUT = ("template.typ", "lib.typ")
+LAYOUT = ("template.typ", "lib.typ", "drawing.typ")
 
 
 class Literal(NamedTuple):

@@ -126,7 +126,7 @@ def _flip(root: Path) -> None:
 
 def _type(root: Path) -> None:
     """Type a number into the paper's text."""
-    path = root / "paper" / "sections" / "arena.typ"
+    path = root / "paper" / "supplement" / "arena.typ"
     path.write_text(
         f'{path.read_text(encoding="utf-8")}\nIt is #strong("34.4\u00d7") as fast.\n', encoding="utf-8"
     )

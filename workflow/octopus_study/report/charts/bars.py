@@ -28,7 +28,7 @@ def bar(
     axis.barh(place, scale * number.value - left, left=left, xerr=spans, error_kw=dict(error), **look)
 
 
-def ratio(axis: Axes, place: float, number: Number, fontsize: float = 5.8, **look: Any) -> None:
+def ratio(axis: Axes, place: float, number: Number, fontsize: float = 6, **look: Any) -> None:
     """Draw a bar from 1 to a ratio, with its interval where it has one, and the ratio at its end."""
     known, less = number.low == number.low, number.value < 1
     error = {"ecolor": GREY, "elinewidth": 0.8, "capsize": 1.2}

@@ -235,11 +235,14 @@ def _shares(view: View, workload: str) -> dict[str, list[Number]]:
     return shares
 
 
+# Labels of more bars than these would cover each other: then the first method alone has them.
+_LABELLED = 4
+
+
 def _bound_share(axis: Axes, shares: dict[str, list[Number]]) -> None:
     counts = sorted({share.n for known in shares.values() for share in known})
     width = 0.8 / max(1, len(shares))
-    # Beside more bars than four, labels have no room lying.
-    text = {"ha": "center", "va": "bottom", "fontsize": 5.5, "rotation": 90 if len(shares) > 4 else 0}
+    text = {"ha": "center", "va": "bottom", "fontsize": 6}
     for index, (method, known) in enumerate(shares.items()):
         places = [counts.index(share.n) + width * (index - (len(shares) - 1) / 2) for share in known]
         axis.bar(
@@ -252,8 +255,11 @@ def _bound_share(axis: Axes, shares: dict[str, list[Number]]) -> None:
             error_kw={"elinewidth": 0.8, "capsize": 1.2},
         )
         for place, share in zip(places, known, strict=True):
-            end = (place, 100 * bars.end_of(share))
-            axis.annotate(significant(100 * share.value, 2), end, (0, 2), textcoords="offset points", **text)
+            if index == 0 or len(shares) <= _LABELLED:
+                end = (place, 100 * bars.end_of(share))
+                axis.annotate(
+                    significant(100 * share.value, 2), end, (0, 2), textcoords="offset points", **text
+                )
     axis.axhline(100, color=GREY, linewidth=0.8, linestyle=":")
     axis.set_xticks(range(len(counts)), [f"n = {n}" for n in counts])
     highest = max((100 * share.value for known in shares.values() for share in known), default=0)

@@ -81,7 +81,7 @@ def _panel(axis: Axes, view: View, medians: list[Number | None]) -> None:
             series = view.series(f"{number.workload}.{number.layer}.{number.method}")
             values = np.array(series["ms"])
             _row(axis, place, values, METHOD_COLORS.get(number.method, GREY))
-            options = {"va": "bottom", "ha": "left", "fontsize": 5.8, "textcoords": "offset points"}
+            options = {"va": "bottom", "ha": "left", "fontsize": 6, "textcoords": "offset points"}
             options["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
             axis.annotate(_facts(view, number), (values.min(), place), (0, 5), **options)
     axis.set(xscale="log")

@@ -118,7 +118,7 @@ def _cell(axis: Axes, row: int, column: int, value: float) -> None:
     """Write a ratio on its colour; a dash where there is none."""
     dark = value == value and abs(math.log2(value)) > 0.75 * math.log2(_END)
     text = significant(value, 3 if value < 10 else 2) if value == value else "\u2013"
-    axis.text(column, row, text, ha="center", va="center", fontsize=5.6, color="white" if dark else BLACK)
+    axis.text(column, row, text, ha="center", va="center", fontsize=6, color="white" if dark else BLACK)
 
 
 def _colors(part: Any, image: Any) -> None:

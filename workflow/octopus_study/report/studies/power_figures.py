@@ -92,7 +92,7 @@ def _round(axis: Axes, view: View) -> list[float]:
             again = " (again)" if method.endswith(AGAIN) else ""
             text = f"{power.method_name(name)}{again}\n{mean.text}"
             middle = (start - zero + (end - zero)) / 2
-            _above(axis, middle, max(inside, default=0.0), text, fontsize=5.8, va="bottom")
+            _above(axis, middle, max(inside, default=0.0), text, fontsize=6, va="bottom")
     idle = view.get(power.key(view, n, "idle", "power_mean", "idle"))
     if idle:
         axis.axhline(idle.value, **_IDLE)
@@ -227,7 +227,7 @@ def _same_count(axis: Axes, methods: Watts) -> None:
         axis.plot(*zip(*places, strict=True), color=LIGHT, linewidth=0.8, zorder=1)
         if n in (min(by_count), 1000, max(by_count)):
             # The next point may lie close by on the right, or above where power still rises.
-            options = {"ha": "right", "va": "bottom", "fontsize": 5.8}
+            options = {"ha": "right", "va": "bottom", "fontsize": 6}
             axis.annotate(f"n = {n}", places[0], (-3, 3), textcoords="offset points", **options)
 
 
@@ -239,6 +239,6 @@ def _equal_energy(axis: Axes) -> None:
     for energy in (10.0**exponent for exponent in range(first, last + 1)):
         axis.plot([left, right], [energy / left, energy / right], **look)
         text = f"{energy:g} mJ" if energy < 1000 else f"{energy / 1000:g} J"
-        options = {"fontsize": 5.8, "color": GREY, "va": "bottom", "ha": "right"}
+        options = {"fontsize": 6, "color": GREY, "va": "bottom", "ha": "right"}
         if energy / low < right:
             axis.annotate(text, (energy / low, low), (-3, 2), textcoords="offset points", **options)

@@ -99,4 +99,4 @@ def _decomposition(axis: Axes, rows: list[Comparison]) -> None:
 
 def _part(axis: Axes, position: float, part: str, number: Number) -> None:
     look = {"height": _BAR * 0.9, "color": _PART_COLORS[part], "label": _PART_NAMES[part]}
-    bars.ratio(axis, position, number, fontsize=5.5, **look)
+    bars.ratio(axis, position, number, fontsize=6, **look)

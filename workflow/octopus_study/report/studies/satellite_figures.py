@@ -254,7 +254,7 @@ def _downlink(axis: Axes, frame: Frame, key: Key) -> None:
         if time == time:
             axis.bar(place, time, width=0.74, color=color, label=label)
             share = f"\n{100 * time / times[0]:.2g} %" if place and times[0] == times[0] else ""
-            options = {"ha": "center", "va": "bottom", "fontsize": 5.8, "textcoords": "offset points"}
+            options = {"ha": "center", "va": "bottom", "fontsize": 6, "textcoords": "offset points"}
             axis.annotate(f"{quantity_text(time, 's')}{share}", (place, time), (0, 2), **options)
     if key.workload == PUBLISHED:
         values = [frame.value(one) for one in _PUBLISHED]

@@ -116,11 +116,11 @@ def _stack(axis: Axes, shown: list[Bar], names: dict[str, str]) -> None:
     for bar in shown:
         place += 0.45 if previous not in (None, bar.n) else 0.0
         end = bars.stack(axis, place, bar.parts, colors, height=0.85, labels=labels)
-        bars.beside(axis, place, end, quantity_text(end, "us"), gap=3, fontsize=5.8)
+        bars.beside(axis, place, end, quantity_text(end, "us"), gap=3, fontsize=6)
         count = f"n = {bar.n}   " if previous != bar.n else ""
         ticks[place] = f"{count}{SHORT_METHODS[bar.method]}"
         place, previous = place + 1, bar.n
-    axis.set_yticks(list(ticks), list(ticks.values()), fontsize=5.8)
+    axis.set_yticks(list(ticks), list(ticks.values()), fontsize=6)
     axis.invert_yaxis()
     axis.margins(x=0.14)
     bars.plain(axis)

@@ -64,6 +64,7 @@ def _compared(axis: Axes, frame: Frame, looks: list[Look]) -> None:
     axis.set_yticks(rows, [name for *_, name in _COMPARED])
     axis.invert_yaxis()
     axis.set(xscale="log", xlabel="Time per box (µs)")
+    style.plain_log(axis.xaxis)
     axis.set_title(f"Stages, {N} boxes")
 
 
@@ -138,7 +139,7 @@ def _levels(axis: Axes, levels: list[Level], room: float) -> None:
     for place, level in enumerate(levels):
         axis.barh(place, level.value, height=0.6, **level.look)
         bars.beside(axis, place, level.value, level.text, gap=3, fontsize=6)
-    bars.listed(axis, [level.name for level in levels], fontsize=5.8)
+    bars.listed(axis, [level.name for level in levels], fontsize=6)
     axis.set(xscale="log")
     axis.set_xlim(1, max(level.value for level in levels) * room)
     style.plain_log(axis.xaxis)

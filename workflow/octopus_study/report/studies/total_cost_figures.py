@@ -94,7 +94,7 @@ def _steps(axis: Axes, frame: Frame, case: Key, methods: list[str]) -> None:
             passed = end
         total = frame.value(case.but(method=method))
         if total == total:
-            bars.beside(axis, place, max(passed, left), quantity_text(total, "ms"), gap=2, fontsize=5.6)
+            bars.beside(axis, place, max(passed, left), quantity_text(total, "ms"), gap=2, fontsize=6)
     axis.set(xscale="log")
     axis.set_xlim(left, last * (last / left) ** 0.42)
     axis.set_ylim(len(methods) - 0.4, -0.6)

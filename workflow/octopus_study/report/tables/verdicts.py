@@ -12,9 +12,11 @@ from octopus_study.report.claims import Judgement
 from octopus_study.report.claims.outcome import Verdict
 from octopus_study.report.claims.rules import BOARDS, COMPUTED, OWN, Kind
 from octopus_study.report.frame import Frame
+from octopus_study.report.labels import human
 from octopus_study.report.tables.overview import by_machine
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import reason
+from octopus_study.sections import in_order
 
 YOUNGER = "\u2020"
 _KINDS = {kind: kind.capitalize() for kind in get_args(Kind) if kind != "fact"}
@@ -86,13 +88,14 @@ def tables_of(
     tables["claims_open"] = _open(frame, published)
     tables["claims_paper"] = _own(frame, [one for one in judgements if one.source == OWN])
     tables["claims_counts"] = _counts(frame, judgements)
+    tables["artifact"] = _expected(frame, [one for one in judgements if one.kind != "fact"])
     tables["facts"] = _facts(frame, [one for one in judgements if one.kind == "fact"])
     return tables
 
 
 def table_names() -> list[str]:
     """Return the names of the tables of verdicts."""
-    return [*CLAIMS, "claims_open", "claims_paper", "claims_counts", "facts"]
+    return [*CLAIMS, "claims_open", "claims_paper", "claims_counts", "artifact", "facts"]
 
 
 def _published(group: Claims, frame: Frame, chosen: list[Judgement]) -> Table:
@@ -208,6 +211,33 @@ def _counts(frame: Frame, judgements: list[Judgement]) -> Table:
         f"aren't counted. {_younger(judgements)}"
     )
     return by_machine(frame, caption, ["Kind"], rows, names, ("auto",))
+
+
+def _expected(frame: Frame, judgements: list[Judgement]) -> Table:
+    """What who runs the studies should find: per study how its published claims ended, and each claim of this paper."""
+    names = [name for name in frame.machines() if name in {judgement.scope for judgement in judgements}]
+    rows: list[list[str] | str] = []
+    for study in in_order({one.study for one in judgements}):
+        mine = [one for one in judgements if one.study == study]
+        published = [one for one in mine if one.source != OWN]
+        tallies = [_tally([one for one in published if one.scope == name]) for name in names]
+        rows.append([f"{human({}, study)}: {len(_by_claim(published)) or 'no'} published claims", *tallies])
+        for same in _by_claim(one for one in mine if one.source == OWN).values():
+            cells = {one.scope: _brief(one) for one in same}
+            rows.append([same[0].claim, *(cells.get(name, MISSING) for name in names)])
+    caption = (
+        "Expected results, study by study: how its published claims ended (reproduced / not reproduced / ambiguous / "
+        "not measurable here), then each claim of this paper with what its rule asks for and what was measured. "
+        f"Reproduced unless said otherwise. {MISSING}: not measurable on this machine."
+    )
+    return by_machine(frame, caption, ["Claims"], rows, names, ("2.1fr",))
+
+
+def _brief(judgement: Judgement) -> str:
+    if judgement.verdict == "not measurable here":
+        return MISSING
+    verdict = "" if judgement.verdict == "reproduced" else f", {judgement.verdict}"
+    return f"{judgement.rule}: {judgement.measured}{verdict}"
 
 
 def _tally(chosen: list[Judgement]) -> str:

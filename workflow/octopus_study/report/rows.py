@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from octopus_study.report.frame import Number
 from octopus_study.report.selector import Table, selects_rows
 
@@ -35,11 +37,8 @@ class Rows:
         columns = zip(*(row for _, row in read), strict=True) if read else [()] * len(self.header)
         self.table = Table(dict(zip(self.header, columns, strict=True)))
 
-    def chosen(self, selector: str, one_of_several: bool = False) -> Iterator[Row]:
-        """Yield the rows that a selector takes; see :meth:`Table.rows`."""
-        yield from (self._row(int(index)) for index in self.table.rows(selector, one_of_several))
-
-    def _row(self, index: int) -> Row:
+    def row(self, index: int) -> Row:
+        """Return a row by its place."""
         cells = {name: str(column[index]) for name, column in self.table.columns.items()}
         return Row(self.file, self.lines[index], cells)
 
@@ -49,7 +48,14 @@ read = cache(Rows)
 
 def rows_of(number: Number) -> Iterator[Row]:
     """Yield the rows that a number rests on; none for a number that rests on provenance or on a rule."""
-    if selects_rows(number.selector):
-        files = number.file.split(AND)
-        for file in files:
-            yield from read(file).chosen(number.selector, len(files) > 1)
+    for rows, places in chosen(number):
+        yield from (rows.row(int(place)) for place in places)
+
+
+def chosen(number: Number) -> list[tuple[Rows, np.ndarray]]:
+    """Return the files with rows that a number rests on, and the places of these rows."""
+    if not selects_rows(number.selector):
+        return []
+    files = [read(file) for file in number.file.split(AND)]
+    places = [(rows, rows.table.rows(number.selector, len(files) > 1)) for rows in files]
+    return [(rows, indices) for rows, indices in places if len(indices)]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 
 from octopus.errors import InputError
@@ -17,7 +18,7 @@ from octopus_study.methods import METHODS
 from octopus_study.report import uses
 from octopus_study.report.claims import Claim, judge
 from octopus_study.report.frame import HERE, PUBLISHED, Frame, Number
-from octopus_study.report.rows import AND, Row, rows_of
+from octopus_study.report.rows import AND, Row, chosen, rows_of
 from octopus_study.report.samples import AGAIN
 from octopus_study.report.selector import parse, selects_rows
 
@@ -58,8 +59,27 @@ def trace(
         raise InputError(
             f"There is no number and no claim {identifier!r}.{hint} All ids stand in numbers.csv."
         )
+    decides = [claim.id for claim in claims if number.id in claim.ids(number.machine)]
+    yield from _whole(number, frame, decides, paper_dir)
+
+
+def all_traces(
+    frame: Frame, claims: Sequence[Claim], paper_dir: Path, claims_yaml: Path
+) -> dict[str, list[str]]:
+    """Return what :func:`trace` says of every number and every claim, by its id."""
+    decided: dict[str, list[str]] = {}
+    for claim in claims:
+        machines = dict.fromkeys(number.machine for number in frame)
+        for name in dict.fromkeys(name for machine in machines for name in claim.ids(machine)):
+            decided.setdefault(name, []).append(claim.id)
+    traces = {n.id: list(_whole(n, frame, decided.get(n.id, ()), paper_dir)) for n in frame}
+    return traces | {one.id: list(_of_claim(one, frame, claims_yaml, paper_dir)) for one in claims}
+
+
+def _whole(number: Number, frame: Frame, decides: Sequence[str], paper_dir: Path) -> Iterator[str]:
+    """Yield lines on a number and on its uses; `decides` are the claims whose rules name it."""
     yield from _of_number(number, frame)
-    yield from _uses(number, frame, claims, paper_dir)
+    yield from _uses(number, frame, decides, paper_dir)
 
 
 def _of_number(number: Number, frame: Frame) -> Iterator[str]:
@@ -88,12 +108,13 @@ def _field(name: str, text: str) -> Iterator[str]:
 def _rows(number: Number) -> Iterator[str]:
     if not selects_rows(number.selector):
         return
-    rows = list(rows_of(number))
-    files = len(number.file.split(AND))
-    yield from _field("rows", f"{len(rows)}{f' of {files} files' if files > 1 else ''}")
-    yield from (f"    {_row(row)}" for row in rows[:_SHOWN_ROWS])
-    if len(rows) > _SHOWN_ROWS:
-        yield f"    … and {len(rows) - _SHOWN_ROWS} more, up to {rows[-1].file}:{rows[-1].line}"
+    picked = chosen(number)
+    count, files = sum(len(places) for _, places in picked), len(number.file.split(AND))
+    yield from _field("rows", f"{count}{f' of {files} files' if files > 1 else ''}")
+    yield from (f"    {_row(row)}" for row in islice(rows_of(number), _SHOWN_ROWS))
+    if count > _SHOWN_ROWS:
+        rows, places = picked[-1]
+        yield f"    … and {count - _SHOWN_ROWS} more, up to {rows.file}:{rows.lines[places[-1]]}"
 
 
 def _row(row: Row) -> str:
@@ -150,6 +171,7 @@ def recorded(number: Number) -> Iterator[str]:
         yield from _field("measured by", command or "")
 
 
+@cache
 def _provenance(file: str) -> tuple[dict, str | None]:
     """Return what the provenance beside rows says of git, and the command line; nothing where there is none."""
     path = Path(file).with_suffix(".json")
@@ -175,6 +197,7 @@ def _line_of(path: Path, start: str) -> str:
     return f"{_short(path)}:{next((i for i, line in enumerate(lines, 1) if line.startswith(start)), 1)}"
 
 
+@cache
 def _place_of(function: str) -> str:
     """Return file and line of a function by its dotted name."""
     module, _, name = function.rpartition(".")
@@ -203,10 +226,10 @@ def _commands(number: Number, frame: Frame) -> Iterator[str]:
         yield f"{commit}snakemake --cores all --force data/results/{machine}/{path.name}"
 
 
-def _uses(number: Number, frame: Frame, claims: Sequence[Claim], paper_dir: Path) -> Iterator[str]:
+def _uses(number: Number, frame: Frame, decides: Sequence[str], paper_dir: Path) -> Iterator[str]:
     found = {
         "text": list(uses.in_text(number.id, frame, paper_dir)),
-        "claims": [claim.id for claim in claims if number.id in claim.ids(number.machine)],
+        "claims": decides,
         "tables": list(uses.in_tables(number, frame)),
         "figures": list(uses.in_figures(number, frame)),
     }

@@ -18,6 +18,7 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/studies.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/paper.smk"
+include: "workflow/rules/page.smk"
 
 
 rule all:
@@ -28,5 +29,6 @@ rule all:
         rules.numbers.output,
         rules.shown.input,
         rules.paper.output,
+        rules.page.output,
     message:
-        "Measured {MACHINE}; the paper is paper/build/octopus.pdf"
+        "Measured {MACHINE}; the paper is paper/build/octopus.pdf, all results are in figures/report.html"

@@ -172,11 +172,11 @@ def _places(table: Table, number: Number) -> Iterator[str]:
 
 def in_figures(number: Number, frame: Frame) -> Iterator[str]:
     """Yield the figures that look a number up."""
-    yield from (name for name, ids in _read_by_figures(frame).items() if number.id in ids)
+    yield from (name for name, ids in read_by_figures(frame).items() if number.id in ids)
 
 
 @lru_cache(maxsize=1)
-def _read_by_figures(frame: Frame) -> dict[str, set[str]]:
+def read_by_figures(frame: Frame) -> dict[str, set[str]]:
     """Return the ids that each figure looks up; kept, since all are drawn for it."""
     from matplotlib import pyplot
 

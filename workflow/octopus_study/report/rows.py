@@ -48,14 +48,16 @@ read = cache(Rows)
 
 def rows_of(number: Number) -> Iterator[Row]:
     """Yield the rows that a number rests on; none for a number that rests on provenance or on a rule."""
-    for rows, places in chosen(number):
+    for rows, places in chosen(number.file, number.selector):
         yield from (rows.row(int(place)) for place in places)
 
 
-def chosen(number: Number) -> list[tuple[Rows, np.ndarray]]:
-    """Return the files with rows that a number rests on, and the places of these rows."""
-    if not selects_rows(number.selector):
+@cache
+def chosen(file: str, selector: str) -> list[tuple[Rows, np.ndarray]]:
+    """Return the files in which a selector takes rows, and the places of these rows; kept, since what is derived from
+    a median rests on its rows."""
+    if not selects_rows(selector):
         return []
-    files = [read(file) for file in number.file.split(AND)]
-    places = [(rows, rows.table.rows(number.selector, len(files) > 1)) for rows in files]
+    files = [read(name) for name in file.split(AND)]
+    places = [(rows, rows.table.rows(selector, len(files) > 1)) for rows in files]
     return [(rows, indices) for rows, indices in places if len(indices)]

@@ -108,7 +108,7 @@ def _field(name: str, text: str) -> Iterator[str]:
 def _rows(number: Number) -> Iterator[str]:
     if not selects_rows(number.selector):
         return
-    picked = chosen(number)
+    picked = chosen(number.file, number.selector)
     count, files = sum(len(places) for _, places in picked), len(number.file.split(AND))
     yield from _field("rows", f"{count}{f' of {files} files' if files > 1 else ''}")
     yield from (f"    {_row(row)}" for row in islice(rows_of(number), _SHOWN_ROWS))

@@ -24,7 +24,7 @@ from octopus_study.report.trace import all_traces
 
 LIMIT = 5_000_000  # bytes
 _WIDTHS = (1200, 1000, 800, 600, 400)  # of the figures; more numbers leave less room for them
-_QUALITY = 60
+_WEBP = {"quality": 60, "method": 4}
 
 
 def build_page(
@@ -98,7 +98,7 @@ def _picture(path: Path, width: int) -> tuple[str, int, int]:
         picture = figure.convert("RGB")
     picture.thumbnail((width, 4 * width))
     stream = io.BytesIO()
-    picture.save(stream, "WEBP", quality=_QUALITY, method=6)
+    picture.save(stream, "WEBP", **_WEBP)
     return f"data:image/webp;base64,{_base64(stream.getvalue())}", *picture.size
 
 

@@ -42,8 +42,12 @@ async function check() {
   found.traced = (dialog.open && link.hash.endsWith(dialog.innerText.match(/octopus trace (\S+)/)[1])) || dialog.innerText;
   found.readable = /shown as:[^]*derived by:/.test(dialog.innerText) || dialog.innerText;
   dialog.querySelector("button").click();
-  await pause(() => !location.hash);
-  found.closed = (!dialog.open && !location.hash) || location.hash;
+  await pause(() => !dialog.open);
+  found.closed = !dialog.open;
+  link.click();
+  await pause(() => dialog.open);
+  found.again = dialog.open;
+  dialog.close();
 
   const chart = document.querySelector(".chart:not([hidden])");
   await pause(() => chart.querySelector("svg"));

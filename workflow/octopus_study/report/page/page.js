@@ -56,6 +56,9 @@ byId("trace").addEventListener("close", () => {
   if (location.hash.startsWith("#trace:")) history.replaceState(null, "", location.pathname + location.search);
 });
 addEventListener("hashchange", openTrace);
+addEventListener("click", (event) => { // the same trace again is no change of the address
+  if (location.hash && event.target.closest?.("a")?.hash === location.hash) openTrace();
+});
 
 /* Tables. */
 function makeSelect(home, title, options, change, value) {
@@ -71,7 +74,7 @@ function makeTables(DataTable) {
   const layout = { topStart: "pageLength", topEnd: "search", bottomStart: "info", bottomEnd: "paging" };
   const common = { autoWidth: false, layout, order: [], pageLength: 25, lengthMenu: [10, 25, 100, 500] };
   const value = (_, kind, row) => (kind === "display" ? link(row) : kind === "filter" ? row.text : row.value);
-  const columns = ["machine", "study", "workload", "n", "method", "quantity", "layer"].map((name) => ({ data: name }));
+  const columns = ["machine", "study", "workload", "n", "method", "quantity", "layer"].map((name) => ({ data: name, render: DataTable.render.text() }));
   columns.push({ data: "value", type: "num", render: value, className: "value" });
   columns.push({ data: "interval", orderable: false, className: "value" });
   columns[3].type = "num";
@@ -132,9 +135,11 @@ function showInTable(wanted) {
   location.hash = "#numbers";
 }
 function plot(home, part, title) {
-  const overN = new Set(part.map((row) => row.n)).size > 2, many = new Set(part.map((row) => row.machine)).size > 1;
+  const count = (name) => new Set(part.map((row) => row[name])).size;
+  const overN = count("n") > 2, many = count("machine") > 1;
+  const css = getComputedStyle(document.body), text = css.color;
   const values = part.map((row) => ({ ...row, low: row.low ?? row.value, high: row.high ?? row.value,
-    name: [row.method || row.workload || row.quantity, ...(overN ? [] : [row.workload, row.n])].filter((one, i, all) => one && all.indexOf(one) === i).join(", "),
+    name: ["method", "workload", ...(overN ? [] : ["n"])].filter((name) => row[name] && count(name) > 1).map((name) => row[name]).join(", ") || row.method || row.quantity,
     tip: `${row.machine}: ${[row.method, row.workload, row.n && `n = ${row.n}`, row.text, row.interval].filter(Boolean).join(", ")}` }));
   const low = Math.min(...values.map((row) => row.low)), high = Math.max(...values.map((row) => row.high));
   const scale = low > 0 && high > 10 * low ? { type: "log", nice: false, padding: 12 } : { zero: !overN && low > 0 && high > 2 * low };
@@ -142,10 +147,9 @@ function plot(home, part, title) {
   const legend = overN || many ? { orient: "bottom", columns: Math.max(1, Math.floor(home.clientWidth / 220)), labelLimit: 200, symbolLimit: 60 } : null;
   const color = { field: overN ? "name" : "machine", type: "nominal", title: null, legend, scale: { scheme: overN && new Set(values.map((row) => row.name)).size > 10 ? "tableau20" : "tableau10" } };
   const other = overN ? { field: "n", type: "quantitative", scale: { type: "log", nice: false, padding: 12 }, axis: { grid: false } } : { field: "name", type: "nominal", sort: null, title: null, axis: { labelLimit: home.clientWidth / 3 } };
-  const encoding = { [x]: axis, [y]: other, color, ...(overN ? { shape: { field: "name", title: null, legend } } : {}), ...(overN && many ? { strokeDash: { field: "machine", title: null, legend } } : {}) };
+  const encoding = { [x]: axis, [y]: other, color, ...(overN ? { shape: { field: "name", legend: null } } : {}), ...(overN && many ? { strokeDash: { field: "machine", title: null, legend: { ...legend, symbolType: "stroke", symbolSize: 400, symbolStrokeColor: text } } } : {}) };
   const range = { mark: { type: "rule", aria: false }, encoding: { [x]: { ...axis, field: "low" }, [`${x}2`]: { field: "high" } } };
   const point = { mark: { type: "point", filled: true, size: 60, cursor: "pointer" }, encoding: { tooltip: { field: "tip" }, description: { field: "tip" } } };
-  const css = getComputedStyle(document.body), text = css.color;
   const lines = overN ? [{ mark: { type: "line", aria: false } }] : [];
   const spec = { width: "container", ...(overN ? { height: 320 } : { height: { step: 18 } }), background: null, data: { values }, encoding, layer: [...lines, range, point],
     config: { view: { stroke: null }, font: css.fontFamily, axis: { labelColor: text, titleColor: text, gridOpacity: 0.25, labelFontSize: 12, titleFontSize: 12 }, legend: { labelColor: text, labelFontSize: 12 } } };

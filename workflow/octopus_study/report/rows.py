@@ -8,8 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from octopus_study.report.frame import Number
 from octopus_study.report.selector import Table, selects_rows
 
@@ -33,14 +31,13 @@ class Rows:
             reader = csv.reader(stream)
             self.header = next(reader)
             read = [(reader.line_num, row) for row in reader]
-        self.lines = [line for line, _ in read]
+        self.rows = [Row(self.file, line, dict(zip(self.header, row, strict=True))) for line, row in read]
         columns = zip(*(row for _, row in read), strict=True) if read else [()] * len(self.header)
         self.table = Table(dict(zip(self.header, columns, strict=True)))
 
-    def row(self, index: int) -> Row:
-        """Return a row by its place."""
-        cells = {name: str(column[index]) for name, column in self.table.columns.items()}
-        return Row(self.file, self.lines[index], cells)
+    def chosen(self, selector: str, one_of_several: bool = False) -> Iterator[Row]:
+        """Yield the rows that a selector takes, which nobody changes; see :meth:`Table.rows`."""
+        yield from map(self.rows.__getitem__, self.table.rows(selector, one_of_several).tolist())
 
 
 read = cache(Rows)
@@ -48,16 +45,7 @@ read = cache(Rows)
 
 def rows_of(number: Number) -> Iterator[Row]:
     """Yield the rows that a number rests on; none for a number that rests on provenance or on a rule."""
-    for rows, places in chosen(number.file, number.selector):
-        yield from (rows.row(int(place)) for place in places)
-
-
-@cache
-def chosen(file: str, selector: str) -> list[tuple[Rows, np.ndarray]]:
-    """Return the files in which a selector takes rows, and the places of these rows; kept, since what is derived from
-    a median rests on its rows."""
-    if not selects_rows(selector):
-        return []
-    files = [read(name) for name in file.split(AND)]
-    places = [(rows, rows.table.rows(selector, len(files) > 1)) for rows in files]
-    return [(rows, indices) for rows, indices in places if len(indices)]
+    if selects_rows(number.selector):
+        files = number.file.split(AND)
+        for file in files:
+            yield from read(file).chosen(number.selector, len(files) > 1)

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
 
 from octopus.errors import InputError
@@ -18,7 +17,7 @@ from octopus_study.methods import METHODS
 from octopus_study.report import uses
 from octopus_study.report.claims import Claim, judge
 from octopus_study.report.frame import HERE, PUBLISHED, Frame, Number
-from octopus_study.report.rows import AND, Row, chosen, rows_of
+from octopus_study.report.rows import AND, Row, rows_of
 from octopus_study.report.samples import AGAIN
 from octopus_study.report.selector import parse, selects_rows
 
@@ -108,13 +107,12 @@ def _field(name: str, text: str) -> Iterator[str]:
 def _rows(number: Number) -> Iterator[str]:
     if not selects_rows(number.selector):
         return
-    picked = chosen(number.file, number.selector)
-    count, files = sum(len(places) for _, places in picked), len(number.file.split(AND))
-    yield from _field("rows", f"{count}{f' of {files} files' if files > 1 else ''}")
-    yield from (f"    {_row(row)}" for row in islice(rows_of(number), _SHOWN_ROWS))
-    if count > _SHOWN_ROWS:
-        rows, places = picked[-1]
-        yield f"    … and {count - _SHOWN_ROWS} more, up to {rows.file}:{rows.lines[places[-1]]}"
+    rows = list(rows_of(number))
+    files = len(number.file.split(AND))
+    yield from _field("rows", f"{len(rows)}{f' of {files} files' if files > 1 else ''}")
+    yield from (f"    {_row(row)}" for row in rows[:_SHOWN_ROWS])
+    if len(rows) > _SHOWN_ROWS:
+        yield f"    … and {len(rows) - _SHOWN_ROWS} more, up to {rows[-1].file}:{rows[-1].line}"
 
 
 def _row(row: Row) -> str:

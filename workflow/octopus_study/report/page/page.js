@@ -139,7 +139,7 @@ function plot(home, part, title) {
   const overN = count("n") > 2, many = count("machine") > 1;
   const css = getComputedStyle(document.body), text = css.color;
   const values = part.map((row) => ({ ...row, low: row.low ?? row.value, high: row.high ?? row.value,
-    name: ["method", "workload", ...(overN ? [] : ["n"])].filter((name) => row[name] && count(name) > 1).map((name) => row[name]).join(", ") || row.method || row.quantity,
+    name: ["method", "workload", overN ? "machine" : "n"].filter((name) => row[name] && count(name) > 1).map((name) => row[name]).join(", ") || row.method || row.quantity,
     tip: `${row.machine}: ${[row.method, row.workload, row.n && `n = ${row.n}`, row.text, row.interval].filter(Boolean).join(", ")}` }));
   const low = Math.min(...values.map((row) => row.low)), high = Math.max(...values.map((row) => row.high));
   const scale = low > 0 && high > 10 * low ? { type: "log", nice: false, padding: 12 } : { zero: !overN && low > 0 && high > 2 * low };
@@ -147,7 +147,7 @@ function plot(home, part, title) {
   const legend = overN || many ? { orient: "bottom", columns: Math.max(1, Math.floor(home.clientWidth / 220)), labelLimit: 200, symbolLimit: 60 } : null;
   const color = { field: overN ? "name" : "machine", type: "nominal", title: null, legend, scale: { scheme: overN && new Set(values.map((row) => row.name)).size > 10 ? "tableau20" : "tableau10" } };
   const other = overN ? { field: "n", type: "quantitative", scale: { type: "log", nice: false, padding: 12 }, axis: { grid: false } } : { field: "name", type: "nominal", sort: null, title: null, axis: { labelLimit: home.clientWidth / 3 } };
-  const encoding = { [x]: axis, [y]: other, color, ...(overN ? { shape: { field: "name", legend: null } } : {}), ...(overN && many ? { strokeDash: { field: "machine", title: null, legend: { ...legend, symbolType: "stroke", symbolSize: 400, symbolStrokeColor: text } } } : {}) };
+  const encoding = { [x]: axis, [y]: other, color, ...(overN ? { shape: { field: "name", legend: null } } : {}) };
   const range = { mark: { type: "rule", aria: false }, encoding: { [x]: { ...axis, field: "low" }, [`${x}2`]: { field: "high" } } };
   const point = { mark: { type: "point", filled: true, size: 60, cursor: "pointer" }, encoding: { tooltip: { field: "tip" }, description: { field: "tip" } } };
   const lines = overN ? [{ mark: { type: "line", aria: false } }] : [];

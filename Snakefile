@@ -32,3 +32,6 @@ rule all:
         rules.page.output,
     message:
         "Measured {MACHINE}; the paper is paper/build/octopus.pdf, all results are in figures/report.html"
+
+
+include: "workflow/rules/crate.smk"

@@ -18,9 +18,10 @@ from PIL import Image
 import octopus_study
 from octopus import __version__
 from octopus.cli import COMMANDS
+from octopus_study import doors
 from octopus_study.cli.commands import app
 from octopus_study.report.frame import Frame
-from octopus_study.site.block import BEGIN, END, ROWS, block, reference_frame, write_block
+from octopus_study.site.block import MARKS, ROWS, block, reference_frame, times, write_block
 from octopus_study.site.pictures import draw_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,8 +73,10 @@ def test_the_readme_is_short_and_its_two_commands_are_first(root: Path) -> None:
 
 
 def test_the_numbers_of_the_readme_are_those_of_the_references(root: Path, references: Frame) -> None:
-    shown = (root / "README.md").read_text().partition(BEGIN)[2].partition(END)[0]
-    assert shown.strip() == block(references).strip(), "run `octopus report readme`"
+    page = (root / "README.md").read_text()
+    for name, text in (("numbers", block(references)), ("doors", times(doors.read(root / doors.DOORS)))):
+        begin, end = (mark.format(name) for mark in MARKS)
+        assert page.partition(begin)[2].partition(end)[0] == text, "run `octopus report readme`"
 
 
 def test_a_number_that_is_missing_leaves_its_row_out(tmp_path: Path, references: Frame) -> None:
@@ -81,9 +84,12 @@ def test_a_number_that_is_missing_leaves_its_row_out(tmp_path: Path, references:
     fewer = Frame(number for number in references if number.id != references.resolve(f"gpu.{absent}"))
     assert ROWS[1].label in block(references) and ROWS[1].label not in block(fewer)
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
-    write_block(block(Frame([])), page)
-    assert page.read_text().startswith(f"before\n{BEGIN}\nNo reference") and "old" not in page.read_text()
+    begin, end = (mark.format("numbers") for mark in MARKS)
+    page.write_text(f"before\n{begin}old\n{end}\nafter\n")
+    write_block("numbers", block(Frame([])), page)
+    assert page.read_text().startswith(f"before\n{begin}No reference") and "old" not in page.read_text()
+    with pytest.raises(ValueError, match="has no marks"):
+        write_block("doors", "", page)
 
 
 def test_the_pictures_are_those_that_the_command_draws(root: Path, tmp_path: Path, references: Frame) -> None:

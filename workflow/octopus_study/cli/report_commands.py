@@ -131,20 +131,20 @@ def power_checks(
 
 @report.command()
 def readme(
-    document: Annotated[Path, typer.Option(help="Page whose block of numbers is renewed.")] = Path(
-        "README.md"
-    ),
+    document: Annotated[Path, typer.Option(help="Page whose blocks are renewed.")] = Path("README.md"),
     pictures: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("docs/pictures"),
     reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
         "data/reference"
     ),
 ) -> None:
-    """Renew the README's numbers and pictures, from the references."""
-    from octopus_study.site.block import block, reference_frame, write_block
+    """Renew the README's numbers, times and pictures, from what is committed."""
+    from octopus_study import doors
+    from octopus_study.site.block import block, reference_frame, times, write_block
     from octopus_study.site.pictures import draw_pictures
 
     frame = reference_frame(reference)
-    write_block(block(frame), document)
+    write_block("numbers", block(frame), document)
+    write_block("doors", times(doors.read()), document)
     draw_pictures(frame, pictures)
 
 

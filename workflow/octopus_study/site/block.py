@@ -1,20 +1,21 @@
-"""The block of numbers in the README: from the committed references alone, so that a test can keep it true."""
+"""The README's blocks of numbers and times: from what is committed alone, so that a test can keep them true."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from octopus_study.doors import Timed
 from octopus_study.measure._files import atomic_text
 from octopus_study.report.build import derive_all, vetted
 from octopus_study.report.frame import Frame
 from octopus_study.report.runs import load_runs
 
-BEGIN = "<!-- --8<-- [start:numbers] -->"
-END = "<!-- --8<-- [end:numbers] -->"
+MARKS = "<!-- --8<-- [start:{0}] -->\n", "<!-- --8<-- [end:{0}] -->"
 _CROPS = "arena.visdrone.n1000.octopus"
 _KERNEL, _CALL = f"{_CROPS}.crop_resize_normalize.device", f"{_CROPS}.end_to_end.host"
+_FEW = "arena.visdrone.n28.octopus.end_to_end.host"
 _ONE_THREAD = "arena.visdrone-1thread.n1000.octopus.end_to_end.host"
 _IMAGES = [f"images.large.n{count}.octopus.end_to_end" for count in (32, 4)]
 DASH = "\u2013"
@@ -35,6 +36,8 @@ ROWS = (
     Row("share of the time that writing the result alone takes", f"{_KERNEL}.share_of_write-bound"),
     Row("kernel, over the fastest library with the same answer", f"{_KERNEL}.speedup_over_best_peer"),
     Row("from boxes to batch, over the fastest such library", f"{_CALL}.speedup_over_best_peer"),
+    Row("28 boxes, from boxes to batch", _FEW),
+    Row("the same, over roiconvert, which is called from C and rounds", f"{_FEW}.speedup_over_roiconvert"),
     Row("one thread each, over OpenCV's fastest form", cpu=f"{_ONE_THREAD}.speedup_over_best_opencv"),
     Row("images of 512 to 2048 px into patch rows", f"{_IMAGES[0]}.host", f"{_IMAGES[1]}.host"),
     Row("the same, over transformers", *(f"{name}.host.speedup_over_transformers" for name in _IMAGES)),
@@ -76,11 +79,23 @@ def cell(frame: Frame, machine: str, identifier: str) -> str:
     return f"{number.text}{interval}{name}"
 
 
-def write_block(text: str, document: Path) -> None:
-    """Put a block between the marks of a document."""
-    marked = re.compile(f"(?<={re.escape(BEGIN)}\n).*(?={re.escape(END)})", re.DOTALL)
-    renewed, count = marked.subn(lambda _: text, document.read_text(encoding="utf-8"))
-    if count != 1:
-        raise ValueError(f"{document} has not one pair of marks {BEGIN} and {END}")
+def times(rows: Iterable[Timed]) -> str:
+    """Return what the commands take, as Markdown."""
+    shown = [
+        (f"`make {row.door}`", f"{row.seconds / 60:.0f} min", f"{row.where}; {row.day}, commit {row.commit}")
+        for row in rows
+        if row.step == "all"
+    ]
+    lines = [("", "installation included", "timed on"), (":---", "---:", ":---"), *shown]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def write_block(name: str, text: str, document: Path) -> None:
+    """Put a block between the marks of that name in a document."""
+    begin, end = (mark.format(name) for mark in MARKS)
+    head, _, rest = document.read_text(encoding="utf-8").partition(begin)
+    _, found, tail = rest.partition(end)
+    if not found:
+        raise ValueError(f"{document} has no marks {begin.strip()} and {end}")
     with atomic_text(document) as stream:
-        stream.write(renewed)
+        stream.write(head + begin + text + found + tail)

@@ -35,8 +35,8 @@ def studies_page(root: Path) -> str:
     parts = [_study(name, [claim for claim in claims if claim["study"] == name]) for name in STUDIES]
     head = (
         "# Studies\n\nEach study is a folder `workflow/octopus_study/studies/<name>/` and runs alone: "
-        "`snakemake --cores 1 data/results/<machine>/<name>.csv`. `make paper` runs all and puts figures, tables and "
-        "verdicts together. This page is made from the code.\n\n"
+        "`snakemake --cores 1 data/results/<machine>/<name>.csv`. `make paper EFFORT=full` runs all and puts "
+        "figures, tables and verdicts together. This page is made from the code.\n\n"
     )
     return head + "\n".join(parts)
 

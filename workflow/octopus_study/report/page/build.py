@@ -6,6 +6,7 @@ import base64
 import gzip
 import io
 import json
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from typing import Any
 import jinja2
 from PIL import Image
 
-from octopus_study.errors import DataError
 from octopus_study.measure._files import atomic_text
 from octopus_study.report.claims import load_claims, read_claims
 from octopus_study.report.frame import Frame
@@ -49,11 +49,6 @@ def build_page(
         Folder of the figures' PNG files; one that is missing is left out.
     out : path
         The HTML file to write.
-
-    Raises
-    ------
-    DataError
-        The numbers alone are larger than the page may be.
     """
     frame, rules = Frame.read(numbers), load_claims(claims_yaml)
     rows = content.claim_rows(rules, read_claims(claims), frame)
@@ -79,7 +74,7 @@ def packed(numbers: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _fitting(shown: Mapping[str, Any], figures: Path) -> str:
-    """Return the page with its figures as wide as its size allows."""
+    """Return the page with its figures as wide as its size allows; too many numbers are no reason to have none."""
     folder = Path(__file__).parent
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder), autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -89,7 +84,8 @@ def _fitting(shown: Mapping[str, Any], figures: Path) -> str:
         page = environment.get_template("page.html").render(shown, pictures=pictures)
         if len(page.encode()) <= LIMIT:
             return page
-    raise DataError(f"The results page would be larger than {LIMIT} bytes: too many numbers.")
+    logging.getLogger(__name__).warning("The results page is larger than %d bytes: too many numbers.", LIMIT)
+    return page
 
 
 def _picture(path: Path, width: int) -> tuple[str, int, int]:

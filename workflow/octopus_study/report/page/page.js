@@ -144,7 +144,7 @@ function plot(home, part, title) {
   const low = Math.min(...values.map((row) => row.low)), high = Math.max(...values.map((row) => row.high));
   const scale = low > 0 && high > 10 * low ? { type: "log", nice: false, padding: 12 } : { zero: !overN && low > 0 && high > 2 * low };
   const [x, y] = overN ? ["y", "x"] : ["x", "y"], axis = { field: "value", type: "quantitative", scale, title };
-  const legend = overN || many ? { orient: "bottom", columns: Math.max(1, Math.floor(home.clientWidth / 220)), labelLimit: 200, symbolLimit: 60 } : null;
+  const legend = overN || many ? { orient: "bottom", columns: Math.max(1, Math.floor(home.clientWidth / 320)), labelLimit: 290, symbolLimit: 60 } : null;
   const color = { field: overN ? "name" : "machine", type: "nominal", title: null, legend, scale: { scheme: overN && new Set(values.map((row) => row.name)).size > 10 ? "tableau20" : "tableau10" } };
   const other = overN ? { field: "n", type: "quantitative", scale: { type: "log", nice: false, padding: 12 }, axis: { grid: false } } : { field: "name", type: "nominal", sort: null, title: null, axis: { labelLimit: home.clientWidth / 3 } };
   const encoding = { [x]: axis, [y]: other, color, ...(overN ? { shape: { field: "name", legend: null } } : {}) };

@@ -18,6 +18,7 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/studies.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/paper.smk"
+include: "workflow/rules/page.smk"
 
 
 rule all:
@@ -29,8 +30,9 @@ rule all:
         rules.shown.input,
         rules.paper.output,
         rules.supplement.output,
+        rules.page.output,
     message:
-        "Measured {MACHINE}; the paper is paper/build/octopus.pdf, its supplement beside it"
+        "Measured {MACHINE}; the paper is paper/build/octopus.pdf, all results are in figures/report.html"
 
 
 include: "workflow/rules/crate.smk"

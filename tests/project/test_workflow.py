@@ -39,15 +39,19 @@ def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[W
     ]
     commands(folder, *draw)
     workflow.complete("--touch", *(f"figures/{name}.pdf" for name in others), *QUICK)
-    assert workflow.planned() == {"paper", "supplement"}
+    assert workflow.planned() == {"paper", "supplement", "page"}
     workflow.complete(*QUICK)
     yield workflow
     workflow.end()
 
 
-def test_a_run_ends_with_the_paper(finished: Workflow) -> None:
+def test_a_run_ends_with_the_paper_and_the_results_page(finished: Workflow) -> None:
     for document in DOCUMENTS:
         assert (finished.folder / f"paper/build/{document}.pdf").read_bytes().startswith(b"%PDF")
+    page = (finished.folder / "figures/report.html").read_bytes()
+    assert len(page) <= 5_000_000
+    assert all(f'alt="Figure {name}"'.encode() in page for name in outputs.figures())
+    assert b"(this machine)" in page
 
 
 @pytest.mark.parametrize("study", STUDIES)
@@ -177,7 +181,14 @@ def test_a_wrong_setting_is_refused_readably(finished: Workflow, setting: str, m
 def test_the_html_report_bundles_the_results(finished: Workflow) -> None:
     done = finished.run("--report", "report.html", *QUICK)
     assert done.returncode == 0, done.stdout
-    assert all(name in done.stdout for name in ("numbers.csv", "claims.csv", "octopus.pdf", "scaling.png"))
+    names = ("numbers.csv", "claims.csv", "octopus.pdf", "scaling.png", "report.html")
+    assert all(name in done.stdout for name in names)
+    written = (finished.folder / "report.html").read_text(encoding="utf-8")
+    captions = sorted((finished.folder / "workflow/report").glob("*.rst"))
+    assert len(captions) == 6
+    for caption in (file.read_text(encoding="utf-8") for file in captions):
+        words = re.findall(r"[A-Za-z ]{20,}", caption)[0].strip()
+        assert words in written, words
 
 
 def test_snakemake_takes_the_profile_by_itself(finished: Workflow) -> None:

@@ -126,6 +126,7 @@ class Workflow:
             f"paper/build/{name}"
             for name in ("numbers.csv", "numbers.json", "claims.csv", "octopus.pdf", "supplement.pdf")
         ]
+        names += ["figures/report.html"]
         for path in (self.folder / name for name in names):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()

@@ -93,6 +93,21 @@ def paper(
 
 
 @report.command()
+def page(
+    numbers: Numbers,
+    claims: Annotated[Path, typer.Option(help="claims.csv, as `octopus report claims` writes it.")],
+    rules: Annotated[Path, typer.Option(help="The claims and the rules that decide them.")],
+    source: Annotated[Path, typer.Option(help="Folder of the paper's sources.")],
+    figures: Annotated[Path, typer.Option(help="Folder of the figures.")],
+    out: Out,
+) -> None:
+    """Write the results page: one HTML file that needs no network."""
+    from octopus_study.report.page import build_page
+
+    build_page(numbers, claims, rules, source, figures, out)
+
+
+@report.command()
 def parity(
     out: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/parity.md"),
     reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(

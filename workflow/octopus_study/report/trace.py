@@ -58,8 +58,27 @@ def trace(
         raise InputError(
             f"There is no number and no claim {identifier!r}.{hint} All ids stand in numbers.csv."
         )
+    decides = [claim.id for claim in claims if number.id in claim.ids(number.machine)]
+    yield from _whole(number, frame, decides, paper_dir)
+
+
+def all_traces(
+    frame: Frame, claims: Sequence[Claim], paper_dir: Path, claims_yaml: Path
+) -> dict[str, list[str]]:
+    """Return what :func:`trace` says of every number and every claim, by its id."""
+    decided: dict[str, list[str]] = {}
+    for claim in claims:
+        machines = dict.fromkeys(number.machine for number in frame)
+        for name in dict.fromkeys(name for machine in machines for name in claim.ids(machine)):
+            decided.setdefault(name, []).append(claim.id)
+    traces = {n.id: list(_whole(n, frame, decided.get(n.id, ()), paper_dir)) for n in frame}
+    return traces | {one.id: list(_of_claim(one, frame, claims_yaml, paper_dir)) for one in claims}
+
+
+def _whole(number: Number, frame: Frame, decides: Sequence[str], paper_dir: Path) -> Iterator[str]:
+    """Yield lines on a number and on its uses; `decides` are the claims whose rules name it."""
     yield from _of_number(number, frame)
-    yield from _uses(number, frame, claims, paper_dir)
+    yield from _uses(number, frame, decides, paper_dir)
 
 
 def _of_number(number: Number, frame: Frame) -> Iterator[str]:
@@ -150,6 +169,7 @@ def recorded(number: Number) -> Iterator[str]:
         yield from _field("measured by", command or "")
 
 
+@cache
 def _provenance(file: str) -> tuple[dict, str | None]:
     """Return what the provenance beside rows says of git, and the command line; nothing where there is none."""
     path = Path(file).with_suffix(".json")
@@ -175,6 +195,7 @@ def _line_of(path: Path, start: str) -> str:
     return f"{_short(path)}:{next((i for i, line in enumerate(lines, 1) if line.startswith(start)), 1)}"
 
 
+@cache
 def _place_of(function: str) -> str:
     """Return file and line of a function by its dotted name."""
     module, _, name = function.rpartition(".")
@@ -210,10 +231,10 @@ def _commands(number: Number, frame: Frame) -> Iterator[str]:
         yield f"{commit}snakemake --cores all {core}--force {target}"
 
 
-def _uses(number: Number, frame: Frame, claims: Sequence[Claim], paper_dir: Path) -> Iterator[str]:
+def _uses(number: Number, frame: Frame, decides: Sequence[str], paper_dir: Path) -> Iterator[str]:
     found = {
         "text": list(uses.in_text(number.id, frame, paper_dir)),
-        "claims": [claim.id for claim in claims if number.id in claim.ids(number.machine)],
+        "claims": decides,
         "tables": list(uses.in_tables(number, frame)),
         "figures": list(uses.in_figures(number, frame)),
     }

@@ -68,14 +68,27 @@ def in_text(identifier: str, frame: Frame, paper_dir: Path) -> Iterator[str]:
         for alias, machine in frame.aliases.items()
         if identifier.startswith(f"{machine}.")
     ]
-    for path in sorted(paper_dir.rglob("*.typ")):
-        if path.name not in LAYOUT and "build" not in path.relative_to(paper_dir).parts:
-            for line, pattern in _references(path):
-                if any(pattern.fullmatch(name) for name in names):
-                    yield f"{path.as_posix()}:{line}"
+    of_any, of_some, some = _all_references(paper_dir)
+    yield from of_any
+    if any(some.fullmatch(name) for name in names):
+        yield from (place for place, one in of_some if any(one.fullmatch(name) for name in names))
 
 
 @cache
+def _all_references(paper_dir: Path) -> tuple[list[str], list[tuple[str, re.Pattern[str]]], re.Pattern[str]]:
+    """Return the places of the paper's text that may show any number, those that show some, each with its pattern, and
+    one pattern for all of these: few numbers match it, and the others are told at once."""
+    references = [
+        (f"{path.as_posix()}:{line}", pattern)
+        for path in sorted(paper_dir.rglob("*.typ"))
+        if path.name not in LAYOUT and "build" not in path.relative_to(paper_dir).parts
+        for line, pattern in _references(path)
+    ]
+    of_any = [place for place, one in references if one.pattern == _ANYTHING]
+    of_some = [(place, one) for place, one in references if one.pattern != _ANYTHING]
+    return of_any, of_some, re.compile("|".join({one.pattern: "" for _, one in of_some}) or "(?!)")
+
+
 def _references(path: Path) -> list[tuple[int, re.Pattern[str]]]:
     """Return every reference of a source as its line and a pattern of ids."""
     source = path.read_text(encoding="utf-8")
@@ -124,10 +137,16 @@ def _pattern(expression: str, lets: dict[str, list[str]], depth: int = 0) -> str
 
 def in_tables(number: Number, frame: Frame) -> Iterator[str]:
     """Yield ``table, row, column`` of every cell that shows a number, and the captions that do."""
-    for name, maker in _tables().items():
-        table, watched = watch(maker, frame)
-        if number.id in watched.seen and number.text:
+    for name, (table, ids) in _read_by_tables(frame).items():
+        if number.id in ids and number.text:
             yield from (f"{name}: {place}" for place in _places(table, number))
+
+
+@lru_cache(maxsize=1)
+def _read_by_tables(frame: Frame) -> dict[str, tuple[Table, set[str]]]:
+    """Return each table, and the ids that it looks up; kept, since all are made for one number."""
+    made = {name: watch(maker, frame) for name, maker in _tables().items()}
+    return {name: (table, watched.seen) for name, (table, watched) in made.items()}
 
 
 def _tables() -> dict[str, Maker]:
@@ -153,11 +172,11 @@ def _places(table: Table, number: Number) -> Iterator[str]:
 
 def in_figures(number: Number, frame: Frame) -> Iterator[str]:
     """Yield the figures that look a number up."""
-    yield from (name for name, ids in _read_by_figures(frame).items() if number.id in ids)
+    yield from (name for name, ids in read_by_figures(frame).items() if number.id in ids)
 
 
 @lru_cache(maxsize=1)
-def _read_by_figures(frame: Frame) -> dict[str, set[str]]:
+def read_by_figures(frame: Frame) -> dict[str, set[str]]:
     """Return the ids that each figure looks up; kept, since all are drawn for it."""
     from matplotlib import pyplot
 

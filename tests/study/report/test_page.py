@@ -1,0 +1,183 @@
+"""The results page: what is in it without a browser, and what it does in headless Chromium where one is installed."""
+
+from __future__ import annotations
+
+import gzip
+import html
+import json
+import re
+import shutil
+import subprocess
+from base64 import b64decode
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from drawing import draw_watched
+from synthetic_runs import CLAIMS, ROOT
+
+from octopus_study.report import uses
+from octopus_study.report.claims import load_claims, read_claims
+from octopus_study.report.frame import Frame
+from octopus_study.report.outputs import figures
+from octopus_study.report.page import build, build_page, content, libraries
+from octopus_study.report.tables import overview
+from octopus_study.report.trace import trace
+
+DRAWN = "scaling"
+PAPER = ROOT / "paper"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+CHECKS = (Path(__file__).parent / "page_checks.js").read_text(encoding="utf-8")
+Once = Callable[[str, Callable[[Path], object]], Path]
+
+
+@pytest.fixture(scope="session")
+def page(full: Path, once: Once) -> Path:
+    """The page of a report with this machine and both references, with one of its figures; what each figure reads is
+    looked up by drawing all of them, and for this one alone here."""
+
+    def fill(folder: Path) -> None:
+        draw_watched(DRAWN, full / "numbers.csv", folder / DRAWN)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(uses, "figures", lambda: {DRAWN: figures()[DRAWN]})
+            build_page(
+                full / "numbers.csv", full / "claims.csv", CLAIMS, PAPER, folder, folder / "report.html"
+            )
+
+    return once("page", fill) / "report.html"
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes; an end tag that closes another element is a fault."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str]]] = []
+        self.open: list[str] = []
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, {name: value or "" for name, value in attributes}))
+        self.open += [] if tag in VOID else [tag]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
+
+    def values(self, name: str) -> list[str]:
+        return [attributes[name] for _, attributes in self.found if name in attributes]
+
+
+@pytest.fixture(scope="module")
+def elements(page: Path) -> Elements:
+    return Elements(page)
+
+
+def unpacked(page: Path, name: str) -> str:
+    (text,) = re.findall(f'id="packed-{name}">([^<]+)<', page.read_text(encoding="utf-8"))
+    return gzip.decompress(b64decode(text)).decode()
+
+
+def test_the_page_is_one_small_file_that_can_reach_nothing(page: Path, elements: Elements) -> None:
+    assert page.stat().st_size <= 5_000_000
+    policy = next(one["content"] for _, one in elements.found if "http-equiv" in one)
+    assert policy.startswith("default-src 'none'; img-src data:;")
+    sources = [*elements.values("src"), *elements.values("href")]
+    assert {source[:5] for source in sources if not source.startswith("#")} == {"data:"}
+    assert not re.search(r"url\(|@import", (Path(build.__file__).parent / "page.css").read_text())
+
+
+def test_its_parts_fit_together(elements: Elements) -> None:
+    assert not elements.open
+    ids = elements.values("id")
+    assert len(ids) == len(set(ids))
+    within = [link[1:] for link in elements.values("href") if link.startswith("#") and "#trace:" not in link]
+    assert {*within, *elements.values("aria-labelledby")} <= set(ids)
+    headers = [one for tag, one in elements.found if tag == "th"]
+    assert headers and all(one.get("scope") for one in headers)
+    assert [tag for tag, _ in elements.found].count("caption") == 4
+    assert all(one.get("alt") for tag, one in elements.found if tag == "img")
+
+
+def test_every_claim_and_every_number_is_there_with_what_octopus_trace_prints(
+    page: Path, full: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uses, "figures", lambda: {DRAWN: figures()[DRAWN]})
+    frame, claims = Frame.read(full / "numbers.csv"), load_claims(CLAIMS)
+    data, text = json.loads(unpacked(page, "data")), html.unescape(page.read_text(encoding="utf-8"))
+    assert all(f'href="#trace:{claim.id}">{claim.claim}</a>' in text for claim in claims)
+    ids = [number.id for number in frame]
+    assert [data["lines"][lines[0]] for lines in data["traces"]] == ids
+    assert {len(column) for column in data["numbers"].values()} == {len(ids)}
+    traces = dict(zip(ids, data["traces"], strict=True)) | data["claims"]
+    for name in (*ids[:: len(ids) // 8], claims[0].id, claims[-1].id):
+        wanted = list(trace(name, frame, claims, PAPER, CLAIMS))
+        assert [data["lines"][line] for line in traces[name]] == wanted, name
+
+
+def test_a_claim_stands_beside_its_paper_reference_prediction_and_verdict(full: Path) -> None:
+    frame, judged = Frame.read(full / "numbers.csv"), read_claims(full / "claims.csv")
+    rows = content.claim_rows(load_claims(CLAIMS), judged, frame)
+    verdicts = {(one.claim_id, frame.machine_name(one.scope)): one for one in judged}
+    for row in rows:
+        if row.verdict == content.NO_RUN:
+            continue
+        one = verdicts.pop((row.id, row.machine))
+        assert (row.verdict, row.reason) == (one.verdict, one.reason)
+        assert one.rule in (row.paper, row.predicted)
+        assert (row.yours if one.scope == "here" else row.reference) == one.measured
+    assert not verdicts
+    beside = [row for row in rows if "this machine" in row.machine and row.reference != "\u2013"]
+    assert beside
+    assert {row.predicted for row in rows} > {"\u2013"}
+
+
+@pytest.mark.parametrize("report", ["alone", "old"])
+def test_missing_runs_and_references_leave_rows_that_say_so(
+    report: str, request: pytest.FixtureRequest
+) -> None:
+    folder = request.getfixturevalue(report)
+    frame, claims = Frame.read(folder / "numbers.csv"), load_claims(CLAIMS)
+    rows = content.claim_rows(claims, read_claims(folder / "claims.csv"), frame)
+    assert {row.id for row in rows} == {claim.id for claim in claims}
+    lacking = {row.study for row in rows if row.verdict == content.NO_RUN}
+    assert bool(lacking) == (report == "old" or "Images" in lacking)
+    assert all("no run of" in row.reason or row.reason for row in rows if row.verdict == content.NO_RUN)
+    assert all(section["runs"] for section in content.sections(frame))
+
+
+def test_more_numbers_leave_smaller_figures_and_too_many_are_told(
+    page: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    section = {"id": "one", "title": "One", "runs": "", "figures": {DRAWN: ""}}
+    shown = {"sections": [section], "claims": [], "counts": {}, "licences": [], "packed": {}}
+    shown |= {"machines": overview.machines(Frame([]))}
+    whole = build._fitting(shown, page.parent)
+    monkeypatch.setattr(build, "LIMIT", len(whole) - 1)
+    assert len(build._fitting(shown, page.parent)) < len(whole)
+    monkeypatch.setattr(build, "LIMIT", 1000)
+    assert len(build._fitting(shown, page.parent)) < len(whole)
+    assert "too many numbers" in caplog.text
+
+
+def test_without_its_libraries_the_page_has_its_static_parts(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(libraries._FILES, "vega", ("snakemake", "assets/elsewhere.js"))
+    assert set(build.packed({})) == {"data"}
+    assert "no charts and no sorting" in caplog.text
+
+
+def test_a_browser_sorts_filters_draws_and_opens_traces(page: Path, tmp_path: Path) -> None:
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip(f"no headless browser: none of {', '.join(BROWSERS)} is installed")
+    copy = tmp_path / "report.html"
+    copy.write_text(page.read_text(encoding="utf-8").replace("</body>", f"<script>{CHECKS}</script></body>"))
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'user'}"]
+    command += ["--virtual-time-budget=60000", "--enable-logging=stderr", "--dump-dom", copy.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    (found,) = re.findall(r'<pre id="checked">(.*?)</pre>', done.stdout, re.DOTALL) or [done.stderr[-3000:]]
+    assert json.loads(html.unescape(found)) == dict.fromkeys(json.loads(html.unescape(found)), True)
+    assert not re.findall(r"CONSOLE.*", done.stderr)

@@ -1,0 +1,102 @@
+"""One file of claims, charts, figures and numbers, as large as a mail may be."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from PIL import Image
+
+from octopus_study.measure._files import atomic_text
+from octopus_study.report.claims import load_claims, read_claims
+from octopus_study.report.frame import Frame
+from octopus_study.report.page import content
+from octopus_study.report.page.libraries import libraries, licences
+from octopus_study.report.tables import overview
+from octopus_study.report.trace import all_traces
+
+LIMIT = 5_000_000  # bytes
+_WIDTHS = (1200, 1000, 800, 600, 400)  # of the figures; more numbers leave less room for them
+_WEBP = {"quality": 60, "method": 4}
+
+
+def build_page(
+    numbers: str | Path,
+    claims: str | Path,
+    claims_yaml: str | Path,
+    paper_dir: str | Path,
+    figures_dir: str | Path,
+    out: str | Path,
+) -> Path:
+    """Write the results page.
+
+    Parameters
+    ----------
+    numbers, claims : path
+        ``numbers.csv`` and ``claims.csv``.
+    claims_yaml : path
+        The rules of the claims.
+    paper_dir : path
+        Sources of the paper, where traces look for uses.
+    figures_dir : path
+        Folder of the figures' PNG files; one that is missing is left out.
+    out : path
+        The HTML file to write.
+    """
+    frame, rules = Frame.read(numbers), load_claims(claims_yaml)
+    rows = content.claim_rows(rules, read_claims(claims), frame)
+    traces = all_traces(frame, rules, Path(paper_dir), Path(claims_yaml))
+    shown = {
+        "claims": rows,
+        "counts": content.verdict_counts(rows),
+        "sections": content.sections(frame),
+        "machines": overview.machines(frame),
+        "packed": packed(content.all_numbers(frame, traces)),
+        "licences": licences(),
+    }
+    with atomic_text(Path(out)) as stream:
+        stream.write(_fitting(shown, Path(figures_dir)))
+    return Path(out)
+
+
+def packed(numbers: Mapping[str, Any]) -> dict[str, str]:
+    """Return the libraries and the numbers, each compressed, as text that the page unpacks."""
+    data = json.dumps(numbers, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    texts = libraries() | {"data": data}
+    return {name: _base64(gzip.compress(text.encode(), 9, mtime=0)) for name, text in texts.items()}
+
+
+def _fitting(shown: Mapping[str, Any], figures: Path) -> str:
+    """Return the page with its figures as wide as its size allows; too many numbers are no reason to have none."""
+    folder = Path(__file__).parent
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    for width in _WIDTHS:
+        pictures = {path.stem: _picture(path, width) for path in sorted(figures.glob("*.png"))}
+        page = environment.get_template("page.html").render(shown, pictures=pictures)
+        if len(page.encode()) <= LIMIT:
+            return page
+    logging.getLogger(__name__).warning("The results page is larger than %d bytes: too many numbers.", LIMIT)
+    return page
+
+
+def _picture(path: Path, width: int) -> tuple[str, int, int]:
+    """Return a figure as the address of its data, with its size on the page."""
+    with Image.open(path) as figure:
+        picture = figure.convert("RGB")
+    picture.thumbnail((width, 4 * width))
+    stream = io.BytesIO()
+    picture.save(stream, "WEBP", **_WEBP)
+    return f"data:image/webp;base64,{_base64(stream.getvalue())}", *picture.size
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()

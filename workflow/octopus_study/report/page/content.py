@@ -1,0 +1,139 @@
+"""What the results page shows: claims, studies with their figures, and all numbers with their traces."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from octopus_study.report import studies, uses
+from octopus_study.report.claims import Claim, Judgement
+from octopus_study.report.claims.rules import COMPUTED
+from octopus_study.report.frame import HERE, PUBLISHED, Frame, Number
+from octopus_study.report.labels import METHODS, human
+from octopus_study.report.tables.writers import MISSING
+from octopus_study.sections import in_order
+
+NO_RUN, NOWHERE = "not measured", "no machine"
+_DIGITS = ".7g"  # the whole value is in the trace
+
+
+class ClaimRow(NamedTuple):
+    """A claim on one machine, or on none where no run has its study."""
+
+    id: str
+    claim: str
+    source: str
+    kind: str
+    study: str
+    machine: str
+    paper: str
+    reference: str
+    yours: str
+    predicted: str
+    verdict: str
+    reason: str
+
+
+def claim_rows(claims: Sequence[Claim], judgements: Iterable[Judgement], frame: Frame) -> list[ClaimRow]:
+    """Return a row per claim and machine, first of claims that could be refuted and were judged; this machine's stand
+    beside the reference of its kind."""
+    judged: dict[str, list[Judgement]] = {}
+    for judgement in judgements:
+        judged.setdefault(judgement.claim_id, []).append(judgement)
+    found = [_rows_of(claim, judged.get(claim.id, []), frame) for claim in claims]
+    return [row for rows in sorted(found, key=_rank) for row in rows]
+
+
+def _rank(rows: list[ClaimRow]) -> tuple[bool, bool]:
+    undecided = all(row.verdict in (NO_RUN, "not measurable here") for row in rows)
+    return undecided, rows[0].kind in COMPUTED
+
+
+def _rows_of(claim: Claim, judgements: list[Judgement], frame: Frame) -> list[ClaimRow]:
+    measured = {judgement.scope: judgement.measured for judgement in judgements}
+    rows = []
+    for one in judgements:
+        here = one.scope == HERE
+        beside = frame.aliases.get("gpu" if frame.is_gpu(HERE) else "cpu", "") if here else one.scope
+        values = (measured.get(beside, MISSING), one.measured if here else MISSING)
+        rows.append(_row(claim, frame.machine_name(one.scope), one.rule, values, one.verdict, one.reason))
+    why = claim.unmeasured or f"no run of {human({}, claim.study).lower()} is shown"
+    return rows or [_row(claim, NOWHERE, MISSING, (MISSING, MISSING), NO_RUN, why)]
+
+
+def _row(
+    claim: Claim, machine: str, rule: str, values: tuple[str, str], verdict: str, reason: str
+) -> ClaimRow:
+    paper, predicted = (MISSING, rule) if claim.predicted else (rule, MISSING)
+    about = (claim.id, claim.claim, claim.source, claim.kind, human({}, claim.study))
+    return ClaimRow(*about, machine, paper, *values, predicted, verdict, reason)
+
+
+def verdict_counts(rows: Iterable[ClaimRow]) -> dict[str, Counter[str]]:
+    """Return how often each verdict was given, by machine."""
+    counts: dict[str, Counter[str]] = {}
+    for row in rows:
+        counts.setdefault(row.machine, Counter())[row.verdict] += 1
+    return counts
+
+
+def sections(frame: Frame) -> list[dict[str, Any]]:
+    """Return the studies with figures or numbers, each with its name, its runs and the captions of its figures."""
+    reports = studies.reports()
+    measured = {number.study for number in frame if number.known and number.role != PUBLISHED}
+    return [
+        {
+            "id": study,
+            "title": human({}, study),
+            "runs": frame.text(f"shown.{study}") or "Nothing was measured.",
+            "figures": {name: chart.caption for name, chart in reports[study].figures.items()},
+        }
+        for study in in_order(reports)
+        if study in measured or reports[study].figures
+    ]
+
+
+def all_numbers(frame: Frame, traces: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Return the numbers by column, and the traces of numbers and claims: each line once, and its place in each."""
+    drawn = {name for names in uses.read_by_figures(frame).values() for name in names}
+    columns: dict[str, list[Any]] = {}
+    for number in frame:
+        for name, value in _cells(number, frame, number.id in drawn).items():
+            columns.setdefault(name, []).append(value)
+    places: dict[str, int] = {}
+    coded = {name: [places.setdefault(line, len(places)) for line in lines] for name, lines in traces.items()}
+    ids = [number.id for number in frame]
+    return {
+        "numbers": columns,
+        "lines": list(places),
+        "traces": [
+            coded.pop(name) for name in ids
+        ],  # of the numbers, in their order: the first line is the id
+        "claims": coded,
+    }
+
+
+def _cells(number: Number, frame: Frame, drawn: bool) -> dict[str, Any]:
+    derived = " over ".join(filter(None, (number.derived, human(METHODS, number.other) * bool(number.other))))
+    return {
+        "machine": frame.machine_name(number.machine) if frame.fact(number.machine, "id") else number.machine,
+        "study": human({}, number.study),
+        "workload": number.workload,
+        "n": number.n,
+        "method": human(METHODS, number.method) if number.method else "",
+        "quantity": " ".join(filter(None, (number.quantity.replace("_", " "), derived.replace("_", " ")))),
+        "layer": number.layer.replace("_", " "),
+        "value": _short(number.value),
+        "low": _short(number.low),
+        "high": _short(number.high),
+        "unit": number.unit,
+        "text": number.text,
+        "interval": number.interval,
+        "drawn": int(drawn),
+    }
+
+
+def _short(value: float) -> float | None:
+    return float(format(value, _DIGITS)) if math.isfinite(value) else None

@@ -1,0 +1,168 @@
+"use strict";
+const byId = (id) => document.getElementById(id);
+const ALL = "*"; // no cell is that
+let data, ids, rows, tables = {}, plots = [];
+
+async function unpacked(name) {
+  const bytes = Uint8Array.from(atob(byId(`packed-${name}`).textContent), (one) => one.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+}
+
+async function load() {
+  data = JSON.parse(await unpacked("data"));
+  ids = new Map(data.traces.map((lines, index) => [data.lines[lines[0]], index]));
+  const names = Object.keys(data.numbers);
+  rows = data.traces.map((_, i) => Object.fromEntries([["i", i], ...names.map((name) => [name, data.numbers[name][i]])]));
+  openTrace();
+  if (!byId("packed-vega")) return;
+  for (const name of ["vega", "vega-lite"]) {
+    document.head.append(Object.assign(document.createElement("script"), { textContent: await unpacked(name) }));
+  }
+  document.head.prepend(Object.assign(document.createElement("style"), { textContent: await unpacked("datatables-style") }));
+  const source = URL.createObjectURL(new Blob([await unpacked("datatables")], { type: "text/javascript" }));
+  makeTables((await import(source)).default);
+  for (const home of document.querySelectorAll(".chart")) {
+    makeChart(home);
+    await new Promise((next) => setTimeout(next)); // the page stays awake between two charts
+  }
+}
+
+/* Light and dark: as the system has it, until somebody chooses. */
+function setTheme(dark) {
+  document.documentElement.className = dark ? "dark" : "light";
+  byId("theme").setAttribute("aria-pressed", dark);
+  plots.forEach((draw) => draw());
+}
+function watchTheme() {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  system.addEventListener("change", () => setTheme(system.matches));
+  byId("theme").hidden = false;
+  byId("theme").addEventListener("click", () => setTheme(document.documentElement.className !== "dark"));
+  setTheme(system.matches);
+}
+
+/* A trace has an address, so links, the keyboard and the way back work by themselves. */
+const traceOf = (name) => data.claims[name] ?? data.traces[ids.get(name)];
+const addressOf = (row) => `#trace:${data.lines[data.traces[row.i][0]]}`;
+function openTrace() {
+  const name = decodeURIComponent(location.hash).match(/^#trace:(.+)/)?.[1], dialog = byId("trace");
+  const lines = name && data && traceOf(name);
+  if (!lines) return dialog.close();
+  byId("trace-title").textContent = `octopus trace ${name}`;
+  dialog.querySelector("pre").textContent = lines.map((line) => data.lines[line]).join("\n");
+  if (!dialog.open) dialog.showModal();
+}
+byId("trace").addEventListener("close", () => {
+  if (location.hash.startsWith("#trace:")) history.replaceState(null, "", location.pathname + location.search);
+});
+addEventListener("hashchange", openTrace);
+addEventListener("click", (event) => { // the same trace again is no change of the address
+  if (location.hash && event.target.closest?.("a")?.hash === location.hash) openTrace();
+});
+
+/* Tables. */
+function makeSelect(home, title, options, change, value) {
+  const select = document.createElement("select"), label = document.createElement("label");
+  select.append(...options.map(([name, text]) => new Option(text ?? name, name, false, name === value)));
+  select.addEventListener("change", () => change(select.value));
+  label.append(title, select);
+  home.append(label);
+  return select;
+}
+function makeTables(DataTable) {
+  const link = (row) => Object.assign(document.createElement("a"), { href: addressOf(row), textContent: row.text }).outerHTML;
+  const layout = { topStart: "pageLength", topEnd: "search", bottomStart: "info", bottomEnd: "paging" };
+  const common = { autoWidth: false, layout, order: [], pageLength: 25, lengthMenu: [10, 25, 100, 500] };
+  const value = (_, kind, row) => (kind === "display" ? link(row) : kind === "filter" ? row.text : row.value);
+  const columns = ["machine", "study", "workload", "n", "method", "quantity", "layer"].map((name) => ({ data: name, render: DataTable.render.text() }));
+  columns.push({ data: "value", type: "num", render: value, className: "value" });
+  columns.push({ data: "interval", orderable: false, className: "value" });
+  columns[3].type = "num";
+  tables.claims = new DataTable("#claims-table", common);
+  tables.numbers = new DataTable("#numbers-table", { ...common, data: rows, columns, deferRender: true });
+  for (const [name, table] of Object.entries(tables)) {
+    table.table().container().querySelector("nav")?.setAttribute("aria-label", `Pages of the ${name}`);
+    table.columns("[data-filter]").every(function () {
+      const options = this.data().unique().sort().toArray().filter(Boolean).map((one) => [one]);
+      const change = (text) => this.search(text === ALL ? "" : text, { exact: text !== ALL }).draw();
+      const select = makeSelect(byId(`${name}-filters`), this.title(), [[ALL, "All"], ...options], change, ALL);
+      select.dataset.column = this.title();
+    });
+  }
+}
+
+/* Charts: one quantity of a study, by method; over n where there are several. */
+function viewsOf(study) {
+  const views = new Map();
+  for (const row of rows.filter((one) => one.study === study && one.value !== null && one.machine !== "published")) {
+    const name = [row.quantity, row.layer, row.unit].filter(Boolean).join(", ");
+    views.set(name, [...(views.get(name) ?? []), row]);
+  }
+  const weight = ([, view]) => view.reduce((sum, row) => sum + 1 + 1000 * row.drawn, 0);
+  return new Map([...views].sort((a, b) => weight(b) - weight(a)));
+}
+function makeChart(home) {
+  const views = viewsOf(home.dataset.study), filters = home.querySelector(".filters");
+  if (!views.size) return;
+  home.hidden = false;
+  const chosen = { view: views.keys().next().value };
+  const distinct = (name) => [...new Set(views.get(chosen.view).map((row) => row[name]))];
+  const draw = () => {
+    const part = views.get(chosen.view).filter((row) => ["machine", "workload"].every((name) => chosen[name] === ALL || row[name] === chosen[name]));
+    plot(home, part, chosen.view);
+  };
+  const narrow = () => {
+    filters.replaceChildren();
+    makeSelect(filters, "Quantity", [...views.keys()].map((name) => [name]), (name) => { chosen.view = name; narrow(); }, chosen.view);
+    for (const name of ["machine", "workload"]) {
+      const options = distinct(name);
+      chosen[name] = options.length > 1 && name === "machine" && options.length * distinct("method").length < 25 ? ALL : options[0];
+      makeSelect(filters, name === "machine" ? "Machine" : "Workload", [...options.map((one) => [one, one || "any"]), [ALL, "All"]], (one) => { chosen[name] = one; draw(); }, chosen[name]);
+    }
+    const table = Object.assign(document.createElement("button"), { type: "button", textContent: "Show in the table" });
+    table.addEventListener("click", () => showInTable({ Study: home.dataset.study, Quantity: views.get(chosen.view)[0].quantity }));
+    filters.append(table);
+    draw();
+  };
+  plots.push(draw);
+  narrow();
+}
+function showInTable(wanted) {
+  for (const select of byId("numbers-filters").querySelectorAll("select")) {
+    select.value = wanted[select.dataset.column] ?? ALL;
+    select.dispatchEvent(new Event("change"));
+  }
+  location.hash = "#numbers";
+}
+function plot(home, part, title) {
+  const count = (name) => new Set(part.map((row) => row[name])).size;
+  const overN = count("n") > 2, many = count("machine") > 1;
+  const css = getComputedStyle(document.body), text = css.color;
+  const values = part.map((row) => ({ ...row, low: row.low ?? row.value, high: row.high ?? row.value,
+    name: ["method", "workload", overN ? "machine" : "n"].filter((name) => row[name] && count(name) > 1).map((name) => row[name]).join(", ") || row.method || row.quantity,
+    tip: `${row.machine}: ${[row.method, row.workload, row.n && `n = ${row.n}`, row.text, row.interval].filter(Boolean).join(", ")}` }));
+  const low = Math.min(...values.map((row) => row.low)), high = Math.max(...values.map((row) => row.high));
+  const scale = low > 0 && high > 10 * low ? { type: "log", nice: false, padding: 12 } : { zero: !overN && low > 0 && high > 2 * low };
+  const [x, y] = overN ? ["y", "x"] : ["x", "y"], axis = { field: "value", type: "quantitative", scale, title };
+  const legend = overN || many ? { orient: "bottom", columns: Math.max(1, Math.floor(home.clientWidth / 320)), labelLimit: 290, symbolLimit: 60 } : null;
+  const color = { field: overN ? "name" : "machine", type: "nominal", title: null, legend, scale: { scheme: overN && new Set(values.map((row) => row.name)).size > 10 ? "tableau20" : "tableau10" } };
+  const other = overN ? { field: "n", type: "quantitative", scale: { type: "log", nice: false, padding: 12 }, axis: { grid: false } } : { field: "name", type: "nominal", sort: null, title: null, axis: { labelLimit: home.clientWidth / 3 } };
+  const encoding = { [x]: axis, [y]: other, color, ...(overN ? { shape: { field: "name", legend: null } } : {}) };
+  const range = { mark: { type: "rule", aria: false }, encoding: { [x]: { ...axis, field: "low" }, [`${x}2`]: { field: "high" } } };
+  const point = { mark: { type: "point", filled: true, size: 60, cursor: "pointer" }, encoding: { tooltip: { field: "tip" }, description: { field: "tip" } } };
+  const lines = overN ? [{ mark: { type: "line", aria: false } }] : [];
+  const spec = { width: "container", ...(overN ? { height: 320 } : { height: { step: 18 } }), background: null, data: { values }, encoding, layer: [...lines, range, point],
+    config: { view: { stroke: null }, font: css.fontFamily, axis: { labelColor: text, titleColor: text, gridOpacity: 0.25, labelFontSize: 12, titleFontSize: 12 }, legend: { labelColor: text, labelFontSize: 12 } } };
+  const description = `${home.dataset.study}: ${title}, ${values.length} numbers. A click on a point opens its trace; the table of numbers has them all.`;
+  home.querySelector("figcaption").textContent = description;
+  const compiled = vegaLite.compile(spec, { logger: vega.logger(vega.Error) }).spec;
+  const view = new vega.View(vega.parse(compiled), { renderer: "svg", container: home.querySelector(".plot"), hover: true }).description(description);
+  view.addEventListener("click", (_, item) => { if (item?.datum?.i !== undefined) location.hash = addressOf(item.datum); });
+  view.runAsync();
+}
+
+watchTheme();
+load().catch((error) => {
+  byId("status").textContent = `This browser shows the page without charts and sorting (${error.message}).`;
+  throw error;
+});

@@ -18,13 +18,18 @@ from collections.abc import Callable
 import numpy as np
 
 from octopus.kernels.cpu import NO_MEMORY, allocate_floats, compiled, next_block, pointer, release, shifted
-from octopus.kernels.cpu.images_axis import most_taps, used_rows, weights_of
+from octopus.kernels.cpu.images_axis import counted_from, most_taps, used_rows, weights_of
+from octopus.kernels.cpu.images_pairs import ENDS, pair_reader_of, pair_up
 from octopus.kernels.cpu.images_source import MAX_STRIDE, reader_of
 from octopus.kernels.cpu.images_store import LINE, STORED, fill_zeros, finish_of, place_patches, place_row
 from octopus.kernels.cpu.vectors import LANES, WIDE, store_along, sum_across, sum_along
+from octopus.kernels.cpu.vectors_pairs import store_pairs, sum_pairs_across, sum_pairs_along
 from octopus.kernels.images import IMAGE
 
 _WORD = 8
+# Sums over a row's taps, over a column's, and what turns the first back into rows.
+SINGLES = sum_across, sum_along, store_along
+PAIRS = sum_pairs_across, sum_pairs_along, store_pairs
 _RECORD = IMAGE.itemsize
 
 
@@ -60,11 +65,11 @@ def _table(at, count, taps):
 def _carve(at, shape, turned, staged, patch_row, used):
     """Addresses of all a tile needs; the last is the end of it, so that from 0 on it is the size.
 
-    Turned values; sums of 16 columns; the ring; sums, gains, biases and padding of a row; finished rows; a patch row;
+    Turned values, behind room for the ends of their rows; sums of 16 columns; the ring; sums, gains, biases and padding of a row; finished rows; a patch row;
     the tables of both axes; places of the rows used; weights of one pixel.
     """
     wide, tall, _, line, slots, (taps_x, taps_y) = shape
-    sums = at + _up(turned, LINE)
+    sums = at + ENDS + _up(turned, LINE)
     ring = sums + WIDE * LANES * LINE
     total = ring + 4 * slots * line
     done = total + 4 * 4 * line
@@ -74,7 +79,7 @@ def _carve(at, shape, turned, staged, patch_row, used):
     scratch = down[3] + _WORD * (used + LANES)
     end = scratch + _WORD * max(taps_x, taps_y)
     lines = (total, total + 4 * line, total + 8 * line, total + 12 * line)
-    return at, sums, ring, lines, done, row, across, down, down[3], scratch, end
+    return at + ENDS, sums, ring, lines, done, row, across, down, down[3], scratch, end
 
 
 @compiled
@@ -117,7 +122,11 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
     number, out_size = np.int32 if fixed else np.float32, np.int64(np.dtype(stored).itemsize)
     weigh, finish = weights_of(fixed), finish_of(out_dtype)
     pixel, size = getattr(np, source_dtype), np.dtype(source_dtype).itemsize
-    describe, read = reader_of(source_dtype, channels)
+    describe, read = pair_reader_of(channels) if fixed else reader_of(source_dtype, channels)
+    across_of, along_of, turn_back = PAIRS if fixed else SINGLES
+    settle, group = (pair_up, np.int64(2)) if fixed else (counted_from, np.int64(1))
+    turned_type, sum_type = (np.int16, np.int16) if fixed else (pixel, np.float32)
+    vector, spare, turned_size = LANES * group, 2 * (group - 1), np.int64(np.dtype(turned_type).itemsize)
 
     @compiled
     def axis_of(table, taps, scratch):
@@ -152,7 +161,7 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
 
     @compiled
     def pass_across(
-        image, steps, source, first, count, across, places, planar, room, turned, sums, ring, line
+        image, steps, source, count, across, places, planar, room, turned, sums, ring, line, ends
     ):
         """16 source rows at the tile's `count` columns; their rows of the ring are neighbours."""
         starts, sizes, weights, taps, _ = across
@@ -161,39 +170,41 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
         ready = np.int64(0)
         for low in range(0, count, LANES):
             high = min(low + LANES, count)
-            needed = (starts[high - 1] + sizes[high - 1] - first) * stride
+            needed = (starts[high - 1] + sizes[high - 1]) * stride
             if ready < needed:
-                ready = read(image, steps, source, places, ready, needed, turned)
+                ready = read(image, steps, source, places, ready, needed, turned, ends)
             for x in range(low, high):
-                values = shifted(turned, ((starts[x] - first) * stride + begin) * LANES)
-                sum_across(
-                    values, stride * LANES, channel_step * LANES, shifted(weights, x * taps), sizes[x],
+                values = shifted(turned, (starts[x] * stride + begin) * vector)
+                across_of(
+                    values, stride * vector, channel_step * vector, shifted(weights, x * taps), sizes[x],
                     shifted(sums, (x - low) * column_step), sums_step, channels,
                 )  # fmt: skip
             for part in range(channels):
                 to = part * room + low if planar else low * channels + part * LANES
-                store_along(shifted(sums, part * LANES * LANES), shifted(ring, to), line)
+                turn_back(shifted(sums, part * LANES * LANES), shifted(ring, to * group), line * group)
 
     @compiled
-    def make_rows(image, steps, source, first, shape, across, down, space, totals, corner, out, call):
+    def make_rows(image, steps, source, shape, across, down, space, totals, corner, out, call):
         """The part of a tile that the image has, row by row; `corner` is its first row and column in the item."""
         wide, tall, room, line, slots, (_, taps) = shape
         patches, planar, grid, _, _, rounds, _, item = call
         starts, sizes, weights, _, _ = down
         total, gains, biases = totals
-        turned, sums, ring = pointer(space[0], pixel), pointer(space[1], number), pointer(space[2], number)
+        turned, sums, ring = (
+            pointer(space[0], turned_type), pointer(space[1], sum_type), pointer(space[2], sum_type)
+        )  # fmt: skip
         places, loaded, patch, (top, left) = pointer(space[8], np.int64), np.int64(0), grid[0], corner
         for i in range(tall):
-            while loaded < starts[i] + sizes[i]:
+            while loaded < (starts[i] + sizes[i]) * group:
                 pass_across(
-                    image, steps, source, first, wide, across, shifted(places, loaded), planar, room, turned, sums,
-                    shifted(ring, loaded % slots * line), line,
+                    image, steps, source, wide, across, shifted(places, loaded), planar, room, turned, sums,
+                    shifted(ring, loaded % slots * line), line, space[0] - ENDS,
                 )  # fmt: skip
                 loaded += LANES
             for at in range(0, line, WIDE * LANES):
-                sum_along(
-                    shifted(ring, at), line, slots, starts[i] % slots, shifted(weights, i * taps), sizes[i],
-                    shifted(total, at),
+                along_of(
+                    shifted(ring, at * group), line * group, slots // group, starts[i] % (slots // group),
+                    shifted(weights, i * taps), sizes[i], shifted(total, at),
                 )  # fmt: skip
             y = top + i
             done = space[4] + (y % patch * line * out_size if patches else 0)
@@ -219,11 +230,13 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
             most_taps(width, all_columns, filter, antialias), most_taps(height, all_rows, filter, antialias)
         )  # fmt: skip
         line = _up(room * channels, WIDE * LANES)
-        shape = (wide, tall, room, line, _up(taps[1], LANES) + LANES, taps)
+        shape = (
+            wide, tall, room, line, _up(taps[1] + 2, LANES) + LANES, (taps[0] + spare, taps[1] + spare)
+        )  # fmt: skip
         span = min(np.int64(wide * (np.float64(width) / np.float64(all_columns))) + taps[0] + 2, width)
         patch_row = channels * grid[0] * grid[0] * grid[2] * out_size
         needs = (
-            (span * MAX_STRIDE + LANES) * LANES * size,
+            (span + LANES) * MAX_STRIDE * LANES * turned_size,
             line * out_size * grid[0],
             patch_row,
             min(tall * taps[1], height),
@@ -236,14 +249,16 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
         pad_around(space[3][3], room, out, band, strip, rows, columns, item)
         if wide == 0 or tall == 0:
             return memory
-        across, down = axis_of(space[6], taps[0], space[9]), axis_of(space[7], taps[1], space[9])
+        across, down = axis_of(space[6], shape[5][0], space[9]), axis_of(space[7], shape[5][1], space[9])
         weigh(width, all_columns, filter, antialias, columns[0] + left, columns[1] + left, across)
         weigh(height, all_rows, filter, antialias, rows[0] + top, rows[1] + top, down)
         used_rows(down[0], down[1], tall, steps[1], LANES, pointer(space[8], np.int64))
         first = across[0][0]
         source = describe(steps, first, across[0][wide - 1] + across[1][wide - 1] - first)
+        settle(across, wide, first)
+        settle(down, tall, 0)
         corner = (rows[0], columns[0])
-        make_rows(image, steps, source, first, shape, across, down, space, totals, corner, out, call)
+        make_rows(image, steps, source, shape, across, down, space, totals, corner, out, call)
         return memory
 
     def kernel(arguments):

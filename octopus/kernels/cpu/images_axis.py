@@ -68,6 +68,13 @@ def _weigh(code, index, scale, spread, size, into):
 
 
 @compiled
+def counted_from(table, count, origin):
+    """Count an axis's windows from pixel `origin`."""
+    for i in range(count):
+        table[0][i] -= origin
+
+
+@compiled
 def used_rows(starts, sizes, count, step, lanes, places):
     """Which source rows a vertical axis uses, as bytes from the first row of all; `starts` then count these alone.
 

@@ -125,6 +125,7 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
     describe, read = pair_reader_of(channels) if fixed else reader_of(source_dtype, channels)
     across_of, along_of, turn_back = PAIRS if fixed else SINGLES
     settle, group = (pair_up, np.int64(2)) if fixed else (counted_from, np.int64(1))
+    direct = fixed and out_dtype == "uint8"  # values that are neither scaled nor cast need no float between
     turned_type, sum_type = (np.int16, np.int16) if fixed else (pixel, np.float32)
     vector, spare, turned_size = LANES * group, 2 * (group - 1), np.int64(np.dtype(turned_type).itemsize)
 
@@ -146,7 +147,29 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
         finish(total, gains, biases, False, line, padding)
         for i in range(line):
             biases[i] = bias[min(i // room, channels - 1) if planar else i % channels]
-        return total, gains, biases
+        plain = True
+        for c in range(channels):
+            plain = plain and gain[c] == 1.0 and bias[c] == 0.0
+        return total, gains, biases, plain
+
+    @compiled
+    def finish_row(ring, line, slots, first, weights, count, totals, rounds, done):
+        """The vertical pass of a row of the result, and its values, at `done`."""
+        total, gains, biases, plain = totals
+        if direct:
+            if plain:
+                bytes_done = pointer(done, np.uint8)
+                for at in range(0, line, WIDE * LANES):
+                    along_of(
+                        shifted(ring, at * group), line * group, slots, first, weights, count,
+                        shifted(bytes_done, at),
+                    )  # fmt: skip
+                return
+        for at in range(0, line, WIDE * LANES):
+            along_of(
+                shifted(ring, at * group), line * group, slots, first, weights, count, shifted(total, at)
+            )
+        finish(total, gains, biases, rounds, line, pointer(done, stored))
 
     @compiled
     def pad_around(padding, room, out, band, strip, rows, columns, item):
@@ -189,7 +212,6 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
         wide, tall, room, line, slots, (_, taps) = shape
         patches, planar, grid, _, _, rounds, _, item = call
         starts, sizes, weights, _, _ = down
-        total, gains, biases = totals
         turned, sums, ring = (
             pointer(space[0], turned_type), pointer(space[1], sum_type), pointer(space[2], sum_type)
         )  # fmt: skip
@@ -201,14 +223,12 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
                     shifted(ring, loaded % slots * line), line, space[0] - ENDS,
                 )  # fmt: skip
                 loaded += LANES
-            for at in range(0, line, WIDE * LANES):
-                along_of(
-                    shifted(ring, at * group), line * group, slots // group, starts[i] % (slots // group),
-                    shifted(weights, i * taps), sizes[i], shifted(total, at),
-                )  # fmt: skip
             y = top + i
             done = space[4] + (y % patch * line * out_size if patches else 0)
-            finish(total, gains, biases, rounds, line, pointer(done, stored))
+            finish_row(
+                ring, line, slots // group, starts[i] % (slots // group), shifted(weights, i * taps), sizes[i],
+                totals, rounds, done,
+            )  # fmt: skip
             if not patches:
                 place_row(done, room, out, y, left, left + wide, item)
             elif y % patch == patch - 1:
@@ -255,8 +275,8 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
         used_rows(down[0], down[1], tall, steps[1], LANES, pointer(space[8], np.int64))
         first = across[0][0]
         source = describe(steps, first, across[0][wide - 1] + across[1][wide - 1] - first)
-        settle(across, wide, first)
-        settle(down, tall, 0)
+        settle(across, wide, first, pointer(space[9], number))
+        settle(down, tall, 0, pointer(space[9], number))
         corner = (rows[0], columns[0])
         make_rows(image, steps, source, shape, across, down, space, totals, corner, out, call)
         return memory

@@ -54,21 +54,25 @@ def _weigh(code, index, scale, spread, size, into):
     """Window and weights, not yet divided by their sum, of one output pixel; `into` is float64."""
     support = filter_support(code) * spread
     start, stop, centre = _window(index, scale, support, size)
-    low, high = start, stop
-    if code == TORCH_BICUBIC:
-        low, high = _whole_window(centre, support)
-    for k in range(stop - start):
-        into[k] = 0.0
     total = 0.0
-    for pixel in range(low, high):
-        weight = _filter_weight(code, pixel, centre, spread)
-        into[min(max(pixel, start), stop - 1) - start] += weight
-        total += weight
+    if code == TORCH_BICUBIC:
+        for k in range(stop - start):
+            into[k] = 0.0
+        low, high = _whole_window(centre, support)
+        for pixel in range(low, high):
+            weight = _filter_weight(code, pixel, centre, spread)
+            into[min(max(pixel, start), stop - 1) - start] += weight
+            total += weight
+        return start, stop - start, total
+    for k in range(stop - start):
+        into[k] = _filter_weight(code, start + k, centre, spread)
+    for k in range(stop - start):
+        total += into[k]
     return start, stop - start, total
 
 
 @compiled
-def counted_from(table, count, origin):
+def counted_from(table, count, origin, _):
     """Count an axis's windows from pixel `origin`."""
     for i in range(count):
         table[0][i] -= origin

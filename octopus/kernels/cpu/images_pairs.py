@@ -16,27 +16,23 @@ ENDS = 2 * BLOCK * LANES + 8 * LANES
 
 
 @compiled
-def pair_up(table, count, origin):
+def pair_up(table, count, origin, spare):
     """Turn an axis's table of weights into one of pairs of weights, of pixels counted from `origin` in pairs.
 
     For each pair of pixels there are two int32, of the low and of the high 16 bits of both weights; one is 0 where the
-    window begins or ends within a pair. The table's weights need two more elements than taps.
+    window begins or ends within a pair. The table's weights, and `spare`, need two more elements than taps.
     """
-    starts, sizes, weights, pitch, scratch = table
+    starts, sizes, weights, pitch, _ = table
     for i in range(count):
-        own, odd = shifted(weights, i * pitch), (starts[i] - origin) & 1
-        for k in range(sizes[i]):
-            scratch[k] = own[k]
-        pairs = (odd + sizes[i] + 1) // 2
+        own, odd, size = shifted(weights, i * pitch), (starts[i] - origin) & 1, sizes[i]
+        spare[0], spare[odd + size] = 0, 0
+        for k in range(size):
+            spare[odd + k] = own[k]
+        pairs = (odd + size + 1) // 2
         for pair in range(pairs):
-            low, high = np.int32(0), np.int32(0)
-            for side in range(2):
-                k = 2 * pair + side - odd
-                weight = np.int32(scratch[k]) if k >= 0 and k < sizes[i] else np.int32(0)
-                part = np.int32(np.int16(weight))
-                low |= np.int32(np.int32(part & 0xFFFF) << (16 * side))
-                high |= np.int32((((weight - part) >> 16) & 0xFFFF) << (16 * side))
-            own[2 * pair], own[2 * pair + 1] = low, high
+            one, other = spare[2 * pair], spare[2 * pair + 1]
+            own[2 * pair] = (one & 0xFFFF) | (other << 16)
+            own[2 * pair + 1] = (((one + 0x8000) >> 16) & 0xFFFF) | (((other + 0x8000) >> 16) << 16)
         starts[i], sizes[i] = (starts[i] - origin) // 2, pairs
 
 

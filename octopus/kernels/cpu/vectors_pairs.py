@@ -82,6 +82,9 @@ def load_pairs(typing_context, source, rows, into, stride):
         source, rows, into, _ = arguments
         address, zeros = builder.ptrtoint(source, _LONG), ir.Constant(_BYTES, [0] * 4 * LANES)
         at = [builder.add(address, builder.load(builder.gep(rows, [_LONG(row)]))) for row in range(LANES)]
+        fetch = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT]), "llvm.prefetch.p0")
+        for row in at:
+            builder.call(fetch, [builder.inttoptr(builder.add(row, _LONG(128)), _BYTE.as_pointer()), _INT(0), _INT(3), _INT(1)])
         words = _words_of(builder, [_load(builder, row, _BYTE) for row in at], places if apart > 1 else None)
         for number, word in enumerate(words[: quads * apart]):
             quad, value = divmod(number, apart)

@@ -66,7 +66,7 @@ def _carve(at, shape, turned, staged, patch_row, used):
     """Addresses of all a tile needs; the last is the end of it, so that from 0 on it is the size.
 
     Turned values, behind room for the ends of their rows; sums of 16 columns; the ring; sums, gains, biases and padding of a row; finished rows; a patch row;
-    the tables of both axes; places of the rows used; weights of one pixel.
+    the tables of both axes; places of the rows used; weights of 16 pixels.
     """
     wide, tall, _, line, slots, (taps_x, taps_y) = shape
     sums = at + ENDS + _up(turned, LINE)
@@ -77,7 +77,7 @@ def _carve(at, shape, turned, staged, patch_row, used):
     across = _table(row + _up(patch_row, LINE), wide, taps_x)
     down = _table(across[3], tall, taps_y)
     scratch = down[3] + _WORD * (used + LANES)
-    end = scratch + _WORD * max(taps_x, taps_y)
+    end = scratch + _WORD * LANES * (max(taps_x, taps_y) + 2)
     lines = (total, total + 4 * line, total + 8 * line, total + 12 * line)
     return at + ENDS, sums, ring, lines, done, row, across, down, down[3], scratch, end
 
@@ -136,20 +136,23 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
         return starts, sizes, pointer(table[2], number), taps, pointer(scratch, np.float64)
 
     @compiled
-    def set_lines(lines, line, room, planar, normal):
-        """Gain and bias of each value of a row, and a row of padding."""
+    def set_lines(lines, line, room, planar, normal, padded):
+        """Gain and bias of each value of a row, a row of padding if there is any, and whether all gains are 1."""
         total, padding = pointer(lines[0], number), pointer(lines[3], stored)
         gains, biases = pointer(lines[1], np.float32), pointer(lines[2], np.float32)
         gain, bias, pad = normal
-        for i in range(line):
-            c = min(i // room, channels - 1) if planar else i % channels
-            total[i], gains[i], biases[i] = number(0), gain[c], pad[c]
-        finish(total, gains, biases, False, line, padding)
-        for i in range(line):
-            biases[i] = bias[min(i // room, channels - 1) if planar else i % channels]
-        plain = True
+        plain = direct
         for c in range(channels):
             plain = plain and gain[c] == 1.0 and bias[c] == 0.0
+        if padded:
+            for i in range(line):
+                c = min(i // room, channels - 1) if planar else i % channels
+                total[i], gains[i], biases[i] = number(0), gain[c], pad[c]
+            finish(total, gains, biases, False, line, padding)
+        if not plain:
+            for i in range(line):
+                c = min(i // room, channels - 1) if planar else i % channels
+                gains[i], biases[i] = gain[c], bias[c]
         return total, gains, biases, plain
 
     @compiled
@@ -265,8 +268,10 @@ def build(source_dtype: str, out_dtype: str, channels: int, fixed: bool) -> Call
         if memory[0] == 0:
             return memory
         space = _carve(_up(memory[0], LINE), shape, *needs)
-        totals = set_lines(space[3], line, room, planar, normal)
-        pad_around(space[3][3], room, out, band, strip, rows, columns, item)
+        padded = wide < strip[1] - strip[0] or tall < band[1] - band[0]
+        totals = set_lines(space[3], line, room, planar, normal, padded)
+        if padded:
+            pad_around(space[3][3], room, out, band, strip, rows, columns, item)
         if wide == 0 or tall == 0:
             return memory
         across, down = axis_of(space[6], shape[5][0], space[9]), axis_of(space[7], shape[5][1], space[9])

@@ -83,7 +83,7 @@ def _weigh(code, first, count, axis, size, starts, sizes, into):
 
 @compiled
 def _weigh_border(index, axis, size, starts, sizes, into):
-    """As `_weigh`, of one output pixel of torch's bicubic: what lies beyond the border counts for the border's pixel."""
+    """As `_weigh`, of one pixel of torch's bicubic: what lies beyond the border counts for the border's pixel."""
     scale, spread = axis
     support = filter_support(TORCH_BICUBIC) * spread
     start, stop, centre = _window(index, scale, support, size)
@@ -147,7 +147,9 @@ def weights_of(fixed: bool) -> Callable:
         for low in range(0, stop - first, lot):
             own, n = shifted(weights, low * taps), min(lot, stop - first - low)
             if code == TORCH_BICUBIC:
-                most = _weigh_border(first + low, axis, size, shifted(starts, low), shifted(sizes, low), scratch)
+                most = _weigh_border(
+                    first + low, axis, size, shifted(starts, low), shifted(sizes, low), scratch
+                )
             else:
                 most = _weigh(
                     code, first + low, n, axis, size, shifted(starts, low), shifted(sizes, low), scratch

@@ -23,6 +23,7 @@ from octopus.kernels.images import FIXED_HALF
 
 PAIRED = 2 * LANES  # int16 of a vector
 BLOCK = 16  # bytes of a row that are read at a time
+AHEAD = 128  # bytes from there to what is asked for: 16 rows at once are more than a processor foresees
 _SHORT, _BYTE = ir.IntType(16), ir.IntType(8)
 _WORDS, _SHORTS, _BYTES = (
     ir.VectorType(kind, size) for kind, size in ((_INT, LANES), (_SHORT, PAIRED), (_BYTE, 4 * LANES))
@@ -63,6 +64,13 @@ def _words_of(builder: Any, rows: list, places: list | None) -> list:
     ]
 
 
+def _fetch(builder: Any, address: Any) -> None:
+    """Ask for the line of the cache at an address, which need not exist: to be read, into all caches."""
+    kind, place = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), *[_INT] * 3]), _BYTE.as_pointer()
+    fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(fetch, [builder.inttoptr(address, place), _INT(0), _INT(3), _INT(1)])
+
+
 @intrinsic
 def load_pairs(typing_context, source, rows, into, stride):
     """16 neighbouring bytes of 16 rows as pairs of neighbouring pixels, whose values are `stride` (1 to 4) bytes apart.
@@ -75,21 +83,24 @@ def load_pairs(typing_context, source, rows, into, stride):
     apart = stride.literal_value
     quads = 4 // apart  # of pixels
     # Byte b of word q * stride + j: value j of pixel 4 q + b.
-    places = [(4 * (word // apart) + b) * apart + word % apart for word in range(quads * apart) for b in range(4)]
+    places = [
+        (4 * (word // apart) + b) * apart + word % apart for word in range(quads * apart) for b in range(4)
+    ]
     places += [0] * (BLOCK - len(places))
 
     def generate(context, builder, signature, arguments):
         source, rows, into, _ = arguments
         address, zeros = builder.ptrtoint(source, _LONG), ir.Constant(_BYTES, [0] * 4 * LANES)
         at = [builder.add(address, builder.load(builder.gep(rows, [_LONG(row)]))) for row in range(LANES)]
-        fetch = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT]), "llvm.prefetch.p0")
         for row in at:
-            builder.call(fetch, [builder.inttoptr(builder.add(row, _LONG(128)), _BYTE.as_pointer()), _INT(0), _INT(3), _INT(1)])
+            _fetch(builder, builder.add(row, _LONG(AHEAD)))
         words = _words_of(builder, [_load(builder, row, _BYTE) for row in at], places if apart > 1 else None)
         for number, word in enumerate(words[: quads * apart]):
             quad, value = divmod(number, apart)
             for half in range(2):
-                widened = [i for row in range(LANES) for b in range(2) for i in (4 * row + 2 * half + b, 4 * LANES)]
+                widened = [
+                    i for row in range(LANES) for b in range(2) for i in (4 * row + 2 * half + b, 4 * LANES)
+                ]
                 pair = _picked(builder, builder.bitcast(word, _BYTES), zeros, widened)
                 to = _LONG(((2 * quad + half) * apart + value) * PAIRED)
                 _store(builder, pair, builder.bitcast(builder.gep(into, [to]), _BYTE.as_pointer()))
@@ -100,7 +111,7 @@ def load_pairs(typing_context, source, rows, into, stride):
 
 @intrinsic
 def store_pairs(typing_context, values, into, step):
-    """16 values of 16 rows, a value's rows side by side, as 8 vectors of pairs of rows, `step` int16 from one to the next."""
+    """16 values of 16 rows, those of a value side by side, as 8 vectors of pairs of rows, `step` int16 apart."""
 
     def generate(context, builder, signature, arguments):
         values, into, step = arguments
@@ -128,7 +139,9 @@ def _multiply_add(builder: Any) -> tuple[str, int]:
     if features is None:
         features = "" if config.CPU_NAME else binding.get_host_cpu_features().flatten()
     known = (("+avx512bw", "llvm.x86.avx512.pmaddw.d.512", 32), ("+avx2", "llvm.x86.avx2.pmadd.wd", 16))
-    return next(((name, size) for feature, name, size in known if feature in features.split(",")), ("", PAIRED))
+    return next(
+        ((name, size) for feature, name, size in known if feature in features.split(",")), ("", PAIRED)
+    )
 
 
 def _products(builder: Any, one: Any, other: Any) -> Any:
@@ -149,7 +162,7 @@ def _products(builder: Any, one: Any, other: Any) -> Any:
 
 
 def _sums(builder: Any, weights: Any, count: Any, sums: int, pairs: Callable) -> list:
-    """`sums` vectors of bytes as int32, each of the products of `count` pairs of weights and what `pairs(index)` yields."""
+    """`sums` vectors of bytes as int32: of the products of `count` pairs of weights and what `pairs(index)` yields."""
     totals = [
         [cgutils.alloca_once_value(builder, ir.Constant(_WORDS, [start] * LANES)) for _ in range(sums)]
         for start in (FIXED_HALF, 0)
@@ -177,7 +190,9 @@ def _store_as(builder: Any, vector: Any, address: Any) -> None:
 
 
 @intrinsic
-def sum_pairs_across(typing_context, values, pair_step, channel_step, weights, count, into, into_step, channels):
+def sum_pairs_across(
+    typing_context, values, pair_step, channel_step, weights, count, into, into_step, channels
+):
     """As `vectors.sum_across`, of pairs of pixels, by `count` pairs of pairs of weights; sums are bytes in int16."""
     if not isinstance(channels, types.IntegerLiteral):
         raise RequireLiteralValue("channels")
@@ -201,7 +216,7 @@ def sum_pairs_across(typing_context, values, pair_step, channel_step, weights, c
 
 @intrinsic
 def sum_pairs_along(typing_context, ring, line, slots, first, weights, count, into):
-    """As `vectors.sum_along`, of pairs of rows; `line`, `slots` and `first` count them. Sums are bytes in any integer."""
+    """As `vectors.sum_along`, of pairs of rows, which `line`, `slots` and `first` count; sums are bytes in integers."""
 
     def generate(context, builder, signature, arguments):
         ring, line, slots, first, weights, count, into = arguments

@@ -110,7 +110,8 @@ def _torch_stream() -> Any:
 def used_on(array: Any, stream: Any) -> None:
     """Tell the library of an array in device memory that work on `stream` (of cuda.core) uses it.
 
-    Torch then gives the memory to others behind that work. CuPy has no such notion: its arrays must outlive the work.
+    Torch then gives the memory to others behind that work; it asks the stream when the tensor is freed, so a stream
+    that isn't torch's must live until then. CuPy has no such notion: its arrays must outlive the work.
     """
     if array is not None and family(array) == "torch" and array.is_cuda:
         import torch

@@ -115,7 +115,8 @@ def crop_resize(
         Default: new memory at each call. For many calls, pass `out` or make a `CropPlan`.
     stream : optional
         A CUDA stream of any library; default: the current one of the frame's library. The call returns once the work
-        is queued on it, except for a frame on the host, whose result is waited for. None where the CPU works.
+        is queued on it, except for a frame on the host, whose result is waited for. One that isn't torch's must
+        outlive the tensors that it works on. None where the CPU works.
     device : {"auto", "cpu", "cuda", "cuda:0", ...} or torch.device
         "auto" works where the frame lies; for a frame on the host, on the GPU if there is one. A number must be that of
         the GPU in use.

@@ -1,4 +1,4 @@
-"""A copy of the repository, in which a test changes files, and which needn't compile anew what is compiled."""
+"""A copy of the repository, in which a test changes files, and which finds what the repository's cache has."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from numba.core.caching import UserProvidedCacheLocator
 
 from octopus.backends import cache
+from octopus_study.measure import source
 
 IGNORED = shutil.ignore_patterns("__pycache__", "build", ".*", "*.egg-info")
 STUDY_KERNELS = "workflow/octopus_study/kernels/cpu"
@@ -24,12 +25,12 @@ def copied(root: Path, folder: Path, names: Iterable[str]) -> Path:
             shutil.copytree(source, target, ignore=IGNORED)
         elif source.is_file():
             shutil.copy2(source, target)
-    share_kernels(root, folder)
+    share_cache(root, folder)
     return folder
 
 
-def share_kernels(root: Path, copy: Path) -> None:
-    """Let the copy's processes find the CPU kernels that were compiled for the repository.
+def share_cache(root: Path, copy: Path) -> None:
+    """Let the copy's processes find what sources say, and the CPU kernels that were compiled for the repository.
 
     The library's lie in a folder that is named after their sources. Those of the studies are Numba's, in a folder that
     is named after the path of their source, so that a copy would begin with none.
@@ -41,6 +42,7 @@ def share_kernels(root: Path, copy: Path) -> None:
         for base in (root, copy)
     )
     pairs = {f"cpu-{digest}": f"cpu-{digest}", f"numba-{digest}/{theirs}": f"numba-{digest}/{ours}"}
+    pairs[source.folder()] = source.folder()
     for there, here in pairs.items():
         (kept / there).mkdir(parents=True, exist_ok=True)
         (own / here).parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from octopus.errors import InputError
-from octopus_study.measure import config_digest, digest, source_digest
+from octopus_study.measure import config_digest, source, source_digest
 
 CODE = '''"""Module."""
 import math
@@ -82,6 +82,20 @@ def test_code_counts(package, old, new):
     assert digest_of(package, CODE.replace(old, new)) != before
 
 
+@pytest.mark.parametrize("damage", ["", "{", "{}", "[1]", "null"])
+def test_what_a_source_says_is_kept_and_made_anew_where_it_is_damaged(damage, tmp_path, monkeypatch):
+    monkeypatch.setenv("OCTOPUS_CACHE_DIR", str(tmp_path))
+    content = CODE.encode()
+    made = source.source.__wrapped__(content)
+    (kept,) = tmp_path.rglob("*.json")
+    with monkeypatch.context() as patch:
+        patch.setattr(source, "_read", None)
+        assert source.source.__wrapped__(content) == made
+    kept.write_text(damage)
+    assert source.source.__wrapped__(content) == made
+    assert source.source.__wrapped__(content + b"x = 1\n").meaning != made.meaning
+
+
 def test_a_missing_bound_differs_from_none(package):
     assert digest_of(package, "x = y[1:]") != digest_of(package, "x = y[:1]")
     assert digest_of(package, "x = y[1:None]") != digest_of(package, "x = y[1:]")
@@ -90,8 +104,8 @@ def test_a_missing_bound_differs_from_none(package):
 
 def test_empty_fields_leave_no_trace():
     """Which of them there are depends on the version of Python."""
-    assert digest._canonical(ast.parse("def f(): x = y[1:]")).count("None") == 0
-    assert "[]" not in digest._canonical(ast.parse("class A: x: int"))
+    assert source.canonical(ast.parse("def f(): x = y[1:]")).count("None") == 0
+    assert "[]" not in source.canonical(ast.parse("class A: x: int"))
 
 
 def test_defaults_keep_their_places(package):

@@ -72,14 +72,14 @@ def drawn(run: Run) -> Iterator[tuple[Callable, tuple, Number]]:
                 yield function, given, number
 
 
-def rest(run: Run, number: Number) -> Run:
+def table_of(run: Run) -> Table:
+    """Return the columns of a run that selectors name."""
+    names = ("workload", "n", "method", "quantity", "layer", "unit", "block")
+    return Table({name: run.rows[name].tolist() for name in names})
+
+
+def rest(run: Run, table: Table, number: Number) -> Run:
     """Return a run with the rows of one number alone; of windows with one energy, which says what was measured."""
-    table = Table(
-        {
-            name: run.rows[name].tolist()
-            for name in ("workload", "n", "method", "quantity", "layer", "unit", "block")
-        }
-    )
     chosen = set(table.rows(number.selector).tolist())
     if report_of(run.study).windows:
         energies = run.rows["quantity"].str.startswith("energy_per_frame_") & run.rows["value"].notna()
@@ -91,9 +91,10 @@ def rest(run: Run, number: Number) -> Run:
 def test_a_number_follows_from_its_rows_alone(machine: str) -> None:
     wrong = []
     for run in vetted([run for run in load_runs(None, REFERENCE) if run.scope == machine]):
+        table = table_of(run)
         for function, given, number in drawn(run):
             if selects_rows(number.selector):
-                again = {one.id: one for one in by(function, rest(run, number), *given)}.get(number.id)
+                again = {one.id: one for one in by(function, rest(run, table, number), *given)}.get(number.id)
                 if again is None or repr(again) != repr(number):
                     wrong.append(f"{number.id}: {number.selector}")
     assert wrong == []

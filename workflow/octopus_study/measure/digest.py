@@ -5,7 +5,6 @@ A change of comments, docstrings or formatting gives the same digest, so it does
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,11 +13,11 @@ from typing import Any
 
 from octopus.errors import InputError
 from octopus_study.measure._files import repository_root
+from octopus_study.measure.source import source
 
 # Where files lie, and the folder's name, don't change what is measured; paths are of one machine only.
 LOCAL_KEYS = frozenset({"mirror", "raw_dir", "results_dir", "reference_dir", "machine"})
 CODE = ("octopus", "workflow/octopus_study")  # the library and the artifact, in a checkout
-_MEANINGS: dict[bytes, str] = {}
 _GENERATED = {".pyc", ".pyo", ".so", ".pyd", ".nbi", ".nbc"}
 
 
@@ -92,38 +91,6 @@ def _content(file: Path) -> str:
     if file.suffix != ".py":
         return hashlib.sha256(content).hexdigest()
     try:
-        return meaning(content)
+        return source(content).meaning
     except SyntaxError as error:
         raise InputError(f"Can't digest {file}: {error}.") from error
-
-
-def meaning(source: bytes, tree: ast.AST | None = None) -> str:
-    """Return the digest of a Python file, of which the tree may be at hand; kept, since a workflow asks for the same
-    files once per rule."""
-    if source not in _MEANINGS:
-        text = _canonical(tree or ast.parse(source))
-        _MEANINGS[source] = hashlib.sha256(text.encode()).hexdigest()
-    return _MEANINGS[source]
-
-
-def _canonical(node: Any) -> str:
-    """Write a syntax tree without positions, docstrings and empty fields.
-
-    ``ast.dump`` won't do: which empty fields exist, and which it prints, changes from one Python version to
-    the next.
-    """
-    if isinstance(node, ast.AST):
-        kept = []
-        for name in node._fields:
-            value = getattr(node, name, None)
-            if value is not None and value != [] and name not in ("kind", "type_comment"):
-                kept.append(f"{name}={_canonical(value)}")
-        return f"{type(node).__name__}({','.join(kept)})"
-    if isinstance(node, list):
-        return "[" + ",".join([_canonical(item) for item in node if not says_nothing(item)]) + "]"
-    return repr(node)
-
-
-def says_nothing(node: Any) -> bool:
-    """Tell a statement that does nothing when it runs: a docstring, any other bare constant, or ``pass``."""
-    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))

@@ -7,17 +7,13 @@ that package; any other name that a program puts together can't be seen.
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 
 from octopus.errors import InputError
 from octopus_study.measure._files import repository_root
-from octopus_study.measure.digest import CODE, files_in, meaning, says_nothing
-
-_NAMED = re.compile(r"octopus_study(?:\.\w+)+(?:\.$)?")
+from octopus_study.measure.digest import CODE, files_in
+from octopus_study.measure.source import source
 
 
 def imported(
@@ -54,44 +50,12 @@ def imported(
 def _files_named(file: Path, modules: Mapping[str, Path]) -> Iterator[Path]:
     """The files of all modules that a file names, their packages' included, and the data beside it that it names."""
     try:
-        names, texts = _names(file.read_bytes())
+        said = source(file.read_bytes())
     except SyntaxError as error:
         raise InputError(f"Can't follow the imports of {file}: {error}.") from error
-    for name in names:
+    for name in said.names:
         yield from _modules(name, modules)
-    yield from (file.parent / text for text in texts if (file.parent / text).is_file())
-
-
-@cache
-def _names(source: bytes) -> tuple[frozenset[str], frozenset[str]]:
-    """Dotted names of what a source imports or names in strings, and its strings that may be names of files."""
-    tree = ast.parse(source)
-    meaning(source, tree)  # who asks what is imported asks for the digest next
-    nodes = list(_running(tree))
-    names = {item.name for node in nodes if isinstance(node, ast.Import) for item in node.names}
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom):
-            names |= {f"{node.module}.{item.name}" for item in node.names}
-    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    names.update(*map(_NAMED.findall, texts))
-    return frozenset(names), frozenset(text for text in texts if re.fullmatch(r"\w+\.\w+", text))
-
-
-def _running(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a tree that do something when they run: neither docstrings nor imports for type checkers."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += (
-            child
-            for child in ast.iter_child_nodes(node)
-            if not says_nothing(child) and not _for_type_checkers(child)
-        )
-
-
-def _for_type_checkers(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    yield from (file.parent / text for text in said.texts if (file.parent / text).is_file())
 
 
 def _modules(name: str, modules: Mapping[str, Path]) -> Iterator[Path]:
@@ -104,7 +68,7 @@ def _modules(name: str, modules: Mapping[str, Path]) -> Iterator[Path]:
             return
         if inner not in modules:
             package = modules.get(".".join(words[: count - 1]))
-            taken = _lazy(package.read_bytes()) if package and package.name == "__init__.py" else {}
+            taken = _lazy(package) if package and package.name == "__init__.py" else {}
             if words[count - 1] in taken:
                 yield from _modules(taken[words[count - 1]], modules)
             return
@@ -121,13 +85,8 @@ def _all_modules(base: Path) -> dict[str, Path]:
     return modules
 
 
-@cache
-def _lazy(source: bytes) -> dict[str, str]:
-    """Names that a module takes from others for type checkers, which are those that it imports on first use."""
+def _lazy(package: Path) -> dict[str, str]:
     try:
-        tree = ast.parse(source)
+        return source(package.read_bytes()).lazy
     except SyntaxError:  # told when the file itself is followed
         return {}
-    blocks = [node for node in ast.walk(tree) if _for_type_checkers(node)]
-    imports = [node for block in blocks for node in ast.walk(block) if isinstance(node, ast.ImportFrom)]
-    return {item.name: f"{node.module}.{item.name}" for node in imports for item in node.names}

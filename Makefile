@@ -1,4 +1,4 @@
-# make paper: everything from data to the PDF. make test: the tests. make help: the other targets.
+# make verify: what is committed. make paper: from data to the PDF. make test: the tests. make help: the rest, with times.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -6,7 +6,13 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
 VENV ?= .venv
-CORES ?= 1
+CORES ?= all
+EFFORT ?= core
+CONFIG_core := --configfile config/core.yaml
+CONFIG_full :=
+ifeq ($(filter core full,$(EFFORT)),)
+$(error EFFORT=$(EFFORT): there are core and full)
+endif
 MIRROR ?= $(OCTOPUS_MIRROR)
 # none, cuda12 or cuda13; by default what the NVIDIA driver can run
 ifndef GPU
@@ -35,16 +41,27 @@ endif
 endif
 export PATH := $(abspath $(BIN)):$(PATH)
 
+# A folder of `make wheelhouse`: pip then takes packages from there alone, and checks them by the lock.
+ifdef WHEELHOUSE
+export PIP_NO_INDEX := 1
+export PIP_FIND_LINKS := $(abspath $(WHEELHOUSE))
+endif
+
 FUZZ_SECONDS ?= 300
-.PHONY: help paper test test-gpu fuzz mutants faults lint lock clean
+.PHONY: help verify paper test test-gpu fuzz mutants faults docs lint wheelhouse release lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 	@echo
-	@echo "  variables: GPU=none|cuda12|cuda13  MIRROR=<folder with the data sets>  PYTHON=  VENV=  CORES="
+	@awk -F '\t' 'NR > 1 && $$3 == "all" {printf "  make %-18s %3.0f min, installation included (%s; %s)\n", $$1, $$4 / 60, $$5, $$7}' config/doors.tsv
+	@echo
+	@echo "  variables: EFFORT=core|full  GPU=none|cuda12|cuda13  MIRROR=<folder with the data sets>  PYTHON=  VENV=  CORES=  WHEELHOUSE="
 
-paper: $(RUN_STAMP) ## install, measure this machine and build figures, tables and paper/build/octopus.pdf
-	$(BIN)/snakemake --cores $(CORES)
+verify: $(RUN_STAMP) ## install, derive all numbers anew from the committed rows and build the PDFs; measures nothing
+	$(BIN)/snakemake --cores $(CORES) --config studies=[] -- verified paper
+
+paper: $(RUN_STAMP) ## install, measure this machine's core claims (EFFORT=full: everything), build figures and PDFs
+	$(BIN)/snakemake --cores $(CORES) $(CONFIG_$(EFFORT))
 
 test: $(TEST_STAMP) ## install and run the tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
@@ -62,6 +79,9 @@ mutants: $(TEST_STAMP) ## install and plant faults in copies: for each a test mu
 faults: $(TEST_STAMP) ## install and try what a machine, a server, a peer or an edit may do to a run: a table, row by row
 	$(BIN)/python tests/faults.py
 
+docs: $(TEST_STAMP) ## build the documentation into site/; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 lint: $(TEST_STAMP) ## check style, import floors and workflow
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -69,12 +89,23 @@ lint: $(TEST_STAMP) ## check style, import floors and workflow
 	$(BIN)/lint-imports
 	MYPYPATH=$(STUBS) $(BIN)/mypy
 	$(BIN)/snakemake --lint
+	! test -x $(BIN)/hadolint || $(BIN)/hadolint Containerfile
+	$(MAKE) --no-print-directory docs
+
+wheelhouse: ## collect what a machine without a network needs into wheelhouse/: PYTHON=3.12 GPU=cuda13 EXTRAS=test
+	$(or $(wildcard $(BIN)/python),python3) workflow/scripts/wheelhouse.py $(LOCK) wheelhouse --python $(PYTHON) $(GPU_EXTRA) $(EXTRAS)
+
+release: $(BIN)/python ## build sdists, wheels and the list of what is installed (SBOM) into dist/
+	$(BIN)/python $(INSTALL) $(LOCK) $(GPU_EXTRA) release
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/python -m build --no-isolation --outdir dist workflow
+	$(BIN)/cyclonedx-py environment $(BIN)/python --output-reproducible --output-file dist/octopus.cdx.json
 
 lock: ## renew requirements.lock and requirements-cuda12.lock (needs uv)
 	$(PYTHON) workflow/scripts/lock.py --upgrade
 
 clean: ## remove what runs wrote, but neither .venv, downloads nor committed results
-	rm -rf .snakemake logs benchmarks data/results paper/build
+	rm -rf .snakemake logs benchmarks data/results paper/build site dist
 	find figures -type f ! -name README.md -delete
 
 $(BIN)/python:

@@ -30,3 +30,6 @@ rule all:
         rules.paper.output,
     message:
         "Measured {MACHINE}; the paper is paper/build/octopus.pdf"
+
+
+include: "workflow/rules/crate.smk"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from octopus.tiles.api import TilePlan, best_within, keep_tiles, otsu_threshold, tile_means
     from octopus.warm import warm_up
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "CropPlan",
     "DeviceError",

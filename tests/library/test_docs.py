@@ -47,9 +47,10 @@ def test_examples(name):
     assert found.failed == 0
 
 
-def test_readme_examples_with_torch(root):
+@pytest.mark.parametrize("document", ["README.md", "docs/crops.md"])
+def test_examples_with_torch(root, document):
     pytest.importorskip("torch")
-    blocks = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", (root / document).read_text(), flags=re.DOTALL)
     examples = [block for block in blocks if "import torch" in block]
     assert examples
     for example in examples:

@@ -1,8 +1,9 @@
-"""The notebook runs from top to bottom on made-up runs, shows every figure, and is committed without outputs."""
+"""The notebooks run from top to bottom, on made-up runs where they show results, and are committed without outputs."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -15,31 +16,68 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 sys.path.insert(0, str(ROOT / "tests" / "study" / "report"))
 from synthetic_runs import write_run  # noqa: E402
 
-SHOWN = ("arena", "parity", "power")  # by the notebook, beside what every report has
+FOLDERS = {"published_dir": str(ROOT / "data/published"), "claims_yaml": str(ROOT / "config/claims.yaml")}
 
 
-def run_notebook(tmp_path: Path, **parameters: str) -> nbformat.NotebookNode:
-    folders = {"published_dir": str(ROOT / "data/published"), "claims_yaml": str(ROOT / "config/claims.yaml")}
+def run_notebook(name: str, tmp_path: Path, **parameters: object) -> nbformat.NotebookNode:
     return papermill.execute_notebook(
-        str(ROOT / "notebooks" / "explore_results.ipynb"),
+        str(ROOT / "notebooks" / f"{name}.ipynb"),
         str(tmp_path / "executed.ipynb"),
-        parameters=folders | parameters,
+        parameters=parameters,
         cwd=str(ROOT),
         kernel_name="python3",
         progress_bar=False,
     )
 
 
-def test_the_notebook_shows_own_reference_and_published_results(tmp_path: Path) -> None:
-    reference = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=SHOWN)
-    results = write_run(tmp_path / "results", "laptop", "cpu", "synthetic-visdrone", quick=True, only=SHOWN)
-    executed = run_notebook(tmp_path, results_dir=str(results), reference_dir=str(reference.parent))
-    outputs = [output for cell in executed.cells for output in cell.get("outputs", [])]
-    pictures = [output for output in outputs if "image/png" in output.get("data", {})]
-    text = "".join(str(output.get("data", {})) for output in outputs)
-    assert len(pictures) == 15
-    assert "Jetson Orin Nano, as published" in text and "Pretended GPU (reference)" in text
-    assert not any(output["output_type"] == "error" for output in outputs)
+def outputs(notebook: nbformat.NotebookNode) -> Iterator[nbformat.NotebookNode]:
+    """Yield what cells and widgets show; an error within a widget would stop nothing."""
+    for cell in notebook.cells:
+        yield from cell.get("outputs", [])
+    widgets = notebook.metadata.get("widgets", {}).get("application/vnd.jupyter.widget-state+json", {})
+    for model in widgets.get("state", {}).values():
+        yield from model["state"].get("outputs", [])
+
+
+def shown(notebook: nbformat.NotebookNode) -> tuple[str, int]:
+    """Return all text and the number of pictures that a notebook shows; it has no error anywhere."""
+    everything = list(outputs(notebook))
+    assert [output for output in everything if output["output_type"] == "error"] == []
+    texts = (
+        str(output.get("text", "")) + str(output.get("data", {}).get("text/html", ""))
+        for output in everything
+    )
+    return "".join(texts), sum("image/png" in output.get("data", {}) for output in everything)
+
+
+def test_octopus_in_5_minutes_shows_crops_ragged_images_and_patch_rows(tmp_path: Path) -> None:
+    text, pictures = shown(run_notebook("octopus_in_5_minutes", tmp_path))
+    assert pictures == 5
+    assert "boxes: Octopus" in text and "patches of each image" in text
+
+
+def test_explore_results_offers_machines_studies_layers_and_claims(tmp_path: Path) -> None:
+    reference = write_run(tmp_path / "reference", "pretended-gpu", "gpu", quick=True, only=("arena",)).parent
+    folders = FOLDERS | {"numbers_csv": "", "reference_dir": str(reference)}
+    notebook = run_notebook("explore_results", tmp_path, **folders)
+    text, pictures = shown(notebook)
+    assert pictures >= 1
+    offered = str(notebook.metadata.widgets)
+    assert all(
+        word in offered for word in ("pretended-gpu", "stage_timing", "arena", "device", "not reproduced")
+    )
+    assert "faster" in text and "pretended-gpu/" in text  # verdicts, and the way of a number
+
+
+def test_add_your_gpu_vets_promotes_and_compares(tmp_path: Path) -> None:
+    reference = write_run(tmp_path / "reference", "pretended-gpu", "gpu", quick=True, only=("arena",)).parent
+    results = write_run(tmp_path / "results", "mine", "gpu", quick=True, only=("arena",))
+    folders = {"results_dir": str(results), "reference_dir": str(reference)}
+    text, pictures = shown(
+        run_notebook("add_your_gpu", tmp_path, **folders, promote_to=str(tmp_path / "new"))
+    )
+    assert pictures == 1 and "promoted to mine" in text and "intervals_overlap" in text
+    assert (tmp_path / "new/mine/arena.csv").read_bytes() == (results / "arena.csv").read_bytes()
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)

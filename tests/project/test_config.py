@@ -36,7 +36,7 @@ def test_the_standard_configuration_names_every_default(standard: Path) -> None:
     assert yaml.safe_load(standard.read_text()).keys() == Config.model_fields.keys()
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "quick.yaml"])
+@pytest.mark.parametrize("name", ["config.yaml", "core.yaml", "quick.yaml"])
 def test_committed_configurations_fit_the_schema(root: Path, name: str) -> None:
     values = yaml.safe_load((root / "config" / name).read_text())
     jsonschema.validate(values, config_schema())

@@ -1,22 +1,34 @@
-"""What the documents say exists, and tracked files hold nothing of one machine."""
+"""What the documents say exists, runs and is true, and tracked files hold nothing of one machine."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 import yaml
+from PIL import Image
 
+import octopus_study
 from octopus import __version__
 from octopus.cli import COMMANDS
+from octopus_study import doors
 from octopus_study.cli.commands import app
+from octopus_study.report.frame import Frame
+from octopus_study.site.block import MARKS, ROWS, block, reference_frame, times, write_block
+from octopus_study.site.pictures import draw_pictures
 
-DOCUMENTS = ("README.md", "CONTRIBUTING.md")
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = tuple(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", *PAGES)
+# Pages with examples, which follow each other on a page; those with torch run in tests/library/test_docs.py.
+EXAMPLES = ("README.md", "docs/tutorial.md", "docs/crops.md", "docs/images.md", "docs/tiles.md")
 # Written in two parts, so that this file doesn't hold them.
 FORBIDDEN = ["/wor" + "k/", "/ro" + "ot/", "/opt/" + "pypi", "/opt/" + "wheels", "/Use" + "rs/"]
 SECRETS = r"(?i)index-url\s*=|find-links|[a-z]+://[^/\s]+:[^/\s]+@"
@@ -37,14 +49,58 @@ def tracked(root: Path) -> list[Path]:
     return [root / name for name in names.stdout.splitlines() if (root / name).is_file()]
 
 
-def test_library_example_runs(root: Path) -> None:
-    examples = [block for block in blocks(root, "README.md", "python") if "import torch" not in block]
-    assert len(examples) == 10
-    subprocess.run([sys.executable, "-c", "\n".join(examples)], cwd=root, check=True, timeout=120)
+@pytest.fixture(scope="module")
+def references(root: Path) -> Frame:
+    """The numbers of the committed references that the README shows."""
+    return reference_frame(root / "data/reference")
 
 
-def test_readme_starts_with_the_two_commands(root: Path) -> None:
+@pytest.mark.parametrize("document", EXAMPLES)
+def test_examples_run(root: Path, document: str) -> None:
+    examples = [block for block in blocks(root, document, "python") if "import torch" not in block]
+    assert examples
+    subprocess.run([sys.executable, "-c", "\n".join(examples)], cwd=root, check=True, timeout=300)
+
+
+def test_every_page_with_examples_is_run() -> None:
+    with_examples = {page for page in DOCUMENTS if "```python\n" in (ROOT / page).read_text()}
+    assert with_examples - {"docs/ragged.md"} == set(EXAMPLES)  # tests/library/ragged runs that one
+
+
+def test_the_readme_is_short_and_its_two_commands_are_first(root: Path) -> None:
     assert blocks(root, "README.md", "sh")[0].split("\n") == ["make paper", "make test", ""]
+    assert len((root / "README.md").read_text().splitlines()) <= 150
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_references(root: Path, references: Frame) -> None:
+    page = (root / "README.md").read_text()
+    for name, text in (("numbers", block(references)), ("doors", times(doors.read(root / doors.DOORS)))):
+        begin, end = (mark.format(name) for mark in MARKS)
+        assert page.partition(begin)[2].partition(end)[0] == text, "run `octopus report readme`"
+
+
+def test_a_number_that_is_missing_leaves_its_row_out(tmp_path: Path, references: Frame) -> None:
+    absent = ROWS[1].gpu
+    fewer = Frame(number for number in references if number.id != references.resolve(f"gpu.{absent}"))
+    assert ROWS[1].label in block(references) and ROWS[1].label not in block(fewer)
+    page = tmp_path / "page.md"
+    begin, end = (mark.format("numbers") for mark in MARKS)
+    page.write_text(f"before\n{begin}old\n{end}\nafter\n")
+    write_block("numbers", block(Frame([])), page)
+    assert page.read_text().startswith(f"before\n{begin}No reference") and "old" not in page.read_text()
+    with pytest.raises(ValueError, match="has no marks"):
+        write_block("doors", "", page)
+
+
+def test_the_pictures_are_those_that_the_command_draws(root: Path, tmp_path: Path, references: Frame) -> None:
+    named = set(re.findall(r"!\[[^]]+\]\(docs/pictures/([^)]+)\)", (root / "README.md").read_text()))
+    drawn = draw_pictures(references, tmp_path)
+    assert {path.name for path in drawn} == named and len(named) == 3
+    for path in drawn:
+        new, old = (Image.open(one).convert("RGB") for one in (path, root / "docs/pictures" / path.name))
+        assert new.size == old.size, f"{path.name}: run `octopus report readme`"
+        assert np.abs(np.asarray(new, float) - np.asarray(old, float)).mean() < 2, path.name
+        assert (root / "docs/pictures" / path.name).stat().st_size < 300_000
 
 
 def test_make_targets_of_the_documents_exist(root: Path) -> None:
@@ -59,21 +115,24 @@ def test_make_targets_of_the_documents_exist(root: Path) -> None:
 def test_octopus_commands_of_the_documents_exist(root: Path) -> None:
     group = {**COMMANDS, **typer.main.get_command(app).commands}
     text = "".join((root / document).read_text() for document in DOCUMENTS)
-    called = set(re.findall(r"octopus (doctor|tune|config|fetch|measure|validate|report) ?([a-z]*)", text))
+    called = set(re.findall(r"octopus (doctor|tune|config|fetch|measure|validate|report) ?([a-z-]*)", text))
     assert len(called) >= 3
     for name, sub in called:
         assert name in group
         assert name != "report" or sub in group["report"].commands
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, "figures/README.md"])
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "figures/README.md"])
 def test_links_to_files_lead_somewhere(root: Path, document: str) -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", (root / document).read_text())
     assert [link for link in links if not (root / document).parent.joinpath(link).exists()] == []
 
 
-def test_citation_has_the_version_of_the_package(root: Path) -> None:
-    assert yaml.safe_load((root / "CITATION.cff").read_text())["version"] == __version__
+def test_everything_that_names_a_version_names_the_same(root: Path) -> None:
+    zenodo = json.loads((root / ".zenodo.json").read_text())
+    citation = yaml.safe_load((root / "CITATION.cff").read_text())
+    assert {octopus_study.__version__, citation["version"], zenodo["version"]} == {__version__}
+    assert (citation["title"], citation["license"]) == (zenodo["title"], zenodo["license"])
     assert f"## [{__version__}]" in (root / "CHANGELOG.md").read_text()
 
 

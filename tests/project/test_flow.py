@@ -17,6 +17,7 @@ import pytest
 from copies import copied
 from workflow_copy import COPIED, Workflow
 
+from octopus_study.config import load_config
 from octopus_study.data.sentinel2 import (
     ATTRIBUTION,
     NODATA,
@@ -34,6 +35,7 @@ from octopus_study.studies import STUDIES
 
 HERE = ("--configfile", "config/quick.yaml", "--config", "device=cpu", "machine=here")
 LONG = pytest.mark.skipif("OCTOPUS_FAULTS" not in os.environ, reason="`make faults` runs it")
+CORE = Path(__file__).parents[2] / "config/core.yaml"
 DRY = ("-n", "--printshellcmds", *HERE)
 
 
@@ -99,6 +101,22 @@ def test_what_was_deleted_is_built_again(flow: Workflow, names: list[str], rules
     for name in names:
         (flow.folder / name).touch()
     assert rules <= planned and planned.isdisjoint(STUDIES)
+
+
+@pytest.mark.parametrize(
+    ("settings", "studies"),
+    [
+        (("--config", "studies=[]"), set()),
+        (("--configfile", "config/core.yaml"), set(load_config(CORE).studies)),
+    ],
+    ids=["verify", "core"],
+)
+def test_a_door_measures_what_it_says(flow: Workflow, settings: tuple[str, ...], studies: set[str]) -> None:
+    """And nothing that a whole run measured is lost: a core run has a folder of its own."""
+    done = flow.run("-n", "--printshellcmds", *settings)
+    found = re.findall(r"octopus measure (\w+) .*--out (\S+)/[^/]+/\w+\.csv", done.stdout)
+    assert {study for study, _ in found} == studies, done.stdout[-3000:]
+    assert {folder for _, folder in found} <= {"data/results/core"}
 
 
 def test_a_study_without_its_provenance_is_measured_again(flow: Workflow) -> None:

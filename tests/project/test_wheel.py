@@ -1,4 +1,5 @@
-"""The library's wheel alone: small, without the artifact, quick to import, and right on the CPU."""
+"""The library's wheel alone, made of its sdist: small, without the artifact, quick to import, and right on the CPU; and
+the artifact's wheel with all that its package needs."""
 
 from __future__ import annotations
 
@@ -64,16 +65,24 @@ def needed(package: str) -> set[str]:
     return {package}.union(*map(needed, plain))
 
 
+def built(root: Path, names: tuple[str, ...], folder: Path) -> Path:
+    """Build a sdist from a copy, so that neither old build folders get in nor new ones are left, and a wheel of it."""
+    source = folder / "source"
+    source.mkdir()
+    for name in names:
+        copy = shutil.copytree if (root / name).is_dir() else shutil.copy
+        copy(root / name, source / name)
+    build = f"from setuptools.build_meta import build_sdist; build_sdist({str(folder)!r})"
+    run(sys.executable, "-c", build, folder=source)
+    options = ("--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", folder)
+    run(sys.executable, "-m", "pip", "wheel", *options, next(folder.glob("*.tar.gz")), folder=folder)
+    return next(folder.glob("*.whl"))
+
+
 @pytest.fixture(scope="module")
 def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy, so that neither old build folders get in nor new ones are left."""
-    folder = tmp_path_factory.mktemp("source")
-    for name in BUILT_FROM:
-        copy = shutil.copytree if (root / name).is_dir() else shutil.copy
-        copy(root / name, folder / name)
-    options = ("--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", folder)
-    run(sys.executable, "-m", "pip", "wheel", *options, folder, folder=folder)
-    return next(folder.glob("*.whl"))
+    """The library's."""
+    return built(root, BUILT_FROM, tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +145,11 @@ def test_its_command_has_the_library_s_two_commands(bare: Path, tmp_path: Path) 
     listed = run(bare, "-c", COMMAND, "--help", folder=tmp_path).partition("commands:\n")[2]
     assert [line.split()[0] for line in listed.splitlines()] == ["doctor", "tune"]
     assert "backend: numba: ok" in run(bare, "-c", COMMAND, "doctor", folder=tmp_path)
+
+
+def test_the_wheel_of_the_artifact_holds_every_file_of_its_package(root: Path, tmp_path: Path) -> None:
+    names = ("pyproject.toml", "octopus_study")
+    there = set(zipfile.ZipFile(built(root / "workflow", names, tmp_path)).namelist())
+    package = root / "workflow/octopus_study"
+    files = (path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    assert {path.relative_to(root / "workflow").as_posix() for path in files} - there == set()

@@ -87,6 +87,10 @@ class Common(Section):
     )
     raw_dir: Folder = Field("data/raw", description="downloads")
     results_dir: Folder = Field("data/results", description="what runs on this machine measure")
+    effort: Literal["full", "core", "quick"] = Field("full", description="whose times are said beforehand")
+    studies: Literal["all"] | tuple[Literal[STUDIES], ...] = Field(  # type: ignore[valid-type]
+        "all", description="what is measured here; of the others the paper shows the references"
+    )
     reference_dir: Folder = Field("data/reference", description="committed measurements that the paper shows")
     measure: Measure = Measure()
     crop: Crop = Crop()

@@ -7,6 +7,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+from octopus.backends import resolve
+from octopus_study import doors
 from octopus_study.config import MIRROR_VARIABLE, check_config
 from octopus_study.data.receipt import why_stale
 from octopus_study.data.registry import load_registry
@@ -19,6 +21,9 @@ CONFIG = check_config(config, source="the configuration (config/config.yaml, --c
 MACHINE = machine_id(CONFIG.device) if CONFIG.machine == "auto" else CONFIG.machine
 RAW = CONFIG.raw_dir
 RESULTS = f"{CONFIG.results_dir}/{MACHINE}"
+DEVICE = resolve(CONFIG.device)
+DOORS = doors.read()
+CHOSEN = STUDIES if CONFIG.studies == "all" else CONFIG.studies
 
 COMMITTED_FILES = [
     *sorted(map(str, Path("data/published").glob("*.csv"))),
@@ -57,6 +62,13 @@ def study_settings(wildcards):
     keys = ["device", "seed", "threads", "measure", "crop", wildcards.study]
     values = CONFIG.model_dump(mode="json", include=set(keys))
     return [f"--set={key}={json.dumps(values[key])}" for key in keys]
+
+
+def takes(wildcards, output):
+    """How long a study is expected to take; made from the output, as its title."""
+    door = doors.CORE if CONFIG.effort == "core" else doors.FULL
+    known = doors.study_seconds(Path(output.rows).stem, DEVICE, door, Path(CONFIG.reference_dir), DOORS)
+    return f", {doors.said(known)}" if known and CONFIG.effort != "quick" else ""
 
 
 @cache

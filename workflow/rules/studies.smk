@@ -2,6 +2,7 @@ STUDY = {
     "settings": study_settings,
     "code": lambda wildcards: code(wildcards.study),
     "title": study_title,
+    "takes": takes,
 }
 
 
@@ -17,16 +18,18 @@ rule study:
     conda:
         "../envs/octopus.yaml"
     threads: ALL_CORES
+    resources:
+        gpu=int(DEVICE == "cuda"),
     params:
         **STUDY,
     message:
-        "Study: {params.title}, on {MACHINE}"
+        "Study: {params.title}, on {MACHINE}{params.takes}"
     shell:
         "octopus measure {wildcards.study:q} {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log:q}"
 
 
 rule measured:
     input:
-        expand(f"{RESULTS}/{{study}}.{{part}}", study=STUDIES, part=["csv", "json"]),
+        expand(f"{RESULTS}/{{study}}.{{part}}", study=CHOSEN, part=["csv", "json"]),
     message:
-        "All studies are measured on {MACHINE}"
+        "All chosen studies are measured on {MACHINE}"

@@ -13,7 +13,7 @@ from pathlib import Path
 from install import BUILD, EVERY, entries
 
 MAIN, CUDA12 = "requirements.lock", "requirements-cuda12.lock"
-EVERYWHERE = ("test", "notebooks", "dev")
+EVERYWHERE = ("docs", "test", "notebooks", "release", "dev")
 EXTRAS = {
     MAIN: ("cuda13", "torch", "peers", "models", "arena-cuda13", *EVERYWHERE),
     CUDA12: ("cuda12", *EVERYWHERE),

@@ -76,6 +76,21 @@ def test_a_doubtful_run_is_refused_whole(tmp_path: Path, spoil: object, reason: 
     assert not (tmp_path / "reference").exists()
 
 
+def test_a_core_run_does_not_replace_a_whole_one(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "results", "m", "cpu", quick=True, only=BASIS)
+    path = folder / "stage_timing.json"
+    record = json.loads(path.read_text())
+    record["config"] = {
+        "sha256": record["config"]["sha256"],
+        "values": {"measure": {}, "crop": {}, "stage_timing": {"counts": [9]}},
+    }
+    path.write_text(json.dumps(record))
+    standard = {"stage_timing": {"counts": [100, 1000]}}
+    with pytest.raises(DataError, match=r"stage_timing\.counts is \[9\], not \[100, 1000\]"):
+        promote(folder, tmp_path / "reference", standard=standard)
+    promote(folder, tmp_path / "reference", standard={"stage_timing": {"counts": [9]}})
+
+
 def test_a_run_that_keeps_its_own_cores_busy_is_no_loaded_machine(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "results", "m", "cpu", quick=True, only=BASIS)
     load(folder / "stage_timing.json", 1.9, 2.05)

@@ -108,11 +108,13 @@ def measure(
     ] = 1,
 ) -> None:
     """Run one study and write its rows and their provenance."""
+    from octopus_study.cli.alone import alone
     from octopus_study.cli.watch import run_watched
     from octopus_study.config import load_config, parse_overrides
 
     loaded = load_config(config, parse_overrides(settings or []))
-    run_watched(study, config=loaded, receipt=receipt, out=out, replicate=replicate)
+    with alone(loaded.device):
+        run_watched(study, config=loaded, receipt=receipt, out=out, replicate=replicate)
     typer.echo(f"wrote {out}")
 
 

@@ -115,6 +115,33 @@ def power_checks(
 
 
 @report.command()
+def readme(
+    document: Annotated[Path, typer.Option(help="Page whose blocks are renewed.")] = Path("README.md"),
+    pictures: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("docs/pictures"),
+    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
+        "data/reference"
+    ),
+) -> None:
+    """Renew the README's numbers, times and pictures, from what is committed."""
+    from octopus_study import doors
+    from octopus_study.site.block import block, reference_frame, times, write_block
+    from octopus_study.site.pictures import draw_pictures
+
+    frame = reference_frame(reference)
+    write_block("numbers", block(frame), document)
+    write_block("doors", times(doors.read()), document)
+    draw_pictures(frame, pictures)
+
+
+@report.command()
+def crate(out: Out, root: Annotated[Path, typer.Option(help="The checkout.")] = Path()) -> None:
+    """Pack paper, numbers, claims, figures and rows as an RO-Crate."""
+    from octopus_study.site.crate import write_crate
+
+    typer.echo(f"wrote {write_crate(root, out)}")
+
+
+@report.command()
 def promote(
     results: Annotated[Path, typer.Argument(help="A vetted run, data/results/<machine>.")],
     reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
@@ -124,12 +151,14 @@ def promote(
         str, typer.Option(help="Commits that measured the reference, where it is of several: A,B.")
     ] = "",
 ) -> None:
-    """Copy a run to the committed reference; refuses synthetic, invalid or uncommitted work, a loaded machine, and
-    several commits unless they are named."""
+    """Copy a run to the committed reference; refuses synthetic, invalid or uncommitted work, other settings, a
+    loaded machine, and several commits unless they are named."""
+    from octopus_study.config import Config
     from octopus_study.report.promote import promote as promote_run
 
+    standard = Config().model_dump(mode="json")
     named = [name.strip() for name in commits.split(",") if name.strip()]
-    typer.echo(f"promoted to {promote_run(results, reference, named)}")
+    typer.echo(f"promoted to {promote_run(results, reference, named, standard)}")
 
 
 @report.command("past")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from octopus_study.errors import DataError, MeasureError
 from octopus_study.measure.provenance import validate_provenance
@@ -13,7 +15,12 @@ from octopus_study.power.lint import lint_file
 from octopus_study.report.quiet import loaded, unsteady
 
 
-def promote(results_dir: str | Path, reference_dir: str | Path, commits: Sequence[str] = ()) -> Path:
+def promote(
+    results_dir: str | Path,
+    reference_dir: str | Path,
+    commits: Sequence[str] = (),
+    standard: Mapping[str, Any] = MappingProxyType({}),
+) -> Path:
     """Copy ``results_dir`` to ``reference_dir/<machine>``, when it may stand as a reference.
 
     Parameters
@@ -24,6 +31,8 @@ def promote(results_dir: str | Path, reference_dir: str | Path, commits: Sequenc
         ``data/reference``.
     commits : sequence of str
         Beginnings of the commits that measured the reference as it will be, where it is more than one.
+    standard : mapping
+        The settings that a reference has, by section; those of a section that it lacks are not asked for.
 
     Returns
     -------
@@ -35,15 +44,15 @@ def promote(results_dir: str | Path, reference_dir: str | Path, commits: Sequenc
     DataError
         There is nothing to promote, or a study may not be a reference: it rests on synthetic objects, comes
         from uncommitted code, lacks its provenance, breaks the schema, was measured on a loaded machine or while a
-        method differed from itself, or holds energies that the results linter refuses. Or the reference would be of
-        several commits that were not all named. Nothing is copied then.
+        method differed from itself, has other settings than the standard, or holds energies that the results linter
+        refuses. Or the reference would be of several commits that were not all named. Nothing is copied then.
     """
     folder = Path(results_dir)
     files = sorted(folder.glob("*.csv"))
     if not files:
         raise DataError(f"No results to promote in {folder}: expected one <study>.csv per study.")
     target = Path(reference_dir) / folder.name
-    reasons = [f"{path.name}: {reason}" for path in files if (reason := refusal(path))]
+    reasons = [f"{path.name}: {reason}" for path in files if (reason := refusal(path, standard))]
     if not reasons and (mixed := unnamed_commits(files, target, commits)):
         reasons = [mixed]
     if reasons:
@@ -55,7 +64,7 @@ def promote(results_dir: str | Path, reference_dir: str | Path, commits: Sequenc
     return target
 
 
-def refusal(rows_path: Path) -> str:
+def refusal(rows_path: Path, standard: Mapping[str, Any] = MappingProxyType({})) -> str:
     """Say why one study may not become a reference; empty when it may."""
     try:
         provenance = validate_provenance(rows_path.with_suffix(".json"))
@@ -71,7 +80,19 @@ def refusal(rows_path: Path) -> str:
     stand_ins = sorted(name for name in rows["dataset"].unique() if name.startswith("synthetic-"))
     if stand_ins:
         return f"it rests on synthetic data ({', '.join(stand_ins)})"
-    return loaded(provenance) or unsteady(rows)
+    return other_settings(provenance, standard) or loaded(provenance) or unsteady(rows)
+
+
+def other_settings(provenance: Mapping[str, Any], standard: Mapping[str, Any]) -> str:
+    """Say in which settings a study differs from the standard, as in a quick or core run; empty where in none."""
+    values = provenance["config"]["values"]
+    found = [
+        f"{section}.{key} is {values[section].get(key)!r}, not {value!r}"
+        for section in ("measure", "crop", provenance["study"])
+        for key, value in standard.get(section, {}).items()
+        if values[section].get(key) != value
+    ]
+    return f"it was measured with other settings: {', '.join(found)}" if found else ""
 
 
 def unnamed_commits(files: Sequence[Path], target: Path, named: Sequence[str]) -> str:

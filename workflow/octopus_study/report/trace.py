@@ -194,13 +194,20 @@ def _commands(number: Number, frame: Frame) -> Iterator[str]:
         return
     for file in number.file.split(AND):
         path = Path(file)
-        machine = path.parent.name if number.role != HERE else frame.fact(HERE, "id") or path.parent.name
+        here = number.role == HERE
+        machine = (frame.fact(HERE, "id") if here else None) or path.parent.name
+        target = (
+            path.as_posix()
+            if here and path.parts[:2] == ("data", "results")
+            else f"data/results/{machine}/{path.name}"
+        )
+        core = "--configfile config/core.yaml " if here and "core" in path.parts else ""
         commit = (
             f"git switch --detach {number.commit[:10]} && "
             if number.commit and AND not in number.commit
             else ""
         )
-        yield f"{commit}snakemake --cores all --force data/results/{machine}/{path.name}"
+        yield f"{commit}snakemake --cores all {core}--force {target}"
 
 
 def _uses(number: Number, frame: Frame, claims: Sequence[Claim], paper_dir: Path) -> Iterator[str]:

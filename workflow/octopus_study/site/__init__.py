@@ -1,0 +1,1 @@
+"""What README and documentation show that follows from code and references: numbers, pictures, pages."""

@@ -1,0 +1,101 @@
+"""The README's blocks of numbers and times: from what is committed alone, so that a test can keep them true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from octopus_study.doors import Timed
+from octopus_study.measure._files import atomic_text
+from octopus_study.report.build import derive_all, vetted
+from octopus_study.report.frame import Frame
+from octopus_study.report.runs import load_runs
+
+MARKS = "<!-- --8<-- [start:{0}] -->\n", "<!-- --8<-- [end:{0}] -->"
+_CROPS = "arena.visdrone.n1000.octopus"
+_KERNEL, _CALL = f"{_CROPS}.crop_resize_normalize.device", f"{_CROPS}.end_to_end.host"
+_FEW = "arena.visdrone.n28.octopus.end_to_end.host"
+_ONE_THREAD = "arena.visdrone-1thread.n1000.octopus.end_to_end.host"
+_IMAGES = [f"images.large.n{count}.octopus.end_to_end" for count in (32, 4)]
+DASH = "\u2013"
+_NOTHING = "No reference machine has a run of these studies yet.\n"
+
+
+class Row(NamedTuple):
+    """A line of the block; an id without its machine is empty where the machine has no such number."""
+
+    label: str
+    gpu: str = ""
+    cpu: str = ""
+
+
+ROWS = (
+    Row("1000 boxes of VisDrone, from boxes to batch", _CALL, _CALL),
+    Row("the kernel alone", _KERNEL),
+    Row("share of the time that writing the result alone takes", f"{_KERNEL}.share_of_write-bound"),
+    Row("kernel, over the fastest library with the same answer", f"{_KERNEL}.speedup_over_best_peer"),
+    Row("from boxes to batch, over the fastest such library", f"{_CALL}.speedup_over_best_peer"),
+    Row("28 boxes, from boxes to batch", _FEW),
+    Row("the same, over roiconvert, which is called from C and rounds", f"{_FEW}.speedup_over_roiconvert"),
+    Row("one thread each, over OpenCV's fastest form", cpu=f"{_ONE_THREAD}.speedup_over_best_opencv"),
+    Row("images of 512 to 2048 px into patch rows", f"{_IMAGES[0]}.host", f"{_IMAGES[1]}.host"),
+    Row("the same, over transformers", *(f"{name}.host.speedup_over_transformers" for name in _IMAGES)),
+)
+STUDIES = frozenset(id.partition(".")[0] for row in ROWS for id in row[1:] if id)
+
+
+def reference_frame(reference_dir: str | Path) -> Frame:
+    """Return the numbers of the references that the README shows: those of the studies in `ROWS`."""
+    runs = [run for run in load_runs(None, reference_dir) if run.study in STUDIES]
+    return Frame(derive_all(vetted(runs)))
+
+
+def block(frame: Frame) -> str:
+    """Return the block as Markdown; a row without any number is left out."""
+    machines = [name for name in ("gpu", "cpu") if name in frame.aliases]
+    rows = [(row.label, *(cell(frame, name, getattr(row, name)) for name in machines)) for row in ROWS]
+    shown = [row for row in rows if any(text != DASH for text in row[1:])]
+    if not shown:
+        return _NOTHING
+    names = ["", *(frame.text(f"{name}.machine.name") for name in machines)]
+    lines = [names, [":---", *["---:"] * len(machines)], *shown]
+    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    days = "; ".join(text for study in sorted(STUDIES) if (text := frame.text(f"shown.{study}")))
+    return f"{table}\nBrackets: 95 % intervals. Measured on: {days}. Written by `octopus report readme`.\n"
+
+
+def cell(frame: Frame, machine: str, identifier: str) -> str:
+    """Return a number with its interval, and the name of the opponent where it is the fastest of several."""
+    number = frame.get(f"{machine}.{identifier}") if identifier else None
+    if not number:
+        return DASH
+    fastest = (
+        frame.text(f"{machine}.{identifier.replace('.speedup_over_best', '.best')}")
+        if "_best_" in identifier
+        else ""
+    )
+    name, interval = fastest and f", {fastest}", number.interval and f" [{number.interval}]"
+    return f"{number.text}{interval}{name}"
+
+
+def times(rows: Iterable[Timed]) -> str:
+    """Return what the commands take, as Markdown."""
+    shown = [
+        (f"`make {row.door}`", f"{row.seconds / 60:.0f} min", f"{row.where}; {row.day}, commit {row.commit}")
+        for row in rows
+        if row.step == "all"
+    ]
+    lines = [("", "installation included", "timed on"), (":---", "---:", ":---"), *shown]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def write_block(name: str, text: str, document: Path) -> None:
+    """Put a block between the marks of that name in a document."""
+    begin, end = (mark.format(name) for mark in MARKS)
+    head, _, rest = document.read_text(encoding="utf-8").partition(begin)
+    _, found, tail = rest.partition(end)
+    if not found:
+        raise ValueError(f"{document} has no marks {begin.strip()} and {end}")
+    with atomic_text(document) as stream:
+        stream.write(head + begin + text + found + tail)

@@ -12,9 +12,9 @@ An `ImagePlan` used again saves what is reserved and found anew at each call.
 
 from octopus.images.api import patch_rows, resize, resize_each
 from octopus.images.plan import ImagePlan
-from octopus.images.sizes import smart_sizes
+from octopus.images.sizes import fit_sizes, smart_sizes
 
-__all__ = ["ImagePlan", "patch_rows", "resize", "resize_each", "smart_sizes"]
+__all__ = ["ImagePlan", "fit_sizes", "patch_rows", "resize", "resize_each", "smart_sizes"]
 
 
 def __dir__() -> list[str]:

@@ -16,7 +16,7 @@ from octopus.ragged.batch import RaggedBatch
 Filter: TypeAlias = Literal["nearest", "bilinear", "bicubic", "lanczos"]
 Rounding: TypeAlias = Literal["none", "uint8", "pillow"]
 Layout: TypeAlias = Literal["NCHW", "NHWC"]
-Channels: TypeAlias = Literal["RGB", "BGR"]
+Channels: TypeAlias = Literal["RGB", "BGR", "RGBA", "BGRA"]
 Source: TypeAlias = Literal["HWC", "CHW"]
 
 
@@ -86,8 +86,9 @@ def resize(
         DINOv2 do. What lies beyond an image that is too small is `pad_value`.
     shortest : int, optional
         Pixels; by default the side of a square `size`.
-    channels : {"RGB", "BGR"}
-        Order of the images' three channels; those of the result are red, green, blue.
+    channels : {"RGB", "BGR", "RGBA", "BGRA"}
+        Order of the images' channels; those of the result are red, green, blue. Of "RGBA" and "BGRA" the fourth is left
+        out, as in Pillow's `convert("RGB")`. By default all channels are kept as they are, whether one, three or four.
     source : {"HWC", "CHW"}, optional
         Where the images' channels are. By default an axis of length 1, 3 or 4 that comes last holds them, else one that
         comes first; lists may have both. Where both could be, as in three columns of pixels, it is the last, unless
@@ -226,7 +227,7 @@ def patch_rows(
         As in `resize`.
     sizes : array, (N, 2), integer
         Height and width that each image becomes, on the host, multiples of `patch * merge`; `smart_sizes` makes those
-        of the Qwen2-VL family.
+        of the Qwen2-VL family, `fit_sizes` those of SigLIP2.
     patch : int
         Pixels of a patch's side: 14 for Qwen2-VL and Qwen2.5-VL, 16 for Qwen3-VL and SigLIP2.
     merge : int, optional

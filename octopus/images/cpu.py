@@ -71,8 +71,8 @@ class CpuEngine:
         )
         support = filter_support(filter_code(spec.filter, spec.antialias))
         ring = 2 * support * (np.maximum(scale_y, 1) if spec.antialias else 1) + 2 * LANES
-        turned = LANES * np.dtype(spec.source).itemsize * scale_x
-        strips = np.ceil(columns * spec.channels * (turned + 4 * ring) / CACHED)
+        size, sum_size = (2, 2) if spec.rounding == "pillow" else (np.dtype(spec.source).itemsize, 4)
+        strips = np.ceil(columns * spec.channels * (LANES * size * scale_x + sum_size * ring) / CACHED)
         unit = spec.patch if spec.kind == "rows" else LANES
         high = rows if number == 1 else np.ceil(np.maximum(BAND, 8 * ring) / scale_y.clip(1e-9) / unit) * unit
         tiles[:-1, 1] = np.minimum(high, rows).clip(1)

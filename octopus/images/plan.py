@@ -109,7 +109,7 @@ class ImagePlan:
         images = image if isinstance(image, (list, tuple)) or hasattr(image, "offsets_on_host") else [image]
         sources = sources_of(images, self._options.source, self._options.channels)
         self.max_images, self.device = whole("max_images", max_images), side_for(sources.model, device)
-        self._like = sources.model, sources.dtype, sources.channels
+        self._like, self._held = (sources.model, sources.dtype, sources.channels), sources.held
         self._model = replace(result_model(sources.model, self.device), pointer=0)
         check_stream(stream, self.device)
         self.engine = make_engine(self._options, sources, self.device)
@@ -151,7 +151,7 @@ class ImagePlan:
 
         queue = streams.stream_for(self._model, None, stream)
         item = np.dtype(self.spec.source).itemsize
-        room = room_for(self.max_images, self._pixels * self.spec.channels * item)
+        room = room_for(self.max_images, self._pixels * self._held * item)
         own = self._model.family in ("torch", "cupy")  # they know best what they can give
         check_memory(room + self._result_bytes(allocate and not own), memory.free_bytes(), "the GPU", ADVICE)
         self._reserve(allocate, None if stream is None else queue)

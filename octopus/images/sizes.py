@@ -17,6 +17,7 @@ Columns = NDArray[np.int64]
 
 MAX_RATIO = 200  # of an image's sides, as the rule of the Qwen2-VL family has it
 MIN_PIXELS, MAX_PIXELS = 56 * 56, 28 * 28 * 1280
+FINEST = 1e-5  # of the scales among which SigLIP2's rule searches
 
 
 class Items(NamedTuple):
@@ -107,6 +108,58 @@ def _smart(sizes: Columns, factor: int, least: int, most: int) -> NDArray[np.int
         ratio = np.sqrt(least / pixels[under])[:, None]
         made[under] = np.ceil(sides[under] * ratio / factor).astype(np.int64) * factor
     return made
+
+
+@untraced
+def fit_sizes(sizes: Any, patch: int = 16, max_rows: int = 256) -> NDArray[np.int64]:
+    """The sizes at which models of the NaViT kind see images: of as many whole patches as fit a limit.
+
+    Both sides are scaled by one factor and rounded up to whole patches. The factor is the largest, up to 100 and to
+    1e-5, at which there are at most `max_rows` patches; what rounding leaves of the aspect ratio is kept. This is
+    SigLIP2's rule, `get_image_size_for_max_num_patches` of transformers, for all images at once.
+
+    Parameters
+    ----------
+    sizes : array, (N, 2), integer
+        Heights and widths of the images in pixels, on the host.
+    patch : int
+        Pixels of a patch's side.
+    max_rows : int
+        Most patches of an image, as in `patch_rows`.
+
+    Returns
+    -------
+    ndarray, (N, 2), int64
+        Height and width that each image becomes, multiples of `patch`.
+
+    Raises
+    ------
+    InputError
+        For sizes, a patch or a limit that are not positive integers.
+
+    Examples
+    --------
+    >>> fit_sizes([[1080, 1920], [20, 30]]).tolist()
+    [[192, 336], [208, 304]]
+    """
+    for name, value in (("patch", patch), ("max_rows", max_rows)):
+        if not is_count(value) or value < 1:
+            raise InputError(f"{name} must be a positive integer, found {shown(value)}")
+    found = checked_sizes(sizes, None).astype(np.float64)
+    least, most = np.full((2, len(found), 1), [[[FINEST / 10]], [[100.0]]])
+    while (
+        open_ := most - least >= FINEST
+    ).any():  # halved as in that function, so that no result differs from it
+        middle = (least + most) / 2
+        fits = np.prod(_patches(found, middle, patch), axis=1, keepdims=True) <= max_rows
+        least, most = np.where(open_ & fits, middle, least), np.where(open_ & ~fits, middle, most)
+    return _patches(found, least, patch).astype(np.int64) * int(patch)
+
+
+def _patches(sides: NDArray[np.float64], scale: Any, patch: int) -> NDArray[np.float64]:
+    """Patches down and across of scaled images."""
+    patches: NDArray[np.float64] = np.maximum(np.ceil(sides * scale / patch), 1.0)
+    return patches
 
 
 def checked_sizes(sizes: Any, count: int | None, factor: int = 1) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ Columns = NDArray[np.int64]
 Found = tuple[ArrayView, list[ArrayView], Columns, Columns, Columns, Any, bool]
 
 LAYOUTS = ("HWC", "CHW")
-ORDERS = ("RGB", "BGR")
+ORDERS = ("RGB", "BGR", "RGBA", "BGRA")
 ALIGNMENT = 128  # of images that are packed for an upload: a line of the cache
 # Which axes of an image are its rows, its columns and its channels.
 _AXES = np.array([[0, 1, 2], [1, 2, 0]])
@@ -58,8 +58,8 @@ class Sources:
         As the images have them; of two-dimensional ones the third side is 1.
     last : ndarray, (N,), bool, or bool
         Whether an image's channels come last.
-    swap : bool
-        Whether channels are to be taken from the last to the first.
+    order : str
+        Of the images' channels, one of `ORDERS`.
     pointers : ndarray, (N,), int64
         Addresses of row 0, column 0, channel 0.
     strides : ndarray, (N, 3), int64
@@ -79,7 +79,7 @@ class Sources:
     channels: int
     shapes: Columns
     last: Any
-    swap: bool
+    order: str
     pointers: Columns
     strides: Columns
     sides: Columns
@@ -91,10 +91,15 @@ class Sources:
 
     def records(self) -> tuple[Columns, Columns]:
         """Addresses of first channels, (N,), and steps from row to row, pixel to pixel, channel to channel, (N, 3)."""
-        if not self.swap:
+        if self.order[0] == "R":
             return self.pointers, self.steps
         planes = self.steps[:, 2]
         return self.pointers + 2 * planes, np.column_stack([self.steps[:, :2], -planes])
+
+    @property
+    def held(self) -> int:
+        """Values of a pixel in memory: a fourth one that is left out, too."""
+        return len(self.order) if self.channels == 3 else self.channels
 
     def packed(self) -> tuple[Sources, int]:
         """The same images one after the other, `pointers` counted from 0, and the bytes that they take."""
@@ -105,7 +110,7 @@ class Sources:
         ends = np.cumsum(sizes)
         steps = self.steps if self.dense else _by_axes(strides, self.last)
         packed = Sources(
-            self.images, self.model, [], self.dtype, self.channels, self.shapes, self.last, self.swap, ends - sizes,
+            self.images, self.model, [], self.dtype, self.channels, self.shapes, self.last, self.order, ends - sizes,
             strides, self.sides, steps, True,
         )  # fmt: skip
         return packed, int(ends[-1])
@@ -155,14 +160,15 @@ def sources_of(images: Any, source: Any = None, channels: Any = "RGB") -> Source
     found = _of_batch(images) if isinstance(images, RaggedBatch) else _of_list(images)
     model, views, pointers, shapes, strides, flat, dense = found
     check_dtype(model)
-    last, swap = _channels_last(shapes, source, flat), channels == "BGR"
+    last = _channels_last(shapes, source, flat)
     ordered, steps = _by_axes(shapes, last), _by_axes(strides, last)
     number = check_images(shapes, ordered, steps, pointers, model.dtype.itemsize, dense)
-    if swap and number != 3:
-        raise InputError(f'channels="BGR" is for images of 3 channels, found {number}')
+    if channels != "RGB" and number != len(channels):
+        raise InputError(f'channels="{channels}" is for images of {len(channels)} channels, found {number}')
+    number = number if channels == "RGB" else 3
     dtype = dtype_name(model.dtype)
     return Sources(
-        images, model.unowned, views, dtype, number, shapes, last, swap, pointers, strides, ordered[:, :2], steps,
+        images, model.unowned, views, dtype, number, shapes, last, channels, pointers, strides, ordered[:, :2], steps,
         dense,
     )  # fmt: skip
 

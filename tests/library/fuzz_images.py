@@ -17,7 +17,10 @@ FORMS = (
     ("uint8", 3, "float32"), ("uint8", 3, "uint8"), ("uint8", 1, "float16"), ("uint8", 4, "float32"),
     ("uint16", 3, "float32"), ("float32", 1, "float32"),
 )  # fmt: skip
-PILLOW = (FORMS[0], FORMS[1])
+PILLOW = FORMS[:3]
+# Orders of channels by their number, and which of an image's channels the result has.
+ORDERS = {1: ("RGB",), 3: ("RGB", "RGB", "BGR"), 4: ("RGB", "RGBA", "BGRA")}
+TAKEN = {"RGB": slice(None), "BGR": [2, 1, 0], "RGBA": [0, 1, 2], "BGRA": [2, 1, 0]}
 TOPS = {"uint8": 255.0, "uint16": 65535.0, "float32": 1.0}
 CLOSE = 1e-4  # of the full scale
 
@@ -90,7 +93,8 @@ class Case:
         return made[0] if isinstance(made, tuple) else made
 
     def _expected(self) -> np.ndarray:
-        given = [channels_last(one, self.options["source"]) for one in self.images]
+        taken = TAKEN[self.options["channels"]]
+        given = [channels_last(one, self.options["source"])[..., taken] for one in self.images]
         options = {name: self.options[name] for name in ("filter", "antialias")}
         options["rounding"] = "pillow" if self.options["rounding"] == "pillow" else "none"
         if self.operation == "patch_rows":
@@ -138,12 +142,13 @@ def make(dice: Dice, guard: Guard) -> Case:
         side = [dice.upto(dice.pick(*sides)) for _ in range(2)]
         given.append(_image(dice, guard, f"image{number}", side, channels, np.dtype(source), first))
         regions.append(guard.last)
-    rounding = dice.pick("none", "uint8", "pillow") if form in PILLOW else "none"
+    order = dice.pick(*ORDERS[channels])
+    rounding = dice.pick("none", "uint8", "pillow") if form in PILLOW or order[3:] else "none"
     filter, antialias = dice.pick("bilinear", "bicubic", "lanczos", "nearest"), dice.few(0.7)
     options = {
         "filter": filter, "antialias": antialias or rounding == "pillow", "rounding": rounding, "dtype": dtype
     }  # fmt: skip
-    options["source"] = "CHW" if first else "HWC"
+    options["source"], options["channels"] = "CHW" if first else "HWC", order
     operation = dice.pick("resize", "resize_each", "patch_rows")
     sizes = _sizes(dice, operation, count, options)
     alike = len({one.ndim for one in given}) == 1
@@ -188,6 +193,8 @@ def _image(
     else:
         shape, steps = (height, width, channels), (pitch * item, channels * item, item)
     image = np.lib.stride_tricks.as_strided(flat, shape, steps)
+    if dice.few(0.2):
+        image = image[..., :: dice.upto(4)] if first else image[:, :: dice.upto(4)]
     if channels == 1 and dice.few(0.5):
         image = image[0] if first else image[..., 0]
     elif dice.few(0.2):

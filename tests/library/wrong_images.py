@@ -35,6 +35,10 @@ def smart(sizes=((1080, 1920),), **limits):
     return images.smart_sizes(sizes, **limits)
 
 
+def fit(sizes=((1080, 1920),), **limits):
+    return images.fit_sizes(sizes, **limits)
+
+
 def plan(operation="resize", image=TALL, max_images=2, sizes=None, given=IMAGES, out=None, **options):
     defaults = {"size": (4, 5)} if operation == "resize" else {}
     return ImagePlan(operation, image, max_images, **defaults, **options).run(given, sizes, out=out)
@@ -141,7 +145,8 @@ ROWS = [
         ({"layout": "CHW"}, "layout='CHW' is unknown; use one of NCHW, NHWC"),
         ({"source": "NHWC"}, "source='NHWC' is unknown; use one of HWC, CHW"),
         ({"source": "CHW"}, "image 0 of shape (9, 7, 3): channels must be 1, 3 or 4"),
-        ({"channels": "RGBA"}, "channels='RGBA' is unknown; use one of RGB, BGR"),
+        ({"channels": "GBR"}, "channels='GBR' is unknown; use one of RGB, BGR, RGBA, BGRA"),
+        ({"channels": "RGBA"}, 'channels="RGBA" is for images of 4 channels, found 3'),
         ({"channels": "BGR", "images_": LINE}, 'channels="BGR" is for images of 3 channels, found 1'),
         ({"letterbox": "yes"}, "letterbox must be True or False"),
         ({"letterbox": True, "crop": "center"}, "ask for one of them"),
@@ -294,6 +299,22 @@ ROWS = [
         ({"min_pixels": -1}, "min_pixels must be a positive integer"),
         ({"max_pixels": None}, "max_pixels must be a positive integer, found None"),
         ({"min_pixels": 10, "max_pixels": 9}, "min_pixels 10 must not be more than max_pixels 9"),
+    ),
+    *rows(
+        "images.fit_sizes",
+        fit,
+        "sizes",
+        (None, "sizes must be an integer array of 2 dimension(s)"),
+        ([[1080, 1920, 3]], "sizes must have shape (N, 2), found (1, 3)"),
+        ([[1080, 0]], "sizes[0] = (1080, 0)"),
+        ([[20, 30]], Equal(np.array([[208, 304]]))),
+    ),
+    *rows(
+        "images.fit_sizes",
+        fit,
+        "**",
+        ({"patch": 0}, "patch must be a positive integer, found 0"),
+        ({"max_rows": 2.5}, "max_rows must be a positive integer, found 2.5"),
     ),
     *rows(
         "images.ImagePlan",

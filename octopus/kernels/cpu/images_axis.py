@@ -8,6 +8,7 @@ import numpy as np
 
 from octopus.kernels import images
 from octopus.kernels.cpu import compiled, shifted
+from octopus.kernels.cpu.vectors import LANES
 
 NEAREST, TORCH_BICUBIC = images.NEAREST, images.TORCH_BICUBIC
 filter_support = compiled(images.filter_support)
@@ -20,14 +21,17 @@ torch_bicubic, lanczos = compiled(images.torch_bicubic), compiled(images.lanczos
 _fixed_weight = compiled(images.fixed_weight)
 
 
-@compiled
-def _filter_weight(code, pixel, centre, spread):
-    x = (np.float64(pixel) - centre + 0.5) * (1.0 / spread)
-    if code == images.BILINEAR:
-        return bilinear(x)
-    if code == images.BICUBIC:
-        return bicubic(x)
-    return lanczos(x) if code == images.LANCZOS else torch_bicubic(x)
+def _tap_of(weight: Callable) -> Callable:
+    @compiled
+    def weigh_tap(k, narrower, count, starts, centres, line):
+        """Weights of pixel `k` of each of `count` windows, by `images.filter_weight`'s operations."""
+        for i in range(count):
+            line[i] = weight((np.float64(starts[i] + k) - centres[i] + 0.5) * narrower)
+
+    return weigh_tap
+
+
+_weigh_tap_bilinear, _weigh_tap_bicubic, _weigh_tap_lanczos = map(_tap_of, (bilinear, bicubic, lanczos))
 
 
 @compiled
@@ -50,21 +54,56 @@ def _copied(size, count, code, first, stop, starts, sizes):
 
 
 @compiled
-def _weigh(code, index, scale, spread, size, into):
-    """Window and weights, not yet divided by their sum, of one output pixel; `into` is float64."""
-    support = filter_support(code) * spread
+def _weigh(code, first, count, axis, size, starts, sizes, into):
+    """Windows and weights of `count` output pixels, tap by tap: loops over pixels are what becomes vectors.
+
+    `into` gets the pixels' centres, the sums of their weights, and a line of weights, not yet divided by these, for
+    each tap; float64.
+    """
+    scale, spread = axis
+    support, most = filter_support(code) * spread, np.int64(0)
+    centres, totals = into, shifted(into, count)
+    for i in range(count):
+        start, stop, centres[i] = _window(first + i, scale, support, size)
+        starts[i], sizes[i], totals[i] = start, stop - start, 0.0
+        most = max(most, stop - start)
+    for k in range(most):
+        line = shifted(into, (k + 2) * count)
+        if code == images.BILINEAR:
+            _weigh_tap_bilinear(k, 1.0 / spread, count, starts, centres, line)
+        elif code == images.BICUBIC:
+            _weigh_tap_bicubic(k, 1.0 / spread, count, starts, centres, line)
+        else:
+            _weigh_tap_lanczos(k, 1.0 / spread, count, starts, centres, line)
+        for i in range(count):
+            line[i] = line[i] if k < sizes[i] else 0.0
+            totals[i] += line[i]
+    return most
+
+
+@compiled
+def _weigh_border(index, axis, size, starts, sizes, into):
+    """As `_weigh`, of one pixel of torch's bicubic: what lies beyond the border counts for the border's pixel."""
+    scale, spread = axis
+    support = filter_support(TORCH_BICUBIC) * spread
     start, stop, centre = _window(index, scale, support, size)
-    low, high = start, stop
-    if code == TORCH_BICUBIC:
-        low, high = _whole_window(centre, support)
+    low, high = _whole_window(centre, support)
+    starts[0], sizes[0], total, weights = start, stop - start, 0.0, shifted(into, 2)
     for k in range(stop - start):
-        into[k] = 0.0
-    total = 0.0
+        weights[k] = 0.0
     for pixel in range(low, high):
-        weight = _filter_weight(code, pixel, centre, spread)
-        into[min(max(pixel, start), stop - 1) - start] += weight
+        weight = torch_bicubic((np.float64(pixel) - centre + 0.5) * (1.0 / spread))
+        weights[min(max(pixel, start), stop - 1) - start] += weight
         total += weight
-    return start, stop - start, total
+    into[1] = total
+    return stop - start
+
+
+@compiled
+def counted_from(table, count, origin, _):
+    """Count an axis's windows from pixel `origin`."""
+    for i in range(count):
+        table[0][i] -= origin
 
 
 @compiled
@@ -89,7 +128,7 @@ def weights_of(fixed: bool) -> Callable:
     """A function that fills the table of output pixels `first` to `stop` of an axis.
 
     The table is `starts, sizes` (int64), `weights` (`taps` for each output pixel; float32, or int32 in Pillow's fixed
-    point), and memory for `taps` float64.
+    point), and memory for `taps + 2` times 16 float64.
     """
 
     @compiled
@@ -104,11 +143,21 @@ def weights_of(fixed: bool) -> Callable:
             for i in range(stop - first):
                 weights[i * taps] = _stored(1.0)
             return
-        scale, spread = axis_scale(size, count, antialias)
-        for i in range(stop - first):
-            starts[i], sizes[i], total = _weigh(code, first + i, scale, spread, size, scratch)
-            own = shifted(weights, i * taps)
-            for k in range(sizes[i]):
-                own[k] = _stored(scratch[k] / total)
+        axis, lot = axis_scale(size, count, antialias), 1 if code == TORCH_BICUBIC else LANES
+        for low in range(0, stop - first, lot):
+            own, n = shifted(weights, low * taps), min(lot, stop - first - low)
+            if code == TORCH_BICUBIC:
+                most = _weigh_border(
+                    first + low, axis, size, shifted(starts, low), shifted(sizes, low), scratch
+                )
+            else:
+                most = _weigh(
+                    code, first + low, n, axis, size, shifted(starts, low), shifted(sizes, low), scratch
+                )
+            totals = shifted(scratch, n)
+            for k in range(most):
+                line = shifted(scratch, (k + 2) * n)
+                for i in range(n):
+                    own[i * taps + k] = _stored(line[i] / totals[i])
 
     return weigh

@@ -53,7 +53,7 @@ def reader_of(source_dtype: str, channels: int) -> tuple[Callable, Callable]:
                     into[(x * channels + c) * LANES + r] = pointer(at, pixel)[0]
 
     @compiled
-    def read(image, steps, source, rows, ready, needed, into):
+    def read(image, steps, source, rows, ready, needed, into, ends):
         """Read on until `needed` values of 16 rows are there; returns how many are.
 
         `image` is the image's address, `rows` has the rows' places in bytes from there. The last 16 values may be read

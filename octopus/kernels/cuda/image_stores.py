@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda
+from numba import cuda, types
 
 from octopus.kernels import images
 from octopus.kernels.cuda import image_ptx as words
@@ -16,6 +16,12 @@ from octopus.kernels.cuda.image_passes import SCALE
 HALF = 1 << (SCALE - 1)
 _byte0, _byte1, _byte2, _byte3 = ptx.byte0, ptx.byte1, ptx.byte2, ptx.byte3
 MAGIC = np.float32(8388608.0)
+OUT_TYPES = {
+    "float32": types.float32,
+    "float16": types.float16,
+    "bfloat16": types.uint16,
+    "uint8": types.uint8,
+}
 
 
 @cuda.jit(device=True)

@@ -46,114 +46,17 @@ from octopus.kernels.cuda.image_kind import (
     ImageKernel,
     slot_bytes,
 )
-from octopus.kernels.cuda.image_passes import (
-    FRACTION,
-    LOST,
-    OFFSET,
-    fetch,
-    first_pass,
-    second_pass,
-)
-from octopus.kernels.cuda.image_stores import HALF, choose, rows_store, run_store, stager
+from octopus.kernels.cuda.image_passes import FRACTION, LOST, OFFSET, fetch, first_pass, second_pass
+from octopus.kernels.cuda.image_source import axis_of, clear, halves, owner, prefetcher, slack_of
+from octopus.kernels.cuda.image_stores import HALF, OUT_TYPES, choose, rows_store, run_store, stager
 from octopus.kernels.cuda.image_weights import line_writer, window
 from octopus.kernels.cuda.ptx_sums import quotient
-
-_funnel = ptx.funnel
-_quotient = quotient
-OUT_TYPES = {
-    "float32": types.float32,
-    "float16": types.float16,
-    "bfloat16": types.uint16,
-    "uint8": types.uint8,
-}
 
 
 def argument_types(kernel: ImageKernel) -> tuple:
     """Numba types of the kernel's arguments, in order; see `build`."""
     pointer = types.CPointer(OUT_TYPES[kernel.dtype])
-    return (
-        types.CPointer(types.int64),
-        types.int32,
-        pointer,
-        *[types.int32] * 6,
-        *[types.float32] * 8,
-    )
-
-
-@cuda.jit(device=True)
-def _owner(table, count, block):
-    """The image of a block: 32 lanes probe `first_tile` of the records at once, as in `ragged_search`."""
-    lane = np.int32(cuda.threadIdx.x & 31)
-    low, high = np.int32(0), count
-    while np.int32(high - low) > 1:
-        step = np.int32(np.int32(high - low + 31) >> 5)
-        at = np.int32(low + lane * step)
-        yes = False
-        if at < high:
-            yes = np.int32(table[8 * at + 7]) <= block
-        found = np.int32(cuda.popc(cuda.ballot_sync(np.uint32(0xFFFFFFFF), yes)))
-        low = np.int32(low + np.int32(found - 1) * step)
-        high = min(np.int32(low + step), high)
-    return low
-
-
-@cuda.jit(device=True)
-def _halves(word):
-    """The two int32 of an int64."""
-    return np.int32(word), np.int32(word >> np.int64(32))
-
-
-@cuda.jit(device=True)
-def _clear(address, size):
-    """All threads of a block: zeros in shared memory; `size` is a multiple of 16."""
-    at = np.int32(16 * np.int32(cuda.threadIdx.x))
-    zero = np.uint32(0)
-    while at < size:
-        words.store4(np.uint32(address + np.uint32(at)), (zero, zero, zero, zero))
-        at = np.int32(at + 16 * np.int32(cuda.blockDim.x))
-
-
-def _axis(support: float, antialias: bool) -> Callable:
-    @cuda.jit(device=True)
-    def axis(size, count):
-        """Scale, support and inverse spread of an axis: `images.axis_scale`."""
-        scale = np.float64(size) / np.float64(count)
-        spread = max(scale, 1.0) if antialias else 1.0
-        return scale, support * spread, 1.0 / spread
-
-    return cuda.jit(device=True)(axis)
-
-
-@cuda.jit(device=True)
-def _slack(pointer, lean, start, stop, pixel_step):
-    """Bytes that a strip of columns reads from before its first pixel so as to begin at a multiple of 8, and whether.
-
-    Not if its rows do not all do so (`lean`), nor where it would take another product.
-    """
-    offset = np.int32(np.int32(np.int32(pointer) + np.int32(start * pixel_step)) & 7)
-    end = np.int32(np.int32(stop - start - 1) * pixel_step)
-    even = lean and np.int32(end & 31) + offset < 32
-    return np.int32(offset if even else 0), even
-
-
-def _prefetcher(channels: int) -> Callable:
-    @cuda.jit(device=True)
-    def ahead(pointer, plane_step, row_step, pixel_step, row, last_row, start, stop):
-        """A block asks for its source rows, from `row` to before `last_row`, pixels from `start` to before `stop`."""
-        lane = np.int32(cuda.threadIdx.x & 31)
-        channel = np.int32(lane >> 3)
-        row = np.int32(row + np.int32(cuda.threadIdx.x >> 5))
-        while row < last_row:
-            line = np.int64(pointer + np.int64(row) * np.int64(row_step))
-            at = np.int64(line + np.int64(start) * pixel_step + 128 * (lane & 7))
-            end = np.int64(line + np.int64(stop) * pixel_step)
-            while at < end:
-                if channel == 0 or (channel < channels and pixel_step == 1):
-                    words.prefetch(np.int64(at + channel * plane_step))
-                at += np.int64(1024)
-            row = words.opaque(np.int32(row + np.int32(cuda.blockDim.x >> 5)))
-
-    return ahead
+    return (types.CPointer(types.int64), types.int32, pointer, *[types.int32] * 6, *[types.float32] * 8)
 
 
 def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
@@ -172,12 +75,9 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
     pillow, planar = kernel.rounding == "pillow", kernel.planar
     is_batch, is_rows = kernel.kind == "batch", kernel.kind == "rows"
     support = float(images.filter_support(kernel.filter))
-    axis, write, look = (
-        _axis(support, kernel.antialias),
-        line_writer(kernel.filter, pillow),
-        _prefetcher(channels),
-    )
-    advance, row_offset = first_pass(pillow, _funnel)
+    axis, look = axis_of(support, kernel.antialias), prefetcher(channels)
+    write = line_writer(kernel.filter, pillow)
+    advance, row_offset = first_pass(pillow, ptx.funnel)
     second = second_pass(pillow)
     places, fill = stager(block)
     put_run = run_store(block, kernel.temporal)
@@ -187,8 +87,7 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
     merge, patch_values = kernel.merge, kernel.patch * kernel.patch
     row_values = channels * kernel.temporal * patch_values
     size_of = {"float32": 4, "float16": 2, "bfloat16": 2, "uint8": 1}[kernel.dtype]
-    slot, stage_bytes = kernel.ring_bytes, block.stage_bytes
-    plane_slot = slot_bytes(pillow)
+    slot, plane_slot, stage_bytes = kernel.ring_bytes, slot_bytes(pillow), block.stage_bytes
 
     def image_kernel(
         table, count, out, item_height, item_width, bands, steps, row_steps, slots,
@@ -199,23 +98,23 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
         thread = np.int32(cuda.threadIdx.x)
         lane, warp = np.int32(thread & 31), np.int32(thread >> 5)
         warps = np.int32(cuda.blockDim.x >> 5)
-        item = _owner(table, count, np.int32(cuda.blockIdx.x))
+        item = owner(table, count, np.int32(cuda.blockIdx.x))
         pointer, base_out, plane_step = table[8 * item], table[8 * item + 1], table[8 * item + 2]
         if pointer == 0:
             return
-        row_step, pixel_step = _halves(table[8 * item + 3])
-        height, width = _halves(table[8 * item + 4])
-        rows, columns = _halves(table[8 * item + 5])
+        row_step, pixel_step = halves(table[8 * item + 3])
+        height, width = halves(table[8 * item + 4])
+        rows, columns = halves(table[8 * item + 5])
         lean = ((np.int64(row_step) | plane_step) & 7) == 0
-        top, left = _halves(table[8 * item + 6])
+        top, left = halves(table[8 * item + 6])
         if not is_batch:
             item_height, item_width = rows, columns
 
         # The tile.
         tile = np.int32(np.int32(cuda.blockIdx.x) - np.int32(table[8 * item + 7]))
         tile_columns = np.int32(columns_of * warps)
-        across = _quotient(np.int32(item_width + tile_columns - 1), tile_columns)
-        tile_y = _quotient(tile, across)
+        across = quotient(np.int32(item_width + tile_columns - 1), tile_columns)
+        tile_y = quotient(tile, across)
         x0 = np.int32(np.int32(tile - tile_y * across) * tile_columns)
         y0 = np.int32(tile_y * np.int32(rows_of * bands))
         y_left = min(np.int32(rows_of * bands), np.int32(item_height - y0))
@@ -232,7 +131,7 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
         infos = np.uint32(row_bands + np.uint32(bands * row_band_bytes))
         starts = np.uint32(infos + np.uint32(bands * INFO_BYTES))
         private = np.uint32(starts + np.uint32(bands * START_BYTES))
-        _clear(shared, np.int32(warps * band_bytes + bands * row_band_bytes))
+        clear(shared, np.int32(warps * band_bytes + bands * row_band_bytes))
         if ahead:
             start = window(np.int32(left + x0), scale_x, support_x, width)[0]
             stop = window(np.int32(left + x0 + x_left - 1), scale_x, support_x, width)[1]
@@ -249,7 +148,7 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
                     begin = window(np.int32(left + x0 + i - row), scale_x, support_x, width)[0]
                     last = min(np.int32(i - row + columns_of), x_left) - 1
                     end = window(np.int32(left + x0 + last), scale_x, support_x, width)[1]
-                    slack = _slack(pointer, lean, begin, end, pixel_step)[0]
+                    slack = slack_of(pointer, lean, begin, end, pixel_step)[0]
                     start, stop, centre = window(np.int32(left + x0 + i), scale_x, support_x, width)
                     write(
                         np.uint32(shared + np.uint32(number * band_bytes)), row,
@@ -291,7 +190,7 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
         start = window(np.int32(left + x), scale_x, support_x, width)[0]
         stop = window(np.int32(left + x_end - 1), scale_x, support_x, width)[1]
         products_x = np.int32(np.int32(np.int32(stop - start - 1) * pixel_step + 32) >> 5)
-        slack, even = _slack(pointer, lean, start, stop, pixel_step)
+        slack, even = slack_of(pointer, lean, start, stop, pixel_step)
         bands_x = np.uint32(shared + np.uint32(warp * band_bytes) + np.uint32(16 * lane))
         ring = np.uint32(private + np.uint32(np.int32(warp * slots) * slot))
         ring = np.uint32(ring + np.uint32(4 * lane))
@@ -311,17 +210,17 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
         corner = np.int32(corner + np.int32(start * pixel_step - slack) + np.int32(8 * (lane & 3)))
         last_group = np.int32(np.int32(last_row - 1 - first_row) >> 4)
         bottom = np.int32(height - 1)
-        band_count = _quotient(np.int32(y_left + rows_of - 1), np.int32(rows_of))
+        band_count = quotient(np.int32(y_left + rows_of - 1), np.int32(rows_of))
 
         # Where the result lies.
         pitch = np.int32(item_width) if planar else np.int32(item_width * channels)
         plane = np.int64(item_height) * np.int64(item_width)
         if is_rows:
-            grid_width = _quotient(columns, np.int32(columns_of * merge))
-            px = _quotient(x, np.int32(columns_of))
+            grid_width = quotient(columns, np.int32(columns_of * merge))
+            px = quotient(x, np.int32(columns_of))
             column_row = np.int32(np.uint32(px) // np.uint32(merge) * (merge * merge))
             column_row = np.int32(column_row + np.uint32(px) % np.uint32(merge))
-            py0 = _quotient(y0, np.int32(rows_of))
+            py0 = quotient(y0, np.int32(rows_of))
             whole = True
         else:
             column_row, grid_width, py0 = np.int32(0), np.int32(0), np.int32(0)
@@ -395,8 +294,6 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
             outer = words.opaque(np.int32(outer + 1))
 
     kernel_temporal = kernel.temporal
-    image_kernel.launch_bounds = (
-        32 * MOST_WARPS,
-        2,
-    )  # more than 128 registers would leave a processor one block
+    # More than 128 registers would leave a processor one block.
+    image_kernel.launch_bounds = (32 * MOST_WARPS, 2)
     return image_kernel

@@ -81,11 +81,15 @@ def test_a_broadcast_image_is_read_by_its_steps_of_zero():
     )
 
 
-def test_blue_green_red():
-    given = pixels()
-    swapped = [np.ascontiguousarray(image[..., ::-1]) for image in given]
-    found = images.resize(swapped, 5, channels="BGR", mean=[1, 2, 3])
-    assert np.array_equal(found, images.resize(given, 5, mean=[1, 2, 3]))
+@pytest.mark.parametrize(
+    "form", [list, RaggedBatch.from_list, lambda given: [one.transpose(2, 0, 1).copy() for one in given]]
+)
+@pytest.mark.parametrize(("order", "taken"), [("BGR", [2, 1, 0]), ("RGBA", [0, 1, 2]), ("BGRA", [2, 1, 0])])
+def test_orders_of_channels(order, taken, form):
+    given = pixels(len(order))
+    expected = images.resize([image[..., taken] for image in given], 5, mean=[1, 2, 3], rounding="pillow")
+    found = images.resize(form(given), 5, channels=order, mean=[1, 2, 3], rounding="pillow")
+    assert found.shape == (len(given), 3, 5, 5) and np.array_equal(found, expected)
 
 
 @pytest.mark.parametrize(
@@ -383,3 +387,26 @@ def test_smart_sizes_by_the_rule(factor, least, most):
     sides = [pair for pair in sides if max(pair) / min(pair) <= 200]
     expected = [smart_size(*pair, factor, least, most) for pair in sides]
     assert images.smart_sizes(sides, factor, least, most).tolist() == [list(pair) for pair in expected]
+
+
+def fitted(sides, patch, most):
+    """The rule in Python's numbers, of which `fit_sizes` must never differ."""
+
+    def at(scale):
+        return [max(patch, math.ceil(side * scale / patch) * patch) for side in sides]
+
+    low, high = 1e-5 / 10, 100.0
+    while high - low >= 1e-5:
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.prod(at(middle)) / patch**2 <= most else (low, middle)
+    return at(low)
+
+
+@pytest.mark.parametrize(("patch", "most"), [(16, 256), (14, 1024), (16, 1), (1, 7)])
+def test_fit_sizes_by_the_rule(patch, most):
+    draw = random.Random(8)
+    sides = [(draw.randint(1, top), draw.randint(1, top)) for top in (4, 600, 9000) for _ in range(700)]
+    sides += [(1, 2**20), (2**20, 1), (patch * 16, patch * 16)]
+    found = images.fit_sizes(sides, patch, most)
+    assert found.tolist() == [fitted(pair, patch, most) for pair in sides]
+    assert (found.prod(axis=1) <= most * patch**2).all()

@@ -227,3 +227,40 @@ def test_nothing_is_read_beyond():
         [sys.executable, "-c", BEYOND.format(folder=folder)], capture_output=True, text=True
     )
     assert done.stdout.strip() == "inside", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("needed", "form"),
+    [
+        ("", ("", 32)),
+        ("avx2", ("llvm.x86.avx2.pmadd.wd", 16)),
+        ("avx512bw", ("llvm.x86.avx512.pmaddw.d.512", 32)),
+    ],
+)
+def test_pairs_are_multiplied_alike_by_every_processor(needed, form, monkeypatch):
+    from llvmlite import binding
+
+    from octopus.backends.cpu import compile
+    from octopus.kernels.cpu import pointer, vectors_pairs
+
+    if needed and not binding.get_host_cpu_features().get(needed):
+        pytest.skip(f"a processor without {needed}")
+    monkeypatch.setattr(vectors_pairs, "_multiply_add", lambda builder: form)
+
+    def kernel(arguments):
+        vectors_pairs.sum_pairs_across(
+            pointer(arguments[0], np.int16), 32, 32, pointer(arguments[1], np.int32), arguments[2],
+            pointer(arguments[3], np.int16), 16, 1,
+        )  # fmt: skip
+
+    values = RNG.integers(0, 256, (7, 16, 2)).astype(np.int16)
+    weights = RNG.integers(-(2**19), 2**19, (7, 2))
+    low = weights.astype(np.int16)
+    split = np.stack([low, (weights - low) >> 16], axis=1).astype(np.int16)  # a pair of each in an int32
+    found = np.zeros(16, np.int16)
+    call = compile._PROTOTYPE(compile.link(compile.to_object(kernel)))
+    arguments = np.array([values.ctypes.data, split.ctypes.data, len(values), found.ctypes.data])
+    unused = np.zeros(2, np.int64).ctypes
+    call(unused.data, unused.data + 8, arguments.ctypes.data)
+    total = (values * weights[:, None]).sum(axis=(0, 2)) + (1 << 21)
+    assert np.array_equal(found, (total >> 22).clip(0, 255)) and np.ptp(found) > 0

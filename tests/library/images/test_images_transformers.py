@@ -130,10 +130,9 @@ def test_batches_of_one_size(rounding, name, options, call):
 
 
 def test_rows_masks_and_shapes_of_siglip2(rounding):
-    module = pytest.importorskip("transformers.models.siglip2.image_processing_siglip2")
     given = pictures()
     expected = processor("Siglip2ImageProcessor")(given, return_tensors="pt")
-    sizes = [module.get_image_size_for_max_num_patches(*image.shape[1:], 16, 256) for image in given]
+    sizes = images.fit_sizes([image.shape[1:] for image in given])
     rows, mask, shapes = images.patch_rows(
         given,
         sizes,
@@ -149,6 +148,15 @@ def test_rows_masks_and_shapes_of_siglip2(rounding):
     assert torch.equal(shapes, torch.as_tensor(expected["spatial_shapes"]))
     check(rows, expected["pixel_values"], HALF["std"], rounding)
     assert not rows[mask == 0].any()
+
+
+def test_fit_sizes_are_those_of_siglip2():
+    module = pytest.importorskip("transformers.models.siglip2.image_processing_siglip2")
+    draw = random.Random(6)
+    for patch, most in ((16, 256), (16, 1024), (14, 729), (32, 1)):
+        sides = [(draw.randint(1, 6000), draw.randint(1, 6000)) for _ in range(2000)]
+        expected = [module.get_image_size_for_max_num_patches(*pair, patch, most) for pair in sides]
+        assert np.array_equal(images.fit_sizes(sides, patch, most), expected)
 
 
 def test_smart_sizes_are_those_of_smart_resize():

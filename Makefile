@@ -58,7 +58,7 @@ help: ## show this list
 	@echo "  variables: EFFORT=core|full  GPU=none|cuda12|cuda13  MIRROR=<folder with the data sets>  PYTHON=  VENV=  CORES=  WHEELHOUSE="
 
 verify: $(RUN_STAMP) ## install, derive all numbers anew from the committed rows and build the PDFs; measures nothing
-	$(BIN)/snakemake --cores $(CORES) --config studies=[] -- verified paper supplement
+	$(BIN)/snakemake --cores $(CORES) --config studies=[] -- verified paper supplement page
 
 paper: $(RUN_STAMP) ## install, measure this machine's core claims (EFFORT=full: everything), build figures and PDFs
 	$(BIN)/snakemake --cores $(CORES) $(CONFIG_$(EFFORT))

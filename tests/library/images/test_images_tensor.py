@@ -12,7 +12,7 @@ pytest.importorskip("numba_cuda")
 from numba import types
 
 from octopus.backends.cuda.compile import entry_name, to_ptx
-from octopus.images import cuda, tensor
+from octopus.images import cuda, cutting, tensor
 from octopus.images.spec import make_spec
 from octopus.kernels.cuda import image_tiles
 from octopus.kernels.cuda.image_kind import shared_bytes
@@ -49,7 +49,7 @@ def table_of(*sides, rows=56, columns=84):
 
 def cut_of(name, table, **options):
     spec = spec_of(name, **options)
-    return tensor.cut(tensor.kernel_of(spec), table, spec.item, LIMIT, PROCESSORS)
+    return cutting.cut(tensor.kernel_of(spec), table, spec.item, LIMIT, PROCESSORS)
 
 
 @pytest.mark.parametrize("capability", [tensor.CAPABILITY], indirect=True)
@@ -130,7 +130,7 @@ def test_few_tiles_are_made_smaller(count, bands):
 
 
 def test_records_that_are_no_image_do_not_count():
-    table = table_of((100, 200), (50, 60), (70, 80))
+    table = table_of((100, 120), (50, 60), (90, 100))
     table[1] = np.zeros((), IMAGE)
     rest = table[[0, 2]].copy()
     found, expected = cut_of("rows", table), cut_of("rows", rest)
@@ -143,12 +143,12 @@ def test_a_captured_launch_is_used_again_if_it_has_enough_of_all():
     kind = tensor.kernel_of(spec)
     captured = cut_of("rows", big)
     small = table_of((100, 90), (30, 500))
-    again = tensor.cut_like(kind, small, spec.item, captured)
+    again = cutting.cut_like(kind, small, spec.item, captured)
     assert again[1:] == captured[1:] and again.blocks < captured.blocks
     assert small["first_tile"].tolist() == [0, again.blocks // 2]
-    assert tensor.cut_like(kind, table_of(*[(500, 500)] * 9), spec.item, captured) is None  # blocks
-    assert tensor.cut_like(kind, table_of((500, 3000)), spec.item, captured) is None  # weights of columns
-    assert tensor.cut_like(kind, table_of((3000, 500)), spec.item, captured) is None  # rows
+    assert cutting.cut_like(kind, table_of(*[(500, 500)] * 9), spec.item, captured) is None  # blocks
+    assert cutting.cut_like(kind, table_of((500, 3000)), spec.item, captured) is None  # weights of columns
+    assert cutting.cut_like(kind, table_of((3000, 500)), spec.item, captured) is None  # rows
 
 
 @pytest.fixture
@@ -183,3 +183,17 @@ def test_arguments_fit_the_kernel(launched, name):
     assert geometry == (found.blocks, 1, 1, 32 * found.warps, 1, 1) and shared == found.shared
     assert values[:9] == (4096, 2, 8192, *spec.item, *found[2:6])
     assert values[9:] == (0.5, 0.5, 0.5, 0.0, -1.5, -1.5, -1.5, 0.0)
+
+
+def test_images_whose_blocks_read_the_most_begin_first():
+    """Else one of them, begun last, would keep a processor at work while all others are idle."""
+    table = table_of((64, 96), (900, 1300), (60, 90), (400, 600))
+    table["out"] = range(4)
+    table["pointer"][2] = 0  # no image
+    found = cut_of("rows", table)
+    assert table["out"].tolist() == [1, 3, 0, 2] and table["pointer"].tolist() == [4096, 4096, 4096, 0]
+    assert (np.diff(table["first_tile"]) > 0).all() and table["first_tile"][3] == found.blocks
+    alike = table_of((64, 96), (60, 90), (100, 100))
+    alike["out"] = range(3)
+    cut_of("rows", alike)
+    assert alike["out"].tolist() == [0, 1, 2]

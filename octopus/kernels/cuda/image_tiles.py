@@ -25,6 +25,13 @@ Changed since then. Predicted; to be measured::
     the first pass's first weights kept in registers     14 of these 140 less: 5 %
     float32 weights unless rounded as Pillow does,       with the 8 bands 65.5 thread instructions a value instead of
     and edges of memory looked at when met               73.9 (400 x 400 to 308 x 308, interpreted): 3 to 5 %
+
+All of these together at commit 6d085a6, one run, in the order of the table: 0.38 ms, 0.16 ms, 0.35 ms, 28 us, 0.49 ms.
+Small images and one alone gained as predicted, large ones nothing, and the last case lost: with 8 bands its 1024 blocks
+go on 264 places, and some read 16 times as much as others. Predicted; to be measured::
+
+    images whose blocks read the most begin first        list scheduling of its blocks, which takes 1.35 to 1.48 times
+    (`images.cutting`)                                   the ideal in the order given, 1.03 so: 25 to 30 %
 """
 
 from __future__ import annotations

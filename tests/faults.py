@@ -333,7 +333,7 @@ FAULTS = {
     "one block of a comparison; a busy machine": Fault(
         "a run ends with a paper",
         (
-            f"{WORKFLOW}::test_a_run_ends_with_the_paper",
+            f"{WORKFLOW}::test_a_run_ends_with_the_paper_and_the_results_page",
             f"{REPORT}/test_damaged_rows.py::test_the_report_is_made",
         ),
     ),

@@ -27,6 +27,7 @@ def run_notebook(name: str, tmp_path: Path, **parameters: object) -> nbformat.No
         cwd=str(ROOT),
         kernel_name="python3",
         progress_bar=False,
+        execution_timeout=120,  # of a cell
     )
 
 

@@ -35,7 +35,7 @@ def lines(identifier: str, frame: Frame) -> str:
                 "peers/fused.py:",
                 "peers/published.py:",
                 "data/results/pretended-gpu/stage_timing.csv",
-                "abstract.typ:",
+                "supplement/stage_timing.typ:",
             ),
         ),
         (

@@ -9,6 +9,7 @@ from pathlib import Path
 import nbformat
 import papermill
 import pytest
+from traitlets.config import Config
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -16,6 +17,8 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 sys.path.insert(0, str(ROOT / "tests" / "study" / "report"))
 from synthetic_runs import write_run  # noqa: E402
 
+# Kernels find free ports and open them later, and another program may have taken one by then.
+BY_FILES = Config(KernelManager={"transport": "ipc"})
 FOLDERS = {"published_dir": str(ROOT / "data/published"), "claims_yaml": str(ROOT / "config/claims.yaml")}
 
 
@@ -28,6 +31,7 @@ def run_notebook(name: str, tmp_path: Path, **parameters: object) -> nbformat.No
         kernel_name="python3",
         progress_bar=False,
         execution_timeout=120,  # of a cell
+        config=BY_FILES,
     )
 
 

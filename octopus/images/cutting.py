@@ -207,7 +207,7 @@ def _number(
     """How many tiles there are in all, and the records' order and first tiles. Those that are no image have none."""
     height, width = item if kernel.kind == "batch" else sides.each[5:7]
     high, wide = kernel.block.rows * bands, kernel.block.columns * warps
-    tiles = ((height + (high - 1)) // high) * ((width + (wide - 1)) // wide)
+    tiles: Any = ((height + (high - 1)) // high) * ((width + (wide - 1)) // wide)
     count = sides.each.shape[1] if sides.real is None else len(sides.real)
     if sides.real is not None or kernel.kind == "batch":
         of_all = np.zeros(count, np.int64)

@@ -34,7 +34,9 @@ use rule paper as supplement with:
 rule verified:
     input:
         COMMITTED_FILES,
-        "config/claims.yaml",
+        rules.numbers.output,
+        rules.claims.output,
+        rules.tables.output,
     output:
         "paper/build/verified.txt",
     log:

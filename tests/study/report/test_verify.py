@@ -34,6 +34,15 @@ def test_a_report_follows_from_its_rows(name: str, scene: Scene) -> None:
     assert result.outcome.faults == [] and result.outcome.count > 0, result.line
 
 
+def test_a_core_run_is_looked_for_in_its_own_folder(paths: Paths, scene: Scene, tmp_path: Path) -> None:
+    assert scene.results is not None and scene.results.parent == paths.results
+    build = shutil.copytree(paths.build, tmp_path / "build")
+    moved = (build / "numbers.csv").read_text().replace(f"{paths.results}/", f"{paths.results}/core/")
+    (build / "numbers.csv").write_text(moved)
+    with Scene(dataclasses.replace(paths, build=build)) as core:
+        assert core.results == paths.results / "core" / scene.results.name
+
+
 @pytest.mark.parametrize("name", INSTRUMENTS)
 def test_instruments_are_right(name: str) -> None:
     with Scene(Paths().below(ROOT)) as scene:

@@ -33,6 +33,9 @@ class Outcome(NamedTuple):
     note: str = ""
 
 
+CORE = "core"  # the folder of core runs among the results; config/core.yaml names it
+
+
 @dataclass(frozen=True)
 class Paths:
     """Files and folders of a checkout, relative to it.
@@ -92,9 +95,12 @@ class Scene:
 
     @cached_property
     def results(self) -> Path | None:
-        """This machine's own run, if the report shows one."""
+        """This machine's own run, whole or core, if the report shows one."""
         machine = self.frame.fact(HERE, "id") if self.is_built else ""
-        return self.paths.results / machine if machine else None
+        if not machine:
+            return None
+        core = any(CORE in Path(number.file).parts for number in self.frame if number.role == HERE)
+        return self.paths.results / (CORE if core else "") / machine
 
     @cached_property
     def runs(self) -> list[Run]:

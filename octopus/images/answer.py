@@ -59,11 +59,10 @@ def new_arrays(job: Job, out: Any, queue: Any) -> Arrays:
 
 def answer(job: Job, arrays: Arrays) -> Any:
     """What the caller gets."""
-    kind = job.engine.spec.kind
-    if kind == "batch":
-        return arrays.out if arrays.transform is None else (arrays.out, arrays.transform)
     shapes = job.pattern.shapes
-    if kind == "each":
+    if shapes is None:
+        return arrays.out if arrays.transform is None else (arrays.out, arrays.transform)
+    if job.engine.spec.kind == "each":
         return RaggedBatch.from_arrays(arrays.out, shapes)
     if arrays.mask is not None:
         return arrays.out, arrays.mask, _on_host(job.model, shapes[:, 1:].copy())

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.arrays.views import ArrayView, view
+from octopus.arrays.views import ArrayView, torch_model, view
 from octopus.errors import InputError, shown_type
 from octopus.ragged.batch import RaggedBatch
 
@@ -110,7 +110,7 @@ def _of_arrays(images: Sequence[Any]) -> Found | None:
 
 def _of_tensors(kind: Any, images: Sequence[Any]) -> Found | None:
     """Tensors; None if they need a closer look."""
-    model = view(images[0], "image 0").unowned
+    model = torch_model(images[0], "image 0")
     if len(set(map(_dtype, images))) > 1 or len(set(map(kind.get_device, images))) > 1:
         return None
     if model.dtype.kind == "f" and any(image.requires_grad or image.is_neg() for image in images):

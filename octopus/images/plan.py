@@ -11,8 +11,11 @@ from octopus.arrays import streams
 from octopus.arrays.checks import Device, OneAtATime, check_stream, check_tensor
 from octopus.arrays.memory import PlanMemory, check_memory
 from octopus.arrays.results import check_host_memory, result_memory
+from octopus.arrays.staging import Staging
 from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, family
+from octopus.backends.cuda import device as gpu
+from octopus.backends.cuda import memory
 from octopus.errors import InputError
 from octopus.images.answer import Arrays, answer
 from octopus.images.capacity import result_capacity, source_capacity
@@ -20,6 +23,7 @@ from octopus.images.found import Found, look
 from octopus.images.options import options_of
 from octopus.images.sources import Geometry, geometry_of, sources_of
 from octopus.images.spec import ImageSpec
+from octopus.images.upload import Graph, room_for, tell_torch, upload_of
 from octopus.images.work import ADVICE, Job, Pattern, make_engine, result_model, run_on_host, side_for
 from octopus.kernels.images import IMAGE
 from octopus.ragged.check import whole
@@ -148,10 +152,6 @@ class ImagePlan:
 
     def _reserve_gpu(self, allocate: bool, stream: Any) -> None:
         """All that runs will need on the GPU, and page-locked memory beside it."""
-        from octopus.arrays.staging import Staging
-        from octopus.backends.cuda import memory
-        from octopus.images.upload import Graph, room_for
-
         queue = streams.stream_for(self._model, None, stream)
         item = np.dtype(self.spec.source).itemsize
         room = room_for(self.max_images, self._pixels * self._held * item)
@@ -259,8 +259,8 @@ class ImagePlan:
         count = len(geometry.sides)
         if count > self.max_images:
             raise InputError(f"the plan is for {self.max_images} images, found {count}; make a larger plan")
-        pixels = int(geometry.sides.prod(axis=1).sum())
-        if self._staged and pixels > self._pixels:
+        pixels = int(geometry.sides.prod(axis=1).sum()) if self._staged else 0
+        if pixels > self._pixels:
             raise InputError(
                 f"the plan is for images of {self._pixels:,} pixels together, found {pixels:,}; make a larger plan"
             )
@@ -268,7 +268,8 @@ class ImagePlan:
     def _heads(self, job: Job, out: Any) -> Arrays:
         """The first parts of the plan's memory, and `out` if it is given."""
         own, count = self._arrays, len(job.sources)
-        transform, mask = (array if array is None else _head(array, count) for array in own[1:])
+        transform = None if own.transform is None else _head(own.transform, count)
+        mask = None if own.mask is None else _head(own.mask, count)
         if out is None:
             if own.out is None:
                 raise InputError(
@@ -278,14 +279,11 @@ class ImagePlan:
         return Arrays(out, transform, mask)
 
     def _run_gpu(self, job: Job, results: Any, out: Any, stream: Any) -> None:
-        from octopus.backends.cuda.device import is_capturing
-        from octopus.images.upload import tell_torch, upload_of
-
         views = [self._model, results.out, *job.sources.views]
         queue = self._memory.enter(stream, views, results.out)
         if stream is not None:
             tell_torch(job.sources, results.out, queue)
-        if not is_capturing(queue):
+        if not gpu.is_capturing(queue):
             upload, slot = upload_of(job), self._staging.take(self._room)
             upload.send(job, slot, self._table.pointer, results, queue)
             return
@@ -296,6 +294,7 @@ class ImagePlan:
 
 def _head(array: Any, count: int) -> Any:
     """The first items of an array of any library, as an object of its own, without a copy."""
-    if family(array) == "torch" and len(array) == count:
+    library = family(array)
+    if library == "torch" and array.shape[0] == count:
         return array.detach()  # quicker than a slice
-    return array.head(count) if family(array) == "octopus" else array[:count]
+    return array.head(count) if library == "octopus" else array[:count]

@@ -248,7 +248,7 @@ def in_rows(spec: ImageSpec, sizes: Columns, most: int | None) -> Items:
     """
     rows = sizes[:, 0] * sizes[:, 1] // spec.patch**2
     if most is None:
-        ends = np.cumsum(rows)
+        ends = rows.cumsum()
         total, begins = int(ends[-1]), ends - rows
         shape: tuple[int, ...] = (total, spec.values)
     else:
@@ -270,8 +270,10 @@ def way_back(sides: Columns, items: Items) -> NDArray[np.float32]:
     return np.column_stack([scale_x, scale_y, items.left * scale_x, items.top * scale_y]).astype(np.float32)
 
 
-def shapes_of(spec: ImageSpec, items: Items) -> Columns:
-    """Shapes of items of their own sizes, (N, 3); of rows 1 (the frame), and patches down and across."""
+def shapes_of(spec: ImageSpec, items: Items) -> Columns | None:
+    """Shapes of items of their own sizes, (N, 3); of rows 1 (the frame), patches down and across; None of a batch."""
+    if spec.kind == "batch":
+        return None
     number, patch = (spec.channels, 1) if spec.kind == "each" else (1, spec.patch)
     shapes, first = np.empty((len(items.out), 3), np.int64), spec.layout != "NHWC"
     shapes[:, 0 if first else 2] = number

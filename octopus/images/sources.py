@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -49,6 +48,8 @@ class Geometry:
         Bytes from row to row, pixel to pixel, channel to channel.
     dense : bool
         Whether all images are known to be contiguous.
+    reach : pair of ndarray
+        Bytes from an image's address to its first one, 0 for all or (N,), and to the one after its last, (N,).
     """
 
     dtype: str
@@ -61,21 +62,14 @@ class Geometry:
     sides: Columns
     steps: Columns
     dense: bool
-
-    @cached_property
-    def reach(self) -> tuple[Any, Columns]:
-        """Bytes from an image's address to its first one, 0 for all or (N,), and to the one after its last, (N,)."""
-        if self.dense:
-            return 0, self.shapes[:, 0] * self.strides[:, 0]
-        spans = (self.shapes - 1) * self.strides
-        return np.minimum(spans, 0).sum(axis=1), np.maximum(spans, 0).sum(axis=1) + self.item
+    reach: tuple[Any, Columns]
 
     @property
     def held(self) -> int:
         """Values of a pixel in memory: a fourth one that is left out, too."""
         return len(self.order) if self.channels == 3 else self.channels
 
-    @cached_property
+    @property
     def first(self) -> Any:
         """Bytes from an image's address to its first channel, (N,), or 0 for all."""
         return 0 if self.order[0] == "R" else 2 * self.steps[:, 2]
@@ -118,7 +112,8 @@ class Sources:
         shape = self.geometry
         if not shape.dense:
             strides = _contiguous(shape.shapes, shape.item)
-            shape = replace(shape, strides=strides, steps=_by_axes(strides, shape.last), dense=True)
+            steps, reach = _by_axes(strides, shape.last), _reach(shape.shapes, strides, shape.item, True)
+            shape = replace(shape, strides=strides, steps=steps, dense=True, reach=reach)
         sizes = shape.reach[1]
         if not isinstance(self.images, RaggedBatch):
             sizes = -(-sizes // ALIGNMENT) * ALIGNMENT
@@ -128,7 +123,7 @@ class Sources:
     def meeting(self, first: int, last: int) -> Any:
         """Which images have bytes from the address `first` to before `last`, (N,)."""
         below, above = self.geometry.reach
-        return (self.pointers + below < last) & (self.pointers + above > first)
+        return (self.pointers < last - below) & (self.pointers > first - above)
 
     def copy_to(self, memory: NDArray[np.uint8], begins: Columns) -> None:
         """Copy images on the host into bytes; `begins` says where each of them begins."""
@@ -187,7 +182,7 @@ def geometry_of(found: Found, source: Any = None, channels: Any = "RGB") -> Geom
         raise InputError(f'channels="{channels}" is for images of {len(channels)} channels, found {number}')
     return Geometry(
         dtype_name(found.model.dtype), item, number if channels == "RGB" else 3, channels, shapes, last, strides,
-        ordered[:, :2], steps, dense,
+        ordered[:, :2], steps, dense, _reach(shapes, strides, item, dense),
     )  # fmt: skip
 
 
@@ -237,6 +232,14 @@ def _contiguous(shapes: Columns, item: int) -> Columns:
     return strides
 
 
+def _reach(shapes: Columns, strides: Columns, item: int, dense: bool) -> tuple[Any, Columns]:
+    """As of `Geometry`."""
+    if dense:
+        return 0, shapes[:, 0] * strides[:, 0]
+    spans = (shapes - 1) * strides
+    return np.minimum(spans, 0).sum(axis=1), np.maximum(spans, 0).sum(axis=1) + item
+
+
 def _channels_last(shapes: Columns, source: str | None, flat: Any) -> Any:
     """For which images channels come last; the same for all where that is so.
 
@@ -247,7 +250,7 @@ def _channels_last(shapes: Columns, source: str | None, flat: Any) -> Any:
         ends = set(shapes[:, 2].tolist())
         if source or ends.isdisjoint(CHANNELS):
             return source == "HWC"
-        if ends.issubset(CHANNELS) and set(shapes[:, 0].tolist()).isdisjoint(CHANNELS):
+        if ends.issubset(CHANNELS) and np.minimum.reduce(shapes[:, 0]) > max(CHANNELS):
             return True
     last = np.full(len(shapes), source == "HWC") if source else may_be_channels(shapes[:, 2])
     first = may_be_channels(shapes[:, 0])

@@ -65,9 +65,8 @@ class Upload:
             sources.pointers = self._packed  # not 0, which would be no image
         self._transform = _aligned(self.nbytes)
         self.room = self._transform + self.count * TRANSFORM_BYTES
-        table = np.zeros(self.records, IMAGE)
-        self.launch, self._order = _fill(table, sources, job, like)
-        self._first, self._table = sources.geometry.first, table.view(np.uint8)
+        self._first, self._table = sources.geometry.first, np.zeros(table_bytes, np.uint8)
+        self.launch, self._order = _fill(np.ndarray(self.records, IMAGE, self._table), sources, job, like)
         self._way = way_back(sources.sides, job.items) if job.options.boxed else None
 
     def write(self, job: Job, slot: Slot, device: int) -> None:

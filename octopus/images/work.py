@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,6 +66,9 @@ class Pattern:
 
     Attributes
     ----------
+    items : Items
+    shapes : ndarray, (N, 3), int64, or None
+        As `shapes_of` makes them.
     upload : Upload or None
         What goes to the GPU, once that is known.
     """
@@ -74,6 +76,7 @@ class Pattern:
     def __init__(self, found: Found, sizes: Any, geometry: Geometry, options: Options, engine: Any) -> None:
         self.geometry, self.options, self.engine = geometry, options, engine
         self.items = options.items(engine.spec, geometry.sides, sizes)
+        self.shapes = shapes_of(engine.spec, self.items)
         self._key, self._sizes = found.key, _asked(sizes)
         self.upload: Any = None
 
@@ -90,11 +93,6 @@ class Pattern:
         """Such a call, whose result is like `model`."""
         sources = Sources(*found[:4], self.geometry)
         return Job(sources, self.items, self.engine, model, self.options, self)
-
-    @cached_property
-    def shapes(self) -> NDArray[np.int64]:
-        """Of the items, as the caller gets them."""
-        return shapes_of(self.engine.spec, self.items)
 
 
 def _asked(sizes: Any) -> tuple[Any, ...] | None:
@@ -181,14 +179,13 @@ def make_engine(options: Options, geometry: Geometry, device: str) -> Any:
 
 
 def write(table: NDArray[Any], sources: Sources, items: Items) -> None:
-    """Fill the records of a table (N,) of `IMAGE`, but for the tiles, which the engine knows."""
+    """Fill the records of a table (N,) of `IMAGE` of zeros, but for the tiles, which the engine knows."""
     geometry, count = sources.geometry, len(table)
     longs, words = np.ndarray((count, 8), np.int64, table), np.ndarray((count, 16), np.int32, table)
     longs[:, 0], longs[:, 1], longs[:, 2] = sources.pointers + geometry.first, items.out, geometry.planes
     words[:, 6:8] = geometry.steps[:, :2]
     words[:, 8:10] = geometry.sides
     words[:, 10], words[:, 11], words[:, 12], words[:, 13] = items.rows, items.columns, items.top, items.left
-    words[:, 14:] = 0
 
 
 def run_on_host(job: Job, results: Results) -> None:

@@ -70,9 +70,9 @@ class Geometry:
         return len(self.order) if self.channels == 3 else self.channels
 
     @property
-    def first(self) -> Any:
-        """Bytes from an image's address to its first channel, (N,), or 0 for all."""
-        return 0 if self.order[0] == "R" else 2 * self.steps[:, 2]
+    def first(self) -> Columns | None:
+        """Bytes from an image's address to its first channel, (N,); None if it lies there."""
+        return None if self.order[0] == "R" else 2 * self.steps[:, 2]
 
     @property
     def planes(self) -> Columns:

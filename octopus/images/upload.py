@@ -75,7 +75,7 @@ class Upload:
         if self._packed is not None:
             job.sources.copy_to(slot.array, self._packed)
             pointers = self._packed + device
-        if type(self._first) is not int:
+        if self._first is not None:
             pointers = pointers + self._first
         slot.array[: self._table.size] = self._table
         column = np.ndarray((self.count,), np.int64, slot.array, strides=(IMAGE.itemsize,))

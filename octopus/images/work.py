@@ -82,12 +82,10 @@ class Pattern:
 
     def fits(self, found: Found, sizes: Any) -> bool:
         """Whether all checks and numbers of a call are these."""
+        if found.key != self._key or (sizes is None) != (self._sizes is None) or _asked(sizes) != self._sizes:
+            return False
         item = self.geometry.item
-        return (
-            found.key == self._key
-            and _asked(sizes) == self._sizes
-            and (item == 1 or not np.count_nonzero(found.pointers % item))
-        )
+        return item == 1 or not np.count_nonzero(found.pointers % item)
 
     def job(self, found: Found, model: ArrayView) -> Job:
         """Such a call, whose result is like `model`."""
@@ -180,9 +178,11 @@ def make_engine(options: Options, geometry: Geometry, device: str) -> Any:
 
 def write(table: NDArray[Any], sources: Sources, items: Items) -> None:
     """Fill the records of a table (N,) of `IMAGE` of zeros, but for the tiles, which the engine knows."""
-    geometry, count = sources.geometry, len(table)
+    geometry, count, pointers = sources.geometry, len(table), sources.pointers
+    if geometry.first is not None:
+        pointers = pointers + geometry.first
     longs, words = np.ndarray((count, 8), np.int64, table), np.ndarray((count, 16), np.int32, table)
-    longs[:, 0], longs[:, 1], longs[:, 2] = sources.pointers + geometry.first, items.out, geometry.planes
+    longs[:, 0], longs[:, 1], longs[:, 2] = pointers, items.out, geometry.planes
     words[:, 6:8] = geometry.steps[:, :2]
     words[:, 8:10] = geometry.sides
     words[:, 10], words[:, 11], words[:, 12], words[:, 13] = items.rows, items.columns, items.top, items.left

@@ -396,6 +396,8 @@ def test_sizes_that_change_in_place_are_seen():
         after = call(given, sizes)
         assert before[0].tolist() == [3, 4, 8] and after.shapes[0].tolist() == [3, 2, 3]
         assert same(after, images.resize_each(pixels(), [(2, 3), *SIZES[1:]]))
+        sizes[0] = 1, 1
+        assert same(call(given, [(2, 3), *SIZES[1:]]), images.resize_each(pixels(), [(2, 3), *SIZES[1:]]))
 
 
 def test_a_grid_that_the_caller_changes_is_the_callers():
@@ -416,20 +418,20 @@ def odd(image):
     return found
 
 
-# What a run is given after one that went through, of the same sides; each has a good and a bad list.
+# What a run is given after one that went through: dtype of that one's images, what becomes of them, words of the error.
 CHANGED = {
-    "place": ({"size": 4}, np.float32, lambda given: [*given[:2], odd(given[2])], "image 2 .* multiples of 4 bytes"),
-    "dtype": ({"size": 4}, np.uint8, lambda given: [image.astype(np.uint16) for image in given], "found .*'uint16'"),
-    "count": ({"size": 4}, np.uint8, lambda given: [*given, given[0]], "the plan is for 3 images, found 4"),
-    "library": ({"size": 4}, np.uint8, lambda given: list(map(Foreign, given)), "found .'other'"),
-}  # fmt: skip
+    "place": (np.float32, lambda given: [*given[:2], odd(given[2])], "image 2 .* multiples of 4 bytes"),
+    "dtype": (np.uint8, lambda given: [image.astype(np.uint16) for image in given], "found .*'uint16'"),
+    "count": (np.uint8, lambda given: [*given, given[0]], "the plan is for 3 images, found 4"),
+    "library": (np.uint8, lambda given: list(map(torch_of, given)), "found .'torch'"),
+}
 
 
 @pytest.mark.parametrize("name", CHANGED)
 def test_a_run_like_the_one_before_is_checked_for_what_changed(name):
-    options, dtype, change, message = CHANGED[name]
+    dtype, change, message = CHANGED[name]
     given = pixels(dtype=dtype)
-    plan = ImagePlan("resize", given, 3, **options)
+    plan = ImagePlan("resize", given, 3, size=4)
     expected = plan.run(given).copy()
     with pytest.raises(InputError, match=message):
         plan.run(change(given))

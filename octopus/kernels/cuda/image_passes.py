@@ -50,13 +50,24 @@ def fetch(memory, first, second, wanted, even):
     An image's memory is known by `base`, a multiple of 8, and the offsets `low` and `high` at which it begins and ends.
     """
     base, low, high = memory
-    a, b = np.int32(first & -4), np.int32(second & -4)
-    safe = a >= low and np.int32(b + 12) <= high
+    a, b, asked = _asked(memory, first, second)
     if even:
-        found = words.load_pairs(base, a, b, np.uint32(safe and wanted))
-    else:
-        found = words.load_six(base, a, b, np.uint32(safe and wanted))
-    if wanted and not safe:
+        return words.load_pairs(base, a, b, np.uint32(asked and wanted))
+    return words.load_six(base, a, b, np.uint32(asked and wanted))
+
+
+@cuda.jit(device=True)
+def _asked(memory, first, second):
+    """Where `fetch`'s words begin, and whether it asks for them: not if any may be no part of the image."""
+    a, b = np.int32(first & -4), np.int32(second & -4)
+    return a, b, a >= memory[1] and np.int32(b + 12) <= memory[2]
+
+
+@cuda.jit(device=True)
+def _complete(memory, first, second, found):
+    """The words of `fetch`, now that they are used: a look at them any sooner would wait for memory."""
+    a, b, asked = _asked(memory, first, second)
+    if not asked:
         x, y = _three(memory, a), _three(memory, b)
         found = (x[0], x[1], x[2], y[0], y[1], y[2])
     return found
@@ -114,6 +125,7 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
     @cuda.jit(device=True)
     def turn(memory, corner, row_step, row, last_row, done, last, first, second, found, ends, even):
         """Pixels of a product from the words that have come, and the words after them on their way."""
+        found = _complete(memory, first, second, found)
         if even:
             a, b, c, d = found[0], found[1], found[3], found[4]
         else:

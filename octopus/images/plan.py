@@ -34,7 +34,8 @@ class ImagePlan:
 
     On a GPU `run` allocates nothing: it writes a table of 64 bytes per image into page-locked memory, uploads it in one
     piece, together with images that come from the host, and launches once (with `max_rows` a second time, for what
-    fills the rest). Letterboxed items take one more copy, of 16 bytes each. The result of a run is overwritten by the
+    fills the rest). Letterboxed items take one more copy, of 16 bytes each. Least is done on the host for images of the
+    same sides as those of the run before, in the same order and to the same sizes, wherever they lie. The result of a run is overwritten by the
     next, unless `out` is given. A plan may be used on several streams, but by one thread at a time; a second one is
     refused.
 

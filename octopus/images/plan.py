@@ -34,10 +34,10 @@ class ImagePlan:
 
     On a GPU `run` allocates nothing: it writes a table of 64 bytes per image into page-locked memory, uploads it in one
     piece, together with images that come from the host, and launches once (with `max_rows` a second time, for what
-    fills the rest). Letterboxed items take one more copy, of 16 bytes each. Least is done on the host for images of the
-    same sides as those of the run before, in the same order and to the same sizes, wherever they lie. The result of a run is overwritten by the
-    next, unless `out` is given. A plan may be used on several streams, but by one thread at a time; a second one is
-    refused.
+    fills the rest). Letterboxed items take one more copy, of 16 bytes each. A run costs the host least if its images
+    have the sides of those of the run before, in the same order, and become as large. The result of a run is
+    overwritten by the next, unless `out` is given. A plan may be used on several streams, but by one thread at a time;
+    a second one is refused.
 
     One run with images on the GPU can be captured in a CUDA graph. The graph uploads the plan's table anew at each
     replay, and `update` writes other images and sizes into it between two replays. The plan must outlive the graph.

@@ -246,6 +246,7 @@ EDGE_METHODS = (
 PROCESSOR_METHODS = (
     MethodRow("octopus", "Octopus", BLUE, "o"),
     MethodRow("octopus-one-call", "Octopus (one call)", "#003F66", "p"),
+    MethodRow("octopus-same-sizes", "Octopus (sizes as before)", "#1F6F9F", "P"),
     MethodRow("octopus-bf16", "Octopus (bfloat16)", "#5AA3D8", "."),
     MethodRow("octopus-pillow", "Octopus (as Pillow rounds)", "#2E8BC0", "*"),
     MethodRow("octopus-bilinear", "Octopus (bilinear)", "#8FB8DE", "x"),

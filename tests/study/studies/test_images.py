@@ -123,7 +123,10 @@ def test_every_method_gives_its_answer_or_says_what_is_missing(name, task):
             word in str(reason) for word in ("is not installed", "patch rows", "can't be loaded", "version 5")
         )
         return
-    method.run()
+    for _ in range(
+        2
+    ):  # Octopus gets the images in the other order every time, the first behind `poison` aside
+        method.run()
     method.poison()
     answer = made.check(method.timed(), method.right)
     otherwise = {"dali"} | ({"pillow"} if int(PIL.__version__.split(".")[0]) >= 13 else set())
@@ -132,7 +135,7 @@ def test_every_method_gives_its_answer_or_says_what_is_missing(name, task):
 
 def test_what_works_on_the_host_has_no_row_of_its_own_beside_a_gpu():
     gpu, cpu = ({kind.name for kind in BY_DEVICE[device]} for device in ("cuda", "cpu"))
-    assert gpu - cpu == {"octopus-simple", "transformers-cpu", "cvcuda"}
+    assert gpu - cpu == {"octopus-same-sizes", "octopus-simple", "transformers-cpu", "cvcuda"}
     assert cpu - gpu == {"octopus-bilinear", "pillow", "pillow-simd", "kornia-rs"}
     assert ON_THE_HOST
 

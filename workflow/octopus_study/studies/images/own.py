@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from octopus.images import ImagePlan, patch_rows, resize, smart_sizes
-from octopus_study.peers.availability import need_torch
+from octopus_study.peers.availability import Unavailable, need_torch
 from octopus_study.studies.images.job import (
     BETWEEN,
     BILINEAR,
@@ -25,24 +25,50 @@ HALF_ULP = 2.0**-8  # largest relative error of rounding to bfloat16
 
 
 class OctopusImages(ImageMethod):
-    """What Octopus' methods share: its images, the sizes that they get, and the options."""
+    """What Octopus' methods share: its images, the sizes that they get, and the options.
+
+    Every run has the images in the other order than the one before, so that it finds nothing of that (a plan keeps what
+    it knows of sizes); the first one behind `poison` has them as they are, for the check.
+    """
 
     dtype, way = "float32", "uint8"
 
     def __init__(self, job: ImageJob) -> None:
         super().__init__(job)
         self.images = self.tensors()
+        self.orders, self.runs = (self.images, self.images[::-1]), 0
 
     def tensors(self) -> list[Any]:
-        """The images as it takes them."""
-        return self.job.working
+        """The images as most have them on a GPU, as tensors of torch over the same memory, if there is torch."""
+        try:
+            return self.of_torch() if self.job.on_gpu else self.job.working
+        except Unavailable:
+            return self.job.working
 
-    def sizes(self) -> Any:
+    def of_torch(self) -> list[Any]:
+        """Tensors over the images' memory."""
+        torch, device = need_torch(self.job.device, "peers"), self.job.device
+        return [torch.as_tensor(image, device=device) for image in self.job.working]
+
+    def turn(self) -> list[Any]:
+        """The images of a run."""
+        self.runs += 1
+        return self.orders[1 - self.runs % 2]
+
+    def poison(self) -> None:
+        """As of `ImageMethod`, and the next run has the images as they are."""
+        self.runs = 0
+        if hasattr(self.result, "fill_"):
+            self.result.fill_(float("nan"))
+        else:
+            super().poison()
+
+    def sizes(self, images: list[Any]) -> Any:
         """Heights and widths by the rule of the model, which a user computes for each batch; None for one size."""
         if self.job.task != ROWS:
             return None
         planar = self.job.on_gpu
-        shapes = [image.shape[1:] if planar else image.shape[:2] for image in self.images]
+        shapes = [image.shape[1:] if planar else image.shape[:2] for image in images]
         return smart_sizes(shapes, PATCH * MERGE, **PIXELS)
 
     def options(self) -> dict[str, Any]:
@@ -80,7 +106,8 @@ class Octopus(OctopusImages):
 
     def run(self) -> None:
         """All that a batch takes."""
-        self.plan.run(self.images, self.sizes(), out=self.result)
+        images = self.turn()
+        self.plan.run(images, self.sizes(images), out=self.result)
 
     def kernels(self) -> None:
         """The launch alone, on the table that is there."""
@@ -104,16 +131,23 @@ class Bfloat16(Octopus):
         self.levels += LEVELS * HALF_ULP
 
     def tensors(self) -> list[Any]:
-        """Tensors over the same memory."""
-        return [self._torch.as_tensor(image, device=self.job.device) for image in self.job.working]
+        """Tensors, on the host, too."""
+        return self.of_torch()
 
     def room(self) -> Any:
         """A tensor of its own."""
         return self._torch.empty(self.job.shape, dtype=self._torch.bfloat16, device=self.job.device)
 
-    def poison(self) -> None:
-        """Fill the tensor with NaN."""
-        self.result.fill_(float("nan"))
+
+class SameSizes(Octopus):
+    """The same images in the same order again and again, of which the plan keeps what it knows of their sizes."""
+
+    name = "octopus-same-sizes"
+    why_no_device = "it is the same kernel; what it saves is the host's"
+
+    def turn(self) -> list[Any]:
+        """The images as they are."""
+        return self.images
 
 
 class PillowRounding(Octopus):
@@ -162,7 +196,8 @@ class OneCall(OctopusImages):
     def run(self) -> None:
         """Everything from the arguments on."""
         self.result = None  # what a caller does who has used the result before
+        images = self.turn()
         if self.job.task == ROWS:
-            self.result, _ = patch_rows(self.images, self.sizes(), **self.options())
+            self.result, _ = patch_rows(images, self.sizes(images), **self.options())
         else:
-            self.result = resize(self.images, **self.options())
+            self.result = resize(images, **self.options())

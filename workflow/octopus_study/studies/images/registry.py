@@ -11,6 +11,7 @@ from octopus_study.studies.images.own import (
     Octopus,
     OneCall,
     PillowRounding,
+    SameSizes,
     SimpleKernelAlone,
 )
 from octopus_study.studies.images.torch_methods import (
@@ -23,8 +24,8 @@ from octopus_study.studies.images.torch_methods import (
 OWN = (Octopus, OneCall, Bfloat16, PillowRounding)
 BY_DEVICE: dict[str, tuple[type[ImageMethod], ...]] = {
     "cuda": (
-        *OWN, SimpleKernelAlone, Transformers, TransformersOnHost, Torchvision, TorchvisionGrouped, DaliImages,
-        CvCudaImages,
+        *OWN, SameSizes, SimpleKernelAlone, Transformers, TransformersOnHost, Torchvision, TorchvisionGrouped,
+        DaliImages, CvCudaImages,
     ),
     "cpu": (
         *OWN, Bilinear, Transformers, Torchvision, TorchvisionGrouped, Pillow, PillowSimd, KorniaRs, DaliImages,

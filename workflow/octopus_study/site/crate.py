@@ -31,8 +31,9 @@ KINDS = (
     Kind("paper/build/claims.csv", "The verdict on each claim", "text/csv"),
     Kind("paper/build/tables/*.md", "A table of the paper", "text/markdown"),
     Kind("figures/*.p[dn][fg]", "A figure of the paper", ""),
-    Kind("data/results/*/*.csv", "Measured rows, one per block", "text/csv"),
-    Kind("data/results/*/*.json", "Provenance of the rows beside it", "application/json"),
+    Kind("figures/report.html", "All results in one page", "text/html"),
+    Kind("data/results/**/*.csv", "Measured rows, one per block", "text/csv"),
+    Kind("data/results/**/*.json", "Provenance of the rows beside it", "application/json"),
     Kind("data/reference/*/*.csv", "Rows of a committed reference, one per block", "text/csv"),
     Kind("data/reference/*/*.json", "Provenance of a committed reference", "application/json"),
     Kind("config/*.*", "Settings, data sets and rules of the claims", ""),
@@ -78,6 +79,6 @@ def write_crate(root: Path, out: Path) -> Path:
 def _measured(path: Path) -> dict[str, Any]:
     """Return when the rows or their provenance were measured."""
     record = path.with_suffix(".json")
-    if path.parts[-3:-2] not in (("results",), ("reference",)) or not record.is_file():
+    if not {"results", "reference"} & {*path.parts} or not record.is_file():
         return {}
     return {"dateCreated": json.loads(record.read_text(encoding="utf-8"))[DATE]}

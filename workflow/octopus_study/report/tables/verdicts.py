@@ -208,7 +208,7 @@ def _counts(frame: Frame, judgements: list[Judgement]) -> Table:
         "Claims by kind and verdict: reproduced / not reproduced / ambiguous / not measurable here. Arithmetic: "
         "computed from data or a seed, so that no measurement could refute it. Direction: more, less or no difference. "
         "Magnitude: how much, as printed. By proxy: on another runtime than the published one. Facts that can't fail "
-        f"aren't counted. By a rule that changed after the rows were measured, own claims included: {_younger(judgements)}."
+        f"aren't counted. By rules younger than the rows: {_younger(judgements)}, own claims included."
     )
     return by_machine(frame, caption, ["Kind"], rows, names, ("auto",))
 

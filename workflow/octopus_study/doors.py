@@ -71,7 +71,7 @@ def said(seconds: float | None) -> str:
 
 
 def left(seconds: Mapping[str, float | None]) -> str:
-    """Say how long several studies take together, and which they are; at least so long where nobody knows one's time."""
+    """Say how long several studies take together, and which they are; at least so long where some time is unknown."""
     known = [time for time in seconds.values() if time is not None]
     least = "at least " if len(known) < len(seconds) else ""
     return f"{least}{said(sum(known))} left: {', '.join(seconds)}" if known else f"left: {', '.join(seconds)}"

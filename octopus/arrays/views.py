@@ -207,7 +207,8 @@ def _family_of(kind: type[Any]) -> str:
     return root if root in ("numpy", "cupy", "numba") else "other"
 
 
-def _view_torch(tensor: Any, name: str) -> ArrayView:
+def torch_model(tensor: Any, name: str) -> ArrayView:
+    """View of a tensor of torch without the tensor: dtype, side and GPU; raises `InputError` if it can't be read."""
     on_gpu = tensor.is_cuda
     if not on_gpu and tensor.device.type != "cpu":
         raise InputError(f"{name} lies on {tensor.device}; move it to the CPU or a CUDA device")
@@ -226,17 +227,22 @@ def _view_torch(tensor: Any, name: str) -> ArrayView:
             f"{name} is a view of values that are to be negated or conjugated when read; pass "
             f"{name}.resolve_neg().resolve_conj()"
         )
-    shape = tuple(tensor.shape)
+    side, ordinal = ("cuda", tensor.get_device()) if on_gpu else ("cpu", None)
+    return ArrayView(0, (), (), dtype, side, "torch", None, ordinal)
+
+
+def _view_torch(tensor: Any, name: str) -> ArrayView:
+    found, shape = torch_model(tensor, name), tuple(tensor.shape)
     try:
         if tensor.is_contiguous():
-            strides = c_strides(shape, dtype)
+            found.strides = c_strides(shape, found.dtype)
         else:
-            strides = tuple(step * dtype.itemsize for step in tensor.stride())
-        address = tensor.data_ptr()
+            found.strides = tuple(step * found.dtype.itemsize for step in tensor.stride())
+        found.pointer = tensor.data_ptr()
     except RuntimeError as error:
         raise InputError(_describe_unreadable(tensor, name)) from error
-    side, ordinal = ("cuda", tensor.get_device()) if on_gpu else ("cpu", None)
-    return ArrayView(address, shape, strides, dtype, side, "torch", tensor, ordinal)
+    found.shape, found.owner = shape, tensor
+    return found
 
 
 def _recorded() -> bool:

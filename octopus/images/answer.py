@@ -11,7 +11,6 @@ from octopus.arrays.results import itemsize, new_view, result_memory, result_vie
 from octopus.arrays.views import ArrayView, view
 from octopus.errors import InputError
 from octopus.images.check import check_out
-from octopus.images.sizes import Items
 from octopus.images.sources import Sources
 from octopus.images.work import Job, Results
 from octopus.ragged.batch import RaggedBatch
@@ -30,9 +29,8 @@ class Arrays(NamedTuple):
         It must lie apart from the images, and is `given` in the error, unless that is "" for what is new. What is "out"
         is the caller's and is checked.
         """
-        transform, mask = (
-            None if array is None else view(array, "result") for array in (self.transform, self.mask)
-        )
+        transform = None if self.transform is None else view(self.transform, "result")
+        mask = None if self.mask is None else view(self.mask, "result")
         spec, shape = job.engine.spec, job.items.shape
         if given == "out":
             out = result_view(self.out, given)
@@ -61,24 +59,14 @@ def new_arrays(job: Job, out: Any, queue: Any) -> Arrays:
 
 def answer(job: Job, arrays: Arrays) -> Any:
     """What the caller gets."""
-    spec, items = job.engine.spec, job.items
-    if spec.kind == "batch":
+    shapes = job.pattern.shapes
+    if shapes is None:
         return arrays.out if arrays.transform is None else (arrays.out, arrays.transform)
-    if spec.kind == "each":
-        before = spec.layout == "NCHW"
-        return RaggedBatch.from_arrays(arrays.out, _beside(items, spec.channels, before, 1))
+    if job.engine.spec.kind == "each":
+        return RaggedBatch.from_arrays(arrays.out, shapes)
     if arrays.mask is not None:
-        return arrays.out, arrays.mask, _on_host(job.model, _beside(items, 1, True, spec.patch)[:, 1:].copy())
-    return arrays.out, _on_host(job.model, _beside(items, 1, True, spec.patch))
-
-
-def _beside(items: Items, number: int, before: bool, patch: int) -> np.ndarray:
-    """Rows and columns of each item in units of `patch` pixels, and a number before or behind them, (N, 3), int64."""
-    made = np.empty((len(items.rows), 3), np.int64)
-    made[:, 0 if before else 2] = number
-    np.floor_divide(items.rows, patch, out=made[:, int(before)])
-    np.floor_divide(items.columns, patch, out=made[:, int(before) + 1])
-    return made
+        return arrays.out, arrays.mask, _on_host(job.model, shapes[:, 1:].copy())
+    return arrays.out, _on_host(job.model, shapes.copy())
 
 
 def _on_host(model: ArrayView, numbers: np.ndarray) -> Any:

@@ -10,6 +10,7 @@ from octopus.arrays.results import check_host_memory
 from octopus.arrays.untraced import untraced
 from octopus.images.answer import answer, new_arrays, result_bytes
 from octopus.images.sizes import smart_sizes
+from octopus.images.upload import run_on_gpu
 from octopus.images.work import ADVICE, job_of, run_on_host
 from octopus.ragged.batch import RaggedBatch
 
@@ -295,8 +296,6 @@ def _run(
         arrays = new_arrays(job, out, None)
         run_on_host(job, arrays.views(job, given))
         return answer(job, arrays)
-    from octopus.images.upload import run_on_gpu
-
     queue = streams.stream_for(job.model, None, stream)
     arrays = new_arrays(job, out, None if stream is None else queue)  # None: the library's own, which it is
     run_on_gpu(job, arrays.views(job, given), queue, stream is not None)

@@ -35,6 +35,9 @@ class Launcher(Protocol):
         """Number the tiles of a table (N,) of `IMAGE`, and say how to launch; None if this kernel can't do its images.
 
         With `like`, a launch of this kernel that is captured: None also if that has not enough of anything.
+
+        Addresses must not matter here, but for those that are 0, which are no images: what this does to a table is
+        kept for others that differ in addresses alone.
         """
 
     def submit(self, launch: Launch, table: int, count: int, out: int, stream: Any) -> None:

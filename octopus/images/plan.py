@@ -11,15 +11,20 @@ from octopus.arrays import streams
 from octopus.arrays.checks import Device, OneAtATime, check_stream, check_tensor
 from octopus.arrays.memory import PlanMemory, check_memory
 from octopus.arrays.results import check_host_memory, result_memory
+from octopus.arrays.staging import Staging
 from octopus.arrays.untraced import untraced
-from octopus.arrays.views import family
+from octopus.arrays.views import ArrayView, family
+from octopus.backends.cuda import device as gpu
+from octopus.backends.cuda import memory
 from octopus.errors import InputError
 from octopus.images.answer import Arrays, answer
 from octopus.images.capacity import result_capacity, source_capacity
+from octopus.images.found import Found, look
 from octopus.images.options import options_of
-from octopus.images.sources import Sources, sources_of
+from octopus.images.sources import Geometry, geometry_of, sources_of
 from octopus.images.spec import ImageSpec
-from octopus.images.work import ADVICE, Job, make_engine, result_model, run_on_host, side_for
+from octopus.images.upload import Graph, room_for, tell_torch, upload_of
+from octopus.images.work import ADVICE, Job, Pattern, make_engine, result_model, run_on_host, side_for
 from octopus.kernels.images import IMAGE
 from octopus.ragged.check import whole
 
@@ -29,9 +34,10 @@ class ImagePlan:
 
     On a GPU `run` allocates nothing: it writes a table of 64 bytes per image into page-locked memory, uploads it in one
     piece, together with images that come from the host, and launches once (with `max_rows` a second time, for what
-    fills the rest). Letterboxed items take one more copy, of 16 bytes each. The result of a run is overwritten by the
-    next, unless `out` is given. A plan may be used on several streams, but by one thread at a time; a second one is
-    refused.
+    fills the rest). Letterboxed items take one more copy, of 16 bytes each. A run costs the host least if its images
+    have the sides of those of the run before, in the same order, and become as large. The result of a run is
+    overwritten by the next, unless `out` is given. A plan may be used on several streams, but by one thread at a time;
+    a second one is refused.
 
     One run with images on the GPU can be captured in a CUDA graph. The graph uploads the plan's table anew at each
     replay, and `update` writes other images and sizes into it between two replays. The plan must outlive the graph.
@@ -108,15 +114,17 @@ class ImagePlan:
         self._options = options_of(operation, options)
         images = image if isinstance(image, (list, tuple)) or hasattr(image, "offsets_on_host") else [image]
         sources = sources_of(images, self._options.source, self._options.channels)
+        geometry = sources.geometry
         self.max_images, self.device = whole("max_images", max_images), side_for(sources.model, device)
-        self._like, self._held = (sources.model, sources.dtype, sources.channels), sources.held
+        self._like, self._held = (sources.model, geometry.dtype, geometry.channels), geometry.held
         self._model = replace(result_model(sources.model, self.device), pointer=0)
         check_stream(stream, self.device)
-        self.engine = make_engine(self._options, sources, self.device)
+        self.engine = make_engine(self._options, geometry, self.device)
         self._staged = self.device != sources.model.device
         self._shape = result_capacity(self._options, self.spec, self.max_images, result_pixels, result_rows)
         self._pixels = source_capacity(self._staged, source_pixels)
         self._alone, self.table_bytes = OneAtATime(), 0
+        self._last: Pattern | None = None
         self._arrays = Arrays(None)
         self._graph: Any = None
         if self.device == "cpu":
@@ -145,10 +153,6 @@ class ImagePlan:
 
     def _reserve_gpu(self, allocate: bool, stream: Any) -> None:
         """All that runs will need on the GPU, and page-locked memory beside it."""
-        from octopus.arrays.staging import Staging
-        from octopus.backends.cuda import memory
-        from octopus.images.upload import Graph, room_for
-
         queue = streams.stream_for(self._model, None, stream)
         item = np.dtype(self.spec.source).itemsize
         room = room_for(self.max_images, self._pixels * self._held * item)
@@ -181,8 +185,8 @@ class ImagePlan:
         """
         check_stream(stream, self.device)
         check_tensor(out, "out")
-        job = self._job(images, sizes)
         with self._alone:
+            job = self._job(images, sizes)
             arrays = self._heads(job, out)
             results = arrays.views(job, "the plan's result" if out is None else "out")
             self.table_bytes = len(job.sources) * IMAGE.itemsize
@@ -217,41 +221,46 @@ class ImagePlan:
         """
         if self._graph is None or self._graph.launch is None:
             raise InputError("no run of this plan has been captured in a graph; capture one first")
-        job = self._job(images, sizes)
         with self._alone:
+            job = self._job(images, sizes)
             arrays = self._heads(job, self._graph.head(job, _head))
             self._graph.update(job)
             return answer(job, arrays)
 
     def _job(self, images: Any, sizes: Any) -> Job:
         """Look at the images, and refuse what the plan is not for."""
+        found, pattern = look(images), self._last
+        if pattern is None or pattern.engine is not self.engine or not pattern.fits(found, sizes):
+            pattern = self._last = self._pattern(found, sizes)
+        return pattern.job(found, self._model)
+
+    def _pattern(self, found: Found, sizes: Any) -> Pattern:
+        """What the plan has not seen in its last run."""
         options = self._options
-        sources = sources_of(images, options.source, options.channels)
+        geometry = geometry_of(found, options.source, options.channels)
+        self._check(found.model, geometry)
+        pattern = Pattern(found, sizes, geometry, options, self.engine)
+        needed, room = pattern.items.shape[0], self._shape[0]
+        if needed > room:
+            unit = "values" if self.spec.kind == "each" else "rows"
+            raise InputError(f"the plan has room for {room:,} {unit}, found {needed:,}; make a larger plan")
+        return pattern
+
+    def _check(self, like: ArrayView, geometry: Geometry) -> None:
+        """Images must be such as the plan was made for."""
         model, dtype, channels = self._like
         found, planned = (
-            (sources.model.family, sources.model.device, sources.dtype, sources.channels),
+            (like.family, like.device, geometry.dtype, geometry.channels),
             (model.family, model.device, dtype, channels),
         )
         if found != planned:
             raise InputError(
                 f"the plan is for images of (library, side, dtype, channels) {planned}, found {found}"
             )
-        if len(sources) > self.max_images:
-            raise InputError(
-                f"the plan is for {self.max_images} images, found {len(sources)}; make a larger plan"
-            )
-        if self._staged:
-            self._check_pixels(sources)
-        items = options.items(self.spec, sources.sides, sizes)
-        if items.shape[0] > self._shape[0]:
-            unit = "values" if self.spec.kind == "each" else "rows"
-            raise InputError(
-                f"the plan has room for {self._shape[0]:,} {unit}, found {items.shape[0]:,}; make a larger plan"
-            )
-        return Job(sources, items, self.engine, self._model, options)
-
-    def _check_pixels(self, sources: Sources) -> None:
-        pixels = int(sources.sides.prod(axis=1).sum())
+        count = len(geometry.sides)
+        if count > self.max_images:
+            raise InputError(f"the plan is for {self.max_images} images, found {count}; make a larger plan")
+        pixels = int(geometry.sides.prod(axis=1).sum()) if self._staged else 0
         if pixels > self._pixels:
             raise InputError(
                 f"the plan is for images of {self._pixels:,} pixels together, found {pixels:,}; make a larger plan"
@@ -260,7 +269,8 @@ class ImagePlan:
     def _heads(self, job: Job, out: Any) -> Arrays:
         """The first parts of the plan's memory, and `out` if it is given."""
         own, count = self._arrays, len(job.sources)
-        transform, mask = (array if array is None else _head(array, count) for array in own[1:])
+        transform = None if own.transform is None else _head(own.transform, count)
+        mask = None if own.mask is None else _head(own.mask, count)
         if out is None:
             if own.out is None:
                 raise InputError(
@@ -270,16 +280,13 @@ class ImagePlan:
         return Arrays(out, transform, mask)
 
     def _run_gpu(self, job: Job, results: Any, out: Any, stream: Any) -> None:
-        from octopus.backends.cuda.device import is_capturing
-        from octopus.images.upload import Upload, tell_torch
-
         views = [self._model, results.out, *job.sources.views]
         queue = self._memory.enter(stream, views, results.out)
         if stream is not None:
             tell_torch(job.sources, results.out, queue)
-        if not is_capturing(queue):
-            upload, slot = Upload(job), self._staging.take(self._room)
-            upload.send(slot, self._table.pointer, results, queue)
+        if not gpu.is_capturing(queue):
+            upload, slot = upload_of(job), self._staging.take(self._room)
+            upload.send(job, slot, self._table.pointer, results, queue)
             return
         if self._staged:
             raise InputError("images must be on the GPU while a graph is captured")
@@ -288,6 +295,7 @@ class ImagePlan:
 
 def _head(array: Any, count: int) -> Any:
     """The first items of an array of any library, as an object of its own, without a copy."""
-    if family(array) == "torch" and len(array) == count:
+    library = family(array)
+    if library == "torch" and array.shape[0] == count:
         return array.detach()  # quicker than a slice
-    return array.head(count) if family(array) == "octopus" else array[:count]
+    return array.head(count) if library == "octopus" else array[:count]

@@ -163,14 +163,14 @@ def _patches(sides: NDArray[np.float64], scale: Any, patch: int) -> NDArray[np.f
 
 
 def checked_sizes(sizes: Any, count: int | None, factor: int = 1) -> NDArray[np.int64]:
-    """Sizes (N, 2) on the host as int64.
+    """Sizes (N, 2) on the host as int64, a copy.
 
     Raises
     ------
     InputError
         Names the first that is no size, or has a side that is no multiple of `factor`.
     """
-    found = integers(sizes, "sizes", 2)
+    found = np.array(integers(sizes, "sizes", 2))
     if found.shape[1:] != (2,) or (count is not None and len(found) != count):
         wanted = "(N, 2)" if count is None else f"({count}, 2), a height and width for each image"
         raise InputError(f"sizes must have shape {wanted}, found {found.shape}")
@@ -248,7 +248,7 @@ def in_rows(spec: ImageSpec, sizes: Columns, most: int | None) -> Items:
     """
     rows = sizes[:, 0] * sizes[:, 1] // spec.patch**2
     if most is None:
-        ends = np.cumsum(rows)
+        ends = rows.cumsum()
         total, begins = int(ends[-1]), ends - rows
         shape: tuple[int, ...] = (total, spec.values)
     else:
@@ -268,3 +268,15 @@ def way_back(sides: Columns, items: Items) -> NDArray[np.float32]:
     """`scale_x, scale_y, shift_x, shift_y` from each item to its image, (N, 4), as `octopus.map_back` takes them."""
     scale_x, scale_y = sides[:, 1] / items.columns, sides[:, 0] / items.rows
     return np.column_stack([scale_x, scale_y, items.left * scale_x, items.top * scale_y]).astype(np.float32)
+
+
+def shapes_of(spec: ImageSpec, items: Items) -> Columns | None:
+    """Shapes of items of their own sizes, (N, 3); of rows 1 (the frame), patches down and across; None of a batch."""
+    if spec.kind == "batch":
+        return None
+    number, patch = (spec.channels, 1) if spec.kind == "each" else (1, spec.patch)
+    shapes, first = np.empty((len(items.out), 3), np.int64), spec.layout != "NHWC"
+    shapes[:, 0 if first else 2] = number
+    np.floor_divide(items.rows, patch, out=shapes[:, int(first)])
+    np.floor_divide(items.columns, patch, out=shapes[:, int(first) + 1])
+    return shapes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from octopus.arrays.views import ArrayView
 from octopus.backends.cuda import memory, stream_of
 from octopus.backends.cuda.device import is_capturing
 from octopus.errors import InputError
+from octopus.images.found import Columns
 from octopus.images.launcher import Launch
 from octopus.images.sizes import way_back
 from octopus.images.sources import ALIGNMENT, Sources
@@ -31,10 +31,12 @@ _thread = threading.local()
 
 
 class Upload:
-    """What a job brings to the GPU: its table, and behind it the pixels of images on the host.
+    """What the jobs of one pattern bring to the GPU: their table, and behind it the pixels of images on the host.
 
     Attributes
     ----------
+    launch : Launch
+        Which reads the table.
     nbytes : int
         Of the upload.
     room : int
@@ -44,56 +46,85 @@ class Upload:
     Parameters
     ----------
     job : Job
+        The first of them.
     records : int, optional
         Of the table, if it has room for more images than there are: those behind the last are no images.
+    like : Launch, optional
+        See `Launcher.prepare`.
     """
 
-    def __init__(self, job: Job, records: int | None = None) -> None:
-        self._job, self.count = job, len(job.sources)
+    def __init__(self, job: Job, records: int | None = None, like: Launch | None = None) -> None:
+        sources, self.count = job.sources, len(job.sources)
         self.records = records or self.count
-        self.nbytes = self.records * IMAGE.itemsize
-        self._sources, self._begin = job.sources, _aligned(self.nbytes)
+        table_bytes = self.nbytes = self.records * IMAGE.itemsize
+        self._packed: Columns | None = None
         if job.staged:
-            self._sources, pixels = job.sources.packed()
-            self.nbytes = self._begin + pixels
+            sources, pixels = sources.packed()
+            begin, self.nbytes = _aligned(table_bytes), _aligned(table_bytes) + pixels
+            self._packed = sources.pointers + begin
+            sources.pointers = self._packed  # not 0, which would be no image
         self._transform = _aligned(self.nbytes)
         self.room = self._transform + self.count * TRANSFORM_BYTES
+        self._first, self._table = sources.geometry.first, np.zeros(table_bytes, np.uint8)
+        self.launch, self._order = _fill(np.ndarray(self.records, IMAGE, self._table), sources, job, like)
+        self._way = way_back(sources.sides, job.items) if job.options.boxed else None
 
-    def write(self, slot: Any, device: int, like: Launch | None = None) -> Launch:
-        """Write all into page-locked memory that goes to the address `device`, and say how to launch; see `prepare`."""
-        sources, table = self._sources, np.ndarray((self.records,), IMAGE, slot.array)
-        used = table[: self.count]
-        write(used, sources, self._job.items)
-        if self._job.staged:
-            self._job.sources.copy_to(slot.array, sources.pointers + self._begin)
-            used["pointer"] += device + self._begin
-        launch: Launch = self._job.engine.prepare(used, like)
-        if self.records > self.count:
-            _close(table, self.count, launch.blocks)
-        if self._job.options.boxed:
-            way = slot.array[self._transform : self.room].view(np.float32).reshape(-1, 4)
-            way[:] = way_back(sources.sides, self._job.items)
-        return launch
+    def write(self, job: Job, slot: Slot, device: int) -> None:
+        """Write all of a job into page-locked memory that goes to the address `device`."""
+        pointers = job.sources.pointers
+        if self._packed is not None:
+            job.sources.copy_to(slot.array, self._packed)
+            pointers = self._packed + device
+        if self._first is not None:
+            pointers = pointers + self._first
+        slot.array[: self._table.size] = self._table
+        column = np.ndarray((self.count,), np.int64, slot.array, strides=(IMAGE.itemsize,))
+        column[:] = pointers if self._order is None else pointers[self._order]
+        if self._way is not None:
+            slot.array[self._transform : self.room].view(np.float32).reshape(-1, 4)[:] = self._way
 
-    def send(self, slot: Slot, device: int, results: Results, queue: Any) -> None:
-        """Write all into a slot and queue it; the slot is free again behind what was queued, also if that fails."""
-        launch = self.write(slot, device)
+    def send(self, job: Job, slot: Slot, device: int, results: Results, queue: Any) -> None:
+        """Write a job into a slot and queue it; the slot is free again behind what was queued, also if that fails."""
+        self.write(job, slot, device)
         try:
-            self.queue(launch, slot, device, results, queue)
+            self.queue(job, slot, device, results, queue)
         finally:
-            slot.sent(queue, *self._job.sources.views)
+            slot.sent(queue, *job.sources.views)
 
-    def queue(self, launch: Launch, slot: Slot, device: int, results: Results, queue: Any) -> None:
+    def queue(self, job: Job, slot: Slot, device: int, results: Results, queue: Any) -> None:
         """Queue the upload of what was written, and the launch that reads it."""
-        engine, out = self._job.engine, results.out.pointer
+        out = results.out.pointer
         memory.copy(device, slot.address, self.nbytes, queue)
-        engine.launch(launch, device, self.records, out, queue)
+        job.engine.launch(self.launch, device, self.records, out, queue)
         if results.transform is not None:
             size = self.count * TRANSFORM_BYTES
             memory.copy(results.transform.pointer, slot.address + self._transform, size, queue)
         if results.mask is not None:
-            most = self._job.items.shape[1]
-            engine.pad(device, self.records, most, out, results.mask.pointer, queue)
+            most = job.items.shape[1]
+            job.engine.pad(device, self.records, most, out, results.mask.pointer, queue)
+
+
+def _fill(
+    table: NDArray[Any], sources: Sources, job: Job, like: Launch | None
+) -> tuple[Launch, Columns | None]:
+    """Write the table of a job, and tell its launch, and of which image each record is unless they are in order."""
+    count, begins = len(sources), job.items.out
+    used = table[:count]
+    write(used, sources, job.items)
+    launch: Launch = job.engine.prepare(used, like)
+    if len(table) > count:
+        _close(table, count, launch.blocks)
+    placed = used["out"]
+    return launch, None if placed.tobytes() == begins.tobytes() else begins.searchsorted(placed)
+
+
+def upload_of(job: Job) -> Upload:
+    """The upload of a job's pattern, made once."""
+    pattern = job.pattern
+    if pattern.upload is None:
+        pattern.upload = Upload(job)
+    upload: Upload = pattern.upload
+    return upload
 
 
 class Graph:
@@ -137,9 +168,9 @@ class Graph:
                 "another plan for another graph"
             )
         upload = Upload(job, self._records)
-        launch = upload.write(self._slot, self.table.pointer)
-        upload.queue(launch, self._slot, self.table.pointer, results, queue)
-        self.launch, self.out, self._most = launch, out, job.items.shape[0]
+        upload.write(job, self._slot, self.table.pointer)
+        upload.queue(job, self._slot, self.table.pointer, results, queue)
+        self.launch, self.out, self._most = upload.launch, out, job.items.shape[0]
 
     def head(self, job: Job, cut: Callable[[Any, int], Any]) -> Any:
         """Where a replay leaves a job's result: the first part of what was captured, as `cut` makes it.
@@ -161,10 +192,8 @@ class Graph:
 
     def update(self, job: Job) -> None:
         """Write over what the captured launch reads; nothing is written if that can't do it."""
-        upload = Upload(job, self._records)
-        draft = SimpleNamespace(array=np.empty(upload.room, np.uint8))
-        upload.write(draft, self.table.pointer, self.launch)
-        self._slot.array[: upload.room] = draft.array
+        upload = Upload(job, self._records, self.launch)
+        upload.write(job, self._slot, self.table.pointer)
 
 
 def room_for(images: int, nbytes: int) -> int:
@@ -194,7 +223,7 @@ def run_on_gpu(job: Job, results: Results, queue: Any, given: bool) -> None:
         raise InputError(
             "a call can't be captured in a graph, since it reserves memory; make an ImagePlan and run that"
         )
-    upload = Upload(job)
+    upload = upload_of(job)
     _order(job, results, queue, given)
     if queue is not reserved:
         _hand_over(results, reserved, queue)
@@ -203,7 +232,7 @@ def run_on_gpu(job: Job, results: Results, queue: Any, given: bool) -> None:
         check_memory(upload.nbytes, memory.free_bytes(), "the GPU for the images", ADVICE)
         own = memory.DeviceArray((upload.nbytes,), np.uint8, stream=queue)
     device = own.pointer if job.staged else slot.twin(queue)
-    upload.send(slot, device, results, queue)
+    upload.send(job, slot, device, results, queue)
 
 
 def tell_torch(sources: Sources, out: ArrayView, queue: Any) -> None:

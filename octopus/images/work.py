@@ -14,13 +14,15 @@ from octopus import backends
 from octopus.arrays import streams
 from octopus.arrays.reading import UnreadableError, reading
 from octopus.arrays.views import ArrayView
+from octopus.images.found import Found, look
 from octopus.images.options import Options, options_of
-from octopus.images.sizes import Items, way_back
-from octopus.images.sources import Sources, sources_of
+from octopus.images.sizes import Items, shapes_of, way_back
+from octopus.images.sources import Geometry, Sources, geometry_of
 from octopus.kernels.images import IMAGE
+from octopus.ragged.check import integers
 
 ADVICE = "use fewer images, smaller sizes or a narrower dtype"
-MAX_ENGINES = 16  # per thread; none holds device memory
+MAX_CALLS = 16  # with other arguments, per thread; none holds device memory
 
 _thread = threading.local()
 
@@ -36,6 +38,7 @@ class Job(NamedTuple):
     model : ArrayView
         Like the result: library, side and GPU.
     options : Options
+    pattern : Pattern
     """
 
     sources: Sources
@@ -43,11 +46,59 @@ class Job(NamedTuple):
     engine: Any
     model: ArrayView
     options: Options
+    pattern: Pattern
 
     @property
     def staged(self) -> bool:
         """Whether images on the host are to be brought to the GPU."""
         return self.sources.model.device != self.model.device
+
+
+class Pattern:
+    """All of a call but where its images and its result lie: the next one that is alike needs no more than that.
+
+    Parameters
+    ----------
+    found : Found
+        The images that `geometry` is of.
+    sizes
+        As in `octopus.images.patch_rows`; None for an operation that takes none.
+
+    Attributes
+    ----------
+    items : Items
+    shapes : ndarray, (N, 3), int64, or None
+        As `shapes_of` makes them.
+    upload : Upload or None
+        What goes to the GPU, once that is known.
+    """
+
+    def __init__(self, found: Found, sizes: Any, geometry: Geometry, options: Options, engine: Any) -> None:
+        self.geometry, self.options, self.engine = geometry, options, engine
+        self.items = options.items(engine.spec, geometry.sides, sizes)
+        self.shapes = shapes_of(engine.spec, self.items)
+        self._key, self._sizes = found.key, _asked(sizes)
+        self.upload: Any = None
+
+    def fits(self, found: Found, sizes: Any) -> bool:
+        """Whether all checks and numbers of a call are these."""
+        if found.key != self._key or (sizes is None) != (self._sizes is None) or _asked(sizes) != self._sizes:
+            return False
+        item = self.geometry.item
+        return item == 1 or not np.count_nonzero(found.pointers % item)
+
+    def job(self, found: Found, model: ArrayView) -> Job:
+        """Such a call, whose result is like `model`."""
+        sources = Sources(*found[:4], self.geometry)
+        return Job(sources, self.items, self.engine, model, self.options, self)
+
+
+def _asked(sizes: Any) -> tuple[Any, ...] | None:
+    """Sizes, to be compared with those of other calls."""
+    if sizes is None:
+        return None
+    found = integers(sizes, "sizes", 2)
+    return found.shape, found.tobytes()
 
 
 class Results(NamedTuple):
@@ -58,13 +109,28 @@ class Results(NamedTuple):
     mask: ArrayView | None = None
 
 
+class Calls:
+    """What a thread's calls with the same arguments share: engines, and the pattern of the last of them."""
+
+    def __init__(self) -> None:
+        self.engines: dict[Any, tuple[Options, Any]] = {}
+        self.last: Pattern | None = None
+
+
 def job_of(operation: str, given: dict[str, Any], images: Any, sizes: Any, device: Any) -> Job:
     """Look at the images and check all of a call; `given` are the arguments of the operation's options."""
-    sources = sources_of(images, given["source"], given["channels"])
-    where = side_for(sources.model, device)
-    options, engine = _engine_for(operation, given, sources, where)
-    items = options.items(engine.spec, sources.sides, sizes)
-    return Job(sources, items, engine, result_model(sources.model, where), options)
+    found = look(images)
+    where = side_for(found.model, device)
+    calls = _calls(operation, given, where)
+    pattern = calls.last
+    if pattern is None or not pattern.fits(found, sizes):
+        geometry = geometry_of(found, given["source"], given["channels"])
+        kind = geometry.dtype, geometry.channels
+        if kind not in calls.engines:
+            options = options_of(operation, given)
+            calls.engines[kind] = options, make_engine(options, geometry, where)
+        pattern = calls.last = Pattern(found, sizes, geometry, *calls.engines[kind])
+    return pattern.job(found, result_model(found.model, where))
 
 
 def side_for(model: ArrayView, device: Any) -> str:
@@ -81,31 +147,26 @@ def result_model(model: ArrayView, where: str) -> ArrayView:
     return replace(model, device=where, ordinal=backends.cuda.device.current().device_id)
 
 
-def _engine_for(operation: str, given: dict[str, Any], sources: Sources, device: str) -> tuple[Options, Any]:
-    """Checked options, and an engine that only this thread uses, perhaps of a call before."""
-    known: OrderedDict[Any, Any] = _thread.__dict__.setdefault("engines", OrderedDict())
+def _calls(operation: str, given: dict[str, Any], where: str) -> Calls:
+    """What this thread has of calls with these arguments."""
+    known: OrderedDict[Any, Calls] = _thread.__dict__.setdefault("calls", OrderedDict())
     try:
-        key = (operation, sources.dtype, sources.channels, device, *reading(given.items()))
+        key = (operation, where, *reading(given.items()))
     except UnreadableError:
-        return _make(operation, given, sources, device)
-    made: tuple[Options, Any] | None = known.get(key)
+        return Calls()
+    made = known.get(key)
     if made is None:
-        made = known[key] = _make(operation, given, sources, device)
-        if len(known) > MAX_ENGINES:
+        made = known[key] = Calls()
+        if len(known) > MAX_CALLS:
             known.popitem(last=False)
     else:
         known.move_to_end(key)
     return made
 
 
-def _make(operation: str, given: dict[str, Any], sources: Sources, device: str) -> tuple[Options, Any]:
-    options = options_of(operation, given)
-    return options, make_engine(options, sources, device)
-
-
-def make_engine(options: Options, sources: Sources, device: str) -> Any:
+def make_engine(options: Options, geometry: Geometry, device: str) -> Any:
     """The engine for images like these."""
-    spec = options.spec(sources.dtype, sources.channels)
+    spec = options.spec(geometry.dtype, geometry.channels)
     if device == "cpu":
         from octopus.images.cpu import CpuEngine
 
@@ -116,15 +177,15 @@ def make_engine(options: Options, sources: Sources, device: str) -> Any:
 
 
 def write(table: NDArray[Any], sources: Sources, items: Items) -> None:
-    """Fill the records of a table (N,) of `IMAGE`, but for the tiles, which the engine knows."""
-    pointers, steps = sources.records()
-    count = len(table)
+    """Fill the records of a table (N,) of `IMAGE` of zeros, but for the tiles, which the engine knows."""
+    geometry, count, pointers = sources.geometry, len(table), sources.pointers
+    if geometry.first is not None:
+        pointers = pointers + geometry.first
     longs, words = np.ndarray((count, 8), np.int64, table), np.ndarray((count, 16), np.int32, table)
-    longs[:, 0], longs[:, 1], longs[:, 2] = pointers, items.out, steps[:, 2]
-    words[:, 6:8] = steps[:, :2]
-    words[:, 8:10] = sources.sides
+    longs[:, 0], longs[:, 1], longs[:, 2] = pointers, items.out, geometry.planes
+    words[:, 6:8] = geometry.steps[:, :2]
+    words[:, 8:10] = geometry.sides
     words[:, 10], words[:, 11], words[:, 12], words[:, 13] = items.rows, items.columns, items.top, items.left
-    words[:, 14:] = 0
 
 
 def run_on_host(job: Job, results: Results) -> None:

@@ -13,7 +13,7 @@ from octopus.arrays import memory, streams
 from octopus.arrays.views import view
 from octopus.backends.cuda.memory import DeviceArray
 from octopus.images import answer, cuda, upload
-from octopus.images.cuda import CudaEngine
+from octopus.images.cuda import CudaEngine, SimpleKernel
 
 gpu = pretended_gpu.install()
 ROWS = {"patch": 2, "merge": 1, "temporal": 1, "order": "PPC"}
@@ -151,6 +151,43 @@ def streams_of_out():
     return results
 
 
+class Backwards(SimpleKernel):
+    """The simple kernel on a table from the last image to the first, and how often it was made ready."""
+
+    made = 0
+
+    def prepare(self, table, like=None):
+        Backwards.made += 1
+        table[:] = table[::-1].copy()
+        return super().prepare(table, like)
+
+
+def runs_that_are_alike():
+    """Whether runs that differ in addresses alone answer as the CPU does, in any order of the table's records."""
+    generator, results = np.random.default_rng(3), {}
+    options = {"size": 6, "letterbox": True, "channels": "BGR"}
+    given = [
+        [generator.integers(0, 256, (*side, 3), np.uint8) for side in ((2, 8), (9, 4))] for _ in range(2)
+    ]
+    for name, lying in (("host", given), ("gpu", [[pretended_gpu.OnGpu(gpu, a) for a in b] for b in given])):
+        pixels = {"source_pixels": 64} if name == "host" else {}
+        plan = images.ImagePlan("resize", lying[0], 2, device="cuda", **pixels, **options)
+        found = []
+        for backwards in (False, True):
+            if backwards:
+                plan.engine = CudaEngine(plan.spec, (Backwards(plan.spec),))
+            for there, here in zip(lying, given, strict=True):
+                answers = zip(plan.run(there), images.resize(here, **options), strict=True)
+                found += [float(np.abs(at(one) - other).max()) for one, other in answers]
+        results[f"alike-{name}"] = max(found)
+    return results | {"made-ready": Backwards.made}
+
+
+def at(array):
+    """A result where it lies."""
+    return gpu.pointed(array.pointer, array.dtype)._ary[: int(np.prod(array.shape))].reshape(array.shape)
+
+
 def main():
     parts = (
         rows_behind_out,
@@ -159,6 +196,7 @@ def main():
         loaded_kernels,
         other_library,
         failed_launches,
+        runs_that_are_alike,
         streams_of_out,
     )
     print(json.dumps({name: found for part in parts for name, found in part().items()}))

@@ -365,6 +365,106 @@ def test_the_result_of_a_plan_is_no_image_of_its_next_run():
         plan.run(list(result))
 
 
+def unlike(images_before):
+    """Images of the same sides with other pixels."""
+    return [255 - image for image in images_before]
+
+
+@pytest.mark.parametrize("form", ["arrays", "tensors", "ragged", "BGR"])
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_that_is_like_the_one_before_reads_its_own_images(name, form):
+    options, capacity, sizes = CALLS[name]
+    operation, more = name.partition("-")[0], {"channels": "BGR"} if form == "BGR" else {}
+    shaped = {"tensors": lambda given: list(map(torch_of, given)), "ragged": RaggedBatch.from_list}
+    before, after = map(shaped.get(form, list), (pixels(), unlike(pixels())))
+    plan = ImagePlan(operation, before, 3, **capacity, **options, **more)
+    for given in (before, after):
+        found = plan.run(given) if sizes is None else plan.run(given, sizes)
+        call = ImagePlan(operation, given, 3, **capacity, **options, **more)
+        assert same(found, call.run(given) if sizes is None else call.run(given, sizes))
+        given = [given] if sizes is None else [given, sizes]
+        assert same(getattr(images, operation)(*given, **options, **more), found)
+
+
+def test_sizes_that_change_in_place_are_seen():
+    sizes, given = np.array(SIZES), pixels()
+    plan = ImagePlan("resize_each", given, 3, result_pixels=200)
+    for call in (plan.run, images.resize_each):
+        sizes[:] = SIZES
+        before = call(given, sizes).shapes
+        sizes[0] = 2, 3
+        after = call(given, sizes)
+        assert before[0].tolist() == [3, 4, 8] and after.shapes[0].tolist() == [3, 2, 3]
+        assert same(after, images.resize_each(pixels(), [(2, 3), *SIZES[1:]]))
+        sizes[0] = 1, 1
+        assert same(call(given, [(2, 3), *SIZES[1:]]), images.resize_each(pixels(), [(2, 3), *SIZES[1:]]))
+
+
+def test_a_grid_that_the_caller_changes_is_the_callers():
+    for call in (ImagePlan("patch_rows", pixels(), 3, patch=2, result_rows=60).run, images.patch_rows):
+        options = {"patch": 2} if call is images.patch_rows else {}
+        for _ in range(2):
+            _, grid = call(pixels(), SIZES, **options)
+            assert grid.tolist() == [[1, 2, 4], [1, 6, 2], [1, 4, 4]]
+            grid[:] = 7
+
+
+def odd(image):
+    """The same pixels one byte behind a multiple of theirs."""
+    memory = np.zeros(image.nbytes + 8, np.uint8)
+    begin = 1 + -memory.ctypes.data % 8
+    found = memory[begin : begin + image.nbytes].view(image.dtype).reshape(image.shape)
+    found[...] = image
+    return found
+
+
+# What a run is given after one that went through: dtype of that one's images, what becomes of them, words of the error.
+CHANGED = {
+    "place": (np.float32, lambda given: [*given[:2], odd(given[2])], "image 2 .* multiples of 4 bytes"),
+    "dtype": (np.uint8, lambda given: [image.astype(np.uint16) for image in given], "found .*'uint16'"),
+    "count": (np.uint8, lambda given: [*given, given[0]], "the plan is for 3 images, found 4"),
+    "library": (np.uint8, lambda given: list(map(torch_of, given)), "found .'torch'"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_run_like_the_one_before_is_checked_for_what_changed(name):
+    dtype, change, message = CHANGED[name]
+    given = pixels(dtype=dtype)
+    plan = ImagePlan("resize", given, 3, size=4)
+    expected = plan.run(given).copy()
+    with pytest.raises(InputError, match=message):
+        plan.run(change(given))
+    assert np.array_equal(plan.run(given), expected)
+
+
+def test_sizes_of_a_plan_of_one_size_are_refused_after_a_good_run():
+    plan = ImagePlan("resize", pixels(), 3, size=4)
+    plan.run(pixels())
+    for sizes in (SIZES, "none"):
+        with pytest.raises(InputError, match="pass no sizes"):
+            plan.run(pixels(), sizes)
+
+
+def test_the_result_of_a_run_is_no_image_of_one_like_it():
+    given = [np.zeros((6, 6, 3), np.uint8) for _ in range(3)]
+    plan = ImagePlan("resize", given, 3, size=6, dtype="uint8", layout="NHWC")
+    result = plan.run(given)
+    with pytest.raises(InputError, match="the plan's result lies in the memory of image 0"):
+        plan.run(list(result))
+    with pytest.raises(InputError, match="out lies in the memory of image 0"):
+        images.resize(list(result), 6, dtype="uint8", layout="NHWC", out=result)
+
+
+def test_nothing_that_is_kept_for_calls_to_come_holds_images():
+    given = pixels()
+    plan, seen = ImagePlan("resize", given, 3, size=4), [weakref.ref(image) for image in given]
+    plan.run(given)
+    images.resize(given, 4)
+    del given
+    assert [one() for one in seen] == [None] * 3
+
+
 def smart_size(height, width, factor, least, most):
     """The rule in Python's numbers, of which `smart_sizes` must never differ."""
     rows, columns = round(height / factor) * factor, round(width / factor) * factor

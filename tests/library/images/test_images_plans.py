@@ -42,3 +42,8 @@ def test_images_from_the_host_are_worked_on_where_torch_will_use_the_result(answ
 def test_torch_is_told_which_stream_uses_its_out(answers):
     for name in ("gpu-call", "gpu-plan"):
         assert {"copy side", "used side True"} <= set(answers[name])
+
+
+def test_runs_that_are_alike_but_for_addresses(answers):
+    assert answers["alike-host"] <= 1e-3 and answers["alike-gpu"] <= 1e-3
+    assert answers["made-ready"] == 2  # once for each plan, not for each run

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from octopus_study.doors import Timed, read, said, study_seconds
+from octopus_study.doors import Timed, left, read, said, study_seconds
 
 WHERE = ("Some CPU, 2 cores", "0123456789", "2026-01-01")
 TIMED = [Timed("paper", "cpu", "all", 500, *WHERE), Timed("paper", "cpu", "arena", 80, *WHERE)]
@@ -32,6 +32,18 @@ def test_a_whole_run_takes_as_long_as_the_reference(root: Path) -> None:
 )
 def test_times_are_said_roughly(seconds: float | None, text: str) -> None:
     assert said(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        ({"arena": 800, "parity": 40}, "about 14 min left: arena, parity"),
+        ({"arena": 800, "parity": None}, "at least about 13 min left: arena, parity"),
+        ({"parity": None}, "left: parity"),
+    ],
+)
+def test_the_time_that_is_left_is_that_of_all(seconds: dict[str, float | None], text: str) -> None:
+    assert left(seconds) == text
 
 
 def test_help_says_what_each_door_takes(root: Path) -> None:

@@ -135,6 +135,17 @@ def test_snakemake_shows_the_flow(flow: Workflow, arguments: list[str]) -> None:
     assert ("digraph" in done.stdout) == (arguments[0] != "-n")
 
 
+def test_what_is_left_is_what_this_run_has_to_do(flow: Workflow) -> None:
+    """A run that was cut off has some studies behind it."""
+    records = [flow.folder / f"data/results/here/{study}.json" for study in ("drone", "arena")]
+    for record in records:
+        record.unlink()
+    done = flow.run(*DRY)
+    for record in records:
+        record.touch()
+    assert re.findall(r"Study: .*; left: (.*)", done.stdout) == 2 * ["arena, drone"], done.stdout[-3000:]
+
+
 def test_a_mirror_s_name_is_no_pattern(flow: Workflow) -> None:
     assert flow.jobs(*DRY, "mirror=/a/{b}/{c/*[d]") == set()
 

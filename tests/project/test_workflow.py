@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -32,7 +33,8 @@ def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[W
     in one process, which Snakemake then takes for its own work."""
     folder = copied(root, tmp_path_factory.mktemp("clone"), COPIED)
     workflow = Workflow(folder)
-    workflow.complete("measured", "tables", *(f"figures/{name}.pdf" for name in BY_SNAKEMAKE), *QUICK)
+    drawn = (f"figures/{name}.pdf" for name in BY_SNAKEMAKE)
+    workflow.measuring = workflow.complete("measured", "tables", *drawn, *QUICK)
     others = sorted(set(outputs.figures()) - set(BY_SNAKEMAKE))
     draw = [
         ["report", "figure", name, "--numbers", NUMBERS, "--out", f"figures/{name}.pdf"] for name in others
@@ -43,6 +45,12 @@ def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[W
     workflow.complete(*QUICK)
     yield workflow
     workflow.end()
+
+
+def test_each_study_begins_with_what_is_left(finished: Workflow) -> None:
+    lists = [set(names.split(", ")) for names in re.findall(r"Study: .*; left: (.*)", finished.measuring)]
+    assert [len(names) for names in lists] == list(range(len(STUDIES), 0, -1))
+    assert all(later < earlier for earlier, later in pairwise(lists))
 
 
 def test_a_run_ends_with_the_paper_and_the_results_page(finished: Workflow) -> None:

@@ -34,7 +34,7 @@ class Workflow:
     """A copy of the repository, and Snakemake run in it; dry runs are forks of one process, unless all be `fresh`."""
 
     def __init__(self, folder: Path, fresh: bool = False) -> None:
-        self.folder, self.fresh = folder, fresh
+        self.folder, self.fresh, self.measuring = folder, fresh, ""
 
     def run(self, *arguments: str, mirror: str | Path = "") -> subprocess.CompletedProcess[str]:
         """Run a plain `snakemake --cores 1` with the copy's package; `mirror` is what the environment names."""
@@ -101,10 +101,11 @@ class Workflow:
         rules = set(re.findall(r"^([a-z_0-9]+) +\d+$", table, re.MULTILINE)) - {"total", "all"}
         return rules | set(re.findall(r"octopus measure (\w+)", done.stdout))
 
-    def complete(self, *arguments: str, mirror: str | Path = "") -> None:
-        """Run what must succeed."""
+    def complete(self, *arguments: str, mirror: str | Path = "") -> str:
+        """Run what must succeed; what it printed."""
         done = self.run(*arguments, mirror=mirror)
         assert done.returncode == 0, done.stdout[-6000:]
+        return done.stdout
 
     @contextmanager
     def appended(self, name: str, text: str) -> Iterator[None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from statistics import median
@@ -68,3 +68,10 @@ def said(seconds: float | None) -> str:
     if seconds is None:
         return ""
     return f"about {seconds / 60:.0f} min" if seconds > 90 else f"about {max(seconds, 1):.0f} s"
+
+
+def left(seconds: Mapping[str, float | None]) -> str:
+    """Say how long several studies take together, and which they are; at least so long where some time is unknown."""
+    known = [time for time in seconds.values() if time is not None]
+    least = "at least " if len(known) < len(seconds) else ""
+    return f"{least}{said(sum(known))} left: {', '.join(seconds)}" if known else f"left: {', '.join(seconds)}"

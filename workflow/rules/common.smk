@@ -64,11 +64,29 @@ def study_settings(wildcards):
     return [f"--set={key}={json.dumps(values[key])}" for key in keys]
 
 
+def seconds(study):
+    """How long a study is expected to take; None where nobody knows, or where it is a run of seconds."""
+    door = doors.CORE if CONFIG.effort == "core" else doors.FULL
+    quick = CONFIG.effort == "quick"
+    return None if quick else doors.study_seconds(study, DEVICE, door, Path(CONFIG.reference_dir), DOORS)
+
+
 def takes(wildcards, output):
     """How long a study is expected to take; made from the output, as its title."""
-    door = doors.CORE if CONFIG.effort == "core" else doors.FULL
-    known = doors.study_seconds(Path(output.rows).stem, DEVICE, door, Path(CONFIG.reference_dir), DOORS)
-    return f", {doors.said(known)}" if known and CONFIG.effort != "quick" else ""
+    known = doors.said(seconds(Path(output.rows).stem))
+    return f", {known}" if known else ""
+
+
+class Left:
+    """The studies that this run still has to do, and their time; as a message shows it, so never the same twice."""
+
+    def __str__(self):
+        jobs = workflow.dag.needrun_jobs() if workflow.dag else ()
+        ahead = {job.wildcards.study for job in jobs if job.rule.name == "study"}
+        return doors.left({study: seconds(study) for study in STUDIES if study in ahead})
+
+
+LEFT = Left()
 
 
 @cache

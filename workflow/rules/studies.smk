@@ -23,7 +23,7 @@ rule study:
     params:
         **STUDY,
     message:
-        "Study: {params.title}, on {MACHINE}{params.takes}"
+        "Study: {params.title}, on {MACHINE}{params.takes}; {LEFT}"
     shell:
         "octopus measure {wildcards.study:q} {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log:q}"
 

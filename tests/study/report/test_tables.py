@@ -153,3 +153,12 @@ def test_special_characters_survive_each_format() -> None:
     table = Table("50 % of *all* & more_than_that", ["a#", "b"], [["x|y", "2 µs \u00d7 3"]])
     assert r"50 % of \*all\* & more\_than\_that" in typst("t", table)
     assert r"x\|y" in markdown(table)
+
+
+def test_a_heading_stays_with_its_rows_and_a_note_with_none() -> None:
+    """What is repeated above a page's first rows is their heading, never a note on others."""
+    table = Table("", ["A"], ["first", ["1"], "a note", "second", ["2"], "another note"])
+    rows = typst("t", table).splitlines()
+    headings = [row.split("_")[1] for row in rows if "table.header(level: 2" in row]
+    assert headings == ["first", "second"]
+    assert sum("colspan" in row for row in rows) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,13 @@ from octopus_study.data import distributions
 from octopus_study.errors import MeasureError
 from octopus_study.measure import read_rows, validate_provenance, validate_rows
 from octopus_study.measure.dependence import PROCESS_BLOCKS
+from octopus_study.report.claims import load_claims
 from octopus_study.studies import STUDIES, processes, run_study
 from octopus_study.studies.context import make_context, write_run
 
-QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
+QUICK, CORE, CLAIMS = (
+    Path(__file__).parents[3] / "config" / name for name in ("quick.yaml", "core.yaml", "claims.yaml")
+)
 SETTINGS = {"device": "cpu", "stage_timing.counts": [4, 9], "crop.size": [20, 24], "distribution.count": 7}
 SCENE = "satellite"  # the only study of another data set
 RAGGED = (
@@ -117,6 +121,31 @@ def test_the_waste_is_that_of_the_boxes(sizes):
         waste = distributions.padding_waste(make(7, 3840, 2160))
         assert rows.loc["actual_bytes"].value == waste.actual_bytes
         assert rows.loc["padded_bytes"].value == waste.padded_bytes
+
+
+def test_boxes_alone_are_measured_where_times_are_switched_off(quick_rows):
+    rows = quick_rows("distribution", **{"distribution.times": False, "distribution.count": 7})
+    timed = rows[rows.layer == "host"]
+    assert timed.value.isna().all()
+    assert set(timed.answer) == {"unavailable: not measured in this run (distribution.times is false)"}
+    assert {"padding_waste", "width_quantile"} <= set(rows.quantity)
+
+
+@pytest.mark.parametrize("study", ["stage_timing", "arena", "images"])
+def test_a_core_run_on_a_cpu_measures_what_claims_name(receipt, study):
+    """Facts and growth over batches apart, which core.yaml says."""
+    context = make_context(study, load_config(CORE, {"device": "cpu"}), receipt)
+    plan = import_module(f"octopus_study.studies.{study}.study").plan
+    cases = {(part.case.workload, f"n{part.case.n}") for part in plan(context) if part.comparisons}
+    named = {
+        tuple(name.format(run="", each=each).split(".")[2:4])
+        for claim in load_claims(CLAIMS)
+        if claim.study == study and claim.needs in ("any", "real-data") and claim.kind != "fact"
+        for name in claim.number
+        for each in claim.each or [""]
+    }
+    named = {case for case in named if case[1] != "growth"}
+    assert named and named <= cases
 
 
 def test_every_distribution_is_timed_with_checked_answers(sizes):

@@ -58,7 +58,7 @@ def block(frame: Frame) -> str:
     shown = [row for row in rows if any(text != DASH for text in row[1:])]
     if not shown:
         return _NOTHING
-    names = ["", *(frame.text(f"{name}.machine.name") for name in machines)]
+    names = ["number", *(frame.text(f"{name}.machine.name") for name in machines)]
     lines = [names, [":---", *["---:"] * len(machines)], *shown]
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     days = "; ".join(text for study in sorted(STUDIES) if (text := frame.text(f"shown.{study}")))
@@ -86,7 +86,7 @@ def times(rows: Iterable[Timed]) -> str:
         for row in rows
         if row.step == "all"
     ]
-    lines = [("", "installation included", "timed on"), (":---", "---:", ":---"), *shown]
+    lines = [("command", "installation included", "timed on"), (":---", "---:", ":---"), *shown]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from mimetypes import guess_type
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from octopus.errors import MissingPackageError
 from octopus_study import __version__
@@ -18,27 +19,25 @@ class Kind(NamedTuple):
 
     pattern: str
     title: str
-    media_type: str
 
 
 KINDS = (
-    Kind(
-        "paper/build/*.pdf",
-        "The paper, with the numbers of this machine beside the reference",
-        "application/pdf",
-    ),
-    Kind("paper/build/numbers.csv", "Every number shown, with interval and origin", "text/csv"),
-    Kind("paper/build/claims.csv", "The verdict on each claim", "text/csv"),
-    Kind("paper/build/tables/*.md", "A table of the paper", "text/markdown"),
-    Kind("figures/*.p[dn][fg]", "A figure of the paper", ""),
-    Kind("data/results/*/*.csv", "Measured rows, one per block", "text/csv"),
-    Kind("data/results/*/*.json", "Provenance of the rows beside it", "application/json"),
-    Kind("data/reference/*/*.csv", "Rows of a committed reference, one per block", "text/csv"),
-    Kind("data/reference/*/*.json", "Provenance of a committed reference", "application/json"),
-    Kind("config/*.*", "Settings, data sets and rules of the claims", ""),
-    Kind("LICENSE", "Licence of code and results", "text/plain"),
-    Kind("CITATION.cff", "How to cite", "text/yaml"),
+    Kind("paper/build/octopus.pdf", "The paper, with the numbers of this machine beside the reference"),
+    Kind("paper/build/supplement.pdf", "Every table and figure, study by study"),
+    Kind("paper/build/numbers.csv", "Every number shown, with interval and origin"),
+    Kind("paper/build/claims.csv", "The verdict on each claim"),
+    Kind("paper/build/tables/*.md", "A table of the paper or its supplement"),
+    Kind("figures/*.p[dn][fg]", "A figure of the paper or its supplement"),
+    Kind("figures/report.html", "All results in one page"),
+    Kind("data/results/**/*.csv", "Measured rows, one per block"),
+    Kind("data/results/**/*.json", "Provenance of the rows beside it"),
+    Kind("data/reference/*/*.csv", "Rows of a committed reference, one per block"),
+    Kind("data/reference/*/*.json", "Provenance of a committed reference"),
+    Kind("config/*.*", "Settings, data sets and rules of the claims"),
+    Kind("LICENSE", "Licence of code and results"),
+    Kind("CITATION.cff", "How to cite"),
 )
+LICENCE = "https://spdx.org/licenses/MIT"
 
 
 def files(root: Path) -> Iterator[tuple[Path, Kind]]:
@@ -57,6 +56,7 @@ def write_crate(root: Path, out: Path) -> Path:
         rocrate is not installed.
     """
     try:
+        from rocrate.model import ContextEntity
         from rocrate.rocrate import ROCrate
     except ImportError:
         raise MissingPackageError("A crate needs rocrate: install the extra `release`.") from None
@@ -65,19 +65,29 @@ def write_crate(root: Path, out: Path) -> Path:
     crate.description = (
         "One launch for batches whose items all differ in size: rows, numbers, claims, figures and paper"
     )
-    crate.license = "https://spdx.org/licenses/MIT"
+    licence = {"@type": "CreativeWork", "name": "MIT License", "description": "Of code and results"}
+    crate.license = crate.add(ContextEntity(crate, LICENCE, properties=licence))
+    authors = {"@type": "Organization", "name": "The Octopus authors"}
+    crate.publisher = crate.add(ContextEntity(crate, "#authors", properties=authors))
     for path, kind in files(root):
-        said = {"name": kind.title, "encodingFormat": kind.media_type} | _measured(root / path)
-        crate.add_file(
-            root / path, path.as_posix(), properties={key: text for key, text in said.items() if text}
-        )
+        crate.add_file(root / path, path.as_posix(), properties=_about(root / path, kind))
     crate.write_zip(out)
     return out
 
 
-def _measured(path: Path) -> dict[str, Any]:
+def _about(path: Path, kind: Kind) -> dict[str, str]:
+    return {
+        "name": path.name,
+        "description": kind.title,
+        "encodingFormat": guess_type(path.name)[0] or "text/plain",
+        "contentSize": str(path.stat().st_size),
+        **_measured(path),
+    }
+
+
+def _measured(path: Path) -> dict[str, str]:
     """Return when the rows or their provenance were measured."""
     record = path.with_suffix(".json")
-    if path.parts[-3:-2] not in (("results",), ("reference",)) or not record.is_file():
+    if not {"results", "reference"} & {*path.parts} or not record.is_file():
         return {}
     return {"dateCreated": json.loads(record.read_text(encoding="utf-8"))[DATE]}

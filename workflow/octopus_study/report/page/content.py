@@ -8,14 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from octopus_study.report import studies, uses
-from octopus_study.report.claims import Claim, Judgement
+from octopus_study.report.claims import BOARDS, Claim, Judgement
 from octopus_study.report.claims.rules import COMPUTED
 from octopus_study.report.frame import HERE, PUBLISHED, Frame, Number
 from octopus_study.report.labels import METHODS, human
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.sections import in_order
 
-NO_RUN, NOWHERE = "not measured", "no machine"
+NO_RUN, NOWHERE = "not measured", "none so far"
+_PLACES = {"any": "any machine", "real-data": "any machine with the real data", "gpu": "an NVIDIA GPU"}
+_PLACES |= {board: name for board, (_, name) in BOARDS.items()}
 _DIGITS = ".7g"  # the whole value is in the trace
 
 
@@ -59,8 +61,19 @@ def _rows_of(claim: Claim, judgements: list[Judgement], frame: Frame) -> list[Cl
         beside = frame.aliases.get("gpu" if frame.is_gpu(HERE) else "cpu", "") if here else one.scope
         values = (measured.get(beside, MISSING), one.measured if here else MISSING)
         rows.append(_row(claim, frame.machine_name(one.scope), one.rule, values, one.verdict, one.reason))
-    why = claim.unmeasured or f"no run of {human({}, claim.study).lower()} is shown"
-    return rows or [_row(claim, NOWHERE, MISSING, (MISSING, MISSING), NO_RUN, why)]
+    return rows or [_row(claim, NOWHERE, MISSING, (MISSING, MISSING), NO_RUN, _lacks(claim))]
+
+
+def _lacks(claim: Claim) -> str:
+    """What is missing for a verdict where no run has the study, and how to get it."""
+    study = human({}, claim.study).lower()
+    measure = f"on {_PLACES[claim.needs]}, {command(claim.study)} measures it"
+    return claim.unmeasured or f"no run of the study of {study} is here; {measure}"
+
+
+def command(study: str) -> str:
+    """Return what measures a study, and shows it beside all others."""
+    return f".venv/bin/snakemake --cores 1 --config 'studies=[{study}]'"
 
 
 def _row(
@@ -87,7 +100,8 @@ def sections(frame: Frame) -> list[dict[str, Any]]:
         {
             "id": study,
             "title": human({}, study),
-            "runs": frame.text(f"shown.{study}") or "Nothing was measured.",
+            "runs": frame.text(f"shown.{study}"),
+            "command": command(study),
             "figures": {name: chart.caption for name, chart in reports[study].figures.items()},
         }
         for study in in_order(reports)

@@ -50,11 +50,24 @@ def size_distributions(frame: Frame) -> Figure:
     sizes, waste = top.subplots(1, 2, width_ratios=(1.15, 1))
     _sizes(sizes, machines[0])
     _waste(waste, machines[0])
-    panels = bottom.subplots(1, len(machines), squeeze=False, sharey=True)[0]
-    for axis, view in zip(panels, machines, strict=True):
-        _speed(axis, view)
+    timed = [view for view in machines if any(view.get(key) for key in _kernels(view))]
+    if not timed:
+        bottom.text(0.5, 0.5, "No run that is shown timed them.", ha="center", color=GREY)
+        return result
+    names = {
+        key.workload: name for view in timed for key, name in zip(cases(view), _names(view), strict=True)
+    }
+    panels = bottom.subplots(1, len(timed), squeeze=False, sharey=True)[0]
+    for axis, view in zip(panels, timed, strict=True):
+        _speed(axis, view, {workload: names[workload] for workload in WORKLOADS if workload in names})
     style.bottom_legend(list(panels), len(_METHODS))
     return result
+
+
+def _kernels(view: View) -> list[Key]:
+    """Return the kernels' times of Octopus, which a run may lack."""
+    columns = {"quantity": "crop_resize_normalize", "layer": KERNEL}
+    return [view.key(key.workload, key.n, SUBJECT, **columns) for key in cases(view)]
 
 
 def _names(view: View) -> list[str]:
@@ -103,12 +116,12 @@ def _waste(axis: Axes, view: View) -> None:
     axis.set_title("Padding to the largest, share wasted")
 
 
-def _speed(axis: Axes, view: View) -> None:
-    """Draw the kernels' times, and beside those of Octopus their multiples of the bound."""
-    columns = {"quantity": "crop_resize_normalize", "layer": KERNEL}
-    keys = [view.key(key.workload, key.n, SUBJECT, **columns) for key in cases(view)]
+def _speed(axis: Axes, view: View, names: dict[str, str]) -> None:
+    """Draw the kernels' times, and beside those of Octopus their multiples of the bound; `names` are those of all
+    panels, which share an axis."""
+    keys = {list(names).index(key.workload): key for key in _kernels(view)}
     for method in _METHODS:
-        points = [(place, view.get(key.but(method=method))) for place, key in enumerate(keys)]
+        points = [(place, view.get(key.but(method=method))) for place, key in keys.items()]
         points = [(place, number) for place, number in points if number]
         if points:
             bound = method == BOUND
@@ -121,13 +134,13 @@ def _speed(axis: Axes, view: View) -> None:
                 color=METHOD_COLORS[method],
                 label=human(SHORT_METHODS, method),
             )
-    for place, key in enumerate(keys):
+    for place, key in keys.items():
         text = view.text(key.derive("times", BOUND))
         if (number := view.get(key)) and text:
             bars.beside(axis, place, number.value, text, gap=5, fontsize=6)
-    axis.set_yticks(range(len(keys)), _names(view))
+    axis.set_yticks(range(len(names)), list(names.values()))
     # The axis is shared, so inverting it in each panel would undo itself.
-    axis.set_ylim(len(keys) - 0.5, -0.5)
+    axis.set_ylim(len(names) - 0.5, -0.5)
     axis.set(xscale="log", xlabel="Kernels, all boxes (ms)")
     style.plain_log(axis.xaxis)
     style.title(axis, view.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from octopus_study import methods
@@ -87,6 +87,13 @@ _TORCHVISION = {
     "torchvision, grouped": cells.versus("torchvision-grouped"),
     "torchvision, one by one": cells.versus("torchvision-loop"),
 }
+
+
+def _absent(what: str) -> Callable[[Frame], str]:
+    """Say that there is no run, or that those at hand have nothing of it."""
+    return lambda frame: f"{what}: no run at hand has it." if frame.machines(STUDY) else NO_RUN
+
+
 KERNELS = Spec(
     study=STUDY,
     first="Images",
@@ -103,7 +110,7 @@ KERNELS = Spec(
     ],
     caption="Images of any size on a GPU, the kernel alone: its time, the share that it reaches of its roof (filling "
     "the result, or copying the bytes that are read and written, whichever takes longer), and launches of a batch.",
-    absent=NO_RUN,
+    absent=_absent("Images of any size on a GPU"),
     widths=("1.9fr", *("1fr",) * 7),
 )
 ON_GPU = Spec(
@@ -121,7 +128,7 @@ ON_GPU = Spec(
     },
     caption="Images of any size on a GPU: the whole way from a list of images there to the synchronised result, and "
     "speed-ups, with the verdict where it isn't faster. On the CPU: from images on the host to a result there.",
-    absent=NO_RUN,
+    absent=_absent("Images of any size on a GPU"),
     widths=("1.9fr", *("1fr",) * 7),
 )
 ON_CPU = Spec(
@@ -139,7 +146,7 @@ ON_CPU = Spec(
     caption="Images of any size on a CPU, all threads: the whole way from a list of images to the result. Speed-ups "
     "over Pillow are of Octopus that rounds between the passes too, over kornia-rs of one that is bilinear without "
     "antialiasing.",
-    absent=NO_RUN,
+    absent=_absent("Images of any size on a CPU"),
     widths=("1.9fr", *("1fr",) * 8),
 )
 MEMORY = Spec(
@@ -149,7 +156,7 @@ MEMORY = Spec(
     cases=_memory_cases,
     columns={QUANTITIES[f"memory_{line}"]: cells.time(quantity=f"memory_{line}") for line in LINES},
     caption="Memory of a batch of images, each method in a process of its own.",
-    absent=NO_RUN,
+    absent=_absent("Memory of a batch of images"),
 )
 
 
@@ -161,7 +168,8 @@ def draw(frame: Frame) -> Figure:
     timed = [
         name for name in OTHERS if any(view.get(key.speedup(name)) for view in shown for key in cases(view))
     ]
-    return ratios.draw(shown, cases, timed, PROCESSORS, IMAGE_BATCHES, 4.6)
+    bars = len(timed) * max(len(cases(view)) for view in shown)
+    return ratios.draw(shown, cases, timed, PROCESSORS, IMAGE_BATCHES, min(4.6, 1.2 + 0.1 * bars))
 
 
 REPORT = StudyReport(

@@ -137,7 +137,7 @@ def _own(frame: Frame, chosen: list[Judgement]) -> Table:
     """What this paper says of itself; what it predicts from a machine's own limits differs between machines."""
     caption = (
         "Claims of this paper, judged as the published ones are. Predicted: from limits that the same run measured, "
-        f"the bandwidth of filling memory and of copying and the cost of a launch. {_RULE_NOTE}{_younger(chosen)}"
+        f"the bandwidth of filling memory and of copying and the cost of a launch. {_RULE_NOTE}{_marked(chosen)}"
     )
     return _per_claim(
         frame, chosen, {"Claim of this paper": _claim, "Kind": _kind}, ("1.9fr", "auto"), caption, _of_rule
@@ -208,7 +208,7 @@ def _counts(frame: Frame, judgements: list[Judgement]) -> Table:
         "Claims by kind and verdict: reproduced / not reproduced / ambiguous / not measurable here. Arithmetic: "
         "computed from data or a seed, so that no measurement could refute it. Direction: more, less or no difference. "
         "Magnitude: how much, as printed. By proxy: on another runtime than the published one. Facts that can't fail "
-        f"aren't counted. {_younger(judgements)}"
+        f"aren't counted. By rules younger than the rows: {_younger(judgements)}, own claims included."
     )
     return by_machine(frame, caption, ["Kind"], rows, names, ("auto",))
 
@@ -249,8 +249,12 @@ def _younger(judgements: list[Judgement]) -> str:
     """Say how many verdicts rest on a rule that is younger than the rows."""
     decided = [one for one in judgements if one.verdict != "not measurable here" and one.kind not in COMPUTED]
     young = sum(bool(one.younger) for one in decided)
-    count = f"{young} of {len(decided)} verdicts on measured numbers"
-    return f"{YOUNGER}: the rule changed after the rows were measured, as in {count}."
+    return f"{young} of {len(decided)} verdicts on measured numbers"
+
+
+def _marked(judgements: list[Judgement]) -> str:
+    """Say what the mark of such a verdict means."""
+    return f"{YOUNGER}: the rule changed after the rows were measured, as in {_younger(judgements)}."
 
 
 def _caption(table: Claims, frame: Frame, judged: list[Judgement]) -> str:
@@ -258,12 +262,12 @@ def _caption(table: Claims, frame: Frame, judged: list[Judgement]) -> str:
     if not table.what:
         return (
             "Published claims that the studies touch and the verdict of a fixed rule; the sample is that of 1000 "
-            f"VisDrone boxes. {_RULE_NOTE}{_younger(judged)} {shown}."
+            f"VisDrone boxes. {_RULE_NOTE}{_marked(judged)} {shown}."
         )
     if not judged:
         return f"Published claims on {table.what}. {table.absent}"
     measured = table.measured.format(shown) if shown or table.measured == "{}." else ""
-    rule = f"and the verdict of a fixed rule. {table.note}{_RULE_NOTE}{_younger(judged)} {measured}"
+    rule = f"and the verdict of a fixed rule. {table.note}{_RULE_NOTE}{_marked(judged)} {measured}"
     return f"Published claims on {table.what}, {rule}".rstrip()
 
 

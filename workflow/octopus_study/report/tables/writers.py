@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
 MISSING = "\u2013"
@@ -36,7 +37,7 @@ def typst(name: str, table: Table) -> str:
     widths = ", ".join(table.widths or ("auto",) * columns)
     align = ", ".join("left" if index in table.text_columns else "right" for index in range(columns))
     header = ", ".join(f"[*{_typst_text(cell)}*]" for cell in table.header)
-    lines = [_typst_row(row, columns) for row in table.rows]
+    lines = [_typst_row(row, columns, below) for row, below in pairwise([*table.rows, ""])]
     return (
         f"#figure(kind: table, caption: [{_typst_text(table.caption)}],\n"
         f"  table(columns: ({widths},), align: ({align},), stroke: none,\n"
@@ -56,9 +57,11 @@ def markdown(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _typst_row(row: list[str] | str, columns: int) -> str:
+def _typst_row(row: list[str] | str, columns: int, below: list[str] | str) -> str:
+    """Return a row; a heading stays with the rows below it, and stands above what a page break leaves of them."""
     if isinstance(row, str):
-        return f"table.cell(colspan: {columns}, align: left, inset: (top: 6pt))[_{_typst_text(row)}_],"
+        cell = f"table.cell(colspan: {columns}, align: left, inset: (top: 6pt))[_{_typst_text(row)}_]"
+        return f"{cell}," if isinstance(below, str) else f"table.header(level: 2, {cell}),"
     return " ".join(f"[{_typst_text(cell)}]," for cell in row)
 
 

@@ -51,7 +51,7 @@ def case_of(context: Context, workload: str, count: int) -> Case:
 
 def shared_count(context: Context) -> int:
     """Boxes of the comparisons that are made at one size only."""
-    return min(max(context.config.arena.counts), MOST_SHARED)
+    return min(max(context.counts(context.config.arena)), MOST_SHARED)
 
 
 def arena_budget(context: Context) -> Budget:

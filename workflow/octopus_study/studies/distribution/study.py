@@ -17,6 +17,7 @@ from octopus_study.data import distributions
 from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Case, Method, Row
 from octopus_study.measure.bandwidth import fill
+from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.fused import Octopus, OctopusOnGpu
 from octopus_study.peers.job import CropJob
 from octopus_study.peers.published import Published
@@ -27,6 +28,7 @@ from octopus_study.studies.crops import check, checked_rows, crop_job, padding_r
 STUDY = "distribution"
 VISDRONE = "visdrone"
 FRAME_CHECK = 10  # of each frame of the temporal workload every 10th crop is compared with the reference
+SWITCHED_OFF = "not measured in this run (distribution.times is false)"
 SAME_ON_CPU = "on a CPU the two passes are the whole way, see crop_resize_normalize"
 KERNELS, WHOLE, FRAME = "crop_resize_normalize", "end_to_end", "frame_time"
 GENERATORS: dict[str, Callable[..., NDArray[np.int32]]] = {
@@ -62,6 +64,8 @@ def _measure(context: Context, part: Part) -> Iterator[Row]:
     if part.case.workload == VISDRONE:
         pool = context.workload.pool
         yield from _quantiles(part.case._replace(workload=f"{VISDRONE}-pool", n=len(pool)), pool)
+    if not context.config.distribution.times:
+        raise Unavailable(SWITCHED_OFF)
     context.require_room(len(boxes))
     yield from _speed(context, part, crop_job(context, boxes, frame))
     for comparison in part.of(FRAME):

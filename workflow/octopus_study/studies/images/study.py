@@ -3,8 +3,8 @@
 Layers. `device`: the work on the GPU alone, by events with a cold L2, and beside it what bounds it, filling the result
 and copying as many bytes as are read and written. `host`: from a list of images where the work is done to the
 synchronised result, all that a user must do per batch. Octopus gets the batch in the other order at each run, as new
-sizes are what a model gets; `octopus-same-sizes` alone may keep what it knows of them. A CPU has the layer `host` alone.
-Launches are counted by PyTorch's profiler, which sees those of every library.
+sizes are what a model gets; `octopus-same-sizes` alone may keep what it knows of them. A CPU has the layer `host`
+alone. Launches are counted by PyTorch's profiler, which sees those of every library.
 """
 
 from __future__ import annotations

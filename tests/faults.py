@@ -346,7 +346,8 @@ FAULTS = {
     "--lint": Fault("works", reason="`make lint` runs it"),
     "--report": Fault("holds the results", (f"{WORKFLOW}::test_the_html_report_bundles_the_results",)),
     "--archive, --containerize": Fault(
-        "work", reason=f"{NOT_YET}they need conda, which the machine of the tests lacks"
+        "work",
+        reason=f"{NOT_YET}both ask conda, which comes from its own channels and not from the package index",
     ),
     "the profile for Slurm": Fault(
         "a GPU and some cores per study",

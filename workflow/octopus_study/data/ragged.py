@@ -56,8 +56,8 @@ def flickr_shapes(mix: str, seed: int, long_side: int = LONG_SIDE) -> NDArray[np
     """Sizes like those of photographs on Flickr, with one 4K or 8K image more where the mix says so.
 
     The published mixes hold 89.4 million pixels in 500 images; their list of files is not published, so that these
-    have the same number of images and, within a few per cent, of pixels. `long_side` makes the usual ones smaller, for a
-    quick look.
+    have the same number of images and, within a few per cent, of pixels. `long_side` makes the usual ones smaller, for
+    a quick look.
 
     Returns
     -------

@@ -12,6 +12,8 @@ DIGIT_BYTES = 512  # of a product's weights: one word quad per lane
 WEIGHT_BYTES = 3 * DIGIT_BYTES  # the three digits of them
 INFO_BYTES = 16  # of a band of rows: its first group, products, last group
 START_BYTES = 4 * LINES  # of a band of rows: what each row's sums begin with
+AHEAD = 4  # products of a warp whose source bytes are in its queue, or on their way there; a power of two
+QUEUE_BYTES = 32 * 24  # of one of them: six words of each lane
 
 
 class Block(NamedTuple):
@@ -83,5 +85,5 @@ def slot_bytes(pillow: bool) -> int:
 def shared_bytes(kernel: ImageKernel, warps: int, bands: int, steps: int, row_steps: int, slots: int) -> int:
     """Shared memory of a block; the arguments are those of the launch."""
     weights = (warps * steps + bands * row_steps) * WEIGHT_BYTES
-    per_warp = slots * kernel.ring_bytes + kernel.block.stage_bytes
+    per_warp = slots * kernel.ring_bytes + kernel.block.stage_bytes + AHEAD * QUEUE_BYTES
     return weights + bands * (INFO_BYTES + START_BYTES) + warps * per_warp

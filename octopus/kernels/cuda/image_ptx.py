@@ -13,7 +13,7 @@ from __future__ import annotations
 from llvmlite import ir
 from numba import types
 
-from octopus.kernels.cuda.image_kind import DIGIT_BYTES
+from octopus.kernels.cuda.image_kind import AHEAD, DIGIT_BYTES
 from octopus.kernels.cuda.ptx import _assembly, intrinsic
 
 _WORD = ir.IntType(32)
@@ -138,39 +138,50 @@ def shared_address(typing_context, array):
     return types.uint32(array), generate
 
 
-def _rows_load(lines: list[str]):
-    """Loads of words 0 to 2 from the address `a` and 3 to 5 from `b`, in `lines`, where `p` holds."""
-    head = ".reg .pred p; .reg .b64 a, b, c, d; .reg .b32 x; setp.ne.u32 p, $9, 0; "
-    head += "cvt.u64.u32 a, $7; cvt.u64.u32 b, $8; add.s64 a, a, $6; add.s64 b, b, $6; "
+def _rows_copy(lines: list[str]):
+    """Copies from the addresses `a` and `b` into shared memory, in `lines`, where `p` holds; nothing waits for them."""
+    head = ".reg .pred p; .reg .b64 a, b, c; .reg .b32 x; setp.ne.u32 p, $4, 0; "
+    head += "cvt.u64.u32 a, $2; cvt.u64.u32 b, $3; add.s64 a, a, $1; add.s64 b, b, $1; "
 
     @intrinsic
-    def load(typing_context, base, first, second, wanted):
+    def copy(typing_context, place, base, first, second, wanted):
         def generate(context, builder, signature, args):
-            kind, text = ir.LiteralStructType([_WORD] * 6), "{" + head + " ".join(lines) + "}"
-            constraints = ",".join(["=&r"] * 6 + ["l", "r", "r", "r"])
-            found = builder.call(_assembly(kind, args, text, constraints, True), args)
-            return context.make_tuple(builder, signature.return_type, _parts(builder, found, 6))
+            text = "{" + head + " ".join(lines) + " cp.async.commit_group;}"
+            builder.call(_assembly(ir.VoidType(), args, text, "r,l,r,r,r", True), args)
+            return context.get_dummy_value()
 
-        return types.UniTuple(types.uint32, 6)(types.int64, types.int32, types.int32, types.uint32), generate
+        return types.void(types.uint32, types.int64, types.int32, types.int32, types.uint32), generate
 
-    return load
-
-
-def _pair(first: int, at: str) -> str:
-    return f"@p ld.global.nc.v2.b32 {_list(first, 2)}, [{at}];"
+    return copy
 
 
-def _three(first: int, at: str, offset: str) -> list[str]:
+def _copy(place: int, at: str, size: int) -> str:
+    return f"@p cp.async.ca.shared.global [$0 + {place}], [{at}], {size};"
+
+
+def _three(number: int, at: str, offset: str) -> list[str]:
     """The two words of eight bytes, then the one before (offset 4 of 8) or behind them."""
-    pair = f"add.s64 c, {at}, 4; and.b64 c, c, -8; {_pair(first, 'c')}"
-    rest = f"not.b32 x, {offset}; and.b32 x, x, 4; shl.b32 x, x, 1; cvt.u64.u32 d, x; add.s64 d, {at}, d;"
-    return [pair, rest, f"@p ld.global.nc.b32 ${first + 2}, [d];"]
+    pair = f"add.s64 c, {at}, 4; and.b64 c, c, -8; {_copy(8 * number, 'c', 8)}"
+    rest = f"not.b32 x, {offset}; and.b32 x, x, 4; shl.b32 x, x, 1; cvt.u64.u32 c, x; add.s64 c, {at}, c;"
+    return [pair, rest, _copy(16 + 4 * number, "c", 4)]
 
 
-# Words from each of two offsets (multiples of 4) from `base` (one of 8) on, if `wanted`; else anything. `load_six`:
-# three of each, two that lie in eight bytes first; `load_pairs`: two of each, from multiples of 8.
-load_six = _rows_load(_three(0, "a", "$7") + _three(3, "b", "$8"))
-load_pairs = _rows_load([_pair(0, "a"), _pair(3, "b"), "mov.b32 $2, 0; mov.b32 $5, 0;"])
+# Words from each of two offsets (multiples of 4) from `base` (one of 8) on to a lane's place, if `wanted`. `copy_six`:
+# of each two that lie in eight bytes, then the third of each; `copy_pairs`: two of each, from multiples of 8.
+copy_six = _rows_copy(_three(0, "a", "$2") + _three(1, "b", "$3"))
+copy_pairs = _rows_copy([_copy(0, "a", 8), _copy(8, "b", 8)])
+
+
+@intrinsic
+def wait(typing_context):
+    """Wait for the oldest of a lane's `AHEAD - 1` last copies."""
+
+    def generate(context, builder, signature, args):
+        text = f"cp.async.wait_group {AHEAD - 2};"
+        builder.call(_assembly(ir.VoidType(), [], text, "", True), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
 
 
 @intrinsic
@@ -193,17 +204,6 @@ def opaque(typing_context, value):
         return builder.call(_assembly(_WORD, args, "mov.b32 $0, $1;", "=r,r", True), args)
 
     return types.int32(types.int32), generate
-
-
-@intrinsic
-def prefetch(typing_context, address):
-    """Ask for the cache line of an address; nothing waits for it."""
-
-    def generate(context, builder, signature, args):
-        builder.call(_assembly(ir.VoidType(), args, "prefetch.global.L2 [$0];", "l", True), args)
-        return context.get_dummy_value()
-
-    return types.void(types.int64), generate
 
 
 def _apply(text: str, count: int, result=types.uint32, argument=types.int32, letter: str = "r", kind=_WORD):

@@ -1,4 +1,4 @@
-"""The source of a block of `image_tiles`: whose image it is, what its axes are like, and which bytes it asks for."""
+"""The source of a block of `image_tiles`: whose image it is, what its axes are like, where its strips begin."""
 
 from __future__ import annotations
 
@@ -64,23 +64,3 @@ def slack_of(pointer, lean, start, stop, pixel_step):
     end = np.int32(np.int32(stop - start - 1) * pixel_step)
     even = lean and np.int32(end & 31) + offset < 32
     return np.int32(offset if even else 0), even
-
-
-def prefetcher(channels: int) -> Callable:
-    @cuda.jit(device=True)
-    def ahead(pointer, plane_step, row_step, pixel_step, row, last_row, start, stop):
-        """A block asks for its source rows, from `row` to before `last_row`, pixels from `start` to before `stop`."""
-        lane = np.int32(cuda.threadIdx.x & 31)
-        channel = np.int32(lane >> 3)
-        row = np.int32(row + np.int32(cuda.threadIdx.x >> 5))
-        while row < last_row:
-            line = np.int64(pointer + np.int64(row) * np.int64(row_step))
-            at = np.int64(line + np.int64(start) * pixel_step + 128 * (lane & 7))
-            end = np.int64(line + np.int64(stop) * pixel_step)
-            while at < end:
-                if channel == 0 or (channel < channels and pixel_step == 1):
-                    words.prefetch(np.int64(at + channel * plane_step))
-                at += np.int64(1024)
-            row = words.opaque(np.int32(row + np.int32(cuda.blockDim.x >> 5)))
-
-    return ahead

@@ -1,37 +1,32 @@
 """Images of any size in one launch, both passes of the filter as products on the tensor cores (sm_80 and later).
 
-Measured on an H200 (commit 4905803; bicubic, rows of 14 x 14 patches, float32, cold L2; the share is the time that the
-bytes take at the 4.25 TB/s of a copy, over the kernel's)::
+Measured on an H200 (bicubic, rows of 14 x 14 patches, float32, cold L2; the share is the time that the bytes take at
+the 4.25 TB/s of a copy, over the kernel's). Each line is what the lines before it lead to::
 
-    32 images of 512 to 2048    a thread a value (`SimpleKernel`) 5.9 ms; this kernel, same images, 0.33 ms
-    others of these sizes       0.38 ms, share 0.55 (4 bands a block); 2 bands: share 0.43, 8 bands: 0.57
-    256 images of 64 to 512     0.25 ms, share 0.56 (4);               2 bands: share 0.44, 8 bands: 0.63
-    32 images of 1024           0.35 ms, share 0.56 (4);               2 bands: share 0.43, 8 bands: 0.62
-    one image of 1080p          34 us,   share 0.24 (1);               2 bands: share 0.27, 8 bands: 0.27
-    256 images to 224 x 224     0.42 ms, share 0.27 (4);               2 bands: share 0.26
-    32 images, no prefetch      0.43 ms, share 0.49 (4)
+    32 images of 512 to 2048, a thread a value (`SimpleKernel`)    5.9 ms
+    products on the tensor cores, 2 bands of rows a block          share 0.43
+    4 bands; 8 where there are enough blocks                       0.55; 0.57
+    source rows in loads of 8 bytes, first weights in registers,   0.53 to 0.55; images of 64 to 512 gained 11 %
+      float32 weights unless rounded as Pillow does
+    images whose blocks read the most begin first (`cutting`)      256 images to 224 x 224: 0.49 to 0.38 ms
 
-What held it back was not the result's bytes: bfloat16 took 0.36 ms instead of 0.38. Nor was it a lack of warps: with 80
-registers, so 24 warps a processor instead of 16, calls of many images changed by at most 3 %. Schedulers issued in 56 %
-of cycles (71 instructions of a thread a value); L1 was busiest, 68 %: a source load had 9 bytes of use for each sector
-of 32.
+Then a profile by instruction (commit 828d469): 34 % of all samples, 43 % for 224 x 224, were one `mov` that waited for
+a load just asked for. A branch for words at an image's edge looked at it at once, so that nothing was ever fetched
+ahead. Predicted: 30 % less time. Measured, in one run, in microseconds::
 
-Changed since then. Predicted; to be measured::
+                                   as it was   looked at when used   copied to shared memory, three products ahead
+    32 images of 512 to 2048          445              373                    346  (share 0.60)
+    256 images of 64 to 512           275              229                    242  (0.58)
+    32 images of 1024                 348              291                    299  (0.66)
+    one image of 1080p                27.2             23.7                   23.9 (0.34)
+    256 images to 224 x 224           455              385                    373  (0.30)
+    32 images, bfloat16               410              333                    322  (0.39)
 
-    8 bands a block where there are enough blocks        as above, 2 to 11 % less time
-    source rows in loads of 8 bytes                      2 requests a product instead of 6 if rows begin at multiples
-                                                         of 8, else 4: of about 140 passes through L1 that a band of
-                                                         a channel takes, 37 less, or 18: 10 to 15 %, or 5 %
-    the first pass's first weights kept in registers     14 of these 140 less: 5 %
-    float32 weights unless rounded as Pillow does,       with the 8 bands 65.5 thread instructions a value instead of
-    and edges of memory looked at when met               73.9 (400 x 400 to 308 x 308, interpreted): 3 to 5 %
-
-All of these together at commit 6d085a6, one run, in the order of the table: 0.38 ms, 0.16 ms, 0.35 ms, 28 us, 0.49 ms.
-Small images and one alone gained as predicted, large ones nothing, and the last case lost: with 8 bands its 1024 blocks
-go on 264 places, and some read 16 times as much as others. Predicted; to be measured::
-
-    images whose blocks read the most begin first        list scheduling of its blocks, which takes 1.35 to 1.48 times
-    (`images.cutting`)                                   the ideal in the order given, 1.03 so: 25 to 30 %
+The second column had the block's rows asked for in L2 first; without that it took 417 us in the first line. The third
+needs none. Six instructions less of about 100 a product changed nothing, 80 registers (24 warps a processor instead of
+16) made it slower, and bfloat16 writes half the bytes in nearly the same time. What is left was not profiled; the path
+through L1 is likely, where a source load has 9 bytes of use for each sector of 32. Whole rows in copies of 16 bytes,
+shared by a warp, would take half as many passes through it.
 """
 
 from __future__ import annotations
@@ -45,16 +40,18 @@ from octopus.kernels import images
 from octopus.kernels.cuda import image_ptx as words
 from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.image_kind import (
+    AHEAD,
     GROUP,
     INFO_BYTES,
     MOST_WARPS,
+    QUEUE_BYTES,
     START_BYTES,
     WEIGHT_BYTES,
     ImageKernel,
     slot_bytes,
 )
-from octopus.kernels.cuda.image_passes import FRACTION, LOST, OFFSET, fetch, first_pass, second_pass
-from octopus.kernels.cuda.image_source import axis_of, clear, halves, owner, prefetcher, slack_of
+from octopus.kernels.cuda.image_passes import FRACTION, LOST, OFFSET, first_pass, second_pass
+from octopus.kernels.cuda.image_source import axis_of, clear, halves, owner, slack_of
 from octopus.kernels.cuda.image_stores import HALF, OUT_TYPES, choose, rows_store, run_store, stager
 from octopus.kernels.cuda.image_weights import line_writer, window
 from octopus.kernels.cuda.ptx_sums import quotient
@@ -66,7 +63,7 @@ def argument_types(kernel: ImageKernel) -> tuple:
     return (types.CPointer(types.int64), types.int32, pointer, *[types.int32] * 6, *[types.float32] * 8)
 
 
-def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
+def build(kernel: ImageKernel) -> Callable:
     """The kernel.
 
     Its arguments are `table, count, out, item_height, item_width, bands, steps, row_steps, slots`, then the gain of
@@ -82,9 +79,9 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
     pillow, planar = kernel.rounding == "pillow", kernel.planar
     is_batch, is_rows = kernel.kind == "batch", kernel.kind == "rows"
     support = float(images.filter_support(kernel.filter))
-    axis, look = axis_of(support, kernel.antialias), prefetcher(channels)
+    axis = axis_of(support, kernel.antialias)
     write = line_writer(kernel.filter, pillow)
-    advance, row_offset = first_pass(pillow, ptx.funnel)
+    advance, ask_first = first_pass(pillow, ptx.funnel)
     second = second_pass(pillow)
     places, fill = stager(block)
     put_run = run_store(block, kernel.temporal)
@@ -139,10 +136,6 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
         starts = np.uint32(infos + np.uint32(bands * INFO_BYTES))
         private = np.uint32(starts + np.uint32(bands * START_BYTES))
         clear(shared, np.int32(warps * band_bytes + bands * row_band_bytes))
-        if ahead:
-            start = window(np.int32(left + x0), scale_x, support_x, width)[0]
-            stop = window(np.int32(left + x0 + x_left - 1), scale_x, support_x, width)[1]
-            look(pointer, plane_step, row_step, np.int64(pixel_step), first_row, last_row, start, stop)
         cuda.syncthreads()
 
         # A thread's lines: first the columns, then the rows.
@@ -204,6 +197,9 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
         weights_x = words.load_weights(bands_x)
         stage = np.uint32(private + np.uint32(np.int32(warps * slots) * slot + warp * stage_bytes))
         stage_at = places(stage, lane)
+        queue = np.uint32(private + np.uint32(warps * np.int32(slots * slot + stage_bytes)))
+        queue = np.uint32(queue + np.uint32(warp * (AHEAD * QUEUE_BYTES) + 24 * lane))
+        taken = np.int32(0)
         mask = np.int32(slots - 1)
         reach = np.int64(channels - 1) * plane_step
         low = pointer + min(reach, np.int64(0))
@@ -242,10 +238,9 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
             bias = (choose(biases, channel), bias1, bias2, bias3) if planar else biases
             done = np.int32(0)
             item_at = base_out * np.int64(row_values) + np.int64(channel * (kernel_temporal * patch_values))
+            source = (memory, base, row_step, mine, bottom, products_x, even)
             if planar:
-                a = row_offset(base, row_step, mine, bottom)
-                b = row_offset(base, row_step, np.int32(mine + 2), bottom)
-                found = fetch(memory, a, b, True, even)
+                cursor = ask_first(queue, taken, source, done, last_group)
             band = np.int32(0)
             while band < band_count:
                 info = words.load4(np.uint32(infos + np.uint32(band * INFO_BYTES)))
@@ -258,10 +253,9 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
                     start_b = np.int32(words.load1(np.uint32(at + np.uint32(32)))[0])
                 cuda.syncwarp()  # the stage may be filled again
                 if planar:
-                    done, a, b, found = advance(
-                        ring, mask, bands_x, weights_x, products_x, memory, base, row_step, mine, bottom, done, upto,
-                        last_group, a, b, found, even,
-                    )  # fmt: skip
+                    done, taken, cursor = advance(
+                        ring, mask, bands_x, weights_x, done, upto, last_group, queue, taken, source, cursor
+                    )
                     sums = second(ring, mask, row_band, group, products, start_a, start_b)
                     fill(stage_at, sums[0], sums[1], np.int32(0))
                 else:
@@ -269,14 +263,11 @@ def build(kernel: ImageKernel, ahead: bool = True) -> Callable:
                     while inner < channels:
                         own = np.uint32(ring + np.uint32(np.int32(inner * slots) * plane_slot))
                         of_inner = np.int32(base + np.int32(inner * np.int32(plane_step)))
-                        next_row = np.int32(mine + before * GROUP)
-                        a = row_offset(of_inner, row_step, next_row, bottom)
-                        b = row_offset(of_inner, row_step, np.int32(next_row + 2), bottom)
-                        found = fetch(memory, a, b, before <= upto, even)
-                        done, a, b, found = advance(
-                            own, mask, bands_x, weights_x, products_x, memory, of_inner, row_step, mine, bottom, before,
-                            upto, upto, a, b, found, even,
-                        )  # fmt: skip
+                        source = (memory, of_inner, row_step, mine, bottom, products_x, even)
+                        cursor = ask_first(queue, taken, source, before, upto)
+                        done, taken, cursor = advance(
+                            own, mask, bands_x, weights_x, before, upto, upto, queue, taken, source, cursor
+                        )
                         sums = second(own, mask, row_band, group, products, start_a, start_b)
                         fill(stage_at, sums[0], sums[1], inner)
                         inner = words.opaque(np.int32(inner + 1))

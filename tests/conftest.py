@@ -24,6 +24,7 @@ LONGEST = (
     "test_damaged_rows.py",
     "test_verify.py",
     "test_flow.py",
+    "test_pythons.py",
     "test_notebooks.py",
     "test_selectors.py",
     "test_ptx.py",

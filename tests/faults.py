@@ -15,7 +15,10 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-NOT_YET = "not yet: "
+NOT_YET, NOT_HERE = (
+    "not yet: ",
+    "not here: ",
+)  # a test that is skipped for that shows nothing, and is no failure
 DATA, MEASURE, REPORT = "tests/study/data", "tests/study/measure", "tests/study/report"
 ARCHIVE, DOWNLOAD, FETCH = (f"{DATA}/test_{name}.py" for name in ("archive", "download", "fetch"))
 DRONE, SCENE = f"{FETCH}::TestVisDrone", f"{FETCH}::TestSentinel2"
@@ -24,6 +27,7 @@ FILES, ROWS = f"{MEASURE}/test_files.py", f"{MEASURE}/test_rows.py"
 MEMORY, PAIRED = f"{MEASURE}/test_memory_lines.py", f"{MEASURE}/test_paired_runner.py"
 COMPARISON = "tests/study/studies/test_comparison.py"
 FLOW, WORKFLOW, WATCH = (f"tests/project/test_{name}.py" for name in ("flow", "workflow", "watch"))
+PYTHONS = "tests/project/test_pythons.py"
 CONFIG, CPU = "tests/project/test_config.py", "tests/library/backends/test_cpu.py"
 CACHE = "tests/library/backends/test_backends.py"
 FILE_OF_MIRROR = f"{DRONE}::test_a_wrong_file_of_a_mirror_is_refused"
@@ -282,8 +286,9 @@ FAULTS = {
     "a file in the cache is damaged": Fault(
         "is made again", (f"{CPU}::test_a_damaged_file_is_compiled_again",)
     ),
-    "Python 3.12 and 3.13": Fault(
-        "work", reason=f"{NOT_YET}the tests run on one Python; the locks are made for all three"
+    "Python 3.12 and 3.13": Fault("work", (f"{PYTHONS}::test_what_the_lock_installs_works",)),
+    "Python 3.10 and 3.14": Fault(
+        "are refused", (f"{PYTHONS}::test_other_pythons_are_refused_before_anything_is_fetched",)
     ),
     # peers
     "peer raises in its constructor, at once or late": Fault(
@@ -341,7 +346,8 @@ FAULTS = {
     "--lint": Fault("works", reason="`make lint` runs it"),
     "--report": Fault("holds the results", (f"{WORKFLOW}::test_the_html_report_bundles_the_results",)),
     "--archive, --containerize": Fault(
-        "work", reason=f"{NOT_YET}they need conda, which the machine of the tests lacks"
+        "work",
+        reason=f"{NOT_YET}both ask conda, which comes from its own channels and not from the package index",
     ),
     "the profile for Slurm": Fault(
         "a GPU and some cores per study",
@@ -366,28 +372,36 @@ class Outcomes:
 
     def __init__(self) -> None:
         self.of: dict[str, str] = {}
+        self.absent: dict[str, str] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         name = report.nodeid.rpartition("@")[0] or report.nodeid  # the group is added behind it
-        if report.outcome != "passed" or report.when == "call":
+        why = str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else ""
+        if NOT_HERE in why:
+            self.absent[name] = why.removeprefix("Skipped: ")
+        elif report.outcome != "passed" or report.when == "call":
             self.of[name] = "failed" if "failed" in (report.outcome, self.of.get(name)) else report.outcome
 
     def said(self, fault: Fault) -> str:
         """Say ok, FAILED, or why there is no test."""
-        shown = all(self._passed(test) for test in fault.tests)
-        if not fault.tests or not shown:
-            return "FAILED" if fault.tests else fault.reason
-        return f"ok ({fault.reason})" if fault.reason else "ok"
+        found = [_of_test(test, self.of) for test in fault.tests]
+        absent = [_of_test(test, self.absent) for test in fault.tests]
+        reason = "; ".join(filter(None, (fault.reason, *set().union(*absent))))
+        if all("passed" in one and "failed" not in one for one in found) and fault.tests:
+            return f"ok ({reason})" if reason else "ok"
+        untried = all(not one and why for one, why in zip(found, absent, strict=True))
+        return reason if untried else "FAILED"
 
-    def _passed(self, test: str) -> bool:
-        found = {outcome for name, outcome in self.of.items() if name == test or name.startswith(f"{test}[")}
-        return "passed" in found and "failed" not in found
+
+def _of_test(test: str, outcomes: dict[str, str]) -> set[str]:
+    """What became of a test, with all its parameters."""
+    return {outcome for name, outcome in outcomes.items() if name == test or name.startswith(f"{test}[")}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests of a file together, as they share fixtures; the damages of rows go where there is time."""
+    """Keep tests of a file together, as they share fixtures; damages of rows and Pythons go where there is time."""
     for item in items:
-        if item.path.name != "test_damaged_rows.py":
+        if item.path.name not in ("test_damaged_rows.py", "test_pythons.py"):
             item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
@@ -421,7 +435,11 @@ def main(names: list[str]) -> int:
     counts: Counter[str] = Counter()
     for name, fault in chosen.items():
         said = outcomes.said(fault)
-        counts[next((word for word in ("ok", "FAILED", "not yet") if said.startswith(word)), "reason")] += 1
+        counts[
+            next(
+                (word for word in ("ok", "FAILED", "not yet", "not here") if said.startswith(word)), "reason"
+            )
+        ] += 1
         print(f"{name:<66} | {fault.should:<38} | {said}")
     print(", ".join(f"{count} {word}" for word, count in counts.items()))
     return bool(counts["FAILED"])

@@ -39,6 +39,17 @@ def test_a_row_is_ok_where_its_tests_ran_and_none_failed(outcomes: dict[str, str
     assert seen.said(Fault("works", ("a.py::t",))) == said
 
 
+def test_what_a_machine_lacks_is_said_and_no_failure() -> None:
+    seen, fault = Outcomes(), Fault("works", ("a.py::t",))
+    seen.absent = {"a.py::t[3.12]": "not here: Python 3.12"}
+    assert seen.said(fault) == "not here: Python 3.12"
+    assert seen.said(Fault("works", ("a.py::t", "a.py::other"))) == "FAILED"
+    seen.of = {"a.py::t[3.13]": "passed"}
+    assert seen.said(fault) == "ok (not here: Python 3.12)"
+    seen.of = {"a.py::t[3.13]": "failed"}
+    assert seen.said(fault) == "FAILED"
+
+
 @pytest.mark.parametrize(("outcome", "code"), [("passed", 0), ("failed", 1)])
 def test_the_exit_code_says_whether_one_fails(
     outcome: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PYTHONS = (3, 11), (3, 14)  # from this one on, and below that one
 # Marks beside the names of the extras: what every run needs, and what builds the projects
 EVERY, BUILD = "every-run", "build"
 
@@ -43,7 +44,8 @@ def chosen(lock: str, wanted: Iterable[str]) -> str:
 
 def pip_install(*arguments: str | Path) -> None:
     """Install with the pip of this Python."""
-    subprocess.run([sys.executable, "-m", "pip", "install", *arguments], check=True)
+    # pip would spend a third of its time on compiling every module; Python compiles, and keeps, what is imported.
+    subprocess.run([sys.executable, "-m", "pip", "install", "--no-compile", *arguments], check=True)
 
 
 def install_checked(requirements: str, *options: str | Path) -> None:
@@ -54,8 +56,19 @@ def install_checked(requirements: str, *options: str | Path) -> None:
         pip_install("--require-hashes", *options, "-r", listing)
 
 
+def check_python() -> None:
+    """End where this Python is too old or too new; pip would say that some package has no fitting version."""
+    lowest, beyond = PYTHONS
+    if not lowest <= sys.version_info[:2] < beyond:
+        sys.exit(
+            "Octopus needs Python 3.11, 3.12 or 3.13, and this is {}.{}: remove {}, and name another by "
+            "make PYTHON=/path/to/python3.12 ...".format(*sys.version_info[:2], sys.prefix)
+        )
+
+
 def main(lock: str, *extras: str) -> None:
     """Install the build tool, the packages and the projects."""
+    check_python()
     text = Path(lock).read_text()
     packages = chosen(text, {EVERY, *extras})
     # pip would fetch a build tool by itself, unchecked, for a package that has no wheel and for the projects.

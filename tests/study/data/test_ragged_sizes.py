@@ -54,6 +54,11 @@ def test_generated_sides_keep_their_limits(name, low, high):
     assert (shapes.min(), shapes.max()) == (low, high)
 
 
+def test_a_quick_look_takes_the_same_images_smaller():
+    whole, small = ragged.flickr_shapes("flickr-500-4k", 42), ragged.flickr_shapes("flickr-500-4k", 42, 100)
+    assert (small[:-1] == whole[:-1] // 5).all() and (small[-1] == whole[-1]).all()
+
+
 @pytest.mark.parametrize(
     "call",
     [

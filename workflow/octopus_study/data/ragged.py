@@ -52,11 +52,12 @@ def mapping_shapes(distribution: str, count: int, pool: NDArray[np.integer], see
     return random.randint(*limits[distribution], (count, 2)).astype(np.int64)
 
 
-def flickr_shapes(mix: str, seed: int) -> NDArray[np.int64]:
+def flickr_shapes(mix: str, seed: int, long_side: int = LONG_SIDE) -> NDArray[np.int64]:
     """Sizes like those of photographs on Flickr, with one 4K or 8K image more where the mix says so.
 
     The published mixes hold 89.4 million pixels in 500 images; their list of files is not published, so that these
-    have the same number of images and, within a few per cent, of pixels.
+    have the same number of images and, within a few per cent, of pixels. `long_side` makes the usual ones smaller, for
+    a quick look.
 
     Returns
     -------
@@ -70,6 +71,7 @@ def flickr_shapes(mix: str, seed: int) -> NDArray[np.int64]:
     short = random.choice(SHORT_SIDES, int(number), p=SHORT_SHARES)
     portrait = random.random_sample(int(number)) < PORTRAIT
     shapes = np.stack([np.where(portrait, LONG_SIDE, short), np.where(portrait, short, LONG_SIDE)], axis=1)
+    shapes = np.maximum(shapes * long_side // LONG_SIDE, 1)
     return np.concatenate([shapes, *[[LARGE_IMAGES[name]] for name in large]]).astype(np.int64)
 
 

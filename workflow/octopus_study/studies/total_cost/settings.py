@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from octopus_study.sections import Seconds, Section
+from octopus_study.sections import Count, Seconds, Section
 
 
 class TotalCost(Section):
@@ -26,6 +26,7 @@ class TotalCost(Section):
         ["light", "heavy"], min_length=1, description="3x3 mean, or 5x5 mean with Sobel's gradient"
     )
     kernels_cpu: list[Literal["light", "heavy"]] = Field(["light"], description="those of a CPU")
+    long_side: Count = Field(500, description="pixels of the usual images' longer side, as published 500")
     ladder: bool = Field(True, description="whether the naive baselines are measured too")
     max_seconds: Seconds = Field(
         4.0, description="seconds after which a comparison with its least number of blocks ends"

@@ -36,7 +36,7 @@ def plan(context: Context) -> Iterator[Part]:
     settings = context.config.total_cost
     on_gpu = context.device == "cuda"
     for mix in settings.mixes if on_gpu else settings.mixes_cpu:
-        shapes = flickr_shapes(mix, context.seed)
+        shapes = flickr_shapes(mix, context.seed, settings.long_side)
         for kernel in settings.kernels if on_gpu else settings.kernels_cpu:
             case = Case(STUDY, "synthetic", f"{mix}-{kernel}", len(shapes))
             comparisons = tuple(_comparisons(context, case, kernel))

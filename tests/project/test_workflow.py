@@ -89,7 +89,7 @@ def test_every_number_that_rests_on_rows_takes_some(
     for number in Frame.read(NUMBERS):
         if selects_rows(number.selector):
             machines.add(number.machine)
-            count = sum(1 for _ in rows_of(number))
+            count = sum(len(places) for _, places in rows_of(number))
             typed = number.role == "published" and number.study != "derived"
             if not count or (typed and count != 1):
                 wrong.append(f"{number.id}: {number.selector} takes {count}")

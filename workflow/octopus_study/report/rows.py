@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from octopus_study.report.frame import Number
 from octopus_study.report.selector import Table, selects_rows
@@ -30,22 +32,21 @@ class Rows:
         with open(path, newline="", encoding="utf-8") as stream:
             reader = csv.reader(stream)
             self.header = next(reader)
-            read = [(reader.line_num, row) for row in reader]
-        self.rows = [Row(self.file, line, dict(zip(self.header, row, strict=True))) for line, row in read]
-        columns = zip(*(row for _, row in read), strict=True) if read else [()] * len(self.header)
+            self._read = [(reader.line_num, row) for row in reader]
+        width = len(self.header)
+        columns = zip(*(row for _, row in self._read), strict=True) if self._read else [()] * width
         self.table = Table(dict(zip(self.header, columns, strict=True)))
 
-    def chosen(self, selector: str, one_of_several: bool = False) -> Iterator[Row]:
-        """Yield the rows that a selector takes, which nobody changes; see :meth:`Table.rows`."""
-        yield from map(self.rows.__getitem__, self.table.rows(selector, one_of_several).tolist())
+    def __getitem__(self, place: int) -> Row:
+        line, row = self._read[place]
+        return Row(self.file, line, dict(zip(self.header, row, strict=True)))
 
 
 read = cache(Rows)
 
 
-def rows_of(number: Number) -> Iterator[Row]:
-    """Yield the rows that a number rests on; none for a number that rests on provenance or on a rule."""
-    if selects_rows(number.selector):
-        files = number.file.split(AND)
-        for file in files:
-            yield from read(file).chosen(number.selector, len(files) > 1)
+def rows_of(number: Number) -> list[tuple[Rows, NDArray[np.intp]]]:
+    """Return the files that a number rests on, each with the places of its rows, ascending; none for a number that
+    rests on provenance or on a rule."""
+    files = number.file.split(AND) if selects_rows(number.selector) else []
+    return [(read(file), read(file).table.rows(number.selector, len(files) > 1)) for file in files]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 
 from octopus.errors import InputError
@@ -105,14 +106,14 @@ def _field(name: str, text: str) -> Iterator[str]:
 
 
 def _rows(number: Number) -> Iterator[str]:
-    if not selects_rows(number.selector):
-        return
-    rows = list(rows_of(number))
-    files = len(number.file.split(AND))
-    yield from _field("rows", f"{len(rows)}{f' of {files} files' if files > 1 else ''}")
-    yield from (f"    {_row(row)}" for row in rows[:_SHOWN_ROWS])
-    if len(rows) > _SHOWN_ROWS:
-        yield f"    … and {len(rows) - _SHOWN_ROWS} more, up to {rows[-1].file}:{rows[-1].line}"
+    found = rows_of(number)
+    count = sum(len(places) for _, places in found)
+    yield from _field("rows", f"{count}{f' of {len(found)} files' if len(found) > 1 else ''}" * bool(found))
+    some = (rows[place] for rows, places in found for place in places[:_SHOWN_ROWS].tolist())
+    yield from (f"    {_row(row)}" for row in islice(some, _SHOWN_ROWS))
+    if count > _SHOWN_ROWS:
+        last = next(rows[places[-1]] for rows, places in reversed(found) if len(places))
+        yield f"    … and {count - _SHOWN_ROWS} more, up to {last.file}:{last.line}"
 
 
 def _row(row: Row) -> str:

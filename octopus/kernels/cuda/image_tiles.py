@@ -26,8 +26,8 @@ The second column had the block's rows asked for in L2 first; without that it to
 needs none. Six instructions less of about 100 a product changed nothing, and 80 registers (24 warps a processor instead
 of 16) made it slower. What is left, by a profile of the third column: L1's data pipe is busy in 65 to 73 % of cycles
 (44 before), for a source load has 9 bytes of use for each sector of 32; schedulers issue in 54 to 64 % (41 to 54
-before), and a warp waits for memory in 6 to 12 % of its time (28 to 44 before). bfloat16 writes half the bytes in nearly
-the same time. Whole rows in copies of 16 bytes, shared by a warp, would take half as many passes through L1.
+before), and a warp waits for memory in 6 to 12 % of its time (28 to 44 before). bfloat16 writes half the bytes in
+nearly the same time. Whole rows in copies of 16 bytes, shared by a warp, would take half as many passes through L1.
 """
 
 from __future__ import annotations

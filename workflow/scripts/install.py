@@ -44,8 +44,9 @@ def chosen(lock: str, wanted: Iterable[str]) -> str:
 
 def pip_install(*arguments: str | Path) -> None:
     """Install with the pip of this Python."""
-    # pip would spend a third of its time on compiling every module; Python compiles, and keeps, what is imported.
-    subprocess.run([sys.executable, "-m", "pip", "install", "--no-compile", *arguments], check=True)
+    # pip compiles all modules, a third of its time: where PYTHONDONTWRITEBYTECODE is set, as images of containers often
+    # have it, nobody else would keep what is compiled, and every process would begin anew.
+    subprocess.run([sys.executable, "-m", "pip", "install", *arguments], check=True)
 
 
 def install_checked(requirements: str, *options: str | Path) -> None:

@@ -263,6 +263,24 @@ def test_single_samples_have_a_slope_but_no_interval():
     assert math.isnan(found.low)
 
 
+@pytest.mark.parametrize("places", [(1.0, 2.0), (1.0, 2.0, 64.0)])
+def test_a_few_places_in_several_processes_have_a_slope(places):
+    """`make paper` failed once where a resample of a process happened to be of one place alone."""
+    x = np.tile(np.repeat(places, 4), 8)
+    blocks = np.repeat(np.arange(8) * PROCESS_BLOCKS, 4 * len(places)) + np.tile(np.arange(4), 8 * len(places))
+    rates = 1 + 0.01 * np.arange(8)
+    found = slope(x, np.repeat(rates, 4 * len(places)) * x, blocks=blocks)
+    assert found.low < found.value < found.high and found.value == pytest.approx(1.035, rel=0.01)
+
+
+def test_a_process_with_one_place_says_nothing_of_the_slope():
+    x, blocks = [1.0, 2.0, 1.0, 2.0, 1.0], [0, 0, PROCESS_BLOCKS, PROCESS_BLOCKS, 2 * PROCESS_BLOCKS]
+    both = slope(x, [1.0, 2.0, 2.0, 4.5, 9.0], blocks=blocks)
+    assert both.value == slope(x[:4], [1.0, 2.0, 2.0, 4.5], blocks=blocks[:4]).value and both.low < both.high
+    alone = slope(x[2:], [2.0, 4.5, 9.0], blocks=blocks[2:])
+    assert math.isnan(alone.low) and math.isnan(alone.high) and alone.value < 0
+
+
 def test_a_slope_needs_two_places():
     with pytest.raises(InputError, match="two different x"):
         slope([1.0, 1.0], [2.0, 3.0])

@@ -61,7 +61,7 @@ def slope(
         One entry per sample; an x is repeated as often as it was measured. At least two different x.
     blocks : array_like of int, shape (samples,), optional
         The rows' numbers of the blocks. Where they are of several processes, the slope is the mean of theirs, with its
-        interval by Student's t.
+        interval by Student's t; one that has a single x is left out, and if but one has more, there is no interval.
 
     Raises
     ------
@@ -76,21 +76,32 @@ def slope(
             f"samples at {levels.size} different x."
         )
     processes = [] if blocks is None else by_process(np.arange(xs.size), blocks)
-    groups = [ys[xs == level] for level in levels]
-    medians = np.array([np.median(group) for group in groups])
+    groups = _groups(xs, ys)
+    medians = _medians(groups)
     value, intercept = _line(levels, medians)
-    rng = np.random.default_rng(seed)
-    draws = np.stack([bootstrap_medians(group, rng, resamples) for group in groups], axis=-1)
-    sampled = all(group.size > 1 for group in groups)
-    slopes = _resampled_slopes(levels, draws, rng) if sampled else np.empty(0)
-    low, high = percentiles(slopes, confidence) if sampled else (math.nan, math.nan)
+    low = high = math.nan
     if len(processes) > 1:
-        of_each = np.array([slope(xs[chosen], ys[chosen], resamples=1).value for chosen in processes])
-        value, low, high, _ = over_processes(of_each, xs.size, confidence)
+        lines = [_groups(xs[chosen], ys[chosen]) for chosen in processes]
+        of_each = np.array([_line(np.array([*line]), _medians(line))[0] for line in lines if len(line) > 1])
+        if of_each.size > 1:
+            value, low, high, _ = over_processes(of_each, xs.size, confidence)
+    elif all(group.size > 1 for group in groups.values()):
+        rng = np.random.default_rng(seed)
+        draws = np.stack([bootstrap_medians(group, rng, resamples) for group in groups.values()], axis=-1)
+        low, high = percentiles(_resampled_slopes(levels, draws, rng), confidence)
     errors = medians - (value * levels + intercept)
     spread = float(((medians - medians.mean()) ** 2).sum())
     r2 = 1 - float((errors**2).sum()) / spread if spread else math.nan
     return Slope(float(value), low, high, float(intercept), r2, float(np.sqrt((errors**2).mean())))
+
+
+def _groups(x: np.ndarray, y: np.ndarray) -> dict[float, np.ndarray]:
+    """Return the samples of each different x, in ascending order."""
+    return {float(level): y[x == level] for level in np.unique(x)}
+
+
+def _medians(groups: dict[float, np.ndarray]) -> np.ndarray:
+    return np.array([np.median(group) for group in groups.values()])
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
@@ -103,7 +114,8 @@ def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 def _resampled_slopes(x: np.ndarray, draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return the slopes through x drawn with replacement, one per row of `draws`, shape (resamples, x).
 
-    Pairs of the same x have no slope; a resample of a single x, which only happens with few x, is left out.
+    Pairs of the same x have no slope; a resample of a single x, which only happens with few x, is left out. Without
+    any other the slope is not known.
     """
     chosen = rng.integers(0, x.size, draws.shape)
     places, values = x[chosen], np.take_along_axis(draws, chosen, axis=1)
@@ -111,4 +123,4 @@ def _resampled_slopes(x: np.ndarray, draws: np.ndarray, rng: np.random.Generator
     across, up = places[:, second] - places[:, first], values[:, second] - values[:, first]
     some = (across != 0).any(axis=1)
     steep = np.divide(up, across, out=np.full(up.shape, np.nan), where=across != 0)
-    return np.nanmedian(steep[some], axis=1)
+    return np.nanmedian(steep[some], axis=1) if some.any() else np.array([math.nan])

@@ -39,12 +39,14 @@ class TensorKernel:
     ----------
     spec : ImageSpec
         One for which `kernel_of` has a kernel.
+    owner : str
+        How a block knows its image; for measurements. See `ImageKernel`.
     """
 
-    def __init__(self, spec: ImageSpec) -> None:
+    def __init__(self, spec: ImageSpec, owner: str = "block_search") -> None:
         kind = kernel_of(spec)
         assert kind is not None
-        self._kind, self._item = kind, spec.item
+        self._kind, self._item = kind._replace(owner=owner), spec.item
         self._function: Any = None
         self._arguments = ArgumentBlock("QiQ" + "i" * 6 + "f" * 8)
         self._write = self._arguments.writer(0, 3)
@@ -67,13 +69,14 @@ class TensorKernel:
 
     def submit(self, launch: Launch, table: int, count: int, out: int, stream: Any) -> None:
         """As of `Launcher`."""
+        self.queue((launch.blocks, 1), launch.cut, table, count, out, stream)
+
+    def queue(self, grid: tuple[int, int], made: Cut, table: int, count: int, out: int, stream: Any) -> None:
+        """Queue a grid of so many blocks across and down, for `count` records of a table in device memory."""
         self.load()
-        made: Cut = launch.cut
         self._write(table, count, out)
         self._write_cut(made.bands, made.steps, made.row_steps, made.slots)
-        submit(
-            self._function, (launch.blocks, 1, 1, 32 * made.warps, 1, 1), stream, self._arguments, made.shared
-        )
+        submit(self._function, (*grid, 1, 32 * made.warps, 1, 1), stream, self._arguments, made.shared)
 
 
 @cache

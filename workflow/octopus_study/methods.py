@@ -265,6 +265,15 @@ PROCESSOR_METHODS = (
     MethodRow("write-bound", "Write bound", GREY),
     MethodRow("copy-bound", "Copy bound"),
 )
+# How a block of Octopus' kernel knows its image, compared with how it does.
+OWNER_METHODS = (
+    MethodRow("lookup", "A: lookup", like="block-search"),
+    MethodRow("thread-search", "B: thread search", like="block-search"),
+    MethodRow("block-metadata", "C: block metadata", like="block-search"),
+    MethodRow("block-search", "D: block search"),
+    MethodRow("padded-grid", "Padded grid", like="block-search"),
+    MethodRow("launch-per-image", "A launch per image", like="block-search"),
+)
 
 # On images of different shape, by denoisers.
 AS_PUBLISHED = "as-published"

@@ -47,7 +47,11 @@ class Block(NamedTuple):
 
 
 class ImageKernel(NamedTuple):
-    """What distinguishes the compiled kernels; see `ImageSpec`, and `kernels.images` for `filter`."""
+    """What distinguishes the compiled kernels; see `ImageSpec`, and `kernels.images` for `filter`.
+
+    `owner` says how a block knows its image; the others than "block_search" are for measurements, see
+    `image_source.owner_of`.
+    """
 
     channels: int
     filter: int
@@ -59,6 +63,7 @@ class ImageKernel(NamedTuple):
     patch: int
     merge: int
     temporal: int
+    owner: str = "block_search"
 
     @property
     def planar(self) -> bool:

@@ -10,9 +10,20 @@ from numba import cuda
 from octopus.kernels.cuda import image_ptx as words
 
 
+def owner_of(strategy: str) -> Callable:
+    """A device function: the image of a block, from the table, the count of its records, and the block's number.
+
+    ``block_search`` and ``thread_search`` look for it among the first tiles, the 32 lanes of a warp together or each
+    thread by itself. ``block_metadata`` and ``lookup`` read it from numbers, int32, that lie behind the records, one
+    for each block or one for each thread. In a ``padded_grid`` every image has a row of blocks, as many as the largest
+    one needs.
+    """
+    return _OWNERS[strategy]
+
+
 @cuda.jit(device=True)
-def owner(table, count, block):
-    """The image of a block: 32 lanes probe `first_tile` of the records at once, as in `ragged_search`."""
+def _block_search(table, count, block):
+    """As in `ragged_search`."""
     lane = np.int32(cuda.threadIdx.x & 31)
     low, high = np.int32(0), count
     while np.int32(high - low) > 1:
@@ -25,6 +36,50 @@ def owner(table, count, block):
         low = np.int32(low + np.int32(found - 1) * step)
         high = min(np.int32(low + step), high)
     return low
+
+
+@cuda.jit(device=True)
+def _thread_search(table, count, block):
+    low, high = np.int32(0), count
+    while np.int32(high - low) > 1:
+        middle = np.int32(np.int32(low + high) >> 1)
+        if np.int32(table[8 * middle + 7]) <= block:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@cuda.jit(device=True)
+def _number_behind(table, count, index):
+    both = table[np.int64(8 * count) + np.int64(index >> 1)]
+    return np.int32(both >> np.int64(32)) if index & 1 else np.int32(both)
+
+
+@cuda.jit(device=True)
+def _block_metadata(table, count, block):
+    return _number_behind(table, count, block)
+
+
+@cuda.jit(device=True)
+def _lookup(table, count, block):
+    return _number_behind(
+        table, count, np.int32(block * np.int32(cuda.blockDim.x) + np.int32(cuda.threadIdx.x))
+    )
+
+
+@cuda.jit(device=True)
+def _padded_grid(table, count, block):
+    return np.int32(cuda.blockIdx.y)
+
+
+_OWNERS = {
+    "block_search": _block_search,
+    "thread_search": _thread_search,
+    "block_metadata": _block_metadata,
+    "lookup": _lookup,
+    "padded_grid": _padded_grid,
+}
 
 
 @cuda.jit(device=True)

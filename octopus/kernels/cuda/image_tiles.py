@@ -52,7 +52,7 @@ from octopus.kernels.cuda.image_kind import (
     slot_bytes,
 )
 from octopus.kernels.cuda.image_passes import FRACTION, LOST, OFFSET, first_pass, second_pass
-from octopus.kernels.cuda.image_source import axis_of, clear, halves, owner, slack_of
+from octopus.kernels.cuda.image_source import axis_of, clear, halves, owner_of, slack_of
 from octopus.kernels.cuda.image_stores import HALF, OUT_TYPES, choose, rows_store, run_store, stager
 from octopus.kernels.cuda.image_weights import line_writer, window
 from octopus.kernels.cuda.ptx_sums import quotient
@@ -80,7 +80,8 @@ def build(kernel: ImageKernel) -> Callable:
     pillow, planar = kernel.rounding == "pillow", kernel.planar
     is_batch, is_rows = kernel.kind == "batch", kernel.kind == "rows"
     support = float(images.filter_support(kernel.filter))
-    axis = axis_of(support, kernel.antialias)
+    axis, owner = axis_of(support, kernel.antialias), owner_of(kernel.owner)
+    beyond = kernel.owner == "padded_grid"  # there are blocks beyond an image's end
     write = line_writer(kernel.filter, pillow)
     advance, ask_first = first_pass(pillow, ptx.funnel)
     second = second_pass(pillow)
@@ -122,6 +123,8 @@ def build(kernel: ImageKernel) -> Callable:
         tile_y = quotient(tile, across)
         x0 = np.int32(np.int32(tile - tile_y * across) * tile_columns)
         y0 = np.int32(tile_y * np.int32(rows_of * bands))
+        if beyond and y0 >= item_height:
+            return
         y_left = min(np.int32(rows_of * bands), np.int32(item_height - y0))
         x_left = min(tile_columns, np.int32(item_width - x0))
         scale_x, support_x, inverse_x = axis(width, columns)

@@ -62,6 +62,15 @@ def test_the_kernel_compiles_without_local_memory(name, capability):
     assert "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32" in ptx
 
 
+@pytest.mark.parametrize("capability", [tensor.CAPABILITY], indirect=True)
+@pytest.mark.parametrize("owner", ["thread_search", "block_metadata", "lookup", "padded_grid"])
+def test_every_way_to_know_a_blocks_image_compiles(owner, capability):
+    kind = tensor.kernel_of(spec_of("batch"))._replace(owner=owner)
+    ptx = to_ptx(image_tiles.build(kind), image_tiles.argument_types(kind), capability)
+    assert "local_depot" not in ptx and ("vote.sync" in ptx) == (kind.owner == "block_search")
+    assert ("%ctaid.y" in ptx) == (owner == "padded_grid")
+
+
 @pytest.mark.parametrize(
     ("name", "source", "options"),
     [

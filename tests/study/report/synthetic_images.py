@@ -36,6 +36,10 @@ OTHERS = {
         "dali": 4.0,
     },
 }
+OWNERS = {
+    "lookup": 1.02, "thread-search": 1.01, "block-metadata": 1.0, "block-search": 1.0, "padded-grid": 1.2,
+    "launch-per-image": 2.5,
+}  # fmt: skip
 MISSING = {
     "cpu": ("kornia-rs", "kornia-rs has no operator that writes patch rows"),
     "gpu": ("dali", "DALI has none"),
@@ -57,7 +61,11 @@ def images(kind: str, dataset: str, timed: Timed) -> Iterator[Row]:
         whole |= {name: factor * own["octopus"] for name, factor in OTHERS[kind].items()}
         name, why = MISSING[kind]
         if kind == "gpu":
+            own |= {name: factor * own["octopus"] for name, factor in OWNERS.items()}
+            whole |= {name: own[name] for name in OWNERS}
             yield from timed(rng, case, "device", "kernel", own | bounds)
+            for method, times in (("lookup", 64), ("block-metadata", 4), ("block-search", 1)):
+                yield case.row(method, "deterministic", "table_bytes", "bytes", times * 64 * count)
             for method, number in (("octopus", 1), ("transformers", launches)):
                 yield case.row(method, "deterministic", "launches", "count", number)
             whole.pop("dali")

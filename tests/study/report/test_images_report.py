@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from frames import lines
-from synthetic_images import BATCHES, OTHERS, SHARE
+from synthetic_images import BATCHES, OTHERS, OWNERS, SHARE
 
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame
@@ -30,6 +30,19 @@ def test_pillow_is_compared_with_octopus_that_rounds_as_it_does(numbers: Frame) 
     )
 
 
+@pytest.mark.parametrize("other", sorted(OWNERS.keys() - {"block-search"}))
+def test_who_owns_a_tile_is_compared_with_block_search(other: str, numbers: Frame, full: Path) -> None:
+    key = "gpu.images.small.n256.block-search.{}.speedup_over_" + other
+    for layer in ("kernel.device", "end_to_end.host"):
+        assert numbers.value(key.format(layer)) == pytest.approx(OWNERS[other], rel=0.02)
+    rows = [row for row in lines(full, "images_owners") if row[0].startswith("256 of 64")]
+    assert [row[0].rpartition(", ")[2] for row in rows] == ["kernel", "whole way"]
+    assert all(
+        float(row[6].rstrip("\u00d7")) == pytest.approx(OWNERS["launch-per-image"], rel=0.02) for row in rows
+    )
+    assert all(row[7:] == ["1.05 MB", "65.5 KB", "16.4 KB"] for row in rows)
+
+
 def test_tables_have_their_own_kind_of_machine_and_say_what_is_missing(full: Path) -> None:
     kernels, gpu, cpu = (lines(full, name) for name in ("images_kernel", "images", "images_cpu"))
     assert any(row[6:] == ["1", "1996"] for row in kernels)
@@ -45,5 +58,8 @@ def test_claims_are_judged_by_their_rules(full: Path) -> None:
     assert verdicts["own-images-whole", "pretended-gpu"] == "reproduced"
     assert verdicts["own-images-whole-small", "pretended-gpu"] == "not reproduced"
     assert verdicts["own-images-launches", "pretended-gpu"] == "reproduced"
+    assert verdicts["own-images-owners", "pretended-gpu"] == "reproduced"
+    assert verdicts["own-images-padded-grid", "pretended-gpu"] == "reproduced"
+    assert verdicts["own-images-launch-per-image", "pretended-gpu"] == "reproduced"
     assert verdicts["own-images-pillow", "pretended-cpu"] == "reproduced"
     assert verdicts["own-images-pillow", "pretended-gpu"] == "not measurable here"

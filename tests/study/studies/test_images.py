@@ -22,6 +22,7 @@ from octopus_study.studies.images.job import (
     arranged,
 )  # fmt: skip
 from octopus_study.studies.images.method import ON_THE_HOST
+from octopus_study.studies.images.owners import OWNERS
 from octopus_study.studies.images.registry import BY_DEVICE, make, names
 from octopus_study.studies.images.workloads import BATCH, BATCHES, ROWS, cut, sides
 
@@ -135,7 +136,8 @@ def test_every_method_gives_its_answer_or_says_what_is_missing(name, task):
 
 def test_what_works_on_the_host_has_no_row_of_its_own_beside_a_gpu():
     gpu, cpu = ({kind.name for kind in BY_DEVICE[device]} for device in ("cuda", "cpu"))
-    assert gpu - cpu == {"octopus-same-sizes", "octopus-simple", "transformers-cpu", "cvcuda"}
+    owners = {owner.name for owner in OWNERS}
+    assert gpu - cpu == {"octopus-same-sizes", "octopus-simple", "transformers-cpu", "cvcuda", *owners}
     assert cpu - gpu == {"octopus-bilinear", "pillow", "pillow-simd", "kornia-rs"}
     assert ON_THE_HOST
 
@@ -160,9 +162,9 @@ def test_a_quick_run_has_every_method_and_every_reason(quick_rows):
         assert OWN | {"octopus-again", *layers.BOUNDS} <= set(timed.method)
         assert set(timed.answer[~timed.method.isin(["pillow", "dali"])]) == {"same", "n/a"}
         assert there[there.value.isna()].answer.str.startswith("unavailable: ").all()
-    facts = rows[rows.layer == "deterministic"].set_index(["workload", "quantity"]).value
-    assert facts["small", "table_bytes"] <= 4 * 64 + 64
-    assert facts["thumbnails", "result_bytes"] == 4 * 4 * 3 * 224 * 224
+    facts = rows[rows.layer == "deterministic"].set_index(["workload", "quantity", "method"]).value
+    assert facts["small", "table_bytes", "octopus"] <= 4 * 64 + 64
+    assert facts["thumbnails", "result_bytes", "batch"] == 4 * 4 * 3 * 224 * 224
     assert (rows[rows.layer == "memory"].answer == f"unavailable: {memory.SWITCHED_OFF}").all()
 
 

@@ -143,6 +143,7 @@ CONCURRENCY_STAGES = {
 }
 # Images of any size on their way into a model.
 PROCESSORS = {row.name: row.label for row in methods.PROCESSOR_METHODS}
+TILE_OWNERS = {row.name: row.label for row in methods.OWNER_METHODS}
 IMAGE_BATCHES = {
     "large": "512 to 2048 px, rows",
     "small": "64 to 512 px, rows",

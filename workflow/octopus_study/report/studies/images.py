@@ -10,7 +10,7 @@ from octopus_study.measure.statistics import ratio_interval
 from octopus_study.report.charts import ratios, style
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, make_number
-from octopus_study.report.labels import IMAGE_BATCHES, PROCESSORS, QUANTITIES
+from octopus_study.report.labels import IMAGE_BATCHES, PROCESSORS, QUANTITIES, TILE_OWNERS
 from octopus_study.report.measured import SUBJECT, floor_of, heeding, speedup
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, paired, pivot
@@ -32,8 +32,12 @@ BOUNDS = {
     "octopus-bf16": ("write-bound-bf16", "copy-bound-bf16"),
 }
 # Who gives another answer is also compared with Octopus that gives that one.
-ALIKE = {row.name: row.like for row in methods.PROCESSOR_METHODS if row.like != SUBJECT}
+ALIKE = {
+    row.name: row.like for row in (*methods.PROCESSOR_METHODS, *methods.OWNER_METHODS) if row.like != SUBJECT
+}
 OTHERS = tuple(name for name in PROCESSORS if not name.startswith(SUBJECT) and not name.endswith("bound"))
+SEARCH = "block-search"
+TABLED = ("lookup", "block-metadata", SEARCH)  # who is told something else than the others
 LINES = ("payload", "allocator_peak", "device_delta", "fixed")
 
 
@@ -58,7 +62,7 @@ def roofs(run: Run) -> Iterator[Number]:
 
 
 def alike(run: Run) -> Iterator[Number]:
-    """Yield the speed-ups of Octopus over those who give another answer than it usually does, with theirs."""
+    """Yield the speed-ups over those that are to be compared with another of its methods than `octopus`."""
     for group, rows in groups(run, unit="ms"):
         table = pivot(rows)
         for other, own in ALIKE.items():
@@ -82,6 +86,7 @@ def _memory_cases(view: View) -> list[Key]:
 
 _KERNEL = {"quantity": "kernel", "layer": "device"}
 _OF_ROOF = {"derived": "share", "other": ROOF}
+_TABLE = {"quantity": "table_bytes", "layer": "deterministic"}
 _COUNT = {"quantity": "launches", "layer": "deterministic"}
 _TORCHVISION = {
     "torchvision, grouped": cells.versus("torchvision-grouped"),
@@ -113,6 +118,25 @@ KERNELS = Spec(
     absent=_absent("Images of any size on a GPU"),
     widths=("1.9fr", *("1fr",) * 7),
 )
+OWNERS = Spec(
+    study=STUDY,
+    first="Images",
+    label=lambda view, key: f"{_label(view, key)}, {'kernel' if key.layer == 'device' else 'whole way'}",
+    cases=lambda view: [
+        key.but(quantity=quantity, layer=layer)
+        for key in (cases(view) if view.is_gpu else [])
+        for quantity, layer in (("kernel", "device"), ("end_to_end", "host"))
+    ],
+    columns={
+        TILE_OWNERS[SEARCH]: cells.time(method=SEARCH),
+        **{label: cells.versus(name, method=SEARCH) for name, label in TILE_OWNERS.items() if name != SEARCH},
+        **{f"bytes of {TILE_OWNERS[name][0]}": cells.fact(method=name, **_TABLE) for name in TABLED},
+    },
+    caption="Images of any size on a GPU: who owns which tile. The time with block search (D), as Octopus has it, and "
+    "its speed-up over the other ways, all with the same tiles and kernel; bytes that a launch is told.",
+    absent=_absent("Who owns which tile of images of any size"),
+    widths=("2.2fr", *("1fr",) * 9),
+)
 ON_GPU = Spec(
     study=STUDY,
     first="Images",
@@ -140,7 +164,11 @@ ON_CPU = Spec(
         "Octopus": cells.time(),
         "over transformers": cells.versus("transformers"),
         **_TORCHVISION,
-        **{PROCESSORS[name]: cells.versus(name, method=own) for name, own in ALIKE.items()},
+        **{
+            PROCESSORS[name]: cells.versus(name, method=own)
+            for name, own in ALIKE.items()
+            if name in PROCESSORS
+        },
         "of its roof": cells.text(**_OF_ROOF),
     },
     caption="Images of any size on a CPU, all threads: the whole way from a list of images to the result. Speed-ups "
@@ -175,7 +203,13 @@ def draw(frame: Frame) -> Figure:
 REPORT = StudyReport(
     numbers=(roofs, alike),
     compares=compares,
-    tables={"images_kernel": KERNELS, "images": ON_GPU, "images_cpu": ON_CPU, "images_memory": MEMORY},
+    tables={
+        "images_kernel": KERNELS,
+        "images": ON_GPU,
+        "images_cpu": ON_CPU,
+        "images_owners": OWNERS,
+        "images_memory": MEMORY,
+    },
     figures={
         "images": Chart(
             draw,

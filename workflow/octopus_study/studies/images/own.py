@@ -32,6 +32,7 @@ class OctopusImages(ImageMethod):
     """
 
     dtype, way = "float32", "uint8"
+    table_bytes = 0  # what the launch of the last run was told, where that is known
 
     def __init__(self, job: ImageJob) -> None:
         super().__init__(job)
@@ -71,6 +72,11 @@ class OctopusImages(ImageMethod):
         shapes = [image.shape[1:] if planar else image.shape[:2] for image in images]
         return smart_sizes(shapes, PATCH * MERGE, **PIXELS)
 
+    @property
+    def operation(self) -> str:
+        """Of `octopus.images`."""
+        return "patch_rows" if self.job.task == ROWS else "resize"
+
     def options(self) -> dict[str, Any]:
         """What a plan and a call are asked for."""
         mean, std = self.job.normal
@@ -94,10 +100,9 @@ class Octopus(OctopusImages):
     def planned(self) -> ImagePlan:
         """A plan for such images, without memory of its own."""
         job = self.job
-        operation = "patch_rows" if job.task == ROWS else "resize"
         room = {"result_rows": job.shape[0]} if job.task == ROWS else {}
         return ImagePlan(
-            operation, self.images[0], len(self.images), allocate=False, **room, **self.options()
+            self.operation, self.images[0], len(self.images), allocate=False, **room, **self.options()
         )
 
     def room(self) -> Any:
@@ -108,6 +113,7 @@ class Octopus(OctopusImages):
         """All that a batch takes."""
         images = self.turn()
         self.plan.run(images, self.sizes(images), out=self.result)
+        self.table_bytes = self.plan.table_bytes
 
     def kernels(self) -> None:
         """The launch alone, on the table that is there."""

@@ -14,6 +14,7 @@ from octopus_study.studies.images.own import (
     SameSizes,
     SimpleKernelAlone,
 )
+from octopus_study.studies.images.owners import OWNERS
 from octopus_study.studies.images.torch_methods import (
     Torchvision,
     TorchvisionGrouped,
@@ -24,7 +25,7 @@ from octopus_study.studies.images.torch_methods import (
 OWN = (Octopus, OneCall, Bfloat16, PillowRounding)
 BY_DEVICE: dict[str, tuple[type[ImageMethod], ...]] = {
     "cuda": (
-        *OWN, SameSizes, SimpleKernelAlone, Transformers, TransformersOnHost, Torchvision, TorchvisionGrouped,
+        *OWN, SameSizes, SimpleKernelAlone, *OWNERS, Transformers, TransformersOnHost, Torchvision, TorchvisionGrouped,
         DaliImages, CvCudaImages,
     ),
     "cpu": (

@@ -3,8 +3,9 @@
 Layers. `device`: the work on the GPU alone, by events with a cold L2, and beside it what bounds it, filling the result
 and copying as many bytes as are read and written. `host`: from a list of images where the work is done to the
 synchronised result, all that a user must do per batch. Octopus gets the batch in the other order at each run, as new
-sizes are what a model gets; `octopus-same-sizes` alone may keep what it knows of them. A CPU has the layer `host`
-alone. Launches are counted by PyTorch's profiler, which sees those of every library.
+sizes are what a model gets; `octopus-same-sizes` alone may keep what it knows of them. Who owns which tile is measured
+in both layers (`owners`). A CPU has the layer `host` alone. Launches are counted by PyTorch's profiler, which sees
+those of every library.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from octopus_study.measure import Case, Row
-from octopus_study.studies.comparison import BASE, Part
+from octopus_study.studies.comparison import Part
 from octopus_study.studies.context import Context, empty_caches
 from octopus_study.studies.images import memory
 from octopus_study.studies.images.job import ImageJob
 from octopus_study.studies.images.layers import Layers, comparisons
-from octopus_study.studies.images.own import Octopus
+from octopus_study.studies.images.own import OctopusImages
+from octopus_study.studies.images.owners import OWNERS
 from octopus_study.studies.images.registry import names
 from octopus_study.studies.images.workloads import BATCHES, count_of, images_of
 
@@ -32,7 +34,9 @@ def plan(context: Context) -> Iterator[Part]:
     ]
     for case in cases:
         yield Part(_measure, tuple(comparisons(case, context.device)))
-    yield Part(memory.rows, memory.comparisons(cases[0], names(context.device)))
+    # How a block knows its image is told in bytes of a table, which each batch has as a row.
+    methods = tuple(name for name in names(context.device) if name not in {owner.name for owner in OWNERS})
+    yield Part(memory.rows, memory.comparisons(cases[0], methods))
 
 
 def _measure(context: Context, part: Part) -> Iterator[Row]:
@@ -48,7 +52,13 @@ def _measure(context: Context, part: Part) -> Iterator[Row]:
     layers = Layers(context, job, wanted)
     for comparison in chosen:
         yield from layers.rows(comparison)
-    if isinstance(octopus := layers.made.get(BASE), Octopus):
-        yield part.case.row(BASE, "deterministic", "table_bytes", "bytes", octopus.plan.table_bytes)
-    del layers, octopus
+    yield from _tables(part.case, layers)
+    del layers
     empty_caches(context.device)
+
+
+def _tables(case: Case, layers: Layers) -> Iterator[Row]:
+    """What the launches of Octopus' methods were told."""
+    for name, method in layers.made.items():
+        if isinstance(method, OctopusImages) and method.table_bytes:
+            yield case.row(name, "deterministic", "table_bytes", "bytes", method.table_bytes)

@@ -1,0 +1,145 @@
+"""Who owns which tile: the strategies of the study `mapping`, a grid padded to the largest image, a launch per image.
+
+All have the tiles and the kernel of Octopus but for how a block knows its image, and one way from the list to the
+result: a table of records, what the strategy needs behind it, one upload, and the launch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus.arrays.staging import Staging
+from octopus.backends.cuda import memory, stream_of
+from octopus.backends.cuda.device import compute_capability
+from octopus.images.launcher import Launch
+from octopus.images.tensor import CAPABILITY, TensorKernel
+from octopus.images.work import Job, job_of, write
+from octopus.kernels.images import IMAGE
+from octopus_study.peers.availability import Unavailable
+from octopus_study.studies.images.job import ImageJob
+from octopus_study.studies.images.method import require_gpu
+from octopus_study.studies.images.own import OctopusImages
+
+Cells = NDArray[Any]
+
+
+class BlockSearch(OctopusImages):
+    """D: a block looks for its image among the first tiles of all, the lanes of a warp together, as in Octopus."""
+
+    name = "block-search"
+    owner = "block_search"
+
+    def __init__(self, job: ImageJob) -> None:
+        require_gpu(job, "the kernel that makes tiles")
+        if compute_capability() < CAPABILITY:
+            raise Unavailable(
+                "this GPU has no tensor cores for bytes, which the kernel that makes tiles needs"
+            )
+        super().__init__(job)
+        self._staging, self.result = Staging(2), job.out
+        self._kernel = TensorKernel(self._call(self.images).engine.spec, self.owner)
+        self._launched: tuple[Launch, Cells, int] | None = None
+        self.run()
+
+    def _call(self, images: list[Any]) -> Job:
+        """The call, checked."""
+        given = {"source": None, "channels": None, **self.options()}
+        return job_of(self.operation, given, images, self.sizes(images), given.pop("device"))
+
+    def run(self) -> None:
+        """All that a batch takes."""
+        call = self._call(self.turn())
+        table = np.zeros(len(call.sources), IMAGE)
+        write(table, call.sources, call.items)
+        launch = self._kernel.prepare(table)
+        if launch is None:
+            raise Unavailable("the kernel that makes tiles can't do these images")
+        tiles = np.diff(table["first_tile"], append=launch.blocks)
+        behind = self.told(table, tiles, 32 * launch.cut.warps)
+        self.table_bytes = table.nbytes + behind.nbytes
+        slot, queue = self._staging.take(self.table_bytes + behind.itemsize), stream_of(None)
+        slot.array[: table.nbytes] = table.view(np.uint8)
+        slot.array[table.nbytes : self.table_bytes] = behind.view(np.uint8)
+        self._launched = launch, tiles, slot.twin(queue)
+        memory.copy(slot.twin(queue), slot.address, self.table_bytes, queue)
+        self.kernels()
+        slot.sent(queue)
+
+    def told(self, table: Cells, tiles: Cells, threads: int) -> NDArray[np.int32]:
+        """What goes behind the records of a prepared table, int32; `tiles` of each image, `threads` of a block."""
+        return np.empty(0, np.int32)
+
+    def kernels(self) -> None:
+        """The work on the device alone, on the table that is there."""
+        assert self._launched is not None
+        launch, tiles, address = self._launched
+        self.submit(launch, tiles, address)
+
+    def submit(self, launch: Launch, tiles: Cells, address: int) -> None:
+        """Queue what reads the table at an address of device memory."""
+        self._kernel.submit(launch, address, len(tiles), self.result.pointer, stream_of(None))
+
+
+class ThreadSearch(BlockSearch):
+    """B: every thread looks for it by itself."""
+
+    name, owner = "thread-search", "thread_search"
+
+
+class BlockMetadata(BlockSearch):
+    """C: a number for each block."""
+
+    name, owner = "block-metadata", "block_metadata"
+
+    def told(self, table: Cells, tiles: Cells, threads: int) -> NDArray[np.int32]:
+        """The record of each block."""
+        return np.repeat(np.arange(len(tiles), dtype=np.int32), tiles)
+
+
+class Lookup(BlockSearch):
+    """A: a number for each thread."""
+
+    name, owner = "lookup", "lookup"
+
+    def told(self, table: Cells, tiles: Cells, threads: int) -> NDArray[np.int32]:
+        """The record of each thread."""
+        return np.repeat(np.arange(len(tiles), dtype=np.int32), threads * tiles)
+
+
+class PaddedGrid(BlockSearch):
+    """As many blocks for each image as the largest needs; those beyond an image's end return at once."""
+
+    name, owner = "padded-grid", "padded_grid"
+
+    def told(self, table: Cells, tiles: Cells, threads: int) -> NDArray[np.int32]:
+        """Nothing; every image's first tile is its own."""
+        table["first_tile"] = 0
+        return super().told(table, tiles, threads)
+
+    def submit(self, launch: Launch, tiles: Cells, address: int) -> None:
+        """A row of the grid for each image."""
+        grid = int(tiles.max()), len(tiles)
+        self._kernel.queue(grid, launch.cut, address, len(tiles), self.result.pointer, stream_of(None))
+
+
+class LaunchPerImage(BlockSearch):
+    """The kernel anew for each image, all of them told by one table."""
+
+    name = "launch-per-image"
+
+    def told(self, table: Cells, tiles: Cells, threads: int) -> NDArray[np.int32]:
+        """Nothing; every image's first tile is its own."""
+        table["first_tile"] = 0
+        return super().told(table, tiles, threads)
+
+    def submit(self, launch: Launch, tiles: Cells, address: int) -> None:
+        """One launch after the other."""
+        out, stream = self.result.pointer, stream_of(None)
+        for number, blocks in enumerate(tiles.tolist()):
+            self._kernel.queue((blocks, 1), launch.cut, address + number * IMAGE.itemsize, 1, out, stream)
+
+
+OWNERS = (Lookup, ThreadSearch, BlockMetadata, BlockSearch, PaddedGrid, LaunchPerImage)

@@ -171,7 +171,7 @@ class CvCudaImages(ImageMethod):
         self.result, self._out = job.out, self._cv.as_tensor(job.out, "NCHW")
         shape = (len(self._images), SIDE, SIDE, 3)
         self._resized = self._torch.empty(shape, dtype=self._torch.uint8, device="cuda")
-        self._between = self._batch(self._resized)
+        self._between, self._sources = self._batch(self._resized), self._batch(self._images)
         self._rest = self._arguments()
 
     def _arguments(self) -> list[Any]:

@@ -46,7 +46,7 @@ class BlockSearch(OctopusImages):
 
     def _call(self, images: list[Any]) -> Job:
         """The call, checked."""
-        given = {"source": None, "channels": None, **self.options()}
+        given = {"source": None, "channels": "RGB", **self.options()}
         return job_of(self.operation, given, images, self.sizes(images), given.pop("device"))
 
     def run(self) -> None:

@@ -161,8 +161,9 @@ def resize_each(
     ----------
     images, filter, antialias, rounding, mean, std, scale, channels, source, stream, device
         As in `resize`.
-    sizes : array, (N, 2), integer
-        Height and width that each image becomes, in pixels, on the host.
+    sizes : array, (N, 2), integer, or callable
+        Height and width that each image becomes, in pixels, on the host; or a rule that makes them, a function of the
+        images' heights and widths (N, 2) and of nothing else.
     dtype : {"float32", "float16", "uint8"}
     layout : {"NCHW", "NHWC"}
         Order within each item.
@@ -226,9 +227,10 @@ def patch_rows(
     ----------
     images, antialias, mean, std, scale, channels, source, stream, device
         As in `resize`.
-    sizes : array, (N, 2), integer
-        Height and width that each image becomes, on the host, multiples of `patch * merge`; `smart_sizes` makes those
-        of the Qwen2-VL family, `fit_sizes` those of SigLIP2.
+    sizes : array, (N, 2), integer, or callable
+        Height and width that each image becomes, on the host, multiples of `patch * merge`; or a rule that makes them,
+        a function of the images' heights and widths (N, 2) and of nothing else. `smart_sizes` is that of the Qwen2-VL
+        family, `fit_sizes` that of SigLIP2; `functools.partial` gives them other limits.
     patch : int
         Pixels of a patch's side: 14 for Qwen2-VL and Qwen2.5-VL, 16 for Qwen3-VL and SigLIP2.
     merge : int, optional
@@ -268,8 +270,7 @@ def patch_rows(
     --------
     >>> import numpy as np
     >>> images = [np.zeros((480, 640, 3), np.uint8), np.zeros((200, 100, 3), np.uint8)]
-    >>> sizes = smart_sizes([image.shape[:2] for image in images])
-    >>> rows, grid = patch_rows(images, sizes, scale=255, mean=0.5, std=0.5)
+    >>> rows, grid = patch_rows(images, smart_sizes, scale=255, mean=0.5, std=0.5)
     >>> rows.shape, grid.tolist()
     ((1676, 1176), [[1, 34, 46], [1, 14, 8]])
     """

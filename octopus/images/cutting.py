@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,18 +58,19 @@ def cut(
     bands : int, optional
         Bands of rows of a block; for measurements.
     """
-    return _written(table, *_cut(kernel, _geometry(table), item, shared_limit, processors, bands))
+    return _written(table, *_cut(kernel, _sides_of(table), item, shared_limit, processors, bands))
 
 
 def cut_like(kernel: ImageKernel, table: Cells, item: tuple[int, int], captured: Cut) -> Cut | None:
     """Cut a call into the tiles of a captured launch; None if that has too little of anything."""
-    return _written(table, *_cut_like(kernel, _geometry(table), item, captured))
+    return _written(table, *_cut_like(kernel, _sides_of(table), item, captured))
 
 
 def _written(table: Cells, found: Cut | None, numbers: Numbers | None) -> Cut | None:
     if numbers is not None:
         if numbers.order is not None:
-            table[:] = table[numbers.order]
+            rows = table.view(np.int64).reshape(len(table), -1)  # quicker to move than records
+            rows[:] = rows.take(numbers.order, axis=0)
         table["first_tile"] = numbers.first
     return found
 
@@ -104,33 +104,24 @@ class Numbers(NamedTuple):
 Numbered = tuple[Cut | None, Numbers | None]
 
 
-def _geometry(table: Cells) -> bytes:
-    """The words of the table that `_sides_of` reads: all but where the images and their results lie."""
-    words = table.view(np.int32).reshape(-1, 16)[:, 3:14].copy()
-    words[:, 0] = table["pointer"] != 0
-    return words.tobytes()
-
-
-def _sides_of(geometry: bytes) -> Sides | None:
-    words = np.frombuffer(geometry, np.int32).reshape(-1, 11).T
-    each = np.empty((9, words.shape[1]), np.int64)
-    each[0] = (words[2].astype(np.int64) << 32) | words[1].astype(np.uint32)
-    each[1:] = words[3:]
+def _sides_of(table: Cells) -> Sides | None:
+    """None if no record is an image."""
+    longs, words = (table.view(kind).reshape(len(table), -1) for kind in (np.int64, np.int32))
+    each = np.empty((9, len(table)), np.int64)
+    each[0], each[1:] = longs[:, 2], words[:, 6:14].T
     real = None
-    if not words[0].all():
-        real = words[0] != 0
+    if not longs[:, 0].all():
+        real = longs[:, 0] != 0
         each = each[:, real]
     if not each.size:
         return None
     return Sides(each, each.min(axis=1).tolist(), each.max(axis=1).tolist(), real)
 
 
-@lru_cache(maxsize=64)
 def _cut(
-    kernel: ImageKernel, geometry: bytes, item: tuple[int, int], shared_limit: int, processors: int,
+    kernel: ImageKernel, sides: Sides | None, item: tuple[int, int], shared_limit: int, processors: int,
     bands: int | None,
 ) -> Numbered:  # fmt: skip
-    sides = _sides_of(geometry)
     needs = None if sides is None else _needs(kernel, sides, item)
     best: Numbered = None, None
     if sides is None or needs is None:
@@ -148,9 +139,7 @@ def _cut(
     return best
 
 
-@lru_cache(maxsize=64)
-def _cut_like(kernel: ImageKernel, geometry: bytes, item: tuple[int, int], captured: Cut) -> Numbered:
-    sides = _sides_of(geometry)
+def _cut_like(kernel: ImageKernel, sides: Sides | None, item: tuple[int, int], captured: Cut) -> Numbered:
     needs = None if sides is None else _needs(kernel, sides, item)
     if sides is None or needs is None or any(a > b for a, b in zip(needs, captured[3:6], strict=True)):
         return None, None

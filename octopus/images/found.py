@@ -116,14 +116,13 @@ def _of_tensors(kind: Any, images: Sequence[Any]) -> Found | None:
     if model.dtype.kind == "f" and any(image.requires_grad or image.is_neg() for image in images):
         return None
     try:
-        pointers = list(map(kind.data_ptr, images))
+        pointers = np.fromiter(map(kind.data_ptr, images), np.int64, len(images))
         strides = None if all(map(kind.is_contiguous, images)) else list(map(kind.stride, images))
     except RuntimeError:  # sparse, or without values in memory
         return None
-    if 0 in pointers:  # without values
+    if not pointers.all():  # without values
         return None
-    shapes, unit = list(map(_shape, images)), model.dtype.itemsize
-    return Found(images, model, [], np.array(pointers, np.int64), shapes, strides, unit)
+    return Found(images, model, [], pointers, list(map(_shape, images)), strides, model.dtype.itemsize)
 
 
 def _of_any(images: Sequence[Any]) -> Found:

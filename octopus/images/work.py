@@ -75,7 +75,8 @@ class Pattern:
 
     def __init__(self, found: Found, sizes: Any, geometry: Geometry, options: Options, engine: Any) -> None:
         self.geometry, self.options, self.engine = geometry, options, engine
-        self.items = options.items(engine.spec, geometry.sides, sizes)
+        wanted = sizes(geometry.sides.copy()) if callable(sizes) else sizes
+        self.items = options.items(engine.spec, geometry.sides, wanted)
         self.shapes = shapes_of(engine.spec, self.items)
         self._key, self._sizes = found.key, _asked(sizes)
         self.upload: Any = None
@@ -94,9 +95,11 @@ class Pattern:
 
 
 def _asked(sizes: Any) -> tuple[Any, ...] | None:
-    """Sizes, to be compared with those of other calls."""
+    """Sizes or their rule, to be compared with those of other calls."""
     if sizes is None:
         return None
+    if callable(sizes):
+        return (sizes,)
     found = integers(sizes, "sizes", 2)
     return found.shape, found.tobytes()
 

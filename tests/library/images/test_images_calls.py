@@ -386,6 +386,43 @@ def test_a_call_that_is_like_the_one_before_reads_its_own_images(name, form):
         assert same(getattr(images, operation)(*given, **options, **more), found)
 
 
+@pytest.mark.parametrize("form", [np.asarray, torch_of])
+def test_a_rule_makes_the_sizes_of_each_call(form):
+    """Also where all but the rule is as in the call before, and where all but the images is."""
+    seen = []
+
+    def half(sides):
+        seen.append(sides.tolist())
+        return sides // 2
+
+    given = [form(np.full((*side, 3), 7, np.uint8)) for side in ((8, 12), (20, 6))]
+    for _ in range(2):
+        assert [item.shape for item in images.resize_each(given, half)] == [(3, 4, 6), (3, 10, 3)]
+    assert [item.shape for item in images.resize_each(given, lambda sides: sides // 4)] == [
+        (3, 2, 3),
+        (3, 5, 1),
+    ]
+    assert [item.shape for item in images.resize_each(given[::-1], half)] == [(3, 10, 3), (3, 4, 6)]
+    assert seen == [[[8, 12], [20, 6]], [[20, 6], [8, 12]]]  # not again for sides of which it is known
+    plan = images.ImagePlan("resize_each", given[0], 2, result_pixels=200)
+    assert [item.shape for item in plan.run(given, half)] == [(3, 4, 6), (3, 10, 3)]
+
+
+def test_a_rule_may_not_change_the_sides_and_answers_for_its_sizes():
+    given = [np.zeros((8, 12, 3), np.uint8)]
+
+    def spoils(sides):
+        sides[:] = 4
+        return sides
+
+    assert images.resize_each(given, spoils)[0].shape == (3, 4, 4)
+    assert images.resize_each(given, lambda sides: sides)[0].shape == (3, 8, 12)
+    with pytest.raises(InputError, match=r"sizes must have shape \(1, 2\)"):
+        images.resize_each(given, lambda sides: [[3, 4], [5, 6]])
+    with pytest.raises(InputError, match="multiples of 28"):
+        images.patch_rows(given, lambda sides: sides)
+
+
 def test_sizes_that_change_in_place_are_seen():
     sizes, given = np.array(SIZES), pixels()
     plan = ImagePlan("resize_each", given, 3, result_pixels=200)

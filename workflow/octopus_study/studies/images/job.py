@@ -1,9 +1,10 @@
 """What every method is given: images, the task, the device; and what the right answer is.
 
 Three answers are right. `once`: both passes of the bicubic filter in floating point, then whole levels, as torchvision
-does it on a GPU; the reference isn't rounded, and who is within half a level of it gives that answer. `between`: whole
-levels after each pass, as Pillow does it, which is the reference itself. `bilinear`: of four neighbours, however far an
-image shrinks, by OpenCV in floating point.
+does it on a GPU; the reference isn't rounded, and who is within half a level of it gives that answer, but for what
+single precision adds: it knows a place 2048 pixels from the edge to 1.2e-4 of a pixel on each axis, and between two
+pixels lie up to 255 levels, which makes 0.06. `between`: whole levels after each pass, as Pillow does it, which is the
+reference itself. `bilinear`: of four neighbours, however far an image shrinks, by OpenCV in floating point.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ ROW = 3 * TEMPORAL * PATCH * PATCH  # values of a patch row
 CHECKED = 6  # images of a batch that are compared with the reference, spread over all of it
 ONCE, BETWEEN, BILINEAR = "once", "between", "bilinear"
 # Levels: half of one and what single precision adds, or none at all.
-TOLERANCE = {ONCE: 0.505, BETWEEN: 1e-3, BILINEAR: 0.505}
+TOLERANCE = {ONCE: 0.56, BETWEEN: 1e-3, BILINEAR: 0.56}
 
 
 @dataclass(frozen=True, eq=False)

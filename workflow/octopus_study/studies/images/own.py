@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from octopus.images import ImagePlan, patch_rows, resize, smart_sizes
@@ -21,6 +22,7 @@ from octopus_study.studies.images.job import (
 )
 from octopus_study.studies.images.method import ImageMethod, require_batch
 
+SIZES = partial(smart_sizes, factor=PATCH * MERGE, **PIXELS)
 HALF_ULP = 2.0**-8  # largest relative error of rounding to bfloat16
 
 
@@ -64,13 +66,10 @@ class OctopusImages(ImageMethod):
         else:
             super().poison()
 
-    def sizes(self, images: list[Any]) -> Any:
-        """Heights and widths by the rule of the model, which a user computes for each batch; None for one size."""
-        if self.job.task != ROWS:
-            return None
-        planar = self.job.on_gpu
-        shapes = [image.shape[1:] if planar else image.shape[:2] for image in images]
-        return smart_sizes(shapes, PATCH * MERGE, **PIXELS)
+    @property
+    def sizes(self) -> Any:
+        """The rule of the model, by which each batch's heights and widths are found anew; None for one size."""
+        return SIZES if self.job.task == ROWS else None
 
     @property
     def operation(self) -> str:
@@ -111,8 +110,7 @@ class Octopus(OctopusImages):
 
     def run(self) -> None:
         """All that a batch takes."""
-        images = self.turn()
-        self.plan.run(images, self.sizes(images), out=self.result)
+        self.plan.run(self.turn(), self.sizes, out=self.result)
         self.table_bytes = self.plan.table_bytes
 
     def kernels(self) -> None:
@@ -204,6 +202,6 @@ class OneCall(OctopusImages):
         self.result = None  # what a caller does who has used the result before
         images = self.turn()
         if self.job.task == ROWS:
-            self.result, _ = patch_rows(images, self.sizes(images), **self.options())
+            self.result, _ = patch_rows(images, self.sizes, **self.options())
         else:
             self.result = resize(images, **self.options())

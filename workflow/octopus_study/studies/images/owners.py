@@ -47,7 +47,7 @@ class BlockSearch(OctopusImages):
     def _call(self, images: list[Any]) -> Job:
         """The call, checked."""
         given = {"source": None, "channels": "RGB", **self.options()}
-        return job_of(self.operation, given, images, self.sizes(images), given.pop("device"))
+        return job_of(self.operation, given, images, self.sizes, given.pop("device"))
 
     def run(self) -> None:
         """All that a batch takes."""

@@ -73,6 +73,21 @@ def test_methods_that_end_or_block_the_process_cost_a_row_each(copy: Path) -> No
     assert (copy / "measured").read_text() == "once "  # what was complete isn't measured again
 
 
+def test_a_library_that_aborts_at_the_end_of_a_process_costs_nothing(copy: Path) -> None:
+    """One did on a GPU: its study had all rows, and lost them."""
+    study = copy / "workflow/octopus_study/studies/toy/study.py"
+    before = study.read_text()
+    study.write_text(
+        STUDY.replace(
+            "def plan(context):", "import atexit\natexit.register(os.abort)\n\n\ndef plan(context):"
+        )
+    )
+    (copy / "results/toy.csv").unlink(missing_ok=True)
+    commands(copy, MEASURE)
+    study.write_text(before)
+    assert set(read_rows(copy / "results/toy.csv").workload) == {"first", "second"}
+
+
 def test_a_process_that_ends_where_no_method_is_at_work_is_an_error(copy: Path) -> None:
     study = copy / "workflow/octopus_study/studies/toy/study.py"
     study.write_text(

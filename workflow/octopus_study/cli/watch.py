@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from octopus.errors import OctopusError
 from octopus_study.errors import MeasureError
 from octopus_study.measure.at_work import BOARD, REFUSED, make_board, read_board
-from octopus_study.measure.child import end_with_parent
+from octopus_study.measure.child import end_at_once, end_with_parent
 from octopus_study.studies import run_study
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ def main() -> None:
     except OctopusError as error:
         (task["folder"] / "failure").write_bytes(pickle.dumps(error))
         sys.exit(1)
+    end_at_once()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+from octopus_study.measure.child import end_at_once
+
 STATUS = Path("/proc/self/status")
 CLEAR_REFS = Path("/proc/self/clear_refs")
 _RESET_PEAK = "5"  # see proc(5)
@@ -150,6 +152,7 @@ def main() -> None:
     order = json.load(sys.stdin)
     answer = Path(order.pop("out"))
     answer.write_text(json.dumps(measure(**order)), encoding="utf-8")
+    end_at_once()
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from typing import Any
 
 from octopus_study.errors import MeasureError
 from octopus_study.measure import Row, read_rows, write_rows
-from octopus_study.measure.child import end_with_parent
+from octopus_study.measure.child import end_at_once, end_with_parent
 from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.measure.provenance import utc_now
 from octopus_study.measure.rows import describe, one_line
@@ -110,6 +110,7 @@ def main() -> None:
     end_with_parent()
     task = pickle.load(sys.stdin.buffer)
     write_rows(task["out"], measure(task))
+    end_at_once()
 
 
 if __name__ == "__main__":

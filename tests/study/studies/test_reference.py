@@ -15,9 +15,14 @@ from octopus_study.studies.arena.layers import IN_SERIES
 
 REFERENCE = Path(__file__).parents[3] / "data" / "reference"
 MACHINES = sorted(path for path in REFERENCE.iterdir() if path.is_dir())
-# Studies that were built after the references were measured.
-UNMEASURED = {"images"}
-FILES = [machine / f"{study}.csv" for machine in MACHINES for study in STUDIES if study not in UNMEASURED]
+# Studies that were built after a machine's reference was measured.
+UNMEASURED = {("intel-xeon-2c", "images")}
+FILES = [
+    machine / f"{study}.csv"
+    for machine in MACHINES
+    for study in STUDIES
+    if (machine.name, study) not in UNMEASURED
+]
 TIMED = [path for path in FILES if path.stem not in ("parity", "power")]
 LEAST_BLOCKS = 20
 # What a method's answer was checked for, where that is not the way from end to end; and what is no comparison.
@@ -48,7 +53,7 @@ def read(kind, study):
 
 
 def test_what_is_not_measured_is_named():
-    assert all(not (machine / f"{study}.csv").exists() for machine in MACHINES for study in UNMEASURED)
+    assert not any((REFERENCE / machine / f"{study}.csv").exists() for machine, study in UNMEASURED)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")

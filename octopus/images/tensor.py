@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
+from octopus.images import cutting
 from octopus.images.cutting import Cut, cut, cut_like
 from octopus.images.launcher import Launch, four
 from octopus.images.spec import ImageSpec
@@ -57,6 +58,7 @@ class TensorKernel:
     def load(self) -> None:
         """As of `Launcher`."""
         if self._function is None:
+            cutting.load()
             self._function = function_of(_kernel(self._kind, _capability()), _limits()[0])
 
     def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -158,6 +160,53 @@ def test_a_captured_launch_is_used_again_if_it_has_enough_of_all():
     assert cutting.cut_like(kind, table_of(*[(500, 500)] * 9), spec.item, captured) is None  # blocks
     assert cutting.cut_like(kind, table_of((500, 3000)), spec.item, captured) is None  # weights of columns
     assert cutting.cut_like(kind, table_of((3000, 500)), spec.item, captured) is None  # rows
+
+
+def reach(size, count, lines, support):
+    scale = size / count
+    return min(math.ceil((min(count, lines) - 1) * scale + 2 * support * max(scale, 1.0)), size - 1)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(("name", "support"), [("batch", 2), ("each", 3), ("rows", 2), ("siglip", 1)])
+def test_a_cut_by_its_rule_in_pythons_numbers(name, support, seed):
+    """With antialiasing, as all of these calls have it; images that read the most first, no images last."""
+    generator, unit = np.random.default_rng(seed), {"rows": 28, "siglip": 16}.get(name, 30)
+    count, most = int(generator.integers(1, 30)), int(generator.choice([40, 300]))
+    table = table_of(*generator.integers(1, most, (count, 2)).tolist())
+    table["rows"], table["columns"] = unit * generator.integers(1, 20, (2, count))
+    table["out"] = range(count)
+    if name == "batch":
+        table["rows"], table["columns"] = spec_of(name).item
+    table["pointer"][generator.random(count) < 0.2] = 0
+    there, lines = [record.copy() for record in table if record["pointer"]], {"rows": 14}.get(name, 16)
+    found = cut_of(name, table)
+    assert (found is None) == (not there)
+    if found is None:
+        return
+    reads = [
+        int(one["height"]) * int(one["width"]) / (int(one["rows"]) * int(one["columns"])) for one in there
+    ]
+    uneven = max(reads) >= cutting.UNEVEN * min(reads)
+    order = sorted(range(len(there)), key=lambda number: -reads[number]) if uneven else range(len(there))
+    placed = table[table["pointer"] != 0]
+    assert placed["out"].tolist() == [int(there[number]["out"]) for number in order]
+    assert not uneven or (table["pointer"][len(there) :] == 0).all()
+    axes = [
+        [reach(int(one[size]), int(one[made]), lines, support) for one in there]
+        for size, made in (("width", "columns"), ("height", "rows"))
+    ]
+    assert found.steps == max(axes[0]) * 3 // 32 + 1
+    groups = -(-max(axes[1]) // 16) + 1
+    assert found.row_steps == (groups + 1) // 2 and groups <= found.slots < 2 * groups
+    firsts, total = [], 0
+    for one in placed:
+        firsts.append(total)
+        total += math.prod(
+            -(-int(one[made]) // (lines * each))
+            for made, each in (("rows", found.bands), ("columns", found.warps))
+        )
+    assert placed["first_tile"].tolist() == firsts and found.blocks == total
 
 
 @pytest.fixture

@@ -77,6 +77,8 @@ def test_the_numbers_of_the_readme_are_those_of_the_references(root: Path, refer
     for name, text in (("numbers", block(references)), ("doors", times(doors.read(root / doors.DOORS)))):
         begin, end = (mark.format(name) for mark in MARKS)
         assert page.partition(begin)[2].partition(end)[0] == text, "run `octopus report readme`"
+    runs = block(references).partition("Measured on: ")[2].partition(". Written")[0].split("; ")
+    assert len(runs) == len(set(runs)) > 1
 
 
 def test_a_number_that_is_missing_leaves_its_row_out(tmp_path: Path, references: Frame) -> None:

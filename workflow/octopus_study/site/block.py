@@ -61,7 +61,8 @@ def block(frame: Frame) -> str:
     names = ["number", *(frame.text(f"{name}.machine.name") for name in machines)]
     lines = [names, [":---", *["---:"] * len(machines)], *shown]
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    days = "; ".join(text for study in sorted(STUDIES) if (text := frame.text(f"shown.{study}")))
+    texts = [part for study in sorted(STUDIES) for part in frame.text(f"shown.{study}").split("; ")]
+    days = "; ".join(dict.fromkeys(filter(None, texts)))
     return f"{table}\nBrackets: 95 % intervals. Measured on: {days}. Written by `octopus report readme`.\n"
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from guarded import Guard
 
-SECONDS, SEED = float(os.environ.get("FUZZ_SECONDS", 30)), int(os.environ.get("FUZZ_SEED", 15))
+SECONDS, SEED = float(os.environ.get("FUZZ_SECONDS", 16)), int(os.environ.get("FUZZ_SEED", 15))
 LEAST = 10  # calls per second: on an idle core there are some hundreds
 COMPILING = 400  # seconds, on a machine that has never done it and is busy
 ACROSS = """

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.literals import LAYOUT
@@ -68,25 +68,60 @@ def in_text(identifier: str, frame: Frame, paper_dir: Path) -> Iterator[str]:
         for alias, machine in frame.aliases.items()
         if identifier.startswith(f"{machine}.")
     ]
-    of_any, of_some, some = _all_references(paper_dir)
-    yield from of_any
-    if any(some.fullmatch(name) for name in names):
-        yield from (place for place, one in of_some if any(one.fullmatch(name) for name in names))
+    found = _all_references(paper_dir)
+    yield from found.of_any
+    numbers = {number for name in names for number in found.by_text.get(name, ())}
+    for tail, kinds in found.by_tail.items():
+        if any(name.endswith(tail) for name in names):
+            for one, places in kinds.items():
+                if any(one.fullmatch(name) for name in names):
+                    numbers.update(places)
+    yield from (found.places[number] for number in sorted(numbers))
+
+
+class _References(NamedTuple):
+    """All references of the paper's text, so that a number is told from those that none names at once.
+
+    Attributes
+    ----------
+    of_any : list of str
+        Places that may show any number.
+    places : list of str
+        Those that show some, in the order of the text; `by_text` and `by_tail` count in it.
+    by_text : dict
+        Those of references that are an id.
+    by_tail : dict
+        Those of references that are ids of a kind, by what such ids end with: most ids end with none of these.
+    """
+
+    of_any: list[str]
+    places: list[str]
+    by_text: dict[str, list[int]]
+    by_tail: dict[str, dict[re.Pattern[str], list[int]]]
 
 
 @cache
-def _all_references(paper_dir: Path) -> tuple[list[str], list[tuple[str, re.Pattern[str]]], re.Pattern[str]]:
-    """Return the places of the paper's text that may show any number, those that show some, each with its pattern, and
-    one pattern for all of these: few numbers match it, and the others are told at once."""
-    references = [
-        (f"{path.as_posix()}:{line}", pattern)
-        for path in sorted(paper_dir.rglob("*.typ"))
-        if path.name not in LAYOUT and "build" not in path.relative_to(paper_dir).parts
-        for line, pattern in _references(path)
-    ]
-    of_any = [place for place, one in references if one.pattern == _ANYTHING]
-    of_some = [(place, one) for place, one in references if one.pattern != _ANYTHING]
-    return of_any, of_some, re.compile("|".join({one.pattern: "" for _, one in of_some}) or "(?!)")
+def _all_references(paper_dir: Path) -> _References:
+    found = _References([], [], {}, {})
+    for path in sorted(paper_dir.rglob("*.typ")):
+        if path.name in LAYOUT or "build" in path.relative_to(paper_dir).parts:
+            continue
+        for line, pattern in _references(path):
+            place, text = f"{path.as_posix()}:{line}", _unescaped(pattern.pattern)
+            if pattern.pattern == _ANYTHING:
+                found.of_any.append(place)
+                continue
+            if re.escape(text) == pattern.pattern:
+                found.by_text.setdefault(text, []).append(len(found.places))
+            else:
+                tail = _unescaped(re.split(r"\]\+|(?<!\\)\)", pattern.pattern)[-1])
+                found.by_tail.setdefault(tail, {}).setdefault(pattern, []).append(len(found.places))
+            found.places.append(place)
+    return found
+
+
+def _unescaped(pattern: str) -> str:
+    return re.sub(r"\\(.)", r"\1", pattern)
 
 
 def _references(path: Path) -> list[tuple[int, re.Pattern[str]]]:
@@ -129,7 +164,7 @@ def _pattern(expression: str, lets: dict[str, list[str]], depth: int = 0) -> str
             whole += re.escape(piece["text"])
         elif piece["name"] in lets and depth < _DEPTH:
             values = dict.fromkeys(_pattern(value, lets, depth + 1) for value in lets[piece["name"]])
-            whole += f"(?:{'|'.join(values)})"
+            whole += "".join(values) if len(values) == 1 else f"(?:{'|'.join(values)})"
         else:
             whole += _ANYTHING
     return whole or _ANYTHING

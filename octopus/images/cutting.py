@@ -63,7 +63,7 @@ def cut(
     """
     seen, best = _survey(kernel, table, item), None
     if seen is None:
-        return best
+        return None
     for shape in _shapes(kernel.block.columns, item[1] if kernel.kind == "batch" else seen.widest, bands):
         shared, many = shared_bytes(kernel, *shape, *seen.needs), shape[1] == MANY_BANDS and bands is None
         if shared > (_half(shared_limit) if many else shared_limit):
@@ -74,7 +74,7 @@ def cut(
         best = Cut(blocks, *shape, *seen.needs, shared)
         if blocks >= (MANY_BLOCKS if many else 1) * processors or shape[1] == 1:
             break
-    return best and _numbered(kernel, table, best, seen)
+    return None if best is None else _numbered(kernel, table, best, seen)
 
 
 def cut_like(kernel: ImageKernel, table: Cells, item: tuple[int, int], captured: Cut) -> Cut | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
 from octopus.images import cutting
-from octopus.images.cutting import Cut, cut, cut_like
+from octopus.images.cutting import Cut
 from octopus.images.launcher import Launch, four
 from octopus.images.spec import ImageSpec
 from octopus.kernels import images
@@ -64,9 +64,9 @@ class TensorKernel:
     def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch | None:
         """As of `Launcher`."""
         if like is None:
-            found = cut(self._kind, table, self._item, *_limits())
+            found = cutting.cut(self._kind, table, self._item, *_limits())
         else:
-            found = cut_like(self._kind, table, self._item, like.cut)
+            found = cutting.cut_like(self._kind, table, self._item, like.cut)
         return None if found is None else Launch(self, found.blocks, found)
 
     def submit(self, launch: Launch, table: int, count: int, out: int, stream: Any) -> None:

@@ -39,6 +39,14 @@ IMAGE = np.dtype(
         ("spare", "i4"),
     ]
 )
+# Words of 32 bits in a record, and in which of them its fields are; the first three are pairs of words.
+WORDS = IMAGE.itemsize // 4
+ROW_STEP, PIXEL_STEP, HEIGHT, WIDTH, ROWS, COLUMNS, TOP, LEFT, FIRST_TILE = (
+    IMAGE.fields[name][1] // 4
+    for name in (
+        "row_step", "pixel_step", "height", "width", "rows", "columns", "top", "left", "first_tile",
+    )
+)  # fmt: skip
 
 # How a pixel is weighted. TORCH_BICUBIC is what torch takes without antialias: sharper, and pixels beyond the image are
 # those of its border; all others leave out what lies beyond.

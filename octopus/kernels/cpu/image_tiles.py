@@ -10,9 +10,20 @@ from collections.abc import Callable
 import numpy as np
 
 from octopus.kernels.cpu import compiled, pointer
+from octopus.kernels.images import (
+    COLUMNS,
+    FIRST_TILE,
+    HEIGHT,
+    LEFT,
+    PIXEL_STEP,
+    ROW_STEP,
+    ROWS,
+    TOP,
+    WIDTH,
+    WORDS,
+)
 
-LONGS, WORDS = 8, 16  # of a record of `kernels.images.IMAGE`; where its fields are, in words of 32 bits
-ROW_STEP, PIXEL_STEP, HEIGHT, WIDTH, ROWS, COLUMNS, TOP, LEFT, FIRST_TILE = range(6, 15)
+LONGS = WORDS // 2  # of 64 bits in a record of `kernels.images.IMAGE`
 # What `survey` writes: images, whether the kernel knows their memory and place, the widest result, and source pixels
 # under a band of rows and bytes under one of columns.
 IMAGES, KNOWN, WIDEST, DOWN, ACROSS = range(5)

@@ -27,10 +27,19 @@ from octopus.kernels import images
 from octopus.kernels.cuda.crop import NUMBA_TYPES, STORES
 from octopus.kernels.cuda.ptx_addresses import LOADS_AT, bfloat16_of
 from octopus.kernels.cuda.tiles import IMAGE_COLUMNS, IMAGE_ROWS, PAD_BLOCKS
+from octopus.kernels.images import (
+    COLUMNS,
+    FIRST_TILE,
+    HEIGHT,
+    LEFT,
+    PIXEL_STEP,
+    ROW_STEP,
+    ROWS,
+    TOP,
+    WIDTH,
+    WORDS,
+)
 
-WORDS = 16  # of 32 bits in a record of `images.IMAGE`
-# Where a record's fields are, in words; the first three are pairs of them.
-ROW_STEP, PIXEL_STEP, HEIGHT, WIDTH, ROWS, COLUMNS, TOP, LEFT, FIRST_TILE = range(6, 15)
 ROUND = (
     6755399441055744.0  # 1.5 * 2**52: adding it to a float64 leaves no bits for the fraction, ties go to even
 )

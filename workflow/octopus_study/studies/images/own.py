@@ -34,7 +34,7 @@ class OctopusImages(ImageMethod):
     """
 
     dtype, way = "float32", "uint8"
-    table_bytes = 0  # what the launch of the last run was told, where that is known
+    table_bytes = 0  # what a launch is told, where that is known
 
     def __init__(self, job: ImageJob) -> None:
         super().__init__(job)
@@ -95,6 +95,7 @@ class Octopus(OctopusImages):
         self.plan = self.planned()
         self.result = self.room()
         self.run()
+        self.table_bytes = self.plan.table_bytes
 
     def planned(self) -> ImagePlan:
         """A plan for such images, without memory of its own."""
@@ -111,7 +112,6 @@ class Octopus(OctopusImages):
     def run(self) -> None:
         """All that a batch takes."""
         self.plan.run(self.turn(), self.sizes, out=self.result)
-        self.table_bytes = self.plan.table_bytes
 
     def kernels(self) -> None:
         """The launch alone, on the table that is there."""

@@ -31,6 +31,7 @@ class BlockSearch(OctopusImages):
 
     name = "block-search"
     owner = "block_search"
+    apart = False  # whether every image counts its tiles from 0
 
     def __init__(self, job: ImageJob) -> None:
         require_gpu(job, "the kernel that makes tiles")
@@ -58,7 +59,9 @@ class BlockSearch(OctopusImages):
         if launch is None:
             raise Unavailable("the kernel that makes tiles can't do these images")
         tiles = np.diff(table["first_tile"], append=launch.blocks)
-        behind = self.told(table, tiles, 32 * launch.cut.warps)
+        if self.apart:
+            table["first_tile"] = 0
+        behind = self.told(tiles, 32 * launch.cut.warps)
         self.table_bytes = table.nbytes + behind.nbytes
         slot, queue = self._staging.take(self.table_bytes + behind.itemsize), stream_of(None)
         slot.array[: table.nbytes] = table.view(np.uint8)
@@ -68,8 +71,8 @@ class BlockSearch(OctopusImages):
         self.kernels()
         slot.sent(queue)
 
-    def told(self, table: Cells, tiles: Cells, threads: int) -> NDArray[np.int32]:
-        """What goes behind the records of a prepared table, int32; `tiles` of each image, `threads` of a block."""
+    def told(self, tiles: Cells, threads: int) -> NDArray[np.int32]:
+        """What goes behind the records of the table, int32; `tiles` of each image, `threads` of a block."""
         return np.empty(0, np.int32)
 
     def kernels(self) -> None:
@@ -94,7 +97,7 @@ class BlockMetadata(BlockSearch):
 
     name, owner = "block-metadata", "block_metadata"
 
-    def told(self, table: Cells, tiles: Cells, threads: int) -> NDArray[np.int32]:
+    def told(self, tiles: Cells, threads: int) -> NDArray[np.int32]:
         """The record of each block."""
         return np.repeat(np.arange(len(tiles), dtype=np.int32), tiles)
 
@@ -104,7 +107,7 @@ class Lookup(BlockSearch):
 
     name, owner = "lookup", "lookup"
 
-    def told(self, table: Cells, tiles: Cells, threads: int) -> NDArray[np.int32]:
+    def told(self, tiles: Cells, threads: int) -> NDArray[np.int32]:
         """The record of each thread."""
         return np.repeat(np.arange(len(tiles), dtype=np.int32), threads * tiles)
 
@@ -112,12 +115,7 @@ class Lookup(BlockSearch):
 class PaddedGrid(BlockSearch):
     """As many blocks for each image as the largest needs; those beyond an image's end return at once."""
 
-    name, owner = "padded-grid", "padded_grid"
-
-    def told(self, table: Cells, tiles: Cells, threads: int) -> NDArray[np.int32]:
-        """Nothing; every image's first tile is its own."""
-        table["first_tile"] = 0
-        return super().told(table, tiles, threads)
+    name, owner, apart = "padded-grid", "padded_grid", True
 
     def submit(self, launch: Launch, tiles: Cells, address: int) -> None:
         """A row of the grid for each image."""
@@ -128,12 +126,7 @@ class PaddedGrid(BlockSearch):
 class LaunchPerImage(BlockSearch):
     """The kernel anew for each image, all of them told by one table."""
 
-    name = "launch-per-image"
-
-    def told(self, table: Cells, tiles: Cells, threads: int) -> NDArray[np.int32]:
-        """Nothing; every image's first tile is its own."""
-        table["first_tile"] = 0
-        return super().told(table, tiles, threads)
+    name, apart = "launch-per-image", True
 
     def submit(self, launch: Launch, tiles: Cells, address: int) -> None:
         """One launch after the other."""

@@ -1,6 +1,6 @@
 """What a launch of `kernels.cuda.image_tiles` must be told of a table of images, in one pass over its records.
 
-Sums and bounds over a few hundred records take the machine a microsecond, and NumPy sixty.
+Sums and bounds over a few hundred records take the machine a few microseconds, and NumPy sixty.
 """
 
 from __future__ import annotations

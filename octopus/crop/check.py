@@ -18,7 +18,7 @@ from octopus.errors import InputError
 from octopus.kernels.geometry import MAX_BOX_SIDE, MAX_COORDINATE
 
 BOX_DTYPES = ("int32", "int64", "float32", "float64")
-_READ = frozenset(map(np.dtype, BOX_DTYPES))  # in the machine's byte order
+_NUMBERS = {np.dtype(name): number for number, name in enumerate(BOX_DTYPES)}  # in the machine's byte order
 RULES = {"clip": 0, "error": 1, "pad": 2}  # `outside`, as `kernels.cpu.boxes` knows it
 INDEX_DTYPES = ("int32", "int64")
 
@@ -52,7 +52,7 @@ def check_host_boxes(
     """
     check_box_shape(boxes.shape, boxes.dtype)
     given = view(boxes, "boxes")
-    if given.dtype not in _READ or given.pointer % given.dtype.itemsize:
+    if given.dtype not in _NUMBERS or given.pointer % given.dtype.itemsize:
         with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite, and is refused as such
             given = view(given.numpy().astype(np.float32), "boxes")
     count = given.shape[0]
@@ -60,10 +60,9 @@ def check_host_boxes(
         made = np.empty((count, 4), np.float32)
         room = Room(made, view(made, "boxes").pointer)
     # The kernel's last argument, behind which nothing lies, is how many boxes are good.
-    told = array(
-        "q", (0, 1, given.pointer, *given.strides, count, width, height, RULES[outside], room.address, 0)
-    )
-    _kernel(given.dtype)(told.buffer_info()[0])
+    place = given.pointer, *given.strides, _NUMBERS[given.dtype]
+    told = array("q", (0, 1, *place, count, width, height, RULES[outside], room.address, 0))
+    load()(told.buffer_info()[0])
     if told[-1] < count:
         raise InputError(
             _describe_bad_boxes(view(boxes, "boxes").numpy(), room.boxes, width, height, outside)
@@ -72,15 +71,15 @@ def check_host_boxes(
 
 
 @cache
-def _kernel(dtype: np.dtype) -> Callable[[int], Any]:
-    """A kernel of `kernels.cpu.boxes`; Numba is needed only where the disk doesn't have it."""
+def load() -> Callable[[int], Any]:
+    """The kernel of `kernels.cpu.boxes`; Numba is needed only where the disk doesn't have it."""
 
     def build() -> Callable[..., None]:
         from octopus.kernels.cpu.boxes import build_check
 
-        return build_check(dtype.type)
+        return build_check()
 
-    return compile.load(f"boxes-{dtype_name(dtype)}", build)
+    return compile.load("boxes", build)
 
 
 def _cut(columns: np.ndarray, width: int, height: int) -> np.ndarray:

@@ -18,6 +18,7 @@ from octopus.crop.check import (
     check_out,
     check_planned_boxes,
     check_planned_frame,
+    load,
 )
 from octopus.crop.cpu import CpuEngine
 from octopus.crop.cuda import CudaEngine
@@ -58,6 +59,7 @@ class CropKernel:
         self._good_index: tuple[Any, ...] | None = None
         self._good_out: tuple[Any, ...] | None = None
         self.engine: Any = CpuEngine(self.spec) if device == "cpu" else None
+        load()
 
     def load(self, upload_boxes: int, box_dtype: str, index_dtype: str, queue: Any) -> None:
         """Load the GPU's kernel, and reserve what up to `upload_boxes` boxes from the host need there."""

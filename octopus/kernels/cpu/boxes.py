@@ -4,36 +4,53 @@ and NumPy, a dozen calls, seven."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from octopus.kernels.cpu import pointer
+from octopus.kernels.cpu import compiled, pointer
 from octopus.kernels.geometry import MAX_BOX_SIDE, MAX_COORDINATE
 
-CLIP, ERROR = 0, 1  # numbers of `crop.check.RULES`
+# Numbers of `crop.check.RULES`, and of the first `BOX_DTYPES` there
+CLIP, ERROR = 0, 1
+INT32, INT64, FLOAT64 = 0, 1, 3
 
 
-def build_check(dtype: Any) -> Callable[..., None]:
-    """The kernel for boxes of a dtype of NumPy; the rule is that of `crop.check`.
+@compiled
+def _number(address, dtype):
+    """The number of a dtype at an address, as float32."""
+    if dtype == INT32:
+        return np.float32(pointer(address, np.int32)[0])
+    if dtype == INT64:
+        return np.float32(pointer(address, np.int64)[0])
+    if dtype == FLOAT64:
+        return np.float32(pointer(address, np.float64)[0])
+    return pointer(address, np.float32)[0]
 
-    `counter, blocks (1), address of the boxes, bytes from one to the next and between its numbers, boxes, width and
-    height of the frame, number of the rule, result (N, 4) float32, good`: the last argument becomes the number of good
-    boxes. What is not a number fails every comparison.
+
+def build_check() -> Callable[..., None]:
+    """The kernel that converts and checks boxes; the rule is that of `crop.check`.
+
+    `counter, blocks (1), address of the boxes, bytes from one to the next and between its numbers, number of their
+    dtype, boxes, width and height of the frame, number of the rule, result (N, 4) float32, good`: the last argument
+    becomes the number of good boxes. What is not a number fails every comparison.
     """
     most_side, farthest = np.float32(MAX_BOX_SIDE), np.float32(MAX_COORDINATE)
 
     def check(arguments):
-        start, step, along, count = arguments[2], arguments[3], arguments[4], arguments[5]
-        width, height, rule = np.float32(arguments[6]), np.float32(arguments[7]), arguments[8]
-        result = pointer(arguments[9], np.float32)
+        start, step, along, dtype, count = (
+            arguments[2],
+            arguments[3],
+            arguments[4],
+            arguments[5],
+            arguments[6],
+        )
+        width, height, rule = np.float32(arguments[7]), np.float32(arguments[8]), arguments[9]
+        result = pointer(arguments[10], np.float32)
         zero, good = np.float32(0.0), np.int64(0)
         for i in range(count):
             at = start + i * step
-            x1 = np.float32(pointer(at, dtype)[0])
-            y1 = np.float32(pointer(at + along, dtype)[0])
-            x2 = np.float32(pointer(at + 2 * along, dtype)[0])
-            y2 = np.float32(pointer(at + 3 * along, dtype)[0])
+            x1, y1 = _number(at, dtype), _number(at + along, dtype)
+            x2, y2 = _number(at + 2 * along, dtype), _number(at + 3 * along, dtype)
             result[4 * i], result[4 * i + 1], result[4 * i + 2], result[4 * i + 3] = x1, y1, x2, y2
             fits = x1 < x2 and y1 < y2 and min(x1, y1) > -np.inf and max(x2, y2) < np.inf
             if rule == CLIP:
@@ -45,6 +62,6 @@ def build_check(dtype: Any) -> Callable[..., None]:
             if rule == CLIP:
                 x1, y1, x2, y2 = max(x1, zero), max(y1, zero), min(x2, width), min(y2, height)
             good += fits and max(x2 - x1, y2 - y1) <= most_side
-        arguments[10] = good
+        arguments[11] = good
 
     return check

@@ -13,7 +13,7 @@ from __future__ import annotations
 from llvmlite import ir
 from numba import types
 
-from octopus.kernels.cuda.image_kind import AHEAD, DIGIT_BYTES
+from octopus.kernels.cuda.image_kind import CHUNK, DIGIT_BYTES, PLACES
 from octopus.kernels.cuda.ptx import _assembly, intrinsic
 
 _WORD = ir.IntType(32)
@@ -100,13 +100,13 @@ def _shared_store(kind: str, count: int):
     return store
 
 
-def _ring_load(count: int):
-    """Words of a lane that lie 128 bytes apart, each into a register of its own: products want them in other pairs."""
+def _words_load(count: int, apart: int):
+    """Words that lie some bytes apart, each into a register of its own: products want them in other pairs."""
 
     @intrinsic
     def load(typing_context, address):
         def generate(context, builder, signature, args):
-            text = " ".join(f"ld.shared.b32 ${i}, [${count} + {128 * i}];" for i in range(count))
+            text = " ".join(f"ld.shared.b32 ${i}, [${count} + {apart * i}];" for i in range(count))
             kind = ir.LiteralStructType([_WORD] * count)
             call = _assembly(kind, args, text, ",".join(["=&r"] * count + ["r"]), True)
             return context.make_tuple(
@@ -119,7 +119,7 @@ def _ring_load(count: int):
 
 
 load1, load2, load4 = (_shared_load(count) for count in (1, 2, 4))
-ring2, ring4 = _ring_load(2), _ring_load(4)
+ring2, ring4, row3 = _words_load(2, 128), _words_load(4, 128), _words_load(3, 4)
 store_byte, store_half, store1, store2, store4 = (
     _shared_store(kind, count) for kind, count in (("b8", 1), ("b16", 1), ("b32", 1), ("b32", 2), ("b32", 4))
 )
@@ -138,62 +138,48 @@ def shared_address(typing_context, array):
     return types.uint32(array), generate
 
 
-def _rows_copy(lines: list[str]):
-    """Copies from the addresses `a` and `b` into shared memory, in `lines`, where `p` holds; nothing waits for them."""
-    head = ".reg .pred p; .reg .b64 a, b, c; .reg .b32 x; setp.ne.u32 p, $4, 0; "
-    head += "cvt.u64.u32 a, $2; cvt.u64.u32 b, $3; add.s64 a, a, $1; add.s64 b, b, $1; "
-
-    @intrinsic
-    def copy(typing_context, place, base, first, second, wanted):
-        def generate(context, builder, signature, args):
-            text = "{" + head + " ".join(lines) + " cp.async.commit_group;}"
-            builder.call(_assembly(ir.VoidType(), args, text, "r,l,r,r,r", True), args)
-            return context.get_dummy_value()
-
-        return types.void(types.uint32, types.int64, types.int32, types.int32, types.uint32), generate
-
-    return copy
-
-
-def _copy(place: int, at: str, size: int) -> str:
-    return f"@p cp.async.ca.shared.global [$0 + {place}], [{at}], {size};"
-
-
-def _three(number: int, at: str, offset: str) -> list[str]:
-    """The two words of eight bytes, then the one before (offset 4 of 8) or behind them."""
-    pair = f"add.s64 c, {at}, 4; and.b64 c, c, -8; {_copy(8 * number, 'c', 8)}"
-    rest = f"not.b32 x, {offset}; and.b32 x, x, 4; shl.b32 x, x, 1; cvt.u64.u32 c, x; add.s64 c, {at}, c;"
-    return [pair, rest, _copy(16 + 4 * number, "c", 4)]
-
-
-# Words from each of two offsets (multiples of 4) from `base` (one of 8) on to a lane's place, if `wanted`. `copy_six`:
-# of each two that lie in eight bytes, then the third of each; `copy_pairs`: two of each, from multiples of 8.
-copy_six = _rows_copy(_three(0, "a", "$2") + _three(1, "b", "$3"))
-copy_pairs = _rows_copy([_copy(0, "a", 8), _copy(8, "b", 8)])
+# How a copy goes past L1: `ca` keeps what it brings there, `cg` doesn't.
+CACHE = "cg"
 
 
 @intrinsic
-def wait(typing_context):
-    """Wait for the oldest of a lane's `AHEAD - 1` last copies."""
-
-    def generate(context, builder, signature, args):
-        text = f"cp.async.wait_group {AHEAD - 2};"
-        builder.call(_assembly(ir.VoidType(), [], text, "", True), [])
-        return context.get_dummy_value()
-
-    return types.void(), generate
-
-
-@intrinsic
-def load_byte_if(typing_context, base, offset, wanted):
-    """The byte at an offset from `base` on, if `wanted`; else 0."""
+def copy_chunk(typing_context, place, base, offset, wanted):
+    """Have 16 bytes at an offset from `base` on copied into shared memory, if `wanted`; nothing waits for them."""
 
     def generate(context, builder, signature, args):
         text = "{.reg .pred p; .reg .b64 a; setp.ne.u32 p, $3, 0; cvt.u64.u32 a, $2; add.s64 a, a, $1; "
-        text += "mov.u32 $0, 0; @p ld.global.nc.u8 $0, [a];}"
-        return builder.call(_assembly(_WORD, args, text, "=&r,l,r,r", True), args)
+        text += f"@p cp.async.{CACHE}.shared.global [$0], [a], {CHUNK};}}"
+        builder.call(_assembly(ir.VoidType(), args, text, "r,l,r,r", True), args)
+        return context.get_dummy_value()
 
-    return types.uint32(types.int64, types.int32, types.uint32), generate
+    return types.void(types.uint32, types.int64, types.int32, types.uint32), generate
+
+
+def _instruction(text: str):
+    @intrinsic
+    def apply(typing_context):
+        def generate(context, builder, signature, args):
+            builder.call(_assembly(ir.VoidType(), [], text, "", True), [])
+            return context.get_dummy_value()
+
+        return types.void(), generate
+
+    return apply
+
+
+commit = _instruction("cp.async.commit_group;")  # what a lane asked for since the last is a piece
+wait = _instruction(f"cp.async.wait_group {PLACES - 2};")  # for all pieces of a lane but the last ones
+
+
+@intrinsic
+def load_byte(typing_context, base, offset):
+    """The byte at an offset from `base` on."""
+
+    def generate(context, builder, signature, args):
+        text = "{.reg .b64 a; cvt.u64.u32 a, $2; add.s64 a, a, $1; ld.global.nc.u8 $0, [a];}"
+        return builder.call(_assembly(_WORD, args, text, "=r,l,r", True), args)
+
+    return types.uint32(types.int64, types.int32), generate
 
 
 @intrinsic

@@ -1,0 +1,136 @@
+"""How a warp of `image_tiles` gets its source: pieces of 16 rows, copied to shared memory by all lanes together.
+
+A piece is 16 rows of up to 64 bytes (two products) of the warp's strip. Copies are of 16 bytes, from multiples of 16: a
+row that begins `m` bytes behind one takes five of them (three, where the strip is one product), in whichever lanes come
+next. Rows lie in a piece one right behind the other, in the order in which `multiply` wants them::
+
+    rows 0, 1, 4, 5, 8, 9, 12, 13, then rows 2, 3, 6, 7, 10, 11, 14, 15        of lanes 0, 4, 8, ... 28
+
+80 or 48 bytes from one to the next: three loads of 32 words meet 12 times at a bank's door on average, for 16 rows of
+32 bytes. `m` is the same for rows 16 apart, and so is all that a lane works out of it: a channel's `strip`, once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import cuda
+
+from octopus.kernels.cuda import image_ptx as words
+from octopus.kernels.cuda.image_kind import CHUNK, GROUP, NARROW, PIECE, PLACES, WIDE
+
+TURN = 32 * CHUNK  # bytes of a copy of all lanes
+
+
+@cuda.jit(device=True)
+def _row_of(place):
+    """The row of a group that lies in one of the 16 places of a piece."""
+    return np.int32(4 * ((place & 7) >> 1) + (place & 1) + 2 * (place >> 3))
+
+
+@cuda.jit(device=True)
+def _copied(number, wide, start, row_step, need):
+    """Where copy `number` of a piece reads, and how many pieces of a group want it; `start`: of the group's row 0."""
+    place = np.int32(np.int32(number * (103 if wide else 171)) >> 9)  # number // 5 or // 3
+    along = np.int32(CHUNK * np.int32(number - place * np.int32(WIDE if wide else NARROW)))
+    row = np.int32(start + np.int32(_row_of(place) * row_step))
+    left = np.int32(np.int32(row & (CHUNK - 1)) + need - along)
+    wanted = np.int32(np.int32(left + PIECE - 1) >> 6) if place < GROUP and left > 0 else np.int32(0)
+    return np.int32(np.int32(row & -CHUNK) + along), wanted
+
+
+@cuda.jit(device=True)
+def strip_of(lane, memory, start, row_step, need, products):
+    """What a lane knows of a channel's strip of rows of `need` bytes, the first at offset `start`.
+
+    An image's memory is known by `base`, a multiple of 16, and the offsets `low` and `high` at which it begins and ends.
+    Of a piece that begins `run` bytes behind the first one every copy lies in it where `first <= run <= last`.
+    """
+    wide = products > 1
+    pitch = np.int32(CHUNK * (WIDE if wide else NARROW))
+    copies = (
+        _copied(lane, wide, start, row_step, need),
+        _copied(np.int32(lane + 32), wide, start, row_step, need),
+        _copied(np.int32(lane + 64), wide, start, row_step, need),
+    )
+    place, along = np.int32(lane >> 2), np.int32(8 * (lane & 3))
+    upper = np.int32(start + np.int32(_row_of(place) * row_step))
+    lower = np.int32(upper + 2 * row_step)
+    at = np.int32(np.int32(place * pitch + along) - CHUNK * lane)  # from where the lane's first copy goes to
+    reads = (
+        np.int32(at + (upper & 12)), np.uint32(upper << 3),
+        np.int32(at + 8 * pitch + (lower & 12)), np.uint32(lower << 3),
+    )  # fmt: skip
+    first = np.int32(memory[1] + CHUNK - 1 - start)
+    last = np.int64(memory[2]) - np.int64(start) - np.int64(pitch) - (GROUP - 1) * np.int64(row_step)
+    pieces = np.int32(np.int32(products + 1) >> 1)
+    down = np.int32(np.int32(GROUP * row_step) - PIECE * pieces)
+    return memory, copies, reads, (first, np.int32(max(last, np.int64(-1)))), pieces, down
+
+
+@cuda.jit(device=True)
+def _copy_at_edge(at, memory, offset, wanted):
+    """A copy of which only bytes of the image are read: seldom needed, so small rather than fast."""
+    base, low, high = memory
+    inside = offset >= low and offset <= np.int32(high - CHUNK)
+    words.copy_chunk(at, base, offset, np.uint32(inside and wanted))
+    if wanted and not inside and offset > np.int32(low - CHUNK) and offset < high:
+        i = np.int32(max(low - offset, np.int32(0)))
+        while i < min(np.int32(high - offset), np.int32(CHUNK)):
+            words.store_byte(np.uint32(at + np.uint32(i)), (words.load_byte(base, np.int32(offset + i)),))
+            i = words.opaque(np.int32(i + 1))
+
+
+@cuda.jit(device=True)
+def _ask(at, strip, run, piece):
+    """Have a piece copied to `at`."""
+    memory, (a, b, c), _, (first, last), _, _ = strip
+    if first <= run and run <= last:
+        words.copy_chunk(at, memory[0], np.int32(run + a[0]), np.uint32(piece < a[1]))
+        words.copy_chunk(np.uint32(at + TURN), memory[0], np.int32(run + b[0]), np.uint32(piece < b[1]))
+        words.copy_chunk(np.uint32(at + 2 * TURN), memory[0], np.int32(run + c[0]), np.uint32(piece < c[1]))
+    else:
+        turn = np.int32(0)
+        while turn < 3:
+            offset, wanted = c if turn == 2 else (b if turn == 1 else a)
+            _copy_at_edge(np.uint32(at + np.uint32(turn * TURN)), memory, np.int32(run + offset), piece < wanted)
+            turn = words.opaque(np.int32(turn + 1))
+
+
+@cuda.jit(device=True)
+def _ask_next(at, strip, cursor, last):
+    """Have the piece at a cursor copied, if it is one of a group up to `last`; the cursor of the next."""
+    run, piece, group = cursor
+    if group <= last:
+        _ask(at, strip, run, piece)
+    words.commit()
+    run, piece = np.int32(run + PIECE), np.int32(piece + 1)
+    if piece == strip[4]:
+        run, piece, group = np.int32(run + strip[5]), np.int32(0), np.int32(group + 1)
+    return run, piece, group
+
+
+@cuda.jit(device=True)
+def ask_first(queue, strip, row_step, group, last):
+    """Ask for the first pieces, from `group` on.
+
+    `queue`: where the lane's first copy to the first place goes, and the bytes from one place to the next.
+    """
+    cuda.syncwarp()  # all lanes are done with what they asked for before
+    cursor = (np.int32(np.int32(group * GROUP) * row_step), np.int32(0), np.int32(group))
+    at = np.uint32(queue[0])
+    cursor = _ask_next(at, strip, cursor, last)
+    cursor = _ask_next(np.uint32(at + queue[1]), strip, cursor, last)
+    return at, np.uint32(at + 2 * queue[1]), cursor
+
+
+@cuda.jit(device=True)
+def turn(queue, strip, state, last):
+    """Where the oldest piece asked for lies, and one more on its way, in the place of the one before."""
+    at, free, cursor = state
+    words.wait()
+    cuda.syncwarp()
+    cursor = _ask_next(free, strip, cursor, last)
+    behind = np.uint32(at + queue[1])
+    if behind == np.uint32(queue[0] + PLACES * queue[1]):
+        behind = np.uint32(queue[0])
+    return at, (behind, at, cursor)

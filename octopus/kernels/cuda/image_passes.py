@@ -61,16 +61,16 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
     def pixels(at, shift):
         """Eight bytes of a row, which begin at any byte of the word at an address."""
         found = words.row3(at)
-        return funnel(found[0], found[1], shift), funnel(found[1], found[2], shift)
+        return funnel(found[0], found[1], np.uint32(shift)), funnel(found[1], found[2], np.uint32(shift))
 
     @cuda.jit(device=True)
-    def advance(ring, mask, bands, weights0, done, upto, last, queue, strip, state, steps):
-        """`last`: the last group of all; `weights0`: of the first product."""
+    def advance(ring, mask, bands, weights0, done, upto, queue, strip, state, steps):
+        """`weights0`: of the first product."""
         zero = (np.int32(0), np.int32(0), np.int32(0), np.int32(0))
         half = (np.int32(begin), np.int32(begin), np.int32(begin), np.int32(begin))
-        upper, upper_shift, lower, lower_shift = strip[2]
+        upper, upper_shift, lower, lower_shift = strip[3]
         while done <= upto:
-            at, state = turn(queue, strip, state, last)
+            at, state = turn(queue, strip, state)
             # The first product apart from the others: its sums begin as constants.
             a, b = pixels(np.uint32(at + np.uint32(upper)), upper_shift)
             c, d = pixels(np.uint32(at + np.uint32(lower)), lower_shift)
@@ -86,7 +86,7 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
                 if step & 1:
                     at = np.uint32(at + np.uint32(STEP))
                 else:
-                    at, state = turn(queue, strip, state, last)
+                    at, state = turn(queue, strip, state)
                 step = words.opaque(np.int32(step + 1))
                 a, b = pixels(np.uint32(at + np.uint32(upper)), upper_shift)
                 c, d = pixels(np.uint32(at + np.uint32(lower)), lower_shift)

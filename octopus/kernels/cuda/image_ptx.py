@@ -17,6 +17,7 @@ from octopus.kernels.cuda.image_kind import CHUNK, DIGIT_BYTES, PLACES
 from octopus.kernels.cuda.ptx import _assembly, intrinsic
 
 _WORD = ir.IntType(32)
+CACHE = "cg"  # the cache that a copy's bytes stay in: "ca" L1 as well, "cg" L2 alone
 _WORDS = types.UniTuple(types.uint32, 4)
 _SUMS = types.UniTuple(types.int32, 4)
 
@@ -138,21 +139,28 @@ def shared_address(typing_context, array):
     return types.uint32(array), generate
 
 
-# How a copy goes past L1: `ca` keeps what it brings there, `cg` doesn't.
-CACHE = "cg"
+def _copy(number: int, at: int, wanted: int) -> str:
+    """Copy of all lanes `number` of a piece, from offset `$at` on, if there are more than `$wanted` pieces before."""
+    text = f"setp.lt.s32 p, $3, ${wanted}; add.s32 x, $2, ${at}; cvt.u64.u32 a, x; add.s64 a, a, $1; "
+    return text + f"@p cp.async.{CACHE}.shared.global [$0 + {32 * CHUNK * number}], [a], {CHUNK}; "
 
 
 @intrinsic
-def copy_chunk(typing_context, place, base, offset, wanted):
-    """Have 16 bytes at an offset from `base` on copied into shared memory, if `wanted`; nothing waits for them."""
+def copy_piece(typing_context, place, base, run, piece, offsets, wanted):
+    """Have three times 16 bytes copied into shared memory, each if `piece < wanted`; nothing waits for them.
+
+    They go to `place` and 32 copies on, from `base + run` and an offset of each on.
+    """
 
     def generate(context, builder, signature, args):
-        text = "{.reg .pred p; .reg .b64 a; setp.ne.u32 p, $3, 0; cvt.u64.u32 a, $2; add.s64 a, a, $1; "
-        text += f"@p cp.async.{CACHE}.shared.global [$0], [a], {CHUNK};}}"
-        builder.call(_assembly(ir.VoidType(), args, text, "r,l,r,r", True), args)
+        arguments = [*args[:4], *_parts(builder, args[4], 3), *_parts(builder, args[5], 3)]
+        text = "{.reg .pred p; .reg .b64 a; .reg .b32 x; "
+        text += "".join(_copy(number, 4 + number, 7 + number) for number in range(3)) + "}"
+        builder.call(_assembly(ir.VoidType(), arguments, text, "r,l" + 8 * ",r", True), arguments)
         return context.get_dummy_value()
 
-    return types.void(types.uint32, types.int64, types.int32, types.uint32), generate
+    three = types.UniTuple(types.int32, 3)
+    return types.void(types.uint32, types.int64, types.int32, types.int32, three, three), generate
 
 
 def _instruction(text: str):

@@ -39,97 +39,109 @@ def _copied(number, wide, start, row_step, need):
 
 
 @cuda.jit(device=True)
-def strip_of(lane, memory, start, row_step, need, products):
+def strip_of(lane, memory, start, row_step, need, products, last):
     """What a lane knows of a channel's strip of rows of `need` bytes, the first at offset `start`.
 
     An image's memory is known by `base`, a multiple of 16, and the offsets `low` and `high` at which it begins and ends.
-    Of a piece that begins `run` bytes behind the first one every copy lies in it where `first <= run <= last`.
+    A piece is known by `run`, the bytes from group 0 to it; `end` is that of group `last`. Every copy lies in the memory
+    where `first <= run <= inner`.
     """
     wide = products > 1
     pitch = np.int32(CHUNK * (WIDE if wide else NARROW))
-    copies = (
-        _copied(lane, wide, start, row_step, need),
-        _copied(np.int32(lane + 32), wide, start, row_step, need),
-        _copied(np.int32(lane + 64), wide, start, row_step, need),
-    )
+    a, a_wanted = _copied(lane, wide, start, row_step, need)
+    b, b_wanted = _copied(np.int32(lane + 32), wide, start, row_step, need)
+    c, c_wanted = _copied(np.int32(lane + 64), wide, start, row_step, need)
     place, along = np.int32(lane >> 2), np.int32(8 * (lane & 3))
     upper = np.int32(start + np.int32(_row_of(place) * row_step))
     lower = np.int32(upper + 2 * row_step)
     at = np.int32(np.int32(place * pitch + along) - CHUNK * lane)  # from where the lane's first copy goes to
     reads = (
-        np.int32(at + (upper & 12)), np.uint32(upper << 3),
-        np.int32(at + 8 * pitch + (lower & 12)), np.uint32(lower << 3),
+        np.int32(at + (upper & 12)), words.opaque(np.int32(upper << 3)),
+        np.int32(at + 8 * pitch + (lower & 12)), words.opaque(np.int32(lower << 3)),
     )  # fmt: skip
-    first = np.int32(memory[1] + CHUNK - 1 - start)
-    last = np.int64(memory[2]) - np.int64(start) - np.int64(pitch) - (GROUP - 1) * np.int64(row_step)
     pieces = np.int32(np.int32(products + 1) >> 1)
+    first = np.int32(memory[1] + CHUNK - 1 - start)
+    end = np.int32(np.int32(np.int32(GROUP * last) * row_step) + PIECE * (pieces - 1))
+    inner = np.int64(memory[2]) - np.int64(start) - np.int64(pitch) - (GROUP - 1) * np.int64(row_step)
+    inner = np.int32(max(min(inner, np.int64(end)), np.int64(-1)))
     down = np.int32(np.int32(GROUP * row_step) - PIECE * pieces)
-    return memory, copies, reads, (first, np.int32(max(last, np.int64(-1)))), pieces, down
+    return memory, (a, b, c), (a_wanted, b_wanted, c_wanted), reads, (first, inner, end), (pieces, down)
 
 
 @cuda.jit(device=True)
-def _copy_at_edge(at, memory, offset, wanted):
-    """A copy of which only bytes of the image are read: seldom needed, so small rather than fast."""
+def _if_inside(memory, offset, wanted):
+    return wanted if offset >= memory[1] and offset <= np.int32(memory[2] - CHUNK) else np.int32(0)
+
+
+@cuda.jit(device=True)
+def _copy_at_edge(at, memory, offset):
+    """A copy that is only in part of the image's memory, byte by byte: seldom needed, so small rather than fast."""
     base, low, high = memory
-    inside = offset >= low and offset <= np.int32(high - CHUNK)
-    words.copy_chunk(at, base, offset, np.uint32(inside and wanted))
-    if wanted and not inside and offset > np.int32(low - CHUNK) and offset < high:
-        i = np.int32(max(low - offset, np.int32(0)))
-        while i < min(np.int32(high - offset), np.int32(CHUNK)):
-            words.store_byte(np.uint32(at + np.uint32(i)), (words.load_byte(base, np.int32(offset + i)),))
+    if (offset < low and offset > np.int32(low - CHUNK)) or (offset < high and offset > np.int32(high - CHUNK)):
+        i = np.int32(0)
+        while i < CHUNK:
+            place = np.int32(offset + i)
+            if place >= low and place < high:
+                words.store_byte(np.uint32(at + np.uint32(i)), (words.load_byte(base, place),))
             i = words.opaque(np.int32(i + 1))
 
 
 @cuda.jit(device=True)
-def _ask(at, strip, run, piece):
-    """Have a piece copied to `at`."""
-    memory, (a, b, c), _, (first, last), _, _ = strip
-    if first <= run and run <= last:
-        words.copy_chunk(at, memory[0], np.int32(run + a[0]), np.uint32(piece < a[1]))
-        words.copy_chunk(np.uint32(at + TURN), memory[0], np.int32(run + b[0]), np.uint32(piece < b[1]))
-        words.copy_chunk(np.uint32(at + 2 * TURN), memory[0], np.int32(run + c[0]), np.uint32(piece < c[1]))
+def _copy_some(at, strip, run, piece):
+    """A piece of which some copies reach out of the image's memory, or lie behind it."""
+    memory, (a, b, c), wanted, _, _, _ = strip
+    inside = (
+        _if_inside(memory, np.int32(run + a), wanted[0]),
+        _if_inside(memory, np.int32(run + b), wanted[1]),
+        _if_inside(memory, np.int32(run + c), wanted[2]),
+    )
+    words.copy_piece(at, memory[0], run, piece, (a, b, c), inside)
+    turn = np.int32(0)
+    while turn < 3:
+        if piece < (wanted[2] if turn == 2 else (wanted[1] if turn == 1 else wanted[0])):
+            offset = np.int32(run + (c if turn == 2 else (b if turn == 1 else a)))
+            _copy_at_edge(np.uint32(at + np.uint32(turn * TURN)), memory, offset)
+        turn = words.opaque(np.int32(turn + 1))
+
+
+@cuda.jit(device=True)
+def _ask(at, strip, cursor):
+    """Have the piece at a cursor copied to `at`, if there is one; the cursor of the next."""
+    memory, offsets, wanted, _, (first, inner, end), (pieces, down) = strip
+    run, piece = cursor
+    if first <= run and run <= inner:
+        words.copy_piece(at, memory[0], run, piece, offsets, wanted)
+        words.commit()
     else:
-        turn = np.int32(0)
-        while turn < 3:
-            offset, wanted = c if turn == 2 else (b if turn == 1 else a)
-            _copy_at_edge(np.uint32(at + np.uint32(turn * TURN)), memory, np.int32(run + offset), piece < wanted)
-            turn = words.opaque(np.int32(turn + 1))
-
-
-@cuda.jit(device=True)
-def _ask_next(at, strip, cursor, last):
-    """Have the piece at a cursor copied, if it is one of a group up to `last`; the cursor of the next."""
-    run, piece, group = cursor
-    if group <= last:
-        _ask(at, strip, run, piece)
-    words.commit()
+        if run <= end:
+            _copy_some(at, strip, run, piece)
+        words.commit()
     run, piece = np.int32(run + PIECE), np.int32(piece + 1)
-    if piece == strip[4]:
-        run, piece, group = np.int32(run + strip[5]), np.int32(0), np.int32(group + 1)
-    return run, piece, group
+    if piece == pieces:
+        run, piece = np.int32(run + down), np.int32(0)
+    return run, piece
 
 
 @cuda.jit(device=True)
-def ask_first(queue, strip, row_step, group, last):
+def ask_first(queue, strip, row_step, group):
     """Ask for the first pieces, from `group` on.
 
     `queue`: where the lane's first copy to the first place goes, and the bytes from one place to the next.
     """
     cuda.syncwarp()  # all lanes are done with what they asked for before
-    cursor = (np.int32(np.int32(group * GROUP) * row_step), np.int32(0), np.int32(group))
     at = np.uint32(queue[0])
-    cursor = _ask_next(at, strip, cursor, last)
-    cursor = _ask_next(np.uint32(at + queue[1]), strip, cursor, last)
+    cursor = _ask(at, strip, (np.int32(np.int32(group * GROUP) * row_step), np.int32(0)))
+    cursor = _ask(np.uint32(at + queue[1]), strip, cursor)
     return at, np.uint32(at + 2 * queue[1]), cursor
 
 
 @cuda.jit(device=True)
-def turn(queue, strip, state, last):
+def turn(queue, strip, state):
     """Where the oldest piece asked for lies, and one more on its way, in the place of the one before."""
     at, free, cursor = state
     words.wait()
     cuda.syncwarp()
-    cursor = _ask_next(free, strip, cursor, last)
+    cursor = _ask(free, strip, cursor)
     behind = np.uint32(at + queue[1])
     if behind == np.uint32(queue[0] + PLACES * queue[1]):
         behind = np.uint32(queue[0])

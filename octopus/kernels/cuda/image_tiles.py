@@ -239,8 +239,8 @@ def build(kernel: ImageKernel) -> Callable:
             done = np.int32(0)
             item_at = base_out * np.int64(row_values) + np.int64(channel * (kernel_temporal * patch_values))
             if planar:
-                strip = strip_of(lane, memory, base, row_step, need, products_x)
-                state = ask_first(queue, strip, row_step, done, last_group)
+                strip = strip_of(lane, memory, base, row_step, need, products_x, last_group)
+                state = ask_first(queue, strip, row_step, done)
             band = np.int32(0)
             while band < band_count:
                 info = words.load4(np.uint32(infos + np.uint32(band * INFO_BYTES)))
@@ -254,7 +254,7 @@ def build(kernel: ImageKernel) -> Callable:
                 cuda.syncwarp()  # the stage may be filled again
                 if planar:
                     done, state = advance(
-                        ring, mask, bands_x, weights_x, done, upto, last_group, queue, strip, state, products_x
+                        ring, mask, bands_x, weights_x, done, upto, queue, strip, state, products_x
                     )
                     sums = second(ring, mask, row_band, group, products, start_a, start_b)
                     fill(stage_at, sums[0], sums[1], np.int32(0))
@@ -263,10 +263,10 @@ def build(kernel: ImageKernel) -> Callable:
                     while inner < channels:
                         own = np.uint32(ring + np.uint32(np.int32(inner * slots) * plane_slot))
                         of_inner = np.int32(base + np.int32(inner * np.int32(plane_step)))
-                        strip = strip_of(lane, memory, of_inner, row_step, need, products_x)
-                        state = ask_first(queue, strip, row_step, before, upto)
+                        strip = strip_of(lane, memory, of_inner, row_step, need, products_x, upto)
+                        state = ask_first(queue, strip, row_step, before)
                         done, state = advance(
-                            own, mask, bands_x, weights_x, before, upto, upto, queue, strip, state, products_x
+                            own, mask, bands_x, weights_x, before, upto, queue, strip, state, products_x
                         )
                         sums = second(own, mask, row_band, group, products, start_a, start_b)
                         fill(stage_at, sums[0], sums[1], inner)

@@ -139,10 +139,14 @@ def shared_address(typing_context, array):
     return types.uint32(array), generate
 
 
-def _copy(number: int, at: int, wanted: int) -> str:
-    """Copy of all lanes `number` of a piece, from offset `$at` on, if there are more than `$wanted` pieces before."""
-    text = f"setp.lt.s32 p, $3, ${wanted}; add.s32 x, $2, ${at}; cvt.u64.u32 a, x; add.s64 a, a, $1; "
-    return text + f"@p cp.async.{CACHE}.shared.global [$0 + {32 * CHUNK * number}], [a], {CHUNK}; "
+def _copies() -> str:
+    """Of `copy_piece`: all places and conditions first, for between two copies they would cost more."""
+    text = "{.reg .pred p0, p1, p2; .reg .b64 a0, a1, a2; .reg .b32 x; "
+    for i in range(3):
+        text += f"setp.lt.s32 p{i}, $3, ${7 + i}; add.s32 x, $2, ${4 + i}; cvt.u64.u32 a{i}, x; add.s64 a{i}, a{i}, $1; "
+    for i in range(3):
+        text += f"@p{i} cp.async.{CACHE}.shared.global [$0 + {32 * CHUNK * i}], [a{i}], {CHUNK}; "
+    return text + "}"
 
 
 @intrinsic
@@ -154,9 +158,7 @@ def copy_piece(typing_context, place, base, run, piece, offsets, wanted):
 
     def generate(context, builder, signature, args):
         arguments = [*args[:4], *_parts(builder, args[4], 3), *_parts(builder, args[5], 3)]
-        text = "{.reg .pred p; .reg .b64 a; .reg .b32 x; "
-        text += "".join(_copy(number, 4 + number, 7 + number) for number in range(3)) + "}"
-        builder.call(_assembly(ir.VoidType(), arguments, text, "r,l" + 8 * ",r", True), arguments)
+        builder.call(_assembly(ir.VoidType(), arguments, _copies(), "r,l" + 8 * ",r", True), arguments)
         return context.get_dummy_value()
 
     three = types.UniTuple(types.int32, 3)

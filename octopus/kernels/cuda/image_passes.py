@@ -64,40 +64,40 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
         return funnel(found[0], found[1], np.uint32(shift)), funnel(found[1], found[2], np.uint32(shift))
 
     @cuda.jit(device=True)
-    def advance(ring, mask, bands, weights0, done, upto, queue, strip, state, steps):
-        """`weights0`: of the first product."""
+    def multiply(sums, at, strip, weights):
+        """One more product: of 16 rows, and of the 32 bytes of each that lie at a place."""
+        left2, left1, left0, right2, right1, right0 = sums
+        upper, upper_shift, lower, lower_shift = strip[3]
+        a, b = pixels(np.uint32(at + np.uint32(upper)), upper_shift)
+        c, d = pixels(np.uint32(at + np.uint32(lower)), lower_shift)
+        return (
+            words.multiply(left2, weights[0], a, b), words.multiply(left1, weights[1], a, b),
+            words.multiply(left0, weights[2], a, b), words.multiply(right2, weights[0], c, d),
+            words.multiply(right1, weights[1], c, d), words.multiply(right0, weights[2], c, d),
+        )  # fmt: skip
+
+    @cuda.jit(device=True)
+    def advance(ring, mask, bands, weights0, weights1, done, upto, queue, strip, state, steps):
+        """`weights0`, `weights1`: of the first two products; the others' are loaded when they are due."""
         zero = (np.int32(0), np.int32(0), np.int32(0), np.int32(0))
         half = (np.int32(begin), np.int32(begin), np.int32(begin), np.int32(begin))
-        upper, upper_shift, lower, lower_shift = strip[3]
         while done <= upto:
             at, state = turn(queue, strip, state)
-            # The first product apart from the others: its sums begin as constants.
-            a, b = pixels(np.uint32(at + np.uint32(upper)), upper_shift)
-            c, d = pixels(np.uint32(at + np.uint32(lower)), lower_shift)
-            weights = weights0
-            left2 = words.multiply(zero, weights[0], a, b)
-            right2 = words.multiply(zero, weights[0], c, d)
-            left1 = words.multiply(zero, weights[1], a, b)
-            right1 = words.multiply(zero, weights[1], c, d)
-            left0 = words.multiply(half, weights[2], a, b)
-            right0 = words.multiply(half, weights[2], c, d)
-            step, band = words.opaque(np.int32(1)), np.uint32(bands)
+            sums = multiply((zero, zero, half, zero, zero, half), at, strip, weights0)
+            if steps > 1:
+                sums = multiply(sums, np.uint32(at + np.uint32(STEP)), strip, weights1)
+            step, band = words.opaque(np.int32(2)), np.uint32(bands)
             while step < steps:
                 if step & 1:
                     at = np.uint32(at + np.uint32(STEP))
                 else:
                     at, state = turn(queue, strip, state)
                 step = words.opaque(np.int32(step + 1))
-                a, b = pixels(np.uint32(at + np.uint32(upper)), upper_shift)
-                c, d = pixels(np.uint32(at + np.uint32(lower)), lower_shift)
+                sums = multiply(
+                    sums, at, strip, words.load_weights(np.uint32(band + np.uint32(2 * WEIGHT_BYTES)))
+                )
                 band = np.uint32(band + np.uint32(WEIGHT_BYTES))
-                weights = words.load_weights(band)
-                left2 = words.multiply(left2, weights[0], a, b)
-                right2 = words.multiply(right2, weights[0], c, d)
-                left1 = words.multiply(left1, weights[1], a, b)
-                right1 = words.multiply(right1, weights[1], c, d)
-                left0 = words.multiply(left0, weights[2], a, b)
-                right0 = words.multiply(right0, weights[2], c, d)
+            left2, left1, left0, right2, right1, right0 = sums
             left = (
                 np.int32(_sum(left2, left1, left0, 0) >> shift),
                 np.int32(_sum(left2, left1, left0, 1) >> shift),

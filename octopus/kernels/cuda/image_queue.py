@@ -77,7 +77,9 @@ def _if_inside(memory, offset, wanted):
 def _copy_at_edge(at, memory, offset):
     """A copy that is only in part of the image's memory, byte by byte: seldom needed, so small rather than fast."""
     base, low, high = memory
-    if (offset < low and offset > np.int32(low - CHUNK)) or (offset < high and offset > np.int32(high - CHUNK)):
+    if (offset < low and offset > np.int32(low - CHUNK)) or (
+        offset < high and offset > np.int32(high - CHUNK)
+    ):
         i = np.int32(0)
         while i < CHUNK:
             place = np.int32(offset + i)

@@ -198,6 +198,7 @@ def build(kernel: ImageKernel) -> Callable:
         ring = np.uint32(private + np.uint32(np.int32(warp * slots) * slot))
         ring = np.uint32(ring + np.uint32(4 * lane))
         weights_x = words.load_weights(bands_x)
+        weights_b = words.load_weights(np.uint32(bands_x + np.uint32(WEIGHT_BYTES)))
         stage = np.uint32(private + np.uint32(np.int32(warps * slots) * slot + warp * stage_bytes))
         stage_at = places(stage, lane)
         queue = np.uint32(private + np.uint32(warps * np.int32(slots * slot + stage_bytes)))
@@ -254,7 +255,7 @@ def build(kernel: ImageKernel) -> Callable:
                 cuda.syncwarp()  # the stage may be filled again
                 if planar:
                     done, state = advance(
-                        ring, mask, bands_x, weights_x, done, upto, queue, strip, state, products_x
+                        ring, mask, bands_x, weights_x, weights_b, done, upto, queue, strip, state, products_x
                     )
                     sums = second(ring, mask, row_band, group, products, start_a, start_b)
                     fill(stage_at, sums[0], sums[1], np.int32(0))
@@ -266,7 +267,17 @@ def build(kernel: ImageKernel) -> Callable:
                         strip = strip_of(lane, memory, of_inner, row_step, need, products_x, upto)
                         state = ask_first(queue, strip, row_step, before)
                         done, state = advance(
-                            own, mask, bands_x, weights_x, before, upto, queue, strip, state, products_x
+                            own,
+                            mask,
+                            bands_x,
+                            weights_x,
+                            weights_b,
+                            before,
+                            upto,
+                            queue,
+                            strip,
+                            state,
+                            products_x,
                         )
                         sums = second(own, mask, row_band, group, products, start_a, start_b)
                         fill(stage_at, sums[0], sums[1], inner)

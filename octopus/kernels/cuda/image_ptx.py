@@ -140,10 +140,11 @@ def shared_address(typing_context, array):
 
 
 def _copies() -> str:
-    """Of `copy_piece`: all places and conditions first, for between two copies they would cost more."""
+    """Of `copy_piece`: places and conditions first, for copies that are not neighbours cost a wait each."""
     text = "{.reg .pred p0, p1, p2; .reg .b64 a0, a1, a2; .reg .b32 x; "
     for i in range(3):
-        text += f"setp.lt.s32 p{i}, $3, ${7 + i}; add.s32 x, $2, ${4 + i}; cvt.u64.u32 a{i}, x; add.s64 a{i}, a{i}, $1; "
+        text += f"setp.lt.s32 p{i}, $3, ${7 + i}; add.s32 x, $2, ${4 + i}; "
+        text += f"cvt.u64.u32 a{i}, x; add.s64 a{i}, a{i}, $1; "
     for i in range(3):
         text += f"@p{i} cp.async.{CACHE}.shared.global [$0 + {32 * CHUNK * i}], [a{i}], {CHUNK}; "
     return text + "}"

@@ -1,13 +1,16 @@
 """How a warp of `image_tiles` gets its source: pieces of 16 rows, copied to shared memory by all lanes together.
 
-A piece is 16 rows of up to 64 bytes (two products) of the warp's strip. Copies are of 16 bytes, from multiples of 16: a
-row that begins `m` bytes behind one takes five of them (three, where the strip is one product), in whichever lanes come
-next. Rows lie in a piece one right behind the other, in the order in which `multiply` wants them::
+A piece is a group of 16 rows, up to 64 bytes (two products) of each, of the warp's strip. Copies are of 16 bytes, from
+multiples of 16 on: a row that begins `m` bytes behind one takes up to five of them, or three where the strip is one
+product; copy `i` of a piece is made by lane `i % 32`. What is copied but is no part of the strip meets weights of zero,
+and so does what a place held before where nothing is copied: beyond the image's memory, beyond the last row. Rows lie
+in a piece in the order in which `image_passes` reads them, of two lots of eight rows at a time::
 
-    rows 0, 1, 4, 5, 8, 9, 12, 13, then rows 2, 3, 6, 7, 10, 11, 14, 15        of lanes 0, 4, 8, ... 28
+    0  1  4  5  8  9  12  13        2  3  6  7  10  11  14  15        rows of lanes 0 to 3, 4 to 7, ... 28 to 31
 
-80 or 48 bytes from one to the next: three loads of 32 words meet 12 times at a bank's door on average, for 16 rows of
-32 bytes. `m` is the same for rows 16 apart, and so is all that a lane works out of it: a channel's `strip`, once.
+Rows are 80 or 48 bytes apart, both odd multiples of 16: the six loads of a product take 8 to 15 turns at the banks, 12
+where rows begin anywhere. `m` is the same for rows 16 apart, and so is all that a lane works out of it: it does so once
+a channel (`strip_of`).
 """
 
 from __future__ import annotations
@@ -42,9 +45,9 @@ def _copied(number, wide, start, row_step, need):
 def strip_of(lane, memory, start, row_step, need, products, last):
     """What a lane knows of a channel's strip of rows of `need` bytes, the first at offset `start`.
 
-    An image's memory is known by `base`, a multiple of 16, and the offsets `low` and `high` at which it begins and ends.
-    A piece is known by `run`, the bytes from group 0 to it; `end` is that of group `last`. Every copy lies in the memory
-    where `first <= run <= inner`.
+    An image's memory is known by `base`, a multiple of 16, and the offsets `low` and `high` at which it begins and
+    ends. A piece is known by `run`, the bytes from group 0 to it; `end` is that of the last piece of group `last`.
+    All of its copies lie in the memory where `first <= run <= inner`.
     """
     wide = products > 1
     pitch = np.int32(CHUNK * (WIDE if wide else NARROW))
@@ -76,15 +79,12 @@ def _if_inside(memory, offset, wanted):
 @cuda.jit(device=True)
 def _copy_at_edge(at, memory, offset):
     """A copy that is only in part of the image's memory, byte by byte: seldom needed, so small rather than fast."""
-    base, low, high = memory
-    if (offset < low and offset > np.int32(low - CHUNK)) or (
-        offset < high and offset > np.int32(high - CHUNK)
-    ):
-        i = np.int32(0)
-        while i < CHUNK:
-            place = np.int32(offset + i)
-            if place >= low and place < high:
-                words.store_byte(np.uint32(at + np.uint32(i)), (words.load_byte(base, place),))
+    i = np.int32(max(np.int32(memory[1] - offset), np.int32(0)))
+    stop = np.int32(min(np.int32(memory[2] - offset), np.int32(CHUNK)))
+    if np.int32(stop - i) < CHUNK:
+        while i < stop:
+            found = words.load_byte(memory[0], np.int32(offset + i))
+            words.store_byte(np.uint32(at + np.uint32(i)), (found,))
             i = words.opaque(np.int32(i + 1))
 
 

@@ -86,16 +86,14 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
             sums = multiply((zero, zero, half, zero, zero, half), at, strip, weights0)
             if steps > 1:
                 sums = multiply(sums, np.uint32(at + np.uint32(STEP)), strip, weights1)
-            step, band = words.opaque(np.int32(2)), np.uint32(bands)
+            step, band = words.opaque(np.int32(2)), np.uint32(bands + np.uint32(2 * WEIGHT_BYTES))
             while step < steps:
                 if step & 1:
                     at = np.uint32(at + np.uint32(STEP))
                 else:
                     at, state = turn(queue, strip, state)
                 step = words.opaque(np.int32(step + 1))
-                sums = multiply(
-                    sums, at, strip, words.load_weights(np.uint32(band + np.uint32(2 * WEIGHT_BYTES)))
-                )
+                sums = multiply(sums, at, strip, words.load_weights(band))
                 band = np.uint32(band + np.uint32(WEIGHT_BYTES))
             left2, left1, left0, right2, right1, right0 = sums
             left = (

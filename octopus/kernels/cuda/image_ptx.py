@@ -180,6 +180,7 @@ def _instruction(text: str):
 
 commit = _instruction("cp.async.commit_group;")  # what a lane asked for since the last is a piece
 wait = _instruction(f"cp.async.wait_group {PLACES - 2};")  # for all pieces of a lane but the last ones
+wait_all = _instruction("cp.async.wait_all;")
 
 
 @intrinsic

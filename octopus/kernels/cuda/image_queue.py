@@ -130,6 +130,7 @@ def ask_first(queue, strip, row_step, group):
 
     `queue`: where the lane's first copy to the first place goes, and the bytes from one place to the next.
     """
+    words.wait_all()  # where rows are no step apart, pieces beyond the last are asked for
     cuda.syncwarp()  # all lanes are done with what they asked for before
     at = np.uint32(queue[0])
     cursor = _ask(at, strip, (np.int32(np.int32(group * GROUP) * row_step), np.int32(0)))

@@ -205,6 +205,7 @@ def build(kernel: ImageKernel) -> Callable:
         ring = np.uint32(private + np.uint32(np.int32(warp * slots) * slot))
         ring = np.uint32(ring + np.uint32(4 * lane))
         weights_x = words.load_weights(bands_x)
+        # Where there is no second product, what lies behind the first one's weights, which nothing uses.
         weights_b = words.load_weights(np.uint32(bands_x + np.uint32(WEIGHT_BYTES)))
         stage = np.uint32(private + np.uint32(np.int32(warps * slots) * slot + warp * stage_bytes))
         stage_at = places(stage, lane)

@@ -48,10 +48,13 @@ class Memory:
         self.sent[self.lane].append(self.open)
         self.open = []
 
-    def wait(self):
-        while len(self.sent[self.lane]) > PLACES - 2:
+    def wait(self, left=PLACES - 2):
+        while len(self.sent[self.lane]) > left:
             for place, found in self.sent[self.lane].pop(0):
                 self.shared[place : place + 16] = found
+
+    def wait_all(self):
+        self.wait(0)
 
 
 @pytest.fixture
@@ -70,37 +73,48 @@ def run_as_python(monkeypatch):
     return use
 
 
+def warp(memory, need, row_step, start, last):
+    """The strips, queues and states of a warp's lanes that have asked for their first pieces."""
+    known = (BASE, np.int32(memory.low), np.int32(memory.high))
+    products, lanes = -(-need // STEP), []
+    for number in range(32):
+        memory.lane = number
+        lane, first, step, *others = map(np.int32, (number, start, row_step, need, products, last))
+        queue = (np.uint32(16 * number), np.uint32(piece_bytes(products)))
+        strip = image_queue.strip_of(lane, known, first, step, *others)
+        lanes.append([queue, strip, image_queue.ask_first(queue, strip, step, np.int32(0))])
+    return lanes
+
+
+def turn_of(memory, lanes):
+    """The places at which the lanes find their next piece."""
+    places = []
+    for memory.lane, lane in enumerate(lanes):
+        at, lane[2] = image_queue.turn(*lane)
+        places.append(int(at))
+    return places
+
+
 @pytest.mark.parametrize("need", [1, 17, 32, 33, 55, 64, 65, 91, 130])
-@pytest.mark.parametrize(("height", "row_step"), [(1, 130), (18, 137), (48, 130), (33, 144), (70, 133)])
+@pytest.mark.parametrize(
+    ("height", "row_step"), [(1, 130), (18, 137), (48, 130), (33, 144), (70, 133), (40, 0)]
+)
 def test_each_lane_reads_the_bytes_of_its_rows(run_as_python, need, height, row_step):
-    """The strip at the beginning of each row, or at its end, of an image that lies anywhere."""
+    """The strip at the beginning of each row, then that at its end, of an image that lies anywhere."""
     rng = np.random.default_rng(need + height)
-    low, start = int(rng.integers(16)), int(rng.choice([0, row_step - need]))
-    high = low + height * row_step
-    cells = rng.integers(0, 256, high, dtype=np.uint8)
-    memory = run_as_python(Memory(cells, low, high))
-    products, last = -(-need // STEP), (height - 1) // GROUP
-    queue = [(np.uint32(16 * lane), np.uint32(piece_bytes(products))) for lane in range(32)]
-    strips, states = [], []
-    known = (BASE, np.int32(low), np.int32(high))
-    for lane in range(32):
-        memory.lane, numbers = lane, map(np.int32, (lane, low + start, row_step, need, products, last))
-        lane, first, step, *others = numbers
-        strips.append(image_queue.strip_of(lane, known, first, step, *others))
-        states.append(image_queue.ask_first(queue[lane], strips[lane], step, np.int32(0)))
-    for group in range(last + 1):
-        for piece in range(-(-products // 2)):
-            turns = []
-            for memory.lane in range(32):
-                at, states[memory.lane] = image_queue.turn(
-                    queue[memory.lane], strips[memory.lane], states[memory.lane]
-                )
-                turns.append(at)
+    low, width = int(rng.integers(16)), row_step or 200
+    cells = rng.integers(0, 256, low + (height - 1) * row_step + width, dtype=np.uint8)
+    memory = run_as_python(Memory(cells, low, len(cells)))
+    last = (height - 1) // GROUP
+    for start in (low, low + width - need):
+        lanes = warp(memory, need, row_step, start, last)
+        for group, piece in np.ndindex(last + 1, -(-need // PIECE)):
+            places = turn_of(memory, lanes)
             for lane, half, product in np.ndindex(32, 2, 2):
                 begin = piece * PIECE + product * STEP + 8 * (lane % 4)
                 row, count = GROUP * group + ROWS[half][lane // 4], min(8, need - begin)
                 if row < height and count > 0:
-                    reads, shift = strips[lane][3][2 * half : 2 * half + 2]
-                    found = int(turns[lane]) + int(reads) + STEP * product + (int(shift) >> 3 & 3)
-                    wanted = cells[low + row * row_step + start + begin :][:count]
+                    reads, shift = lanes[lane][1][3][2 * half : 2 * half + 2]
+                    found = places[lane] + int(reads) + STEP * product + (int(shift) >> 3 & 3)
+                    wanted = cells[start + row * row_step + begin :][:count]
                     np.testing.assert_array_equal(memory.shared[found : found + count], wanted)

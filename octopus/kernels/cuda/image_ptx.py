@@ -13,7 +13,7 @@ from __future__ import annotations
 from llvmlite import ir
 from numba import types
 
-from octopus.kernels.cuda.image_kind import CHUNK, DIGIT_BYTES, PLACES
+from octopus.kernels.cuda.image_kind import CHUNK, DIGIT_BYTES, NARROW_PLACES, PLACES
 from octopus.kernels.cuda.ptx import _assembly, intrinsic
 
 _WORD = ir.IntType(32)
@@ -179,7 +179,9 @@ def _instruction(text: str):
 
 
 commit = _instruction("cp.async.commit_group;")  # what a lane asked for since the last is a piece
-wait = _instruction(f"cp.async.wait_group {PLACES - 2};")  # for all pieces of a lane but the last ones
+# For all pieces of a lane but the last ones.
+wait = _instruction(f"cp.async.wait_group {PLACES - 2};")
+wait_narrow = _instruction(f"cp.async.wait_group {NARROW_PLACES - 2};")
 wait_all = _instruction("cp.async.wait_all;")
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numba import cuda
 
 from octopus.kernels.cuda import image_ptx as words
-from octopus.kernels.cuda.image_kind import CHUNK, GROUP, NARROW, PIECE, PLACES, WIDE
+from octopus.kernels.cuda.image_kind import CHUNK, GROUP, NARROW, NARROW_PLACES, PIECE, WIDE
 
 TURN = 32 * CHUNK  # bytes of a copy of all lanes
 
@@ -128,24 +128,29 @@ def _ask(at, strip, cursor):
 def ask_first(queue, strip, row_step, group):
     """Ask for the first pieces, from `group` on.
 
-    `queue`: where the lane's first copy to the first place goes, and the bytes from one place to the next.
+    `queue`: where the lane's first copy to the first place goes, the bytes from one place to the next, and places.
     """
     words.wait_all()  # where rows are no step apart, pieces beyond the last are asked for
     cuda.syncwarp()  # all lanes are done with what they asked for before
-    at = np.uint32(queue[0])
-    cursor = _ask(at, strip, (np.int32(np.int32(group * GROUP) * row_step), np.int32(0)))
-    cursor = _ask(np.uint32(at + queue[1]), strip, cursor)
-    return at, np.uint32(at + 2 * queue[1]), cursor
+    free, ahead = np.uint32(queue[0]), np.int32(1)
+    cursor = (np.int32(np.int32(group * GROUP) * row_step), np.int32(0))
+    while ahead < queue[2]:
+        cursor = _ask(free, strip, cursor)
+        free, ahead = np.uint32(free + queue[1]), words.opaque(np.int32(ahead + 1))
+    return np.uint32(queue[0]), free, cursor
 
 
 @cuda.jit(device=True)
 def turn(queue, strip, state):
     """Where the oldest piece asked for lies, and one more on its way, in the place of the one before."""
     at, free, cursor = state
-    words.wait()
+    if queue[2] == NARROW_PLACES:
+        words.wait_narrow()
+    else:
+        words.wait()
     cuda.syncwarp()
     cursor = _ask(free, strip, cursor)
     behind = np.uint32(at + queue[1])
-    if behind == np.uint32(queue[0] + PLACES * queue[1]):
+    if behind == np.uint32(queue[0] + np.uint32(queue[2]) * queue[1]):
         behind = np.uint32(queue[0])
     return at, (behind, at, cursor)

@@ -52,11 +52,11 @@ from octopus.kernels.cuda.image_kind import (
     GROUP,
     INFO_BYTES,
     MOST_WARPS,
-    PLACES,
     START_BYTES,
     WEIGHT_BYTES,
     ImageKernel,
     piece_bytes,
+    places,
     slot_bytes,
 )
 from octopus.kernels.cuda.image_passes import FRACTION, LOST, OFFSET, first_pass, second_pass
@@ -94,7 +94,7 @@ def build(kernel: ImageKernel) -> Callable:
     write = line_writer(kernel.filter, pillow)
     advance = first_pass(pillow, ptx.funnel)
     second = second_pass(pillow)
-    places, fill = stager(block)
+    stage_places, fill = stager(block)
     put_run = run_store(block, kernel.temporal)
     put_rows = rows_store(block)
     offset = -((OFFSET << FRACTION) >> LOST)
@@ -103,7 +103,7 @@ def build(kernel: ImageKernel) -> Callable:
     row_values = channels * kernel.temporal * patch_values
     size_of = {"float32": 4, "float16": 2, "bfloat16": 2, "uint8": 1}[kernel.dtype]
     slot, plane_slot, stage_bytes = kernel.ring_bytes, slot_bytes(pillow), block.stage_bytes
-    narrow, wide = piece_bytes(1), piece_bytes(2)
+    narrow, wide = (piece_bytes(1), places(1)), (piece_bytes(2), places(2))
 
     def image_kernel(
         table, count, out, item_height, item_width, bands, steps, row_steps, slots,
@@ -208,10 +208,13 @@ def build(kernel: ImageKernel) -> Callable:
         # Where there is no second product, what lies behind the first one's weights, which nothing uses.
         weights_b = words.load_weights(np.uint32(bands_x + np.uint32(WEIGHT_BYTES)))
         stage = np.uint32(private + np.uint32(np.int32(warps * slots) * slot + warp * stage_bytes))
-        stage_at = places(stage, lane)
+        stage_at = stage_places(stage, lane)
         queue = np.uint32(private + np.uint32(warps * np.int32(slots * slot + stage_bytes)))
-        piece = np.uint32(narrow if steps == 1 else wide)
-        queue = (np.uint32(queue + np.uint32(warp * PLACES) * piece + np.uint32(CHUNK * lane)), piece)
+        piece, count = (
+            np.uint32(narrow[0] if steps == 1 else wide[0]),
+            np.int32(narrow[1] if steps == 1 else wide[1]),
+        )
+        queue = (np.uint32(queue + np.uint32(warp * count) * piece + np.uint32(CHUNK * lane)), piece, count)
         mask = np.int32(slots - 1)
         reach = np.int64(channels - 1) * plane_step
         low = pointer + min(reach, np.int64(0))

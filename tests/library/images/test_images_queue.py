@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("numba_cuda")
 
 from octopus.kernels.cuda import image_queue
-from octopus.kernels.cuda.image_kind import GROUP, PIECE, PLACES, STEP, piece_bytes
+from octopus.kernels.cuda.image_kind import GROUP, NARROW_PLACES, PIECE, PLACES, STEP, piece_bytes, places
 
 BASE, POISON = 4096, 0xEE
 ROWS = ([0, 1, 4, 5, 8, 9, 12, 13], [2, 3, 6, 7, 10, 11, 14, 15])
@@ -53,6 +53,9 @@ class Memory:
             for place, found in self.sent[self.lane].pop(0):
                 self.shared[place : place + 16] = found
 
+    def wait_narrow(self):
+        self.wait(NARROW_PLACES - 2)
+
     def wait_all(self):
         self.wait(0)
 
@@ -80,7 +83,7 @@ def warp(memory, need, row_step, start, last):
     for number in range(32):
         memory.lane = number
         lane, first, step, *others = map(np.int32, (number, start, row_step, need, products, last))
-        queue = (np.uint32(16 * number), np.uint32(piece_bytes(products)))
+        queue = (np.uint32(16 * number), np.uint32(piece_bytes(products)), np.int32(places(products)))
         strip = image_queue.strip_of(lane, known, first, step, *others)
         lanes.append([queue, strip, image_queue.ask_first(queue, strip, step, np.int32(0))])
     return lanes
@@ -88,11 +91,11 @@ def warp(memory, need, row_step, start, last):
 
 def turn_of(memory, lanes):
     """The places at which the lanes find their next piece."""
-    places = []
+    found = []
     for memory.lane, lane in enumerate(lanes):
         at, lane[2] = image_queue.turn(*lane)
-        places.append(int(at))
-    return places
+        found.append(int(at))
+    return found
 
 
 @pytest.mark.parametrize("need", [1, 17, 32, 33, 55, 64, 65, 91, 130])
@@ -109,12 +112,12 @@ def test_each_lane_reads_the_bytes_of_its_rows(run_as_python, need, height, row_
     for start in (low, low + width - need):
         lanes = warp(memory, need, row_step, start, last)
         for group, piece in np.ndindex(last + 1, -(-need // PIECE)):
-            places = turn_of(memory, lanes)
+            at = turn_of(memory, lanes)
             for lane, half, product in np.ndindex(32, 2, 2):
                 begin = piece * PIECE + product * STEP + 8 * (lane % 4)
                 row, count = GROUP * group + ROWS[half][lane // 4], min(8, need - begin)
                 if row < height and count > 0:
                     reads, shift = lanes[lane][1][3][2 * half : 2 * half + 2]
-                    found = places[lane] + int(reads) + STEP * product + (int(shift) >> 3 & 3)
+                    found = at[lane] + int(reads) + STEP * product + (int(shift) >> 3 & 3)
                     wanted = cells[start + row * row_step + begin :][:count]
                     np.testing.assert_array_equal(memory.shared[found : found + count], wanted)

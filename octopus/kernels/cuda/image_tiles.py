@@ -33,7 +33,7 @@ So a warp copies its strip's rows in pieces of 16 bytes, shared by all lanes (`i
 Predicted for strips of one, two and three products, from the instructions of sm_90 code and from a simulation that
 counts turns at the banks and the lines that copies touch::
 
-    instructions of a group of source rows       143, 241, 339   to   108, 126, 204
+    instructions of a group of source rows       143, 241, 339   to   109, 128, 208
     passes through L1, of all that a warp does   11, 40, 34 % fewer
 """
 

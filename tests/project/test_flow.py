@@ -91,7 +91,7 @@ def test_the_sample_is_taken_on_request_and_left_for_real_data(flow: Workflow, m
     ("names", "rules"),
     [
         (["paper/build/numbers.csv"], {"numbers"}),
-        (["paper/build/claims.csv", "figures/scaling.pdf"], {"claims", "figure"}),
+        (["paper/build/claims.csv", "figures/scaling.pdf"], {"claims", "figures"}),
     ],
 )
 def test_what_was_deleted_is_built_again(flow: Workflow, names: list[str], rules: set[str]) -> None:

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import yaml
 from copies import copied
-from test_recipes import commands
 from workflow_copy import COPIED, QUICK, Workflow
 
 from octopus_study.measure import validate_provenance, validate_rows
@@ -23,26 +22,15 @@ from octopus_study.report.selector import selects_rows
 from octopus_study.studies import STUDIES
 
 NUMBERS = "paper/build/numbers.csv"
-BY_SNAKEMAKE = ("scaling", "size_distributions")
 RULE = re.compile(r"^rule (\w+):\n((?: {4}.*\n)+)", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
 def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workflow]:
-    """A complete run. One rule draws all figures, each in a process: a few of them here, the others by the same command
-    in one process, which Snakemake then takes for its own work."""
+    """A complete run."""
     folder = copied(root, tmp_path_factory.mktemp("clone"), COPIED)
     workflow = Workflow(folder)
-    drawn = (f"figures/{name}.pdf" for name in BY_SNAKEMAKE)
-    workflow.measuring = workflow.complete("measured", "tables", *drawn, *QUICK)
-    others = sorted(set(outputs.figures()) - set(BY_SNAKEMAKE))
-    draw = [
-        ["report", "figure", name, "--numbers", NUMBERS, "--out", f"figures/{name}.pdf"] for name in others
-    ]
-    commands(folder, *draw)
-    workflow.complete("--touch", *(f"figures/{name}.pdf" for name in others), *QUICK)
-    assert workflow.planned() == {"paper", "supplement", "page"}
-    workflow.complete(*QUICK)
+    workflow.measuring = workflow.complete(*QUICK)
     yield workflow
     workflow.end()
 
@@ -149,7 +137,7 @@ def test_code_of_the_library_reruns_all_studies(finished: Workflow) -> None:
 def test_code_of_the_report_reruns_no_study(finished: Workflow) -> None:
     with finished.appended("workflow/octopus_study/report/text.py", "\nCHANGED = True\n"):
         planned = finished.planned()
-    assert {"numbers", "figure", "paper"} <= planned
+    assert {"numbers", "figures", "paper"} <= planned
     assert planned.isdisjoint(STUDIES)
 
 

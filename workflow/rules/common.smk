@@ -44,7 +44,6 @@ os.environ.update({MIRROR_VARIABLE: CONFIG.mirror or "", "OCTOPUS_DATA": CONFIG.
 
 wildcard_constraints:
     study="|".join(STUDIES),
-    figure="|".join(outputs.figures()),
 
 
 def about(study):

@@ -60,29 +60,27 @@ rule tables:
         "octopus report tables --numbers {input.numbers:q} --claims {input.claims:q} --out-dir paper/build/tables 2>&1 | tee {log:q}"
 
 
-DRAWN = {"numbers": rules.numbers.output.numbers, "series": rules.numbers.output.series}
-FIGURE = {
-    "caption": lambda wildcards: outputs.figures()[wildcards.figure][1].caption,
-    "code": REPORT_CODE,
-}
+SHOWN = {"caption": "../report/figure.rst", "category": "Figures"}
 
 
-rule figure:
+rule figures:
     input:
-        **DRAWN,
+        numbers=rules.numbers.output.numbers,
+        series=rules.numbers.output.series,
     output:
-        pdf="figures/{figure}.pdf",
-        png=report("figures/{figure}.png", caption="../report/figure.rst", category="Figures"),
+        [report(f"figures/{name}.png", labels={"figure": name}, **SHOWN) for name in outputs.figures()],
+        expand("figures/{figure}.pdf", figure=outputs.figures()),
     log:
-        "logs/figure_{figure}.log",
+        "logs/figures.log",
     conda:
         "../envs/octopus.yaml"
+    threads: 8
     params:
-        **FIGURE,
+        code=REPORT_CODE,
     message:
-        "Report: figure {wildcards.figure}"
+        "Report: all figures"
     shell:
-        "octopus report figure {wildcards.figure:q} --numbers {input.numbers:q} --out {output.pdf:q} 2>&1 | tee {log:q}"
+        "octopus report figures --numbers {input.numbers:q} --out-dir figures --processes {threads:q} 2>&1 | tee {log:q}"
 
 
 rule shown:
@@ -90,6 +88,6 @@ rule shown:
         rules.numbers.output.authors,
         rules.claims.output,
         rules.tables.output,
-        expand(["figures/{figure}.pdf", "figures/{figure}.png"], figure=outputs.figures()),
+        rules.figures.output,
     message:
         "All figures, tables and claims are built"

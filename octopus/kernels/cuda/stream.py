@@ -54,6 +54,7 @@ from octopus.kernels.cuda.crop import NUMBA_TYPES
 from octopus.kernels.cuda.place import placer, transform_store
 from octopus.kernels.cuda.rows import source_rows
 from octopus.kernels.cuda.stream_rows import emitter, spreader, streamer
+from octopus.kernels.cuda.tiles import MOST_BOXES_INSIDE
 
 _box_is_usable = cuda.jit(device=True)(geometry.box_is_usable)
 _store_transform = transform_store("")
@@ -82,6 +83,7 @@ def build(
     words: bool = False,
     saturate: bool = True,
     pairs: bool = True,
+    inside: bool = False,
     edge: str = "box",
     letterbox: bool = False,
     indexed: bool = False,
@@ -118,6 +120,9 @@ def build(
         uint8 results: whether values may lie outside 0 to 255.
     pairs : bool
         See `ptx.streaming_store`.
+    inside : bool
+        `boxes` is not read; up to `MOST_BOXES_INSIDE` boxes, float32, are one more argument, an array by value. So they
+        need no copy before the launch, and no block waits for the memory to know its box.
     """
     tile = _tile(
         channels,
@@ -128,6 +133,7 @@ def build(
         words,
         saturate,
         pairs,
+        inside,
         edge,
         letterbox,
         indexed,
@@ -151,7 +157,23 @@ def build(
         tile(frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows,
              lines, gain, bias, frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3))  # fmt: skip
 
-    return stream_kernel_with_options if letterbox or indexed else stream_kernel
+    kernel = stream_kernel_with_options if letterbox or indexed else stream_kernel
+    if inside:
+        kernel.tail_bytes = 16 * MOST_BOXES_INSIDE
+    return kernel
+
+
+@cuda.jit(device=True)
+def _box_in_memory(boxes, item):
+    return (
+        np.float32(boxes[4 * item]), np.float32(boxes[4 * item + 1]),
+        np.float32(boxes[4 * item + 2]), np.float32(boxes[4 * item + 3]),
+    )  # fmt: skip
+
+
+@cuda.jit(device=True)
+def _box_inside(boxes, item):
+    return ptx.tail_floats(item)
 
 
 @cuda.jit(device=True)
@@ -181,6 +203,7 @@ def _tile(
     words: bool,
     saturate: bool,
     pairs: bool,
+    inside: bool,
     edge: str,
     letterbox: bool,
     indexed: bool,
@@ -195,6 +218,7 @@ def _tile(
         rows_of, emit, spread, channels, planar, values, letterbox, summed=out_dtype != "float32"
     )
     place = placer(edge, letterbox, antialias=False)
+    box_of = _box_inside if inside else _box_in_memory
     per_row = 1 if planar else channels
     per_line = _LINE // np.dtype(frame_dtype).itemsize
     empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
@@ -219,10 +243,7 @@ def _tile(
         start = cuda.local.array(every, np.float32)
         change = cuda.local.array(every, np.float32)
 
-        x1 = np.float32(boxes[4 * item])
-        y1 = np.float32(boxes[4 * item + 1])
-        x2 = np.float32(boxes[4 * item + 2])
-        y2 = np.float32(boxes[4 * item + 3])
+        x1, y1, x2, y2 = box_of(boxes, item)
         usable = _box_is_usable(x1, y1, x2, y2, width, height)
         source = np.int64(0)
         if indexed:

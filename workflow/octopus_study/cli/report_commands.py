@@ -79,6 +79,18 @@ def figure(
 
 
 @report.command()
+def figures(
+    numbers: Numbers,
+    out_dir: OutDir,
+    processes: Annotated[int, typer.Option(min=1, help="How many draw side by side.")] = 1,
+) -> None:
+    """Draw all figures as PDF and PNG."""
+    from octopus_study.report.outputs import draw_all
+
+    draw_all(numbers, out_dir, processes)
+
+
+@report.command()
 def paper(
     source: Annotated[Path, typer.Option(help="Folder of the paper's sources.")],
     build: Annotated[Path, typer.Option(help="Folder with numbers.json and tables/.")],

@@ -10,7 +10,7 @@ each with explicit inputs and outputs, so that a workflow rule is one call:
 * ``build.build_numbers(results_dir, reference_dir, published_dir, out)``: ``numbers.csv`` and what lies beside it.
 * ``claims.build_claims(numbers, claims_yaml, out)``: ``claims.csv``.
 * ``outputs.build_tables(numbers, claims, out_dir)``: ``<name>.typ`` and ``.md`` for each of ``table_names()``.
-* ``outputs.draw(name, numbers, out_stem)``: ``<out_stem>.pdf`` and ``.png`` of one of ``figures()``.
+* ``outputs.draw(name, numbers, out_stem)``: ``<out_stem>.pdf`` and ``.png`` of one of ``figures()``; ``draw_all``.
 * ``paper.build_paper(paper_dir, build_dir, figures_dir, out)``: the paper as PDF, through Typst.
 * ``promote.promote(results_dir, reference_dir)``: a vetted run under ``reference_dir/<machine>``.
 * ``parity_doc.build_parity_doc(reference_dir, out)``: ``docs/parity.md``, from the committed references.

@@ -3,6 +3,7 @@ studies."""
 
 from __future__ import annotations
 
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,12 +88,32 @@ def draw(name: str, numbers: str | Path, out_stem: str | Path) -> tuple[Path, Pa
     InputError
         There is no such figure, or no run of its study and nothing to say about it.
     """
-    from octopus_study.report.charts import style
-
     if name not in figures():
         raise InputError(f"There is no figure {name!r}; the figures are {', '.join(figures())}.")
-    figure, area = figure_of(name, Frame.read(numbers), numbers)
-    return style.save(figure, Path(out_stem), area)
+    return _draw(name, Frame.read(numbers), Path(numbers), Path(out_stem))
+
+
+def draw_all(numbers: str | Path, out_dir: str | Path, processes: int) -> None:
+    """Draw all figures into a folder, several side by side; see :func:`draw`."""
+    told = (Frame.read(numbers), Path(numbers), Path(out_dir))
+    # Forked processes have the numbers and all modules at once.
+    with get_context("fork").Pool(processes, _TOLD.append, (told,)) as pool:
+        pool.map(_draw_told, figures(), chunksize=1)
+
+
+_TOLD: list[tuple[Frame, Path, Path]] = []  # of a process of `draw_all`
+
+
+def _draw_told(name: str) -> None:
+    frame, numbers, folder = _TOLD[-1]
+    _draw(name, frame, numbers, folder / name)
+
+
+def _draw(name: str, frame: Frame, numbers: Path, stem: Path) -> tuple[Path, Path]:
+    from octopus_study.report.charts import style
+
+    figure, area = figure_of(name, frame, numbers)
+    return style.save(figure, stem, area)
 
 
 def figure_of(name: str, frame: Frame, numbers: str | Path = "numbers.csv") -> tuple[Figure, Bbox]:

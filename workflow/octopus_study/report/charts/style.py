@@ -100,8 +100,9 @@ def save(figure: Figure, stem: Path, area: Bbox) -> tuple[Path, Path]:
     paper = Bbox([[area.x0, 0], [area.x1, area.y1]])
     with mpl.rc_context(RC), whole_files(stem.parent) as folder:
         pdf, png = folder / f"{stem.name}.pdf", folder / f"{stem.name}.png"
-        figure.savefig(pdf, metadata={"CreationDate": None}, bbox_inches=paper)
         figure.savefig(png, dpi=200, bbox_inches=area)
+        figure.set_layout_engine("none")  # it is laid out
+        figure.savefig(pdf, metadata={"CreationDate": None}, bbox_inches=paper)
     return stem.parent / pdf.name, stem.parent / png.name
 
 

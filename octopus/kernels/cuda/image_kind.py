@@ -12,8 +12,10 @@ DIGIT_BYTES = 512  # of a product's weights: one word quad per lane
 WEIGHT_BYTES = 3 * DIGIT_BYTES  # the three digits of them
 INFO_BYTES = 16  # of a band of rows: its first group, products, last group
 START_BYTES = 4 * LINES  # of a band of rows: what each row's sums begin with
-AHEAD = 4  # products of a warp whose source bytes are in its queue, or on their way there; a power of two
-QUEUE_BYTES = 32 * 24  # of one of them: six words of each lane
+CHUNK = 16  # source bytes of one copy to shared memory
+PIECE = 2 * STEP  # source bytes of a row that a warp copies at a time
+NARROW, WIDE = 3, 5  # copies of a row, wherever it begins: of a strip of one product, of a piece
+PLACES, NARROW_PLACES = 3, 4  # of a warp's pieces: one at work, the others on their way; of narrow ones
 
 
 class Block(NamedTuple):
@@ -87,8 +89,18 @@ def slot_bytes(pillow: bool) -> int:
     return 256 if pillow else 512
 
 
+def piece_bytes(steps: int) -> int:
+    """Of a piece of a strip of so many products."""
+    return GROUP * CHUNK * (NARROW if steps == 1 else WIDE)
+
+
+def places(steps: int) -> int:
+    """How many pieces of a strip of so many products a warp has in shared memory."""
+    return NARROW_PLACES if steps == 1 else PLACES
+
+
 def shared_bytes(kernel: ImageKernel, warps: int, bands: int, steps: int, row_steps: int, slots: int) -> int:
     """Shared memory of a block; the arguments are those of the launch."""
     weights = (warps * steps + bands * row_steps) * WEIGHT_BYTES
-    per_warp = slots * kernel.ring_bytes + kernel.block.stage_bytes + AHEAD * QUEUE_BYTES
+    per_warp = slots * kernel.ring_bytes + kernel.block.stage_bytes + places(steps) * piece_bytes(steps)
     return weights + bands * (INFO_BYTES + START_BYTES) + warps * per_warp

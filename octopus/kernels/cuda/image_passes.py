@@ -9,7 +9,8 @@ from numba import cuda
 
 from octopus.kernels import images
 from octopus.kernels.cuda import image_ptx as words
-from octopus.kernels.cuda.image_kind import AHEAD, GROUP, QUEUE_BYTES, STEP, WEIGHT_BYTES, slot_bytes
+from octopus.kernels.cuda.image_kind import STEP, WEIGHT_BYTES, slot_bytes
+from octopus.kernels.cuda.image_queue import turn
 
 WORD_BYTES = 128  # of the ring: a word of each lane
 # The intermediate pixel of the roundings in float is (value + 96) * 128, two bytes: steps of 1/128 level, and room for
@@ -17,73 +18,6 @@ WORD_BYTES = 128  # of the ring: a word of each lane
 OFFSET, FRACTION = 96, 7
 LOST = 8  # bits that the second pass leaves out of a product of 22 + FRACTION
 SCALE = images.FIXED_BITS + FRACTION - LOST  # fraction of a result
-
-
-@cuda.jit(device=True)
-def _word(memory, offset):
-    """The word at an offset, of which only bytes of the image are read: seldom needed, so small rather than fast."""
-    base, low, high = memory
-    result, i = np.uint32(0), np.int32(0)
-    while i < 4:
-        place = np.int32(offset + i)
-        found = words.load_byte_if(base, place, np.uint32(place >= low and place < high))
-        result |= np.uint32(found << np.uint32(8 * i))
-        i = words.opaque(np.int32(i + 1))
-    return result
-
-
-@cuda.jit(device=True)
-def _three(memory, at):
-    """The words of one of `_ask`'s offsets, of which any may be no part of the image."""
-    pair = np.int32(np.int32(at + 4) & -8)
-    rest = np.int32(at if at & 4 else at + 8)
-    return _word(memory, pair), _word(memory, np.int32(pair + 4)), _word(memory, rest)
-
-
-@cuda.jit(device=True)
-def _inside(memory, first, second):
-    """Multiples of 4 before two offsets, and whether all twelve bytes from each of these on are the image's."""
-    a, b = np.int32(first & -4), np.int32(second & -4)
-    return a, b, a >= memory[1] and np.int32(b + 12) <= memory[2]
-
-
-@cuda.jit(device=True)
-def _ask(place, memory, first, second, wanted, even):
-    """Have the words that hold eight bytes from each of two offsets on copied; `second` is not before `first`.
-
-    If both are multiples of 8 (`even`), it is two words; else the neighbours that lie in eight bytes, and the third
-    (`_in_order` puts it into its place): loads of half as many bytes would be looked up one by one.
-
-    An image's memory is known by `base`, a multiple of 8, and the offsets `low` and `high` at which it begins and ends.
-    """
-    a, b, inside = _inside(memory, first, second)
-    if even:
-        words.copy_pairs(place, memory[0], a, b, np.uint32(inside and wanted))
-    else:
-        words.copy_six(place, memory[0], a, b, np.uint32(inside and wanted))
-
-
-@cuda.jit(device=True)
-def _take(place, memory, first, second):
-    """The words of the oldest `_ask` on its way."""
-    words.wait()
-    x = words.load2(place)
-    y = words.load2(np.uint32(place + 8))
-    z = words.load2(np.uint32(place + 16))
-    found = (x[0], x[1], z[0], y[0], y[1], z[1])
-    a, b, inside = _inside(memory, first, second)
-    if not inside:
-        x, y = _three(memory, a), _three(memory, b)
-        found = (x[0], x[1], x[2], y[0], y[1], y[2])
-    return found
-
-
-@cuda.jit(device=True)
-def _in_order(offset, x, y, z):
-    """The three words as they lie in memory."""
-    if offset & 4:
-        return z, x, y
-    return x, y, z
 
 
 @cuda.jit(device=True)
@@ -97,9 +31,7 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
 
     Group `q` is kept in slot `q & mask` of the ring: for each lane two words, bytes of 4 rows of a column in the
     left and in the right half of the 16; in the float roundings, two for the high bytes and two for the low ones.
-    It takes and returns `done` (groups so far), `taken` (products so far) and the cursor of the product that is asked
-    for next. `source` is what a warp knows of a channel: its memory, the offset of the corner, the row step, the lane's
-    first row, the last row, the products of a group and whether offsets are multiples of 8.
+    It takes and returns `done` (groups so far) and `state`, the queue's: see `image_queue`, also for `strip`.
     """
     if pillow:
         begin, shift = images.FIXED_HALF, images.FIXED_BITS
@@ -108,10 +40,6 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
         begin = (OFFSET << images.FIXED_BITS) + (1 << (shift - 1))
 
     per_slot = slot_bytes(pillow)
-
-    @cuda.jit(device=True)
-    def row_offset(corner, row_step, row, last_row):
-        return np.int32(corner + np.int32(min(row, last_row) * row_step))
 
     @cuda.jit(device=True)
     def keep(left, right, at):
@@ -130,84 +58,44 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
             words.store1(np.uint32(at + 3 * WORD_BYTES), (words.low_bytes(c, d),))
 
     @cuda.jit(device=True)
-    def ask(queue, number, source, cursor, last):
-        """Product `number` of a warp is asked for, if it is one of a group up to `last`; the cursor of the next."""
-        memory, steps, even = source[0], source[5], source[6]
-        first, second, step, group = cursor
-        place = np.uint32(queue + np.uint32(np.int32(number & (AHEAD - 1)) * QUEUE_BYTES))
-        _ask(place, memory, first, second, group <= last, even)
-        first, second, step = np.int32(first + STEP), np.int32(second + STEP), np.int32(step + 1)
-        if step == steps:
-            step, group = np.int32(0), np.int32(group + 1)
-            first, second = rows_at(source, group)
-        return first, second, step, group
+    def pixels(at, shift):
+        """Eight bytes of a row, which begin at any byte of the word at an address."""
+        found = words.row3(at)
+        return funnel(found[0], found[1], np.uint32(shift)), funnel(found[1], found[2], np.uint32(shift))
 
     @cuda.jit(device=True)
-    def rows_at(source, group):
-        """Where a lane's two rows of a group begin."""
-        _, corner, row_step, row, last_row, _, _ = source
-        row = np.int32(row + group * GROUP)
-        first = row_offset(corner, row_step, row, last_row)
-        return first, row_offset(corner, row_step, np.int32(row + 2), last_row)
+    def multiply(sums, at, strip, weights):
+        """One more product: of 16 rows, and of the 32 bytes of each that lie at a place."""
+        left2, left1, left0, right2, right1, right0 = sums
+        upper, upper_shift, lower, lower_shift = strip[3]
+        a, b = pixels(np.uint32(at + np.uint32(upper)), upper_shift)
+        c, d = pixels(np.uint32(at + np.uint32(lower)), lower_shift)
+        return (
+            words.multiply(left2, weights[0], a, b), words.multiply(left1, weights[1], a, b),
+            words.multiply(left0, weights[2], a, b), words.multiply(right2, weights[0], c, d),
+            words.multiply(right1, weights[1], c, d), words.multiply(right0, weights[2], c, d),
+        )  # fmt: skip
 
     @cuda.jit(device=True)
-    def ask_first(queue, taken, source, group, last):
-        """Ask for the first products, from `group` on; `taken`: products of the warp so far."""
-        first, second = rows_at(source, group)
-        cursor, ahead = (first, second, np.int32(0), np.int32(group)), np.int32(0)
-        while ahead < AHEAD - 1:
-            cursor = ask(queue, np.int32(taken + ahead), source, cursor, last)
-            ahead = words.opaque(np.int32(ahead + 1))
-        return cursor
-
-    @cuda.jit(device=True)
-    def turn(queue, taken, source, cursor, last, first, second):
-        """Pixels of a product, and a later one on its way."""
-        even = source[6]
-        place = np.uint32(queue + np.uint32(np.int32(taken & (AHEAD - 1)) * QUEUE_BYTES))
-        come = _take(place, source[0], first, second)
-        if even:
-            a, b, c, d = come[0], come[1], come[3], come[4]
-        else:
-            shift, shift_b = np.uint32(np.uint32(first) << 3), np.uint32(np.uint32(second) << 3)
-            x = _in_order(first, come[0], come[1], come[2])
-            y = _in_order(second, come[3], come[4], come[5])
-            a, b = funnel(x[0], x[1], shift), funnel(x[1], x[2], shift)
-            c, d = funnel(y[0], y[1], shift_b), funnel(y[1], y[2], shift_b)
-        return ask(queue, np.int32(taken + (AHEAD - 1)), source, cursor, last), a, b, c, d
-
-    @cuda.jit(device=True)
-    def advance(ring, mask, bands, weights0, done, upto, last, queue, taken, source, cursor):
-        """`last`: the last group of all; `weights0`: of the first product."""
+    def advance(ring, mask, bands, weights0, weights1, done, upto, queue, strip, state, steps):
+        """`weights0`, `weights1`: of the first two products; the others' are loaded when they are due."""
         zero = (np.int32(0), np.int32(0), np.int32(0), np.int32(0))
         half = (np.int32(begin), np.int32(begin), np.int32(begin), np.int32(begin))
-        steps = source[5]
         while done <= upto:
-            band = np.uint32(bands)
-            first, second = rows_at(source, done)
-            # The first product apart from the others, which are rarely needed: its sums begin as constants.
-            cursor, a, b, c, d = turn(queue, taken, source, cursor, last, first, second)
-            weights = weights0
-            left2 = words.multiply(zero, weights[0], a, b)
-            right2 = words.multiply(zero, weights[0], c, d)
-            left1 = words.multiply(zero, weights[1], a, b)
-            right1 = words.multiply(zero, weights[1], c, d)
-            left0 = words.multiply(half, weights[2], a, b)
-            right0 = words.multiply(half, weights[2], c, d)
-            step = words.opaque(np.int32(1))
+            at, state = turn(queue, strip, state)
+            sums = multiply((zero, zero, half, zero, zero, half), at, strip, weights0)
+            if steps > 1:
+                sums = multiply(sums, np.uint32(at + np.uint32(STEP)), strip, weights1)
+            step, band = words.opaque(np.int32(2)), np.uint32(bands + np.uint32(2 * WEIGHT_BYTES))
             while step < steps:
-                first, second = np.int32(first + STEP), np.int32(second + STEP)
-                cursor, a, b, c, d = turn(queue, np.int32(taken + step), source, cursor, last, first, second)
+                if step & 1:
+                    at = np.uint32(at + np.uint32(STEP))
+                else:
+                    at, state = turn(queue, strip, state)
                 step = words.opaque(np.int32(step + 1))
+                sums = multiply(sums, at, strip, words.load_weights(band))
                 band = np.uint32(band + np.uint32(WEIGHT_BYTES))
-                weights = words.load_weights(band)
-                left2 = words.multiply(left2, weights[0], a, b)
-                right2 = words.multiply(right2, weights[0], c, d)
-                left1 = words.multiply(left1, weights[1], a, b)
-                right1 = words.multiply(right1, weights[1], c, d)
-                left0 = words.multiply(left0, weights[2], a, b)
-                right0 = words.multiply(right0, weights[2], c, d)
-            taken = np.int32(taken + steps)
+            left2, left1, left0, right2, right1, right0 = sums
             left = (
                 np.int32(_sum(left2, left1, left0, 0) >> shift),
                 np.int32(_sum(left2, left1, left0, 1) >> shift),
@@ -222,9 +110,9 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
             )
             keep(left, right, np.uint32(ring + np.uint32(np.int32(done & mask) * per_slot)))
             done = words.opaque(np.int32(done + 1))
-        return done, taken, cursor
+        return done, state
 
-    return advance, ask_first
+    return advance
 
 
 def second_pass(pillow: bool) -> Callable:

@@ -13,10 +13,11 @@ from __future__ import annotations
 from llvmlite import ir
 from numba import types
 
-from octopus.kernels.cuda.image_kind import AHEAD, DIGIT_BYTES
+from octopus.kernels.cuda.image_kind import CHUNK, DIGIT_BYTES, NARROW_PLACES, PLACES
 from octopus.kernels.cuda.ptx import _assembly, intrinsic
 
 _WORD = ir.IntType(32)
+CACHE = "cg"  # the cache that a copy's bytes stay in: "ca" L1 as well, "cg" L2 alone
 _WORDS = types.UniTuple(types.uint32, 4)
 _SUMS = types.UniTuple(types.int32, 4)
 
@@ -100,13 +101,13 @@ def _shared_store(kind: str, count: int):
     return store
 
 
-def _ring_load(count: int):
-    """Words of a lane that lie 128 bytes apart, each into a register of its own: products want them in other pairs."""
+def _words_load(count: int, apart: int):
+    """Words that lie some bytes apart, each into a register of its own: products want them in other pairs."""
 
     @intrinsic
     def load(typing_context, address):
         def generate(context, builder, signature, args):
-            text = " ".join(f"ld.shared.b32 ${i}, [${count} + {128 * i}];" for i in range(count))
+            text = " ".join(f"ld.shared.b32 ${i}, [${count} + {apart * i}];" for i in range(count))
             kind = ir.LiteralStructType([_WORD] * count)
             call = _assembly(kind, args, text, ",".join(["=&r"] * count + ["r"]), True)
             return context.make_tuple(
@@ -119,7 +120,7 @@ def _ring_load(count: int):
 
 
 load1, load2, load4 = (_shared_load(count) for count in (1, 2, 4))
-ring2, ring4 = _ring_load(2), _ring_load(4)
+ring2, ring4, row3 = _words_load(2, 128), _words_load(4, 128), _words_load(3, 4)
 store_byte, store_half, store1, store2, store4 = (
     _shared_store(kind, count) for kind, count in (("b8", 1), ("b16", 1), ("b32", 1), ("b32", 2), ("b32", 4))
 )
@@ -138,62 +139,61 @@ def shared_address(typing_context, array):
     return types.uint32(array), generate
 
 
-def _rows_copy(lines: list[str]):
-    """Copies from the addresses `a` and `b` into shared memory, in `lines`, where `p` holds; nothing waits for them."""
-    head = ".reg .pred p; .reg .b64 a, b, c; .reg .b32 x; setp.ne.u32 p, $4, 0; "
-    head += "cvt.u64.u32 a, $2; cvt.u64.u32 b, $3; add.s64 a, a, $1; add.s64 b, b, $1; "
-
-    @intrinsic
-    def copy(typing_context, place, base, first, second, wanted):
-        def generate(context, builder, signature, args):
-            text = "{" + head + " ".join(lines) + " cp.async.commit_group;}"
-            builder.call(_assembly(ir.VoidType(), args, text, "r,l,r,r,r", True), args)
-            return context.get_dummy_value()
-
-        return types.void(types.uint32, types.int64, types.int32, types.int32, types.uint32), generate
-
-    return copy
-
-
-def _copy(place: int, at: str, size: int) -> str:
-    return f"@p cp.async.ca.shared.global [$0 + {place}], [{at}], {size};"
-
-
-def _three(number: int, at: str, offset: str) -> list[str]:
-    """The two words of eight bytes, then the one before (offset 4 of 8) or behind them."""
-    pair = f"add.s64 c, {at}, 4; and.b64 c, c, -8; {_copy(8 * number, 'c', 8)}"
-    rest = f"not.b32 x, {offset}; and.b32 x, x, 4; shl.b32 x, x, 1; cvt.u64.u32 c, x; add.s64 c, {at}, c;"
-    return [pair, rest, _copy(16 + 4 * number, "c", 4)]
-
-
-# Words from each of two offsets (multiples of 4) from `base` (one of 8) on to a lane's place, if `wanted`. `copy_six`:
-# of each two that lie in eight bytes, then the third of each; `copy_pairs`: two of each, from multiples of 8.
-copy_six = _rows_copy(_three(0, "a", "$2") + _three(1, "b", "$3"))
-copy_pairs = _rows_copy([_copy(0, "a", 8), _copy(8, "b", 8)])
+def _copies() -> str:
+    """Of `copy_piece`: places and conditions first, for copies that are not neighbours cost a wait each."""
+    text = "{.reg .pred p0, p1, p2; .reg .b64 a0, a1, a2; .reg .b32 x; "
+    for i in range(3):
+        text += f"setp.lt.s32 p{i}, $3, ${7 + i}; add.s32 x, $2, ${4 + i}; "
+        text += f"cvt.u64.u32 a{i}, x; add.s64 a{i}, a{i}, $1; "
+    for i in range(3):
+        text += f"@p{i} cp.async.{CACHE}.shared.global [$0 + {32 * CHUNK * i}], [a{i}], {CHUNK}; "
+    return text + "}"
 
 
 @intrinsic
-def wait(typing_context):
-    """Wait for the oldest of a lane's `AHEAD - 1` last copies."""
+def copy_piece(typing_context, place, base, run, piece, offsets, wanted):
+    """Have three times 16 bytes copied into shared memory, each if `piece < wanted`; nothing waits for them.
+
+    They go to `place` and 32 copies on, from `base + run` and an offset of each on.
+    """
 
     def generate(context, builder, signature, args):
-        text = f"cp.async.wait_group {AHEAD - 2};"
-        builder.call(_assembly(ir.VoidType(), [], text, "", True), [])
+        arguments = [*args[:4], *_parts(builder, args[4], 3), *_parts(builder, args[5], 3)]
+        builder.call(_assembly(ir.VoidType(), arguments, _copies(), "r,l" + 8 * ",r", True), arguments)
         return context.get_dummy_value()
 
-    return types.void(), generate
+    three = types.UniTuple(types.int32, 3)
+    return types.void(types.uint32, types.int64, types.int32, types.int32, three, three), generate
+
+
+def _instruction(text: str):
+    @intrinsic
+    def apply(typing_context):
+        def generate(context, builder, signature, args):
+            builder.call(_assembly(ir.VoidType(), [], text, "", True), [])
+            return context.get_dummy_value()
+
+        return types.void(), generate
+
+    return apply
+
+
+commit = _instruction("cp.async.commit_group;")  # what a lane asked for since the last is a piece
+# For all pieces of a lane but the last ones.
+wait = _instruction(f"cp.async.wait_group {PLACES - 2};")
+wait_narrow = _instruction(f"cp.async.wait_group {NARROW_PLACES - 2};")
+wait_all = _instruction("cp.async.wait_all;")
 
 
 @intrinsic
-def load_byte_if(typing_context, base, offset, wanted):
-    """The byte at an offset from `base` on, if `wanted`; else 0."""
+def load_byte(typing_context, base, offset):
+    """The byte at an offset from `base` on."""
 
     def generate(context, builder, signature, args):
-        text = "{.reg .pred p; .reg .b64 a; setp.ne.u32 p, $3, 0; cvt.u64.u32 a, $2; add.s64 a, a, $1; "
-        text += "mov.u32 $0, 0; @p ld.global.nc.u8 $0, [a];}"
-        return builder.call(_assembly(_WORD, args, text, "=&r,l,r,r", True), args)
+        text = "{.reg .b64 a; cvt.u64.u32 a, $2; add.s64 a, a, $1; ld.global.nc.u8 $0, [a];}"
+        return builder.call(_assembly(_WORD, args, text, "=r,l,r", True), args)
 
-    return types.uint32(types.int64, types.int32, types.uint32), generate
+    return types.uint32(types.int64, types.int32), generate
 
 
 @intrinsic

@@ -1,4 +1,4 @@
-"""The source of a block of `image_tiles`: whose image it is, what its axes are like, where its strips begin."""
+"""The source of a block of `image_tiles`: whose image it is, and what its axes are like."""
 
 from __future__ import annotations
 
@@ -107,15 +107,3 @@ def axis_of(support: float, antialias: bool) -> Callable:
         return scale, support * spread, 1.0 / spread
 
     return cuda.jit(device=True)(axis)
-
-
-@cuda.jit(device=True)
-def slack_of(pointer, lean, start, stop, pixel_step):
-    """Bytes that a strip of columns reads from before its first pixel so as to begin at a multiple of 8, and whether.
-
-    Not if its rows do not all do so (`lean`), nor where it would take another product.
-    """
-    offset = np.int32(np.int32(np.int32(pointer) + np.int32(start * pixel_step)) & 7)
-    end = np.int32(np.int32(stop - start - 1) * pixel_step)
-    even = lean and np.int32(end & 31) + offset < 32
-    return np.int32(offset if even else 0), even

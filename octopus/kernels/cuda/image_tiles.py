@@ -27,7 +27,14 @@ needs none. Six instructions less of about 100 a product changed nothing, and 80
 of 16) made it slower. What is left, by a profile of the third column: L1's data pipe is busy in 65 to 73 % of cycles
 (44 before), for a source load has 9 bytes of use for each sector of 32; schedulers issue in 54 to 64 % (41 to 54
 before), and a warp waits for memory in 6 to 12 % of its time (28 to 44 before). bfloat16 writes half the bytes in
-nearly the same time. Whole rows in copies of 16 bytes, shared by a warp, would take half as many passes through L1.
+nearly the same time.
+
+So a warp copies its strip's rows in pieces of 16 bytes, shared by all lanes (`image_queue`). Not measured yet.
+Predicted for strips of one, two and three products, from the instructions of sm_90 code and from a simulation that
+counts turns at the banks and the lines that copies touch::
+
+    instructions of a group of source rows       143, 241, 339   to   109, 128, 208
+    passes through L1, of all that a warp does   11, 40, 34 % fewer
 """
 
 from __future__ import annotations
@@ -41,18 +48,20 @@ from octopus.kernels import images
 from octopus.kernels.cuda import image_ptx as words
 from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.image_kind import (
-    AHEAD,
+    CHUNK,
     GROUP,
     INFO_BYTES,
     MOST_WARPS,
-    QUEUE_BYTES,
     START_BYTES,
     WEIGHT_BYTES,
     ImageKernel,
+    piece_bytes,
+    places,
     slot_bytes,
 )
 from octopus.kernels.cuda.image_passes import FRACTION, LOST, OFFSET, first_pass, second_pass
-from octopus.kernels.cuda.image_source import axis_of, clear, halves, owner_of, slack_of
+from octopus.kernels.cuda.image_queue import ask_first, strip_of
+from octopus.kernels.cuda.image_source import axis_of, clear, halves, owner_of
 from octopus.kernels.cuda.image_stores import HALF, OUT_TYPES, choose, rows_store, run_store, stager
 from octopus.kernels.cuda.image_weights import line_writer, window
 from octopus.kernels.cuda.ptx_sums import quotient
@@ -83,9 +92,9 @@ def build(kernel: ImageKernel) -> Callable:
     axis, owner = axis_of(support, kernel.antialias), owner_of(kernel.owner)
     beyond = kernel.owner == "padded_grid"  # there are blocks beyond an image's end
     write = line_writer(kernel.filter, pillow)
-    advance, ask_first = first_pass(pillow, ptx.funnel)
+    advance = first_pass(pillow, ptx.funnel)
     second = second_pass(pillow)
-    places, fill = stager(block)
+    stage_places, fill = stager(block)
     put_run = run_store(block, kernel.temporal)
     put_rows = rows_store(block)
     offset = -((OFFSET << FRACTION) >> LOST)
@@ -94,6 +103,7 @@ def build(kernel: ImageKernel) -> Callable:
     row_values = channels * kernel.temporal * patch_values
     size_of = {"float32": 4, "float16": 2, "bfloat16": 2, "uint8": 1}[kernel.dtype]
     slot, plane_slot, stage_bytes = kernel.ring_bytes, slot_bytes(pillow), block.stage_bytes
+    narrow, wide = (piece_bytes(1), places(1)), (piece_bytes(2), places(2))
 
     def image_kernel(
         table, count, out, item_height, item_width, bands, steps, row_steps, slots,
@@ -111,7 +121,6 @@ def build(kernel: ImageKernel) -> Callable:
         row_step, pixel_step = halves(table[8 * item + 3])
         height, width = halves(table[8 * item + 4])
         rows, columns = halves(table[8 * item + 5])
-        lean = ((np.int64(row_step) | plane_step) & 7) == 0
         top, left = halves(table[8 * item + 6])
         if not is_batch:
             item_height, item_width = rows, columns
@@ -150,13 +159,10 @@ def build(kernel: ImageKernel) -> Callable:
                     number = np.int32(np.uint32(i) // np.uint32(columns_of))
                     row = np.int32(i - number * columns_of)
                     begin = window(np.int32(left + x0 + i - row), scale_x, support_x, width)[0]
-                    last = min(np.int32(i - row + columns_of), x_left) - 1
-                    end = window(np.int32(left + x0 + last), scale_x, support_x, width)[1]
-                    slack = slack_of(pointer, lean, begin, end, pixel_step)[0]
                     start, stop, centre = window(np.int32(left + x0 + i), scale_x, support_x, width)
                     write(
                         np.uint32(shared + np.uint32(number * band_bytes)), row,
-                        np.int32(np.int32(start - begin) * pixel_step + slack), pixel_step,
+                        np.int32(np.int32(start - begin) * pixel_step), pixel_step,
                         start, stop, centre, inverse_x, False,
                     )  # fmt: skip
             else:
@@ -193,30 +199,32 @@ def build(kernel: ImageKernel) -> Callable:
         x_end = min(np.int32(x + columns_of), item_width)
         start = window(np.int32(left + x), scale_x, support_x, width)[0]
         stop = window(np.int32(left + x_end - 1), scale_x, support_x, width)[1]
-        products_x = np.int32(np.int32(np.int32(stop - start - 1) * pixel_step + 32) >> 5)
-        slack, even = slack_of(pointer, lean, start, stop, pixel_step)
+        need = np.int32(np.int32(stop - start - 1) * pixel_step + 1)
+        products_x = np.int32(np.int32(need + 31) >> 5)
         bands_x = np.uint32(shared + np.uint32(warp * band_bytes) + np.uint32(16 * lane))
         ring = np.uint32(private + np.uint32(np.int32(warp * slots) * slot))
         ring = np.uint32(ring + np.uint32(4 * lane))
         weights_x = words.load_weights(bands_x)
+        # Where there is no second product, what lies behind the first one's weights, which nothing uses.
+        weights_b = words.load_weights(np.uint32(bands_x + np.uint32(WEIGHT_BYTES)))
         stage = np.uint32(private + np.uint32(np.int32(warps * slots) * slot + warp * stage_bytes))
-        stage_at = places(stage, lane)
+        stage_at = stage_places(stage, lane)
         queue = np.uint32(private + np.uint32(warps * np.int32(slots * slot + stage_bytes)))
-        queue = np.uint32(queue + np.uint32(warp * (AHEAD * QUEUE_BYTES) + 24 * lane))
-        taken = np.int32(0)
+        piece, count = (
+            np.uint32(narrow[0] if steps == 1 else wide[0]),
+            np.int32(narrow[1] if steps == 1 else wide[1]),
+        )
+        queue = (np.uint32(queue + np.uint32(warp * count) * piece + np.uint32(CHUNK * lane)), piece, count)
         mask = np.int32(slots - 1)
         reach = np.int64(channels - 1) * plane_step
         low = pointer + min(reach, np.int64(0))
         high = pointer + max(reach, np.int64(0)) + np.int64(height - 1) * np.int64(row_step)
         high += np.int64(width - 1) * np.int64(pixel_step) + 1
-        memory_base = np.int64(low & np.int64(-8))
+        memory_base = np.int64(low & np.int64(-CHUNK))
         low_at, high_at = np.int32(low - memory_base), np.int32(high - memory_base)
         memory = (memory_base, low_at, high_at)
-        mine = np.int32(first_row + 4 * (lane >> 3) + ((lane >> 2) & 1))
-        corner = np.int32(pointer - memory_base)
-        corner = np.int32(corner + np.int32(start * pixel_step - slack) + np.int32(8 * (lane & 3)))
+        corner = np.int32(np.int32(pointer - memory_base) + start * pixel_step + first_row * row_step)
         last_group = np.int32(np.int32(last_row - 1 - first_row) >> 4)
-        bottom = np.int32(height - 1)
         band_count = quotient(np.int32(y_left + rows_of - 1), np.int32(rows_of))
 
         # Where the result lies.
@@ -242,9 +250,9 @@ def build(kernel: ImageKernel) -> Callable:
             bias = (choose(biases, channel), bias1, bias2, bias3) if planar else biases
             done = np.int32(0)
             item_at = base_out * np.int64(row_values) + np.int64(channel * (kernel_temporal * patch_values))
-            source = (memory, base, row_step, mine, bottom, products_x, even)
             if planar:
-                cursor = ask_first(queue, taken, source, done, last_group)
+                strip = strip_of(lane, memory, base, row_step, need, products_x, last_group)
+                state = ask_first(queue, strip, row_step, done)
             band = np.int32(0)
             while band < band_count:
                 info = words.load4(np.uint32(infos + np.uint32(band * INFO_BYTES)))
@@ -257,8 +265,8 @@ def build(kernel: ImageKernel) -> Callable:
                     start_b = np.int32(words.load1(np.uint32(at + np.uint32(32)))[0])
                 cuda.syncwarp()  # the stage may be filled again
                 if planar:
-                    done, taken, cursor = advance(
-                        ring, mask, bands_x, weights_x, done, upto, last_group, queue, taken, source, cursor
+                    done, state = advance(
+                        ring, mask, bands_x, weights_x, weights_b, done, upto, queue, strip, state, products_x
                     )
                     sums = second(ring, mask, row_band, group, products, start_a, start_b)
                     fill(stage_at, sums[0], sums[1], np.int32(0))
@@ -267,10 +275,20 @@ def build(kernel: ImageKernel) -> Callable:
                     while inner < channels:
                         own = np.uint32(ring + np.uint32(np.int32(inner * slots) * plane_slot))
                         of_inner = np.int32(base + np.int32(inner * np.int32(plane_step)))
-                        source = (memory, of_inner, row_step, mine, bottom, products_x, even)
-                        cursor = ask_first(queue, taken, source, before, upto)
-                        done, taken, cursor = advance(
-                            own, mask, bands_x, weights_x, before, upto, upto, queue, taken, source, cursor
+                        strip = strip_of(lane, memory, of_inner, row_step, need, products_x, upto)
+                        state = ask_first(queue, strip, row_step, before)
+                        done, state = advance(
+                            own,
+                            mask,
+                            bands_x,
+                            weights_x,
+                            weights_b,
+                            before,
+                            upto,
+                            queue,
+                            strip,
+                            state,
+                            products_x,
                         )
                         sums = second(own, mask, row_band, group, products, start_a, start_b)
                         fill(stage_at, sums[0], sums[1], inner)

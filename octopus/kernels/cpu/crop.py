@@ -19,6 +19,8 @@ from octopus.kernels.cpu import allocate_floats, compiled, pointer, release, shi
 from octopus.kernels.cpu.bands import kernel_of
 from octopus.kernels.cpu.box import is_inside, pixel_of, row_of
 from octopus.kernels.cpu.store import ROWS
+from octopus.kernels.cpu.vectors import LANES
+from octopus.kernels.cpu.vectors_columns import FETCHED, MOST_CHANNELS, as_bytes, columns_of_bytes
 
 _sample = compiled(geometry.sample)
 
@@ -26,7 +28,17 @@ _sample = compiled(geometry.sample)
 def build(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
     """The kernel for a dtype of frames and one of results, with options or without; see `bands.kernel_of`."""
     store = ROWS[out_dtype]
-    interpolate, row_of = (_interpolate_any, _row_or_constant) if options else (_interpolate, _row)
+    inside = _interpolate_bytes if frame_dtype == "uint8" else _interpolate
+
+    @compiled
+    def interpolate_any(frame, row, horizontal, taps, layout, normal, outside, values, into):
+        """The same for a box that may reach beyond the frame; `row` is -1 where the constant is all there is."""
+        if row >= 0 and is_inside(horizontal, frame[2]):
+            inside(frame, row, horizontal, taps, layout, normal, outside, values, into)
+        else:
+            _interpolate_outside(frame, row, horizontal, taps, layout, normal, outside, values, into)
+
+    interpolate, row_of = (interpolate_any, _row_or_constant) if options else (inside, _row)
 
     @compiled
     def crop_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside):
@@ -36,17 +48,17 @@ def build(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
         before, above_it, columns, rows = place
         all_columns, all_rows, planes, channels = layout
         step = channels // planes
-        length, count = np.int64(columns) * step, np.int64(last_x) + 1
-        memory = allocate_floats(2 * columns + 2 * count + 2 * planes * length)
+        room = (np.int64(columns) + LANES - 1) // LANES * LANES
+        length, line, count = np.int64(columns) * step, room * step, np.int64(last_x) + 1
+        memory = allocate_floats(3 * room + 2 * count + 2 * planes * line + channels + FETCHED)
         if memory == 0:
             return False
-        x_low, weight_x = pointer(memory, np.uint32), pointer(memory + 4 * columns, np.float32)
-        values = shifted(weight_x, np.int64(columns))
-        above = shifted(values, 2 * count)
-        below = shifted(above, planes * length)
-        for x in range(columns):
-            x_low[x], _, weight_x[x] = _sample(np.int64(x), extent_x / np.float32(columns), origin_x, last_x)
-        taps = (x_low, weight_x, np.int64(columns))
+        places, weights = pointer(memory, np.int64), pointer(memory + 8 * room, np.float32)
+        above = shifted(weights, room)
+        below = shifted(above, planes * line)
+        values = shifted(below, planes * line)
+        _sample_columns(places, weights, columns, room, extent_x / np.float32(columns), origin_x, last_x, channels)
+        taps = (places, weights, np.int64(columns), room)
         scale_y = extent_y / np.float32(rows)
         current = np.int32(-2)
         for y in range(row, stop):
@@ -60,24 +72,28 @@ def build(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
                         values, above,
                     )  # fmt: skip
                 interpolate(
-                    frame,
-                    row_of(top + high, frame, outside),
-                    horizontal,
-                    taps,
-                    layout,
-                    normal,
-                    outside,
-                    values,
-                    below,
-                )
+                    frame, row_of(top + high, frame, outside), horizontal, taps, layout, normal, outside,
+                    values, below,
+                )  # fmt: skip
                 current = low
             for p in range(planes):
-                line = shifted(out, (p * all_rows + above_it + y) * all_columns * step + before * step)
-                store(line, shifted(above, p * length), shifted(below, p * length), weight, length)
+                into = shifted(out, (p * all_rows + above_it + y) * all_columns * step + before * step)
+                store(into, shifted(above, p * line), shifted(below, p * line), weight, length)
         release(memory)
         return True
 
     return kernel_of(crop_band, frame_dtype, out_dtype, options=options)
+
+
+@compiled
+def _sample_columns(places, weights, columns, room, scale, origin, last, channels):
+    """Where each column's left pixel begins, in values of the row, and the share of its right one.
+
+    The columns up to `room`, which nobody stores, repeat the last.
+    """
+    for x in range(room):
+        low, _, weights[x] = _sample(min(np.int64(x), np.int64(columns) - 1), scale, origin, last)
+        places[x] = np.int64(low) * channels
 
 
 @compiled
@@ -98,36 +114,53 @@ def _interpolate(frame, row, horizontal, taps, layout, normal, outside, values, 
     side. `values` is memory for twice the pixels of the box.
     """
     gain, bias, _ = normal
-    count, columns = np.int64(horizontal[1]) + 1, taps[2]
+    count = np.int64(horizontal[1]) + 1
     _, _, planes, channels = layout
-    step = 1 if planes == channels else channels
     source = shifted(frame[0], row * frame[1] + horizontal[0] * channels)
     for c in range(channels):
-        line = shifted(into, c * (columns if step == 1 else 1))
-        if count > columns:
-            _from_pixels(shifted(source, c), count, channels, gain[c], bias[c], taps, step, line)
+        if count > taps[2]:
+            _from_pixels(shifted(source, c), count, c, gain[c], bias[c], taps, layout, into)
         else:
             load(shifted(source, c), count, channels, gain[c], bias[c], values)
-            _from_values(values, count, taps, step, line)
+            _from_values(values, count, c, taps, layout, into)
 
 
 @compiled
-def _interpolate_any(frame, row, horizontal, taps, layout, normal, outside, values, into):
-    """The same for a box that may reach beyond the frame; `row` is -1 where the constant is all there is."""
-    if row >= 0 and is_inside(horizontal, frame[2]):
+def _interpolate_bytes(frame, row, horizontal, taps, layout, normal, outside, values, into):
+    """The same for uint8; a row of which columns would fetch bytes behind its end is copied before."""
+    places, weights, _, room = taps
+    gain, bias, _ = normal
+    _, _, planes, channels = layout
+    if channels > MOST_CHANNELS or channels == 2:
         _interpolate(frame, row, horizontal, taps, layout, normal, outside, values, into)
         return
+    source = shifted(frame[0], row * frame[1] + horizontal[0] * channels)
+    size = (np.int64(horizontal[1]) + 1) * channels
+    if horizontal[0] * channels + size - channels + FETCHED > frame[2] * channels:
+        copied = as_bytes(values)
+        for i in range(size):
+            copied[i] = source[i]
+        source = copied
+    blocks, plane = room // LANES, room if planes == channels else np.int64(0)
+    if channels == 1:
+        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, 1)
+    elif channels == 3:
+        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, 3)
+    else:
+        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, 4)
+
+
+@compiled
+def _interpolate_outside(frame, row, horizontal, taps, layout, normal, outside, values, into):
+    """The same for a row, or columns, beyond the frame."""
     gain, bias, pad = normal
-    count, columns = np.int64(horizontal[1]) + 1, taps[2]
-    _, _, planes, channels = layout
-    step = 1 if planes == channels else channels
+    count, channels = np.int64(horizontal[1]) + 1, layout[3]
     source = shifted(frame[0], max(row, np.int64(0)) * frame[1])
     for c in range(channels):
-        line = shifted(into, c * (columns if step == 1 else 1))
         load_any(
             shifted(source, c), row, horizontal, frame[2], channels, gain[c], bias[c], pad[c], outside, values
         )
-        _from_values(values, count, taps, step, line)
+        _from_values(values, count, c, taps, layout, into)
 
 
 @compiled
@@ -146,27 +179,37 @@ def load_any(source, row, axis, limit, channels, gain, bias, pad, outside, into)
 
 
 @compiled
-def _from_values(values, count, taps, step, line):
-    """Columns out of all of a row's pixels, by two gathers and a multiply-add."""
-    x_low, weight, columns = taps
-    steps = shifted(values, count)
-    for i in range(count - 1):
-        steps[i] = values[i + 1] - values[i]
-    steps[count - 1] = np.float32(0.0)
-    if step == 1:
-        for x in range(columns):
-            line[x] = values[x_low[x]] + weight[x] * steps[x_low[x]]
-    else:
-        for x in range(columns):
-            line[x * step] = values[x_low[x]] + weight[x] * steps[x_low[x]]
+def _line_of(channel, taps, layout, into):
+    """Where the values of a channel begin in a row at the output's columns, and how far apart they are."""
+    _, _, planes, channels = layout
+    if planes == channels:
+        return shifted(into, channel * taps[3]), np.int64(1)
+    return shifted(into, channel), channels
 
 
 @compiled
-def _from_pixels(source, count, channels, gain, bias, taps, step, line):
-    """Columns out of the two pixels that each needs."""
-    x_low, weight, columns = taps
+def _from_values(values, count, channel, taps, layout, into):
+    """Columns out of all of a row's pixels, by two gathers and a multiply-add."""
+    places, weight, columns, _ = taps
+    line, step = _line_of(channel, taps, layout, into)
+    steps, channels = shifted(values, count), layout[3]
+    for i in range(count - 1):
+        steps[i] = values[i + 1] - values[i]
+    steps[count - 1] = np.float32(0.0)
     for x in range(columns):
-        at = np.int64(x_low[x])
-        a = np.float32(source[at * channels]) * gain + bias
-        b = np.float32(source[(at + 1 if at + 1 < count else at) * channels]) * gain + bias
+        at = places[x] // channels
+        line[x * step] = values[at] + weight[x] * steps[at]
+
+
+@compiled
+def _from_pixels(source, count, channel, gain, bias, taps, layout, into):
+    """Columns out of the two pixels that each needs."""
+    places, weight, columns, _ = taps
+    line, step = _line_of(channel, taps, layout, into)
+    channels = layout[3]
+    end = (count - 1) * channels
+    for x in range(columns):
+        at = places[x]
+        a = np.float32(source[at]) * gain + bias
+        b = np.float32(source[at + channels if at < end else at]) * gain + bias
         line[x * step] = a + weight[x] * (b - a)

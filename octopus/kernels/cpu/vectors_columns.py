@@ -1,0 +1,132 @@
+"""Columns of a result out of a row of bytes, 16 at a time, each from the two pixels beside it.
+
+Both pixels of up to four channels lie within eight bytes, so that one load fetches all that a column needs; vectors
+of 64-bit integers are then taken apart by shifts. A gather instruction would fetch every byte by itself. What is
+written here is LLVM's general language: every processor that it knows can do it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import RequireLiteralValue
+from numba.extending import intrinsic
+
+from octopus.kernels.cpu.vectors import _FLOAT, _INT, _LONG, LANES, _load, _splat, _store
+
+FETCHED = 8  # bytes read from a column's first pixel on
+MOST_CHANNELS = FETCHED // 2
+_WORDS, _FLOATS = ir.VectorType(_INT, LANES), ir.VectorType(_FLOAT, LANES)
+_CONTRACT = ["contract"]
+
+
+def _words_of(builder: Any, source: Any, places: Any) -> list:
+    """The first and the second four bytes that 16 columns fetch.
+
+    The columns of each four are divided between two vectors, so that both are shuffled within 16 bytes alone.
+    """
+    address = builder.ptrtoint(source, _LONG)
+    halves = []
+    for first in (0, 2):
+        vector = ir.Constant(ir.VectorType(_LONG, LANES // 2), ir.Undefined)
+        for lane in range(LANES // 2):
+            column = first + lane // 2 * 4 + lane % 2
+            place = builder.load(builder.gep(places, [_LONG(column)]))
+            pointer = builder.inttoptr(builder.add(address, place), _LONG.as_pointer())
+            vector = builder.insert_element(vector, builder.load(pointer, align=1), _INT(lane))
+        halves.append(builder.bitcast(vector, _WORDS))
+    masks = [[4 * k + word + i for k in range(4) for i in (0, 2, LANES, LANES + 2)] for word in range(2)]
+    return [builder.shuffle_vector(*halves, ir.Constant(_WORDS, mask)) for mask in masks]
+
+
+def _value(builder: Any, words: list, index: int) -> Any:
+    """Byte `index` of those that each column fetched, as float32."""
+    word, shift = words[index // 4], index % 4 * 8
+    if shift:
+        word = builder.lshr(word, ir.Constant(_WORDS, [shift] * LANES))
+    if shift < 24:
+        word = builder.and_(word, ir.Constant(_WORDS, [255] * LANES))
+    return builder.sitofp(word, _FLOATS)
+
+
+def _mixed(builder: Any, low: Any, high: Any, weight: Any) -> Any:
+    """`low + weight * (high - low)`."""
+    product = builder.fmul(weight, builder.fsub(high, low), flags=_CONTRACT)
+    return builder.fadd(low, product, flags=_CONTRACT)
+
+
+def _side_by_side(builder: Any, vectors: list) -> Any:
+    """The values of each column next to each other."""
+    count = len(vectors)
+    pairs = [(vectors[i], vectors[min(i + 1, count - 1)]) for i in range(0, count, 2)]
+    every = ir.Constant(ir.VectorType(_INT, 2 * LANES), list(range(2 * LANES)))
+    joined = [builder.shuffle_vector(*pair, every) for pair in pairs]
+    places = [i % count * LANES + i // count for i in range(count * LANES)]
+    mask = ir.Constant(ir.VectorType(_INT, len(places)), places)
+    return builder.shuffle_vector(joined[0], joined[-1], mask)
+
+
+@intrinsic
+def columns_of_bytes(typing_context, source, places, weights, blocks, gain, bias, into, plane, channels):
+    """One row of bytes at the result's columns, normalised.
+
+    Parameters
+    ----------
+    source : pointer to uint8
+        The box's first pixel in the row; `FETCHED` bytes from each of `places` on must be readable.
+    places, weights : pointers to int64 and float32
+        Of each column, where its left pixel begins, in bytes, and the share of its right one.
+    blocks : int64
+        Of 16 columns.
+    gain, bias : pointers to float32
+    into : pointer to float32
+    plane : int64
+        Values from one channel to the next; 0 puts the channels of a column side by side.
+    channels : literal int
+        1 to `MOST_CHANNELS`.
+    """
+    if not isinstance(channels, types.IntegerLiteral):
+        raise RequireLiteralValue("channels")
+    own = range(channels.literal_value)
+
+    def generate(context, builder, signature, arguments):
+        source, places, weights, blocks, gain, bias, into, plane, _ = arguments
+        scales, shifts = (
+            [_splat(builder, builder.load(builder.gep(values, [_LONG(c)]))) for c in own] for values in (gain, bias)
+        )
+        planar = builder.icmp_signed("!=", plane, _LONG(0))
+        with cgutils.for_range(builder, blocks) as loop:
+            at = builder.mul(loop.index, _LONG(LANES))
+            words = _words_of(builder, source, builder.gep(places, [at]))
+            weight = _load(builder, builder.gep(weights, [at]), _FLOAT)
+            values = []
+            for c in own:
+                low, high = (_value(builder, words, tap * len(own) + c) for tap in range(2))
+                mixed = builder.fmul(_mixed(builder, low, high, weight), scales[c], flags=_CONTRACT)
+                values.append(builder.fadd(mixed, shifts[c], flags=_CONTRACT))
+            with builder.if_else(planar) as (apart, together):
+                with apart:
+                    for c, vector in enumerate(values):
+                        place = builder.add(at, builder.mul(plane, _LONG(c)))
+                        _store(builder, vector, builder.gep(into, [place]))
+                with together:
+                    place = builder.mul(at, _LONG(len(own)))
+                    _store(builder, _side_by_side(builder, values), builder.gep(into, [place]))
+        return context.get_dummy_value()
+
+    step, floats = types.int64, types.CPointer(types.float32)
+    return types.none(source, types.CPointer(step), floats, step, floats, floats, floats, step, channels), generate
+
+
+@intrinsic
+def as_bytes(typing_context, memory):
+    """A pointer to the bytes of what another points to."""
+    kind = types.CPointer(types.uint8)
+
+    def generate(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], context.get_value_type(kind))
+
+    return kind(memory), generate

@@ -20,7 +20,7 @@ from octopus.kernels.cpu.bands import kernel_of
 from octopus.kernels.cpu.box import is_inside, pixel_of, row_of
 from octopus.kernels.cpu.store import ROWS
 from octopus.kernels.cpu.vectors import LANES
-from octopus.kernels.cpu.vectors_columns import FETCHED, MOST_CHANNELS, as_bytes, columns_of_bytes
+from octopus.kernels.cpu.vectors_columns import FETCHED, MOST_CHANNELS, VECTOR_BYTES, as_bytes, columns_of_bytes
 
 _sample = compiled(geometry.sample)
 
@@ -50,10 +50,11 @@ def build(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
         step = channels // planes
         room = (np.int64(columns) + LANES - 1) // LANES * LANES
         length, line, count = np.int64(columns) * step, room * step, np.int64(last_x) + 1
-        memory = allocate_floats(3 * room + 2 * count + 2 * planes * line + channels + FETCHED)
+        memory = allocate_floats(3 * room + 2 * count + 2 * planes * line + channels + FETCHED + LANES)
         if memory == 0:
             return False
-        places, weights = pointer(memory, np.int64), pointer(memory + 8 * room, np.float32)
+        start = memory + (-memory & (VECTOR_BYTES - 1))
+        places, weights = pointer(start, np.int64), pointer(start + 8 * room, np.float32)
         above = shifted(weights, room)
         below = shifted(above, planes * line)
         values = shifted(below, planes * line)

@@ -15,8 +15,10 @@ from numba.core import cgutils
 from numba.core.errors import RequireLiteralValue
 from numba.extending import intrinsic
 
+from octopus.kernels.geometry import ROUNDING
 from octopus.kernels.cpu.vectors import _FLOAT, _INT, _LONG, LANES, _load, _splat, _store
 
+VECTOR_BYTES = 4 * LANES
 FETCHED = 8  # bytes read from a column's first pixel on
 MOST_CHANNELS = FETCHED // 2
 _WORDS, _FLOATS = ir.VectorType(_INT, LANES), ir.VectorType(_FLOAT, LANES)
@@ -130,3 +132,63 @@ def as_bytes(typing_context, memory):
         return builder.bitcast(arguments[0], context.get_value_type(kind))
 
     return kind(memory), generate
+
+
+def _byte(builder: Any, vector: Any) -> Any:
+    """`geometry.saturate_uint8`: after the rounding addition the lowest byte is the number; of NaN it is 0."""
+    for relation, limit in ((">", 0.0), ("<", 255.0)):
+        bound = ir.Constant(_FLOATS, [limit] * LANES)
+        vector = builder.select(builder.fcmp_ordered(relation, vector, bound), vector, bound)
+    rounded = builder.fadd(vector, ir.Constant(_FLOATS, [float(ROUNDING)] * LANES))
+    return builder.trunc(builder.bitcast(rounded, _WORDS), ir.VectorType(ir.IntType(8), LANES))
+
+
+def _mixed_rows(builder: Any, above: Any, below: Any, weights: Any, at: Any, element: Any) -> Any:
+    """16 values between two rows, in the type of the result."""
+    high, low = (_load(builder, builder.gep(row, [at]), _FLOAT) for row in (above, below))
+    mixed = builder.fadd(high, builder.fmul(weights, builder.fsub(low, high)))
+    return mixed if element == _FLOAT else _byte(builder, mixed)
+
+
+@intrinsic
+def mix_rows(typing_context, above, below, weight, blocks, out):
+    """`above + weight * (below - above)` of `blocks` of 16 values, as float32 or uint8."""
+
+    def generate(context, builder, signature, arguments):
+        above, below, weight, blocks, out = arguments
+        weights = _splat(builder, weight)
+        with cgutils.for_range(builder, blocks) as loop:
+            at = builder.mul(loop.index, _LONG(LANES))
+            mixed = _mixed_rows(builder, above, below, weights, at, out.type.pointee)
+            _store(builder, mixed, builder.gep(out, [at]))
+        return context.get_dummy_value()
+
+    return types.none(above, below, types.float32, types.int64, out), generate
+
+
+@intrinsic
+def mix_some(typing_context, above, below, weight, count, out):
+    """The same of fewer than 16 values; as many are read."""
+
+    def generate(context, builder, signature, arguments):
+        above, below, weight, count, out = arguments
+        mixed = _mixed_rows(builder, above, below, _splat(builder, weight), _LONG(0), out.type.pointee)
+        lanes = ir.Constant(_WORDS, list(range(LANES)))
+        mask = builder.icmp_signed("<", lanes, _splat(builder, builder.trunc(count, _INT)))
+        where = builder.bitcast(out, mixed.type.as_pointer())
+        name = f"llvm.masked.store.v{LANES}{'f32' if out.type.pointee == _FLOAT else 'i8'}.p0"
+        kind = ir.FunctionType(ir.VoidType(), [mixed.type, where.type, _INT, mask.type])
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [mixed, where, _INT(1), mask])
+        return context.get_dummy_value()
+
+    return types.none(above, below, types.float32, types.int64, out), generate
+
+
+@intrinsic
+def address_of(typing_context, memory):
+    """What a pointer holds."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.ptrtoint(arguments[0], _LONG)
+
+    return types.int64(memory), generate

@@ -27,6 +27,11 @@ _sample = compiled(geometry.sample)
 
 def build(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
     """The kernel for a dtype of frames and one of results, with options or without; see `bands.kernel_of`."""
+    return kernel_of(band_of(frame_dtype, out_dtype, options), frame_dtype, out_dtype, options=options)
+
+
+def band_of(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
+    """What makes bands of rows; see `bands.kernel_of`."""
     store = ROWS[out_dtype]
     inside = _interpolate_bytes if frame_dtype == "uint8" else _interpolate
 
@@ -83,7 +88,7 @@ def build(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
         release(memory)
         return True
 
-    return kernel_of(crop_band, frame_dtype, out_dtype, options=options)
+    return crop_band
 
 
 @compiled

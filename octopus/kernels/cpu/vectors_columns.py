@@ -16,10 +16,11 @@ from numba.core.errors import RequireLiteralValue
 from numba.extending import intrinsic
 
 from octopus.kernels.geometry import ROUNDING
-from octopus.kernels.cpu.vectors import _FLOAT, _INT, _LONG, LANES, _load, _splat, _store
+from octopus.kernels.cpu.vectors import _FLOAT, _INT, _LONG, LANES, _load, _splat, _store, _widened
 
 VECTOR_BYTES = 4 * LANES
 FETCHED = 8  # bytes read from a column's first pixel on
+GROUP = 8  # values that `columns_of_floats` weighs at once
 MOST_CHANNELS = FETCHED // 2
 _WORDS, _FLOATS = ir.VectorType(_INT, LANES), ir.VectorType(_FLOAT, LANES)
 _CONTRACT = ["contract"]
@@ -192,3 +193,96 @@ def address_of(typing_context, memory):
         return builder.ptrtoint(arguments[0], _LONG)
 
     return types.int64(memory), generate
+
+
+def _halves(builder: Any, vector: Any, by: int, lanes: int) -> Any:
+    """A vector plus itself moved down by some lanes."""
+    mask = ir.Constant(ir.VectorType(_INT, lanes), [(i + by) % lanes for i in range(lanes)])
+    return builder.fadd(vector, builder.shuffle_vector(vector, vector, mask))
+
+
+@intrinsic
+def columns_of_floats(typing_context, line, starts, groups, weights, pitch, columns, into, channels):
+    """A row's columns, each the sum of weighted neighbouring pixels, whose channels lie side by side in both rows.
+
+    Parameters
+    ----------
+    line : pointer to float32
+        `GROUP` values behind the last pixel are read and must be finite.
+    starts, groups : pointers to int64
+        Of each column: its first value, and how many groups of `GROUP // channels` pixels it is made of.
+    weights : pointer to float32
+        `pitch` for each column: `GROUP` for each group, those of a pixel's channels side by side, 0 where it has none.
+    pitch, columns : int64
+    into : pointer to float32
+        Four values more than the columns have are written.
+    channels : literal int
+        1 to 4.
+    """
+    if not isinstance(channels, types.IntegerLiteral):
+        raise RequireLiteralValue("channels")
+    own, kind = channels.literal_value, ir.VectorType(_FLOAT, GROUP)
+
+    def generate(context, builder, signature, arguments):
+        line, starts, groups, weights, pitch, columns, into, _ = arguments
+        total = cgutils.alloca_once(builder, kind)
+        with cgutils.for_range(builder, columns) as loop:
+            x = loop.index
+            source = builder.gep(line, [builder.load(builder.gep(starts, [x]))])
+            table = builder.gep(weights, [builder.mul(x, pitch)])
+            builder.store(ir.Constant(kind, [0.0] * GROUP), total)
+            with cgutils.for_range(builder, builder.load(builder.gep(groups, [x]))) as taps:
+                place = builder.mul(taps.index, _LONG(GROUP // own * own))
+                values = _load(builder, builder.gep(source, [place]), _FLOAT, GROUP)
+                weight = _load(
+                    builder, builder.gep(table, [builder.mul(taps.index, _LONG(GROUP))]), _FLOAT, GROUP
+                )
+                product = builder.fmul(weight, values, flags=_CONTRACT)
+                builder.store(builder.fadd(builder.load(total), product, flags=_CONTRACT), total)
+            result, by = builder.load(total), GROUP // own * own // 2
+            while by >= own:
+                result, by = _halves(builder, result, by, GROUP), by // 2
+            four = builder.shuffle_vector(result, result, ir.Constant(ir.VectorType(_INT, 4), [0, 1, 2, 3]))
+            _store(builder, four, builder.gep(into, [builder.mul(x, _LONG(own))]))
+        return context.get_dummy_value()
+
+    step, floats = types.int64, types.CPointer(types.float32)
+    integers = types.CPointer(step)
+    return types.none(floats, integers, integers, floats, step, step, floats, channels), generate
+
+
+@intrinsic
+def sum_down(typing_context, source, pitch, weights, count, into, vectors):
+    """`vectors` (a literal) times 16 neighbouring values of a frame's rows, weighted and added.
+
+    Parameters
+    ----------
+    source : pointer
+        The first of these values in the first of the rows.
+    pitch : int64
+        Elements from row to row.
+    weights : pointer to float32
+        `count` of them.
+    into : pointer to float32
+    """
+    if not isinstance(vectors, types.IntegerLiteral):
+        raise RequireLiteralValue("vectors")
+
+    def generate(context, builder, signature, arguments):
+        source, pitch, weights, count, into, _ = arguments
+        parts = range(vectors.literal_value)
+        totals = [cgutils.alloca_once_value(builder, ir.Constant(_FLOATS, [0.0] * LANES)) for _ in parts]
+        with cgutils.for_range(builder, count) as loop:
+            weight = _splat(builder, builder.load(builder.gep(weights, [loop.index])))
+            row = builder.gep(source, [builder.mul(loop.index, pitch)])
+            for part, total in zip(parts, totals, strict=True):
+                place = builder.gep(row, [_LONG(part * LANES)])
+                values = _widened(builder, _load(builder, place, source.type.pointee), _FLOAT)
+                product = builder.fmul(weight, values, flags=_CONTRACT)
+                builder.store(builder.fadd(builder.load(total), product, flags=_CONTRACT), total)
+        for part, total in zip(parts, totals, strict=True):
+            _store(builder, builder.load(total), builder.gep(into, [_LONG(part * LANES)]))
+        return context.get_dummy_value()
+
+    step, floats = types.int64, types.CPointer(types.float32)
+    return types.none(source, step, floats, step, floats, vectors), generate

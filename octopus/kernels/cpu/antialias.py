@@ -18,7 +18,14 @@ from octopus.kernels.cpu.box import filter_support, is_inside, row_of
 from octopus.kernels.cpu.crop import band_of, load_any
 from octopus.kernels.cpu.store import ROWS
 from octopus.kernels.cpu.vectors import LANES, WIDE
-from octopus.kernels.cpu.vectors_columns import GROUP, VECTOR_BYTES, columns_of_floats, sum_down
+from octopus.kernels.cpu.vectors_columns import (
+    GROUP,
+    MOST_CHANNELS,
+    VECTOR_BYTES,
+    columns_of_floats,
+    sum_down,
+    take_apart,
+)
 
 _filter_window = compiled(geometry.filter_window)
 _filter_weight = compiled(geometry.filter_weight)
@@ -28,6 +35,8 @@ def build(frame_dtype: str, out_dtype: str) -> Callable:
     """The kernel for a dtype of frames and one of results; see `bands.kernel_of`."""
     store, grown_band = ROWS[out_dtype], band_of(frame_dtype, out_dtype, True)
 
+    exact = frame_dtype == "float32"  # whose values may be infinite, and that times a weight of 0 is NaN
+
     @compiled
     def filter_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside):
         """Rows `row` to `stop` of one item's image; whether there was memory for it."""
@@ -35,45 +44,62 @@ def build(frame_dtype: str, out_dtype: str) -> Callable:
         if horizontal[3] <= np.float32(columns) and vertical[3] <= np.float32(rows):
             return grown_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside)
         all_columns, all_rows, planes, channels = layout
-        step, width = channels // planes, np.int64(columns)
+        step, width, tall = channels // planes, np.int64(columns), np.int64(rows)
         count = (np.int64(horizontal[1]) + 1) * channels
         wide, high = _most_taps(horizontal, columns), _most_taps(vertical, rows)
-        pitch = max((wide * channels + GROUP - 1) // GROUP + 1, wide // max(GROUP // channels, 1) + 1) * GROUP
-        room = (width * channels + LANES + 3) // LANES * LANES
-        line = (count + GROUP + LANES - 1) // LANES * LANES
-        needs = (2 * line, 2 * room, LANES + 4 * width + pitch * width + (high + 4) * (np.int64(rows) + 1))
-        memory = allocate_floats(needs[0] + needs[1] + needs[2] + LANES)
+        pitch = (wide * channels + GROUP) * 2 if channels <= MOST_CHANNELS else np.int64(0)
+        room = (width + LANES - 1) // LANES * LANES
+        line, sum_room = count + pitch + LANES, room * channels + LANES
+        memory = allocate_floats(
+            3 * line + 3 * sum_room + GROUP + (4 + wide + pitch) * width + (4 + high) * tall + VECTOR_BYTES
+        )
         if memory == 0:
             return False
         start = memory + (-memory & (VECTOR_BYTES - 1))
-        values, sums = pointer(start, np.float32), pointer(start + 4 * needs[0], np.float32)
-        tables = start + 4 * (needs[0] + needs[1])
-        across = _places(tables, width, pitch)
-        down = _places(tables + 8 * (2 + width) * 2 + 4 * width * pitch, np.int64(rows), high)
+        across, down = (
+            _places(start, width, wide), _places(start + (16 + 4 * wide) * width, tall, high)
+        )  # fmt: skip
+        grouped = shifted(down[2], high * tall)
+        sums = shifted(grouped, pitch * width)
+        apart = shifted(sums, 2 * sum_room)
+        bias = shifted(apart, sum_room)
+        values = shifted(bias, GROUP)
         _windows(horizontal, across)
         _windows(vertical, down)
-        _group(across, channels)
+        inside, groups = is_inside(horizontal, frame[2]) and is_inside(vertical, frame[3]), np.int64(0)
+        for x in range(width):
+            across[0][x] *= channels
+        if channels <= MOST_CHANNELS and not exact:
+            groups = _group(across, channels, normal, inside, grouped, bias)
         starts, sizes, weights, _, _ = down
-        for i in range(count, line):
+        for i in range(3 * line):
             values[i] = np.float32(0.0)
-        inside = is_inside(horizontal, frame[2]) and is_inside(vertical, frame[3])
-        for y in range(row, stop):
-            own = shifted(weights, y * high)
-            if inside:
-                first = (vertical[0] + starts[y]) * frame[1] + horizontal[0] * channels
-                _add_rows(shifted(frame[0], first), frame[1], own, sizes[y], count, values)
+        for y in range(row, stop, 2):
+            pair = min(stop - y, 2)
+            for k in range(pair):
+                own, into = shifted(weights, (y + k) * high), shifted(values, k * line)
+                if inside:
+                    first = (vertical[0] + starts[y + k]) * frame[1] + horizontal[0] * channels
+                    _add_rows(shifted(frame[0], first), frame[1], own, sizes[y + k], count, into)
+                else:
+                    _add_outside(
+                        frame, starts[y + k], sizes[y + k], own, horizontal, vertical, normal, outside, channels,
+                        into, shifted(values, 2 * line),
+                    )  # fmt: skip
+            if groups:
+                _add_groups(values, across, grouped, groups, bias, channels, sums, (line, sum_room))
             else:
-                _add_outside(
-                    frame, starts[y], sizes[y], own, horizontal, vertical, normal, outside, channels, values,
-                    shifted(values, line),
-                )  # fmt: skip
-            _add_columns(values, across, channels, sums)
-            parts = shifted(sums, room)
-            _finish(sums, width, planes, channels, normal, inside, parts)
-            for p in range(planes):
-                part = shifted(parts, p * width)
-                target = shifted(out, (p * all_rows + above + y) * all_columns * step + before * step)
-                store(target, part, part, np.float32(0.0), width * step)
+                for k in range(pair):
+                    _add_columns(shifted(values, k * line), across, normal, inside, channels, shifted(sums, k * sum_room))
+            for k in range(pair):
+                done, plane = shifted(sums, k * sum_room), np.int64(0)
+                if planes > 1:
+                    _take_apart(done, room, channels, apart)
+                    done, plane = apart, room
+                for p in range(planes):
+                    part = shifted(done, p * plane)
+                    target = shifted(out, (p * all_rows + above + y + k) * all_columns * step + before * step)
+                    store(target, part, part, np.float32(0.0), width * step)
         release(memory)
         return True
 
@@ -113,20 +139,31 @@ def _windows(axis, places):
 
 
 @compiled
-def _group(across, channels):
-    """Lay the weights of the columns out as `columns_of_floats` takes them; of more channels only count values."""
-    starts, sizes, weights, pitch, columns = across
-    pixels = GROUP // channels
+def _group(across, channels, normal, scales, grouped, first):
+    """Lay the columns' weights out as `columns_of_floats` takes them, times the gain; `first` gets the bias.
+
+    All columns get as many groups as the one with the most, whose number is returned.
+    """
+    _, sizes, weights, taps, columns = across
+    gain, bias, _ = normal
+    pixels, most, lane = GROUP // channels, np.int64(0), np.int64(0)
+    for i in range(GROUP):
+        first[i] = bias[i] if scales and i < channels else np.float32(0.0)
     for x in range(columns):
-        starts[x] *= channels
-        if pixels < 2:
-            continue
-        own, size = shifted(weights, x * pitch), sizes[x]
-        sizes[x] = (size + pixels - 1) // pixels
-        for lane in range(sizes[x] * GROUP - 1, -1, -1):
-            pixel = lane // GROUP * pixels + lane % GROUP // channels
-            used = lane % GROUP < pixels * channels and pixel < size
-            own[lane] = own[pixel] if used else np.float32(0.0)
+        most = max(most, sizes[x])
+    groups = (most + pixels - 1) // pixels
+    for x in range(columns):
+        own, size = shifted(weights, x * taps), sizes[x]
+        for group in range(groups):
+            for pixel in range(group * pixels, group * pixels + pixels):
+                weight = own[pixel] if pixel < size else np.float32(0.0)
+                for c in range(channels):
+                    grouped[lane + c] = weight * gain[c] if scales else weight
+                lane += channels
+            for _ in range(GROUP - pixels * channels):
+                grouped[lane] = np.float32(0.0)
+                lane += 1
+    return groups
 
 
 @compiled
@@ -168,34 +205,50 @@ def _add_outside(
 
 
 @compiled
-def _add_columns(line, across, channels, into):
-    """The columns of one row; all channels of a column lie side by side."""
-    starts, sizes, weights, pitch, columns = across
-    if channels == 1:
-        columns_of_floats(line, starts, sizes, weights, pitch, columns, into, 1)
-    elif channels == 2:
-        columns_of_floats(line, starts, sizes, weights, pitch, columns, into, 2)
+def _add_groups(line, across, grouped, groups, first, channels, into, steps):
+    """The columns of two rows, normalised; all channels of a column lie side by side."""
+    starts, columns = across[0], across[4]
+    if channels == 3 and groups == 1:
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, 1)
+    elif channels == 3 and groups == 2:
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, 2)
+    elif channels == 3 and groups == 3:
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, 3)
+    elif channels == 3 and groups == 4:
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, 4)
     elif channels == 3:
-        columns_of_floats(line, starts, sizes, weights, pitch, columns, into, 3)
-    elif channels == 4:
-        columns_of_floats(line, starts, sizes, weights, pitch, columns, into, 4)
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, 0)
+    elif channels == 1:
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 1, 0)
+    elif channels == 2:
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 2, 0)
     else:
-        for x in range(columns):
-            own, first = shifted(weights, x * pitch), shifted(line, starts[x])
-            for c in range(channels):
-                total = np.float32(0.0)
-                for k in range(sizes[x]):
-                    total += own[k] * first[k * channels + c]
-                into[x * channels + c] = total
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 4, 0)
 
 
 @compiled
-def _finish(sums, columns, planes, channels, normal, scales, into):
-    """Normalise what isn't yet, and put the channels apart where the result wants it so."""
+def _add_columns(line, across, normal, scales, channels, into):
+    """The same of one row, for any number of channels and any values."""
+    starts, sizes, weights, taps, columns = across
     gain, bias, _ = normal
-    column_step, channel_step = (1, columns) if planes == channels else (channels, 1)
-    for c in range(channels):
-        scale, shift = (gain[c], bias[c]) if scales else (np.float32(1.0), np.float32(0.0))
-        line = shifted(into, c * channel_step)
-        for x in range(columns):
-            line[x * column_step] = sums[x * channels + c] * scale + shift
+    for x in range(columns):
+        own, values = shifted(weights, x * taps), shifted(line, starts[x])
+        for c in range(channels):
+            total = np.float32(0.0)
+            for k in range(sizes[x]):
+                total += own[k] * values[k * channels + c]
+            into[x * channels + c] = total * gain[c] + bias[c] if scales else total
+
+
+@compiled
+def _take_apart(row, room, channels, into):
+    """Channels that lie side by side, `room` values apart."""
+    if channels == 3:
+        take_apart(row, room // LANES, into, room, 3)
+    elif channels == 4:
+        take_apart(row, room // LANES, into, room, 4)
+    else:
+        for c in range(channels):
+            line = shifted(into, c * room)
+            for x in range(room):
+                line[x] = row[x * channels + c]

@@ -64,12 +64,12 @@ def band_of(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
         below = shifted(above, planes * line)
         values = shifted(below, planes * line)
         _sample_columns(places, weights, columns, room, extent_x / np.float32(columns), origin_x, last_x, channels)
-        taps = (places, weights, np.int64(columns), room)
         scale_y = extent_y / np.float32(rows)
         current = np.int32(-2)
         for y in range(row, stop):
             low, high, weight = _sample(np.int64(y), scale_y, origin_y, last_y)
             if low != current:
+                taps = (places, weights, np.int64(columns), room, _next_row(y, low, scale_y, origin_y, last_y) * frame[1])
                 if low == current + 1:
                     above, below = below, above
                 else:
@@ -89,6 +89,12 @@ def band_of(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
         return True
 
     return crop_band
+
+
+@compiled
+def _next_row(y, low, scale, origin, last):
+    """Rows from the one above row `y` of the result to that above the next, which is asked for in the meantime."""
+    return np.int64(_sample(np.int64(y) + 1, scale, origin, last)[0]) - np.int64(low)
 
 
 @compiled
@@ -134,7 +140,7 @@ def _interpolate(frame, row, horizontal, taps, layout, normal, outside, values, 
 @compiled
 def _interpolate_bytes(frame, row, horizontal, taps, layout, normal, outside, values, into):
     """The same for uint8; a row of which columns would fetch bytes behind its end is copied before."""
-    places, weights, _, room = taps
+    places, weights, _, room, ahead = taps
     gain, bias, _ = normal
     _, _, planes, channels = layout
     if channels > MOST_CHANNELS or channels == 2:
@@ -149,11 +155,11 @@ def _interpolate_bytes(frame, row, horizontal, taps, layout, normal, outside, va
         source = copied
     blocks, plane = room // LANES, room if planes == channels else np.int64(0)
     if channels == 1:
-        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, 1)
+        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, ahead, 1)
     elif channels == 3:
-        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, 3)
+        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, ahead, 3)
     else:
-        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, 4)
+        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, ahead, 4)
 
 
 @compiled
@@ -196,7 +202,7 @@ def _line_of(channel, taps, layout, into):
 @compiled
 def _from_values(values, count, channel, taps, layout, into):
     """Columns out of all of a row's pixels, by two gathers and a multiply-add."""
-    places, weight, columns, _ = taps
+    places, weight, columns, _, _ = taps
     line, step = _line_of(channel, taps, layout, into)
     steps, channels = shifted(values, count), layout[3]
     for i in range(count - 1):
@@ -210,7 +216,7 @@ def _from_values(values, count, channel, taps, layout, into):
 @compiled
 def _from_pixels(source, count, channel, gain, bias, taps, layout, into):
     """Columns out of the two pixels that each needs."""
-    places, weight, columns, _ = taps
+    places, weight, columns, _, _ = taps
     line, step = _line_of(channel, taps, layout, into)
     channels = layout[3]
     end = (count - 1) * channels

@@ -15,12 +15,14 @@ from numba.core import cgutils
 from numba.core.errors import RequireLiteralValue
 from numba.extending import intrinsic
 
-from octopus.kernels.geometry import ROUNDING
 from octopus.kernels.cpu.vectors import _FLOAT, _INT, _LONG, LANES, _load, _splat, _store, _widened
+from octopus.kernels.cpu.vectors_pairs import _fetch
+from octopus.kernels.geometry import ROUNDING
 
 VECTOR_BYTES = 4 * LANES
 FETCHED = 8  # bytes read from a column's first pixel on
 GROUP = 8  # values that `columns_of_floats` weighs at once
+FETCHED_AHEAD = (0, 5, 10)  # columns whose lines of the cache are asked for in another row: all, up to 1/4
 MOST_CHANNELS = FETCHED // 2
 _WORDS, _FLOATS = ir.VectorType(_INT, LANES), ir.VectorType(_FLOAT, LANES)
 _CONTRACT = ["contract"]
@@ -73,7 +75,9 @@ def _side_by_side(builder: Any, vectors: list) -> Any:
 
 
 @intrinsic
-def columns_of_bytes(typing_context, source, places, weights, blocks, gain, bias, into, plane, channels):
+def columns_of_bytes(
+    typing_context, source, places, weights, blocks, gain, bias, into, plane, ahead, channels
+):
     """One row of bytes at the result's columns, normalised.
 
     Parameters
@@ -88,6 +92,8 @@ def columns_of_bytes(typing_context, source, places, weights, blocks, gain, bias
     into : pointer to float32
     plane : int64
         Values from one channel to the next; 0 puts the channels of a column side by side.
+    ahead : int64
+        Bytes from here to the row that is asked for in the meantime.
     channels : literal int
         1 to `MOST_CHANNELS`.
     """
@@ -96,13 +102,17 @@ def columns_of_bytes(typing_context, source, places, weights, blocks, gain, bias
     own = range(channels.literal_value)
 
     def generate(context, builder, signature, arguments):
-        source, places, weights, blocks, gain, bias, into, plane, _ = arguments
+        source, places, weights, blocks, gain, bias, into, plane, ahead, _ = arguments
+        wanted = builder.add(builder.ptrtoint(source, _LONG), ahead)
         scales, shifts = (
             [_splat(builder, builder.load(builder.gep(values, [_LONG(c)]))) for c in own] for values in (gain, bias)
         )
         planar = builder.icmp_signed("!=", plane, _LONG(0))
         with cgutils.for_range(builder, blocks) as loop:
             at = builder.mul(loop.index, _LONG(LANES))
+            for column in FETCHED_AHEAD:
+                place = builder.load(builder.gep(places, [builder.add(at, _LONG(column))]))
+                _fetch(builder, builder.add(wanted, place))
             words = _words_of(builder, source, builder.gep(places, [at]))
             weight = _load(builder, builder.gep(weights, [at]), _FLOAT)
             values = []
@@ -121,7 +131,8 @@ def columns_of_bytes(typing_context, source, places, weights, blocks, gain, bias
         return context.get_dummy_value()
 
     step, floats = types.int64, types.CPointer(types.float32)
-    return types.none(source, types.CPointer(step), floats, step, floats, floats, floats, step, channels), generate
+    kinds = source, types.CPointer(step), floats, step, floats, floats, floats, step, step, channels
+    return types.none(*kinds), generate
 
 
 @intrinsic

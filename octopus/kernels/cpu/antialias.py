@@ -90,7 +90,14 @@ def build(frame_dtype: str, out_dtype: str) -> Callable:
                 _add_groups(values, across, grouped, groups, bias, channels, sums, (line, sum_room))
             else:
                 for k in range(pair):
-                    _add_columns(shifted(values, k * line), across, normal, inside, channels, shifted(sums, k * sum_room))
+                    _add_columns(
+                        shifted(values, k * line),
+                        across,
+                        normal,
+                        inside,
+                        channels,
+                        shifted(sums, k * sum_room),
+                    )
             for k in range(pair):
                 done, plane = shifted(sums, k * sum_room), np.int64(0)
                 if planes > 1:
@@ -185,9 +192,7 @@ def _add_rows(source, pitch, weights, rows, count, into):
 
 
 @compiled
-def _add_outside(
-    frame, start, rows, weights, horizontal, vertical, normal, outside, channels, into, values
-):
+def _add_outside(frame, start, rows, weights, horizontal, vertical, normal, outside, channels, into, values):
     """The same where pixels lie beyond the frame, normalised, since what stands for them is."""
     gain, bias, pad = normal
     count = np.int64(horizontal[1]) + 1
@@ -198,7 +203,16 @@ def _add_outside(
         source = shifted(frame[0], max(row, np.int64(0)) * frame[1])
         for c in range(channels):
             load_any(
-                shifted(source, c), row, horizontal, frame[2], channels, gain[c], bias[c], pad[c], outside, values
+                shifted(source, c),
+                row,
+                horizontal,
+                frame[2],
+                channels,
+                gain[c],
+                bias[c],
+                pad[c],
+                outside,
+                values,
             )
             for i in range(count):
                 into[i * channels + c] += weights[k] * values[i]

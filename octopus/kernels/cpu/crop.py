@@ -20,7 +20,13 @@ from octopus.kernels.cpu.bands import kernel_of
 from octopus.kernels.cpu.box import is_inside, pixel_of, row_of
 from octopus.kernels.cpu.store import ROWS
 from octopus.kernels.cpu.vectors import LANES
-from octopus.kernels.cpu.vectors_columns import FETCHED, MOST_CHANNELS, VECTOR_BYTES, as_bytes, columns_of_bytes
+from octopus.kernels.cpu.vectors_columns import (
+    FETCHED,
+    MOST_CHANNELS,
+    VECTOR_BYTES,
+    as_bytes,
+    columns_of_bytes,
+)
 
 _sample = compiled(geometry.sample)
 
@@ -55,21 +61,25 @@ def band_of(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
         step = channels // planes
         room = (np.int64(columns) + LANES - 1) // LANES * LANES
         length, line, count = np.int64(columns) * step, room * step, np.int64(last_x) + 1
-        memory = allocate_floats(3 * room + 2 * count + 2 * planes * line + channels + FETCHED + LANES)
+        memory = allocate_floats(4 * room + 2 * count + 2 * planes * line + channels + FETCHED + LANES)
         if memory == 0:
             return False
         start = memory + (-memory & (VECTOR_BYTES - 1))
         places, weights = pointer(start, np.int64), pointer(start + 8 * room, np.float32)
-        above = shifted(weights, room)
+        lows = pointer(start + 12 * room, np.uint32)
+        above = shifted(weights, 2 * room)
         below = shifted(above, planes * line)
         values = shifted(below, planes * line)
-        _sample_columns(places, weights, columns, room, extent_x / np.float32(columns), origin_x, last_x, channels)
+        _sample_columns(
+            lows, places, weights, columns, room, extent_x / np.float32(columns), origin_x, last_x, channels
+        )
         scale_y = extent_y / np.float32(rows)
         current = np.int32(-2)
         for y in range(row, stop):
             low, high, weight = _sample(np.int64(y), scale_y, origin_y, last_y)
             if low != current:
-                taps = (places, weights, np.int64(columns), room, _next_row(y, low, scale_y, origin_y, last_y) * frame[1])
+                ahead = _next_row(y, low, scale_y, origin_y, last_y) * frame[1]
+                taps = (lows, places, weights, np.int64(columns), room, ahead)
                 if low == current + 1:
                     above, below = below, above
                 else:
@@ -98,14 +108,14 @@ def _next_row(y, low, scale, origin, last):
 
 
 @compiled
-def _sample_columns(places, weights, columns, room, scale, origin, last, channels):
-    """Where each column's left pixel begins, in values of the row, and the share of its right one.
+def _sample_columns(lows, places, weights, columns, room, scale, origin, last, channels):
+    """Each column's left pixel, where it begins in values of the row, and the share of its right one.
 
     The columns up to `room`, which nobody stores, repeat the last.
     """
     for x in range(room):
         low, _, weights[x] = _sample(min(np.int64(x), np.int64(columns) - 1), scale, origin, last)
-        places[x] = np.int64(low) * channels
+        lows[x], places[x] = low, np.int64(low) * channels
 
 
 @compiled
@@ -127,10 +137,10 @@ def _interpolate(frame, row, horizontal, taps, layout, normal, outside, values, 
     """
     gain, bias, _ = normal
     count = np.int64(horizontal[1]) + 1
-    _, _, planes, channels = layout
+    channels = layout[3]
     source = shifted(frame[0], row * frame[1] + horizontal[0] * channels)
     for c in range(channels):
-        if count > taps[2]:
+        if count > taps[3]:
             _from_pixels(shifted(source, c), count, c, gain[c], bias[c], taps, layout, into)
         else:
             load(shifted(source, c), count, channels, gain[c], bias[c], values)
@@ -140,7 +150,7 @@ def _interpolate(frame, row, horizontal, taps, layout, normal, outside, values, 
 @compiled
 def _interpolate_bytes(frame, row, horizontal, taps, layout, normal, outside, values, into):
     """The same for uint8; a row of which columns would fetch bytes behind its end is copied before."""
-    places, weights, _, room, ahead = taps
+    _, places, weights, _, room, ahead = taps
     gain, bias, _ = normal
     _, _, planes, channels = layout
     if channels > MOST_CHANNELS or channels == 2:
@@ -195,28 +205,27 @@ def _line_of(channel, taps, layout, into):
     """Where the values of a channel begin in a row at the output's columns, and how far apart they are."""
     _, _, planes, channels = layout
     if planes == channels:
-        return shifted(into, channel * taps[3]), np.int64(1)
+        return shifted(into, channel * taps[4]), np.int64(1)
     return shifted(into, channel), channels
 
 
 @compiled
 def _from_values(values, count, channel, taps, layout, into):
     """Columns out of all of a row's pixels, by two gathers and a multiply-add."""
-    places, weight, columns, _, _ = taps
+    lows, _, weight, columns, _, _ = taps
     line, step = _line_of(channel, taps, layout, into)
-    steps, channels = shifted(values, count), layout[3]
+    steps = shifted(values, count)
     for i in range(count - 1):
         steps[i] = values[i + 1] - values[i]
     steps[count - 1] = np.float32(0.0)
     for x in range(columns):
-        at = places[x] // channels
-        line[x * step] = values[at] + weight[x] * steps[at]
+        line[x * step] = values[lows[x]] + weight[x] * steps[lows[x]]
 
 
 @compiled
 def _from_pixels(source, count, channel, gain, bias, taps, layout, into):
     """Columns out of the two pixels that each needs."""
-    places, weight, columns, _, _ = taps
+    _, places, weight, columns, _, _ = taps
     line, step = _line_of(channel, taps, layout, into)
     channels = layout[3]
     end = (count - 1) * channels

@@ -1,4 +1,4 @@
-"""The arena's boxes: one size, or large, at random places, or those of the data set; and what padding them would waste."""
+"""The arena's boxes: of one size, or large, at random places, or the data set's; and what padding them would waste."""
 
 from __future__ import annotations
 

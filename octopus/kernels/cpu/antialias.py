@@ -30,14 +30,8 @@ from octopus.kernels.cpu.box import filter_support, is_inside, row_of
 from octopus.kernels.cpu.crop import band_of, load_any
 from octopus.kernels.cpu.store import ROWS
 from octopus.kernels.cpu.vectors import LANES, WIDE
-from octopus.kernels.cpu.vectors_columns import (
-    GROUP,
-    MOST_CHANNELS,
-    VECTOR_BYTES,
-    columns_of_floats,
-    sum_down,
-    take_apart,
-)
+from octopus.kernels.cpu.vectors_columns import MOST_CHANNELS, VECTOR_BYTES
+from octopus.kernels.cpu.vectors_filter import GROUP, columns_of_floats, sum_down, take_apart
 
 _filter_window = compiled(geometry.filter_window)
 _filter_weight = compiled(geometry.filter_weight)

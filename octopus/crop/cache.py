@@ -15,6 +15,7 @@ from octopus.arrays.reading import UnreadableError, reading
 from octopus.arrays.views import ArrayView
 from octopus.crop.check import check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype
 from octopus.crop.kernel import CropKernel
+from octopus.crop.launch import INSIDE
 from octopus.crop.options import CropOptions
 from octopus.kernels.cuda.tiles import MAX_ITEMS
 
@@ -89,6 +90,6 @@ def _make(
     check_frame_index(index, frame, boxes.shape[0], boxes.device)
     kernel = CropKernel(frame, CropOptions(**options), boxes.shape[0], device)
     if device == "cuda":
-        kernel.load(MAX_ITEMS, kernel_dtype(boxes, "float32"), kernel_dtype(index, "int32"), queue)
+        kernel.load(MAX_ITEMS, kernel_dtype(boxes, INSIDE), kernel_dtype(index, "int32"), queue)
     kernel.max_boxes = INT32_MAX // kernel.spec.options.size[0]
     return kernel

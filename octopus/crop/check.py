@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from octopus.arrays.checks import INT32_MAX, check_choice, check_readable, of_dtype
-from octopus.arrays.views import ArrayView, dtype_name
+from octopus.arrays.views import ArrayView, dtype_name, view
+from octopus.backends.cpu import compile
 from octopus.crop.frame import frame_spec
 from octopus.crop.spec import CropSpec
 from octopus.errors import InputError
 from octopus.kernels.geometry import MAX_BOX_SIDE, MAX_COORDINATE
 
 BOX_DTYPES = ("int32", "int64", "float32", "float64")
+_NUMBERS = {np.dtype(name): number for number, name in enumerate(BOX_DTYPES)}  # in the machine's byte order
+RULES = {"clip": 0, "error": 1, "pad": 2}  # `outside`, as `kernels.cpu.boxes` knows it
 INDEX_DTYPES = ("int32", "int64")
 
 
-def check_host_boxes(boxes: np.ndarray, width: int, height: int, outside: str = "error") -> np.ndarray:
+class Room(NamedTuple):
+    """Memory for float32 boxes: an array (N, 4) and its address, which NumPy works out anew whenever it is asked."""
+
+    boxes: np.ndarray
+    address: int
+
+
+def check_host_boxes(
+    boxes: np.ndarray | ArrayView, width: int, height: int, outside: str = "error", room: Room | None = None
+) -> np.ndarray:
     """Boxes on the host as float32, a copy, not cut, after checking all of them.
 
     Parameters
     ----------
-    boxes : ndarray, (N, 4), integer or float
+    boxes : ndarray or its view, (N, 4), integer or float
     width, height : int
         Of the frame in pixels.
     outside : {"clip", "error", "pad"}
         What happens to a box that reaches beyond it, see `octopus.crop_resize`.
+    room : Room, optional
+        For the copy; overwritten also if boxes are refused. Default: new memory.
 
     Raises
     ------
@@ -32,32 +51,35 @@ def check_host_boxes(boxes: np.ndarray, width: int, height: int, outside: str = 
         Names the first wrong box: not (N, 4), not a number, empty, too large, or further outside than it may be.
     """
     check_box_shape(boxes.shape, boxes.dtype)
-    with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite, and is refused as such
-        result = np.array(boxes, np.float32, order="C")  # nobody changes it while the kernels read it
-    if len(result) and not _good(result, width, height, outside):
-        raise InputError(_describe_bad_boxes(boxes, result, width, height, outside))
-    return result
+    given = view(boxes, "boxes")
+    if given.dtype not in _NUMBERS or given.pointer % given.dtype.itemsize:
+        with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite, and is refused as such
+            given = view(given.numpy().astype(np.float32), "boxes")
+    count = given.shape[0]
+    if room is None:  # nobody changes it while the kernels read it
+        made = np.empty((count, 4), np.float32)
+        room = Room(made, view(made, "boxes").pointer)
+    # The kernel's last argument, behind which nothing lies, is how many boxes are good.
+    place = given.pointer, *given.strides, _NUMBERS[given.dtype]
+    told = array("q", (0, 1, *place, count, width, height, RULES[outside], room.address, 0))
+    load()(told.buffer_info()[0])
+    if told[-1] < count:
+        raise InputError(
+            _describe_bad_boxes(view(boxes, "boxes").numpy(), room.boxes, width, height, outside)
+        )
+    return room.boxes
 
 
-def _good(boxes: np.ndarray, width: int, height: int, outside: str) -> bool:
-    """Whether all boxes are good; False if any value is NaN, since every comparison with it is."""
-    columns = boxes.T.copy()  # reductions along rows are quick
-    if not np.logical_and.reduce(columns[:2] < columns[2:], None):
-        return False
-    least_x1, least_y1, least_x2, least_y2 = np.minimum.reduce(columns, 1).tolist()
-    most_x1, most_y1, most_x2, most_y2 = np.maximum.reduce(columns, 1).tolist()
-    low, high = min(least_x1, least_y1), max(most_x2, most_y2)
-    good: bool
-    if outside == "error":
-        good = low >= 0 and most_x2 <= width and most_y2 <= height
-    elif outside == "clip":
-        touching = least_x2 > 0 and least_y2 > 0 and most_x1 < width and most_y1 < height
-        good = touching and low > -np.inf and high < np.inf
-    else:
-        good = low >= -MAX_COORDINATE and high <= MAX_COORDINATE
-    if not good or (outside != "pad" and max(width, height) <= MAX_BOX_SIDE):
-        return good
-    return not bool(_too_large(columns if outside == "pad" else _cut(columns, width, height)).any())
+@cache
+def load() -> Callable[[int], Any]:
+    """The kernel of `kernels.cpu.boxes`; Numba is needed only where the disk doesn't have it."""
+
+    def build() -> Callable[..., None]:
+        from octopus.kernels.cpu.boxes import build_check
+
+        return build_check()
+
+    return compile.load("boxes", build)
 
 
 def _cut(columns: np.ndarray, width: int, height: int) -> np.ndarray:

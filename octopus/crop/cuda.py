@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from octopus.arrays.views import ArrayView, dtype_name
-from octopus.crop.launch import PlainLauncher, StreamLauncher
+from octopus.crop.check import Room
+from octopus.crop.launch import INSIDE, PlainLauncher, StreamLauncher
 from octopus.crop.spec import CropSpec
 from octopus.errors import InputError
 from octopus.kernels.cuda.tiles import MAX_ITEMS
@@ -24,8 +25,9 @@ def upload_capacity(max_boxes: int, indexed: bool) -> int:
 class CudaEngine:
     """Runs a spec with the streaming CUDA kernel, or the plain one: one launch, no device allocation afterwards.
 
-    Boxes from the host go through a buffer of at most 64 KiB; larger batches take several turns, each with a launch
-    of its own. So do batches of more than 65535 boxes.
+    Up to 240 boxes from the host are an argument of the streaming kernel. More, or those of the plain kernel, go
+    through a buffer of at most 64 KiB; larger batches take several turns, each with a launch of its own. So do batches
+    of more than 65535 boxes.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ class CudaEngine:
     model : ArrayView
         A frame like those to come; the kernel for it is loaded now.
     box_dtype, index_dtype : str
-        Dtypes of the boxes and of the frame index to come.
+        Dtypes of the boxes and of the frame index to come; `INSIDE` for a few boxes from the host.
     stream : cuda.core.Stream
         On which memory is allocated.
     """
@@ -67,7 +69,8 @@ class CudaEngine:
             if spec.kernel.streams
             else PlainLauncher(spec, self.device_values.pointer)
         )
-        self._launcher.preload(model, box_dtype, index_dtype)
+        self.preload, self.room = self._launcher.preload, self._launcher.room
+        self.preload(model, box_dtype, index_dtype)
 
     def read_boxes(self, boxes: ArrayView, stream: Any) -> np.ndarray:
         """Boxes on the GPU as an array on the host, once the work before them on the stream is done.
@@ -105,7 +108,7 @@ class CudaEngine:
     def run_uploading(
         self,
         frame: ArrayView,
-        boxes: np.ndarray | ArrayView,
+        boxes: np.ndarray | ArrayView | Room,
         frame_index: np.ndarray | None,
         out: int,
         transform: int,
@@ -113,7 +116,8 @@ class CudaEngine:
     ) -> None:
         """Queue checked float32 boxes, an int32 frame index, or both from the host, and the kernel for them.
 
-        The copy of a part waits, in the order of the stream, for the kernel that reads the part before it.
+        Boxes in the `room` that was asked for them need no copy. The copy of a part of others waits, in the order of
+        the stream, for the kernel that reads the part before it.
 
         Raises
         ------
@@ -122,15 +126,19 @@ class CudaEngine:
         """
         if self._is_capturing(stream):
             raise InputError("boxes and frame_index must be on the GPU while a graph is captured")
-        box_dtype, count = dtype_name(boxes.dtype), boxes.shape[0]
-        box_bytes = 4 * boxes.dtype.itemsize
+        inside = isinstance(boxes, Room)
+        given = boxes.boxes if isinstance(boxes, Room) else boxes
+        box_dtype, count = INSIDE if inside else dtype_name(given.dtype), given.shape[0]
+        box_bytes = 4 * given.dtype.itemsize
         for first in range(0, count, self.capacity):
             last = min(first + self.capacity, count)
             index = 0 if frame_index is None else self.upload_index(frame_index[first:last], stream)
-            if isinstance(boxes, np.ndarray):
-                pointer = self.upload_boxes(boxes[first:last], stream)
+            if inside:
+                pointer = 0
+            elif isinstance(given, np.ndarray):
+                pointer = self.upload_boxes(given[first:last], stream)
             else:
-                pointer = boxes.pointer + first * box_bytes
+                pointer = given.pointer + first * box_bytes
             self.launch(
                 frame, pointer, box_dtype, last - first, out + first * self._item_bytes, stream, frame_index=index,
                 transform=transform and transform + first * TRANSFORM_BYTES,

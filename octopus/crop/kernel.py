@@ -10,6 +10,7 @@ import numpy as np
 from octopus.arrays.memory import PlanMemory, Stage
 from octopus.arrays.views import ArrayView, c_strides, dtype_name, view
 from octopus.crop.check import (
+    Room,
     check_count,
     check_frame_index,
     check_host_boxes,
@@ -17,6 +18,7 @@ from octopus.crop.check import (
     check_out,
     check_planned_boxes,
     check_planned_frame,
+    load,
 )
 from octopus.crop.cpu import CpuEngine
 from octopus.crop.cuda import CudaEngine
@@ -57,6 +59,7 @@ class CropKernel:
         self._good_index: tuple[Any, ...] | None = None
         self._good_out: tuple[Any, ...] | None = None
         self.engine: Any = CpuEngine(self.spec) if device == "cpu" else None
+        load()
 
     def load(self, upload_boxes: int, box_dtype: str, index_dtype: str, queue: Any) -> None:
         """Load the GPU's kernel, and reserve what up to `upload_boxes` boxes from the host need there."""
@@ -101,9 +104,12 @@ class CropKernel:
         InputError
             For wrong values among boxes or index from the host.
         """
-        host_boxes, host_index = None, None
+        host_boxes: np.ndarray | Room | None = None
+        host_index: np.ndarray | None = None
         if boxes.device == "cpu":
-            host_boxes = self._checked(boxes.numpy(), frame)
+            room = None if self.device == "cpu" else self.engine.room(frame, boxes.shape[0])
+            checked = self._checked(boxes, frame, room)
+            host_boxes = checked if room is None else room
         if index is not None and index.device == "cpu":
             host_index = check_host_index(index.numpy(), frame.shape[0])
         if not boxes.shape[0]:
@@ -122,14 +128,16 @@ class CropKernel:
         address = 0 if written is None else written.pointer
         self._submit(frame, boxes, host_boxes, index, host_index, queue, out.pointer, address)
 
-    def _checked(self, boxes: np.ndarray, frame: ArrayView) -> np.ndarray:
-        return check_host_boxes(boxes, frame.shape[-2], frame.shape[-3], self.spec.options.outside)
+    def _checked(
+        self, boxes: np.ndarray | ArrayView, frame: ArrayView, room: Room | None = None
+    ) -> np.ndarray:
+        return check_host_boxes(boxes, frame.shape[-2], frame.shape[-3], self.spec.options.outside, room)
 
     def _submit(
         self,
         frame: ArrayView,
         boxes: ArrayView,
-        host_boxes: np.ndarray | None,
+        host_boxes: np.ndarray | Room | None,
         index: ArrayView | None,
         host_index: np.ndarray | None,
         queue: Any,
@@ -152,7 +160,7 @@ class CropKernel:
         stage: Stage,
         frame: ArrayView,
         boxes: ArrayView,
-        host_boxes: np.ndarray | None,
+        host_boxes: np.ndarray | Room | None,
         index: ArrayView | None,
         host_index: np.ndarray | None,
         queue: Any,

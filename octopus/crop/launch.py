@@ -10,13 +10,15 @@ import numpy as np
 
 from octopus.arrays.views import ArrayView
 from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
+from octopus.crop.check import Room
 from octopus.crop.options import Kernel
 from octopus.crop.spec import CropSpec
-from octopus.kernels.cuda.tiles import MAX_COLUMNS, ROWS, SHAPES, tiling
+from octopus.kernels.cuda.tiles import MAX_COLUMNS, MOST_BOXES_INSIDE, ROWS, SHAPES, tiling
 
 LINE_BYTES = 128  # of the cache; one prefetch each
 MAX_ROW_VALUES = 1 << 21  # of a result's row; the strips of longer ones could exceed the grid's third side
 KNOWN_LAUNCHES = 256  # kinds of batches whose launch an engine remembers
+INSIDE = "inside"  # in the place of a dtype of boxes: float32, and among the kernel's arguments
 
 
 class Variant(NamedTuple):
@@ -66,7 +68,10 @@ class StreamLauncher:
         self._out_size = np.dtype(spec.dtype).itemsize
         self._item_bytes = spec.nbytes(1)
         options = kernel.takes_options
-        self._arguments = ArgumentBlock("QiiiQQiiffii" + "f" * 8 + ("iqQQffff" if options else ""))
+        kinds = "QiiiQQiiffii" + "f" * 8 + ("iqQQffff" if options else "")
+        self._arguments = ArgumentBlock(kinds, 16 * MOST_BOXES_INSIDE)
+        self._boxes = self._arguments.tail.reshape(-1, 4)
+        self._boxes_address = self._boxes.ctypes.data
         self._write = self._arguments.writer(0, 12)
         sides = np.array([width, height], np.float32)
         self._sides = (width, height, *(1 / sides).tolist())
@@ -82,6 +87,16 @@ class StreamLauncher:
         """Load the kernel for frames like `model`."""
         self._kernel(self._variant(model, 0, box_dtype, index_dtype))
 
+    def room(self, frame: ArrayView, count: int) -> Room | None:
+        """Where boxes from the host would be among the arguments of the next launch, if they fit there."""
+        if count > MOST_BOXES_INSIDE or not self._is_for(frame):
+            return None
+        return Room(self._boxes[:count], self._boxes_address)
+
+    def _is_for(self, frame: ArrayView) -> bool:
+        """The streaming kernel always reads two pixels side by side, and a grid has a limit."""
+        return frame.shape[-2] >= 2 and self._row_values <= MAX_ROW_VALUES
+
     def launch(
         self, frame: ArrayView, boxes: int, box_dtype: str, count: int, out: int, stream: Any, frame_index: int,
         index_dtype: str, transform: int,
@@ -90,8 +105,7 @@ class StreamLauncher:
         key = (frame.shape, frame.strides, frame.pointer & 3, out & 15, count, box_dtype, index_dtype)
         ready = self._ready.get(key)
         if ready is None:
-            # The streaming kernel always reads two pixels side by side, and a grid has a limit.
-            if frame.shape[-2] < 2 or self._row_values > MAX_ROW_VALUES:
+            if not self._is_for(frame):
                 self._plain_launcher().launch(
                     frame, boxes, box_dtype, count, out, stream, frame_index, index_dtype, transform
                 )
@@ -178,7 +192,11 @@ class PlainLauncher:
 
     def preload(self, model: ArrayView, box_dtype: str, index_dtype: str) -> None:
         """Load the kernel."""
-        self._kernel(box_dtype, index_dtype)
+        self._kernel("float32" if box_dtype == INSIDE else box_dtype, index_dtype)
+
+    def room(self, frame: ArrayView, count: int) -> Room | None:
+        """It has no boxes among its arguments."""
+        return None
 
     def _kernel(self, box_dtype: str, index_dtype: str) -> Any:
         return _plain_kernel(self.spec.kernel, box_dtype, index_dtype, _capability())
@@ -210,10 +228,12 @@ def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant, capability: t
 
         kernel = stream.build(
             frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, values=values, words=words,
-            saturate=saturate, pairs=capability >= ptx.HALF_PAIR_CAPABILITY, **kind.options,
+            saturate=saturate, pairs=capability >= ptx.HALF_PAIR_CAPABILITY, inside=box_dtype == INSIDE,
+            **kind.options,
         )  # fmt: skip
         index = index_dtype if kind.takes_options else None
-        return kernel, stream.argument_types(frame.dtype, box_dtype, kind.dtype, index)
+        read = "float32" if box_dtype == INSIDE else box_dtype
+        return kernel, stream.argument_types(frame.dtype, read, kind.dtype, index)
 
     parts = [kind.name, f"by{values}", box_dtype]
     parts += [index_dtype] * frame.indexed + ["words"] * words + ["saturated"] * saturate

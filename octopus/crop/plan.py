@@ -17,6 +17,7 @@ from octopus.crop.check import check_box_dtype, check_index_dtype
 from octopus.crop.cuda import BOX_BYTES, INDEX_BYTES, TRANSFORM_BYTES, upload_capacity
 from octopus.crop.frame import frame_view
 from octopus.crop.kernel import CropKernel
+from octopus.crop.launch import INSIDE
 from octopus.crop.options import CropOptions, Dtype, Edge, Layout, Outside, PadMode, Size
 from octopus.crop.spec import CropSpec
 from octopus.errors import InputError, shown
@@ -136,6 +137,7 @@ class CropPlan:
         self._reserve(allocate, None if stream is None else queue)
         kernel = self._kernel
         kernel.load(self.max_boxes, box_dtype, index_dtype, queue)
+        kernel.engine.preload(self._model, INSIDE, index_dtype)
         kernel.memory.keep(self._out, self._transform)
         if kernel.host_to_gpu:
             results = self.spec.nbytes(self.max_boxes), self._transform_bytes

@@ -14,6 +14,7 @@ from typing import Any
 
 from octopus.backends import cache
 from octopus.backends.cuda.device import compute_capability, current
+from octopus.backends.cuda.launch import TAIL
 
 
 def load(name: str, build: Callable[[], tuple[Callable, tuple]], *sources: Path) -> Any:
@@ -44,7 +45,8 @@ def to_ptx(function: Callable, argument_types: tuple, capability: tuple[int, int
     """PTX of a kernel for one compute capability.
 
     A function may say in `launch_bounds` how many threads its blocks have at most, and how many blocks a processor has
-    to find registers for.
+    to find registers for; and in `tail_bytes` how long a last argument is that Numba has no type for, an array by
+    value, which `kernels.cuda.ptx` reads under the name `octopus_tail`.
     """
     from numba import cuda, types
 
@@ -57,6 +59,8 @@ def to_ptx(function: Callable, argument_types: tuple, capability: tuple[int, int
         bounds is not None
     ):  # not by Numba: LLVM then works out in loops what it had kept in registers before them
         ptx = ptx.replace("\n)\n{", f"\n)\n.maxntid {bounds[0]}, 1, 1\n.minnctapersm {bounds[1]}\n{{", 1)
+    if tail := getattr(function, "tail_bytes", 0):
+        ptx = ptx.replace("\n)", f",\n\t.param .align 16 .b8 {TAIL}[{tail}]\n)", 1)
     return ptx
 
 

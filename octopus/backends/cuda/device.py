@@ -121,7 +121,9 @@ def _stream_type() -> type:
 
 
 def is_capturing(stream: Stream) -> bool:
-    """Whether work on the stream goes into a graph instead of being done."""
+    """Whether work on the stream goes into a graph instead of being done; never that on the legacy default stream."""
+    if int(stream.handle) in (0, LEGACY):
+        return False
     status, state = driver().cuStreamIsCapturing(stream.handle)
     return not status and bool(state)
 

@@ -16,6 +16,8 @@ from octopus.backends.cuda.device import current, driver
 from octopus.backends.cuda.memory import check
 
 UNASKED_SHARED_BYTES = 48 << 10  # of shared memory, which any kernel may have
+TAIL = "octopus_tail"  # in PTX, the name of an argument that is an array by value
+TAIL_ALIGNMENT = 16
 
 
 class ArgumentBlock:
@@ -25,14 +27,24 @@ class ArgumentBlock:
     ----------
     kinds : str
         One letter of the module `struct` per argument: Q for a pointer, i, q, f.
+    tail_bytes : int
+        Length of one more argument, an array by value; kernels without it don't look there.
+
+    Attributes
+    ----------
+    tail : ndarray, (tail_bytes // 4,), float32
+        That array.
     """
 
-    def __init__(self, kinds: str) -> None:
+    def __init__(self, kinds: str, tail_bytes: int = 0) -> None:
         self._offsets = _offsets(kinds)
         self.kinds = kinds
-        self._memory = np.zeros(self._offsets[-1], np.uint8)
+        tail = -(-self._offsets[-1] // TAIL_ALIGNMENT) * TAIL_ALIGNMENT
+        self._memory = np.zeros(tail + tail_bytes, np.uint8)
+        self.tail = self._memory[tail:].view(np.float32)
         base = self._memory.ctypes.data
-        self._addresses = np.array([base + offset for offset in self._offsets[:-1]], np.uint64)
+        places = [*self._offsets[:-1], tail]
+        self._addresses = np.array([base + offset for offset in places], np.uint64)
         self.address = int(self._addresses.ctypes.data)
 
     def values(self) -> tuple:

@@ -12,6 +12,8 @@ import numpy as np
 from llvmlite import ir
 from numba import config, cuda, types
 
+from octopus.backends.cuda.launch import TAIL
+
 SIMULATED = bool(config.ENABLE_CUDASIM)
 MAGIC = 0x4B000000  # bits of the float32 8388608.0, whose last bits count ones
 MAGIC_VALUE = np.float32(8388608.0)
@@ -71,6 +73,19 @@ def _quad_reader(suffix: str, letter: str, kind, element) -> Callable:
         return types.UniTuple(element, 4)(source, index), generate
 
     return load
+
+
+@intrinsic
+def _tail_floats(typing_context, item):
+    def generate(context, builder, signature, args):
+        text = f"{{.reg .b64 a, b; mov.b64 a, {TAIL}; mul.wide.s32 b, $4, 16; add.s64 a, a, b; "
+        text += "ld.param.v4.f32 {$0, $1, $2, $3}, [a];}"
+        kind = ir.LiteralStructType([ir.FloatType()] * 4)
+        found = builder.call(_assembly(kind, args, text, "=f,=f,=f,=f,r"), args)
+        parts = [builder.extract_value(found, i) for i in range(4)]
+        return context.make_tuple(builder, signature.return_type, parts)
+
+    return types.UniTuple(types.float32, 4)(types.int32), generate
 
 
 @intrinsic
@@ -228,6 +243,10 @@ if SIMULATED:
         """Four float32 from `index` on, whose address is a multiple of 16, past the L1."""
         return tuple(source[index : index + 4])
 
+    def tail_floats(item):
+        """Four float32 of the kernel's last argument, an array by value; the simulator has no such arguments."""
+        raise NotImplementedError
+
     def load_words(source, index):
         """Sixteen bytes from `index` on, which is a multiple of 16, as four uint32, past the L1."""
         return tuple(source[index : index + 16].view(np.uint32))
@@ -261,7 +280,7 @@ else:
     load_word = _reader("u32")
     load_floats = _quad_reader("f32", "f", ir.FloatType(), types.float32)
     load_words = _quad_reader("u32", "r", ir.IntType(32), types.uint32)
-    prefetch, funnel = _prefetch, _funnel
+    prefetch, funnel, tail_floats = _prefetch, _funnel, _tail_floats
     byte0, byte1, byte2, byte3 = (_byte_reader(position) for position in range(4))
 
     @cuda.jit(device=True)

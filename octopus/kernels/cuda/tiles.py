@@ -12,6 +12,7 @@ BLOCKS_PER_SM = 6.5  # with fewer, shorter bands spread the work better than the
 FEW_BLOCKS_PER_SM = 2  # with fewer still, every row that can go elsewhere should
 SHORT_BAND = 4  # rows; each band reads its first two source rows anew
 MAX_ITEMS = 65535  # of one launch, the limit of a grid's second side
+MOST_BOXES_INSIDE = 240  # among the arguments of a launch, of which every driver takes 4 KiB
 
 IMAGE_ROWS, IMAGE_COLUMNS = 8, 32  # pixels of a tile of the simple kernel for whole images, one per thread
 PAD_BLOCKS, PAD_THREADS = 16, 256  # for each image of the kernel that fills up patch rows

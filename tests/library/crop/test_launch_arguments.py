@@ -196,6 +196,30 @@ def test_a_frame_is_prefetched_if_it_is_small_beside_the_result(submitted):
     assert launched(submitted, large, count=5000)[3][11] == large.nbytes // 128
 
 
+@pytest.mark.parametrize("count", [1, 28, 240, 241])
+def test_a_few_boxes_from_the_host_are_an_argument(submitted, count):
+    pixels, engine = make_engine(FRAME, boxes=1000)
+    boxes = np.arange(4 * count, dtype=np.float32).reshape(count, 4)
+    room = engine.room(pixels, count)
+    assert (room is None) == (count > 240)
+    if room is None:
+        return
+    room.boxes[:] = boxes
+    engine.run_uploading(pixels, room, None, 16, 0, None)
+    ((kernel, grid, _, values),) = submitted  # no copy
+    assert "inside" in kernel.name and grid[1] == count and values[4] == 0
+    block = engine._launcher._arguments
+    tail = (ctypes.c_uint64 * 21).from_address(block.address)[20]
+    assert tail % 16 == 0 and tail == room.address
+    assert ctypes.string_at(tail, boxes.nbytes) == boxes.tobytes()
+
+
+def test_boxes_for_the_plain_kernel_are_no_argument(submitted):
+    for frame, options in ((np.zeros((40, 1, 3), np.uint8), {}), (FRAME, {"antialias": True})):
+        pixels, engine = make_engine(frame, **options)
+        assert engine.room(pixels, 1) is None
+
+
 def test_boxes_from_the_host_travel_in_parts_of_64_kib(submitted):
     boxes = np.arange(36_000, dtype=np.float32).reshape(9000, 4)
     pixels, engine = make_engine(FRAME, boxes=9000)

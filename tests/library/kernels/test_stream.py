@@ -7,9 +7,10 @@ import re
 import pytest
 
 from octopus.backends.cuda.compile import to_ptx
+from octopus.backends.cuda.launch import TAIL
 from octopus.kernels.cuda import ptx, stream
 from octopus.kernels.cuda.rows import source_rows
-from octopus.kernels.cuda.tiles import MAX_ITEMS, SHAPES, Shape, tiling
+from octopus.kernels.cuda.tiles import MAX_ITEMS, MOST_BOXES_INSIDE, SHAPES, Shape, tiling
 
 SCRIPT = "simulate_stream.py"
 LIMITS = {"float16": 0.07, "uint8": 0.5 + 1e-3, "uint16-frame": 0.3}
@@ -48,6 +49,20 @@ def test_the_kernels_for_planar_results(capability, dtype):
     assert len(re.findall(STORES[dtype], text)) >= 3
     assert "ld.global.nc.u32" in text and "ld.global.nc.u8" not in text
     assert ("cvt.rn.f16x2.f32" in text) == (dtype == "float16" and pairs)
+
+
+@pytest.mark.parametrize("options", [{}, {"letterbox": True}], ids=str)
+def test_boxes_may_be_an_argument(capability_in_turn, options):
+    kernel = stream.build(3, "float32", "NCHW", values=2, words=True, inside=True, **options)
+    types = stream.argument_types("uint8", "float32", "float32", "int32" if options else None)
+    text = to_ptx(kernel, types, capability_in_turn)
+    head, body = text.split("\n)\n", 1)
+    assert re.search(rf",\s+\.param \.align 16 \.b8 {TAIL}\[{16 * MOST_BOXES_INSIDE}\]$", head)
+    assert body.count("ld.param.v4.f32") == 1 and "local_depot" not in text
+    # The pointer to boxes in memory isn't read: every driver takes 4 KiB of arguments.
+    sizes = {"u64": 8, "s64": 8, "u32": 4, "f32": 4, "b64": 8, "b32": 4}
+    rest = sum(sizes[kind] for kind in re.findall(r"\.param \.(\w\d\d) ", head))
+    assert rest >= 80 and rest + 16 * MOST_BOXES_INSIDE <= 4096
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,11 @@ class OctopusOnGpu(Octopus):
         self._built = self.build()
         self._on_device = upload(self._built)
 
+    @property
+    def uploads(self) -> bool:
+        """Whether a run copies boxes to the device: a few are an argument of the launch."""
+        return self._engine.room(self._frame, self.job.count) is None
+
     def upload(self) -> None:
         """Stage: the boxes' way to the device."""
         self._on_device.copy_from_host(self._built, self._stream)

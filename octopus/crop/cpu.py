@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from octopus.arrays.results import check_host_memory
 from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import compile, threads
 from octopus.crop.options import PAD_MODES
@@ -68,8 +67,6 @@ class CpuEngine:
         index = np.zeros(count, np.int32) if frame_index is None else frame_index
         number = threads.get_num_threads() if count * self._item_values > ALONE_VALUES else 1
         band = height if count >= ITEMS_PER_THREAD * number or number == 1 else min(ROWS, height)
-        if self.spec.options.antialias:
-            self._check_filter_memory(boxes, rows, columns, number)
         threads.launch(
             self._kernel, count * -(-height // band),
             frame.pointer, frame.strides[0] // item if self.spec.frame.indexed else 0, frame.strides[-3] // item,
@@ -77,17 +74,6 @@ class CpuEngine:
             0 if transform is None else transform.pointer, width, height, self._planes, band, *self._fixed,
             threads=number,
         )  # fmt: skip
-
-    def _check_filter_memory(self, boxes: np.ndarray, rows: int, columns: int, number: int) -> None:
-        """Refuse what the filter's rows don't fit in memory for: a tall box made into a few wide rows needs many."""
-        if self.spec.options.outside != "pad":
-            boxes = boxes.clip(0, (columns, rows, columns, rows))
-        (height, width), sides = self.spec.options.size, (boxes[:, 2:] - boxes[:, :2]).max(axis=0, initial=1)
-        steps = sides / (width, height)
-        taps = 2 * float(steps.max() if self.spec.options.letterbox else steps[1]) + 5
-        needed = int(4 * number * taps * width * self.spec.frame.channels)
-        advice = "use fewer threads, or a result with more rows"
-        check_host_memory(needed, "the host for the rows under the filter", advice)
 
 
 def load(form: str, frame_dtype: str, out_dtype: str) -> Callable[[int], Any]:

@@ -103,16 +103,23 @@ def _checked(stored: bytes | None) -> bytes | None:
     return code if hashlib.sha256(code).digest() == digest else None
 
 
-def to_object(function: Callable[..., None]) -> bytes:
-    """Object code of a function of one `int64` pointer for this machine's processor, under the name `SYMBOL`."""
+def to_text(function: Callable[..., None]) -> str:
+    """A function of one `int64` pointer in LLVM's language, under the name `SYMBOL`."""
     import numba
-    from llvmlite import binding
 
     signature = numba.types.void(numba.types.CPointer(numba.types.int64))
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False, "error_model": "numpy"}
     dispatcher = numba.njit([signature], **options)(function)
     (compiled,) = dispatcher.overloads.values()
-    text = compiled.library.get_llvm_str().replace(compiled.fndesc.llvm_func_name, SYMBOL)
+    text: str = compiled.library.get_llvm_str()
+    return text.replace(compiled.fndesc.llvm_func_name, SYMBOL)
+
+
+def to_object(function: Callable[..., None]) -> bytes:
+    """Object code of such a function for this machine's processor."""
+    from llvmlite import binding
+
+    text = to_text(function)
     _prepare()
     target = binding.Target.from_default_triple().create_target_machine(
         cpu=binding.get_host_cpu_name(), features=_features(), opt=3, reloc="pic", codemodel="small", jit=True

@@ -1,7 +1,20 @@
-"""Crop and resize on the CPU with the triangle filter: rows of the source first, then columns of what they gave.
+"""Crop and resize on the CPU with the triangle filter: columns of the source first, then rows of what they gave.
 
-A source row under the window of some output row is filtered horizontally once per band; the results wait in a ring as
-long as the window is high, from which each output row takes its weighted mean.
+The first pass adds neighbouring values of a row to those of the rows below, which are whole vectors wherever a box
+begins; a box that shrinks has more of them than the second pass, which weighs pixel by pixel, then has left. Where a
+box grows on both sides the filter is the bilinear one, and its kernel makes the rows.
+
+Predicted and measured on two cores of an AMD EPYC (shared), 2026-11-23, one thread, ms of one call from bytes to bytes,
+224 x 224 x 3, of 100 boxes of VisDrone, 100 of 256 x 256, and 28 of 400 to 900::
+
+                                                            predicted        measured
+    columns first, tap by tap, into a ring of rows          -                15, 49, 56
+    rows first; boxes that grow by the bilinear kernel      4, 15, 5         5.1, 22, 9.7
+    weights grouped by channel, all columns alike, gain in  half of 22       5.5, 20, 9.3
+    two rows at once, groups unrolled                       10, 5            4.9, 12.6, 5.9
+    Pillow-SIMD (of a crop), in turns                                        13, 24, 10
+
+A box that shrinks across and grows down is filtered across in more rows than it has.
 """
 
 from __future__ import annotations
@@ -14,8 +27,11 @@ from octopus.kernels import geometry
 from octopus.kernels.cpu import allocate_floats, compiled, pointer, release, shifted
 from octopus.kernels.cpu.bands import kernel_of
 from octopus.kernels.cpu.box import filter_support, is_inside, row_of
-from octopus.kernels.cpu.crop import load, load_any
+from octopus.kernels.cpu.crop import band_of, load_any
 from octopus.kernels.cpu.store import ROWS
+from octopus.kernels.cpu.vectors import LANES, WIDE
+from octopus.kernels.cpu.vectors_columns import MOST_CHANNELS, VECTOR_BYTES
+from octopus.kernels.cpu.vectors_filter import GROUP, columns_of_floats, sum_down, take_apart
 
 _filter_window = compiled(geometry.filter_window)
 _filter_weight = compiled(geometry.filter_weight)
@@ -23,44 +39,80 @@ _filter_weight = compiled(geometry.filter_weight)
 
 def build(frame_dtype: str, out_dtype: str) -> Callable:
     """The kernel for a dtype of frames and one of results; see `bands.kernel_of`."""
-    store = ROWS[out_dtype]
+    store, grown_band = ROWS[out_dtype], band_of(frame_dtype, out_dtype, True)
+
+    exact = frame_dtype == "float32"  # whose values may be infinite, and that times a weight of 0 is NaN
 
     @compiled
     def filter_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside):
         """Rows `row` to `stop` of one item's image; whether there was memory for it."""
         before, above, columns, rows = place
+        if horizontal[3] <= np.float32(columns) and vertical[3] <= np.float32(rows):
+            return grown_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside)
         all_columns, all_rows, planes, channels = layout
-        step = channels // planes
-        length, count = np.int64(columns) * step, np.int64(horizontal[1]) + 1
+        step, width, tall = channels // planes, np.int64(columns), np.int64(rows)
+        count = (np.int64(horizontal[1]) + 1) * channels
         wide, high = _most_taps(horizontal, columns), _most_taps(vertical, rows)
-        line = planes * length
-        memory = allocate_floats(columns * (wide + 2) + rows * (high + 2) + count + (high + 1) * line)
+        pitch = (wide * channels + GROUP) * 2 if channels <= MOST_CHANNELS else np.int64(0)
+        room = (width + LANES - 1) // LANES * LANES
+        line, sum_room = count + pitch + LANES, room * channels + LANES
+        memory = allocate_floats(
+            3 * line + 3 * sum_room + GROUP + (4 + wide + pitch) * width + (4 + high) * tall + VECTOR_BYTES
+        )
         if memory == 0:
             return False
-        across = _places(memory, np.int64(columns), wide)
-        down = _places(memory + 4 * columns * (wide + 2), np.int64(rows), high)
-        values = pointer(memory + 4 * (columns * (wide + 2) + rows * (high + 2)), np.float32)
-        mean = shifted(values, count)
-        ring = shifted(mean, line)
+        start = memory + (-memory & (VECTOR_BYTES - 1))
+        across, down = (
+            _places(start, width, wide), _places(start + (16 + 4 * wide) * width, tall, high)
+        )  # fmt: skip
+        grouped = shifted(down[2], high * tall)
+        sums = shifted(grouped, pitch * width)
+        apart = shifted(sums, 2 * sum_room)
+        bias = shifted(apart, sum_room)
+        values = shifted(bias, GROUP)
         _windows(horizontal, across)
         _windows(vertical, down)
+        inside, groups = is_inside(horizontal, frame[2]) and is_inside(vertical, frame[3]), np.int64(0)
+        for x in range(width):
+            across[0][x] *= channels
+        if channels <= MOST_CHANNELS and not exact:
+            groups = _group(across, channels, normal, inside, grouped, bias)
         starts, sizes, weights, _, _ = down
-        done = np.int64(0)
-        for y in range(row, stop):
-            start, size = np.int64(starts[y]), np.int64(sizes[y])
-            done = max(done, start)
-            while done < start + size:
-                source, into = row_of(vertical[0] + done, frame, outside), shifted(ring, done % high * line)
-                _filter_row(frame, source, horizontal, across, layout, normal, outside, values, into)
-                done += 1
-            for i in range(line):
-                mean[i] = np.float32(0.0)
-            for k in range(size):
-                _add(mean, shifted(ring, (start + k) % high * line), weights[y * high + k], line)
-            for p in range(planes):
-                part = shifted(mean, p * length)
-                target = shifted(out, (p * all_rows + above + y) * all_columns * step + before * step)
-                store(target, part, part, np.float32(0.0), length)
+        for i in range(3 * line):
+            values[i] = np.float32(0.0)
+        for y in range(row, stop, 2):
+            pair = min(stop - y, 2)
+            for k in range(pair):
+                own, into = shifted(weights, (y + k) * high), shifted(values, k * line)
+                if inside:
+                    first = (vertical[0] + starts[y + k]) * frame[1] + horizontal[0] * channels
+                    _add_rows(shifted(frame[0], first), frame[1], own, sizes[y + k], count, into)
+                else:
+                    _add_outside(
+                        frame, starts[y + k], sizes[y + k], own, horizontal, vertical, normal, outside, channels,
+                        into, shifted(values, 2 * line),
+                    )  # fmt: skip
+            if groups:
+                _add_groups(values, across, grouped, groups, bias, channels, sums, (line, sum_room))
+            else:
+                for k in range(pair):
+                    _add_columns(
+                        shifted(values, k * line),
+                        across,
+                        normal,
+                        inside,
+                        channels,
+                        shifted(sums, k * sum_room),
+                    )
+            for k in range(pair):
+                done, plane = shifted(sums, k * sum_room), np.int64(0)
+                if planes > 1:
+                    _take_apart(done, room, channels, apart)
+                    done, plane = apart, room
+                for p in range(planes):
+                    part = shifted(done, p * plane)
+                    target = shifted(out, (p * all_rows + above + y + k) * all_columns * step + before * step)
+                    store(target, part, part, np.float32(0.0), width * step)
         release(memory)
         return True
 
@@ -76,8 +128,8 @@ def _most_taps(axis, count):
 @compiled
 def _places(memory, count, taps):
     """Where `_windows` puts first pixel, number of pixels, and weights of each output pixel; and the most of these."""
-    starts, sizes = pointer(memory, np.int32), pointer(memory + 4 * count, np.int32)
-    return starts, sizes, pointer(memory + 8 * count, np.float32), taps, count
+    starts, sizes = pointer(memory, np.int64), pointer(memory + 8 * count, np.int64)
+    return starts, sizes, pointer(memory + 16 * count, np.float32), taps, count
 
 
 @compiled
@@ -100,34 +152,123 @@ def _windows(axis, places):
 
 
 @compiled
-def _add(total, line, weight, count):
-    for i in range(count):
-        total[i] += weight * line[i]
+def _group(across, channels, normal, scales, grouped, first):
+    """Lay the columns' weights out as `columns_of_floats` takes them, times the gain; `first` gets the bias.
+
+    All columns get as many groups as the one with the most, whose number is returned.
+    """
+    _, sizes, weights, taps, columns = across
+    gain, bias, _ = normal
+    pixels, most, lane = GROUP // channels, np.int64(0), np.int64(0)
+    for i in range(GROUP):
+        first[i] = bias[i] if scales and i < channels else np.float32(0.0)
+    for x in range(columns):
+        most = max(most, sizes[x])
+    groups = (most + pixels - 1) // pixels
+    for x in range(columns):
+        own, size = shifted(weights, x * taps), sizes[x]
+        for group in range(groups):
+            for pixel in range(group * pixels, group * pixels + pixels):
+                weight = own[pixel] if pixel < size else np.float32(0.0)
+                for c in range(channels):
+                    grouped[lane + c] = weight * gain[c] if scales else weight
+                lane += channels
+            for _ in range(GROUP - pixels * channels):
+                grouped[lane] = np.float32(0.0)
+                lane += 1
+    return groups
 
 
 @compiled
-def _filter_row(frame, row, horizontal, across, layout, normal, outside, values, into):
-    """One source row at the output's columns, normalised; `into` is laid out as in `crop`."""
-    starts, sizes, weights, taps, columns = across
+def _add_rows(source, pitch, weights, rows, count, into):
+    """`count` neighbouring values of a frame's rows, weighted and added; the last vectors may overlap."""
+    block = WIDE * LANES if count >= WIDE * LANES else LANES
+    if count < LANES:
+        for i in range(count):
+            into[i] = np.float32(0.0)
+            for k in range(rows):
+                into[i] += weights[k] * np.float32(source[k * pitch + i])
+        return
+    for low in range(0, count, block):
+        at = min(low, count - block)
+        if block > LANES:
+            sum_down(shifted(source, at), pitch, weights, rows, shifted(into, at), WIDE)
+        else:
+            sum_down(shifted(source, at), pitch, weights, rows, shifted(into, at), 1)
+
+
+@compiled
+def _add_outside(frame, start, rows, weights, horizontal, vertical, normal, outside, channels, into, values):
+    """The same where pixels lie beyond the frame, normalised, since what stands for them is."""
     gain, bias, pad = normal
-    _, _, planes, channels = layout
-    step, count = 1 if planes == channels else channels, np.int64(horizontal[1]) + 1
-    inside = row >= 0 and is_inside(horizontal, frame[2])
-    source = shifted(frame[0], max(row, np.int64(0)) * frame[1])
-    one, none = np.float32(1.0), np.float32(0.0)
-    for c in range(channels):
-        line = shifted(into, c * (columns if step == 1 else 1))
-        scale, shift = gain[c], bias[c]
-        if inside:
-            load(shifted(source, horizontal[0] * channels + c), count, channels, one, none, values)
-        else:  # the constant is normalised already, so that all is
+    count = np.int64(horizontal[1]) + 1
+    for i in range(count * channels):
+        into[i] = np.float32(0.0)
+    for k in range(rows):
+        row = row_of(vertical[0] + start + k, frame, outside)
+        source = shifted(frame[0], max(row, np.int64(0)) * frame[1])
+        for c in range(channels):
             load_any(
-                shifted(source, c), row, horizontal, frame[2], channels, scale, shift, pad[c], outside, values
+                shifted(source, c),
+                row,
+                horizontal,
+                frame[2],
+                channels,
+                gain[c],
+                bias[c],
+                pad[c],
+                outside,
+                values,
             )
-            scale, shift = one, none
-        for x in range(columns):
-            total = none
-            own, first = shifted(weights, x * taps), np.int64(starts[x])
+            for i in range(count):
+                into[i * channels + c] += weights[k] * values[i]
+
+
+@compiled
+def _add_groups(line, across, grouped, groups, first, channels, into, steps):
+    """The columns of two rows, normalised; all channels of a column lie side by side."""
+    starts, columns = across[0], across[4]
+    if channels == 3 and groups == 1:
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, 1)
+    elif channels == 3 and groups == 2:
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, 2)
+    elif channels == 3 and groups == 3:
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, 3)
+    elif channels == 3 and groups == 4:
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, 4)
+    elif channels == 3:
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, 0)
+    elif channels == 1:
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 1, 0)
+    elif channels == 2:
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 2, 0)
+    else:
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 4, 0)
+
+
+@compiled
+def _add_columns(line, across, normal, scales, channels, into):
+    """The same of one row, for any number of channels and any values."""
+    starts, sizes, weights, taps, columns = across
+    gain, bias, _ = normal
+    for x in range(columns):
+        own, values = shifted(weights, x * taps), shifted(line, starts[x])
+        for c in range(channels):
+            total = np.float32(0.0)
             for k in range(sizes[x]):
-                total += own[k] * values[first + k]
-            line[x * step] = total * scale + shift
+                total += own[k] * values[k * channels + c]
+            into[x * channels + c] = total * gain[c] + bias[c] if scales else total
+
+
+@compiled
+def _take_apart(row, room, channels, into):
+    """Channels that lie side by side, `room` values apart."""
+    if channels == 3:
+        take_apart(row, room // LANES, into, room, 3)
+    elif channels == 4:
+        take_apart(row, room // LANES, into, room, 4)
+    else:
+        for c in range(channels):
+            line = shifted(into, c * room)
+            for x in range(room):
+                line[x] = row[x * channels + c]

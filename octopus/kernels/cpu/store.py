@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from octopus.kernels import geometry
-from octopus.kernels.cpu import compiled
+from octopus.kernels.cpu import FLOAT32_BYTES, compiled, shifted
+from octopus.kernels.cpu.vectors import LANES
+from octopus.kernels.cpu.vectors_columns import VECTOR_BYTES, address_of, mix_rows, mix_some
 
 _saturate_uint8 = compiled(geometry.saturate_uint8)
 # Numba knows no arithmetic of float16 on CPUs: its bits are stored.
@@ -35,14 +37,20 @@ def _half_bits(value):
 
 @compiled
 def _float32(out, above, below, weight, count):
-    for i in range(count):
-        out[i] = above[i] + weight * (below[i] - above[i])
+    at = min(-address_of(out) % VECTOR_BYTES // FLOAT32_BYTES, count)  # where a line of the cache begins
+    mix_some(above, below, weight, at, out)
+    blocks = (count - at) // LANES
+    mix_rows(shifted(above, at), shifted(below, at), weight, blocks, shifted(out, at))
+    at += blocks * LANES
+    mix_some(shifted(above, at), shifted(below, at), weight, count - at, shifted(out, at))
 
 
 @compiled
 def _uint8(out, above, below, weight, count):
-    for i in range(count):
-        out[i] = np.uint8(_saturate_uint8(above[i] + weight * (below[i] - above[i])))
+    blocks = count // LANES
+    mix_rows(above, below, weight, blocks, out)
+    at = blocks * LANES
+    mix_some(shifted(above, at), shifted(below, at), weight, count - at, shifted(out, at))
 
 
 @compiled

@@ -27,7 +27,7 @@ from octopus_study.studies.arena import layers as arena_layers
 from octopus_study.studies.arena import submit
 from octopus_study.studies.arena.layers import Batch, layers, poison, too_slow
 from octopus_study.studies.arena.study import EDGES, Batches
-from octopus_study.studies.arena.workloads import boxes_of, uniform_boxes
+from octopus_study.studies.arena.workloads import boxes_of, large_boxes, uniform_boxes
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import make_context
 from octopus_study.studies.crops import crop_job, reference_of
@@ -214,10 +214,11 @@ def test_a_comparison_is_paired(run):
 
 
 def test_opencv_stands_beside_octopus_with_one_thread(run):
-    rows = run[(run.workload == "visdrone-1thread") & (run.quantity == "end_to_end")]
-    assert set(rows.method) == {"octopus", "octopus-again", *(kind.name for kind in ONE_THREAD)}
-    assert set(rows.n) == {6}
-    assert set(rows.answer) == {"same"}
+    for workload in ("visdrone", "uniform", "large"):
+        rows = run[(run.workload == f"{workload}-1thread") & (run.quantity == "end_to_end")]
+        assert set(rows.method) == {"octopus", "octopus-again", *(kind.name for kind in ONE_THREAD)}
+        assert set(rows.n) == {6}
+        assert set(rows.answer) == {"same"}
 
 
 def test_memory_and_padding_have_rows_for_all(run):
@@ -237,6 +238,16 @@ def test_uniform_boxes_have_one_size_and_lie_within_the_frame():
     assert boxes[:, 2].max() <= 1920 and boxes[:, 3].max() <= 1080
     assert boxes[:, 2].max() > 1900 and boxes[:, :2].min() == 0  # the whole frame is used
     assert padding_waste(boxes).fraction == 0
+
+
+def test_large_boxes_shrink_and_lie_within_the_frame():
+    boxes = large_boxes(1000, 1920, 700, 42)
+    sides = boxes[:, 2:] - boxes[:, :2]
+    assert sides.min(axis=0).tolist() == [400, 400]
+    assert sides.max(axis=0).tolist() == [900, 700]
+    assert (boxes[:, :2] >= 0).all()
+    assert (boxes[:, 2:] <= (1920, 700)).all()
+    assert large_boxes(1, 100, 60, 0).tolist() == [[0, 0, 100, 60]]
 
 
 def test_uniform_boxes_are_those_of_the_seed_and_the_first_stay_the_same():

@@ -64,7 +64,12 @@ WORKLOADS = {
     "visdrone": "VisDrone",
     "visdrone-1thread": "VisDrone, one thread",
 }
-ARENA_WORKLOADS = WORKLOADS | {"uniform": "Uniform 256 \u00d7 256"}
+ARENA_WORKLOADS = WORKLOADS | {
+    "uniform": "Uniform 256 \u00d7 256",
+    "uniform-1thread": "Uniform 256 \u00d7 256, one thread",
+    "large": "Large",
+    "large-1thread": "Large, one thread",
+}
 # Libraries whose answers are compared with those of Octopus.
 PARITY_PEERS = {
     "opencv": "OpenCV",

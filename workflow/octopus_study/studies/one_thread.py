@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Case, Row
 from octopus_study.peers.fused import Octopus
@@ -15,15 +18,19 @@ from octopus_study.studies.crops import ReferenceCrops, checked_rows, crop_job
 METHODS = (Octopus, *ONE_THREAD)
 
 
-def part(case: Case, crops: ReferenceCrops) -> Part:
-    """The comparison on `case.n` boxes of the pool."""
+def part(case: Case, crops: ReferenceCrops, boxes: NDArray[np.int32] | None = None) -> Part:
+    """The comparison on `case.n` boxes, without `boxes` of the pool."""
     comparison = Comparison(case, "end_to_end", "host", tuple(kind.name for kind in METHODS))
-    return Part(partial(_measure, crops=crops), (comparison,))
+    return Part(partial(_measure, crops=crops, boxes=boxes), (comparison,))
 
 
-def _measure(context: Context, part: Part, crops: ReferenceCrops) -> list[Row]:
+def _measure(
+    context: Context, part: Part, crops: ReferenceCrops, boxes: NDArray[np.int32] | None
+) -> list[Row]:
     context.require_room(part.case.n)
-    job = crop_job(context, sample_boxes(context.workload.pool, part.case.n, context.seed))
+    if boxes is None:
+        boxes = sample_boxes(context.workload.pool, part.case.n, context.seed)
+    job = crop_job(context, boxes)
     methods = [kind(job).timed() for kind in METHODS]
     with context.threads(1):
         return checked_rows(context, part.comparisons, job, methods, crops.of(job.boxes))

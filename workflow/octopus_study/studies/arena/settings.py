@@ -12,8 +12,10 @@ from octopus_study.sections import Count, Counts, Seconds, Section
 class Arena(Section):
     """What users would pick instead, on the same boxes."""
 
-    workloads: list[Literal["uniform", "visdrone"]] = Field(
-        ["uniform", "visdrone"], min_length=1, description="boxes of one size, and those of the data set"
+    workloads: list[Literal["uniform", "visdrone", "large"]] = Field(
+        ["uniform", "visdrone"],
+        min_length=1,
+        description="boxes of one size, those of the data set, large ones",
     )
     uniform_side: Count = Field(256, description="side of the boxes of one size, in pixels")
     counts: Counts = Field([28, 100, 1000], min_length=1, description="boxes per batch")

@@ -22,12 +22,12 @@ from octopus_study.studies import memory, one_thread
 from octopus_study.studies.arena import ladder, submit
 from octopus_study.studies.arena.layers import Batch, layers, names
 from octopus_study.studies.arena.pipeline import PageLocked
-from octopus_study.studies.arena.workloads import VISDRONE, boxes_of, case_of, shared_count
+from octopus_study.studies.arena.workloads import LARGE, VISDRONE, boxes_of, case_of, shared_count
 from octopus_study.studies.comparison import Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import ReferenceCrops, crop_job, padding_rows, reference_of
 
-ONE_THREAD = f"{VISDRONE}-1thread"
+ONE_THREAD = (VISDRONE, "uniform", LARGE)  # boxes that grow, that hardly change, that shrink
 EDGES = ("box", "image")
 SWITCHED_OFF = "not measured in this run (arena.memory is false)"
 CHECKED = 100  # crops of a batch that are compared with the reference at most, spread over all of it
@@ -42,7 +42,9 @@ def plan(context: Context) -> Iterator[Part]:
         for count in context.counts(settings):
             yield Part(batches.measure, layers(case_of(context, workload, count), context.device))
     if context.device == "cpu":
-        yield one_thread.part(case_of(context, ONE_THREAD, shared), crops)
+        for workload in ONE_THREAD:
+            boxes = boxes_of(context, workload, shared)
+            yield one_thread.part(case_of(context, f"{workload}-1thread", shared), crops, boxes)
     else:
         yield from ladder.parts(context, crops)
         yield from submit.parts(context)

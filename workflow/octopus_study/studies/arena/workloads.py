@@ -1,4 +1,4 @@
-"""The arena's boxes: one size at random places, or those of the data set; and what padding them would waste."""
+"""The arena's boxes: of one size, or large, at random places, or the data set's; and what padding them would waste."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Budget, Case
 from octopus_study.studies.context import Context
 
-VISDRONE = "visdrone"
+VISDRONE, LARGE = "visdrone", "large"
+LARGE_SIDES = (400, 900)  # least and most pixels of both sides: such boxes shrink to a usual result
 MOST_SHARED = 1000  # boxes of the comparisons that are made at one size only: threads and memory
 
 
@@ -36,11 +37,28 @@ def uniform_boxes(count: int, width: int, height: int, side: int, seed: int) -> 
     return np.concatenate([first, first + np.int32(side)], axis=1)
 
 
+def large_boxes(count: int, width: int, height: int, seed: int) -> NDArray[np.int32]:
+    """Boxes with sides of `LARGE_SIDES`, as far as the frame has them, at random places.
+
+    Returns
+    -------
+    (count, 4) int32
+        `x1, y1, x2, y2`.
+    """
+    generator, limits = np.random.default_rng(seed), np.array([width, height])
+    least, most = (np.minimum(limits, side) for side in LARGE_SIDES)
+    sides = generator.integers(least, most + 1, (count, 2))
+    first = generator.integers(0, limits - sides + 1)
+    return np.concatenate([first, first + sides], axis=1).astype(np.int32)
+
+
 def boxes_of(context: Context, workload: str, count: int) -> NDArray[np.int32]:
     """The boxes of a workload on the data set's frame."""
     if workload == VISDRONE:
         return sample_boxes(context.workload.pool, count, context.seed)
     height, width, _ = context.workload.frame.shape
+    if workload == LARGE:
+        return large_boxes(count, width, height, context.seed)
     return uniform_boxes(count, width, height, context.config.arena.uniform_side, context.seed)
 
 

@@ -92,13 +92,13 @@ def test_other_families_stay_what_they_are():
 
 def test_boxes_on_the_gpu_that_cannot_be_used_fill_their_item():
     boxes = np.array([[np.nan, 0, 3, 3], [5, 5, 5, 9], [400, 0, 500, 5], [1, 1, 9, 9]], np.float32)
-    found = host(crop_resize(memory.memory.upload(random_frame()), memory.upload(boxes), (20, 40)))
+    found = host(crop_resize(memory.upload(random_frame()), memory.upload(boxes), (20, 40)))
     assert np.isnan(found[:3]).all()
     assert np.isfinite(found[3]).all()
 
 
 def test_boxes_on_the_gpu_are_clipped_to_the_frame():
-    frame = memory.memory.upload(random_frame())
+    frame = memory.upload(random_frame())
     reaching = memory.upload(np.array([[-20, -9, 50, 60], [280, 150, 340, 260]], np.int32))
     inside = memory.upload(np.array([[0, 0, 50, 60], [280, 150, 300, 200]], np.int32))
     assert np.array_equal(
@@ -125,7 +125,7 @@ def test_a_plan_runs_in_place_and_a_cuda_graph_replays_it_with_new_boxes():
 
 
 def test_a_plan_allocates_nothing_when_it_runs(monkeypatch):
-    frame = memory.memory.upload(random_frame())
+    frame = memory.upload(random_frame())
     boxes = memory.upload(EDGES.astype(np.float32))
     plan = CropPlan(frame, len(EDGES), (64, 64))
 
@@ -155,7 +155,7 @@ def test_boxes_from_the_host_give_what_those_on_the_gpu_give(options):
 
 
 def test_boxes_on_the_gpu_cause_no_wait():
-    frame, boxes = memory.memory.upload(random_frame()), memory.upload(EDGES.astype(np.float32))
+    frame, boxes = memory.upload(random_frame()), memory.upload(EDGES.astype(np.float32))
     plan = CropPlan(frame, len(EDGES), (64, 64))
     plan.run(frame, boxes)
     synchronize()
@@ -168,7 +168,7 @@ def test_boxes_on_the_gpu_cause_no_wait():
 
 
 def test_one_plan_on_two_streams_does_not_mix_its_boxes():
-    frame = memory.memory.upload(random_frame())
+    frame = memory.upload(random_frame())
     plan = CropPlan(frame, 4, (64, 64), allocate=False)
     batches = [np.tile([[shift, shift, shift + 50, shift + 60]], (4, 1)) for shift in (0, 90)]
     outs = new_results(len(batches), 4, (64, 64))
@@ -184,7 +184,7 @@ def test_one_plan_on_two_streams_does_not_mix_its_boxes():
 
 def test_memory_is_given_back_only_behind_the_work_that_uses_it():
     """The boxes of a call that is still queued must not be overwritten by memory that is allocated afterwards."""
-    frame = memory.memory.upload(random_frame())
+    frame = memory.upload(random_frame())
     stream = slow_stream()
     out = memory.DeviceArray((len(EDGES), 3, 64, 64), np.float32)
     synchronize()
@@ -222,7 +222,7 @@ def test_dlpack_alone_is_enough():
 
 
 def test_host_boxes_in_quick_succession_do_not_overwrite_each_other():
-    frame = memory.memory.upload(random_frame())
+    frame = memory.upload(random_frame())
     plan = CropPlan(frame, 64, (64, 64), allocate=False)
     results, expected = [], []
     for shift in range(20):

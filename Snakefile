@@ -24,7 +24,7 @@ include: "workflow/rules/page.smk"
 rule all:
     default_target: True
     input:
-        rules.data.input,
+        chosen_receipts(),
         rules.measured.input,
         rules.numbers.output,
         rules.shown.input,

@@ -56,6 +56,11 @@ def receipt(wildcards):
     return f"{RAW}/{about(wildcards.study).DATASET}.json"
 
 
+def chosen_receipts():
+    """Receipts of the data that the chosen studies need: what was deleted is fetched again, though nothing is measured."""
+    return sorted({f"{RAW}/{about(study).DATASET}.json" for study in CHOSEN})
+
+
 def study_settings(wildcards):
     """The settings that a study reads, as options."""
     keys = ["device", "seed", "threads", "measure", "crop", wildcards.study]

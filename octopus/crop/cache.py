@@ -17,7 +17,7 @@ from octopus.crop.check import check_box_shape, check_frame_index, check_gpu_box
 from octopus.crop.kernel import CropKernel
 from octopus.crop.launch import INSIDE
 from octopus.crop.options import CropOptions
-from octopus.kernels.cuda.tiles import MAX_ITEMS
+from octopus.kernels.cuda.tiles import MAX_ITEMS, MOST_BOXES_INSIDE
 
 MAX_KERNELS = 16  # per thread; each holds at most 64 KiB of device memory
 
@@ -90,6 +90,7 @@ def _make(
     check_frame_index(index, frame, boxes.shape[0], boxes.device)
     kernel = CropKernel(frame, CropOptions(**options), boxes.shape[0], device)
     if device == "cuda":
-        kernel.load(MAX_ITEMS, kernel_dtype(boxes, INSIDE), kernel_dtype(index, "int32"), queue)
+        from_host = INSIDE if boxes.shape[0] <= MOST_BOXES_INSIDE else "float32"
+        kernel.load(MAX_ITEMS, kernel_dtype(boxes, from_host), kernel_dtype(index, "int32"), queue)
     kernel.max_boxes = INT32_MAX // kernel.spec.options.size[0]
     return kernel

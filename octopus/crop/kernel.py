@@ -58,6 +58,9 @@ class CropKernel:
         self._good_boxes: tuple[Any, ...] | None = None
         self._good_index: tuple[Any, ...] | None = None
         self._good_out: tuple[Any, ...] | None = None
+        self._busy = (
+            False  # a call within a call, as of a signal's handler, must not overwrite that one's boxes
+        )
         self.engine: Any = CpuEngine(self.spec) if device == "cpu" else None
         load()
 
@@ -104,10 +107,26 @@ class CropKernel:
         InputError
             For wrong values among boxes or index from the host.
         """
+        within, self._busy = self._busy, True
+        try:
+            self._execute(frame, boxes, index, out, transform, stream, within)
+        finally:
+            self._busy = within
+
+    def _execute(
+        self,
+        frame: ArrayView,
+        boxes: ArrayView,
+        index: ArrayView | None,
+        out: ArrayView,
+        transform: Any,
+        stream: Any,
+        within: bool,
+    ) -> None:
         host_boxes: np.ndarray | Room | None = None
         host_index: np.ndarray | None = None
         if boxes.device == "cpu":
-            room = None if self.device == "cpu" else self.engine.room(frame, boxes.shape[0])
+            room = None if self.device == "cpu" or within else self.engine.room(frame, boxes.shape[0])
             checked = self._checked(boxes, frame, room)
             host_boxes = checked if room is None else room
         if index is not None and index.device == "cpu":

@@ -28,10 +28,11 @@ KNOWN_HEADS = 256  # different numbers of boxes whose part of the result a plan 
 class CropPlan:
     """Memory and a compiled kernel for up to `max_boxes` boxes, made once and run many times.
 
-    `run` allocates no device memory and launches once (boxes from the host: once per 4096 of them; on the GPU: once per
-    65535). With frame and boxes on the GPU it neither copies nor waits, unless `outside="error"`, and can be captured
-    in a CUDA graph. The result of a run is overwritten by the next, unless `out` is given. A plan may be used on
-    several streams, but by one thread at a time; a second one is refused.
+    `run` allocates no device memory and launches once (boxes from the host: up to 240 are an argument of the launch,
+    more are copied and take a launch per 4096, or per 3276 with a frame index; on the GPU: once per 65535). With frame
+    and boxes on the GPU it neither copies nor waits, unless `outside="error"`, and can be captured in a CUDA graph. The
+    result of a run is overwritten by the next, unless `out` is given. A plan may be used on several streams, but by one
+    thread at a time; a second one is refused.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ class CropPlan:
         self._reserve(allocate, None if stream is None else queue)
         kernel = self._kernel
         kernel.load(self.max_boxes, box_dtype, index_dtype, queue)
-        kernel.engine.preload(self._model, INSIDE, index_dtype)
+        kernel.engine.preload(self._model, INSIDE, "int32")
         kernel.memory.keep(self._out, self._transform)
         if kernel.host_to_gpu:
             results = self.spec.nbytes(self.max_boxes), self._transform_bytes

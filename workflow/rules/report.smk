@@ -61,6 +61,10 @@ rule tables:
 
 
 SHOWN = {"caption": "../report/figure.rst", "category": "Figures"}
+PICTURES = {
+    f"figures/{name}.png": {"figure": name, "shows": chart.caption}
+    for name, (_, chart) in outputs.figures().items()
+}
 
 
 rule figures:
@@ -68,7 +72,7 @@ rule figures:
         numbers=rules.numbers.output.numbers,
         series=rules.numbers.output.series,
     output:
-        [report(f"figures/{name}.png", labels={"figure": name}, **SHOWN) for name in outputs.figures()],
+        [report(picture, labels=labels, **SHOWN) for picture, labels in PICTURES.items()],
         expand("figures/{figure}.pdf", figure=outputs.figures()),
     log:
         "logs/figures.log",

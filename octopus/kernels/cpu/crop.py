@@ -77,7 +77,7 @@ def band_of(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
         step = channels // planes
         room = (np.int64(columns) + LANES - 1) // LANES * LANES
         length, line, count = np.int64(columns) * step, room * step, np.int64(last_x) + 1
-        memory = allocate_floats(4 * room + 2 * count + 2 * planes * line + channels + FETCHED + LANES)
+        memory = allocate_floats(4 * room + 2 * count + 2 * planes * line + channels + FETCHED + 2 * LANES)
         if memory == 0:
             return False
         start = memory + (-memory & (VECTOR_BYTES - 1))

@@ -23,6 +23,7 @@ from octopus.kernels.images import (
     WORDS,
 )
 
+BEHIND = 128  # rows; the kernel works out addresses of groups of rows behind the last, of a few, in int32
 LONGS = WORDS // 2  # of 64 bits in a record of `kernels.images.IMAGE`
 # What `survey` writes: images, whether the kernel knows their memory and place, the widest result, and source pixels
 # under a band of rows and bytes under one of columns.
@@ -66,7 +67,8 @@ def build_survey() -> Callable[..., None]:
             height, width = np.int64(words[at + HEIGHT]), np.int64(words[at + WIDTH])
             rows, columns = np.int64(words[at + ROWS]), np.int64(words[at + COLUMNS])
             top, left = np.int64(words[at + TOP]), np.int64(words[at + LEFT])
-            span = row_step * height + pixel_step * width + abs(table[record * LONGS + 2]) * (channels - 1)
+            span = row_step * (height + BEHIND) + pixel_step * width
+            span += abs(table[record * LONGS + 2]) * (channels - 1)
             if pixel_step < 1 or pixel_step > most_step or row_step < 0 or span >= most_span:
                 known = np.int64(0)
             if top < 0 or left < 0 or rows - top < item_height or columns - left < item_width:

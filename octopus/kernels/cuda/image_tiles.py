@@ -224,11 +224,11 @@ def build(kernel: ImageKernel) -> Callable:
         stage = np.uint32(private + np.uint32(np.int32(warps * slots) * slot + warp * stage_bytes))
         stage_at = stage_places(stage, lane)
         queue = np.uint32(private + np.uint32(warps * np.int32(slots * slot + stage_bytes)))
-        piece, count = (
+        piece, held = (
             np.uint32(narrow[0] if steps == 1 else wide[0]),
             np.int32(narrow[1] if steps == 1 else wide[1]),
         )
-        queue = (np.uint32(queue + np.uint32(warp * count) * piece + np.uint32(CHUNK * lane)), piece, count)
+        queue = (np.uint32(queue + np.uint32(warp * held) * piece + np.uint32(CHUNK * lane)), piece, held)
         mask = np.int32(slots - 1)
         reach = np.int64(channels - 1) * plane_step
         low = pointer + min(reach, np.int64(0))

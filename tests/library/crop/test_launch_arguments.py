@@ -15,6 +15,7 @@ from octopus.arrays.views import view
 from octopus.backends.cuda import compile, device, memory
 from octopus.backends.cuda.launch import ArgumentBlock
 from octopus.crop import cuda, launch
+from octopus.crop.kernel import CropKernel
 from octopus.crop.options import CropOptions
 from octopus.crop.spec import make_spec
 from octopus.errors import InputError
@@ -218,6 +219,27 @@ def test_boxes_for_the_plain_kernel_are_no_argument(submitted):
     for frame, options in ((np.zeros((40, 1, 3), np.uint8), {}), (FRAME, {"antialias": True})):
         pixels, engine = make_engine(frame, **options)
         assert engine.room(pixels, 1) is None
+
+
+def test_a_call_within_a_call_leaves_the_boxes_of_that_one_alone():
+    """A signal's handler may crop, between the check of boxes among the arguments and their launch."""
+    frame, boxes = view(FRAME, "frame"), view(np.array([[1, 2, 3, 4]], np.float32), "boxes")
+    kernel, asked, launched = CropKernel(frame, CropOptions((8, 8)), 5, "cpu"), [], []
+
+    def room(frame, count):
+        asked.append(count)
+
+    def enter(*_):
+        if len(asked) == 1 and not launched:
+            launched.append("inner begins")
+            kernel.execute(frame, boxes, None, frame, None, None)
+
+    kernel.device, kernel.memory = "cuda", SimpleNamespace(enter=enter)
+    kernel.engine = SimpleNamespace(room=room, run_uploading=lambda *given: launched.append(type(given[1])))
+    kernel.execute(frame, boxes, None, frame, None, None)
+    assert asked == [1] and launched == ["inner begins", np.ndarray, np.ndarray]
+    kernel.execute(frame, boxes, None, frame, None, None)
+    assert asked == [1, 1]  # not for ever
 
 
 def test_boxes_from_the_host_travel_in_parts_of_64_kib(submitted):

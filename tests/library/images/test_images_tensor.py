@@ -108,6 +108,7 @@ def test_which_gpus_have_tensor_cores_for_bytes(capability, count, monkeypatch):
         {"pixel_step": 5},
         {"pixel_step": -1},
         {"row_step": 1 << 26},  # memory of more than 2 GiB
+        {"row_step": 1 << 25},  # of 1.6 GiB, but groups of rows behind the last would begin beyond 2 GiB
         {"plane_step": 1 << 33},
         {"width": 40_000, "row_step": 120_000},  # 24,000 bytes of weights for each of 16 columns
     ],

@@ -51,7 +51,7 @@ class Octopus(CropMethod):
         self.plan.run(self.job.working_frame, boxes, out=self.output())
 
     def run(self) -> None:
-        """Boxes checked, uploaded, one launch."""
+        """Boxes checked, one launch, before it their upload if they are many."""
         self.plan.run(self.job.working_frame, self.job.boxes, out=self.output())
 
     def build(self) -> Any:
@@ -60,7 +60,8 @@ class Octopus(CropMethod):
 
 
 class OctopusOnGpu(Octopus):
-    """The same with its stages apart: upload and kernel."""
+    """The same with its stages apart, upload and kernel, whose boxes are in device memory also where a run has them
+    among its arguments."""
 
     def __init__(self, job: CropJob) -> None:
         super().__init__(job)

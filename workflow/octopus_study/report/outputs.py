@@ -3,6 +3,7 @@ studies."""
 
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,10 +96,11 @@ def draw(name: str, numbers: str | Path, out_stem: str | Path) -> tuple[Path, Pa
 
 def draw_all(numbers: str | Path, out_dir: str | Path, processes: int) -> None:
     """Draw all figures into a folder, several side by side; see :func:`draw`."""
+    from octopus_study.report.charts import style  # noqa: F401  (forked processes then have it, and the numbers)
+
     told = (Frame.read(numbers), Path(numbers), Path(out_dir))
-    # Forked processes have the numbers and all modules at once.
-    with get_context("fork").Pool(processes, _TOLD.append, (told,)) as pool:
-        pool.map(_draw_told, figures(), chunksize=1)
+    with ProcessPoolExecutor(processes, get_context("fork"), _TOLD.append, (told,)) as pool:
+        list(pool.map(_draw_told, figures()))
 
 
 _TOLD: list[tuple[Frame, Path, Path]] = []  # of a process of `draw_all`

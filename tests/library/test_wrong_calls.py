@@ -42,7 +42,8 @@ def test_a_wrong_call_is_told_and_a_right_one_answered(row):
         warnings.simplefilter("error")
         found = row.call(**ready(row.given))
     right = row.call(**ready(row.expected.given)) if isinstance(row.expected, Same) else row.expected.answer
-    assert isinstance(row.expected, (Same, Equal)) and equal(found, right)
+    within = row.expected.within if isinstance(row.expected, Same) else 0.0
+    assert isinstance(row.expected, (Same, Equal)) and equal(found, right, within)
 
 
 def test_they_are_as_many_as_the_library_was_once_tried_with():

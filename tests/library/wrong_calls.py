@@ -31,9 +31,10 @@ class Error(NamedTuple):
 
 
 class Same(NamedTuple):
-    """The call is accepted, and answers like the one that has these arguments instead."""
+    """The call is accepted, and answers like the one that has these arguments instead, up to a difference."""
 
     given: dict[str, Any]
+    within: float = 0.0
 
 
 class Equal(NamedTuple):
@@ -102,8 +103,8 @@ def ready(given: dict[str, Any]) -> dict[str, Any]:
     return {name: _made(value) for name, value in given.items()}
 
 
-def equal(found: Any, right: Any) -> bool:
-    """Whether two answers are the same, of whatever library."""
+def equal(found: Any, right: Any, within: float = 0.0) -> bool:
+    """Whether two answers are the same, of whatever library; floats up to a difference."""
     if isinstance(found, tuple):
         return len(found) == len(right) and all(map(equal, found, right))
     if isinstance(found, RaggedBatch):
@@ -112,7 +113,11 @@ def equal(found: Any, right: Any) -> bool:
     return (
         found.shape == right.shape
         and found.dtype == right.dtype
-        and np.array_equal(found, right, found.dtype.kind == "f")
+        and (
+            np.allclose(found, right, 0, within)
+            if within
+            else np.array_equal(found, right, found.dtype.kind == "f")
+        )
     )
 
 

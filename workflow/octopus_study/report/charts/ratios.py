@@ -62,14 +62,13 @@ def _panel(axis: Axes, view: View, keys: list[Key], others: Sequence[str], label
     least = highest = 1.0
     width = _GROUP / max(len(others), 1)
     for place, key in enumerate(keys):
-        for index, method in enumerate(others):
-            number = view.get(key.speedup(method))
-            if number is not None:
-                look = {"color": METHOD_COLORS[method], "label": human(dict(labels), method)}
-                at = place + width * (index - (len(others) - 1) / 2)
-                bars.ratio(axis, at, number, height=width * 0.9, **look)
-                ends = [end for end in (number.value, number.low, number.high) if end == end]
-                least, highest = min(least, *ends), max(highest, *ends)
+        there = {method: number for method in others if (number := view.get(key.speedup(method)))}
+        for index, (method, number) in enumerate(there.items()):
+            look = {"color": METHOD_COLORS[method], "label": human(dict(labels), method)}
+            at = place + width * (index - (len(there) - 1) / 2)
+            bars.ratio(axis, at, number, height=width * 0.9, **look)
+            ends = [end for end in (number.value, number.low, number.high) if end == end]
+            least, highest = min(least, *ends), max(highest, *ends)
     axis.axvline(1, color=METHOD_COLORS[SUBJECT], linewidth=1.2, label=labels[SUBJECT])
     axis.set(xscale="log", xlabel="Time / time of Octopus")
     axis.set_xlim(0.93 * least**1.15, highest**1.25 * 1.15)

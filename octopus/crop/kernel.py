@@ -109,43 +109,31 @@ class CropKernel:
         """
         within, self._busy = self._busy, True
         try:
-            self._execute(frame, boxes, index, out, transform, stream, within)
+            host_boxes: np.ndarray | Room | None = None
+            host_index: np.ndarray | None = None
+            if boxes.device == "cpu":
+                room = None if self.device == "cpu" or within else self.engine.room(frame, boxes.shape[0])
+                checked = self._checked(boxes, frame, room)
+                host_boxes = checked if room is None else room
+            if index is not None and index.device == "cpu":
+                host_index = check_host_index(index.numpy(), frame.shape[0])
+            if not boxes.shape[0]:
+                return
+            written = None if transform is None else view(transform, "transform")
+            if self.device == "cpu":
+                self.engine.run(frame, host_boxes, out, host_index, written)
+                return
+            arrays = (frame, boxes, out) if index is None else (frame, boxes, out, index)
+            queue = self.memory.enter(stream, arrays, boxes)
+            if boxes.device == "cuda" and self.spec.options.outside == "error":
+                self._checked(self.engine.read_boxes(boxes, queue), frame)
+            if self.stage is not None:
+                self._run_staged(self.stage, frame, boxes, host_boxes, index, host_index, queue, out, written)
+                return
+            address = 0 if written is None else written.pointer
+            self._submit(frame, boxes, host_boxes, index, host_index, queue, out.pointer, address)
         finally:
             self._busy = within
-
-    def _execute(
-        self,
-        frame: ArrayView,
-        boxes: ArrayView,
-        index: ArrayView | None,
-        out: ArrayView,
-        transform: Any,
-        stream: Any,
-        within: bool,
-    ) -> None:
-        host_boxes: np.ndarray | Room | None = None
-        host_index: np.ndarray | None = None
-        if boxes.device == "cpu":
-            room = None if self.device == "cpu" or within else self.engine.room(frame, boxes.shape[0])
-            checked = self._checked(boxes, frame, room)
-            host_boxes = checked if room is None else room
-        if index is not None and index.device == "cpu":
-            host_index = check_host_index(index.numpy(), frame.shape[0])
-        if not boxes.shape[0]:
-            return
-        written = None if transform is None else view(transform, "transform")
-        if self.device == "cpu":
-            self.engine.run(frame, host_boxes, out, host_index, written)
-            return
-        arrays = (frame, boxes, out) if index is None else (frame, boxes, out, index)
-        queue = self.memory.enter(stream, arrays, boxes)
-        if boxes.device == "cuda" and self.spec.options.outside == "error":
-            self._checked(self.engine.read_boxes(boxes, queue), frame)
-        if self.stage is not None:
-            self._run_staged(self.stage, frame, boxes, host_boxes, index, host_index, queue, out, written)
-            return
-        address = 0 if written is None else written.pointer
-        self._submit(frame, boxes, host_boxes, index, host_index, queue, out.pointer, address)
 
     def _checked(
         self, boxes: np.ndarray | ArrayView, frame: ArrayView, room: Room | None = None

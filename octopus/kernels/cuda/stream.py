@@ -36,8 +36,9 @@ a warp, share of the time in which the schedulers issued one, share of what the 
    Measured: 95 % fall to 73 %, large boxes gain a fifth and are now bound by issuing (84 %).
 
 7. Inside: up to 240 boxes from the host are an argument of the launch. Predicted: one copy less to queue and to wait
-   for, some 15 us of a call. Measured, a run of a plan from boxes to the synchronised result, three processes each: 28
-   boxes 67 to 46 us, 100 boxes 75 to 55 us, 240 boxes 105 to 77 us; a third of that is the boxes' check, now compiled.
+   for, some 15 us of a call. Measured, a run of a plan from boxes to the synchronised result, the quietest of three
+   processes each on a shared host: 28 boxes 67 to 46 us, 100 boxes 75 to 55 us, 240 boxes 101 to 77 us, their check in
+   one compiled pass included.
 
 float16 has half the bytes and issues in 77 % of all cycles, uint8 a quarter and 81 %: that, not memory, is their limit.
 Tried and left: rows interleaved over the block (every row then needs new source rows), the next rows of other boxes

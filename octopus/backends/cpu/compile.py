@@ -103,13 +103,45 @@ def _checked(stored: bytes | None) -> bytes | None:
     return code if hashlib.sha256(code).digest() == digest else None
 
 
+@cache
+def options() -> dict[str, Any]:
+    """How Numba compiles kernels and what they call: without exceptions, without memory of Numba's own, and into LLVM's
+    language alone. Machine code is made once, of a whole kernel; Numba makes it of every function, a third of its time.
+    """
+    from numba import _dynfunc
+    from numba.core.codegen import AOTCodeLibrary, JITCPUCodegen
+    from numba.core.compiler import Compiler
+    from numba.core.registry import cpu_target
+
+    class Codegen(JITCPUCodegen):
+        _library_class = AOTCodeLibrary
+
+        def _add_module(self, module: Any) -> None:
+            """Not to the engine that would make machine code of it."""
+
+    def executable(library: Any, fndesc: Any, env: Any) -> Any:
+        """What stands for a compiled function; nothing ever calls it."""
+        library._ensure_finalized()
+        return _dynfunc.make_function(fndesc.lookup_module(), fndesc.qualname, "", 0, env, (library,))
+
+    target = cpu_target.target_context
+    target.refresh()
+    target = target.subtarget(_internal_codegen=Codegen("octopus"), get_executable=executable)
+
+    class TextCompiler(Compiler):
+        def __init__(self, typing_context: Any, target_context: Any, *others: Any) -> None:
+            super().__init__(typing_context, target, *others)
+
+    plain = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False, "error_model": "numpy"}
+    return {**plain, "pipeline_class": TextCompiler}
+
+
 def to_text(function: Callable[..., None]) -> str:
     """A function of one `int64` pointer in LLVM's language, under the name `SYMBOL`."""
     import numba
 
     signature = numba.types.void(numba.types.CPointer(numba.types.int64))
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False, "error_model": "numpy"}
-    dispatcher = numba.njit([signature], **options)(function)
+    dispatcher = numba.njit([signature], **options())(function)
     (compiled,) = dispatcher.overloads.values()
     text: str = compiled.library.get_llvm_str()
     return text.replace(compiled.fndesc.llvm_func_name, SYMBOL)

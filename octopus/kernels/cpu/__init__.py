@@ -11,12 +11,13 @@ imported before.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numba
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+
+from octopus.backends.cpu.compile import options
 
 _allocate = types.ExternalFunction("malloc", types.int64(types.int64))
 release = types.ExternalFunction("free", types.void(types.int64))
@@ -25,9 +26,8 @@ NO_MEMORY = -1  # what a kernel makes of the number of its blocks when it is ref
 
 
 def compiled(function: Callable) -> Callable:
-    """A function that kernels call: without exceptions, without memory of Numba's own."""
-    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
-    wrapped: Callable = numba.njit(error_model="numpy", **options)(function)
+    """A function that kernels call."""
+    wrapped: Callable = numba.njit(**options())(function)
     return wrapped
 
 

@@ -13,7 +13,7 @@ from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
 from octopus.crop.check import Room
 from octopus.crop.options import Kernel
 from octopus.crop.spec import CropSpec
-from octopus.kernels.cuda.tiles import MAX_COLUMNS, MOST_BOXES_INSIDE, ROWS, SHAPES, tiling
+from octopus.kernels.cuda.tiles import FIXED_SHAPES, MAX_COLUMNS, MOST_BOXES_INSIDE, ROWS, SHAPES, tiling
 
 LINE_BYTES = 128  # of the cache; one prefetch each
 MAX_ROW_VALUES = 1 << 21  # of a result's row; the strips of longer ones could exceed the grid's third side
@@ -28,6 +28,7 @@ class Variant(NamedTuple):
     index_dtype: str
     values: int
     words: bool
+    fixed: bool
 
 
 class _Ready(NamedTuple):
@@ -63,8 +64,11 @@ class StreamLauncher:
         kernel, (height, width) = spec.kernel, spec.options.size
         planar = kernel.layout == "NCHW"
         self._height, self._row_values = height, width if planar else width * kernel.frame.channels
-        self._words = planar and kernel.frame.dtype == "uint8" and kernel.frame.channels in (3, 4)
-        self._shape = SHAPES[spec.dtype, planar]
+        self._words = kernel.frame.dtype == "uint8" and kernel.frame.channels in (3, 4)
+        self._planar, self._shape = planar, SHAPES[spec.dtype, planar]
+        self._fixed = FIXED_SHAPES.get((spec.dtype, planar)) if self._words else None
+        if spec.dtype == "uint8" and (spec.saturates or not spec.is_plain):
+            self._fixed = None
         self._out_size = np.dtype(spec.dtype).itemsize
         self._item_bytes = spec.nbytes(1)
         options = kernel.takes_options
@@ -131,7 +135,7 @@ class StreamLauncher:
     def _prepare(self, frame: ArrayView, box_dtype: str, count: int, out: int, index_dtype: str) -> _Ready:
         variant = self._variant(frame, out, box_dtype, index_dtype)
         kernel = self._kernel(variant)
-        shape = self._shape._replace(values=variant.values)
+        shape = self._fixed if variant.fixed and self._fixed else self._shape._replace(values=variant.values)
         tiles = tiling(shape, count, self._height, self._row_values, self._processors)
         item = frame.dtype.itemsize
         height, width, channels = frame.shape[-3:]
@@ -146,11 +150,16 @@ class StreamLauncher:
 
     def _variant(self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str) -> Variant:
         """The kernel that the addresses and the result's width allow."""
-        values = self._shape.values
-        good = self._row_values % values == 0 and out % (values * self._out_size) == 0
         step = frame.strides[0] if self.spec.frame.indexed else 0
         words = self._words and not (frame.pointer | frame.strides[-3] | step) & 3
-        return Variant(box_dtype, index_dtype, values if good else 1, words)
+        if words and self._fixed and self._suits(self._fixed.values, out):
+            return Variant(box_dtype, index_dtype, self._fixed.values, words, fixed=True)
+        values = self._shape.values if self._suits(self._shape.values, out) else 1
+        return Variant(box_dtype, index_dtype, values, words and self._planar, fixed=False)
+
+    def _suits(self, values: int, out: int) -> bool:
+        """Whether all stores of so many values are whole, and at multiples of their size."""
+        return self._row_values % values == 0 and out % (values * self._out_size) == 0
 
     def _kernel(self, variant: Variant) -> Any:
         return _stream_kernel(self.spec.kernel, self.spec.saturates, variant, _capability())
@@ -221,14 +230,14 @@ class PlainLauncher:
 def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant, capability: tuple[int, int]) -> Any:
     from octopus.backends.cuda import compile
 
-    frame, box_dtype, index_dtype, values, words = kind.frame, *variant
+    frame, box_dtype, index_dtype, values, words, fixed = kind.frame, *variant
 
     def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
         from octopus.kernels.cuda import ptx, stream
 
         kernel = stream.build(
             frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, values=values, words=words,
-            saturate=saturate, pairs=capability >= ptx.HALF_PAIR_CAPABILITY, inside=box_dtype == INSIDE,
+            saturate=saturate, pairs=capability >= ptx.HALF_PAIR_CAPABILITY, fixed=fixed, inside=box_dtype == INSIDE,
             **kind.options,
         )  # fmt: skip
         index = index_dtype if kind.takes_options else None
@@ -236,7 +245,7 @@ def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant, capability: t
         return kernel, stream.argument_types(frame.dtype, read, kind.dtype, index)
 
     parts = [kind.name, f"by{values}", box_dtype]
-    parts += [index_dtype] * frame.indexed + ["words"] * words + ["saturated"] * saturate
+    parts += [index_dtype] * frame.indexed + ["words"] * words + ["saturated"] * saturate + ["fixed"] * fixed
     return compile.load("stream-" + "-".join(parts), build)
 
 

@@ -72,6 +72,11 @@ class CropSpec:
         return self.options.dtype == "uint8" and bool(np.min(reached) < -0.49 or np.max(reached) > 255.49)
 
     @cached_property
+    def is_plain(self) -> bool:
+        """Whether values are those of the frame, not normalised."""
+        return bool(np.all(self.gain == 1) and np.all(self.bias == 0))
+
+    @cached_property
     def kernel(self) -> Kernel:
         """Which compiled kernel does this."""
         return self.options.kernel(self.frame)

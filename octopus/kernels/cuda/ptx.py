@@ -110,6 +110,55 @@ def _funnel(typing_context, low, high, shift):
 
 
 @intrinsic
+def _permute(typing_context, low, high, selector):
+    def generate(context, builder, signature, args):
+        return builder.call(_assembly(ir.IntType(32), args, "prmt.b32 $0, $1, $2, $3;", "=r,r,r,r"), args)
+
+    return types.uint32(types.uint32, types.uint32, types.uint32), generate
+
+
+def _mixer(half: str) -> Callable:
+    """`8388608 + a * low + b * high` as float32, of two bytes of a word and two weights of 16 bits in another."""
+
+    @intrinsic
+    def mix(typing_context, weights, pairs):
+        def generate(context, builder, signature, args):
+            text = f"{{.reg .b32 s; dp2a.{half}.u32.u32 s, $1, $2, {MAGIC}; mov.b32 $0, s;}}"
+            return builder.call(_assembly(ir.FloatType(), args, text, "=f,r,r"), args)
+
+        return types.float32(types.uint32, types.uint32), generate
+
+    return mix
+
+
+@intrinsic
+def _pack(typing_context, a, b, c, d):
+    def generate(context, builder, signature, args):
+        text = "{.reg .b32 x, y; prmt.b32 x, $1, $2, 0x0040; prmt.b32 y, $3, $4, 0x0040; prmt.b32 $0, x, y, 0x5410;}"
+        return builder.call(_assembly(ir.IntType(32), args, text, "=r,f,f,f,f"), args)
+
+    return types.uint32(*[types.float32] * 4), generate
+
+
+def _word_writer(count: int) -> Callable:
+    """`store(out, index, words)`: so many words to `out[index:index + 4 * count]`, which leave the cache first."""
+    vector = f".v{count}" if count > 1 else ""
+    text = f"st.global.cs{vector}.b32 [$0], {{{', '.join(_registers(count))}}};"
+
+    @intrinsic
+    def store(typing_context, out, index, words):
+        def generate(context, builder, signature, args):
+            parts = [builder.extract_value(args[2], i) for i in range(count)]
+            given = [_element(context, builder, signature, args), *parts]
+            builder.call(_assembly(ir.VoidType(), given, text, ",".join(["l", *"r" * count]), True), given)
+            return context.get_dummy_value()
+
+        return types.void(out, index, words), generate
+
+    return store
+
+
+@intrinsic
 def _bits_as_float(typing_context, bits):
     def generate(context, builder, signature, args):
         return builder.bitcast(args[0], ir.FloatType())
@@ -266,6 +315,30 @@ if SIMULATED:
         """The 32 bits of `high:low` from bit `shift` on."""
         return np.uint32((((int(high) << 32) | int(low)) >> int(shift)) & 0xFFFFFFFF)
 
+    def permute(low, high, selector):
+        """Four of the eight bytes of `high:low`, as the four lowest hexadecimal digits of the selector say."""
+        both = int(high) << 32 | int(low)
+        return np.uint32(sum((both >> 8 * (int(selector) >> 4 * i & 7) & 255) << 8 * i for i in range(4)))
+
+    def _simulated_mix(shift: int) -> Callable:
+        return lambda weights, pairs: np.float32(
+            MAGIC_VALUE
+            + (int(weights) & 0xFFFF) * (int(pairs) >> shift & 255)
+            + (int(weights) >> 16) * (int(pairs) >> shift + 8 & 255)
+        )
+
+    mix_low, mix_high = _simulated_mix(0), _simulated_mix(16)
+
+    def pack(a, b, c, d):
+        """Four integers, each 8388608 too large, as the bytes of a word."""
+        return np.uint32(sum(int(value - MAGIC_VALUE) << 8 * i for i, value in enumerate((a, b, c, d))))
+
+    def store_words(out, index, words):
+        """One word, or four, to bytes from `index` on, whose address is a multiple of their size."""
+        out[index : index + 4 * len(words)] = np.array(words, np.uint32).view(np.uint8)
+
+    store_word = store_words
+
     def as_float(value):
         """`8388608 + value` for a value below 2**23."""
         return np.float32(int(value) + MAGIC_VALUE)
@@ -281,6 +354,8 @@ else:
     load_floats = _quad_reader("f32", "f", ir.FloatType(), types.float32)
     load_words = _quad_reader("u32", "r", ir.IntType(32), types.uint32)
     prefetch, funnel, tail_floats = _prefetch, _funnel, _tail_floats
+    permute, mix_low, mix_high = _permute, _mixer("lo"), _mixer("hi")
+    pack, store_word, store_words = _pack, _word_writer(1), _word_writer(4)
     byte0, byte1, byte2, byte3 = (_byte_reader(position) for position in range(4))
 
     @cuda.jit(device=True)

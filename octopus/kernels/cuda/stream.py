@@ -57,14 +57,23 @@ from octopus.kernels import geometry
 from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.crop import NUMBA_TYPES
 from octopus.kernels.cuda.place import placer, transform_store
-from octopus.kernels.cuda.rows import source_rows
-from octopus.kernels.cuda.stream_rows import emitter, spreader, streamer
+from octopus.kernels.cuda.rows import fixed_rows, source_rows
+from octopus.kernels.cuda.stream_rows import (
+    Fixed,
+    coverer,
+    emitter,
+    fixed_emitter,
+    fixed_spreader,
+    spreader,
+    streamer,
+)
 from octopus.kernels.cuda.tiles import MOST_BOXES_INSIDE
 
 _box_is_usable = cuda.jit(device=True)(geometry.box_is_usable)
 _store_transform = transform_store("")
 _prefetch = ptx.prefetch
 _LINE = 128  # bytes that one prefetch brings
+PIXEL_BOUNDS = (128, 4)  # threads of a block, and blocks that a processor has registers for
 
 
 def argument_types(frame_dtype: str, box_dtype: str, out_dtype: str, index_dtype: str | None = None) -> tuple:
@@ -88,6 +97,7 @@ def build(
     words: bool = False,
     saturate: bool = True,
     pairs: bool = True,
+    fixed: bool = False,
     inside: bool = False,
     edge: str = "box",
     letterbox: bool = False,
@@ -138,6 +148,7 @@ def build(
         words,
         saturate,
         pairs,
+        fixed,
         inside,
         edge,
         letterbox,
@@ -163,6 +174,8 @@ def build(
              lines, gain, bias, frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3))  # fmt: skip
 
     kernel = stream_kernel_with_options if letterbox or indexed else stream_kernel
+    if fixed and layout == "NHWC":
+        kernel.launch_bounds = PIXEL_BOUNDS
     if inside:
         kernel.tail_bytes = 16 * MOST_BOXES_INSIDE
     return kernel
@@ -199,6 +212,39 @@ def _prefetch_frame(frame, lines, per_line):
         _prefetch(frame, np.int64(line) * per_line)
 
 
+def _begin(channels: int, values: int, pixels: bool) -> Callable:
+    """A device function: a thread's first value in a row; its first column, where it makes whole `pixels`, else the
+    value again; and what `fixed_emitter` skips."""
+
+    @cuda.jit(device=True)
+    def begin(place):
+        value = np.int32(place * np.int32(values))
+        first, skip = value, np.int32(0)
+        if pixels:
+            first = np.int32(np.uint32(value) // np.uint32(channels))
+            skip = np.int32(np.int32(value - np.int32(first * np.int32(channels))) * np.int32(8))
+        return value, first, skip
+
+    return begin
+
+
+def _filler(emit: Callable, fixed: bool) -> Callable:
+    """A device function: rows of the same values, which lie in `start`, beside zeros in `change`."""
+
+    @cuda.jit(device=True)
+    def fill(out, at, plane, row_values, count, start, change, skip):
+        while count > np.int32(0):
+            if fixed:
+                emit(out, at, plane, change, change, np.float32(0.0), change, start, skip)
+            else:
+                emit(out, at, plane, start, change, np.float32(0.0), start, start, skip)
+            at += np.int64(row_values)
+            count = np.int32(count - np.int32(1))
+        return at
+
+    return fill
+
+
 def _tile(
     channels: int,
     out_dtype: str,
@@ -208,23 +254,39 @@ def _tile(
     words: bool,
     saturate: bool,
     pairs: bool,
+    fixed: bool,
     inside: bool,
     edge: str,
     letterbox: bool,
     indexed: bool,
 ) -> Callable:
     """The work of one thread as a device function; `build` says what its arguments are."""
-    planes = channels if planar else 1
-    every = values * planes
-    emit = emitter(values, planes, ptx.streaming_store(out_dtype, values, saturate, pairs))
-    spread = spreader(channels, planar, values)
-    rows_of = source_rows(channels, frame_dtype, planar, values, words)
-    stream = streamer(
-        rows_of, emit, spread, channels, planar, values, letterbox, summed=out_dtype != "float32"
+    per_row = 1 if planar else channels
+    base = ptx.MAGIC_VALUE if fixed and out_dtype == "uint8" else np.float32(0.0)
+    columns = (
+        (-(-values // per_row) if channels == 4 or planar else values // per_row + 1) if fixed else values
     )
+    every = columns * channels if fixed else values * (channels if planar else 1)
+    form = Fixed(channels, columns, planar, base) if fixed else None
+    if form:
+        store = ptx.streaming_store("float16", values, False, pairs)
+        emit = fixed_emitter(form, store)
+        spread, cover = fixed_spreader(form)
+        rows_of = fixed_rows(channels, columns, planar)
+    else:
+        emit = emitter(
+            values, channels if planar else 1, ptx.streaming_store(out_dtype, values, saturate, pairs)
+        )
+        spread, cover = spreader(channels, planar, values), coverer(channels, planar, values)
+        rows_of = source_rows(channels, frame_dtype, planar, values, words)
+    begin = _begin(channels, values, fixed and not planar)
+    stream = streamer(
+        rows_of, emit, spread, cover, columns, every, 1 if fixed else per_row, letterbox,
+        summed=out_dtype != "float32", fixed=form,
+    )  # fmt: skip
+    fill = _filler(emit, fixed)
     place = placer(edge, letterbox, antialias=False)
     box_of = _box_inside if inside else _box_in_memory
-    per_row = 1 if planar else channels
     per_line = _LINE // np.dtype(frame_dtype).itemsize
     empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
 
@@ -235,15 +297,15 @@ def _tile(
         _prefetch_frame(frame, lines, np.int64(per_line))
         item = np.int32(cuda.blockIdx.y)
         place_x = np.int32(np.int32(cuda.blockIdx.z * cuda.blockDim.x) + cuda.threadIdx.x)
-        first = np.int32(place_x * np.int32(values))
         row_values = np.int32(out_width * np.int32(per_row))
+        value, first, skip = begin(place_x)
         row = np.int32(np.int32(np.int32(cuda.blockIdx.x * cuda.blockDim.y) + cuda.threadIdx.y) * rows)
         count = min(rows, np.int32(out_height - row))
-        if count <= np.int32(0) or first >= row_values:
+        if count <= np.int32(0) or value >= row_values:
             return
         plane = np.int64(out_width) * np.int64(out_height)
         at = np.int64(item) * plane * np.int64(channels) + np.int64(
-            np.int32(np.int32(row * row_values) + first)
+            np.int32(np.int32(row * row_values) + value)
         )
         start = cuda.local.array(every, np.float32)
         change = cuda.local.array(every, np.float32)
@@ -255,15 +317,12 @@ def _tile(
             number = np.int64(frame_index[item])
             usable = usable and number >= np.int64(0) and number < np.int64(frames)
             source = number * frame_step
-        corner = row == np.int32(0) and first == np.int32(0)
+        corner = row == np.int32(0) and place_x == np.int32(0)
         if not usable:
             for j in range(every):
-                start[j] = empty
+                start[j] = empty + base
                 change[j] = np.float32(0.0)
-            while count > np.int32(0):
-                emit(out, at, plane, start, change, np.float32(0.0))
-                at += np.int64(row_values)
-                count = np.int32(count - np.int32(1))
+            fill(out, at, plane, row_values, count, start, change, skip)
             if letterbox and corner:
                 for i in range(4):
                     transform[4 * item + i] = np.float32(np.nan)
@@ -296,30 +355,26 @@ def _tile(
                     transform, item, x1, y1, extent_x, extent_y, before, above, columns, image_rows
                 )
             for j in range(every):
-                start[j] = padding[j]
+                start[j] = padding[j] + base
                 change[j] = np.float32(0.0)
             # Rows above the image; those below it are left for the end.
             row = np.int32(row - above)
-            while row < np.int32(0) and count > np.int32(0):
-                emit(out, at, plane, start, change, np.float32(0.0))
-                at += np.int64(row_values)
-                row = np.int32(row + np.int32(1))
-                count = np.int32(count - np.int32(1))
+            over = min(max(np.int32(-row), np.int32(0)), count)
+            at = fill(out, at, plane, row_values, over, start, change, skip)
+            row = np.int32(row + over)
+            count = np.int32(count - over)
             after = min(max(np.int32(np.int32(row + count) - image_rows), np.int32(0)), count)
             count = np.int32(count - after)
 
         if count > np.int32(0):
             at = stream(
-                frame, pitch, width, out, at, plane, row_values, row, count, first, source, left, last_x, origin_x,
-                scale_x, top, last_y, origin_y, scale_y, gain, bias, before, columns, padding, start, change,
+                frame, pitch, width, out, at, plane, row_values, row, count, first, skip, source, left, last_x,
+                origin_x, scale_x, top, last_y, origin_y, scale_y, gain, bias, before, columns, padding, start, change,
             )  # fmt: skip
         if letterbox:
             for j in range(every):
-                start[j] = padding[j]
+                start[j] = padding[j] + base
                 change[j] = np.float32(0.0)
-            while after > np.int32(0):
-                emit(out, at, plane, start, change, np.float32(0.0))
-                at += np.int64(row_values)
-                after = np.int32(after - np.int32(1))
+            fill(out, at, plane, row_values, after, start, change, skip)
 
     return cuda.jit(device=True)(tile)

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from numba import cuda
+from numba import cuda, types
 
-from octopus.kernels.cuda.rows import Rows
+from octopus.kernels.cuda import ptx
+from octopus.kernels.cuda.rows import ONE, Rows
 
+_funnel, _pack = ptx.funnel, ptx.pack
+_store_word, _store_four = ptx.store_word, ptx.store_words
 _NEVER = np.float32(np.inf)
+_LEVEL = np.float32(1 / ONE)
+_ZERO = np.float32(ptx.MAGIC_VALUE / ONE)  # what a value of 0 in fixed point is as so many levels
 
 
 def emitter(values: int, planes: int, store: Callable) -> Callable:
-    """A device function that stores one output row's values, `start + weight * change`, of all planes."""
+    """A device function that stores one output row's values, `start + weight * change`, of all planes.
 
-    def emit_one(out, at, plane, start, change, weight):
+    Its last three arguments are for values in fixed point, see `fixed_emitter`.
+    """
+
+    def emit_one(out, at, plane, start, change, weight, gains, biases, skip):
         for c in range(planes):
             store(out, at + np.int64(c) * plane, (start[c] + weight * change[c],))
 
-    def emit_two(out, at, plane, start, change, weight):
+    def emit_two(out, at, plane, start, change, weight, gains, biases, skip):
         for c in range(planes):
             j = 2 * c
             store(
@@ -27,7 +36,7 @@ def emitter(values: int, planes: int, store: Callable) -> Callable:
                 (start[j] + weight * change[j], start[j + 1] + weight * change[j + 1]),
             )  # fmt: skip
 
-    def emit_four(out, at, plane, start, change, weight):
+    def emit_four(out, at, plane, start, change, weight, gains, biases, skip):
         for c in range(planes):
             j = 4 * c
             store(
@@ -63,12 +72,12 @@ def spreader(channels: int, planar: bool, values: int) -> Callable:
     return spread
 
 
-def _coverer(channels: int, planar: bool, values: int) -> Callable:
+def coverer(channels: int, planar: bool, values: int) -> Callable:
     """A device function for the columns beside the image of a letterbox."""
     planes = channels if planar else 1
 
     @cuda.jit(device=True)
-    def cover(first, before, columns, pad, into):
+    def cover(first, before, columns, pad, gains, into):
         """Put the padding where a thread's columns lie beside the image."""
         for v in range(values):
             value = np.int32(first + np.int32(v))
@@ -80,15 +89,119 @@ def _coverer(channels: int, planar: bool, values: int) -> Callable:
     return cover
 
 
+class Fixed(NamedTuple):
+    """How a thread's values lie in fixed point; it makes all channels of each of its columns.
+
+    Attributes
+    ----------
+    channels, columns : int
+    planar : bool
+        Whether the result is NCHW.
+    base : float
+        What stored values are too large by.
+    """
+
+    channels: int
+    columns: int
+    planar: bool
+    base: np.float32
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """From a value to that of the next column, and to that of the next channel."""
+        return (1, self.columns) if self.planar else (self.channels, 1)
+
+
+@cuda.jit(device=True)
+def _value(start, change, weight, gains, biases, j):
+    return (start[j] + weight * change[j]) * gains[j] + biases[j]
+
+
+def fixed_emitter(form: Fixed, store: Callable) -> Callable:
+    """`emitter` for values in fixed point: `(start + weight * change) * gain + bias`.
+
+    `skip` is for NHWC, where a thread's sixteen bytes may begin within a pixel: how many bits of it are another's.
+    """
+    channels, columns = form.channels, form.columns
+
+    @cuda.jit(device=True)
+    def word(start, change, weight, gains, biases, j):
+        return _pack(
+            _value(start, change, weight, gains, biases, j),
+            _value(start, change, weight, gains, biases, j + 1),
+            _value(start, change, weight, gains, biases, j + 2),
+            _value(start, change, weight, gains, biases, j + 3),
+        )
+
+    def emit_bytes(out, at, plane, start, change, weight, gains, biases, skip):
+        for c in range(channels):
+            j = c * columns
+            _store_word(out, at + np.int64(c) * plane, (word(start, change, weight, gains, biases, j),))
+
+    def emit_halves(out, at, plane, start, change, weight, gains, biases, skip):
+        for c in range(channels):
+            j = c * columns
+            store(
+                out, at + np.int64(c) * plane,
+                (
+                    _value(start, change, weight, gains, biases, j),
+                    _value(start, change, weight, gains, biases, j + 1),
+                    _value(start, change, weight, gains, biases, j + 2),
+                    _value(start, change, weight, gains, biases, j + 3),
+                ),
+            )  # fmt: skip
+
+    def emit_pixels(out, at, plane, start, change, weight, gains, biases, skip):
+        words = cuda.local.array(5, np.uint32)
+        for i in range(4):
+            words[i] = word(start, change, weight, gains, biases, 4 * i)
+        if channels == 3:
+            last = _value(start, change, weight, gains, biases, 17)
+            words[4] = _pack(_value(start, change, weight, gains, biases, 16), last, last, last)
+            for i in range(4):
+                words[i] = _funnel(words[i], words[i + 1], np.uint32(skip))
+        _store_four(out, at, (words[0], words[1], words[2], words[3]))
+
+    if not form.planar:
+        return cuda.jit(device=True)(emit_pixels)
+    return cuda.jit(device=True)(emit_bytes if form.base else emit_halves)
+
+
+def fixed_spreader(form: Fixed) -> tuple[Callable, Callable]:
+    """`spreader` for values in fixed point, and a device function that puts the padding where a thread's columns lie
+    beside the image of a letterbox."""
+    channels, columns, base = form.channels, form.columns, form.base
+    across, down = form.steps
+
+    @cuda.jit(device=True)
+    def spread(first, of_channel, into):
+        for v in range(columns):
+            for c in range(channels):
+                into[v * across + c * down] = of_channel[c]
+
+    @cuda.jit(device=True)
+    def cover(first, before, image_columns, pad, gains, biases):
+        for v in range(columns):
+            column = np.int32(first + np.int32(v))
+            if column < before or column >= np.int32(before + image_columns):
+                for c in range(channels):
+                    gains[v * across + c * down] = np.float32(0.0)
+                    biases[v * across + c * down] = pad[v * across + c * down] + base
+
+    return spread, cover
+
+
 def streamer(
     source_rows: Rows,
     emit: Callable,
     spread: Callable,
-    channels: int,
-    planar: bool,
-    values: int,
+    cover: Callable,
+    columns: int,
+    every: int,
+    per_row: int,
     letterbox: bool,
     summed: bool,
+    fixed: Fixed | None,
 ) -> Callable:
     """A device function that makes neighbouring rows of a thread's columns, each source row loaded one ahead.
 
@@ -96,20 +209,20 @@ def streamer(
     are held while rows are stored.
     """
     locate, load, interpolate = source_rows
-    every = values * (channels if planar else 1)
-    per_row = 1 if planar else channels
-    cover = _coverer(channels, planar, values)
+    weights = types.float32 if fixed is None else types.uint32
+    normalised, base = fixed is None, np.float32(0.0) if fixed is None else fixed.base
+    covers_rows, covers_once = letterbox and fixed is None, letterbox and fixed is not None
 
     @cuda.jit(device=True)
     def stream(
-        frame, pitch, width, out, at, plane, row_values, row, count, first, source, left, last_x, origin_x,
-        scale_x, top, last_y, origin_y, scale_y, gain, bias, before, columns, padding, start, change,
+        frame, pitch, width, out, at, plane, row_values, row, count, first, skip, source, left, last_x, origin_x,
+        scale_x, top, last_y, origin_y, scale_y, gain, bias, before, image_columns, padding, start, change,
     ):  # fmt: skip
         """Make `count` rows from `row` on, at least one; returns where the next one goes."""
-        offset = cuda.local.array(values, np.int32)
-        third = cuda.local.array(values, np.int32)
-        shift = cuda.local.array(values, np.uint32)
-        weight_x = cuda.local.array(values, np.float32)
+        offset = cuda.local.array(columns, np.int32)
+        third = cuda.local.array(columns, np.int32)
+        shift = cuda.local.array(columns, np.uint32)
+        weight_x = cuda.local.array(columns, weights)
         gains = cuda.local.array(every, np.float32)
         biases = cuda.local.array(every, np.float32)
         following = cuda.local.array(every, np.float32)
@@ -123,6 +236,12 @@ def streamer(
         locate(image_first, left, limit_x, last_x, origin_x, scale_x, offset, third, shift, weight_x)
         spread(first, gain, gains)
         spread(first, bias, biases)
+        if not normalised:
+            for j in range(every):
+                biases[j] = biases[j] - gains[j] * _ZERO + base
+                gains[j] = gains[j] * _LEVEL
+        if covers_once:
+            cover(first, before, image_columns, padding, gains, biases)
 
         limit_y = max(np.int32(last_y - np.int32(1)), np.int32(0))
         last_row = np.float32(last_y)
@@ -134,9 +253,9 @@ def streamer(
         current_row = np.float32(current)
         source = source + np.int64(np.int32(top + current)) * np.int64(pitch)
         load(frame, source, offset, third, low, high, extra)
-        interpolate(low, high, extra, shift, weight_x, gains, biases, following)
-        if letterbox:
-            cover(first, before, columns, padding, following)
+        interpolate(low, high, extra, third, shift, weight_x, gains, biases, following)
+        if covers_rows:
+            cover(first, before, image_columns, padding, following, following)
         source = source + step
         load(frame, source, offset, third, low, high, extra)
         if summed:
@@ -147,9 +266,9 @@ def streamer(
             # `following` is row `current_row`; the one after it has been asked for.
             for j in range(every):
                 start[j] = start[j] + change[j] if summed else following[j]
-            interpolate(low, high, extra, shift, weight_x, gains, biases, following)
-            if letterbox:
-                cover(first, before, columns, padding, following)
+            interpolate(low, high, extra, third, shift, weight_x, gains, biases, following)
+            if covers_rows:
+                cover(first, before, image_columns, padding, following, following)
             for j in range(every):
                 change[j] = following[j] - start[j]
             until = current_row + np.float32(1.0)
@@ -159,7 +278,7 @@ def streamer(
                 source = source + step
             load(frame, source, offset, third, low, high, extra)
             while position < until:
-                emit(out, at, plane, start, change, position - current_row)
+                emit(out, at, plane, start, change, position - current_row, gains, biases, skip)
                 at = at + np.int64(row_values)
                 count = np.int32(count - np.int32(1))
                 if count == np.int32(0):
@@ -175,9 +294,9 @@ def streamer(
                 ) * np.int64(pitch)
                 current_row = np.float32(current)
                 load(frame, source, offset, third, low, high, extra)
-                interpolate(low, high, extra, shift, weight_x, gains, biases, following)
-                if letterbox:
-                    cover(first, before, columns, padding, following)
+                interpolate(low, high, extra, third, shift, weight_x, gains, biases, following)
+                if covers_rows:
+                    cover(first, before, image_columns, padding, following, following)
                 source = source + step
                 load(frame, source, offset, third, low, high, extra)
                 if summed:

@@ -48,6 +48,14 @@ SHAPES = {
 }
 
 
+# In fixed point, from frames that can be read in words.
+FIXED_SHAPES = {
+    ("float16", True): Shape(4, 14, 128),
+    ("uint8", True): Shape(4, 28, 128),
+    ("uint8", False): Shape(16, 28, 128),
+}
+
+
 class Tiling(NamedTuple):
     """Grid and block of a launch, and the rows per thread.
 

@@ -10,7 +10,6 @@ POINTWISE = ("multiply", "normalize", "threshold", "gamma")
 STENCILS = ("blur3x3", "blur5x5_sobel")  # read a pixel's neighbours within its image
 OPERATIONS = (*POINTWISE, *STENCILS)  # the CPU's kernels know an operation by its place in here
 PARAMETERS = {"multiply": 1, "normalize": 2, "threshold": 1, "gamma": 1, "blur3x3": 0, "blur5x5_sobel": 0}
-BOUND_BY_MEMORY = ("multiply", "normalize", "threshold")  # the others wait for their arithmetic
 
 
 def result_dtype(operation: str, dtype: Dtype) -> Dtype | str:

@@ -24,11 +24,11 @@ from collections.abc import Callable
 import numpy as np
 from numba import cuda, types
 
+from octopus.kernels.cuda import ragged_table
 from octopus.kernels.cuda.crop import NUMBA_TYPES
 from octopus.kernels.cuda.ragged_search import search, search_by_warp
-from octopus.kernels.cuda.ragged_tiles import Kind
+from octopus.kernels.cuda.ragged_tiles import Kind, by_table, is_bound_by_memory
 from octopus.kernels.cuda.ragged_work import QUAD, Work, work_of
-from octopus.kernels.operations import BOUND_BY_MEMORY
 
 
 def argument_types(kind: Kind) -> tuple:
@@ -58,7 +58,12 @@ def build(kind: Kind) -> Callable:
     """
     make = {"block_metadata": _by_metadata, "lookup": _by_owner}.get(kind.strategy)
     if make is None:
-        make = _at_once if kind.operation in BOUND_BY_MEMORY and kind.values > 1 else _in_turn
+        if by_table(kind.operation, kind.strategy, kind.dtype, kind.values):
+            make = _by_table
+        else:
+            make = (
+                _at_once if is_bound_by_memory(kind.operation, kind.dtype) and kind.values > 1 else _in_turn
+            )
     run = make(kind, work_of(kind))
 
     def kernel(
@@ -182,6 +187,12 @@ def _at_once(kind: Kind, work: Work) -> Callable:
             mixed(source, out, end, ended, low, high, items, offsets, first, second, widths, heights)
 
     return run
+
+
+def _by_table(kind: Kind, work: Work) -> Callable:
+    """D for `gamma` of bytes; a block of many items works out each byte."""
+    quads = kind._replace(values=QUAD, packs=kind.packs * kind.values // QUAD)
+    return ragged_table.runner(kind, work.fetch, _range(kind), _in_turn(quads, work_of(quads)))
 
 
 def _by_owner(kind: Kind, work: Work) -> Callable:

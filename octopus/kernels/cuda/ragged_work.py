@@ -9,7 +9,7 @@ import numpy as np
 from numba import cuda
 
 from octopus.kernels import pixelwise
-from octopus.kernels.cuda import ptx
+from octopus.kernels.cuda import ptx, ragged_power
 from octopus.kernels.cuda.ragged_stencil import FUNCTIONS
 from octopus.kernels.cuda.ragged_tiles import Kind
 
@@ -42,9 +42,19 @@ def work_of(kind: Kind) -> Work:
     return _stencil_work(kind) if kind.operation in FUNCTIONS else _pointwise_work(kind)
 
 
-def _arithmetic(kind: Kind) -> Callable:
-    name = "gamma_of_bytes" if (kind.operation, kind.dtype) == ("gamma", "uint8") else kind.operation
-    return cuda.jit(device=True)(getattr(pixelwise, name))
+def _arithmetic(kind: Kind) -> tuple[Callable, Callable]:
+    """Device functions that do one element, and four of one item."""
+    if kind.operation == "gamma":
+        if kind.dtype == "uint8":
+            return ragged_power.gamma_of_bytes, ragged_power.gamma_of_four_bytes
+        return ragged_power.gamma, ragged_power.gamma_four
+    apply = cuda.jit(device=True)(getattr(pixelwise, kind.operation))
+
+    @cuda.jit(device=True)
+    def apply_four(held, a, b):
+        return apply(held[0], a, b), apply(held[1], a, b), apply(held[2], a, b), apply(held[3], a, b)
+
+    return apply, apply_four
 
 
 def _quad_access(dtype: str) -> Callable:
@@ -64,7 +74,7 @@ def _quad_access(dtype: str) -> Callable:
 
 
 def _pointwise_work(kind: Kind) -> Work:
-    apply = _arithmetic(kind)
+    apply, apply_four = _arithmetic(kind)
     load, store = _quad_access(kind.dtype), ptx.streaming_store(kind.out_dtype, QUAD, True, False)
     store_one = ptx.streaming_store(kind.out_dtype, 1, True, False)
 
@@ -74,10 +84,7 @@ def _pointwise_work(kind: Kind) -> Work:
 
     @cuda.jit(device=True)
     def pack(source, out, at, held, item, offsets, first, second, widths, heights):
-        a, b = first[item], second[item]
-        store(
-            out, at, (apply(held[0], a, b), apply(held[1], a, b), apply(held[2], a, b), apply(held[3], a, b))
-        )
+        store(out, at, apply_four(held, first[item], second[item]))
 
     @cuda.jit(device=True)
     def one(source, out, at, item, offsets, first, second, widths, heights):

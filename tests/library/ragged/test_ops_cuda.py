@@ -25,6 +25,40 @@ def test_a_batch_on_the_host_gets_the_bits_of_the_cpu():
         assert np.array_equal(found, call(batch, *given, device="cpu").values)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_powers_are_near_those_of_the_reference_by_every_strategy_alike(dtype):
+    """Items so large that blocks make tables, so small that they don't, and exponents that only the library takes."""
+    sizes = [(3000, 2001), (1, 5), *[(10, 10)] * 300, (0, 3), (700, 701), (64, 64), *[(33, 41)] * 200, (1, 1)]
+    draw = RANDOM.random if dtype == "float32" else lambda shape: RANDOM.integers(0, 256, shape)
+    batch = RaggedBatch.from_list([draw(shape).astype(dtype) for shape in sizes])
+    batch.values[::7] = 0
+    exponents = RANDOM.uniform(0.2, 4, len(sizes)).astype(np.float32)
+    exponents[[1, 5, 310]] = 0, 40, 1
+    found = [ops.gamma(batch, exponents, strategy=s, device="cuda").values for s in STRATEGIES]
+    assert all(np.array_equal(found[0], other) for other in found[1:])
+    scale = 255.0 if dtype == "uint8" else 1.0
+    powers = np.repeat(exponents.astype(np.float64), [h * w for h, w in sizes])
+    right = scale * (batch.values / scale) ** powers
+    if dtype == "float32":
+        assert np.abs(found[0] - right).max() < 5e-7
+    else:
+        assert np.abs(found[0] - right).max() < 0.5 + 5e-4  # of a level
+
+
+@pytest.mark.parametrize("exponent", [0, -1, 0.3, 2.2, 3, 16, 17, 1e6])
+def test_powers_at_their_limits(exponent):
+    values = np.array(
+        [0, 1e-45, 1e-38, 1e-20, 0.5, 0.99999994, 1, 2, 1e30, 3e38, np.inf, np.nan, -2, -0.5], np.float32
+    )
+    batch = RaggedBatch.from_offsets(np.resize(values, 10_000), [0, 10_000])
+    found = ops.gamma(batch, exponent, device="cuda").values
+    with np.errstate(all="ignore"):
+        right = (batch.values.astype(np.float64) ** np.float64(np.float32(exponent))).astype(np.float32)
+    normal = np.abs(right) > 2.0**-126
+    assert np.allclose(found[normal], right[normal], rtol=2e-6, atol=0)
+    assert np.allclose(found, right, rtol=2e-6, atol=1e-43, equal_nan=True)
+
+
 def test_offsets_and_parameters_on_the_gpu_need_no_host():
     torch = pytest.importorskip("torch")
     values = torch.rand(1_000_003, device="cuda")

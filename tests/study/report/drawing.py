@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from matplotlib.lines import Line2D
 from octopus_study.report.charts import style
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.outputs import draw
+
+read_once = lru_cache(maxsize=4)(Frame.read)  # a report has thirty figures
 
 
 @contextmanager
@@ -55,6 +58,7 @@ def draw_watched(name: str, numbers: Path, stem: Path, pdf: bool = True) -> Path
 
     with looked_up() as ids, pytest.MonkeyPatch.context() as patch:
         patch.setattr(style, "save", watched)
+        patch.setattr(Frame, "read", read_once)
         if not pdf:
             patch.setattr(Figure, "savefig", only_png)
         draw(name, numbers, stem)

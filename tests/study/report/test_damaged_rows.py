@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from mutating import REFERENCE, chosen, damaged, few_blocks, not_numbers, real_runs, shown
 
+from octopus_study.power import lint
 from octopus_study.report.studies import reports
 
 WANTED = os.environ.get("OCTOPUS_FUZZ_ROWS", "")
@@ -30,6 +33,14 @@ RUNS = [
 ]
 # Drawing takes longest.
 DRAWN = ("one block", "values emptied")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables_are_linted_once() -> Iterator[None]:
+    """The committed ones, which every report lints, whatever is damaged in memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lint, "lint_file", cache(lint.lint_file))
+        yield
 
 
 @pytest.mark.parametrize(("machine", "study"), RUNS, ids=lambda name: name)

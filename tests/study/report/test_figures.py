@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import zlib
+from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 import matplotlib.image
 import numpy as np
 import pytest
 from drawing import draw_watched
+from fontTools.ttLib import TTFont
 from synthetic_runs import BASIS, PUBLISHED, write_run
 
 from octopus.errors import InputError
@@ -29,7 +34,7 @@ def test_a_figure_is_drawn(name: str, report: str, request: pytest.FixtureReques
         stem = draw_watched(name, numbers, tmp_path / name, pdf=False)
     pixels = matplotlib.image.imread(stem.with_suffix(".png"))[..., :3]
     width = style.COLUMN if name == "temporal_jitter" else style.WIDTH
-    assert pixels.shape[1] == round(width * 200)
+    assert pixels.shape[1] == round(width * style.DPI)
     # Text that is cut off reaches the picture's edge.
     edge = np.concatenate([pixels[:, :2].reshape(-1, 3), pixels[:, -2:].reshape(-1, 3)])
     assert (edge > 0.99).all()
@@ -39,6 +44,18 @@ def test_a_figure_is_drawn(name: str, report: str, request: pytest.FixtureReques
 def test_equal_numbers_give_equal_files(full: Path, tmp_path: Path) -> None:
     first, second = (draw("scaling", full / "numbers.csv", tmp_path / stem)[0] for stem in ("a", "b"))
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_fonts_are_embedded_without_what_places_letters(drawn: Callable[[str], Path]) -> None:
+    pdf = (drawn("scaling") / "scaling.pdf").read_bytes()
+    streams = [
+        zlib.decompress(found) for found in re.findall(rb"stream\r?\n(x.*?)\nendstream", pdf, re.DOTALL)
+    ]
+    fonts = [TTFont(BytesIO(text)) for text in streams if text.startswith(b"\0\1\0\0")]
+    assert fonts
+    for font in fonts:
+        assert {"glyf", "loca", "hmtx"} <= set(font.keys())
+        assert set(font.keys()).isdisjoint(style.SHAPING)
 
 
 def test_a_stamp_says_synthetic(full: Path, tensorrt: Path, monkeypatch: pytest.MonkeyPatch) -> None:

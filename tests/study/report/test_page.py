@@ -167,6 +167,25 @@ def test_more_numbers_leave_smaller_figures_and_too_many_are_told(
     assert "too many numbers" in caplog.text
 
 
+def test_figures_are_as_wide_as_any_that_fit(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though not every width is tried."""
+    section = {"id": "one", "title": "One", "runs": "", "figures": {DRAWN: ""}}
+    shown = {"sections": [section], "claims": [], "counts": {}, "licences": [], "packed": {}}
+    shown |= {"machines": overview.machines(Frame([]))}
+    picture, widths = build._picture, build._WIDTHS
+    sizes, tried = {}, []
+    for width in widths:
+        monkeypatch.setattr(build, "_WIDTHS", (width,))
+        sizes[width] = len(build._fitting(shown, page.parent).encode())
+    monkeypatch.setattr(build, "_WIDTHS", widths)
+    monkeypatch.setattr(build, "_picture", lambda path, side: tried.append(side) or picture(path, side))
+    for width, size in sizes.items():
+        monkeypatch.setattr(build, "LIMIT", size)
+        tried.clear()
+        assert len(build._fitting(shown, page.parent).encode()) == size
+        assert tried[-1] == width and len(tried) <= 3
+
+
 def test_without_its_libraries_the_page_has_its_static_parts(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

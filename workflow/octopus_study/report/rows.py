@@ -32,14 +32,15 @@ class Rows:
         with open(path, newline="", encoding="utf-8") as stream:
             reader = csv.reader(stream)
             self.header = next(reader)
-            self._read = [(reader.line_num, row) for row in reader]
-        width = len(self.header)
-        columns = zip(*(row for _, row in self._read), strict=True) if self._read else [()] * width
-        self.table = Table(dict(zip(self.header, columns, strict=True)))
+            read = [(reader.line_num, *row) for row in reader]
+        columns = zip(*read, strict=True) if read else [()] * (1 + len(self.header))
+        # Columns alone are kept: there are hundreds of thousands of rows.
+        self._lines, *cells = columns
+        self.table = Table(dict(zip(self.header, cells, strict=True)))
 
     def __getitem__(self, place: int) -> Row:
-        line, row = self._read[place]
-        return Row(self.file, line, dict(zip(self.header, row, strict=True)))
+        cells = {name: str(column[place]) for name, column in self.table.columns.items()}
+        return Row(self.file, self._lines[place], cells)
 
 
 read = cache(Rows)

@@ -8,7 +8,7 @@ the same kind, and none is missed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,12 +36,16 @@ _DEPTH = 5  # a name that is made of names
 
 
 class Watched(Frame):
-    """Numbers that remember which of them, and which series, were looked up."""
+    """The numbers of a frame, which remember which of them, and which series, were looked up."""
 
-    def __init__(self, numbers: Iterable[Number], folder: Path | None = None) -> None:
+    def __init__(self, frame: Frame) -> None:
+        self.folder, self.aliases = frame.folder, frame.aliases
+        self._by_id, self._index = (
+            frame._by_id,
+            frame._index,
+        )  # of thousands, and there are dozens of tables and figures
         self.seen: set[str] = set()
         self.drawn: list[Series] = []
-        super().__init__(numbers, folder)
 
     def find(self, key: Key | str) -> Number | None:
         """As in :class:`Frame`."""
@@ -226,6 +230,5 @@ def read_by_figures(frame: Frame) -> dict[str, set[str]]:
 
 def watch(make: Callable[[Frame], Any], frame: Frame) -> tuple[Any, Watched]:
     """Return what is made of numbers, and what was looked up meanwhile."""
-    watched = Watched(frame, frame.folder)
-    watched.seen.clear()
+    watched = Watched(frame)
     return make(watched), watched

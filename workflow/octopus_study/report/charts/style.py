@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from octopus_study.measure._files import whole_files
 from octopus_study.report.charts.palette import GREY, VERMILION
 from octopus_study.report.frame import Number
 
+DPI = 200  # of a PNG
+SHAPING = ("GDEF", "GPOS", "GSUB")  # tables of a font
 WIDTH, COLUMN = 7.2, 3.5  # inches: the text of the paper, and one of its columns
 NOTE_WIDTH, NOTE_LINE = 142, 0.125  # characters and inches of a line of a note
 # Behind words that a line may cross.
@@ -97,13 +100,28 @@ def save(figure: Figure, stem: Path, area: Bbox) -> tuple[Path, Path]:
 
     The PDF is cut off above the footer: it goes into a paper, whose caption says the same.
     """
+    _leave_shaping_out()
     paper = Bbox([[area.x0, 0], [area.x1, area.y1]])
     with mpl.rc_context(RC), whole_files(stem.parent) as folder:
         pdf, png = folder / f"{stem.name}.pdf", folder / f"{stem.name}.png"
-        figure.savefig(png, dpi=200, bbox_inches=area)
-        figure.set_layout_engine("none")  # it is laid out
+        figure.set_dpi(DPI)
+        if figure.axes:
+            figure.get_layout_engine().execute(figure)
+        figure.set_layout_engine(
+            None
+        )  # with one, a figure is drawn twice for each file, first to be laid out
+        figure.savefig(png, dpi=DPI, bbox_inches=area)
         figure.savefig(pdf, metadata={"CreationDate": None}, bbox_inches=paper)
     return stem.parent / pdf.name, stem.parent / png.name
+
+
+@cache
+def _leave_shaping_out() -> None:
+    """Leave the tables of ligatures, kerning and marks out of the fonts in PDFs: letters there are placed already, and
+    to thin these tables out takes longer than all else about a font."""
+    from fontTools.subset import Options  # as matplotlib does when it writes a PDF
+
+    Options._drop_tables_default = [*Options._drop_tables_default, *SHAPING]
 
 
 def title(axis: Axes, text: str, width: int = 26) -> None:

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import logging
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -79,11 +80,18 @@ def _fitting(shown: Mapping[str, Any], figures: Path) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
+    room = math.inf
     for width in _WIDTHS:
+        if room < width != _WIDTHS[-1]:
+            continue
         pictures = {path.stem: _picture(path, width) for path in sorted(figures.glob("*.png"))}
         page = environment.get_template("page.html").render(shown, pictures=pictures)
-        if len(page.encode()) <= LIMIT:
+        over = len(page.encode()) - LIMIT
+        if over <= 0:
             return page
+        # A smaller picture takes more bytes per pixel: one that is too large by its pixels alone isn't tried.
+        taken = sum(len(address) for address, _, _ in pictures.values())
+        room = width * math.sqrt(max(0, 1 - over / taken)) if taken else 0
     logging.getLogger(__name__).warning("The results page is larger than %d bytes: too many numbers.", LIMIT)
     return page
 

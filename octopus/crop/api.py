@@ -81,8 +81,9 @@ def crop_resize(
     scale : float or C floats, optional
         The frame's value that counts as 1, such as 255: the result is `(value / scale - mean) / std`.
     dtype : {"float32", "float16", "uint8"}
-        uint8 rounds half to even and saturates; float16 overflows to infinity. Values of float32 frames are taken as
-        they are; one that is not finite makes NaN of all that it has a part in.
+        uint8 rounds half to even and saturates; float16 overflows to infinity. A GPU may round the weights of a row's
+        pixels to 1/32768 for these two, so that a value is up to 0.004 levels off before it is rounded. Values of
+        float32 frames are taken as they are; one that is not finite makes NaN of all that it has a part in.
     layout : {"NCHW", "NHWC"}
     edge : {"box", "image"}
         What lies beyond a box's edge: "box" repeats its border pixels; "image" reads the frame's pixels there, as far

@@ -15,6 +15,11 @@ D. `block_search`: a block owns a run of elements, whichever items they belong t
 A, B and D share the layout of the work: consecutive threads own consecutive packs of four elements, loaded and stored
 in one instruction, `packs` of them per thread and all asked for before any is used. A block of C starts where its item
 does, so that its first and last pack may be cut. `values=1` is the published form: one element per thread.
+
+`gamma` waited for its arithmetic: with a power of its own (`ragged_power`: 32 instructions a value instead of 63) it
+reaches 0.92 of a copy's speed in float32, where it had 0.65, and in bytes, by a table of 256 results for each item of
+a block (`ragged_table`), 0.91 instead of 0.15 (H200, images of 64 to 2048 pixels a side). Items of some 5000 bytes
+pay more for their tables: 0.48 instead of 0.16.
 """
 
 from __future__ import annotations

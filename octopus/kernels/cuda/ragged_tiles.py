@@ -109,5 +109,5 @@ def shape_for(
         return Shape(values, 4 if bound_by_memory else 1, FIXED_THREADS)
     if strategy == "lookup":
         return Shape(values, 4 if values == 1 else 1, 256)
-    full = Shape(values, 4 if bound_by_memory or values == 16 else 8, 256 if table and aligned else 128)
+    full = Shape(values, 4 if bound_by_memory or values == 16 else 8, 128)
     return full if full.blocks(total) >= BLOCKS_PER_SM * processors else Shape(values, 1, 256)

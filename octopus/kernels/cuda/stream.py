@@ -40,10 +40,21 @@ a warp, share of the time in which the schedulers issued one, share of what the 
    processes each on a shared host: 28 boxes 67 to 46 us, 100 boxes 75 to 55 us, 240 boxes 101 to 77 us, their check in
    one compiled pass included.
 
-float16 has half the bytes and issues in 77 % of all cycles, uint8 a quarter and 81 %: that, not memory, is their limit.
+8. Fixed point, for float16 (NCHW) and uint8: `rows.fixed_rows`. What bounded them was issuing. Predicted from the
+   machine code: a source row of four columns takes 102 instructions instead of 160, since one (`dp2a`) weighs two
+   bytes, where converting, subtracting, mixing and normalising took seven; a row of the result takes as many as
+   before. For NHWC a thread stores sixteen bytes at once, of the six pixels that they may touch; it stored four.
+   Measured, microseconds, the quieter of two processes: uint8 72 to 64 (NHWC: 99 to 67), boxes of 320 x 320 155 to
+   122 (225 to 144); float16 of boxes of 320 x 320 147 to 127, of 256 x 256 125 to 108, of VisDrone, at the DRAM
+   before, 80 to 79. Large boxes in float16 now wait for the L1's data stage (92 %; a thread's four columns lie 17
+   bytes from the next one's); uint8 issues in 77 % of all cycles, half of them to the integer pipe, which has half
+   the width.
+
 Tried and left: rows interleaved over the block (every row then needs new source rows), the next rows of other boxes
-prefetched by each block, four columns per thread for float32 (94 registers), and bands of 12 rows and more (fewer loads
-for large boxes, less even work for the rest).
+prefetched by each block, four columns per thread for float32 (94 registers), and bands of 12 rows and more (fewer
+loads for large boxes, less even work for the rest). In fixed point: a thread's columns a part of the row apart, in
+pairs (as quick) or one by one, with halves swapped between lanes (127 to 140); eight columns per thread (178
+registers, no gain). Whole warps for each band: float32 of large boxes loses a tenth.
 """
 
 from __future__ import annotations
@@ -135,6 +146,9 @@ def build(
         uint8 results: whether values may lie outside 0 to 255.
     pairs : bool
         See `ptx.streaming_store`.
+    fixed : bool
+        See `rows.fixed_rows`: float16 for NCHW with 4 values, uint8 with 4, for NHWC with 16; a uint8 result is not
+        normalised, and its padding within 0 to 255.
     inside : bool
         `boxes` is not read; up to `MOST_BOXES_INSIDE` boxes, float32, are one more argument, an array by value. So they
         need no copy before the launch, and no block waits for the memory to know its box.

@@ -27,6 +27,13 @@ BAD = np.array([[np.nan, 0, 3, 3], [5, 5, 5, 9], [20, 0, 30, 5]], np.float32)
 INDEX = np.array([2, 0, 1, 2, 0, 1], np.int64)
 MEAN, STD = np.array([10.0, 20.0, 30.0, 40.0]), np.array([2.0, 4.0, 8.0, 5.0])
 PAD = np.array([114.0, 0.0, 55.0, 7.0])
+FIXED = {
+    "float16": {"dtype": "float16", "values": 4},
+    "float16-of-four": {"dtype": "float16", "values": 4, "channels": 4},
+    "uint8": {"dtype": "uint8", "values": 4, "plain": True},
+    "uint8-nhwc": {"dtype": "uint8", "values": 16, "plain": True, "layout": "NHWC", "size": (13, 32)},
+    "uint8-nhwc-of-four": {"dtype": "uint8", "values": 16, "plain": True, "layout": "NHWC", "channels": 4},
+}
 
 
 def some_frames(height=11, channels=3, dtype=np.uint8):
@@ -37,13 +44,18 @@ def four(values):
     return [*np.float32(values), *[np.float32(0)] * (4 - len(values))]
 
 
+def normalisation(channels, plain):
+    return (np.zeros(channels), np.ones(channels)) if plain else (MEAN[:channels], STD[:channels])
+
+
 def run(
-    frames, boxes, index=None, *, dtype="float32", layout="NCHW", values=1, words=False, rows=3, **options
-):
+    frames, boxes, index=None, *, dtype="float32", layout="NCHW", values=1, rows=3, size=SIZE, plain=False,
+    **options,
+):  # fmt: skip
     """Launch with few threads and rows per block, so that there are several bands and strips."""
-    (height, width), channels = SIZE, frames.shape[3]
-    mean, std, pad = MEAN[:channels], STD[:channels], PAD[:channels]
-    along = width // values * (1 if layout == "NCHW" else channels)
+    (height, width), channels = size, frames.shape[3]
+    (mean, std), pad = normalisation(channels, plain), PAD[:channels]
+    along = width * (1 if layout == "NCHW" else channels) // values
     threads = (along + 1) // 2
     out = np.full(len(boxes) * height * width * channels, 3, dtype)
     transform = np.full(len(boxes) * 4, 3, np.float32)
@@ -56,7 +68,6 @@ def run(
             layout,
             frame_dtype=frames.dtype.name,
             values=values,
-            words=words,
             indexed=several,
             **options,
         )
@@ -73,16 +84,18 @@ def run(
         ]  # fmt: skip
     grid = (-(-height // (2 * rows)), len(boxes), -(-along // threads))
     kernel[grid, (threads, 2, 1)](*arguments)
-    shape = (-1, channels, *SIZE) if layout == "NCHW" else (-1, *SIZE, channels)
+    shape = (-1, channels, *size) if layout == "NCHW" else (-1, *size, channels)
     return out.reshape(shape), transform.reshape(-1, 4)
 
 
-def difference(frames, boxes, index=None, *, edge="box", letterbox=False, layout="NCHW", **kernel):
+def difference(
+    frames, boxes, index=None, *, edge="box", letterbox=False, layout="NCHW", size=SIZE, plain=False, **kernel
+):
     options = {"edge": edge, "letterbox": letterbox}
-    found = run(frames, boxes, index, layout=layout, **options, **kernel)[0]
+    found = run(frames, boxes, index, layout=layout, size=size, plain=plain, **options, **kernel)[0]
     channels = frames.shape[3]
     expected = reference.crop_resize(
-        frames[0] if index is None else frames, boxes, SIZE, MEAN[:channels], STD[:channels], layout,
+        frames[0] if index is None else frames, boxes, size, *normalisation(channels, plain), layout,
         pad_value=PAD[:channels], frame_index=index, **options,
     )  # fmt: skip
     if found.dtype == np.uint8:
@@ -90,10 +103,12 @@ def difference(frames, boxes, index=None, *, edge="box", letterbox=False, layout
     return float(np.abs(found.astype(np.float64) - expected).max())
 
 
-def bad_items(**options):
+def bad_items(frames=None, **options):
     """Whether items are filled where box or frame can't be used; the others are good."""
     boxes, index = np.concatenate([BAD, BOXES[:3]]), np.array([0, 0, 0, 1, -1, 3], np.int32)
-    found, transform = run(some_frames(), boxes, index, letterbox=True, **options)
+    found, transform = run(
+        some_frames() if frames is None else frames, boxes, index, letterbox=True, **options
+    )
     empty = [np.isnan(item).all() if found.dtype != np.uint8 else (item == 0).all() for item in found]
     right = np.array(empty) & np.isnan(transform).all(axis=1)
     return float((right == [True, True, True, False, True, True]).mean())
@@ -118,6 +133,15 @@ def main():
     results["uint16-frame"] = difference(some_frames(dtype=np.uint16), BOXES, values=2)
     results["grey"] = difference(some_frames(channels=1), BOXES, values=4)
     results["four-bytes"] = difference(some_frames(channels=4), BOXES, values=2, words=True)
+    for kind, chosen in FIXED.items():
+        given = {"words": True, "fixed": True, **chosen}
+        several = some_frames(channels=given.pop("channels", 3))
+        tall = some_frames(90, several.shape[3])
+        results[f"fixed-{kind}"] = difference(several, BOXES, **given)
+        results[f"fixed-{kind}-shrunk"] = difference(tall, TALL, **{**given, "rows": 7})
+        boxed = difference(several, BOXES, INDEX, letterbox=True, edge="image", **given)
+        results[f"fixed-{kind}-letterbox"] = boxed
+        results[f"bad-fixed-{kind}"] = bad_items(several, **given)
     results["bad"] = bad_items(values=2)
     results["bad-uint8"] = bad_items(dtype="uint8", values=4)
     print(json.dumps(results))

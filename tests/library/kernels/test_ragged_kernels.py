@@ -75,7 +75,7 @@ def test_memory_bound_operations_load_and_store_sixteen_bytes(capability):
 
 def test_gamma_of_bytes_looks_up_what_it_would_work_out(capability):
     shape = shape_for("gamma", "block_search", "uint8", 10**8, 1000, 132)
-    assert shape == Shape(16, 4, 256)
+    assert shape == Shape(16, 4, 128)
     kind = Kind("gamma", "block_search", "uint8", "uint8", "int32", *shape)
     ptx = to_ptx(ragged.build(kind), ragged.argument_types(kind), capability)
     assert "local_depot" not in ptx and "call" not in re.sub(r"//.*", "", ptx)

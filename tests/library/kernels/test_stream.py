@@ -10,10 +10,11 @@ from octopus.backends.cuda.compile import to_ptx
 from octopus.backends.cuda.launch import TAIL
 from octopus.kernels.cuda import ptx, stream
 from octopus.kernels.cuda.rows import source_rows
-from octopus.kernels.cuda.tiles import MAX_ITEMS, MOST_BOXES_INSIDE, SHAPES, Shape, tiling
+from octopus.kernels.cuda.tiles import FIXED_SHAPES, MAX_ITEMS, MOST_BOXES_INSIDE, SHAPES, Shape, tiling
 
 SCRIPT = "simulate_stream.py"
 LIMITS = {"float16": 0.07, "uint8": 0.5 + 1e-3, "uint16-frame": 0.3}
+FIXED_LIMITS = {"float16": 0.07, "uint8": 0.5 + 0.005}
 
 
 def test_every_kind_of_kernel_gives_the_answer_of_the_reference(answers):
@@ -21,13 +22,21 @@ def test_every_kind_of_kernel_gives_the_answer_of_the_reference(answers):
     wrong = {
         name: value
         for name, value in answers.items()
-        if not name.startswith("bad") and not value <= LIMITS.get(name, 1e-3)
+        if not name.startswith(("bad", "fixed")) and not value <= LIMITS.get(name, 1e-3)
     }
     assert not wrong
 
 
+def test_fixed_point_is_as_exact_as_its_weights(answers):
+    """A weight is at most 1 / 65536 off; float16 values of up to 122.5 have steps of 1 / 16."""
+    found = {name: value for name, value in answers.items() if name.startswith("fixed")}
+    assert len(found) == 15
+    assert not {name: value for name, value in found.items() if not value <= FIXED_LIMITS[name.split("-")[1]]}
+
+
 def test_what_cannot_be_made_fills_its_item(answers):
-    assert answers["bad"] == answers["bad-uint8"] == 1.0
+    found = {name: value for name, value in answers.items() if name.startswith("bad")}
+    assert len(found) == 7 and set(found.values()) == {1.0}
 
 
 STORES = {
@@ -49,6 +58,22 @@ def test_the_kernels_for_planar_results(capability, dtype):
     assert len(re.findall(STORES[dtype], text)) >= 3
     assert "ld.global.nc.u32" in text and "ld.global.nc.u8" not in text
     assert ("cvt.rn.f16x2.f32" in text) == (dtype == "float16" and pairs)
+
+
+@pytest.mark.parametrize("options", [{}, {"letterbox": True, "indexed": True}], ids=str)
+@pytest.mark.parametrize("dtype, layout", FIXED_SHAPES)
+def test_the_kernels_in_fixed_point(capability_in_turn, dtype, layout, options):
+    layout = "NCHW" if layout else "NHWC"
+    shape = FIXED_SHAPES[dtype, layout == "NCHW"]
+    kernel = stream.build(3, dtype, layout, values=shape.values, words=True, fixed=True, **options)
+    text = to_ptx(
+        kernel,
+        stream.argument_types("uint8", "int32", dtype, "int32" if options else None),
+        capability_in_turn,
+    )
+    assert "local_depot" not in text and "dp2a.lo.u32.u32" in text and "dp2a.hi.u32.u32" in text
+    assert ("st.global.cs.v4.b32" in text) == (layout == "NHWC")
+    assert (".minnctapersm 4" in text) == (layout == "NHWC")
 
 
 @pytest.mark.parametrize("options", [{}, {"letterbox": True}], ids=str)
@@ -92,7 +117,7 @@ def test_words_are_for_planes_of_bytes_alone():
 
 
 @pytest.mark.parametrize("items", [1, 28, 100, 1000, MAX_ITEMS])
-@pytest.mark.parametrize("shape", SHAPES.values())
+@pytest.mark.parametrize("shape", [*SHAPES.values(), *FIXED_SHAPES.values()])
 def test_bands_cover_every_row_once(items, shape):
     for height, row_values in ((224, 224), (1, 4), (37, 672), (500, 3000)):
         grid, block, rows = tiling(shape, items, height, row_values, 132)

@@ -85,8 +85,10 @@ def tiling(shape: Shape, items: int, height: int, row_values: int, processors: i
     along = -(-row_values // shape.values)
     threads = min(along, shape.threads)
     strips = -(-along // threads)
-    beside = max(1, min(shape.threads // threads, height))
-    rows = min(shape.rows, height)
+    beside, rows = max(1, shape.threads // threads), min(shape.rows, height)
+    # Bands as even as can be, and none without rows: a block of a small result would mostly idle.
+    rows = max(-(-height // (-(-height // (rows * beside)) * beside)), min(SHORT_BAND, rows))
+    beside = min(beside, -(-height // rows))
 
     def blocks() -> int:
         return -(-height // (rows * beside)) * items * strips

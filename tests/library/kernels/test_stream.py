@@ -126,6 +126,13 @@ def test_bands_cover_every_row_once(items, shape):
         assert grid[1] == items and block[0] * block[1] <= 512
 
 
+@pytest.mark.parametrize("shape", [*SHAPES.values(), *FIXED_SHAPES.values()])
+@pytest.mark.parametrize("size", [8, 32, 64, 96, 224])
+def test_no_band_of_a_small_result_is_without_rows(shape, size):
+    grid, block, rows = tiling(shape, 1000, size, size, 132)
+    assert grid[0] > 1 or (block[1] - 1) * rows < size
+
+
 def test_small_batches_get_shorter_bands():
     shape = Shape(2, 7, 256)
     rows = [tiling(shape, items, 224, 224, 132).rows for items in (1, 28, 1000)]

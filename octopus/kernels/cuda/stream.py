@@ -56,6 +56,13 @@ a warp, share of the time in which the schedulers issued one, share of what the 
    96 x 96 34 in float32 as before (31 to 26, 38 to 29, 50 to 31); to 224 x 224 as before, but for uint8 in NHWC, 67
    to 64.
 
+10. Both rows at once, where no source row is of use to two rows of the result (shrinking by two and more). The row
+    after was loaded in vain, and each row waited for the memory twice (in 16 frames of 1080p, letterboxed to 640 x
+    640: 10.7 cycles of a warp for each instruction). Predicted: one wait, and a third of the loads less. Measured,
+    microseconds, two processes each: these frames 62 to 50 (float16 59 to 44, uint8 55 to 41), 300 boxes of 700 x 700
+    79 to 64 (82 to 58, 79 to 57, NHWC 131 to 74); enlarged boxes as before. The price: float32 of boxes of 320 x 320,
+    whose loop the compiler orders otherwise, 162 to 172, uint8 in NHWC of VisDrone 64 to 68.
+
 Tried and left: rows interleaved over the block (every row then needs new source rows), the next rows of other boxes
 prefetched by each block, four columns per thread for float32 (94 registers), and bands of 12 rows and more (fewer
 loads for large boxes, less even work for the rest). In fixed point: a thread's columns a part of the row apart, in

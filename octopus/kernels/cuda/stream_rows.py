@@ -229,6 +229,9 @@ def streamer(
         low = cuda.local.array(every, np.uint32)
         high = cuda.local.array(every, np.uint32)
         extra = cuda.local.array(every, np.uint32)
+        low_after = cuda.local.array(every, np.uint32)
+        high_after = cuda.local.array(every, np.uint32)
+        extra_after = cuda.local.array(every, np.uint32)
 
         limit_x = max(np.int32(last_x - np.int32(1)), np.int32(0))
         limit_x = min(limit_x, np.int32(np.int32(width - np.int32(2)) - left))
@@ -253,6 +256,31 @@ def streamer(
         current_row = np.float32(current)
         source = source + np.int64(np.int32(top + current)) * np.int64(pitch)
         load(frame, source, offset, third, low, high, extra)
+        if scale_y >= np.float32(2.0):
+            # No row is of use to two: both of the next are asked for before these are stored, and none between them.
+            load(frame, source + step, offset, third, low_after, high_after, extra_after)
+            while True:
+                interpolate(low, high, extra, third, shift, weight_x, gains, biases, start)
+                interpolate(
+                    low_after, high_after, extra_after, third, shift, weight_x, gains, biases, following
+                )
+                if covers_rows:
+                    cover(first, before, image_columns, padding, start, start)
+                    cover(first, before, image_columns, padding, following, following)
+                for j in range(every):
+                    change[j] = following[j] - start[j]
+                weight = position - np.float32(current)
+                number = number + np.float32(1.0)
+                position = min(max(number * scale_y + origin_y, np.float32(0.0)), last_row)
+                behind, current = current, min(np.int32(position), limit_y)
+                source = source + np.int64(np.int32(current - behind)) * np.int64(pitch)
+                load(frame, source, offset, third, low, high, extra)
+                load(frame, source + step, offset, third, low_after, high_after, extra_after)
+                emit(out, at, plane, start, change, weight, gains, biases, skip)
+                at = at + np.int64(row_values)
+                count = np.int32(count - np.int32(1))
+                if count == np.int32(0):
+                    return at
         interpolate(low, high, extra, third, shift, weight_x, gains, biases, following)
         if covers_rows:
             cover(first, before, image_columns, padding, following, following)
@@ -286,22 +314,5 @@ def streamer(
                 number = number + np.float32(1.0)
                 position = min(max(number * scale_y + origin_y, np.float32(0.0)), last_row)
             current_row = until
-            if position >= current_row + np.float32(2.0):
-                # Shrinking by more than two: the rows between are of no use.
-                current = min(np.int32(position), limit_y)
-                source = source + np.int64(
-                    np.int32(current - np.int32(current_row) - np.int32(1))
-                ) * np.int64(pitch)
-                current_row = np.float32(current)
-                load(frame, source, offset, third, low, high, extra)
-                interpolate(low, high, extra, third, shift, weight_x, gains, biases, following)
-                if covers_rows:
-                    cover(first, before, image_columns, padding, following, following)
-                source = source + step
-                load(frame, source, offset, third, low, high, extra)
-                if summed:
-                    for j in range(every):
-                        start[j] = following[j]
-                        change[j] = np.float32(0.0)
 
     return stream

@@ -83,10 +83,10 @@ from octopus.kernels.cuda.crop import NUMBA_TYPES
 from octopus.kernels.cuda.place import placer, transform_store
 from octopus.kernels.cuda.rows import fixed_rows, source_rows
 from octopus.kernels.cuda.stream_rows import (
-    Fixed,
     coverer,
     emitter,
     fixed_emitter,
+    fixed_form,
     fixed_spreader,
     spreader,
     streamer,
@@ -289,21 +289,16 @@ def _tile(
 ) -> Callable:
     """The work of one thread as a device function; `build` says what its arguments are."""
     per_row = 1 if planar else channels
-    base = ptx.MAGIC_VALUE if fixed and out_dtype == "uint8" else np.float32(0.0)
-    columns = (
-        (-(-values // per_row) if channels == 4 or planar else values // per_row + 1) if fixed else values
-    )
-    every = columns * channels if fixed else values * (channels if planar else 1)
-    form = Fixed(channels, columns, planar, base) if fixed else None
+    form = fixed_form(channels, out_dtype, planar, values) if fixed else None
     if form:
-        store = ptx.streaming_store("float16", values, False, pairs)
-        emit = fixed_emitter(form, store)
+        columns, every, base = form.columns, form.columns * channels, form.base
+        emit = fixed_emitter(form, ptx.streaming_store("float16", values, False, pairs))
         spread, cover = fixed_spreader(form)
         rows_of = fixed_rows(channels, columns, planar)
     else:
-        emit = emitter(
-            values, channels if planar else 1, ptx.streaming_store(out_dtype, values, saturate, pairs)
-        )
+        planes = channels if planar else 1
+        columns, every, base = values, values * planes, np.float32(0.0)
+        emit = emitter(values, planes, ptx.streaming_store(out_dtype, values, saturate, pairs))
         spread, cover = spreader(channels, planar, values), coverer(channels, planar, values)
         rows_of = source_rows(channels, frame_dtype, planar, values, words)
     begin = _begin(channels, values, fixed and not planar)

@@ -112,6 +112,15 @@ class Fixed(NamedTuple):
         return (1, self.columns) if self.planar else (self.channels, 1)
 
 
+def fixed_form(channels: int, out_dtype: str, planar: bool, values: int) -> Fixed:
+    """The form of a thread that stores `values` float16 of each plane, or so many bytes of each plane or of NHWC.
+
+    Sixteen bytes of NHWC may begin and end within a pixel of three channels; they touch six.
+    """
+    columns = values if planar else -(-values // channels)
+    return Fixed(channels, columns, planar, ptx.MAGIC_VALUE if out_dtype == "uint8" else np.float32(0.0))
+
+
 @cuda.jit(device=True)
 def _value(start, change, weight, gains, biases, j):
     return (start[j] + weight * change[j]) * gains[j] + biases[j]

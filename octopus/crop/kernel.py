@@ -58,9 +58,8 @@ class CropKernel:
         self._good_boxes: tuple[Any, ...] | None = None
         self._good_index: tuple[Any, ...] | None = None
         self._good_out: tuple[Any, ...] | None = None
-        self._busy = (
-            False  # a call within a call, as of a signal's handler, must not overwrite that one's boxes
-        )
+        # A call within a call, as of a signal's handler, must not overwrite that one's boxes.
+        self._busy = False
         self.engine: Any = CpuEngine(self.spec) if device == "cpu" else None
         load()
 

@@ -131,13 +131,19 @@ def _mixer(half: str) -> Callable:
     return mix
 
 
-@intrinsic
-def _pack(typing_context, a, b, c, d):
-    def generate(context, builder, signature, args):
-        text = "{.reg .b32 x, y; prmt.b32 x, $1, $2, 0x0040; prmt.b32 y, $3, $4, 0x0040; prmt.b32 $0, x, y, 0x5410;}"
-        return builder.call(_assembly(ir.IntType(32), args, text, "=r,f,f,f,f"), args)
+def _byte_joiner(kind, letter: str) -> Callable:
+    """`join(a, b, c, d)`: the lowest bytes of four numbers of 32 bits as one word."""
 
-    return types.uint32(*[types.float32] * 4), generate
+    @intrinsic
+    def join(typing_context, a, b, c, d):
+        def generate(context, builder, signature, args):
+            text = "prmt.b32 x, $1, $2, 0x0040; prmt.b32 y, $3, $4, 0x0040; prmt.b32 $0, x, y, 0x5410;"
+            text, constraints = f"{{.reg .b32 x, y; {text}}}", ",".join(["=r", *letter * 4])
+            return builder.call(_assembly(ir.IntType(32), args, text, constraints), args)
+
+        return types.uint32(kind, kind, kind, kind), generate
+
+    return join
 
 
 def _word_writer(count: int) -> Callable:
@@ -329,9 +335,13 @@ if SIMULATED:
 
     mix_low, mix_high = _simulated_mix(0), _simulated_mix(16)
 
+    def join_bytes(a, b, c, d):
+        """The lowest bytes of four uint32 as one."""
+        return np.uint32(sum((int(value) & 255) << 8 * i for i, value in enumerate((a, b, c, d))))
+
     def pack(a, b, c, d):
         """Four integers, each 8388608 too large, as the bytes of a word."""
-        return np.uint32(sum(int(value - MAGIC_VALUE) << 8 * i for i, value in enumerate((a, b, c, d))))
+        return join_bytes(*(value - MAGIC_VALUE for value in (a, b, c, d)))
 
     def store_words(out, index, words):
         """One word, or four, to bytes from `index` on, whose address is a multiple of their size."""
@@ -355,7 +365,8 @@ else:
     load_words = _quad_reader("u32", "r", ir.IntType(32), types.uint32)
     prefetch, funnel, tail_floats = _prefetch, _funnel, _tail_floats
     permute, mix_low, mix_high = _permute, _mixer("lo"), _mixer("hi")
-    pack, store_word, store_words = _pack, _word_writer(1), _word_writer(4)
+    pack, join_bytes = _byte_joiner(types.float32, "f"), _byte_joiner(types.uint32, "r")
+    store_word, store_words = _word_writer(1), _word_writer(4)
     byte0, byte1, byte2, byte3 = (_byte_reader(position) for position in range(4))
 
     @cuda.jit(device=True)

@@ -11,14 +11,10 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from octopus.kernels.cuda.ptx import ROUND, SIMULATED, _assembly, _element, intrinsic
+from octopus.kernels.cuda.ptx import ROUND, SIMULATED, _assembly, intrinsic
 
-PICKS = (
-    0xCC40,
-    0xDD51,
-    0xEE62,
-    0xFF73,
-)  # byte `j` of two words into one; the upper half gets the second's sign
+# Byte `j` of two words into one; the upper half gets the second's sign.
+PICKS = (0xCC40, 0xDD51, 0xEE62, 0xFF73)
 
 
 def _unary(text: str, constraints: str, result, of, to) -> Callable:
@@ -56,28 +52,6 @@ def _fma(typing_context, a, b, c):
     return types.float32(types.float32, types.float32, types.float32), generate
 
 
-@intrinsic
-def _store_words(typing_context, out, index, words):
-    def generate(context, builder, signature, args):
-        address = _element(context, builder, signature, args)
-        arguments = [address, *(builder.extract_value(args[2], i) for i in range(4))]
-        text = "st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};"
-        builder.call(_assembly(ir.VoidType(), arguments, text, "l,r,r,r,r", True), arguments)
-        return context.get_dummy_value()
-
-    return types.void(out, index, types.UniTuple(types.uint32, 4)), generate
-
-
-@intrinsic
-def _join_bytes(typing_context, values):
-    def generate(context, builder, signature, args):
-        parts = [builder.extract_value(args[0], i) for i in range(4)]
-        text = "{.reg .b32 a, b; prmt.b32 a, $1, $2, 0x0040; prmt.b32 b, $3, $4, 0x0040; prmt.b32 $0, a, b, 0x5410;}"
-        return builder.call(_assembly(ir.IntType(32), parts, text, "=r,r,r,r,r"), parts)
-
-    return types.uint32(types.UniTuple(types.uint32, 4)), generate
-
-
 if SIMULATED:
 
     def fma(a, b, c):
@@ -101,14 +75,6 @@ if SIMULATED:
         """The float32, clamped to 0 to 255 and rounded half to even, as uint32."""
         return np.uint32(np.rint(min(max(value, np.float32(0)), np.float32(255))))
 
-    def join_bytes(values):
-        """The lowest bytes of four uint32 as one."""
-        return np.uint32(sum((int(value) & 255) << 8 * i for i, value in enumerate(values)))
-
-    def store_words(out, index, words):
-        """Four uint32 to the sixteen bytes from `index` on, a multiple of 16, leaving the cache first."""
-        out[index : index + 16] = np.array(words, np.uint32).view(np.uint8)
-
     def _simulated_pick(position: int) -> Callable:
         shift = 8 * position
         return lambda low, high: np.uint32((int(low) >> shift & 255) | (int(high) >> shift & 255) << 8)
@@ -126,4 +92,3 @@ else:
         "=r,f", _word, types.float32, types.uint32,
     )  # fmt: skip
     pick0, pick1, pick2, pick3 = (_picker(position) for position in range(4))
-    join_bytes, store_words = _join_bytes, _store_words

@@ -16,7 +16,8 @@ from collections.abc import Callable
 import numpy as np
 from numba import cuda
 
-from octopus.kernels.cuda.ptx_power import join_bytes, pick0, pick1, pick2, pick3, rounded_byte, store_words
+from octopus.kernels.cuda.ptx import join_bytes, store_words
+from octopus.kernels.cuda.ptx_power import pick0, pick1, pick2, pick3, rounded_byte
 from octopus.kernels.cuda.ragged_power import gamma_of_bytes
 from octopus.kernels.cuda.ragged_tiles import LEVELS, TABLE_ITEM, Kind
 
@@ -25,9 +26,8 @@ TABLE_WORDS = LEVELS // 4 * LANES
 NOTHING = np.uint32(0)
 EVERY = np.uint32(0x01010101)
 LOWEST, BIT2, UPPER = np.uint32(0x03030303), np.uint32(0x80808080), np.uint32(0x1F1F1F1F)
-TWO, THREE, FOUR, FIVE, SEVEN = (
-    np.uint32(n) for n in (2, 3, 4, 5, 7)
-)  # of two kinds Numba would make an int64
+# Of two kinds Numba would make an int64.
+TWO, THREE, FOUR, FIVE, SEVEN = (np.uint32(n) for n in (2, 3, 4, 5, 7))
 
 
 def filler(threads: int) -> Callable:
@@ -56,10 +56,8 @@ def _four(tables, lane, word):
     low = np.uint32((word & LOWEST) | ((word << FIVE) & BIT2) | lane)
     high = np.uint32((word >> THREE) & UPPER)
     return join_bytes(
-        (
-            np.uint32(tables[pick0(low, high)]), np.uint32(tables[pick1(low, high)]),
-            np.uint32(tables[pick2(low, high)]), np.uint32(tables[pick3(low, high)]),
-        )
+        np.uint32(tables[pick0(low, high)]), np.uint32(tables[pick1(low, high)]),
+        np.uint32(tables[pick2(low, high)]), np.uint32(tables[pick3(low, high)]),
     )  # fmt: skip
 
 

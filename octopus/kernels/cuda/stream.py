@@ -91,13 +91,13 @@ from octopus.kernels.cuda.stream_rows import (
     spreader,
     streamer,
 )
-from octopus.kernels.cuda.tiles import MOST_BOXES_INSIDE
+from octopus.kernels.cuda.tiles import FIXED_SHAPES, MOST_BOXES_INSIDE
 
 _box_is_usable = cuda.jit(device=True)(geometry.box_is_usable)
 _store_transform = transform_store("")
 _prefetch = ptx.prefetch
 _LINE = 128  # bytes that one prefetch brings
-PIXEL_BOUNDS = (128, 4)  # threads of a block, and blocks that a processor has registers for
+PIXEL_BLOCKS = 4  # that a processor has registers for, of those that store pixels
 
 
 def argument_types(frame_dtype: str, box_dtype: str, out_dtype: str, index_dtype: str | None = None) -> tuple:
@@ -202,7 +202,7 @@ def build(
 
     kernel = stream_kernel_with_options if letterbox or indexed else stream_kernel
     if fixed and layout == "NHWC":
-        kernel.launch_bounds = PIXEL_BOUNDS
+        kernel.launch_bounds = (FIXED_SHAPES[out_dtype, False].threads, PIXEL_BLOCKS)
     if inside:
         kernel.tail_bytes = 16 * MOST_BOXES_INSIDE
     return kernel

@@ -64,6 +64,27 @@ def run(operation, strategy, dtype, values, packs, source):
     return out
 
 
+def gamma(strategy, shape, source, out, offsets, exponents):
+    """`out`, filled by the kernel of a shape for items of these offsets."""
+    kind = Kind("gamma", strategy, source.dtype.name, source.dtype.name, "int32", *shape, THREADS)
+    blocks, none = -(-len(source) // (THREADS * shape[0] * shape[1])), np.zeros(1, np.int32)
+    cuda.jit(ragged.build(kind))[blocks, THREADS](
+        source,
+        out,
+        len(source),
+        offsets,
+        np.int32(len(exponents)),
+        exponents,
+        exponents,
+        none,
+        none,
+        none,
+        none,
+        0,
+    )
+    return out
+
+
 def beyond():
     """The largest difference where values go on behind the last offset; the simulator stops at wrong indices."""
     rest = np.full(23, 2, np.float32)
@@ -87,26 +108,9 @@ def by_table():
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
     exponents = random.uniform(0.2, 3, len(sizes)).astype(np.float32)
     exponents[[0, 5, 8]] = 0, -1, 40
-    none = np.zeros(1, np.int32)
 
     def run(strategy, values, packs, source, out):
-        kind = Kind("gamma", strategy, "uint8", "uint8", "int32", values, packs, THREADS)
-        blocks = -(-len(source) // (values * packs * THREADS))
-        cuda.jit(ragged.build(kind))[blocks, THREADS](
-            source,
-            out,
-            len(source),
-            offsets,
-            np.int32(len(sizes)),
-            exponents,
-            exponents,
-            none,
-            none,
-            none,
-            none,
-            0,
-        )
-        return out
+        return gamma(strategy, (values, packs), source, out, offsets, exponents)
 
     def counting(threads):
         fill = filler(threads)
@@ -145,31 +149,14 @@ LIMITS = (
 def limits():
     """What `gamma` gives for unusual values and exponents unlike NumPy, and whether packs give the same."""
     values, exponents = np.array(LIMITS, np.float32).T.copy()
-    offsets, none = np.arange(0, 4 * len(values) + 1, 4, dtype=np.int32), np.zeros(1, np.int32)
+    offsets = np.arange(0, 4 * len(values) + 1, 4, dtype=np.int32)
     # Among three usual values of the same pack, at each place in turn.
     source = np.full((len(values), 4), 0.7, np.float32)
     source[np.arange(len(values)), np.arange(len(values)) % 4] = values
     source = source.ravel()
     found = []
     for shape in ((1, 1), (4, 1)):
-        kind = Kind("gamma", "block_search", "float32", "float32", "int32", *shape, THREADS)
-        out = np.zeros_like(source)
-        blocks = -(-len(source) // (THREADS * shape[0]))
-        cuda.jit(ragged.build(kind))[blocks, THREADS](
-            source,
-            out,
-            len(source),
-            offsets,
-            np.int32(len(values)),
-            exponents,
-            exponents,
-            none,
-            none,
-            none,
-            none,
-            0,
-        )
-        found.append(out)
+        found.append(gamma("block_search", shape, source, np.zeros_like(source), offsets, exponents))
     with np.errstate(all="ignore"):
         right = (source.astype(np.float64) ** np.repeat(exponents, 4).astype(np.float64)).astype(np.float32)
         off = np.abs(found[0].astype(np.float64) / np.where(right == 0, 1, right) - 1)

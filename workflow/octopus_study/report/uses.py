@@ -40,10 +40,8 @@ class Watched(Frame):
 
     def __init__(self, frame: Frame) -> None:
         self.folder, self.aliases = frame.folder, frame.aliases
-        self._by_id, self._index = (
-            frame._by_id,
-            frame._index,
-        )  # of thousands, and there are dozens of tables and figures
+        # Shared: they are of thousands, and there are dozens of tables and figures.
+        self._by_id, self._index = frame._by_id, frame._index
         self.seen: set[str] = set()
         self.drawn: list[Series] = []
 

@@ -107,9 +107,8 @@ def save(figure: Figure, stem: Path, area: Bbox) -> tuple[Path, Path]:
         figure.set_dpi(DPI)
         if figure.axes:
             figure.get_layout_engine().execute(figure)
-        figure.set_layout_engine(
-            None
-        )  # with one, a figure is drawn twice for each file, first to be laid out
+        # With an engine a figure is drawn twice for each file, first to be laid out.
+        figure.set_layout_engine(None)
         figure.savefig(png, dpi=DPI, bbox_inches=area)
         figure.savefig(pdf, metadata={"CreationDate": None}, bbox_inches=paper)
     return stem.parent / pdf.name, stem.parent / png.name

@@ -13,7 +13,15 @@ from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
 from octopus.crop.check import Room
 from octopus.crop.options import Kernel
 from octopus.crop.spec import CropSpec
-from octopus.kernels.cuda.tiles import FIXED_SHAPES, MAX_COLUMNS, MOST_BOXES_INSIDE, ROWS, SHAPES, tiling
+from octopus.kernels.cuda.tiles import (
+    FIXED_SHAPES,
+    MAX_COLUMNS,
+    MOST_BOXES_INSIDE,
+    ROWS,
+    SHAPES,
+    filter_shape,
+    tiling,
+)
 
 LINE_BYTES = 128  # of the cache; one prefetch each
 MAX_ROW_VALUES = 1 << 21  # of a result's row; the strips of longer ones could exceed the grid's third side
@@ -64,9 +72,12 @@ class StreamLauncher:
         kernel, (height, width) = spec.kernel, spec.options.size
         planar = kernel.layout == "NCHW"
         self._height, self._row_values = height, width if planar else width * kernel.frame.channels
-        self._words = kernel.frame.dtype == "uint8" and kernel.frame.channels in (3, 4)
+        self._channels, self._filtered = kernel.frame.channels, kernel.antialias
+        self._words = kernel.frame.dtype == "uint8" and (self._channels in (3, 4) or self._filtered)
         self._planar, self._shape = planar, SHAPES[spec.dtype, planar]
-        self._fixed = FIXED_SHAPES.get((spec.dtype, planar)) if self._words else None
+        if self._filtered:
+            self._shape = filter_shape(self._channels, planar)
+        self._fixed = FIXED_SHAPES.get((spec.dtype, planar)) if self._words and not self._filtered else None
         if spec.dtype == "uint8" and (spec.saturates or not spec.is_plain):
             self._fixed = None
         self._out_size = np.dtype(spec.dtype).itemsize
@@ -154,8 +165,12 @@ class StreamLauncher:
         words = self._words and not (frame.pointer | frame.strides[-3] | step) & 3
         if words and self._fixed and self._suits(self._fixed.values, out):
             return Variant(box_dtype, index_dtype, self._fixed.values, words, fixed=True)
-        values = self._shape.values if self._suits(self._shape.values, out) else 1
-        return Variant(box_dtype, index_dtype, values, words and self._planar, fixed=False)
+        values = self._shape.values
+        if not self._suits(values, out):  # under a filter NHWC is stored value by value
+            values = self._channels if self._filtered and not self._planar else 1
+        return Variant(
+            box_dtype, index_dtype, values, words and (self._planar or self._filtered), fixed=False
+        )
 
     def _suits(self, values: int, out: int) -> bool:
         """Whether all stores of so many values are whole, and at multiples of their size."""
@@ -171,7 +186,7 @@ class StreamLauncher:
 
 
 class PlainLauncher:
-    """Launches the kernels with one column per thread: `antialias`, and `crop` for what the streaming one can't do.
+    """Launches the kernels with one column per thread, `crop` and `antialias`, for what the streaming one can't do.
 
     Parameters
     ----------
@@ -238,7 +253,7 @@ def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant, capability: t
         kernel = stream.build(
             frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, values=values, words=words,
             saturate=saturate, pairs=capability >= ptx.HALF_PAIR_CAPABILITY, fixed=fixed, inside=box_dtype == INSIDE,
-            **kind.options,
+            antialias=kind.antialias, **kind.options,
         )  # fmt: skip
         index = index_dtype if kind.takes_options else None
         read = "float32" if box_dtype == INSIDE else box_dtype

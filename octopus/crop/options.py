@@ -71,13 +71,13 @@ class Kernel(NamedTuple):
     @property
     def takes_options(self) -> bool:
         """Whether the CUDA kernel has the arguments for options."""
-        return self.antialias or self.letterbox or self.frame.indexed or bool(self.pad_mode)
+        return self.letterbox or self.frame.indexed or bool(self.pad_mode)
 
     @property
     def streams(self) -> bool:
         """Whether the streaming CUDA kernel can do it."""
         usual = self.frame.channels in (1, 3, 4) and self.frame.dtype != "float32"
-        return usual and not self.antialias and not self.pad_mode
+        return usual and not self.pad_mode
 
     @property
     def many_channels(self) -> bool:

@@ -1,4 +1,6 @@
-"""Crop and resize with the triangle filter (`antialias=True`), normalised and converted, in one launch.
+"""Crop and resize with the triangle filter (`antialias=True`), simply: the reference on the GPU.
+
+It also does what `kernels.cuda.stream_filter`, which is faster, can't: see `kernels.cuda.crop`.
 
 One thread per output column and band, as in `crop`. Every output pixel walks over the source pixels of its window, so
 that reducing by `s` reads about `4 s * s` pixels per output pixel; neighbouring threads read neighbouring windows,
@@ -42,13 +44,9 @@ def build(
     indexed: bool = False,
     pad_mode: str = "",
 ) -> Callable:
-    """The kernel for a number of channels, an output dtype, a layout, and options.
-
-    Its arguments, grid and block are those of the kernel with options, see `crop.entry`, whichever options are set;
-    `frames` and what follows is read with `letterbox`, `indexed` and a `pad_mode` alone.
-    """
+    """The kernel for a number of channels, an output dtype, a layout, and options; see `crop.entry`."""
     tile = _tile(channels, out_dtype, layout, edge, letterbox, indexed, pad_mode)
-    return entry("antialias_kernel", tile, channels, options=True)
+    return entry("antialias_kernel", tile, channels, bool(letterbox or indexed or pad_mode))
 
 
 def _tile(

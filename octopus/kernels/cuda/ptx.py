@@ -172,6 +172,14 @@ def _bits_as_float(typing_context, bits):
     return types.float32(types.uint32), generate
 
 
+@intrinsic
+def _reciprocal(typing_context, value):
+    def generate(context, builder, signature, args):
+        return builder.call(_assembly(ir.FloatType(), args, "rcp.approx.ftz.f32 $0, $1;", "=f,f"), args)
+
+    return types.float32(types.float32), generate
+
+
 def _byte_reader(position: int) -> Callable:
     """`8388608 + byte` of a word as float32 in one instruction: the byte becomes the last bits of that number."""
 
@@ -244,16 +252,18 @@ def _bfloat16_text(count: int) -> str:
 
 def _uint8_text(count: int, saturate: bool) -> str:
     """Rounded to integers by one addition each; `prmt` puts the four low bytes into one word."""
-    lines = [".reg .f32 v; .reg .b32 a, b, c, d, w0, w1, w2, w3;"]
+    lines = [".reg .f32 v; .reg .b16 h; .reg .b32 a, b, c, d, w0, w1, w2, w3;"]
     for word in range(-(-count // 4)):
         for register, name in zip(_registers(min(count, 4), 4 * word + 1), "abcd", strict=False):
             clamp = f"max.f32 v, {register}, 0f00000000; min.f32 v, v, 0f437F0000;" if saturate else ""
             lines.append(f"{clamp} add.f32 v, {'v' if saturate else register}, {ROUND}; mov.b32 {name}, v;")
-        if count > 1:
+        if count == 2:
+            lines.append("prmt.b32 a, a, b, 0x0040; cvt.u16.u32 h, a;")
+        elif count > 1:
             lines.append(
                 f"prmt.b32 a, a, b, 0x0040; prmt.b32 c, c, d, 0x0040; prmt.b32 w{word}, a, c, 0x5410;"
             )
-    stores = {1: "u8 [$0], a", 4: "b32 [$0], w0", 16: "v4.b32 [$0], {w0, w1, w2, w3}"}
+    stores = {1: "u8 [$0], a", 2: "u16 [$0], h", 4: "b32 [$0], w0", 16: "v4.b32 [$0], {w0, w1, w2, w3}"}
     lines.append(f"st.global.cs.{stores[count]};")
     return "{" + " ".join(lines) + "}"
 
@@ -266,7 +276,7 @@ def streaming_store(dtype: str, count: int, saturate: bool, pairs: bool) -> Call
     dtype : {"float32", "float16", "bfloat16", "uint8"}
         Of `out`.
     count : {1, 2, 4, 16}
-        1, 4 or 16 for uint8, up to 4 for the others. The address must be a multiple of the size of all of them.
+        1, 2, 4 or 16 for uint8, up to 4 for the others. The address must be a multiple of the size of all of them.
     saturate : bool
         uint8: whether values may lie outside 0 to 255.
     pairs : bool
@@ -353,6 +363,14 @@ if SIMULATED:
         """`8388608 + value` for a value below 2**23."""
         return np.float32(int(value) + MAGIC_VALUE)
 
+    def bits_as_float(bits):
+        """A uint32's bits as those of a float32."""
+        return np.uint32(bits).view(np.float32)
+
+    def reciprocal(value):
+        """`1 / value`, but for the last bit."""
+        return np.float32(1.0) / value
+
     def _simulated_byte(position: int) -> Callable:
         return lambda word: np.float32(((int(word) >> (8 * position)) & 255) + MAGIC_VALUE)
 
@@ -364,6 +382,7 @@ else:
     load_floats = _quad_reader("f32", "f", ir.FloatType(), types.float32)
     load_words = _quad_reader("u32", "r", ir.IntType(32), types.uint32)
     prefetch, funnel, tail_floats = _prefetch, _funnel, _tail_floats
+    bits_as_float, reciprocal = _bits_as_float, _reciprocal
     permute, mix_low, mix_high = _permute, _mixer("lo"), _mixer("hi")
     pack, join_bytes = _byte_joiner(types.float32, "f"), _byte_joiner(types.uint32, "r")
     store_word, store_words = _word_writer(1), _word_writer(4)

@@ -82,6 +82,7 @@ from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.crop import NUMBA_TYPES
 from octopus.kernels.cuda.place import placer, transform_store
 from octopus.kernels.cuda.rows import fixed_rows, source_rows
+from octopus.kernels.cuda.stream_filter import filter_streamer
 from octopus.kernels.cuda.stream_rows import (
     coverer,
     emitter,
@@ -91,7 +92,7 @@ from octopus.kernels.cuda.stream_rows import (
     spreader,
     streamer,
 )
-from octopus.kernels.cuda.tiles import FIXED_SHAPES, MOST_BOXES_INSIDE
+from octopus.kernels.cuda.tiles import FILTER_THREADS, FIXED_SHAPES, MOST_BOXES_INSIDE
 
 _box_is_usable = cuda.jit(device=True)(geometry.box_is_usable)
 _store_transform = transform_store("")
@@ -123,6 +124,7 @@ def build(
     pairs: bool = True,
     fixed: bool = False,
     inside: bool = False,
+    antialias: bool = False,
     edge: str = "box",
     letterbox: bool = False,
     indexed: bool = False,
@@ -162,6 +164,9 @@ def build(
     fixed : bool
         See `rows.fixed_rows`: float16 for NCHW with 4 values, uint8 with 4, for NHWC with 16; a uint8 result is not
         normalised, and its padding within 0 to 255.
+    antialias : bool
+        See `stream_filter`. A thread makes `values` columns of all channels for NCHW, one or two; for NHWC whole pixels,
+        `values` being the channels. `words` may also be read for NHWC, and from frames of one channel.
     inside : bool
         `boxes` is not read; up to `MOST_BOXES_INSIDE` boxes, float32, are one more argument, an array by value. So they
         need no copy before the launch, and no block waits for the memory to know its box.
@@ -177,6 +182,7 @@ def build(
         pairs,
         fixed,
         inside,
+        antialias,
         edge,
         letterbox,
         indexed,
@@ -203,6 +209,8 @@ def build(
     kernel = stream_kernel_with_options if letterbox or indexed else stream_kernel
     if fixed and layout == "NHWC":
         kernel.launch_bounds = (FIXED_SHAPES[out_dtype, False].threads, PIXEL_BLOCKS)
+    if antialias and words:
+        kernel.launch_bounds = (FILTER_THREADS, 2 if letterbox or indexed else 3)
     if inside:
         kernel.tail_bytes = 16 * MOST_BOXES_INSIDE
     return kernel
@@ -283,14 +291,19 @@ def _tile(
     pairs: bool,
     fixed: bool,
     inside: bool,
+    antialias: bool,
     edge: str,
     letterbox: bool,
     indexed: bool,
 ) -> Callable:
     """The work of one thread as a device function; `build` says what its arguments are."""
-    per_row = 1 if planar else channels
+    per_row, across = 1 if planar else channels, values if planar else 1
     form = fixed_form(channels, out_dtype, planar, values) if fixed else None
-    if form:
+    if antialias:
+        columns, every, base = across, across * channels, np.float32(0.0)
+        emit = emitter(columns, channels, ptx.streaming_store(out_dtype, columns, saturate, pairs))
+        spread = spreader(channels, True, columns)
+    elif form:
         columns, every, base = form.columns, form.columns * channels, form.base
         emit = fixed_emitter(form, ptx.streaming_store("float16", values, False, pairs))
         spread, cover = fixed_spreader(form)
@@ -301,13 +314,16 @@ def _tile(
         emit = emitter(values, planes, ptx.streaming_store(out_dtype, values, saturate, pairs))
         spread, cover = spreader(channels, planar, values), coverer(channels, planar, values)
         rows_of = source_rows(channels, frame_dtype, planar, values, words)
-    begin = _begin(channels, values, fixed and not planar)
-    stream = streamer(
-        rows_of, emit, spread, cover, columns, every, 1 if fixed else per_row, letterbox,
-        summed=out_dtype != "float32", fixed=form,
-    )  # fmt: skip
+    begin = _begin(channels, values, (fixed or antialias) and not planar)
+    if antialias:
+        stream = filter_streamer(channels, columns, frame_dtype, words, emit, spread, letterbox)
+    else:
+        stream = streamer(
+            rows_of, emit, spread, cover, columns, every, 1 if fixed else per_row, letterbox,
+            summed=out_dtype != "float32", fixed=form,
+        )  # fmt: skip
     fill = _filler(emit, fixed)
-    place = placer(edge, letterbox, antialias=False)
+    place = placer(edge, letterbox, antialias)
     box_of = _box_inside if inside else _box_in_memory
     per_line = _LINE // np.dtype(frame_dtype).itemsize
     empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
@@ -329,6 +345,8 @@ def _tile(
         at = np.int64(item) * plane * np.int64(channels) + np.int64(
             np.int32(np.int32(row * row_values) + value)
         )
+        if antialias and not planar:
+            plane = np.int64(1)  # the way to a pixel's next channel
         start = cuda.local.array(every, np.float32)
         change = cuda.local.array(every, np.float32)
 
@@ -382,6 +400,10 @@ def _tile(
             # Rows above the image; those below it are left for the end.
             row = np.int32(row - above)
             over = min(max(np.int32(-row), np.int32(0)), count)
+            if antialias and (
+                np.int32(first + np.int32(across)) <= before or first >= np.int32(before + columns)
+            ):
+                over = count  # all of the thread's columns lie beside the image
             at = fill(out, at, plane, row_values, over, start, change, skip)
             row = np.int32(row + over)
             count = np.int32(count - over)

@@ -55,6 +55,14 @@ FIXED_SHAPES = {
     ("uint8", False): Shape(16, 28, 128),
 }
 
+# Under a filter (`antialias=True`); a thread makes all channels of its columns.
+FILTER_THREADS, FILTER_ROWS, FILTER_COLUMNS = 256, 20, 2
+
+
+def filter_shape(channels: int, planar: bool) -> Shape:
+    """The shape of the streaming kernel under a filter."""
+    return Shape(FILTER_COLUMNS if planar else channels, FILTER_ROWS, FILTER_THREADS)
+
 
 class Tiling(NamedTuple):
     """Grid and block of a launch, and the rows per thread.
@@ -85,6 +93,8 @@ def tiling(shape: Shape, items: int, height: int, row_values: int, processors: i
     along = -(-row_values // shape.values)
     threads = min(along, shape.threads)
     strips = -(-along // threads)
+    if strips > 1:  # as even as whole warps allow
+        threads = -(-along // (32 * strips)) * 32
     beside, rows = max(1, shape.threads // threads), min(shape.rows, height)
     # Bands as even as can be, and none without rows: a block of a small result would mostly idle.
     rows = max(-(-height // (-(-height // (rows * beside)) * beside)), min(SHORT_BAND, rows))

@@ -82,10 +82,9 @@ def test_arguments_fit_the_kernel(submitted, several, options):
     kernel, _, _, values = submitted[0]
     assert values[:6] == (pixels.pointer, pixels.strides[-3], 60, 40, 1, 16)
     assert values[6:8] == (36, 24)
-    gain = 10 if options["antialias"] else 12
-    assert values[gain : gain + 8] == (0.5, 0.5, 0.5, 0.0, -1.5, -1.5, -1.5, 0.0)
-    rest = values[gain + 8 :]
-    assert bool(rest) == (several or options["antialias"] or options["letterbox"])
+    assert values[12:20] == (0.5, 0.5, 0.5, 0.0, -1.5, -1.5, -1.5, 0.0)
+    rest = values[20:]
+    assert bool(rest) == (several or options["letterbox"])
     if rest:
         assert rest[:2] == ((3, 50 * 72 * 3) if several else (1, 0))
         assert rest[2:4] == (3, 4)
@@ -106,6 +105,18 @@ def test_boxes_that_are_not_cut_take_the_plain_kernels(submitted, mode, options)
     assert (grid, block) == ((5 * 2, 1, 1), (64, 1, 1))
     assert values[6:10] == (36, 24, 1, 2)
     assert values[18:] == (1, 0, 0, 4, padded, padded, padded, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("width", "out", "layout", "values"),
+    [(36, 16, "NCHW", 2), (36, 17, "NCHW", 1), (35, 16, "NCHW", 1), (35, 17, "NHWC", 3)],
+)
+def test_under_a_filter_a_thread_makes_what_one_store_takes(submitted, width, out, layout, values):
+    pixels, engine = make_engine(FRAME, size=(24, width), layout=layout, dtype="uint8", antialias=True)
+    engine.launch(pixels, 1, "int32", 5, out, None)
+    kernel, _, block, _ = submitted[0]
+    assert f"-by{values}-" in kernel.name and "antialias" in kernel.name and "words" in kernel.name
+    assert block[0] == width // (values if layout == "NCHW" else 1)
 
 
 @pytest.mark.parametrize("letterbox", [False, True])
@@ -216,9 +227,8 @@ def test_a_few_boxes_from_the_host_are_an_argument(submitted, count):
 
 
 def test_boxes_for_the_plain_kernel_are_no_argument(submitted):
-    for frame, options in ((np.zeros((40, 1, 3), np.uint8), {}), (FRAME, {"antialias": True})):
-        pixels, engine = make_engine(frame, **options)
-        assert engine.room(pixels, 1) is None
+    pixels, engine = make_engine(np.zeros((40, 1, 3), np.uint8))
+    assert engine.room(pixels, 1) is None
 
 
 def test_a_call_within_a_call_leaves_the_boxes_of_that_one_alone():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from gpu import (
@@ -84,6 +86,32 @@ def test_every_combination_of_types_equals_the_cpu(channels, frame_dtype, layout
         difference = np.abs(found.astype(np.float64) - expected.astype(np.float64))
         assert difference.max() <= limit
         assert (difference > 0.01).mean() < 0.01  # a tie may be rounded either way, but seldom
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("channels", [1, 3, 4])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("width", [48, 33])
+def test_filters_of_every_width_equal_the_cpu(channels, layout, width):
+    """Three pixels, four, up to eight, up to twenty and more, at both ends of the frame, growing and shrinking."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(width)
+    frame = random_frame(160, 1201, channels, "uint8", seed=7)
+    frame = np.concatenate([frame, frame[:, :3]], axis=1)  # rows of whole words
+    sides = np.stack([width * np.geomspace(0.3, 24, 60), np.geomspace(5, 150, 60)[rng.permutation(60)]], 1)
+    room = np.array([1200, 160]) - sides
+    low = rng.uniform(0, 1, (60, 2)) * room
+    low[::3], low[1::3] = 0, room[1::3]
+    boxes = np.concatenate([low, low + sides], 1).astype(np.float32)
+    for edge, first in itertools.product(
+        ("box", "image"), (0, 1, 4)
+    ):  # rows that begin at a word, and elsewhere
+        call = {"mean": 3.0, "std": 2.0, "layout": layout, "edge": edge, "antialias": True}
+        pixels = frame[:, first : first + 1200]
+        expected = crop_resize(pixels, boxes, (24, width), device="cpu", **call)
+        on_gpu = torch.from_numpy(frame).cuda()[:, first : first + 1200]
+        found = crop_resize(on_gpu, torch.from_numpy(boxes).cuda(), (24, width), **call)
+        assert np.abs(host(found) - expected).max() < 0.01
 
 
 @pytest.mark.parametrize("kind", ["int32", "int64"])

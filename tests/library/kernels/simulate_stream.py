@@ -27,6 +27,9 @@ BAD = np.array([[np.nan, 0, 3, 3], [5, 5, 5, 9], [20, 0, 30, 5]], np.float32)
 INDEX = np.array([2, 0, 1, 2, 0, 1], np.int64)
 MEAN, STD = np.array([10.0, 20.0, 30.0, 40.0]), np.array([2.0, 4.0, 8.0, 5.0])
 PAD = np.array([114.0, 0.0, 55.0, 7.0])
+WIDE = np.array(
+    [[0, 0, 60, 90], [7.5, 3, 52, 88], [0, 40, 60, 45], [50, 0, 60, 90], [59, 0, 60, 90]], np.float32
+)
 FIXED = {
     "float16": {"dtype": "float16", "values": 4},
     "float16-of-four": {"dtype": "float16", "values": 4, "channels": 4},
@@ -36,8 +39,8 @@ FIXED = {
 }
 
 
-def some_frames(height=11, channels=3, dtype=np.uint8):
-    return np.random.default_rng(1).integers(0, np.iinfo(dtype).max, (3, height, 12, channels), dtype)
+def some_frames(height=11, channels=3, dtype=np.uint8, width=12):
+    return np.random.default_rng(1).integers(0, np.iinfo(dtype).max, (3, height, width, channels), dtype)
 
 
 def four(values):
@@ -89,9 +92,10 @@ def run(
 
 
 def difference(
-    frames, boxes, index=None, *, edge="box", letterbox=False, layout="NCHW", size=SIZE, plain=False, **kernel
-):
-    options = {"edge": edge, "letterbox": letterbox}
+    frames, boxes, index=None, *, edge="box", letterbox=False, antialias=False, layout="NCHW", size=SIZE,
+    plain=False, **kernel,
+):  # fmt: skip
+    options = {"edge": edge, "letterbox": letterbox, "antialias": antialias}
     found = run(frames, boxes, index, layout=layout, size=size, plain=plain, **options, **kernel)[0]
     channels = frames.shape[3]
     expected = reference.crop_resize(
@@ -101,6 +105,37 @@ def difference(
     if found.dtype == np.uint8:
         expected = expected.clip(0, 255)
     return float(np.abs(found.astype(np.float64) - expected).max())
+
+
+def filtered():
+    """Differences of the kernels under the triangle filter, which grows, shrinks, and both."""
+    results = {}
+    for channels, words, layout in product((1, 3, 4), (False, True), ("NCHW", "NHWC")):
+        kind = {"antialias": True, "layout": layout, "words": words}
+        kind["values"] = channels if layout == "NHWC" else 2 if words else 1
+        name = f"antialias{channels}{'-words' * words}-{layout.lower()}"
+        results[name] = difference(some_frames(channels=channels), BOXES, **kind)
+        if words and layout == "NCHW":
+            tall = some_frames(90, channels, width=60)
+            for size in ((7, 30), (8, 6), (4, 2)):  # filters of four pixels, of up to twenty, and of more
+                results[f"{name}-to-{size[1]}"] = difference(tall, WIDE, size=size, **kind)
+    for edge, boxed, index in product(("box", "image"), (False, True), (None, INDEX)):
+        name = "-".join(
+            ["antialias", *filter(None, [edge, "letterbox" * boxed, "frames" * (index is not None)])]
+        )
+        kind = {"edge": edge, "letterbox": boxed, "antialias": True, "words": True, "rows": 7}
+        results[name] = difference(some_frames(), BOXES, index, **kind)
+        results[f"{name}-wide"] = difference(
+            some_frames(90, width=60), WIDE[[0, 1, 2, 3, 4, 0]], index, **kind
+        )
+    wide = some_frames(dtype=np.uint16)
+    results["antialias-uint16-frame"] = difference(wide, BOXES, antialias=True)
+    results["antialias-float16"] = difference(some_frames(), BOXES, dtype="float16", antialias=True)
+    results["antialias-uint8"] = difference(
+        some_frames(), BOXES, dtype="uint8", antialias=True, plain=True, words=True
+    )
+    results["bad-antialias"] = bad_items(antialias=True, words=True)
+    return results
 
 
 def bad_items(frames=None, **options):
@@ -142,6 +177,7 @@ def main():
         boxed = difference(several, BOXES, INDEX, letterbox=True, edge="image", **given)
         results[f"fixed-{kind}-letterbox"] = boxed
         results[f"bad-fixed-{kind}"] = bad_items(several, **given)
+    results |= filtered()
     results["bad"] = bad_items(values=2)
     results["bad-uint8"] = bad_items(dtype="uint8", values=4)
     print(json.dumps(results))

@@ -10,10 +10,19 @@ from octopus.backends.cuda.compile import to_ptx
 from octopus.backends.cuda.launch import TAIL
 from octopus.kernels.cuda import ptx, stream
 from octopus.kernels.cuda.rows import source_rows
-from octopus.kernels.cuda.tiles import FIXED_SHAPES, MAX_ITEMS, MOST_BOXES_INSIDE, SHAPES, Shape, tiling
+from octopus.kernels.cuda.tiles import (
+    FIXED_SHAPES,
+    MAX_ITEMS,
+    MOST_BOXES_INSIDE,
+    SHAPES,
+    Shape,
+    filter_shape,
+    tiling,
+)
 
 SCRIPT = "simulate_stream.py"
 LIMITS = {"float16": 0.07, "uint8": 0.5 + 1e-3, "uint16-frame": 0.3}
+LIMITS |= {f"antialias-{name}": limit for name, limit in LIMITS.items()}
 FIXED_LIMITS = {"float16": 0.07, "uint8": 0.5 + 0.005}
 
 
@@ -36,7 +45,7 @@ def test_fixed_point_is_as_exact_as_its_weights(answers):
 
 def test_what_cannot_be_made_fills_its_item(answers):
     found = {name: value for name, value in answers.items() if name.startswith("bad")}
-    assert len(found) == 7 and set(found.values()) == {1.0}
+    assert len(found) == 8 and set(found.values()) == {1.0}
 
 
 STORES = {
@@ -74,6 +83,20 @@ def test_the_kernels_in_fixed_point(capability_in_turn, dtype, layout, options):
     assert "local_depot" not in text and "dp2a.lo.u32.u32" in text and "dp2a.hi.u32.u32" in text
     assert ("st.global.cs.v4.b32" in text) == (layout == "NHWC")
     assert (".minnctapersm 4" in text) == (layout == "NHWC")
+
+
+@pytest.mark.parametrize("options", [{}, {"letterbox": True, "indexed": True}], ids=str)
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_the_kernels_under_a_filter(capability_in_turn, layout, options):
+    shape = filter_shape(3, layout == "NCHW")
+    kernel = stream.build(
+        3, "uint8", layout, values=shape.values, words=True, antialias=True, saturate=False, **options
+    )
+    index = "int32" if options else None
+    text = to_ptx(kernel, stream.argument_types("uint8", "int32", "uint8", index), capability_in_turn)
+    assert "local_depot" not in text and "rcp.approx" in text
+    assert ("st.global.cs.u16" in text) == (layout == "NCHW")
+    assert re.search(r"\.shared .*\[\d+\]", text)
 
 
 @pytest.mark.parametrize("options", [{}, {"letterbox": True}], ids=str)

@@ -53,6 +53,7 @@ def little_to_collect() -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)  # while a kernel is compiled or rows are read, most of what is made stays
 
 
 @pytest.fixture(scope="session")

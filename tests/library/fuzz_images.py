@@ -12,10 +12,11 @@ from guarded import READ, Guard
 from octopus import RaggedBatch, images, set_num_threads
 from octopus.kernels import images_reference as reference
 
-# Dtype of the images, channels, dtype of the result: a kernel each, and one more where Pillow's rounding is asked for.
+# Dtype of the images, channels, dtype of the result: a kernel each, and one more where Pillow's rounding is asked for;
+# those of `test_images_cpu`, since each takes seconds to compile.
 FORMS = (
-    ("uint8", 3, "float32"), ("uint8", 3, "uint8"), ("uint8", 1, "float16"), ("uint8", 4, "float32"),
-    ("uint16", 3, "float32"), ("float32", 1, "float32"),
+    ("uint8", 3, "float32"), ("uint8", 3, "uint8"), ("uint8", 3, "float16"), ("uint8", 4, "float32"),
+    ("uint8", 1, "float32"), ("uint16", 3, "float32"), ("float32", 3, "float32"),
 )  # fmt: skip
 PILLOW = FORMS[:3]
 # Orders of channels by their number, and which of an image's channels the result has.

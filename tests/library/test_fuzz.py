@@ -1,4 +1,4 @@
-"""Random calls with guard pages around all memory: half a minute here, five in `make fuzz`; see `fuzz.py`.
+"""Random calls with guard pages around all memory: ten seconds here, five minutes in `make fuzz`; see `fuzz.py`.
 
 `FUZZ_SECONDS` is the time of all kinds together, `FUZZ_SEED` chooses other calls.
 """
@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from guarded import Guard
 
-SECONDS, SEED = float(os.environ.get("FUZZ_SECONDS", 16)), int(os.environ.get("FUZZ_SEED", 15))
+SECONDS, SEED = float(os.environ.get("FUZZ_SECONDS", 10)), int(os.environ.get("FUZZ_SEED", 15))
 LEAST = 10  # calls per second: on an idle core there are some hundreds
 COMPILING = 400  # seconds, on a machine that has never done it and is busy
 ACROSS = """

@@ -30,7 +30,7 @@ def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[W
     """A complete run."""
     folder = copied(root, tmp_path_factory.mktemp("clone"), COPIED)
     workflow = Workflow(folder)
-    workflow.measuring = workflow.complete(*QUICK)
+    workflow.measuring = Workflow(folder, fresh=True).complete(*QUICK)
     yield workflow
     workflow.end()
 

@@ -31,22 +31,23 @@ QUICK = ("--configfile", "config/quick.yaml", "--config", "data=sample", "device
 
 
 class Workflow:
-    """A copy of the repository, and Snakemake run in it; dry runs are forks of one process, unless all be `fresh`."""
+    """A copy of the repository, and Snakemake run in it, by forks of one process that has imported it, which is most of
+    what a short run takes; `fresh` runs are commands as users give them."""
 
     def __init__(self, folder: Path, fresh: bool = False) -> None:
         self.folder, self.fresh, self.measuring = folder, fresh, ""
 
     def run(self, *arguments: str, mirror: str | Path = "") -> subprocess.CompletedProcess[str]:
-        """Run a plain `snakemake --cores 1` with the copy's package; `mirror` is what the environment names."""
-        if "-n" in arguments and not self.fresh:
-            return self._dry_run(["--cores", "1", *arguments], self._environment(mirror))
+        """Run `snakemake --cores 1` with the copy's package; `mirror` is what the environment names."""
+        if not self.fresh:
+            return self._forked(["--cores", "1", *arguments], self._environment(mirror))
         process = self.start(*arguments, mirror=mirror)
         return subprocess.CompletedProcess(
             process.args, stdout=process.communicate()[0], returncode=process.returncode
         )
 
     def start(self, *arguments: str, mirror: str | Path = "") -> subprocess.Popen[str]:
-        """Begin that, in a process group of its own."""
+        """Begin that as a command, in a process group of its own."""
         command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
         return subprocess.Popen(
             command,
@@ -63,8 +64,8 @@ class Workflow:
         places = {"OCTOPUS_CACHE_DIR": str(self.folder / CACHE), "OCTOPUS_MIRROR": str(mirror)}
         return {**os.environ, "PYTHONPATH": packages, **places}
 
-    def _dry_run(self, arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-        server = self._dry_runs
+    def _forked(self, arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        server = self._runs
         assert server.stdin and server.stdout
         server.stdin.write(json.dumps([arguments, environment]) + "\n")
         server.stdin.flush()
@@ -72,9 +73,9 @@ class Workflow:
         return subprocess.CompletedProcess(arguments, code, printed)
 
     @cached_property
-    def _dry_runs(self) -> subprocess.Popen[str]:
+    def _runs(self) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, Path(__file__).with_name("dry_runs.py")],
+            [sys.executable, Path(__file__).with_name("forked_runs.py")],
             cwd=self.folder,
             env=self._environment(),
             text=True,
@@ -83,9 +84,9 @@ class Workflow:
         )
 
     def end(self) -> None:
-        """End the process that dry runs are forks of."""
-        if "_dry_runs" in self.__dict__:
-            self._dry_runs.communicate()
+        """End the process that runs are forks of."""
+        if "_runs" in self.__dict__:
+            self._runs.communicate()
 
     def planned(self, *more: str) -> set[str]:
         """Names of the rules that a dry run would run, and of the studies among them."""

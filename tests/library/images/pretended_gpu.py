@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from types import SimpleNamespace
 
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
@@ -134,13 +135,23 @@ class OnGpu:
         return self.array.__array_interface__ | {"strides": self.array.strides}
 
 
+def start(thread):
+    """Start a thread of a block and wait for its end: kernels of images have no barriers, and hundreds of threads at
+    once take turns for most of the time."""
+    threading.Thread.start(thread)
+    thread.join()
+
+
 def install():
     """Put a pretended GPU in the place of the real one."""
+    from numba.cuda.simulator.kernel import BlockThread
+
     from octopus import backends
     from octopus.arrays import staging, streams
     from octopus.backends.cuda import device, memory
     from octopus.images import cuda, plan, upload, work
 
+    BlockThread.start = start
     gpu = Gpu()
     here = SimpleNamespace(device_id=0, default_stream=gpu.stream, create_event=Event)
     for module in (device, memory, staging, streams):

@@ -93,7 +93,7 @@ def test_orders_of_channels(order, taken, form):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "channels"), [(np.uint8, 1), (np.uint8, 3), (np.uint16, 3), (np.float32, 4)]
+    ("dtype", "channels"), [(np.uint8, 1), (np.uint8, 4), (np.uint16, 3), (np.float32, 3)]
 )
 def test_a_ragged_batch_is_a_list_of_images(dtype, channels):
     given = pixels(channels, dtype)
@@ -216,13 +216,13 @@ def test_which_images_lie_in_memory(form):
 
 def test_a_list_of_means_that_changes_later_changes_no_other_call():
     given, means = pixels(), [1, 2, 3]
-    expected = images.resize(given, 5, mean=[1, 2, 3], dtype="float16")
+    expected = images.resize(given, 5, mean=[1, 2, 3])
     images.resize(given, 5, mean=means)
     means[:] = [7, 8, 9]
     floats = [image.astype(np.float32) for image in given]
-    found = images.resize(floats, 5, mean=[1, 2, 3], dtype="float16")
-    assert np.array_equal(found, expected)
-    assert not np.array_equal(images.resize(given, 5, mean=means, dtype="float16"), expected)
+    found = images.resize(floats, 5, mean=[1, 2, 3])
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert np.abs(images.resize(given, 5, mean=means) - expected).min() > 1
 
 
 def test_the_record_of_an_image():

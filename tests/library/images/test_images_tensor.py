@@ -11,12 +11,13 @@ from octopus.kernels.images import IMAGE
 
 pytest.importorskip("numba_cuda")
 
+from numba import cuda as cuda_language
 from numba import types
 
 from octopus.backends.cuda.compile import entry_name, to_ptx
 from octopus.images import cuda, cutting, tensor
 from octopus.images.spec import make_spec
-from octopus.kernels.cuda import image_tiles
+from octopus.kernels.cuda import image_source, image_tiles
 from octopus.kernels.cuda.image_kind import shared_bytes
 
 LETTERS = {"int32": "i", "int64": "q", "float32": "f"}
@@ -65,12 +66,25 @@ def test_the_kernel_compiles_without_local_memory(name, capability):
 
 
 @pytest.mark.parametrize("capability", [tensor.CAPABILITY], indirect=True)
-@pytest.mark.parametrize("owner", ["thread_search", "block_metadata", "lookup", "padded_grid"])
+@pytest.mark.parametrize("owner", ["block_search", "thread_search", "block_metadata", "lookup"])
 def test_every_way_to_know_a_blocks_image_compiles(owner, capability):
-    kind = tensor.kernel_of(spec_of("batch"))._replace(owner=owner)
+    """In a kernel of its own: the whole one, which takes seconds to compile, calls all of them at the same place."""
+    owner_of = image_source.owner_of(owner)
+
+    def which(table, count, out):
+        out[0] = owner_of(table, count, np.int32(cuda_language.blockIdx.x))
+
+    ptx = to_ptx(which, (types.CPointer(types.int64), types.int32, types.CPointer(types.int32)), capability)
+    assert "local_depot" not in ptx and ("vote.sync" in ptx) == (owner == "block_search")
+    assert ("%ctaid.x" in ptx) and ("%tid.x" in ptx) == (owner in ("block_search", "lookup"))
+
+
+@pytest.mark.parametrize("capability", [tensor.CAPABILITY], indirect=True)
+def test_a_padded_grid_compiles(capability):
+    """In the whole kernel, which leaves blocks beyond an image's end then."""
+    kind = tensor.kernel_of(spec_of("batch"))._replace(owner="padded_grid")
     ptx = to_ptx(image_tiles.build(kind), image_tiles.argument_types(kind), capability)
-    assert "local_depot" not in ptx and ("vote.sync" in ptx) == (kind.owner == "block_search")
-    assert ("%ctaid.y" in ptx) == (owner == "padded_grid")
+    assert "local_depot" not in ptx and "vote.sync" not in ptx and "%ctaid.y" in ptx
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,13 @@ from itertools import product
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 
 import numpy as np
+import patience
 from numba import cuda
 
 from octopus.kernels import reference
 from octopus.kernels.cuda import antialias, crop
 
+patience.install()
 SIZE = (13, 5)  # more rows than a block has, fewer columns than a warp
 BOXES = np.array(
     [[-3, -2, 4, 5], [1.5, 2.25, 14.75, 9.5], [-40.25, -31, -33.5, -20.5], [20, 15, 23, 40], [2, 1, 5, 4]], np.float32

@@ -13,6 +13,7 @@ from itertools import product
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 
 import numpy as np
+import patience
 from numba import cuda
 
 from octopus.kernels import ragged_reference
@@ -21,6 +22,7 @@ from octopus.kernels.cuda.ragged_tiles import Kind, shape_for
 from octopus.kernels.operations import OPERATIONS, result_dtype
 from octopus.ragged import blockmap
 
+patience.install()
 SHAPES = np.array([(1, 1), (3, 5), (0, 0), (7, 4), (1, 9), (0, 0), (9, 1), (2, 2), (6, 11), (1, 1), (0, 0)])
 OFFSETS = np.concatenate([[0], np.cumsum(SHAPES.prod(axis=1))])
 FIRST = np.linspace(0.3, 0.9, len(SHAPES)).astype(np.float32)

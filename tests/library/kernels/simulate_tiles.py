@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 
 import numpy as np
+import patience
 from numba import cuda
-from numba.cuda.simulator.kernel import BlockThread
 
 from octopus.kernels.cuda import tile_rows, tile_sums
 from octopus.kernels.cuda.tile_grid import Grid, Kind, grid_for
@@ -24,18 +23,7 @@ tile_rows.THREADS = THREADS  # of a block: the simulator is slow
 PASSES, SCALE, THRESHOLD, NODATA = 4, 100.0, 0.5, 3
 
 
-def is_alive(thread):
-    """Whether a thread of a block is at work still, after waiting a little for its end.
-
-    The simulator asks all threads in turn until they have ended or wait for each other. Without a pause that takes five
-    times as long as all that the threads do.
-    """
-    if not thread.syncthreads_blocked:
-        thread.join(2e-4)
-    return threading.Thread.is_alive(thread)
-
-
-BlockThread.is_alive = is_alive
+patience.install()
 
 
 def some_image(dtype, width, channels, pitched):

@@ -5,6 +5,7 @@ The lines of help are here, so that `octopus --help` needs neither them nor Type
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Sequence
 from functools import partial
@@ -23,6 +24,9 @@ HELP = {
     "verify": "Derive everything anew from the stored rows, and try the instruments; exit with 1 if something differs.",
     "validate": "Check result files against their schemas.",
 }
+# They make hundreds of thousands of numbers that stay, among which Python, left alone, looks for garbage for a fifth of
+# their time.
+READING = ("report", "trace", "verify")
 
 
 def run(name: str, arguments: Sequence[str]) -> int:
@@ -30,6 +34,8 @@ def run(name: str, arguments: Sequence[str]) -> int:
     from octopus_study.cli.commands import app
 
     logging.getLogger("octopus_study").setLevel(logging.getLogger("octopus").level)
+    if name in READING:
+        gc.set_threshold(100_000, 20, 20)
     return app([name, *arguments], prog_name="octopus")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from octopus_study.measure.source import source
 # Where files lie, and the folder's name, don't change what is measured; paths are of one machine only.
 LOCAL_KEYS = frozenset({"mirror", "raw_dir", "results_dir", "reference_dir", "machine"})
 CODE = ("octopus", "workflow/octopus_study")  # the library and the artifact, in a checkout
-_GENERATED = {".pyc", ".pyo", ".so", ".pyd", ".nbi", ".nbc"}
+_GENERATED = (".pyc", ".pyo", ".so", ".pyd", ".nbi", ".nbc")
 
 
 def source_digest(paths: Iterable[str | Path] = CODE, root: str | Path | None = None) -> str:
@@ -42,10 +43,10 @@ def source_digest(paths: Iterable[str | Path] = CODE, root: str | Path | None = 
     """
     base = Path(root) if root is not None else repository_root()
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
-    files = {file for path in paths for file in files_in(base, Path(path))}
+    files = {file.relative_to(base).as_posix(): file for path in paths for file in files_in(base, Path(path))}
     total = hashlib.sha256()
-    for file in sorted(files, key=lambda found: found.relative_to(base).as_posix()):
-        total.update(f"{file.relative_to(base).as_posix()} {_content(file)}\n".encode())
+    for name in sorted(files):
+        total.update(f"{name} {_content(files[name])}\n".encode())
     return total.hexdigest()
 
 
@@ -73,16 +74,18 @@ def files_in(base: Path, path: Path) -> Iterator[Path]:
     if target.is_file():
         yield target
     elif target.is_dir():
-        yield from (
-            file for file in target.rglob("*") if file.is_file() and not _ignored(file.relative_to(target))
-        )
+        # By names as texts: each start of the workflow asks for all files a dozen times.
+        for folder, folders, names in os.walk(target):
+            folders[:] = [name for name in folders if not _ignored(name)]
+            paths = (os.path.join(folder, name) for name in names if not _ignored(name))
+            yield from (Path(file) for file in paths if os.path.isfile(file))
     else:
         raise InputError(f"Can't digest {path.as_posix()}: there is no such file or folder in {base}.")
 
 
-def _ignored(path: Path) -> bool:
-    hidden = any(part.startswith(".") or part == "__pycache__" for part in path.parts)
-    return hidden or path.suffix in _GENERATED or path.name.endswith("~")
+def _ignored(name: str) -> bool:
+    hidden = name.startswith(".") or name == "__pycache__"
+    return hidden or name.endswith(("~", *_GENERATED))
 
 
 def _content(file: Path) -> str:

@@ -15,6 +15,11 @@ from octopus_study.measure._files import repository_root
 
 LOCKS = ("requirements.lock", "requirements-cuda12.lock")
 RULES = "config/claims.yaml"
+# Of a distribution's metadata, which are as an e-mail: headers, an empty line, and the description.
+_HEAD = re.compile(r"\r?\n\r?\n")
+_NAME, _VERSION = (
+    re.compile(rf"^{name}: *(\S+)", re.MULTILINE | re.IGNORECASE) for name in ("Name", "Version")
+)
 # An absolute path begins a word, or follows what separates words within an argument.
 _ABSOLUTE = re.compile(r"(?<![^\s=\"',:;\[({])(?:~|[A-Za-z]:)?[/\\][^\s\"',;\])}]*")
 
@@ -50,12 +55,20 @@ def environment() -> dict[str, Any]:
 
 def installed_distributions() -> list[str]:
     """Return ``name==version`` of every installed distribution, sorted; names are normalised."""
+    heads = (_HEAD.split(_metadata(item), 1)[0] for item in metadata.distributions())
+    said = ((_NAME.search(head), _VERSION.search(head)) for head in heads)
     found = {
-        f"{re.sub(r'[-_.]+', '-', item.metadata['Name']).lower()}=={item.version}"
-        for item in metadata.distributions()
-        if item.metadata["Name"]
+        f"{re.sub(r'[-_.]+', '-', name[1]).lower()}=={version[1] if version else None}"
+        for name, version in said
+        if name
     }
     return sorted(found)
+
+
+def _metadata(item: metadata.Distribution) -> str:
+    """Return what a distribution says of itself: as a text, since parsing hundreds of descriptions takes longer than a
+    quick study."""
+    return item.read_text("METADATA") or item.read_text("PKG-INFO") or ""
 
 
 def claims_rules() -> dict[str, str | None]:

@@ -78,10 +78,12 @@ def _modules(name: str, modules: Mapping[str, Path]) -> Iterator[Path]:
 def _all_modules(base: Path) -> dict[str, Path]:
     """The files of all modules of the library and the artifact, by their names."""
     modules = {}
-    for package in (base / place for place in CODE):
-        for file in package.rglob("*.py"):
-            words = file.relative_to(package.parent).with_suffix("").parts
-            modules[".".join(words[:-1] if words[-1] == "__init__" else words)] = file
+    for place in CODE:
+        start = len((base / place).parent.parts)
+        for file in files_in(base, Path(place)):
+            if file.suffix == ".py":
+                words = (*file.parts[start:-1], *([] if file.stem == "__init__" else [file.stem]))
+                modules[".".join(words)] = file
     return modules
 
 

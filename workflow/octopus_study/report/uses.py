@@ -73,9 +73,9 @@ def in_text(identifier: str, frame: Frame, paper_dir: Path) -> Iterator[str]:
     found = _all_references(paper_dir)
     yield from found.of_any
     numbers = {number for name in names for number in found.by_text.get(name, ())}
-    for tail, kinds in found.by_tail.items():
-        if any(name.endswith(tail) for name in names):
-            for one, places in kinds.items():
+    for length in found.lengths:
+        for tail in {name[len(name) - length :] for name in names if len(name) >= length}:
+            for one, places in found.by_tail.get(tail, {}).items():
                 if any(one.fullmatch(name) for name in names):
                     numbers.update(places)
     yield from (found.places[number] for number in sorted(numbers))
@@ -94,17 +94,20 @@ class _References(NamedTuple):
         Those of references that are an id.
     by_tail : dict
         Those of references that are ids of a kind, by what such ids end with: most ids end with none of these.
+    lengths : set of int
+        Of these ends: there are few, so that an id's own ends are looked up, instead of trying each.
     """
 
     of_any: list[str]
     places: list[str]
     by_text: dict[str, list[int]]
     by_tail: dict[str, dict[re.Pattern[str], list[int]]]
+    lengths: set[int]
 
 
 @cache
 def _all_references(paper_dir: Path) -> _References:
-    found = _References([], [], {}, {})
+    found = _References([], [], {}, {}, set())
     for path in sorted(paper_dir.rglob("*.typ")):
         if path.name in LAYOUT or "build" in path.relative_to(paper_dir).parts:
             continue
@@ -119,6 +122,7 @@ def _all_references(paper_dir: Path) -> _References:
                 tail = _unescaped(re.split(r"\]\+|(?<!\\)\)", pattern.pattern)[-1])
                 found.by_tail.setdefault(tail, {}).setdefault(pattern, []).append(len(found.places))
             found.places.append(place)
+    found.lengths.update(map(len, found.by_tail))
     return found
 
 
@@ -195,13 +199,14 @@ def _tables() -> dict[str, Maker]:
 def _places(table: Table, number: Number) -> Iterator[str]:
     # A cell may have the interval between the digits and their unit.
     digits = number.text.partition(" ")[0] if number.known else number.text
-    shown, section = re.compile(rf"(?<![\d.]){re.escape(digits)}(?![\d.]*\d)"), ""
+    section = ""
     for row in table.rows:
         if isinstance(row, str):
             section = f"{row}; "
             continue
         for head, cell in zip(table.header, row, strict=True):
-            if shown.search(cell):
+            # Few cells have the digits, and only these are worth a pattern.
+            if digits in cell and re.search(rf"(?<![\d.]){re.escape(digits)}(?![\d.]*\d)", cell):
                 yield f"{section}{row[0]}, {head or 'first column'}"
     if number.text in table.caption:
         yield "caption"

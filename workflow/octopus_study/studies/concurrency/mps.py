@@ -227,9 +227,18 @@ def _daemon(folder: Path) -> int | None:
 def _gone(process: int, seconds: float) -> bool:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        try:
-            os.kill(process, 0)
-        except OSError:
+        if _ended(process):
             return True
         time.sleep(0.05)
     return False
+
+
+def _ended(process: int) -> bool:
+    """Whether a process has ended, also one that nobody has asked for its exit status yet, as in some containers."""
+    try:
+        os.kill(process, 0)
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
+    except ProcessLookupError:
+        return True
+    except OSError:  # this system has no such file, or no longer: the next look tells
+        return False

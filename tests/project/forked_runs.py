@@ -1,4 +1,4 @@
-"""Dry runs of Snakemake for `workflow_copy`, each in a fork of this process, which has imported what they all import.
+"""Runs of Snakemake for `workflow_copy`, each in a fork of this process, which has imported what they all import.
 
 A line of standard input has arguments and environment of one; its exit code and what it printed come back as a line.
 """
@@ -17,7 +17,7 @@ from octopus_study.report import outputs
 from octopus_study.studies import STUDIES
 
 
-def dry_run(arguments: list[str], environment: dict[str, str], printed: int) -> None:
+def be_snakemake(arguments: list[str], environment: dict[str, str], printed: int) -> None:
     """Be Snakemake, and end."""
     os.dup2(printed, 1)
     os.dup2(printed, 2)
@@ -43,7 +43,7 @@ def main() -> None:
         with tempfile.TemporaryFile() as printed:
             child = os.fork()
             if not child:
-                dry_run(*json.loads(line), printed.fileno())
+                be_snakemake(*json.loads(line), printed.fileno())
             code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             printed.seek(0)
             print(json.dumps([code, printed.read().decode()]), file=answers, flush=True)

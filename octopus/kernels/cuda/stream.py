@@ -165,8 +165,8 @@ def build(
         See `rows.fixed_rows`: float16 for NCHW with 4 values, uint8 with 4, for NHWC with 16; a uint8 result is not
         normalised, and its padding within 0 to 255.
     antialias : bool
-        See `stream_filter`. A thread makes `values` columns of all channels for NCHW, one or two; for NHWC whole pixels,
-        `values` being the channels. `words` may also be read for NHWC, and from frames of one channel.
+        See `stream_filter`. A thread makes `values` columns of all channels for NCHW, one or two, and a pixel for
+        NHWC, `values` being its channels. `words` may also be read for NHWC, and from frames of one channel.
     inside : bool
         `boxes` is not read; up to `MOST_BOXES_INSIDE` boxes, float32, are one more argument, an array by value. So they
         need no copy before the launch, and no block waits for the memory to know its box.

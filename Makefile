@@ -64,7 +64,7 @@ paper: $(RUN_STAMP) ## install, measure this machine's core claims (EFFORT=full:
 	$(BIN)/snakemake --cores $(CORES) $(CONFIG_$(EFFORT))
 
 test: $(TEST_STAMP) ## install and run the tests
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-gpu: $(TEST_STAMP) ## install and run the tests that need a GPU: those that measure by themselves, the others side by side
 	$(BIN)/python -m pytest -m "gpu and not alone" -n 4 --dist loadfile

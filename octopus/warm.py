@@ -11,7 +11,6 @@ import numpy as np
 from octopus import backends
 from octopus.arrays.checks import Device
 from octopus.crop.frame import DTYPES as FRAMES
-from octopus.crop.options import DTYPES
 from octopus.crop.plan import CropPlan
 from octopus.images.plan import ImagePlan
 from octopus.kernels.operations import OPERATIONS, STENCILS
@@ -20,7 +19,7 @@ from octopus.ragged.batch import RaggedBatch
 from octopus.tiles.plan import TilePlan
 
 _OPTIONS: tuple[dict[str, Any], ...] = ({}, {"letterbox": True}, {"antialias": True})
-_ELEMENTS = ("float32", "uint8")
+_ELEMENTS, _RESULTS = ("float32", "uint8"), ("float32", "float16", "uint8")
 
 
 def warm_up(device: Device = "auto", *, everything: bool = False) -> float:
@@ -35,8 +34,8 @@ def warm_up(device: Device = "auto", *, everything: bool = False) -> float:
     device : {"auto", "cpu", "cuda", "cuda:0", ...} or torch.device
     everything : bool
         False: crops of uint8 frames with three channels to float32, NCHW, with and without options. True: crops from
-        and to every dtype, whole images of uint8 with three channels, operations on ragged batches by the default
-        strategy, and means of tiles: about twelve times as much.
+        every dtype, and to every one but bfloat16, whole images of uint8 with three channels, operations on ragged
+        batches by the default strategy, and means of tiles: about twelve times as much.
 
     Returns
     -------
@@ -50,7 +49,7 @@ def warm_up(device: Device = "auto", *, everything: bool = False) -> float:
     """
     started = time.perf_counter()
     where = backends.resolve(device)
-    frames, results = (FRAMES, DTYPES) if everything else (("uint8",), ("float32",))
+    frames, results = (FRAMES, _RESULTS) if everything else (("uint8",), ("float32",))
     for frame, dtype, options in product(frames, results, _OPTIONS):
         model = np.zeros((2, 2, 3), frame)
         # With a scale nothing is hinted at the units of the normalisation.

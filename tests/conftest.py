@@ -33,6 +33,12 @@ LONGEST = (
 CAPABILITIES = {"T4": (7, 5), "Jetson Orin": (8, 7), "RTX 4090": (8, 9), "H200": (9, 0)}
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: tests wait for processes, locks and clocks now and then."""
+    return min((os.cpu_count() or 1) + 1, 4)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """Folder of the repository."""

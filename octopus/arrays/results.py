@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from octopus.arrays import streams
-from octopus.arrays.checks import check_tensor
+from octopus.arrays.checks import check_tensor, of_dtype
 from octopus.arrays.memory import ADVICE, check_memory
 from octopus.arrays.views import ArrayView, c_strides, family, view
 from octopus.backends import cpu
@@ -24,7 +24,29 @@ BFLOAT16 = "bfloat16"  # a dtype that torch has and NumPy has not
 
 def itemsize(dtype: str) -> int:
     """Bytes of an element of a dtype of results."""
-    return 2 if dtype == BFLOAT16 else np.dtype(dtype).itemsize
+    return np.dtype(stored_dtype(dtype)).itemsize
+
+
+def stored_dtype(dtype: str) -> str:
+    """The dtype as which memory for results of a dtype is seen: bfloat16 as uint16, its bits."""
+    return "uint16" if dtype == BFLOAT16 else dtype
+
+
+def check_out(out: ArrayView, shape: tuple[int, ...], dtype: str, device: str) -> None:
+    """The caller's `out` must be exactly the memory that the call would have made."""
+    if (
+        out.shape != shape
+        or not of_dtype(out, (stored_dtype(dtype),))
+        or out.device != device
+        or not out.contiguous
+    ):
+        layout = "contiguous" if out.contiguous else "not contiguous"
+        raise InputError(
+            f"out must be a contiguous {dtype} array of shape {shape} on {device}, "
+            f"found {out.dtype} of shape {out.shape} on {out.device}, {layout}"
+        )
+    if device == "cpu" and out.family != "torch" and not out.numpy().flags.writeable:
+        raise InputError("out is read-only; pass an array that may be written")
 
 
 def result_view(array: Any, name: str) -> ArrayView:
@@ -43,7 +65,7 @@ def new_view(array: Any, model: ArrayView, shape: tuple[int, ...], dtype: str) -
         import torch
 
         if type(array) is torch.Tensor:
-            kind = np.dtype(np.uint16 if dtype == BFLOAT16 else dtype)
+            kind = np.dtype(stored_dtype(dtype))
             strides = c_strides(shape, kind)
             return ArrayView(
                 array.data_ptr(), shape, strides, kind, model.device, model.family, array, model.ordinal

@@ -7,9 +7,9 @@ from typing import Any, Literal, Unpack, overload
 from octopus.arrays import streams
 from octopus.arrays.boxes import boxes_view
 from octopus.arrays.checks import Device, check_apart, check_stream
-from octopus.arrays.results import check_host_memory, result_memory
+from octopus.arrays.results import check_host_memory, new_view, result_memory, result_view
 from octopus.arrays.untraced import untraced
-from octopus.arrays.views import ArrayView, view, view_of
+from octopus.arrays.views import ArrayView, view_of
 from octopus.crop.cache import kernel_for
 from octopus.crop.check import check_box_shape, check_count, check_frame_index, check_gpu_boxes, kernel_dtype
 from octopus.crop.cuda import TRANSFORM_BYTES
@@ -80,10 +80,11 @@ def crop_resize(
         `scale` and `pad_value` may be lists or arrays on the host, of shape (C,), (C, 1, 1) or (1, C, 1, 1).
     scale : float or C floats, optional
         The frame's value that counts as 1, such as 255: the result is `(value / scale - mean) / std`.
-    dtype : {"float32", "float16", "uint8"}
-        uint8 rounds half to even and saturates; float16 overflows to infinity. A GPU may round the weights of a row's
-        pixels to 1/32768 for these two, so that a value is up to 0.004 levels off before it is rounded. Values of
-        float32 frames are taken as they are; one that is not finite makes NaN of all that it has a part in.
+    dtype : {"float32", "float16", "bfloat16", "uint8"}
+        uint8 rounds half to even and saturates; float16 overflows to infinity; bfloat16 is for tensors of torch. A GPU
+        may round the weights of a row's pixels to 1/32768 for these three, so that a value is up to 0.004 levels off
+        before it is rounded. Values of float32 frames are taken as they are; one that is not finite makes NaN of all
+        that it has a part in.
     layout : {"NCHW", "NHWC"}
     edge : {"box", "image"}
         What lies beyond a box's edge: "box" repeats its border pixels; "image" reads the frame's pixels there, as far
@@ -205,9 +206,9 @@ def _into_new_memory(
         check_host_memory(spec.nbytes(count) * (out is None) + TRANSFORM_BYTES * count * letterbox)
     if out is None:
         out = result_memory(frame, spec.shape(count), spec.dtype, queue)
-        target = view(out, "out")
+        target = new_view(out, frame, spec.shape(count), spec.dtype)
     else:
-        target = view(out, "out")
+        target = result_view(out, "out")
         kernel.check_out(target, count)
         check_apart(target, frame=frame, boxes=boxes, frame_index=index)
     transform = result_memory(frame, (count, 4), "float32", queue) if letterbox else None

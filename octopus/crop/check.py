@@ -239,24 +239,6 @@ def check_planned_boxes(boxes: ArrayView, max_boxes: int, device: str) -> None:
         check_gpu_boxes(boxes)
 
 
-def check_out(spec: CropSpec, out: ArrayView, count: int, device: str) -> None:
-    """`out` must be exactly the array that the call would have made."""
-    expected = spec.shape(count)
-    if (
-        out.shape != expected
-        or not of_dtype(out, (spec.dtype,))
-        or out.device != device
-        or not out.contiguous
-    ):
-        layout = "contiguous" if out.contiguous else "not contiguous"
-        raise InputError(
-            f"out must be a contiguous {spec.dtype} array of shape {expected} on {device}, "
-            f"found {out.dtype} of shape {out.shape} on {out.device}, {layout}"
-        )
-    if device == "cpu" and not out.numpy().flags.writeable:
-        raise InputError("out is read-only; pass an array that may be written")
-
-
 def kernel_dtype(array: ArrayView | None, from_host: str) -> str:
     """The dtype in which the kernel will read checked boxes or a frame index."""
     return from_host if array is None or array.device == "cpu" else dtype_name(array.dtype)

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from octopus.arrays.results import BFLOAT16
 from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import compile, threads
 from octopus.crop.options import PAD_MODES
 from octopus.crop.spec import CropSpec
+from octopus.kernels.images import bfloat16_bits
 
 ROWS = 56  # output rows per band where items alone can't fill the threads: one 224-row crop then feeds four
 ITEMS_PER_THREAD = 4  # with so many items per thread or more, a band is a whole item and no row is read twice
@@ -90,11 +92,13 @@ def load(form: str, frame_dtype: str, out_dtype: str) -> Callable[[int], Any]:
 
 
 def stored(values: np.ndarray, dtype: str) -> np.ndarray:
-    """Float32 values as the CPU kernels store them: rounded and saturated to uint8, or the bits of a float16."""
+    """Float32 values as the CPU kernels store them: rounded and saturated to uint8, or the bits of small floats."""
     if dtype == "uint8":
         rounded: np.ndarray = np.rint(values).clip(0, 255).astype(np.uint8)
         return rounded
     if dtype == "float16":
         with np.errstate(over="ignore"):
             return values.astype(np.float16).view(np.uint16)
+    if dtype == BFLOAT16:
+        return np.array([bfloat16_bits(value) for value in values], np.uint16)
     return np.ascontiguousarray(values, np.float32)

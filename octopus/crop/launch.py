@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from octopus.arrays.results import itemsize
 from octopus.arrays.views import ArrayView
 from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
 from octopus.crop.check import Room
@@ -80,7 +81,7 @@ class StreamLauncher:
         self._fixed = FIXED_SHAPES.get((spec.dtype, planar)) if self._words and not self._filtered else None
         if spec.dtype == "uint8" and (spec.saturates or not spec.is_plain):
             self._fixed = None
-        self._out_size = np.dtype(spec.dtype).itemsize
+        self._out_size = itemsize(spec.dtype)
         self._item_bytes = spec.nbytes(1)
         options = kernel.takes_options
         kinds = "QiiiQQiiffii" + "f" * 8 + ("iqQQffff" if options else "")

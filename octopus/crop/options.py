@@ -12,7 +12,7 @@ from octopus.arrays.checks import Device, check_choice, checked_size, dtype_text
 from octopus.crop.frame import FrameSpec
 from octopus.errors import InputError, shown
 
-DTYPES = ("float32", "float16", "uint8")
+DTYPES = ("float32", "float16", "bfloat16", "uint8")
 LAYOUTS = ("NCHW", "NHWC")
 EDGES = ("box", "image")
 OUTSIDES = ("clip", "error", "pad")
@@ -34,7 +34,9 @@ Layout: TypeAlias = Literal["NCHW", "NHWC"]
 Edge: TypeAlias = Literal["box", "image"]
 Outside: TypeAlias = Literal["clip", "error", "pad"]
 PadMode: TypeAlias = Literal["constant", "edge", "reflect"]
-Dtype: TypeAlias = Literal["float32", "float16", "uint8"] | type[np.generic] | np.dtype[Any] | TorchDtype
+Dtype: TypeAlias = (
+    Literal["float32", "float16", "bfloat16", "uint8"] | type[np.generic] | np.dtype[Any] | TorchDtype
+)
 Size: TypeAlias = int | Sequence[int] | np.ndarray[Any, np.dtype[np.integer[Any]]] | np.integer[Any]
 
 

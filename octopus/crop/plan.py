@@ -10,9 +10,9 @@ from octopus.arrays import streams
 from octopus.arrays.boxes import boxes_view
 from octopus.arrays.checks import Device, OneAtATime, check_apart, check_stream
 from octopus.arrays.memory import Stage, check_memory
-from octopus.arrays.results import check_host_memory, result_memory
+from octopus.arrays.results import check_host_memory, result_memory, result_view
 from octopus.arrays.untraced import untraced
-from octopus.arrays.views import ArrayView, view, view_of
+from octopus.arrays.views import ArrayView, view_of
 from octopus.crop.check import check_box_dtype, check_index_dtype
 from octopus.crop.cuda import BOX_BYTES, INDEX_BYTES, TRANSFORM_BYTES, upload_capacity
 from octopus.crop.frame import frame_view
@@ -227,7 +227,7 @@ class CropPlan:
             if frame.dtype == target.dtype:  # it may be the result of the run before
                 check_apart(target, "the plan's result", frame=frame)
         else:
-            result, target = out, view(out, "out")
+            result, target = out, result_view(out, "out")
             kernel.check_out(target, count)
             check_apart(target, frame=frame, boxes=boxes, frame_index=index)
         transform = _head(self._transform, count) if self._transform is not None else None
@@ -245,7 +245,7 @@ class CropPlan:
             head = _head(self._out, count)
             if len(self._heads) >= KNOWN_HEADS:
                 self._heads.clear()
-            known = self._heads[count] = (head, view(head, "out"))
+            known = self._heads[count] = (head, result_view(head, "out"))
         return known
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from octopus.arrays.channels import hint_at_units, normalisation, padding
 from octopus.arrays.checks import INT32_MAX
+from octopus.arrays.results import itemsize
 from octopus.arrays.views import ArrayView
 from octopus.crop.frame import FrameSpec, frame_spec
 from octopus.crop.options import CropOptions, Kernel
@@ -49,8 +50,7 @@ class CropSpec:
     @cached_property
     def item_bytes(self) -> int:
         """Of one item of the result."""
-        itemsize: int = np.dtype(self.options.dtype).itemsize
-        return math.prod(self.item) * itemsize
+        return math.prod(self.item) * itemsize(self.options.dtype)
 
     def nbytes(self, count: int) -> int:
         """Bytes of the result for `count` boxes."""

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from octopus.arrays.results import itemsize, new_view, result_memory, result_view
+from octopus.arrays.results import check_out, itemsize, new_view, result_memory, result_view
 from octopus.arrays.views import ArrayView, view
 from octopus.errors import InputError
-from octopus.images.check import check_out
 from octopus.images.sources import Sources
 from octopus.images.work import Job, Results
 from octopus.ragged.batch import RaggedBatch
@@ -34,7 +33,7 @@ class Arrays(NamedTuple):
         spec, shape = job.engine.spec, job.items.shape
         if given == "out":
             out = result_view(self.out, given)
-            check_out(spec, out, shape, job.model.device)
+            check_out(out, shape, spec.dtype, job.model.device)
         else:
             out = new_view(self.out, job.model, shape, spec.dtype)
         if given:

@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays.checks import INT32_MAX, MAX_SIDE, of_dtype
-from octopus.arrays.results import BFLOAT16
 from octopus.arrays.views import ArrayView
 from octopus.errors import InputError
-from octopus.images.spec import ImageSpec
 
 Columns = NDArray[np.int64]
 
@@ -98,16 +96,3 @@ def _describe(given: Columns, shapes: Columns, steps: Columns, pointers: Columns
     number = int(np.argmax(np.logical_or.reduce([wrong for wrong, _ in words])))
     why = next(say for wrong, say in words if wrong[number])
     return f"image {number} of shape {tuple(given[number].tolist())}: {why(number)}"
-
-
-def check_out(spec: ImageSpec, out: ArrayView, shape: tuple[int, ...], device: str) -> None:
-    """`out` must be exactly the memory that the call would have made."""
-    dtype = "uint16" if spec.dtype == BFLOAT16 else spec.dtype
-    if out.shape != shape or not of_dtype(out, (dtype,)) or out.device != device or not out.contiguous:
-        layout = "contiguous" if out.contiguous else "not contiguous"
-        raise InputError(
-            f"out must be a contiguous {spec.dtype} array of shape {shape} on {device}, "
-            f"found {out.dtype} of shape {out.shape} on {out.device}, {layout}"
-        )
-    if device == "cpu" and isinstance(out.owner, np.ndarray) and not out.owner.flags.writeable:
-        raise InputError("out is read-only; pass an array that may be written")

@@ -39,8 +39,9 @@ from octopus.kernels.cpu import NO_MEMORY, compiled, next_block, pointer, releas
 from octopus.kernels.cpu.images_axis import counted_from, most_taps, used_rows, weights_of
 from octopus.kernels.cpu.images_pairs import ENDS, pair_reader_of, pair_up
 from octopus.kernels.cpu.images_source import MAX_STRIDE, reader_of
-from octopus.kernels.cpu.images_store import LINE, STORED, fill_zeros, finish_of, place_patches, place_row
+from octopus.kernels.cpu.images_store import LINE, fill_zeros, finish_of, place_patches, place_row
 from octopus.kernels.cpu.images_tile import RECORD, carve, grown, inside, read_record, up
+from octopus.kernels.cpu.store import STORED
 from octopus.kernels.cpu.vectors import LANES, WIDE, store_along, sum_across, sum_along
 from octopus.kernels.cpu.vectors_pairs import store_pairs, sum_pairs_across, sum_pairs_along
 

@@ -6,16 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from octopus.kernels import geometry, images
+from octopus.kernels import geometry
 from octopus.kernels.cpu import compiled, pointer
-from octopus.kernels.cpu.store import _half_bits
+from octopus.kernels.cpu.store import bfloat16_bits, half_bits
 from octopus.kernels.cpu.vectors import copy_block
 
 _saturate_uint8 = compiled(geometry.saturate_uint8)
-_bfloat16_bits = compiled(images.bfloat16_bits)
-# Numba knows neither of the small floats on CPUs: their bits are stored.
 LINE = 64  # bytes of a line of the cache
-STORED = {"float32": np.float32, "uint8": np.uint8, "float16": np.uint16, "bfloat16": np.uint16}
 
 
 @compiled
@@ -28,7 +25,7 @@ def _uint8(value):
     return np.uint8(_saturate_uint8(value))
 
 
-_CAST = {"float32": _float32, "uint8": _uint8, "float16": _half_bits, "bfloat16": _bfloat16_bits}
+_CAST = {"float32": _float32, "uint8": _uint8, "float16": half_bits, "bfloat16": bfloat16_bits}
 
 
 def finish_of(out_dtype: str) -> Callable:

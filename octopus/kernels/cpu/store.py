@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from octopus.kernels import geometry
+from octopus.kernels import geometry, images
 from octopus.kernels.cpu import FLOAT32_BYTES, compiled, shifted
 from octopus.kernels.cpu.vectors import LANES
 from octopus.kernels.cpu.vectors_columns import VECTOR_BYTES, address_of, mix_rows, mix_some
 
 _saturate_uint8 = compiled(geometry.saturate_uint8)
-# Numba knows no arithmetic of float16 on CPUs: its bits are stored.
-STORED = {"float32": np.float32, "uint8": np.uint8, "float16": np.uint16}
+# Numba knows neither of the small floats on CPUs: their bits are stored.
+STORED = {"float32": np.float32, "uint8": np.uint8, "float16": np.uint16, "bfloat16": np.uint16}
+
+
+bfloat16_bits = compiled(images.bfloat16_bits)
 
 
 @compiled
-def _half_bits(value):
+def half_bits(value):
     """Bits of the float16 nearest to a float32, ties to even.
 
     For normal numbers the exponent is rebiased and the 13 lost bits rounded by one integer addition; for results
@@ -53,11 +58,14 @@ def _uint8(out, above, below, weight, count):
     mix_some(shifted(above, at), shifted(below, at), weight, count - at, shifted(out, at))
 
 
-@compiled
-def _float16(out, above, below, weight, count):
-    for i in range(count):
-        out[i] = _half_bits(above[i] + weight * (below[i] - above[i]))
+def _small(bits_of: Callable) -> Callable:
+    @compiled
+    def store(out, above, below, weight, count):
+        for i in range(count):
+            out[i] = bits_of(above[i] + weight * (below[i] - above[i]))
+
+    return store
 
 
 # Write a row between two float32 ones: `out, above, below, weight of the one below, number of values`.
-ROWS = {"float32": _float32, "uint8": _uint8, "float16": _float16}
+ROWS = {"float32": _float32, "uint8": _uint8, "float16": _small(half_bits), "bfloat16": _small(bfloat16_bits)}

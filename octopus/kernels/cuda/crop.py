@@ -18,6 +18,7 @@ from numba import cuda, types
 
 from octopus.kernels import geometry
 from octopus.kernels.cuda.place import placer, stand_in, transform_store, usable
+from octopus.kernels.cuda.ptx_addresses import bfloat16_of
 from octopus.kernels.cuda.tiles import ROWS
 
 _sample = cuda.jit(device=True)(geometry.sample)
@@ -41,6 +42,11 @@ def _store_float16(out, index, value):
 
 
 @cuda.jit(device=True)
+def _store_bfloat16(out, index, value):
+    out[index] = np.uint16(bfloat16_of(np.float32(value)))
+
+
+@cuda.jit(device=True)
 def _store_uint8(out, index, value):
     out[index] = np.uint8(_saturate_uint8(value))
 
@@ -49,6 +55,7 @@ STORES = {
     # Numba's simulator has no cache hints.
     "float32": _store_float32 if getattr(cuda, "stcs", None) else _store_float32_plain,
     "float16": _store_float16,
+    "bfloat16": _store_bfloat16,
     "uint8": _store_uint8,
 }
 SCALAR_CHANNELS = 4  # more have their gains, biases and padding in memory
@@ -58,6 +65,7 @@ NUMBA_TYPES = {
     "int32": types.int32,
     "int64": types.int64,
     "float16": types.float16,
+    "bfloat16": types.uint16,  # its bits
     "float32": types.float32,
     "float64": types.float64,
 }

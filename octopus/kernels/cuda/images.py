@@ -25,7 +25,7 @@ from numba import cuda, types
 
 from octopus.kernels import images
 from octopus.kernels.cuda.crop import NUMBA_TYPES, STORES
-from octopus.kernels.cuda.ptx_addresses import LOADS_AT, bfloat16_of
+from octopus.kernels.cuda.ptx_addresses import LOADS_AT
 from octopus.kernels.cuda.tiles import IMAGE_COLUMNS, IMAGE_ROWS, PAD_BLOCKS
 from octopus.kernels.images import (
     COLUMNS,
@@ -60,15 +60,6 @@ _fixed_weight = cuda.jit(device=True)(images.fixed_weight)
 _fixed_pixel = cuda.jit(device=True)(images.fixed_pixel)
 
 
-@cuda.jit(device=True)
-def _store_bfloat16(out, index, value):
-    out[index] = np.uint16(bfloat16_of(np.float32(value)))
-
-
-_STORES = {**STORES, "bfloat16": _store_bfloat16}
-OUT_TYPES = {**NUMBA_TYPES, "bfloat16": types.uint16}
-
-
 def argument_types(dtype: str) -> tuple:
     """Numba types of the kernel's arguments, in order; `build` says what they are."""
     table = types.CPointer(types.int64), types.CPointer(types.int32)
@@ -76,7 +67,7 @@ def argument_types(dtype: str) -> tuple:
     return (
         *table,
         types.int32,
-        types.CPointer(OUT_TYPES[dtype]),
+        types.CPointer(NUMBA_TYPES[dtype]),
         *sides,
         *(types.float32,) * 3 * CHANNEL_VALUES,
     )
@@ -99,7 +90,7 @@ def build(
         if code == images.NEAREST
         else _filtered(source, channels, code, antialias, rounding)
     )
-    store, place = _STORES[dtype], _place(kind, layout, channels)
+    store, place = STORES[dtype], _place(kind, layout, channels)
     whole_items = kind == "batch"
 
     def images_kernel(
@@ -266,7 +257,7 @@ def build_padding(dtype: str) -> Callable:
     Its arguments are the table as int64 and as int32, rows per image, pixels of a patch, values of a row, the result
     (N, most, values) and the mask (N, most), int32. `PAD_BLOCKS` blocks work for each image.
     """
-    store = _STORES[dtype]
+    store = STORES[dtype]
 
     def padding_kernel(table, words, most, area, values, out, mask):
         image, part = cuda.blockIdx.x // PAD_BLOCKS, cuda.blockIdx.x % PAD_BLOCKS
@@ -292,5 +283,5 @@ def build_padding(dtype: str) -> Callable:
 def padding_types(dtype: str) -> tuple:
     """Numba types of the arguments of the kernel of `build_padding`."""
     table = types.CPointer(types.int64), types.CPointer(types.int32)
-    out, mask = types.CPointer(OUT_TYPES[dtype]), types.CPointer(types.int32)
+    out, mask = types.CPointer(NUMBA_TYPES[dtype]), types.CPointer(types.int32)
     return (*table, types.int32, types.int32, types.int64, out, mask)

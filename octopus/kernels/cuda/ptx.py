@@ -13,6 +13,7 @@ from llvmlite import ir
 from numba import config, cuda, types
 
 from octopus.backends.cuda.launch import TAIL
+from octopus.kernels.images import bfloat16_bits
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 MAGIC = 0x4B000000  # bits of the float32 8388608.0, whose last bits count ones
@@ -239,13 +240,29 @@ def _float16_text(count: int, pairs: bool) -> str:
     return "{" + " ".join(lines) + "}"
 
 
-def _bfloat16_text(count: int) -> str:
-    """Two bfloat16 per 32-bit register, from compute capability 8.0 on; memory is seen as uint16."""
+def bfloat16_text(word: str, value: str) -> str:
+    """The bits of the bfloat16 nearest to a float32, by integers; for NaN, a quiet one."""
+    return (
+        f"{{.reg .b32 b; .reg .pred n; mov.b32 b, {value}; testp.notanumber.f32 n, {value}; shr.u32 {word}, b, 16; "
+        f"and.b32 {word}, {word}, 1; add.u32 {word}, {word}, 0x7FFF; add.u32 {word}, {word}, b; "
+        f"@n or.b32 {word}, b, 0x400000; shr.u32 {word}, {word}, 16;}}"
+    )
+
+
+def _bfloat16_store(count: int, pairs: bool) -> str:
+    """Two bfloat16 per 32-bit register; memory is seen as uint16."""
     if count == 1:
-        return "{.reg .b16 h; cvt.rn.bf16.f32 h, $1; st.global.cs.b16 [$0], h;}"
+        return f"{{.reg .b32 w; .reg .b16 h; {bfloat16_text('w', '$1')} cvt.u16.u32 h, w; st.global.cs.b16 [$0], h;}}"
     words = [f"w{i}" for i in range(count // 2)]
-    lines = [f".reg .b32 {', '.join(words)};"]
-    lines += [f"cvt.rn.bf16x2.f32 {word}, ${2 * i + 2}, ${2 * i + 1};" for i, word in enumerate(words)]
+    lines = [f".reg .b32 {', '.join(words)}, lo, hi;"]
+    for i, word in enumerate(words):
+        low, high = f"${2 * i + 1}", f"${2 * i + 2}"
+        if pairs:
+            lines.append(f"cvt.rn.bf16x2.f32 {word}, {high}, {low};")
+        else:
+            lines.append(
+                f"{bfloat16_text('lo', low)} {bfloat16_text('hi', high)} prmt.b32 {word}, lo, hi, 0x5410;"
+            )
     vector = f".v{len(words)}" if len(words) > 1 else ""
     return "{" + " ".join([*lines, f"st.global.cs{vector}.b32 [$0], {{{', '.join(words)}}};"]) + "}"
 
@@ -280,14 +297,14 @@ def streaming_store(dtype: str, count: int, saturate: bool, pairs: bool) -> Call
     saturate : bool
         uint8: whether values may lie outside 0 to 255.
     pairs : bool
-        float16: whether the GPU converts two numbers at once (compute capability 8.0).
+        float16, bfloat16: whether the GPU converts two numbers at once (compute capability 8.0).
     """
     if SIMULATED:
         return _simulated_store(dtype, count)
     texts = {
         "float32": lambda: _float32_text(count),
         "float16": lambda: _float16_text(count, pairs),
-        "bfloat16": lambda: _bfloat16_text(count),
+        "bfloat16": lambda: _bfloat16_store(count, pairs),
         "uint8": lambda: _uint8_text(count, saturate),
     }
     return _writer(texts[dtype](), count)
@@ -297,7 +314,11 @@ def _simulated_store(dtype: str, count: int) -> Callable:
     def store(out, index, values):
         for i in range(count):
             value = values[i]
-            out[index + i] = np.rint(value).clip(0, 255).astype(np.uint8) if dtype == "uint8" else value
+            if dtype == "uint8":
+                value = np.rint(value).clip(0, 255).astype(np.uint8)
+            elif dtype == "bfloat16":
+                value = bfloat16_bits(np.float32(value))
+            out[index + i] = value
 
     return store
 

@@ -12,7 +12,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from octopus.kernels.cuda.ptx import SIMULATED, _assembly, intrinsic
+from octopus.kernels.cuda.ptx import SIMULATED, _assembly, bfloat16_text, intrinsic
 
 
 def _reader_at(suffix: str, letter: str, kind, element) -> Callable:
@@ -57,11 +57,6 @@ else:
         """Bits of the bfloat16 nearest to a float32, ties to even; below compute capability 8.0 by integers."""
 
         def generate(context, builder, signature, args):
-            text = (
-                "{.reg .b32 b, o; .reg .pred n; mov.b32 b, $1; testp.notanumber.f32 n, $1; shr.u32 o, b, 16;"
-                " and.b32 o, o, 1; add.u32 o, o, 0x7FFF; add.u32 o, o, b; @n or.b32 o, b, 0x400000;"
-                " shr.u32 $0, o, 16;}"
-            )
-            return builder.call(_assembly(ir.IntType(32), args, text, "=r,f"), args)
+            return builder.call(_assembly(ir.IntType(32), args, bfloat16_text("$0", "$1"), "=&r,f"), args)
 
         return types.uint32(types.float32), generate

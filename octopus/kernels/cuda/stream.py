@@ -162,8 +162,8 @@ def build(
     pairs : bool
         See `ptx.streaming_store`.
     fixed : bool
-        See `rows.fixed_rows`: float16 for NCHW with 4 values, uint8 with 4, for NHWC with 16; a uint8 result is not
-        normalised, and its padding within 0 to 255.
+        See `rows.fixed_rows`: small floats for NCHW with 4 values, uint8 with 4, for NHWC with 16; a uint8 result is
+        not normalised, and its padding within 0 to 255.
     antialias : bool
         See `stream_filter`. A thread makes `values` columns of all channels for NCHW, one or two, and a pixel for
         NHWC, `values` being its channels. `words` may also be read for NHWC, and from frames of one channel.
@@ -305,7 +305,7 @@ def _tile(
         spread = spreader(channels, True, columns)
     elif form:
         columns, every, base = form.columns, form.columns * channels, form.base
-        emit = fixed_emitter(form, ptx.streaming_store("float16", values, False, pairs))
+        emit = fixed_emitter(form, ptx.streaming_store(out_dtype, values, False, pairs))
         spread, cover = fixed_spreader(form)
         rows_of = fixed_rows(channels, columns, planar)
     else:

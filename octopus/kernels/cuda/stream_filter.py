@@ -33,8 +33,8 @@ warp for the boxes of 320 x 320. Writing the result alone takes 131.
 
 What bounds it now: boxes of 320 x 320 issuing (75 % of all cycles, 176 million instructions at version 4, half of them
 on the integer pipe); whole frames waiting for memory with 15 warps a processor, since 120 registers leave no more.
-Longer bands help shrinking boxes and cost growing ones (with 14, 20, 28 rows 207, 200, 195 and 147, 152, 157). Tried and
-left: asking for a band's rows ahead in the L2 (frames 113 to 108, nothing for boxes), four blocks a processor.
+Longer bands help shrinking boxes and cost growing ones (with 14, 20, 28 rows 207, 200, 195 and 147, 152, 157). Tried
+and left: asking for a band's rows ahead in the L2 (frames 113 to 108, nothing for boxes), four blocks a processor.
 """
 
 from __future__ import annotations

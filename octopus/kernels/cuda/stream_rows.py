@@ -113,7 +113,7 @@ class Fixed(NamedTuple):
 
 
 def fixed_form(channels: int, out_dtype: str, planar: bool, values: int) -> Fixed:
-    """The form of a thread that stores `values` float16 of each plane, or so many bytes of each plane or of NHWC.
+    """The form of a thread that stores `values` small floats of each plane, or so many bytes of each plane or of NHWC.
 
     Sixteen bytes of NHWC may begin and end within a pixel of three channels; they touch six.
     """

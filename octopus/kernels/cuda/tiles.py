@@ -41,9 +41,11 @@ class Shape(NamedTuple):
 SHAPES = {
     ("float32", True): Shape(2, 7, 256),
     ("float16", True): Shape(4, 14, 128),
+    ("bfloat16", True): Shape(4, 14, 128),
     ("uint8", True): Shape(4, 28, 128),
     ("float32", False): Shape(4, 14, 256),
     ("float16", False): Shape(4, 56, 256),
+    ("bfloat16", False): Shape(4, 56, 256),
     ("uint8", False): Shape(4, 56, 256),
 }
 
@@ -51,6 +53,7 @@ SHAPES = {
 # In fixed point, from frames that can be read in words.
 FIXED_SHAPES = {
     ("float16", True): Shape(4, 14, 128),
+    ("bfloat16", True): Shape(4, 14, 128),
     ("uint8", True): Shape(4, 28, 128),
     ("uint8", False): Shape(16, 28, 128),
 }

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from octopus import CropPlan, crop_resize
 from octopus.kernels import reference
+from octopus.kernels.images_reference import cast
 
 LEVELS = 0.255  # 1e-3 of the range 0 to 255
 
@@ -94,6 +95,17 @@ def test_float16_rounds_as_numpy_does():
         half = crop_resize(frame, [[0, 0, 256, 256]], (256, 256), dtype="float16", **args)
         with np.errstate(over="ignore"):
             assert np.array_equal(half, exact.astype(np.float16))
+
+
+@pytest.mark.parametrize("options", [{}, {"letterbox": True}, {"antialias": True}], ids=str)
+def test_bfloat16_is_float32_rounded(options):
+    """Memory of uint16 takes its bits; what a call makes itself is a tensor of torch."""
+    call, frame = {"mean": 100.0, "std": 0.3, "device": "cpu", **options}, random_frame()
+    plan = CropPlan(frame, len(EDGES), (32, 48), dtype="bfloat16", allocate=False, **call)
+    bits = np.zeros((len(EDGES), 3, 32, 48), np.uint16)
+    plan.run(frame, EDGES, out=bits)
+    exact = crop_resize(frame, EDGES, (32, 48), **call)
+    assert np.array_equal(bits, cast(exact[0] if "letterbox" in options else exact, "bfloat16"))
 
 
 def test_rows_of_a_larger_frame_are_read_in_place():

@@ -68,6 +68,20 @@ def test_torch_tensors_stay_torch_tensors_on_the_gpu(kind):
     assert half.dtype == torch.float16
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("antialias", [False, True])
+def test_bfloat16_is_float32_rounded(layout, antialias):
+    torch = pytest.importorskip("torch")
+    frame, boxes = torch.from_numpy(random_frame()).cuda(), torch.from_numpy(EDGES).cuda()
+    options = {"layout": layout, "antialias": antialias, "mean": 100.0, "std": 50.0}
+    plain = crop_resize(frame, boxes, (32, 48), **options)
+    plan = CropPlan(frame, len(EDGES), (32, 48), dtype=torch.bfloat16, **options)
+    for small in (crop_resize(frame, boxes, (32, 48), dtype="bfloat16", **options), plan.run(frame, boxes)):
+        assert small.dtype == torch.bfloat16 and small.is_cuda
+        # Half a step of bfloat16 between 1 and 4, and what the weights of fixed point are off.
+        assert (small.float() - plain).abs().max() <= 2**-7 + 1e-4
+
+
 def test_rows_of_a_larger_tensor_are_read_in_place():
     torch = pytest.importorskip("torch")
     frame = random_frame()

@@ -59,7 +59,7 @@ def run(
         affine, padding = [*four[0], *four[1]], four[2]
     else:
         affine, padding = values[:2], values[2:]
-    rest = [*several, *padding] if pad_mode or options or filtered or channels > 4 else []
+    rest = [*several, *padding] if pad_mode or options or channels > 4 else []
     build = (antialias if filtered else crop).build
     kernel = cuda.jit(build(channels, dtype, layout, pad_mode=pad_mode, **options))
     kernel[len(boxes) * tiles[0] * tiles[1], threads](

@@ -32,7 +32,7 @@ WIDE = np.array(
 )
 FIXED = {
     "float16": {"dtype": "float16", "values": 4},
-    "float16-of-four": {"dtype": "float16", "values": 4, "channels": 4},
+    "bfloat16-of-four": {"dtype": "bfloat16", "values": 4, "channels": 4},
     "uint8": {"dtype": "uint8", "values": 4, "plain": True},
     "uint8-nhwc": {"dtype": "uint8", "values": 16, "plain": True, "layout": "NHWC", "size": (13, 32)},
     "uint8-nhwc-of-four": {"dtype": "uint8", "values": 16, "plain": True, "layout": "NHWC", "channels": 4},
@@ -60,7 +60,8 @@ def run(
     (mean, std), pad = normalisation(channels, plain), PAD[:channels]
     along = width * (1 if layout == "NCHW" else channels) // values
     threads = (along + 1) // 2
-    out = np.full(len(boxes) * height * width * channels, 3, dtype)
+    stored = "uint16" if dtype == "bfloat16" else dtype
+    out = np.full(len(boxes) * height * width * channels, 3, stored)
     transform = np.full(len(boxes) * 4, 3, np.float32)
     gain, bias = np.float32(1 / std), np.float32(-mean / std)
     several = index is not None
@@ -87,6 +88,8 @@ def run(
         ]  # fmt: skip
     grid = (-(-height // (2 * rows)), len(boxes), -(-along // threads))
     kernel[grid, (threads, 2, 1)](*arguments)
+    if dtype == "bfloat16":
+        out = (out.astype(np.uint32) << 16).view(np.float32)
     shape = (-1, channels, *size) if layout == "NCHW" else (-1, *size, channels)
     return out.reshape(shape), transform.reshape(-1, 4)
 
@@ -130,7 +133,7 @@ def filtered():
         )
     wide = some_frames(dtype=np.uint16)
     results["antialias-uint16-frame"] = difference(wide, BOXES, antialias=True)
-    results["antialias-float16"] = difference(some_frames(), BOXES, dtype="float16", antialias=True)
+    results["antialias-bfloat16"] = difference(some_frames(), BOXES, dtype="bfloat16", antialias=True)
     results["antialias-uint8"] = difference(
         some_frames(), BOXES, dtype="uint8", antialias=True, plain=True, words=True
     )
@@ -164,6 +167,7 @@ def main():
     results["letterbox-nhwc"] = difference(frames, BOXES, letterbox=True, layout="NHWC", values=4, rows=2)
     results["shrunk"] = difference(some_frames(90), TALL, values=2, words=True, rows=7)
     results["float16"] = difference(frames, BOXES, dtype="float16", values=4)
+    results["bfloat16"] = difference(frames, BOXES, dtype="bfloat16", values=4, layout="NHWC")
     results["uint8"] = difference(frames, BOXES, dtype="uint8", values=4)
     results["uint16-frame"] = difference(some_frames(dtype=np.uint16), BOXES, values=2)
     results["grey"] = difference(some_frames(channels=1), BOXES, values=4)

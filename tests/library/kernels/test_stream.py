@@ -21,9 +21,9 @@ from octopus.kernels.cuda.tiles import (
 )
 
 SCRIPT = "simulate_stream.py"
-LIMITS = {"float16": 0.07, "uint8": 0.5 + 1e-3, "uint16-frame": 0.3}
+LIMITS = {"float16": 0.07, "bfloat16": 0.5, "uint8": 0.5 + 1e-3, "uint16-frame": 0.3}
 LIMITS |= {f"antialias-{name}": limit for name, limit in LIMITS.items()}
-FIXED_LIMITS = {"float16": 0.07, "uint8": 0.5 + 0.005}
+FIXED_LIMITS = {"float16": 0.07, "bfloat16": 0.5, "uint8": 0.5 + 0.005}
 
 
 def test_every_kind_of_kernel_gives_the_answer_of_the_reference(answers):
@@ -51,6 +51,7 @@ def test_what_cannot_be_made_fills_its_item(answers):
 STORES = {
     "float32": r"st\.global\.cs\.v2\.f32",
     "float16": r"st\.global\.cs\.v2\.b32",
+    "bfloat16": r"st\.global\.cs\.v2\.b32",
     "uint8": r"st\.global\.cs\.b32",
 }
 
@@ -67,6 +68,7 @@ def test_the_kernels_for_planar_results(capability, dtype):
     assert len(re.findall(STORES[dtype], text)) >= 3
     assert "ld.global.nc.u32" in text and "ld.global.nc.u8" not in text
     assert ("cvt.rn.f16x2.f32" in text) == (dtype == "float16" and pairs)
+    assert ("cvt.rn.bf16x2.f32" in text) == (dtype == "bfloat16" and pairs)
 
 
 @pytest.mark.parametrize("options", [{}, {"letterbox": True, "indexed": True}], ids=str)

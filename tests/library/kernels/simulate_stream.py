@@ -12,6 +12,7 @@ from itertools import product
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 
 import numpy as np
+import patience
 from numba import cuda
 
 from octopus.kernels import reference
@@ -153,6 +154,7 @@ def bad_items(frames=None, **options):
 
 
 def main():
+    patience.one_by_one()
     frames = some_frames()
     results = {}
     for values, words, layout in product((1, 2, 4), (False, True), ("NCHW", "NHWC")):

@@ -51,7 +51,6 @@ def test_what_cannot_be_made_fills_its_item(answers):
 STORES = {
     "float32": r"st\.global\.cs\.v2\.f32",
     "float16": r"st\.global\.cs\.v2\.b32",
-    "bfloat16": r"st\.global\.cs\.v2\.b32",
     "uint8": r"st\.global\.cs\.b32",
 }
 
@@ -68,7 +67,13 @@ def test_the_kernels_for_planar_results(capability, dtype):
     assert len(re.findall(STORES[dtype], text)) >= 3
     assert "ld.global.nc.u32" in text and "ld.global.nc.u8" not in text
     assert ("cvt.rn.f16x2.f32" in text) == (dtype == "float16" and pairs)
-    assert ("cvt.rn.bf16x2.f32" in text) == (dtype == "bfloat16" and pairs)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_bfloat16_is_rounded_by_integers_where_the_gpu_has_no_instruction(capability_in_turn, pairs):
+    kernel = stream.build(3, "bfloat16", "NCHW", values=4, words=True, pairs=pairs)
+    text = to_ptx(kernel, stream.argument_types("uint8", "float32", "bfloat16"), capability_in_turn)
+    assert ("cvt.rn.bf16x2.f32" in text, "testp.notanumber" in text) == (pairs, not pairs)
 
 
 @pytest.mark.parametrize("options", [{}, {"letterbox": True, "indexed": True}], ids=str)
@@ -87,8 +92,9 @@ def test_the_kernels_in_fixed_point(capability_in_turn, dtype, layout, options):
     assert (".minnctapersm 4" in text) == (layout == "NHWC")
 
 
-@pytest.mark.parametrize("options", [{}, {"letterbox": True, "indexed": True}], ids=str)
-@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize(
+    ("layout", "options"), [("NCHW", {}), ("NHWC", {"letterbox": True, "indexed": True})]
+)
 def test_the_kernels_under_a_filter(capability_in_turn, layout, options):
     shape = filter_shape(3, layout == "NCHW")
     kernel = stream.build(

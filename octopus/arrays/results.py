@@ -22,6 +22,15 @@ UNASKED_BYTES = 1 << 26  # a result of so few is made without asking how much me
 BFLOAT16 = "bfloat16"  # a dtype that torch has and NumPy has not
 
 
+def check_family(model: ArrayView, dtype: str) -> None:
+    """Refuse results that the library of `model` has no arrays for."""
+    if dtype == BFLOAT16 and model.family != "torch":
+        raise InputError(
+            f"dtype=bfloat16 makes tensors of torch, but the arrays are of {model.family}; ask for float32 or "
+            "float16, or pass tensors"
+        )
+
+
 def itemsize(dtype: str) -> int:
     """Bytes of an element of a dtype of results."""
     return np.dtype(stored_dtype(dtype)).itemsize
@@ -41,9 +50,10 @@ def check_out(out: ArrayView, shape: tuple[int, ...], dtype: str, device: str) -
         or not out.contiguous
     ):
         layout = "contiguous" if out.contiguous else "not contiguous"
+        found = str(out.owner.dtype).removeprefix("torch.") if out.family == "torch" else out.dtype
         raise InputError(
             f"out must be a contiguous {dtype} array of shape {shape} on {device}, "
-            f"found {out.dtype} of shape {out.shape} on {out.device}, {layout}"
+            f"found {found} of shape {out.shape} on {out.device}, {layout}"
         )
     if device == "cpu" and out.family != "torch" and not out.numpy().flags.writeable:
         raise InputError("out is read-only; pass an array that may be written")
@@ -81,11 +91,7 @@ def result_memory(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: 
     OutOfMemoryError
         Says how much is needed, and free where that can be told.
     """
-    if dtype == BFLOAT16 and model.family != "torch":
-        raise InputError(
-            f"dtype=bfloat16 makes tensors of torch, but the arrays are of {model.family}; ask for float32 or "
-            "float16, or pass tensors"
-        )
+    check_family(model, dtype)
     try:
         return empty_like_family(model, shape, dtype, stream)
     except Exception as error:  # every library raises a class of its own

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from octopus import backends
-from octopus.arrays.checks import Device, OneAtATime, check_stream
+from octopus.arrays.checks import Device, OneAtATime, check_stream, dtype_text
+from octopus.arrays.results import BFLOAT16
 from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView
 from octopus.crop.frame import frame_view
@@ -40,7 +41,7 @@ class FrameStream:
     max_boxes : int
         Most boxes in a frame.
     size, mean, std, scale, dtype, layout, edge, antialias, letterbox, outside, pad_mode, pad_value
-        As in `crop_resize`.
+        As in `crop_resize`, but for bfloat16, of which a stream has no arrays.
     buffers : int
         Frames that may be under way, at least 1; with 2 one is uploaded while the other is cropped.
     overlap : bool
@@ -96,6 +97,10 @@ class FrameStream:
             raise InputError(
                 "a stream takes frames (H, W, C) from the host, found one of shape "
                 f"{model.shape} on {model.device}; CropPlan takes frames that are on the GPU"
+            )
+        if dtype_text(dtype, (BFLOAT16,)) == BFLOAT16:
+            raise InputError(
+                "a stream's results can't be of bfloat16; ask for float32 or float16, or make a CropPlan for tensors"
             )
         if not isinstance(buffers, (int, np.integer)) or isinstance(buffers, bool) or buffers < 1:
             raise InputError(f"buffers must be a positive integer, found {shown(buffers)}")

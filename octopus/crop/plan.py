@@ -10,7 +10,7 @@ from octopus.arrays import streams
 from octopus.arrays.boxes import boxes_view
 from octopus.arrays.checks import Device, OneAtATime, check_apart, check_stream
 from octopus.arrays.memory import Stage, check_memory
-from octopus.arrays.results import check_host_memory, result_memory, result_view
+from octopus.arrays.results import check_family, check_host_memory, result_memory, result_view
 from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, view_of
 from octopus.crop.check import check_box_dtype, check_index_dtype
@@ -113,6 +113,8 @@ class CropPlan:
             size=size, mean=mean, std=std, scale=scale, dtype=dtype, layout=layout, edge=edge, antialias=antialias,
             letterbox=letterbox, outside=outside, pad_mode=pad_mode, pad_value=pad_value,
         )  # fmt: skip
+        if allocate:
+            check_family(model, options.dtype)
         self._kernel = CropKernel(model, options, int(max_boxes), streams.device_for(model, device))
         self._model, self._alone = self._kernel.model, OneAtATime()
         self._heads: dict[int, tuple[Any, ArrayView]] = {}

@@ -15,7 +15,6 @@ _saturate_uint8 = compiled(geometry.saturate_uint8)
 # Numba knows neither of the small floats on CPUs: their bits are stored.
 STORED = {"float32": np.float32, "uint8": np.uint8, "float16": np.uint16, "bfloat16": np.uint16}
 
-
 bfloat16_bits = compiled(images.bfloat16_bits)
 
 

@@ -251,6 +251,8 @@ def bfloat16_text(word: str, value: str) -> str:
 
 def _bfloat16_store(count: int, pairs: bool) -> str:
     """Two bfloat16 per 32-bit register; memory is seen as uint16."""
+    if count == 1 and pairs:
+        return "{.reg .b16 h; cvt.rn.bf16.f32 h, $1; st.global.cs.b16 [$0], h;}"
     if count == 1:
         return f"{{.reg .b32 w; .reg .b16 h; {bfloat16_text('w', '$1')} cvt.u16.u32 h, w; st.global.cs.b16 [$0], h;}}"
     words = [f"w{i}" for i in range(count // 2)]

@@ -154,9 +154,10 @@ def build(
     Parameters
     ----------
     values : {1, 2, 4}
-        Must divide the values per row, and `out` must lie at a multiple of that many.
+        Must divide the values per row, and `out` must lie at a multiple of that many; see `fixed` and `antialias` for
+        others.
     words : bool
-        See `rows.source_rows`.
+        See `rows.source_rows`, for NCHW; with `fixed` and `antialias` also for NHWC.
     saturate : bool
         uint8 results: whether values may lie outside 0 to 255.
     pairs : bool
@@ -166,7 +167,7 @@ def build(
         not normalised, and its padding within 0 to 255.
     antialias : bool
         See `stream_filter`. A thread makes `values` columns of all channels for NCHW, one or two, and a pixel for
-        NHWC, `values` being its channels. `words` may also be read for NHWC, and from frames of one channel.
+        NHWC, `values` being its channels, wherever `out` lies. Frames of one channel may be read in `words`, too.
     inside : bool
         `boxes` is not read; up to `MOST_BOXES_INSIDE` boxes, float32, are one more argument, an array by value. So they
         need no copy before the launch, and no block waits for the memory to know its box.

@@ -5,7 +5,7 @@ column's filter once (the first pass), and adds what comes out to the rows of th
 Where the box shrinks these are two at most: centres lie as far apart as a filter reaches. Where it grows, a row of the
 result lies between two source rows.
 
-Weights along the row are the same for all rows, so they are worked out once: those of the first four pixels lie in
+Weights along the row are the same for all rows, so they are worked out once: those of up to four pixels lie in
 registers, of more in shared memory. Frames that can be read in words bring four pixels at a time. A byte of a word is,
 as the bits of a float32, `byte * 2**-149`, which a multiplication takes as it takes any number: with weights times
 2**126 no byte needs to be converted.
@@ -34,7 +34,8 @@ warp for the boxes of 320 x 320. Writing the result alone takes 131.
 What bounds it now: boxes of 320 x 320 issuing (75 % of all cycles, 176 million instructions at version 4, half of them
 on the integer pipe); whole frames waiting for memory with 15 warps a processor, since 120 registers leave no more.
 Longer bands help shrinking boxes and cost growing ones (with 14, 20, 28 rows 207, 200, 195 and 147, 152, 157). Tried
-and left: asking for a band's rows ahead in the L2 (frames 113 to 108, nothing for boxes), four blocks a processor.
+and left: asking for a band's rows ahead in the L2 (frames 113 to 108, nothing for boxes), four blocks a processor. A
+processor with less shared memory than 164 KB has fewer blocks than these bounds are for; not measured there.
 """
 
 from __future__ import annotations

@@ -43,13 +43,18 @@ class Kind(NamedTuple):
     ----------
     options : dict
         Of Octopus, beside whole levels.
-    alone, together : tuple
-        Rivals on one thread, and on all.
+    alone, pooled : tuple
+        Rivals on one thread, and on a pool of all.
     """
 
     options: Mapping[str, Any]
     alone: tuple[type[CropMethod], ...]
-    together: tuple[type[CropMethod], ...]
+    pooled: tuple[type[CropMethod], ...]
+
+    @property
+    def sides(self) -> tuple[tuple[str, tuple[type[CropMethod], ...]], ...]:
+        """Ends of a workload's name, and who takes part: on one thread each; on all, where a pool may gain nothing."""
+        return ("-1thread", self.alone), ("", (*self.alone, *self.pooled))
 
 
 _NHWC = {"layout": "NHWC"}
@@ -70,7 +75,7 @@ def parts(context: Context, workload: str, boxes: NDArray[np.int32]) -> Iterator
                 "host",
                 (BASE, *(rival.name for rival in rivals)),
             )
-            for threads, rivals in (("-1thread", kind.alone), ("", kind.together))
+            for threads, rivals in kind.sides
         )
         yield Part(partial(_measure, kind=kind, boxes=boxes), tuple(comparisons))
 
@@ -81,9 +86,8 @@ def _measure(context: Context, part: Part, kind: Kind, boxes: NDArray[np.int32])
     affine = np.array(job.mean), np.array(job.std)
     right = reference.crop_resize(job.frame, boxes[::every], job.size, *affine, **kind.options)
     own = {BASE: partial(Octopus, job, dtype="uint8", **kind.options)}
-    both = (1, kind.alone), (context.thread_count, kind.together)
-    for comparison, (threads, rivals) in zip(part.comparisons, both, strict=True):
-        with context.threads(threads):
+    for comparison, (end, rivals) in zip(part.comparisons, kind.sides, strict=True):
+        with context.threads(1 if end else context.thread_count):
             made, missing = make_all(own | {rival.name: partial(rival, job) for rival in rivals})
             methods = [
                 replace(method.timed(every=every), tolerance=OWN_TOLERANCE if name == BASE else TOLERANCE)

@@ -135,7 +135,27 @@ METHODS = (
         "opencv-frame-threads", "OpenCV, frame first (all threads)", "#5B84B1", "H", library="OpenCV",
         target="opencv:OpenCvFrameThreads",
     ),
+    MethodRow(
+        "opencv-direct", "OpenCV, straight into place (1 thread)", "#7FB8D6", "1", library="OpenCV", listed=True
+    ),
+    MethodRow("opencv-split", "OpenCV, resized and split (1 thread)", "#4A90B8", "2", library="OpenCV", listed=True),
+    MethodRow(
+        "opencv-direct-threads", "OpenCV, straight into place (all threads)", "#2F6C8F", "3", library="OpenCV",
+        listed=True,
+    ),
+    MethodRow(
+        "opencv-split-threads", "OpenCV, resized and split (all threads)", "#134B6B", "4", library="OpenCV",
+        listed=True,
+    ),
+    MethodRow("pillow", "Pillow (1 thread)", ORANGE, "D", library="PIL", listed=True),
+    MethodRow("pillow-threads", "Pillow (all threads)", "#B87A00", "d", library="PIL", listed=True),
+    MethodRow("pillow-simd", "Pillow-SIMD (1 thread)", "#F4C95D", "8", library="PIL", listed=True),
+    MethodRow("pillow-simd-threads", "Pillow-SIMD (all threads)", "#C9A227", "H", library="PIL", listed=True),
     MethodRow("kornia-rs", "kornia-rs", "#C2577A", "v", library="kornia-rs", target="kornia:Kornia"),
+    MethodRow("kornia-rs-bytes", "kornia-rs (1 thread)", "#D98AA3", "^", library="kornia-rs", listed=True),
+    MethodRow(
+        "kornia-rs-bytes-threads", "kornia-rs (all threads)", "#8F3554", "<", library="kornia-rs", listed=True
+    ),
     MethodRow("cvcuda", "CV-CUDA", GREEN, "X", library="CV-CUDA", target="cvcuda:CvCuda"),
     MethodRow(
         "cvcuda-views", "CV-CUDA (views by hand)", "#004D40", "P", library="CV-CUDA",

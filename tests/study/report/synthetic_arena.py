@@ -69,6 +69,8 @@ CPU = {
     "opencv-table-threads": (0.2, 0.1, "same"),
     "padded-onnxruntime": (2.5, 1.0, PADDED),
 }
+BYTES = {"uint8": "opencv-split", "uint8-nhwc": "opencv-direct", "antialias": "pillow-simd"}
+NO_PILLOW = "Pillow is not installed: Pillow 9.5.0.post2 is, and one takes the other's place"
 BOUNDS = {"write-bound": (1.31e-4, 0.0015), "write-bound-fp16": (0.66e-4, 0.0015)}
 # Milliseconds of each step on the VisDrone boxes and on large ones, and of each kind of result.
 LADDER = {
@@ -117,9 +119,21 @@ def arena(kind: str, dataset: str, timed: Timed, tensorrt: bool = False) -> Iter
     if kind == "cpu":
         laws = {method: CPU[method] for method in ("octopus", "opencv", "opencv-inplace", "opencv-table")}
         yield from series(rng, Case("arena", dataset, "visdrone-1thread", 1000), "host", laws, timed)
+        for workload in ("visdrone", "uniform", "large"):
+            yield from byte_crops(rng, dataset, workload, timed)
     if kind == "gpu":
         yield from kernel(rng, dataset, timed, tensorrt)
     yield from memory(Case("arena", dataset, "visdrone", 1000), kind, tensorrt)
+
+
+def byte_crops(rng: np.random.Generator, dataset: str, workload: str, timed: Timed) -> Iterator[Row]:
+    """Yield the other kinds of results on one thread of a pretended CPU."""
+    for kind, rival in BYTES.items():
+        case = Case("arena", dataset, f"{workload}-{kind}-1thread", 1000)
+        laws = {"octopus": (0.01, 0.1, "same"), rival: (0.03, 0.1, "same")}
+        yield from series(rng, case, "host", laws, timed)
+        if rival == "pillow-simd":
+            yield unavailable(case, "pillow", "host", "end_to_end", "ms", NO_PILLOW)
 
 
 def kernel(rng: np.random.Generator, dataset: str, timed: Timed, torch: bool) -> Iterator[Row]:

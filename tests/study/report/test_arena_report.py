@@ -155,6 +155,19 @@ def test_tables_say_answers_times_and_who_is_missing(full: Path, numbers: Frame)
     assert any("Pretended (this machine)" in row[0] for row in lines(full, "arena_cpu"))
 
 
+def test_every_kind_of_bytes_has_its_rivals_in_one_table(full: Path, numbers: Frame) -> None:
+    table = lines(full, "arena_cpu_bytes")
+    first = table.index(["**uint8, NHWC, antialiased, one thread each, n = 1000**", *[""] * 6]) + 1
+    octopus, pillow, simd = table[first : first + 3]
+    assert octopus[0] == "Octopus"
+    key = "cpu.arena.large-antialias-1thread.n1000.octopus.end_to_end.host"
+    assert simd[0] == "Pillow-SIMD (1 thread)" and simd[6] == numbers.text(f"{key}.speedup_over_pillow-simd")
+    assert pillow[0] == "Pillow (1 thread)" and pillow[5].startswith("\u2013 (") and pillow[6] == "\u2013"
+    for kind, form in (("uint8", "resized and split"), ("uint8-nhwc", "straight into place")):
+        key = f"cpu.arena.visdrone-{kind}-1thread.n1000.octopus.end_to_end.host"
+        assert numbers.text(f"{key}.best_opencv") == f"OpenCV {form} (1 thread)"
+
+
 def test_padding_table_stands_beside_the_published_values(full: Path) -> None:
     rows = [row for row in lines(full, "arena_padding") if row[1] == "1000"]
     assert {(row[0], row[5], row[6]) for row in rows} == {
@@ -190,7 +203,15 @@ def test_a_different_answer_is_hatched(numbers: Frame) -> None:
 def test_results_without_the_study_are_told_and_not_refused(old: Path) -> None:
     known = Frame.read(old / "numbers.csv")
     assert known.machines("arena") == [] and check_paper(ROOT / "paper", known) == []
-    for name in ("arena", "arena_cpu", "arena_counts", "arena_memory", "arena_padding", "parity"):
+    for name in (
+        "arena",
+        "arena_cpu",
+        "arena_cpu_bytes",
+        "arena_counts",
+        "arena_memory",
+        "arena_padding",
+        "parity",
+    ):
         assert "No run" in (old / "tables" / f"{name}.md").read_text(encoding="utf-8")
 
 

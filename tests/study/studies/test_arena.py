@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 
@@ -20,13 +22,14 @@ from octopus_study.peers.availability import need
 from octopus_study.peers.fused import ImageEdge, Octopus
 from octopus_study.peers.job import make_job
 from octopus_study.peers.method import NOT_BY_EVENTS, CropMethod
-from octopus_study.peers.opencv import ONE_THREAD, OpenCvThreads
+from octopus_study.peers.opencv import ONE_THREAD, OpenCvDirect, OpenCvThreads
 from octopus_study.peers.registry import make
 from octopus_study.studies import memory, run_study
+from octopus_study.studies.arena import byte_crops, submit
 from octopus_study.studies.arena import layers as arena_layers
-from octopus_study.studies.arena import submit
 from octopus_study.studies.arena.layers import Batch, layers, poison, too_slow
 from octopus_study.studies.arena.study import EDGES, Batches
+from octopus_study.studies.arena.study import ONE_THREAD as ONE_THREAD_BOXES
 from octopus_study.studies.arena.workloads import boxes_of, large_boxes, uniform_boxes
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import make_context
@@ -219,6 +222,57 @@ def test_opencv_stands_beside_octopus_with_one_thread(run):
         assert set(rows.method) == {"octopus", "octopus-again", *(kind.name for kind in ONE_THREAD)}
         assert set(rows.n) == {6}
         assert set(rows.answer) == {"same"}
+
+
+@pytest.mark.parametrize("kind", byte_crops.KINDS)
+def test_bytes_have_their_rivals_on_one_thread_and_on_all(run, kind):
+    for workload, (threads, rivals) in product(ONE_THREAD_BOXES, byte_crops.KINDS[kind].sides):
+        rows = run[(run.workload == f"{workload}-{kind}{threads}") & (run.quantity == "end_to_end")]
+        assert set(rows.method) == {"octopus", "octopus-again", *(rival.name for rival in rivals)}
+        missing = rows[rows.value.isna()]
+        assert missing.answer.str.contains("is not installed").all()
+        assert set(rows.answer) - {*missing.answer} == {"same"} and set(rows.n) == {6}
+        # Of Pillow and Pillow-SIMD one is always here, and OpenCV is: alone, and on a pool.
+        assert len({*rows.method} - {*missing.method}) >= (3 if threads else 4)
+
+
+def nearest(self, x1, y1, x2, y2, item):
+    cv2.resize(self.job.frame[y1:y2, x1:x2], self._size, dst=item, interpolation=cv2.INTER_NEAREST)
+
+
+def beside(self, x1, y1, x2, y2, item):
+    cv2.resize(self.job.frame[y1:y2, x1 + 1 : x2 + 1], self._size, dst=item)
+
+
+def nothing(self, x1, y1, x2, y2, item):
+    pass
+
+
+def brighter(self):
+    Octopus.run(self)
+    self.job.out[-1, -1, -1, -1] ^= 2
+
+
+@pytest.mark.parametrize(
+    ("method", "does"),
+    [
+        ("opencv-direct", nearest),
+        ("opencv-direct", beside),
+        ("opencv-direct", nothing),
+        ("octopus", brighter),
+    ],
+)
+def test_wrong_bytes_are_seen(context, monkeypatch, method, does):
+    own = type("Own", (Octopus,), {"run": does} if method == "octopus" else {})
+    rival = type("Rival", (OpenCvDirect,), {"crop": does} if method != "octopus" else {})
+    monkeypatch.setattr(byte_crops, "Octopus", own)
+    monkeypatch.setattr(
+        byte_crops, "KINDS", {"uint8": byte_crops.KINDS["uint8-nhwc"]._replace(alone=(rival,), pooled=())}
+    )
+    (part,) = byte_crops.parts(context, "visdrone", boxes_of(context, "visdrone", 5))
+    found = answers(row for row in part.rows(context) if row.workload.endswith("-1thread"))
+    wrong = {name for name, answer in found.items() if answer.startswith("different: largest error")}
+    assert wrong == ({method, f"{method}-again"} & {*found}) and found.keys() - wrong
 
 
 def test_memory_and_padding_have_rows_for_all(run):

@@ -18,12 +18,12 @@ HALF_ULP = 2.0**-11  # largest relative error of rounding to float16
 
 
 class Octopus(CropMethod):
-    """One launch for all boxes, through the public `CropPlan`."""
+    """One launch for all boxes, through the public `CropPlan`, which gets `options` beside the job's."""
 
     name = "octopus"
     dtype = "float32"
 
-    def __init__(self, job: CropJob) -> None:
+    def __init__(self, job: CropJob, **options: Any) -> None:
         super().__init__(job)
         self.plan = CropPlan(
             job.working_frame,
@@ -31,10 +31,9 @@ class Octopus(CropMethod):
             job.size,
             mean=job.mean,
             std=job.std,
-            dtype=self.dtype,
-            edge=self.edge,
             device=job.device,
             allocate=False,
+            **({"dtype": self.dtype, "edge": self.edge} | options),
         )
         self._boxes: Any = None
 

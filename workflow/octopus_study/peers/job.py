@@ -100,11 +100,11 @@ class CropJob:
         return Method(name, run, self.result, self.tolerance, why_different)
 
     def poison(self) -> None:
-        """Fill the result with NaN, so that a value that nobody writes is seen."""
+        """Fill the result with 0xFF, which is NaN or white, so that a value that nobody writes is seen."""
         if self.on_gpu:
             self.out.fill_bytes(0xFF)
         else:
-            self.out.fill(np.nan)
+            self.out.view(np.uint8).fill(0xFF)
 
     def mend(self) -> str:
         """Put back what was written into the inputs since the first call; says into which of them, or an empty text."""
@@ -118,8 +118,8 @@ class CropJob:
         return " and ".join(harmed)
 
     def result(self, every: int = 1) -> NDArray[np.float32]:
-        """Each `every`-th crop of the result, on the host; a copy only where it is not there already."""
-        return on_host(self.out, every)
+        """Each `every`-th crop of the result as float32, on the host; a copy only where it is not that already."""
+        return on_host(self.out, every).astype(np.float32, copy=False)
 
 
 def on_host(results: Any, every: int = 1) -> NDArray[Any]:

@@ -1,4 +1,5 @@
-"""OpenCV crop by crop, in four forms, each on one thread and on a pool of as many threads as the other methods have.
+"""OpenCV crop by crop, in four forms, each on one thread and on a pool of as many threads as the other methods have;
+and to bytes of either layout, without normalisation.
 
 Which is the fastest depends on the boxes, so that all stand in the rows. Times to 224 x 224 as multiples of
 `opencv-table`, one thread of two shared cores, medians of interleaved rounds: boxes of a drone (enlarged) in place
@@ -9,63 +10,29 @@ split, was never the fastest.
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.peers.box_by_box import BoxByBox, OnThreads
 from octopus_study.peers.job import CropJob
-from octopus_study.peers.method import ON_THE_HOST, CropMethod
-
-CROPS_PER_TASK = 8  # few enough that no thread waits long for the last task, many enough to hide its cost
 
 
-class OpenCv(CropMethod):
-    """`cv2.resize`, then normalise and split with NumPy: the usual lines of a preprocessing function.
-
-    Beside a GPU it reads and writes host memory.
-    """
+class OpenCv(BoxByBox):
+    """`cv2.resize`, then normalise and split with NumPy: the usual lines of a preprocessing function."""
 
     name = "opencv"
-    why_no_device = ON_THE_HOST
-    stages = 0  # pieces of work on the whole frame before its crops
-
-    def __init__(self, job: CropJob) -> None:
-        super().__init__(job.on_host())
-        self.on_host = job.on_gpu
-        self._size = (job.size[1], job.size[0])
-        self._own = threading.local()
 
     def run(self) -> None:
-        """All boxes, one after the other, on one thread."""
+        """Without OpenCV's own threads, which a pool would multiply."""
         cv2.setNumThreads(1)
-        for stage in range(self.stages):
-            self.begin(stage)
-        self.crops(slice(None))
-
-    def begin(self, stage: int) -> None:
-        """A piece of work on the whole frame."""
-
-    def crops(self, part: slice) -> None:
-        """The crops of some of the boxes."""
-        job = self.job
-        for box, planes in zip(job.boxes[part].tolist(), job.out[part], strict=True):
-            self.crop(*box, planes)
+        super().run()
 
     def crop(self, x1: int, y1: int, x2: int, y2: int, planes: NDArray[np.float32]) -> None:
         """One crop."""
         mean, inverse_std = self.job.affine
         crop = cv2.resize(self.job.frame[y1:y2, x1:x2].astype(np.float32), self._size)
         planes[...] = ((crop - mean) * inverse_std).transpose(2, 0, 1)
-
-    @property
-    def room(self) -> NDArray[np.float32]:
-        """A resized crop's memory, one for each thread."""
-        if not hasattr(self._own, "room"):
-            self._own.room = np.empty((*self.job.size, self.job.frame.shape[2]), np.float32)
-        return self._own.room
 
 
 class OpenCvInPlace(OpenCv):
@@ -129,50 +96,60 @@ class OpenCvFrame(OpenCvTable):
             cv2.resize(normalised[y1:y2, x1:x2], self._size, dst=plane)
 
 
-class _Threads(OpenCv):
-    """A form on a pool of threads.
+class OpenCvDirect(OpenCv):
+    """Bytes, channels last: resized straight into the result."""
 
-    OpenCV's own threads work within one image and have too little to do in a crop; it gives Python's lock away while
-    it works, so that a pool is what a careful user writes.
-    """
+    name = "opencv-direct"
 
-    def __init__(self, job: CropJob) -> None:
-        from octopus.backends.cpu import get_num_threads
-
-        super().__init__(job)
-        self.threads = get_num_threads()
-        self._pool = ThreadPoolExecutor(self.threads)
-
-    def run(self) -> None:
-        """All boxes; ends when the last is done, and raises what a thread raised."""
-        cv2.setNumThreads(1)
-        list(self._pool.map(self.begin, range(self.stages)))
-        firsts = range(0, self.job.count, CROPS_PER_TASK)
-        list(self._pool.map(self.crops, [slice(first, first + CROPS_PER_TASK) for first in firsts]))
+    def crop(self, x1: int, y1: int, x2: int, y2: int, item: NDArray[np.uint8]) -> None:
+        """One crop."""
+        cv2.resize(self.job.frame[y1:y2, x1:x2], self._size, dst=item)
 
 
-class OpenCvThreads(_Threads, OpenCv):
+class OpenCvSplit(OpenCv):
+    """Bytes, channels first: resized to memory that is kept, split straight into the result."""
+
+    name = "opencv-split"
+
+    def crop(self, x1: int, y1: int, x2: int, y2: int, planes: NDArray[np.uint8]) -> None:
+        """One crop."""
+        cv2.split(cv2.resize(self.job.frame[y1:y2, x1:x2], self._size, dst=self.room), list(planes))
+
+
+class OpenCvThreads(OpenCv, OnThreads):
     """The usual lines on all threads."""
 
     name = "opencv-threads"
 
 
-class OpenCvInPlaceThreads(_Threads, OpenCvInPlace):
+class OpenCvInPlaceThreads(OpenCvInPlace, OnThreads):
     """The form in place on all threads."""
 
     name = "opencv-inplace-threads"
 
 
-class OpenCvTableThreads(_Threads, OpenCvTable):
+class OpenCvTableThreads(OpenCvTable, OnThreads):
     """The form with a table on all threads."""
 
     name = "opencv-table-threads"
 
 
-class OpenCvFrameThreads(_Threads, OpenCvFrame):
+class OpenCvFrameThreads(OpenCvFrame, OnThreads):
     """The form that begins with the frame, on all threads."""
 
     name = "opencv-frame-threads"
+
+
+class OpenCvDirectThreads(OpenCvDirect, OnThreads):
+    """The form straight into the result on all threads."""
+
+    name = "opencv-direct-threads"
+
+
+class OpenCvSplitThreads(OpenCvSplit, OnThreads):
+    """The form that splits bytes on all threads."""
+
+    name = "opencv-split-threads"
 
 
 ONE_THREAD = (OpenCv, OpenCvInPlace, OpenCvTable, OpenCvFrame)

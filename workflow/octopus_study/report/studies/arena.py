@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from octopus_study.report.fastest import LIKE
@@ -191,6 +191,45 @@ _ON_CPUS = (
     "Arena on CPUs, from the boxes to the result. Methods use all cores, OpenCV those that its rows name; in the last "
     "column each uses one thread"
 )
+# The boxes, and the kinds of byte results, that a CPU's arena compares; a workload joins both, and the threads.
+_BOXES = {"visdrone": "VisDrone", "uniform": "256 \u00d7 256", "large": "Large"}
+_BYTES = {"uint8": "uint8, NCHW", "uint8-nhwc": "uint8, NHWC", "antialias": "uint8, NHWC, antialiased"}
+_THREADS = {"-1thread": "one thread each", "": "all threads"}
+
+
+def _byte_columns(kind: str) -> list[Column]:
+    return [(f"{boxes}-{kind}", "host") for boxes in _BOXES]
+
+
+def _byte_cases(view: View) -> Iterator[Key | str]:
+    """Yield each kind on one thread and on all as a heading, and every method that was entered in it."""
+    for kind, name in _BYTES.items():
+        for threads, used in _THREADS.items():
+            keys = all_shown(view, _byte_columns(f"{kind}{threads}"))
+            if keys:
+                yield f"{name}, {used}, n = {keys[0].n}"
+            yield from (view.key(f"{kind}{threads}", method=method) for method in arena.entered(view, keys))
+
+
+def _byte_cell(boxes: str, say: Callable[[Column, View, Key], str], view: View, case: Key) -> str:
+    return say((f"{boxes}-{case.workload}", "host"), view, case)
+
+
+BYTES = Spec(
+    study=STUDY,
+    first="Method",
+    label=lambda view, case: arena_kernel.marked(ARENA_METHODS, _byte_columns(case.workload), view, case),
+    columns={
+        f"{title}{what}": partial(_byte_cell, boxes, say)
+        for boxes, title in _BOXES.items()
+        for what, say in ((", ms", arena.time), (", speed-up", arena.speedup))
+    },
+    cases=_byte_cases,
+    caption="Arena on CPUs: other kinds of results, not normalised, from the boxes to the result. Medians in ms with "
+    f"intervals of 95 %, and speed-ups: time of the method / time of Octopus, {_VERDICT_NOTE}.",
+    absent="Other kinds of results on CPUs. No run that is shown has these rows: they are measured on a CPU alone.",
+    widths=("2.4fr", *(("2fr", "1.2fr") * len(_BOXES))),
+)
 _IN_SERIES = (
     "Batches in a row, VisDrone boxes, per batch: from boxes on the host to the result; a batch may begin before the "
     "last is done. The pipeline of DALI works two batches ahead"
@@ -210,6 +249,7 @@ REPORT = StudyReport(
         "arena": _on_layers("visdrone", "No run on a GPU is shown.", gpu=True),
         "arena_uniform": _on_layers("uniform", NOT_SHOWN, gpu=None),
         "arena_cpu": _times(_CPU_COLUMNS, _ON_CPUS, "No run on a CPU is shown.", gpu=False),
+        "arena_cpu_bytes": BYTES,
         "arena_series": _times({("visdrone", "pipelined"): "In a row"}, _IN_SERIES, NOT_SHOWN, gpu=True),
         "arena_counts": counts,
         "arena_memory": MEMORY,

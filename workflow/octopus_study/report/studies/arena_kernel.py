@@ -23,8 +23,8 @@ NO_ROWS = "No run that is shown has these rows: they need a GPU."
 _EVENTS = "boxes on the device, by events with a cold L2; medians in ms with intervals of 95 %"
 
 
-def _marked(names: Mapping[str, str], columns: list[Column], view: View, case: Key) -> str:
-    """Return the name of a kernel, with the letter of the reason where its answer is another one."""
+def marked(names: Mapping[str, str], columns: list[Column], view: View, case: Key) -> str:
+    """Return the name of a case's method, with the letter of the reason where its answer is another one."""
     answer = arena.answer_of(view, all_shown(view, columns), case.method)
     mark = f" ({view.reasons.letter(answer)})" if answer.startswith("different") else ""
     return f"{names[case.method]}{mark}"
@@ -52,7 +52,7 @@ def _ladder_columns(frame: Frame) -> list[tuple[str, Cell]]:
 LADDER = Spec(
     study=STUDY,
     first="Step",
-    label=partial(_marked, LADDER_STEPS | {BOUND: "Write bound"}, list(_LADDER)),
+    label=partial(marked, LADDER_STEPS | {BOUND: "Write bound"}, list(_LADDER)),
     columns=_ladder_columns,
     cases=lambda view: (
         [view.key(method=step) for step in (*LADDER_STEPS, BOUND)] if all_shown(view, _LADDER) else []
@@ -76,7 +76,7 @@ def _kind_cases(view: View) -> list[Key]:
 RESULTS = Spec(
     study=STUDY,
     first="Result",
-    label=partial(_marked, RESULT_KINDS, [_KIND]),
+    label=partial(marked, RESULT_KINDS, [_KIND]),
     columns={
         "ms": partial(arena.time, _KIND),
         "Share of its bound": partial(arena.share, _KIND),

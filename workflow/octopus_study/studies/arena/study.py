@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from octopus_study.measure import Row
 from octopus_study.peers.registry import make
 from octopus_study.studies import memory, one_thread
-from octopus_study.studies.arena import ladder, submit
+from octopus_study.studies.arena import byte_crops, ladder, submit
 from octopus_study.studies.arena.layers import Batch, layers, names
 from octopus_study.studies.arena.pipeline import PageLocked
 from octopus_study.studies.arena.workloads import LARGE, VISDRONE, boxes_of, case_of, shared_count
@@ -34,7 +34,8 @@ CHECKED = 100  # crops of a batch that are compared with the reference at most, 
 
 
 def plan(context: Context) -> Iterator[Part]:
-    """Every batch in all layers, one thread each or the kernel's own steps and what a call costs, and the memory."""
+    """Every batch in all layers, one thread each and bytes or the kernel's own steps and what a call costs, and the
+    memory."""
     settings, shared = context.config.arena, shared_count(context)
     crops = reference_of(context)
     batches = Batches(crops)
@@ -45,6 +46,7 @@ def plan(context: Context) -> Iterator[Part]:
         for workload in ONE_THREAD:
             boxes = boxes_of(context, workload, shared)
             yield one_thread.part(case_of(context, f"{workload}-1thread", shared), crops, boxes)
+            yield from byte_crops.parts(context, workload, boxes)
     else:
         yield from ladder.parts(context, crops)
         yield from submit.parts(context)

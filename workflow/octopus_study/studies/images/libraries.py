@@ -7,12 +7,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import PIL
 from PIL import Image
 
 from octopus.backends.cpu import get_num_threads
 from octopus_study.peers.availability import Unavailable, need
 from octopus_study.peers.method import NOT_BY_EVENTS, blocking_stream
+from octopus_study.peers.pillow import require_pillow
 from octopus_study.studies.images.job import (
     BETWEEN,
     BILINEAR,
@@ -30,7 +30,6 @@ PEERS, CUDA13 = (f"pip install -e './workflow[{extra}]'" for extra in ("peers", 
 # Of NVIDIA's resampling, seen in DALI: within the image it agrees.
 REPEATS = "repeats an image's edge where Pillow leaves out that part of the filter"
 NO_FLIP = 2  # any value but -1, 0 and 1
-SIMD = "post"  # in the version of Pillow-SIMD, which takes Pillow's place
 
 
 class Pillow(ImageMethod):
@@ -48,11 +47,7 @@ class Pillow(ImageMethod):
         super().__init__(job)
         if job.on_gpu:
             raise Unavailable(ON_THE_HOST)
-        if (SIMD in PIL.__version__) is not self.simd:
-            other = "Pillow-SIMD" if self.simd else "Pillow"
-            raise Unavailable(
-                f"{other} is not installed: Pillow {PIL.__version__} is, and one takes the other's place"
-            )
+        require_pillow(self.simd)
         mean, std = (np.array(values) for values in job.normal)
         shape = (3, 1, 1)  # of planes, whether of patches or of whole images
         self._gain = (1 / std).astype(np.float32).reshape(shape)

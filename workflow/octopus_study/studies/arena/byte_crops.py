@@ -1,0 +1,105 @@
+"""The arena's other kinds of results on a CPU: bytes in both layouts, and antialiased, on one thread each and on all.
+
+Each where users would pick something else: whole levels for a model that normalises itself, by OpenCV; antialiased
+ones, as a training set was made, by Pillow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus.kernels import reference
+from octopus_study.measure import Row
+from octopus_study.peers.availability import make_all
+from octopus_study.peers.fused import Octopus
+from octopus_study.peers.job import TOLERANCE_LEVELS, CropJob
+from octopus_study.peers.kornia import KorniaBytes, KorniaBytesThreads
+from octopus_study.peers.method import CropMethod
+from octopus_study.peers.opencv import OpenCvDirect, OpenCvDirectThreads, OpenCvSplit, OpenCvSplitThreads
+from octopus_study.peers.pillow import Pillow, PillowSimd, PillowSimdThreads, PillowThreads
+from octopus_study.studies.arena.workloads import case_of
+from octopus_study.studies.comparison import BASE, Comparison, Part
+from octopus_study.studies.context import Context
+from octopus_study.studies.crops import checked_rows
+
+CHECKED = 100  # crops of a batch that are compared with the reference
+# Levels, from a reference that is not rounded. Octopus rounds once, behind everything.
+OWN_TOLERANCE = 0.5 + TOLERANCE_LEVELS
+# OpenCV has weights of 11 bits, Pillow rounds between its passes: a level that lies near the middle of two may become
+# either, so that they may be one level from what the reference is rounded to.
+TOLERANCE = 0.5 + 1
+
+
+class Kind(NamedTuple):
+    """A kind of results.
+
+    Attributes
+    ----------
+    options : dict
+        Of Octopus, beside whole levels.
+    alone, pooled : tuple
+        Rivals on one thread, and on a pool of all.
+    """
+
+    options: Mapping[str, Any]
+    alone: tuple[type[CropMethod], ...]
+    pooled: tuple[type[CropMethod], ...]
+
+    @property
+    def sides(self) -> tuple[tuple[str, tuple[type[CropMethod], ...]], ...]:
+        """Ends of a workload's name, and who takes part: on one thread each; on all, where a pool may gain nothing."""
+        return ("-1thread", self.alone), ("", (*self.alone, *self.pooled))
+
+
+_NHWC = {"layout": "NHWC"}
+KINDS = {
+    "uint8": Kind({"layout": "NCHW"}, (OpenCvSplit, KorniaBytes), (OpenCvSplitThreads, KorniaBytesThreads)),
+    "uint8-nhwc": Kind(_NHWC, (OpenCvDirect, KorniaBytes), (OpenCvDirectThreads, KorniaBytesThreads)),
+    "antialias": Kind(_NHWC | {"antialias": True}, (Pillow, PillowSimd), (PillowThreads, PillowSimdThreads)),
+}
+
+
+def parts(context: Context, workload: str, boxes: NDArray[np.int32]) -> Iterator[Part]:
+    """Every kind on the boxes of a workload, on one thread and on all."""
+    for name, kind in KINDS.items():
+        comparisons = (
+            Comparison(
+                case_of(context, f"{workload}-{name}{threads}", len(boxes)),
+                "end_to_end",
+                "host",
+                (BASE, *(rival.name for rival in rivals)),
+            )
+            for threads, rivals in kind.sides
+        )
+        yield Part(partial(_measure, kind=kind, boxes=boxes), tuple(comparisons))
+
+
+def _measure(context: Context, part: Part, kind: Kind, boxes: NDArray[np.int32]) -> Iterator[Row]:
+    context.require_room(len(boxes))
+    job, every = byte_job(context, boxes, kind.options["layout"]), -(-len(boxes) // CHECKED)
+    affine = np.array(job.mean), np.array(job.std)
+    right = reference.crop_resize(job.frame, boxes[::every], job.size, *affine, **kind.options)
+    own = {BASE: partial(Octopus, job, dtype="uint8", **kind.options)}
+    for comparison, (end, rivals) in zip(part.comparisons, kind.sides, strict=True):
+        with context.threads(1 if end else context.thread_count):
+            made, missing = make_all(own | {rival.name: partial(rival, job) for rival in rivals})
+            methods = [
+                replace(method.timed(every=every), tolerance=OWN_TOLERANCE if name == BASE else TOLERANCE)
+                for name, method in made.items()
+            ]
+            yield from checked_rows(context, [comparison], job, methods, right.astype(np.float32), missing)
+
+
+def byte_job(context: Context, boxes: NDArray[np.int32], layout: str) -> CropJob:
+    """The job of a batch in whole levels, which are not normalised."""
+    frame, size = context.workload.frame, context.config.crop.size
+    channels = frame.shape[2]
+    item = (channels, *size) if layout == "NCHW" else (*size, channels)
+    out = np.zeros((len(boxes), *item), np.uint8)
+    return CropJob(frame, boxes, size, (0.0,) * channels, (1.0,) * channels, out)

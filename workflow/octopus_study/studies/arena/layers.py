@@ -175,6 +175,7 @@ def _rows(
 ) -> list[Row]:
     """Check, leave out what takes too long, and time the rest in paired blocks."""
     context, seconds = batch.context, dict[str, float]()
+    batch.job.mend()  # what a method wrote while it was timed before is not the next one's
     methods = [method for method in methods if context.measures(comparison.key, method.name)]
     answers = {method.name: _answer(batch, method, clock, seconds) for method in methods}
     limit = context.config.arena.least_blocks_seconds

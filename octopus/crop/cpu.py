@@ -100,5 +100,6 @@ def stored(values: np.ndarray, dtype: str) -> np.ndarray:
         with np.errstate(over="ignore"):
             return values.astype(np.float16).view(np.uint16)
     if dtype == BFLOAT16:
-        return np.array([bfloat16_bits(value) for value in values], np.uint16)
+        bits_of: Callable[..., Any] = bfloat16_bits
+        return np.array([bits_of(value) for value in values], np.uint16)
     return np.ascontiguousarray(values, np.float32)

@@ -28,7 +28,7 @@ from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import checked_rows
 
-CHECKED = 100  # crops of a batch that are compared with the reference
+MOST = 100  # boxes: a batch in bytes takes milliseconds, and a core run has no more
 # Levels, from a reference that is not rounded. Octopus rounds once, behind everything.
 OWN_TOLERANCE = 0.5 + TOLERANCE_LEVELS
 # OpenCV has weights of 11 bits, Pillow rounds between its passes: a level that lies near the middle of two may become
@@ -66,7 +66,8 @@ KINDS = {
 
 
 def parts(context: Context, workload: str, boxes: NDArray[np.int32]) -> Iterator[Part]:
-    """Every kind on the boxes of a workload, on one thread and on all."""
+    """Every kind on the first boxes of a workload, on one thread and on all."""
+    boxes = boxes[:MOST]
     for name, kind in KINDS.items():
         comparisons = (
             Comparison(
@@ -82,15 +83,15 @@ def parts(context: Context, workload: str, boxes: NDArray[np.int32]) -> Iterator
 
 def _measure(context: Context, part: Part, kind: Kind, boxes: NDArray[np.int32]) -> Iterator[Row]:
     context.require_room(len(boxes))
-    job, every = byte_job(context, boxes, kind.options["layout"]), -(-len(boxes) // CHECKED)
+    job = byte_job(context, boxes, kind.options["layout"])
     affine = np.array(job.mean), np.array(job.std)
-    right = reference.crop_resize(job.frame, boxes[::every], job.size, *affine, **kind.options)
+    right = reference.crop_resize(job.frame, boxes, job.size, *affine, **kind.options)
     own = {BASE: partial(Octopus, job, dtype="uint8", **kind.options)}
     for comparison, (end, rivals) in zip(part.comparisons, kind.sides, strict=True):
         with context.threads(1 if end else context.thread_count):
             made, missing = make_all(own | {rival.name: partial(rival, job) for rival in rivals})
             methods = [
-                replace(method.timed(every=every), tolerance=OWN_TOLERANCE if name == BASE else TOLERANCE)
+                replace(method.timed(), tolerance=OWN_TOLERANCE if name == BASE else TOLERANCE)
                 for name, method in made.items()
             ]
             yield from checked_rows(context, [comparison], job, methods, right.astype(np.float32), missing)

@@ -114,8 +114,8 @@ def crop_resize(
         int64): then it is not read by the host, and an index outside [0, F) gives an item of NaN (0 for uint8).
     out : array, optional
         Where to write; must have exactly the result's shape, dtype and device, and memory apart from what is read.
-        Memory of uint16 takes the bits of bfloat16.
-        Default: new memory at each call. For many calls, pass `out` or make a `CropPlan`.
+        Memory of uint16 takes the bits of bfloat16. Default: new memory at each call. For many calls, pass `out` or
+        make a `CropPlan`.
     stream : optional
         A CUDA stream of any library; default: the current one of the frame's library. The call returns once the work
         is queued on it, except for a frame on the host, whose result is waited for. One that isn't torch's must

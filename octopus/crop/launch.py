@@ -110,7 +110,7 @@ class StreamLauncher:
         return Room(self._boxes[:count], self._boxes_address)
 
     def _is_for(self, frame: ArrayView) -> bool:
-        """The streaming kernel always reads two pixels side by side, and a grid has a limit."""
+        """The streaming kernel reads two pixels side by side, but under a filter, and a grid has a limit."""
         return frame.shape[-2] >= 2 and self._row_values <= MAX_ROW_VALUES
 
     def launch(

@@ -76,6 +76,11 @@ class Pass(NamedTuple):
     weigh_each: Callable
 
 
+def _words(channels: int) -> int:
+    """Words that `WIDE` pixels lie in."""
+    return WIDE * channels // 4 + 1
+
+
 def _along_row(channels: int, columns: int, frame_dtype: str, words: bool) -> Pass:
     """The first pass.
 
@@ -85,7 +90,7 @@ def _along_row(channels: int, columns: int, frame_dtype: str, words: bool) -> Pa
     """
     load_pixel, aligned = ptx.PIXEL_LOADS[frame_dtype], channels % 4 == 0
     unit = _SMALL if words else np.float32(1.0)
-    room, wide_room = WIDE * channels // 4 + 1, columns * WIDE
+    room, wide_room = _words(channels), columns * WIDE
     held_room = columns * room
 
     @cuda.jit(device=True)
@@ -224,7 +229,7 @@ def filter_streamer(
     `stream_rows.streamer`."""
     first_pass = _along_row(channels, columns, frame_dtype, words)
     prepare, cover = first_pass.prepare, coverer(channels, True, columns)
-    every, room, taps_room = columns * channels, columns * (WIDE * channels // 4 + 1), columns * TAPS
+    every, room, taps_room = columns * channels, columns * _words(channels), columns * TAPS
     kept = (MOST_TAPS, columns, FILTER_THREADS) if words else (1, 1, 1)
     few, single, any_number = [
         _walk(first_pass, channels, columns, words, taps, emit) for taps in (FEW, TAPS, WIDE)
@@ -252,24 +257,16 @@ def filter_streamer(
         thread = np.int32(np.int32(cuda.threadIdx.y * cuda.blockDim.x) + cuda.threadIdx.x)
         column = np.int32(first - before)
         pixels = prepare(column, scale_x, origin_x, last_x, left, width, thread, place, shift, near, far)
-        if words:
-            if pixels == np.int32(FEW):
-                return few(
-                    frame, pitch, out, at, plane, row_values, row, count, skip, source, column, left, last_x, origin_x,
-                    scale_x, top, last_y, origin_y, scale_y, pixels, thread, place, shift, near, far, held, line, gains,
-                    biases, start, change,
-                )  # fmt: skip
-            if pixels == np.int32(TAPS):
-                return single(
-                    frame, pitch, out, at, plane, row_values, row, count, skip, source, column, left, last_x, origin_x,
-                    scale_x, top, last_y, origin_y, scale_y, pixels, thread, place, shift, near, far, held, line, gains,
-                    biases, start, change,
-                )  # fmt: skip
-        return any_number(
+        given = (
             frame, pitch, out, at, plane, row_values, row, count, skip, source, column, left, last_x, origin_x,
             scale_x, top, last_y, origin_y, scale_y, pixels, thread, place, shift, near, far, held, line, gains,
             biases, start, change,
         )  # fmt: skip
+        if words and pixels == np.int32(FEW):
+            return few(*given)
+        if words and pixels == np.int32(TAPS):
+            return single(*given)
+        return any_number(*given)
 
     return stream
 
@@ -288,22 +285,8 @@ def _walk(first_pass: Pass, channels: int, columns: int, words: bool, taps: int,
 
     @cuda.jit(device=True)
     def sums(
-        frame,
-        source,
-        column,
-        scale_x,
-        origin_x,
-        last_x,
-        left,
-        pixels,
-        thread,
-        place,
-        shift,
-        near,
-        far,
-        held,
-        line,
-    ):
+        frame, source, column, scale_x, origin_x, last_x, left, pixels, thread, place, shift, near, far, held, line
+    ):  # fmt: skip
         """A row's sums, whose first words are held."""
         for j in range(every):
             line[j] = np.float32(0.0)

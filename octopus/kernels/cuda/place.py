@@ -88,6 +88,24 @@ def transform_store(pad_mode: str) -> Callable:
     return cuda.jit(device=True)(store_transform)
 
 
+@cuda.jit(device=True)
+def image_index(index, size, mirrored):
+    """The row or column of an item before it is flipped, which is shown at `index` of `size`."""
+    return np.int32(np.int32(size - np.int32(1)) - index) if mirrored else np.int32(index)
+
+
+@cuda.jit(device=True)
+def mirror_transform(transform, item, flip, width, height):
+    """Make the way back of an item that of the same one flipped, by two bits: see `stream.build`."""
+    for axis in range(2):
+        size = width if axis == 0 else height
+        if flip & np.int32(1 << axis):
+            at = 4 * item + axis
+            scale = transform[at]
+            transform[at + 2] += np.float32(size) * scale
+            transform[at] = -scale
+
+
 def stand_in(pad_mode: str) -> Callable:
     """A device function: the pixel of the frame that stands for any `index` along an axis of `limit` pixels.
 

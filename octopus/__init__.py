@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from octopus.crop.api import CropPlan, crop_resize
     from octopus.crop.framestream import FrameStream
     from octopus.crop.transforms import map_back
+    from octopus.crop.video import NV12, P010
     from octopus.ragged.batch import RaggedBatch
     from octopus.ragged.plan import RaggedPlan
     from octopus.ragged.tuner import tune
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
+    "NV12",
+    "P010",
     "CropPlan",
     "DeviceError",
     "FrameStream",
@@ -55,6 +58,8 @@ __all__ = [
 
 _MODULES = ("blockmap", "images", "ops")
 _LAZY = {
+    "NV12": "octopus.crop.video",
+    "P010": "octopus.crop.video",
     "CropPlan": "octopus.crop.api",
     "FrameStream": "octopus.crop.framestream",
     "RaggedBatch": "octopus.ragged.batch",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -63,6 +63,15 @@ class ArrayView:
             self.pointer, self.shape, self.strides, self.dtype, self.device, self.family, None, self.ordinal,
             self.after,
         )  # fmt: skip
+
+    @property
+    def planes(self) -> tuple[ArrayView, ...]:
+        """All pieces of memory that the values lie in: of most arrays one."""
+        return (self,)
+
+    def packed_at(self, pointer: int) -> ArrayView:
+        """A contiguous copy on the GPU, as `arrays.memory.Stage` puts it at an address there."""
+        return replace(self, pointer=pointer, strides=c_strides(self.shape, self.dtype), device="cuda")
 
     @property
     def contiguous(self) -> bool:

@@ -15,7 +15,7 @@ from octopus.crop.check import check_box_shape, check_count, check_frame_index, 
 from octopus.crop.cuda import TRANSFORM_BYTES
 from octopus.crop.frame import frame_view
 from octopus.crop.kernel import CropKernel
-from octopus.crop.options import Dtype, Edge, Layout, Options, Outside, PadMode, Size
+from octopus.crop.options import Channels, Dtype, Edge, Layout, Options, Outside, PadMode, Size
 from octopus.crop.plan import CropPlan
 
 __all__ = ["CropPlan", "crop_resize"]
@@ -46,6 +46,7 @@ def crop_resize(
     outside: Outside = "clip",
     pad_mode: PadMode = "constant",
     pad_value: Any = None,
+    channels: Channels = "RGB",
     frame_index: Any = None,
     out: Any = None,
     stream: Any = None,
@@ -162,7 +163,7 @@ def crop_resize(
     options = {
         "size": size, "mean": mean, "std": std, "scale": scale, "dtype": dtype, "layout": layout, "edge": edge,
         "antialias": antialias, "letterbox": letterbox, "outside": outside, "pad_mode": pad_mode,
-        "pad_value": pad_value,
+        "pad_value": pad_value, "channels": channels,
     }  # fmt: skip
     where = streams.device_for(model, device)
     if where == "cpu":
@@ -214,6 +215,7 @@ def _into_new_memory(
         check_apart(target, frame=frame, boxes=boxes, frame_index=index)
     transform = result_memory(frame, (count, 4), "float32", queue) if letterbox else None
     if not ordered:
-        streams.wait_for_other_families(queue, frame, boxes, target, *([] if index is None else [index]))
+        others = boxes, target, *([] if index is None else [index])
+        streams.wait_for_other_families(queue, *frame.planes, *others)
     kernel.execute(frame, boxes, index, target, transform, queue)
     return out if transform is None else (out, transform)

@@ -57,6 +57,7 @@ def kernel_for(
     except UnreadableError:
         return _make(frame, boxes, index, options, device, queue)
     key = (
+        type(frame),
         frame.family,
         frame.dtype,
         frame.shape[-1:],

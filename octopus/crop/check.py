@@ -215,7 +215,7 @@ def check_count(spec: CropSpec, count: int) -> None:
 
 def check_planned_frame(frame: ArrayView, spec: CropSpec, model: ArrayView, staged: bool) -> None:
     """A frame must be like `model`, for which the plan was made; no larger where a copy goes to the GPU (`staged`)."""
-    kind = frame_spec(frame)
+    kind = frame_spec(frame, spec.options.channels)
     found = (frame.device, kind.dtype, kind.channels, len(frame.shape))
     planned = (model.device, spec.frame.dtype, spec.frame.channels, len(model.shape))
     if found != planned:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from octopus.arrays.memory import PlanMemory, Stage
 from octopus.arrays.results import check_out
-from octopus.arrays.views import ArrayView, c_strides, dtype_name, view
+from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.crop.check import (
     Room,
     check_count,
@@ -51,7 +50,7 @@ class CropKernel:
         self.spec = make_spec(frame, options)
         check_count(self.spec, max_boxes)
         self.max_boxes, self.device = max_boxes, device
-        self.model = replace(frame, owner=None)  # the kernel must not keep the frame alive
+        self.model = frame.unowned  # the kernel must not keep the frame alive
         self.host_to_gpu = device == "cuda" and frame.device == "cpu"
         # What the checks have found good; another array of the same layout needs no second look.
         self._good_frame: tuple[Any, ...] | None = None
@@ -122,7 +121,7 @@ class CropKernel:
             if self.device == "cpu":
                 self.engine.run(frame, host_boxes, out, host_index, written)
                 return
-            arrays = (frame, boxes, out) if index is None else (frame, boxes, out, index)
+            arrays = (*frame.planes, boxes, out) if index is None else (*frame.planes, boxes, out, index)
             queue = self.memory.enter(stream, arrays, boxes)
             if boxes.device == "cuda" and self.spec.options.outside == "error":
                 self._checked(self.engine.read_boxes(boxes, queue), frame)
@@ -176,8 +175,7 @@ class CropKernel:
         """The same for a frame from the host, whose result is waited for."""
 
         def submit(pixels: int, result: int, way_back: int) -> None:
-            strides = c_strides(frame.shape, frame.dtype)
-            on_gpu = replace(frame, pointer=pixels, strides=strides, device="cuda")
+            on_gpu = frame.packed_at(pixels)
             self._submit(on_gpu, boxes, host_boxes, index, host_index, queue, result, way_back)
 
         stage.run(frame, (out, transform), queue, submit)

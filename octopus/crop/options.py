@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 
+from octopus.arrays.channels import ORDERS
 from octopus.arrays.checks import Device, check_choice, checked_size, dtype_text, switch
 from octopus.crop.frame import FrameSpec
 from octopus.errors import InputError, shown
@@ -33,6 +34,7 @@ class TorchDtype(Protocol):
 Layout: TypeAlias = Literal["NCHW", "NHWC"]
 Edge: TypeAlias = Literal["box", "image"]
 Outside: TypeAlias = Literal["clip", "error", "pad"]
+Channels: TypeAlias = Literal["RGB", "BGR", "RGBA", "BGRA"]
 PadMode: TypeAlias = Literal["constant", "edge", "reflect"]
 Dtype: TypeAlias = (
     Literal["float32", "float16", "bfloat16", "uint8"] | type[np.generic] | np.dtype[Any] | TorchDtype
@@ -53,6 +55,7 @@ class Options(TypedDict, total=False):
     outside: Outside
     pad_mode: PadMode
     pad_value: Any
+    channels: Channels
     frame_index: Any
     out: Any
     stream: Any
@@ -97,7 +100,7 @@ class Kernel(NamedTuple):
         """As part of a file's name."""
         options = {"image": self.edge == "image", "antialias": self.antialias, "letterbox": self.letterbox,
                    "frames": self.frame.indexed, f"pad-{self.pad_mode}": bool(self.pad_mode)}  # fmt: skip
-        plain = f"{self.frame.dtype}x{self.frame.channels}-{self.dtype}-{self.layout.lower()}"
+        plain = f"{self.frame.name}-{self.dtype}-{self.layout.lower()}"
         return "-".join([plain, *(name for name, wanted in options.items() if wanted)])
 
 
@@ -125,6 +128,7 @@ class CropOptions:
     pad_mode: str = "constant"
     pad_value: Any = None
     scale: Any = None
+    channels: str = "RGB"
 
     def __post_init__(self) -> None:
         size, dtype = checked_size(self.size), dtype_text(self.dtype, DTYPES)
@@ -133,6 +137,7 @@ class CropOptions:
         check_choice("dtype", dtype, DTYPES)
         check_choice("outside", self.outside, OUTSIDES)
         check_choice("pad_mode", self.pad_mode, PAD_MODES)
+        check_choice("channels", self.channels, ORDERS)
         if self.pad_mode != "constant" and self.outside != "pad":
             raise InputError(
                 f'pad_mode={shown(self.pad_mode)} needs outside="pad", found outside={self.outside!r}; '

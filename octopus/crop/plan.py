@@ -18,7 +18,7 @@ from octopus.crop.cuda import BOX_BYTES, INDEX_BYTES, TRANSFORM_BYTES, upload_ca
 from octopus.crop.frame import frame_view
 from octopus.crop.kernel import CropKernel
 from octopus.crop.launch import INSIDE
-from octopus.crop.options import CropOptions, Dtype, Edge, Layout, Outside, PadMode, Size
+from octopus.crop.options import Channels, CropOptions, Dtype, Edge, Layout, Outside, PadMode, Size
 from octopus.crop.spec import CropSpec
 from octopus.errors import InputError, shown
 
@@ -42,7 +42,7 @@ class CropPlan:
         than this one. Several frames, of shape (F, H, W, C), make a plan whose runs name the frame of each box; F may
         change too.
     max_boxes : int
-    size, mean, std, scale, dtype, layout, edge, antialias, letterbox, outside, pad_mode, pad_value, device
+    size, mean, std, scale, dtype, layout, edge, antialias, letterbox, outside, pad_mode, pad_value, channels, device
         As in `crop_resize`.
     allocate : bool
         False leaves the result's memory to the `out` of every run.
@@ -98,6 +98,7 @@ class CropPlan:
         outside: Outside = "clip",
         pad_mode: PadMode = "constant",
         pad_value: Any = None,
+        channels: Channels = "RGB",
         device: Device = "auto",
         allocate: bool = True,
         box_dtype: str = "float32",
@@ -111,7 +112,7 @@ class CropPlan:
         check_index_dtype(index_dtype)
         options = CropOptions(
             size=size, mean=mean, std=std, scale=scale, dtype=dtype, layout=layout, edge=edge, antialias=antialias,
-            letterbox=letterbox, outside=outside, pad_mode=pad_mode, pad_value=pad_value,
+            letterbox=letterbox, outside=outside, pad_mode=pad_mode, pad_value=pad_value, channels=channels,
         )  # fmt: skip
         if allocate:
             check_family(model, options.dtype)

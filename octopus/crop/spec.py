@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from octopus.arrays.channels import hint_at_units, normalisation, padding
+from octopus.arrays.channels import TOPS, hint_at_units, normalisation, padding
 from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.results import itemsize
 from octopus.arrays.views import ArrayView
@@ -67,7 +67,7 @@ class CropSpec:
         """Whether values may lie so far outside 0 to 255 that a uint8 result must clamp them."""
         if self.frame.dtype == "float32":
             return self.dtype == "uint8"
-        top = np.iinfo(self.frame.dtype).max
+        top = TOPS[self.frame.dtype]
         reached = [self.bias, self.gain * np.float32(top) + self.bias, *[self.pad] * self.options.letterbox]
         return self.options.dtype == "uint8" and bool(np.min(reached) < -0.49 or np.max(reached) > 255.49)
 
@@ -91,7 +91,7 @@ def make_spec(frame: ArrayView, options: CropOptions) -> CropSpec:
         For a frame that no kernel reads, a number of channels that mean, standard deviation or padding don't have,
         or an item that is too large.
     """
-    kind = frame_spec(frame)
+    kind = frame_spec(frame, options.channels)
     height, width = options.size
     if height * width * kind.channels > INT32_MAX:
         raise InputError(

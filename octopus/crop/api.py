@@ -9,11 +9,12 @@ from octopus.arrays.boxes import boxes_view
 from octopus.arrays.checks import Device, check_apart, check_stream
 from octopus.arrays.results import check_host_memory, new_view, result_memory, result_view
 from octopus.arrays.untraced import untraced
-from octopus.arrays.views import ArrayView, view_of
+from octopus.arrays.views import ArrayView
 from octopus.crop.cache import kernel_for
 from octopus.crop.check import check_box_shape, check_count, check_frame_index, check_gpu_boxes, kernel_dtype
 from octopus.crop.cuda import TRANSFORM_BYTES
-from octopus.crop.frame import frame_view
+from octopus.crop.frame import frame_view, made_channels
+from octopus.crop.items import Items, are_of_items, items_of
 from octopus.crop.kernel import CropKernel
 from octopus.crop.options import Channels, Dtype, Edge, Layout, Options, Outside, PadMode, Size
 from octopus.crop.plan import CropPlan
@@ -48,6 +49,8 @@ def crop_resize(
     pad_value: Any = None,
     channels: Channels = "RGB",
     frame_index: Any = None,
+    flip: Any = None,
+    count: Any = None,
     out: Any = None,
     stream: Any = None,
     device: Device = "auto",
@@ -159,7 +162,10 @@ def crop_resize(
     model, described = frame_view(frame), boxes_view(boxes)
     if not described.shape:
         check_box_shape(described.shape, described.dtype)
-    index = None if frame_index is None else view_of(frame_index, "frame_index")
+    of_items = {}
+    if mean is not None and are_of_items(mean, described.shape[0], made_channels(model, channels)):
+        of_items, mean, std = {"mean": mean, "std": std}, None, None
+    items, most = items_of(frame_index, flip, **of_items, count=count)
     options = {
         "size": size, "mean": mean, "std": std, "scale": scale, "dtype": dtype, "layout": layout, "edge": edge,
         "antialias": antialias, "letterbox": letterbox, "outside": outside, "pad_mode": pad_mode,
@@ -169,28 +175,32 @@ def crop_resize(
     if where == "cpu":
         check_stream(stream, where)
         return _into_new_memory(
-            kernel_for(model, described, index, options, where), model, described, index, out
+            kernel_for(model, described, items, options, where), model, described, items, most, out
         )
     if model.device == "cuda":
         queue = streams.stream_for(model, described, stream)
-        kernel = kernel_for(model, described, index, options, where, queue)
-        return _into_new_memory(kernel, model, described, index, out, queue, ordered=stream is not None)
+        kernel = kernel_for(model, described, items, options, where, queue)
+        return _into_new_memory(kernel, model, described, items, most, out, queue, ordered=stream is not None)
     check_box_shape(described.shape, described.dtype)
     if described.device == "cuda":
         check_gpu_boxes(described)
-    check_frame_index(index, model, described.shape[0], described.device)
+    check_frame_index(items.frame_index, model, described.shape[0], described.device)
     plan = CropPlan(
         model, described.shape[0], device=device, allocate=out is None, box_dtype=kernel_dtype(described, "float32"),
-        index_dtype=kernel_dtype(index, "int32"), **options,
+        index_dtype=kernel_dtype(items.frame_index, "int32"), **options,
     )  # fmt: skip
-    return plan.run(model, described, frame_index=index, out=out, stream=stream)
+    return plan.run(
+        model, described, frame_index=items.frame_index, flip=items.flip, mean=items.mean, std=items.std,
+        count=items.counted if most is None else most, out=out, stream=stream,
+    )  # fmt: skip
 
 
 def _into_new_memory(
     kernel: CropKernel,
     frame: ArrayView,
     boxes: ArrayView,
-    index: ArrayView | None,
+    items: Items,
+    most: int | None,
     out: Any,
     queue: Any = None,
     ordered: bool = True,
@@ -202,7 +212,7 @@ def _into_new_memory(
     spec, count = kernel.spec, boxes.shape[0]
     if count > kernel.max_boxes:
         check_count(spec, count)
-    kernel.check(frame, boxes, index)
+    kernel.check(frame, boxes, items, most)
     letterbox = spec.options.letterbox
     if frame.device == "cpu":
         check_host_memory(spec.nbytes(count) * (out is None) + TRANSFORM_BYTES * count * letterbox)
@@ -212,10 +222,9 @@ def _into_new_memory(
     else:
         target = result_view(out, "out")
         kernel.check_out(target, count)
-        check_apart(target, frame=frame, boxes=boxes, frame_index=index)
+        check_apart(target, frame=frame, boxes=boxes, **items.named)
     transform = result_memory(frame, (count, 4), "float32", queue) if letterbox else None
     if not ordered:
-        others = boxes, target, *([] if index is None else [index])
-        streams.wait_for_other_families(queue, *frame.planes, *others)
-    kernel.execute(frame, boxes, index, target, transform, queue)
+        streams.wait_for_other_families(queue, *frame.planes, boxes, target, *items.arrays)
+    kernel.execute(frame, boxes, items, most, target, transform, queue)
     return out if transform is None else (out, transform)

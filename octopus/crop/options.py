@@ -11,6 +11,7 @@ import numpy as np
 from octopus.arrays.channels import ORDERS
 from octopus.arrays.checks import Device, check_choice, checked_size, dtype_text, switch
 from octopus.crop.frame import FrameSpec
+from octopus.crop.video import DTYPES as VIDEO_DTYPES
 from octopus.errors import InputError, shown
 
 DTYPES = ("float32", "float16", "bfloat16", "uint8")
@@ -82,7 +83,7 @@ class Kernel(NamedTuple):
     def streams(self) -> bool:
         """Whether the streaming CUDA kernel can do it."""
         usual = self.frame.channels in (1, 3, 4) and self.frame.dtype != "float32"
-        return usual and not self.pad_mode
+        return usual and not self.pad_mode and not (self.antialias and self.frame.dtype in VIDEO_DTYPES)
 
     @property
     def many_channels(self) -> bool:
@@ -92,7 +93,8 @@ class Kernel(NamedTuple):
     @property
     def options(self) -> dict[str, Any]:
         """Keyword arguments with which all kernels are built."""
-        options = {"edge": self.edge, "letterbox": self.letterbox, "indexed": self.frame.indexed}
+        options = {"edge": self.edge, "letterbox": self.letterbox, "indexed": self.frame.indexed,
+                   "order": self.frame.order}  # fmt: skip
         return options | {"pad_mode": self.pad_mode} if self.pad_mode else options
 
     @property

@@ -12,10 +12,11 @@ from octopus.arrays.checks import Device, OneAtATime, check_apart, check_stream
 from octopus.arrays.memory import Stage, check_memory
 from octopus.arrays.results import check_family, check_host_memory, result_memory, result_view
 from octopus.arrays.untraced import untraced
-from octopus.arrays.views import ArrayView, view_of
+from octopus.arrays.views import ArrayView, head_of
 from octopus.crop.check import check_box_dtype, check_index_dtype
 from octopus.crop.cuda import BOX_BYTES, INDEX_BYTES, TRANSFORM_BYTES, upload_capacity
 from octopus.crop.frame import frame_view
+from octopus.crop.items import Items, items_of
 from octopus.crop.kernel import CropKernel
 from octopus.crop.launch import INSIDE
 from octopus.crop.options import Channels, CropOptions, Dtype, Edge, Layout, Outside, PadMode, Size
@@ -201,9 +202,15 @@ class CropPlan:
 
     @untraced
     def run(
-        self, frame: Any, boxes: Any, *, frame_index: Any = None, out: Any = None, stream: Any = None
-    ) -> Any:
-        """Crop and resize `boxes` out of `frame`; see `crop_resize` for these, `frame_index`, `out` and `stream`.
+        self, frame: Any, boxes: Any, *, frame_index: Any = None, flip: Any = None, mean: Any = None, std: Any = None,
+        count: Any = None, out: Any = None, stream: Any = None,
+    ) -> Any:  # fmt: skip
+        """Crop and resize `boxes` out of `frame`; see `crop_resize` for all of these.
+
+        Parameters
+        ----------
+        mean, std : array, (N, C), optional
+            Of each item, where the plan was made without; on the side of the boxes, on the GPU as float32.
 
         Returns
         -------
@@ -216,14 +223,16 @@ class CropPlan:
             For bad input, more than `max_boxes` boxes, or while another thread is in a run of this plan.
         """
         pixels, described = frame_view(frame), boxes_view(boxes)
-        index = None if frame_index is None else view_of(frame_index, "frame_index")
+        items, most = items_of(frame_index, flip, mean, std, count)
         check_stream(stream, self.device)
         with self._alone:
-            return self._run(pixels, described, index, out, stream)
+            return self._run(pixels, described, items, most, out, stream)
 
-    def _run(self, frame: ArrayView, boxes: ArrayView, index: ArrayView | None, out: Any, stream: Any) -> Any:
+    def _run(
+        self, frame: ArrayView, boxes: ArrayView, items: Items, most: int | None, out: Any, stream: Any
+    ) -> Any:
         kernel = self._kernel
-        kernel.check(frame, boxes, index)
+        kernel.check(frame, boxes, items, most)
         count = boxes.shape[0]
         if out is None:
             result, target = self._head(count)
@@ -232,9 +241,9 @@ class CropPlan:
         else:
             result, target = out, result_view(out, "out")
             kernel.check_out(target, count)
-            check_apart(target, frame=frame, boxes=boxes, frame_index=index)
-        transform = _head(self._transform, count) if self._transform is not None else None
-        kernel.execute(frame, boxes, index, target, transform, stream)
+            check_apart(target, frame=frame, boxes=boxes, **items.named)
+        transform = head_of(self._transform, count) if self._transform is not None else None
+        kernel.execute(frame, boxes, items, most, target, transform, stream)
         return result if transform is None else (result, transform)
 
     def _head(self, count: int) -> tuple[Any, ArrayView]:
@@ -245,13 +254,8 @@ class CropPlan:
                 raise InputError(
                     "this plan was made with allocate=False and has no memory of its own; pass out="
                 )
-            head = _head(self._out, count)
+            head = head_of(self._out, count)
             if len(self._heads) >= KNOWN_HEADS:
                 self._heads.clear()
             known = self._heads[count] = (head, result_view(head, "out"))
         return known
-
-
-def _head(array: Any, count: int) -> Any:
-    """The first items of an array of any library, without a copy."""
-    return array.head(count) if hasattr(array, "head") else array[:count]

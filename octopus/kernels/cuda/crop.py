@@ -239,7 +239,7 @@ def of_items(tile: Callable, kind: Items) -> Callable:
             at = np.int64(item) * channels + c
             gains[c] = gain[c] / stds[at]
             biases[c] = -means[at] / stds[at]
-            pads[c] = pad[c] * gains[c] + biases[c]
+            pads[c] = pad[c] / stds[at] + biases[c]
         tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gains, biases,
              frames, frame_step, frame_index, transform, pads, flip_of(item, flips, flip_step))  # fmt: skip
 

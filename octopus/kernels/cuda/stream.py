@@ -185,8 +185,8 @@ def build(
     flipped : bool
         Each item may be mirrored, by two bits: 1 left and right, 2 above and below.
     own : bool
-        Each item has a mean and a standard deviation of its own, one per channel; gains are then those before the
-        division, and the padding is not yet normalised.
+        Each item has a mean and a standard deviation of its own, one per channel, which gains and padding are still to
+        be divided by.
     inside : bool
         `boxes` is not read; up to `MOST_BOXES_INSIDE` boxes, float32, are one more argument, an array by value. So they
         need no copy before the launch, and no block waits for the memory to know its box.
@@ -287,7 +287,7 @@ def own_normalisation(channels: int) -> Callable:
     def one(gain, pad, means, stds, at):
         inverse = np.float32(1.0) / stds[at]
         own, bias = gain * inverse, -means[at] * inverse
-        return own, bias, pad * own + bias
+        return own, bias, pad * inverse + bias
 
     @cuda.jit(device=True)
     def normalisation(gain, pad, means, stds, item):

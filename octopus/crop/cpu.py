@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from octopus.arrays.results import BFLOAT16
+from octopus.arrays.results import BFLOAT16, itemsize
 from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import compile, threads
+from octopus.crop.items import NOTHING, HostItems
 from octopus.crop.options import PAD_MODES
 from octopus.crop.spec import CropSpec
 from octopus.kernels.images import bfloat16_bits
@@ -57,16 +60,16 @@ class CpuEngine:
         frame: ArrayView,
         boxes: np.ndarray,
         out: ArrayView,
-        frame_index: np.ndarray | None = None,
+        items: HostItems = NOTHING,
         transform: ArrayView | None = None,
     ) -> None:
         """Fill `out` for checked float32 `boxes` (N, 4), and with `letterbox` the `transform` (N, 4).
 
-        `frame` is (F, H, W, C) if `frame_index`, int32, chooses from it.
+        `frame` is (F, H, W, C) if `items.frame_index` chooses from it.
         """
         count, (height, width) = len(boxes), self.spec.options.size
         item, (rows, columns, channels) = frame.dtype.itemsize, frame.shape[-3:]
-        index = np.zeros(count, np.int32) if frame_index is None else frame_index
+        index = np.zeros(count, np.int32) if items.frame_index is None else items.frame_index
         number = threads.get_num_threads() if count * self._item_values > ALONE_VALUES else 1
         band = height if count >= ITEMS_PER_THREAD * number or number == 1 else min(ROWS, height)
         threads.launch(
@@ -76,6 +79,28 @@ class CpuEngine:
             0 if transform is None else transform.pointer, width, height, self._planes, band, *self._fixed,
             threads=number,
         )  # fmt: skip
+        if items.flip is not None:
+            self._flip(out.pointer, items.flip, transform)
+
+    def _flip(self, out: int, flips: np.ndarray, transform: ArrayView | None) -> None:
+        """Mirror finished items in place, and the ways back from them."""
+        (height, width), channels = self.spec.options.size, self.spec.frame.channels
+        pixel = itemsize(self.spec.dtype) * (channels // self._planes)
+        made = memory_at(out, (len(flips), self._planes, height, width), np.dtype((np.void, pixel)))
+        for number in np.flatnonzero(flips):
+            item, flip = made[number], flips[number]
+            item[...] = item[:, :: -1 if flip & 2 else 1, :: -1 if flip & 1 else 1].copy()
+            if transform is not None:
+                back = memory_at(transform.pointer + 16 * int(number), (2, 2), np.dtype(np.float32))
+                turned = np.array([flip & 1, flip >> 1], bool)
+                back[1, turned] += back[0, turned] * np.array([width, height], np.float32)[turned]
+                back[0, turned] *= -1
+
+
+def memory_at(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """An array over memory that something else keeps alive."""
+    nbytes = math.prod(shape) * dtype.itemsize
+    return np.ndarray(shape, dtype, memoryview((ctypes.c_char * nbytes).from_address(address)))
 
 
 def load(form: str, frame_dtype: str, out_dtype: str) -> Callable[[int], Any]:

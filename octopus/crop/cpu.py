@@ -12,6 +12,7 @@ from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import compile, threads
 from octopus.crop.options import PAD_MODES
 from octopus.crop.spec import CropSpec
+from octopus.crop.video import VideoView
 from octopus.kernels.images import bfloat16_bits
 
 ROWS = 56  # output rows per band where items alone can't fill the threads: one 224-row crop then feeds four
@@ -31,7 +32,7 @@ class CpuEngine:
         self.spec = spec
         options, frame = spec.options, spec.frame
         form = "antialias" if options.antialias else "options" if self._takes_options else "crop"
-        self._kernel = load(form, frame.dtype, spec.dtype)
+        self._kernel = load(form, frame.dtype, spec.dtype, frame.order)
         self._item_values = frame.channels * options.size[0] * options.size[1]
         # What stays alive beside their addresses.
         self._vectors = [np.ascontiguousarray(v, np.float32) for v in (spec.gain, spec.bias, spec.pad)]
@@ -65,30 +66,37 @@ class CpuEngine:
         `frame` is (F, H, W, C) if `frame_index`, int32, chooses from it.
         """
         count, (height, width) = len(boxes), self.spec.options.size
-        item, (rows, columns, channels) = frame.dtype.itemsize, frame.shape[-3:]
+        item, (rows, columns) = frame.dtype.itemsize, frame.shape[-3:-1]
         index = np.zeros(count, np.int32) if frame_index is None else frame_index
         number = threads.get_num_threads() if count * self._item_values > ALONE_VALUES else 1
         band = height if count >= ITEMS_PER_THREAD * number or number == 1 else min(ROWS, height)
         threads.launch(
             self._kernel, count * -(-height // band),
             frame.pointer, frame.strides[0] // item if self.spec.frame.indexed else 0, frame.strides[-3] // item,
-            columns, rows, channels, index.ctypes.data, boxes.ctypes.data, out.pointer,
+            columns, rows, self.spec.frame.channels, index.ctypes.data, boxes.ctypes.data, out.pointer,
             0 if transform is None else transform.pointer, width, height, self._planes, band, *self._fixed,
-            threads=number,
+            *(_chroma(frame) if isinstance(frame, VideoView) else ()), threads=number,
         )  # fmt: skip
 
 
-def load(form: str, frame_dtype: str, out_dtype: str) -> Callable[[int], Any]:
-    """The compiled kernel of a form ("crop", "options", "antialias"), for a dtype of frames and one of results."""
+def _chroma(frame: VideoView) -> tuple[int, int, int]:
+    """Arguments of the kernels for video alone."""
+    plane = frame.chroma
+    return plane.pointer, plane.strides[0] // plane.dtype.itemsize, frame.coding.coefficients.ctypes.data
+
+
+def load(form: str, frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable[[int], Any]:
+    """The compiled kernel of a form ("crop", "options", "antialias"), for frames and a dtype of results."""
 
     def build() -> Callable[..., None]:
         from octopus.kernels.cpu import antialias, crop
 
         if form == "antialias":
-            return antialias.build(frame_dtype, out_dtype)
-        return crop.build(frame_dtype, out_dtype, form == "options")
+            return antialias.build(frame_dtype, out_dtype, order)
+        return crop.build(frame_dtype, out_dtype, form == "options", order)
 
-    return compile.load(f"{form}-{frame_dtype}-{out_dtype}", build)
+    ordered = "" if order == "RGB" else f"-{order.lower()}"
+    return compile.load(f"{form}-{frame_dtype}{ordered}-{out_dtype}", build)
 
 
 def stored(values: np.ndarray, dtype: str) -> np.ndarray:

@@ -15,6 +15,7 @@ from octopus.backends.cpu import compile, threads
 from octopus.crop.items import NOTHING, HostItems
 from octopus.crop.options import PAD_MODES
 from octopus.crop.spec import CropSpec
+from octopus.crop.video import VideoView
 from octopus.kernels.images import bfloat16_bits
 
 ROWS = 56  # output rows per band where items alone can't fill the threads: one 224-row crop then feeds four
@@ -34,16 +35,14 @@ class CpuEngine:
         self.spec = spec
         options, frame = spec.options, spec.frame
         form = "antialias" if options.antialias else "options" if self._takes_options else "crop"
-        self._kernel = load(form, frame.dtype, spec.dtype)
+        self._kernel = load(form, frame.dtype, spec.dtype, frame.order)
         self._item_values = frame.channels * options.size[0] * options.size[1]
         # What stays alive beside their addresses.
         self._vectors = [np.ascontiguousarray(v, np.float32) for v in (spec.gain, spec.bias, spec.pad)]
         self._vectors.append(stored(spec.pad, spec.dtype))
         outside = PAD_MODES.index(options.pad_mode) if options.outside == "pad" else -1
         self._planes = frame.channels if options.layout == "NCHW" else 1
-        self._fixed = (
-            *(vector.ctypes.data for vector in self._vectors), options.edge == "image", options.letterbox, outside
-        )  # fmt: skip
+        self._fixed = options.edge == "image", options.letterbox, outside
 
     def __reduce__(self) -> tuple[type[CpuEngine], tuple[CropSpec]]:
         """A copy, or one in another process, makes its own vectors: addresses aren't the same there."""
@@ -68,19 +67,31 @@ class CpuEngine:
         `frame` is (F, H, W, C) if `items.frame_index` chooses from it.
         """
         count, (height, width) = len(boxes), self.spec.options.size
-        item, (rows, columns, channels) = frame.dtype.itemsize, frame.shape[-3:]
+        item, (rows, columns) = frame.dtype.itemsize, frame.shape[-3:-1]
         index = np.zeros(count, np.int32) if items.frame_index is None else items.frame_index
+        own = self._own(items)
         number = threads.get_num_threads() if count * self._item_values > ALONE_VALUES else 1
         band = height if count >= ITEMS_PER_THREAD * number or number == 1 else min(ROWS, height)
         threads.launch(
             self._kernel, count * -(-height // band),
             frame.pointer, frame.strides[0] // item if self.spec.frame.indexed else 0, frame.strides[-3] // item,
-            columns, rows, channels, index.ctypes.data, boxes.ctypes.data, out.pointer,
-            0 if transform is None else transform.pointer, width, height, self._planes, band, *self._fixed,
-            threads=number,
+            columns, rows, self.spec.frame.channels, index.ctypes.data, boxes.ctypes.data, out.pointer,
+            0 if transform is None else transform.pointer, width, height, self._planes, band,
+            *(vector.ctypes.data for vector in own or self._vectors), *self._fixed,
+            self.spec.frame.channels if own else 0,
+            *(_chroma(frame) if isinstance(frame, VideoView) else ()), threads=number,
         )  # fmt: skip
         if items.flip is not None:
             self._flip(out.pointer, items.flip, transform)
+
+    def _own(self, items: HostItems) -> list[np.ndarray]:
+        """Gains, biases and paddings, (N, C) each, of items that have a normalisation of their own; else none."""
+        if items.mean is None or items.std is None:
+            return []
+        bias = -items.mean / items.std
+        pad = self.spec.pad / items.std + bias
+        own = [np.ascontiguousarray(values, np.float32) for values in (self.spec.gain / items.std, bias, pad)]
+        return [*own, stored(pad.ravel(), self.spec.dtype)]
 
     def _flip(self, out: int, flips: np.ndarray, transform: ArrayView | None) -> None:
         """Mirror finished items in place, and the ways back from them."""
@@ -103,17 +114,24 @@ def memory_at(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarr
     return np.ndarray(shape, dtype, memoryview((ctypes.c_char * nbytes).from_address(address)))
 
 
-def load(form: str, frame_dtype: str, out_dtype: str) -> Callable[[int], Any]:
-    """The compiled kernel of a form ("crop", "options", "antialias"), for a dtype of frames and one of results."""
+def _chroma(frame: VideoView) -> tuple[int, int, int]:
+    """Arguments of the kernels for video alone."""
+    plane = frame.chroma
+    return plane.pointer, plane.strides[0] // plane.dtype.itemsize, frame.coding.coefficients.ctypes.data
+
+
+def load(form: str, frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable[[int], Any]:
+    """The compiled kernel of a form ("crop", "options", "antialias"), for frames and a dtype of results."""
 
     def build() -> Callable[..., None]:
         from octopus.kernels.cpu import antialias, crop
 
         if form == "antialias":
-            return antialias.build(frame_dtype, out_dtype)
-        return crop.build(frame_dtype, out_dtype, form == "options")
+            return antialias.build(frame_dtype, out_dtype, order)
+        return crop.build(frame_dtype, out_dtype, form == "options", order)
 
-    return compile.load(f"{form}-{frame_dtype}-{out_dtype}", build)
+    ordered = "" if order == "RGB" else f"-{order.lower()}"
+    return compile.load(f"{form}-{frame_dtype}{ordered}-{out_dtype}", build)
 
 
 def stored(values: np.ndarray, dtype: str) -> np.ndarray:

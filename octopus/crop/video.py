@@ -51,8 +51,8 @@ class Coding(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _coefficients(coding: Coding) -> np.ndarray:
-    """From ITU-R BT.601-7, BT.709-6 and BT.2020-2: R' = Y' + 2 (1 - KR) C'R, B' = Y' + 2 (1 - KB) C'B, and Y' is the sum
-    of all three by their shares; quantised as there (limited), or over all numbers, as ITU-T H.273 has it (full)."""
+    """From ITU-R BT.601-7, BT.709-6 and BT.2020-2: R = Y + 2 (1 - KR) CR, B = Y + 2 (1 - KB) CB, Y is the sum of
+    all by their shares; quantised as there (limited), or over all numbers, as ITU-T H.273 has it (full)."""
     red, blue = LUMA_SHARES[coding.matrix]
     green = 1 - red - blue
     bits, unit = (10, 64) if coding.kind == "p010" else (8, 1)

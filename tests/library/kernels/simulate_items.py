@@ -45,7 +45,10 @@ def made(kind, height):
 
     if kind in VIDEO:
         coding, dtype = Coding(kind, *VIDEO[kind]), np.uint8 if kind == "nv12" else np.uint16
-        luma, chroma = random_values((height + 1, 14), dtype)[:-1], random_values((height // 2 + 1, 16), dtype)
+        luma, chroma = (
+            random_values((height + 1, 14), dtype)[:-1],
+            random_values((height // 2 + 1, 16), dtype),
+        )
         right = reference.rgb_of_video(luma[:height, :12], chroma[: height // 2, :12], kind, *VIDEO[kind])
         more = chroma.ravel(), np.int32(16), *(coding.coefficients / np.float32(255))
         return luma.ravel(), 14, more, right
@@ -67,7 +70,11 @@ def difference(
     gain, bias = np.float32(1 / std), np.float32(-mean / std)
     out = np.full(count * 3 * height * width, UNTOUCHED, dtype)
     transform = np.full(4 * count, UNTOUCHED, np.float32)
-    build = {"order": "RGB" if video else kind, "frame_dtype": kind if video else "uint8", "letterbox": letterbox}
+    build = {
+        "order": "RGB" if video else kind,
+        "frame_dtype": kind if video else "uint8",
+        "letterbox": letterbox,
+    }
     build |= {"flipped": flipped, "counted": counted, "own": own}
     sides = np.int32(12), np.int32(tall), boxes.ravel(), out, np.int32(width), np.int32(height)
     affine = [*(gain * unit), np.float32(0), *bias, np.float32(0)]
@@ -78,11 +85,15 @@ def difference(
     if plain:
         tiles = (-(-width // 4), -(-height // ROWS))
         kernel = cuda.jit((antialias if filtered else crop).build(3, dtype, layout, **build, **options))
-        kernel[count * tiles[0] * tiles[1], 4](memory, np.int32(pitch), *sides, *map(np.int32, tiles), *affine, *rest)
+        kernel[count * tiles[0] * tiles[1], 4](
+            memory, np.int32(pitch), *sides, *map(np.int32, tiles), *affine, *rest
+        )
     else:
         along = width * (1 if layout == "NCHW" else 3) // values
         threads = (along + 1) // 2
-        kernel = cuda.jit(stream.build(3, dtype, layout, values=values, antialias=filtered, **build, **options))
+        kernel = cuda.jit(
+            stream.build(3, dtype, layout, values=values, antialias=filtered, **build, **options)
+        )
         grid = (-(-height // (2 * rows)), count, -(-along // threads))
         inverse = np.float32(1) / np.float32([width, height])
         kernel[grid, (threads, 2, 1)](
@@ -128,7 +139,9 @@ def main():
         words = {"words": True, "flipped": True}
         results[f"words-{kind}"] = difference(kind, values=2, letterbox=True, **words)
         results[f"words-{kind}-shrunk"] = difference(kind, values=2, boxes=TALL, rows=7, **words)
-        results[f"fixed-float16-{kind}"] = difference(kind, values=4, dtype="float16", fixed=True, own=True, **words)
+        results[f"fixed-float16-{kind}"] = difference(
+            kind, values=4, dtype="float16", fixed=True, own=True, **words
+        )
         for values in (1, 2):
             given = {"values": values, "filtered": True, "words": values == 2, "flipped": True}
             results[f"filter-{kind}-by{values}"] = difference(kind, letterbox=True, **given)
@@ -136,7 +149,9 @@ def main():
         "BGRA", values=3, filtered=True, words=True, layout="NHWC", letterbox=True, **EVERYTHING
     )
     for kind in (*VIDEO, "BGRA"):
-        results[f"plain-filter-{kind}"] = difference(kind, plain=True, filtered=True, letterbox=True, **EVERYTHING)
+        results[f"plain-filter-{kind}"] = difference(
+            kind, plain=True, filtered=True, letterbox=True, **EVERYTHING
+        )
         results[f"plain-letterbox-{kind}"] = difference(kind, plain=True, letterbox=True, **EVERYTHING)
     results["shrunk-nv12"] = difference("nv12", values=2, boxes=TALL, rows=7, flipped=True)
     results["uint8-nv12"] = difference("nv12", values=4, dtype="uint8", own=True, counted=True)

@@ -12,6 +12,8 @@ from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import compile, threads
 from octopus.crop.options import PAD_MODES
 from octopus.crop.spec import CropSpec
+from octopus.kernels import sampling
+from octopus.kernels.geometry import NEAREST
 from octopus.kernels.images import bfloat16_bits
 
 ROWS = 56  # output rows per band where items alone can't fill the threads: one 224-row crop then feeds four
@@ -25,26 +27,38 @@ class CpuEngine:
     Parameters
     ----------
     spec : CropSpec
+    maps : bool
+        Whether the kernel for affine maps is loaded now, in the place of that for boxes; the other one follows when it
+        is first needed.
     """
 
-    def __init__(self, spec: CropSpec) -> None:
+    def __init__(self, spec: CropSpec, maps: bool = False) -> None:
         self.spec = spec
         options, frame = spec.options, spec.frame
-        form = "antialias" if options.antialias else "options" if self._takes_options else "crop"
-        self._kernel = load(form, frame.dtype, spec.dtype)
+        self._kernels: dict[bool, Callable[[int], Any]] = {}
+        self._kernel_for(maps)
         self._item_values = frame.channels * options.size[0] * options.size[1]
         # What stays alive beside their addresses.
         self._vectors = [np.ascontiguousarray(v, np.float32) for v in (spec.gain, spec.bias, spec.pad)]
         self._vectors.append(stored(spec.pad, spec.dtype))
         outside = PAD_MODES.index(options.pad_mode) if options.outside == "pad" else -1
         self._planes = frame.channels if options.layout == "NCHW" else 1
-        self._fixed = (
-            *(vector.ctypes.data for vector in self._vectors), options.edge == "image", options.letterbox, outside
-        )  # fmt: skip
+        reach = sampling.REACH[options.filter] if options.edge == "image" else 0
+        self._addresses = *(vector.ctypes.data for vector in self._vectors), reach, options.letterbox
+        self._outside = outside, NEAREST if outside < 0 else outside  # of boxes, and of maps
 
     def __reduce__(self) -> tuple[type[CpuEngine], tuple[CropSpec]]:
         """A copy, or one in another process, makes its own vectors: addresses aren't the same there."""
         return CpuEngine, (self.spec,)
+
+    def _kernel_for(self, maps: bool) -> Callable[[int], Any]:
+        if maps not in self._kernels:
+            options, kind = self.spec.options, self.spec.kernel._replace(maps=maps)
+            form = "antialias" if options.antialias else "options" if self._takes_options else "crop"
+            if kind.samples:
+                form = f"maps-{kind.filter}" if maps else kind.filter
+            self._kernels[maps] = load(form, kind.frame.dtype, self.spec.dtype)
+        return self._kernels[maps]
 
     @property
     def _takes_options(self) -> bool:
@@ -60,7 +74,7 @@ class CpuEngine:
         frame_index: np.ndarray | None = None,
         transform: ArrayView | None = None,
     ) -> None:
-        """Fill `out` for checked float32 `boxes` (N, 4), and with `letterbox` the `transform` (N, 4).
+        """Fill `out` for checked float32 `boxes` (N, 4) or maps (N, 2, 3), and with `letterbox` the `transform` (N, 4).
 
         `frame` is (F, H, W, C) if `frame_index`, int32, chooses from it.
         """
@@ -69,23 +83,31 @@ class CpuEngine:
         index = np.zeros(count, np.int32) if frame_index is None else frame_index
         number = threads.get_num_threads() if count * self._item_values > ALONE_VALUES else 1
         band = height if count >= ITEMS_PER_THREAD * number or number == 1 else min(ROWS, height)
+        maps = boxes.ndim == 3
         threads.launch(
-            self._kernel, count * -(-height // band),
+            self._kernel_for(maps), count * -(-height // band),
             frame.pointer, frame.strides[0] // item if self.spec.frame.indexed else 0, frame.strides[-3] // item,
             columns, rows, channels, index.ctypes.data, boxes.ctypes.data, out.pointer,
-            0 if transform is None else transform.pointer, width, height, self._planes, band, *self._fixed,
-            threads=number,
+            0 if transform is None else transform.pointer, width, height, self._planes, band, *self._addresses,
+            self._outside[maps], threads=number,
         )  # fmt: skip
 
 
 def load(form: str, frame_dtype: str, out_dtype: str) -> Callable[[int], Any]:
-    """The compiled kernel of a form ("crop", "options", "antialias"), for a dtype of frames and one of results."""
+    """The compiled kernel of a form, for a dtype of frames and one of results.
+
+    Forms are "crop", "options" and "antialias", and the filters "nearest" and "bicubic"; with "maps-" before it any
+    filter's of affine maps.
+    """
 
     def build() -> Callable[..., None]:
-        from octopus.kernels.cpu import antialias, crop
+        from octopus.kernels.cpu import antialias, crop, sampled
 
         if form == "antialias":
             return antialias.build(frame_dtype, out_dtype)
+        filter = form.removeprefix("maps-")
+        if filter in sampling.TAPS:
+            return sampled.build(frame_dtype, out_dtype, filter, form != filter)
         return crop.build(frame_dtype, out_dtype, form == "options")
 
     return compile.load(f"{form}-{frame_dtype}-{out_dtype}", build)

@@ -187,17 +187,20 @@ class StreamLauncher:
 
 
 class PlainLauncher:
-    """Launches the kernels with one column per thread, `crop` and `antialias`, for what the streaming one can't do.
+    """Launches the kernels with one column per thread, `crop`, `antialias` and `sampled`, for what the streaming one can't do.
 
     Parameters
     ----------
     spec : CropSpec
     values : int
         Address in device memory of the gains, then the biases, then the padding; read for more than four channels.
+    maps : bool
+        Whether boxes are affine maps.
     """
 
-    def __init__(self, spec: CropSpec, values: int = 0) -> None:
+    def __init__(self, spec: CropSpec, values: int = 0, maps: bool = False) -> None:
         self.spec = spec
+        self._kind = spec.kernel._replace(maps=maps)
         height, width = spec.options.size
         self._threads = min(-(-width // 32) * 32, MAX_COLUMNS)
         self._tiles = (-(-width // self._threads), -(-height // ROWS))
@@ -224,7 +227,7 @@ class PlainLauncher:
         return None
 
     def _kernel(self, box_dtype: str, index_dtype: str) -> Any:
-        return _plain_kernel(self.spec.kernel, box_dtype, index_dtype, _capability())
+        return _plain_kernel(self._kind, box_dtype, index_dtype, _capability())
 
     def launch(
         self, frame: ArrayView, boxes: int, box_dtype: str, count: int, out: int, stream: Any, frame_index: int,
@@ -272,9 +275,11 @@ def _plain_kernel(kind: Kernel, box_dtype: str, index_dtype: str, capability: tu
     frame = kind.frame
 
     def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        from octopus.kernels.cuda import antialias, crop
+        from octopus.kernels.cuda import antialias, crop, sampled
 
-        make = antialias.build if kind.antialias else crop.build
+        make: Callable[..., Any] = antialias.build if kind.antialias else crop.build
+        if kind.samples:
+            make = sampled.build
         index = index_dtype if kind.takes_options or kind.many_channels else None
         types = crop.argument_types(frame.dtype, box_dtype, kind.dtype, index, kind.many_channels)
         return make(frame.channels, kind.dtype, kind.layout, **kind.options), types

@@ -23,9 +23,8 @@ _filter_reach = compiled(geometry.filter_reach)
 @compiled
 def box_axes(box, frame):
     """The two axes of a box that is cut at the frame and fills its item."""
-    return (
-        _box_axis(box[0], box[2], np.int32(frame[2])), _box_axis(box[1], box[3], np.int32(frame[3])),
-    )  # fmt: skip
+    horizontal = _box_axis(box[0], box[2], np.int32(frame[2]))
+    return horizontal, _box_axis(box[1], box[3], np.int32(frame[3]))
 
 
 @compiled

@@ -16,7 +16,7 @@ from octopus.crop.cuda import TRANSFORM_BYTES
 from octopus.crop.frame import frame_view, made_channels
 from octopus.crop.items import Items, are_of_items, items_of
 from octopus.crop.kernel import CropKernel
-from octopus.crop.options import Channels, Dtype, Edge, Layout, Options, Outside, PadMode, Size
+from octopus.crop.options import Channels, Dtype, Edge, Filter, Layout, Options, Outside, PadMode, Size
 from octopus.crop.plan import CropPlan
 
 __all__ = ["CropPlan", "crop_resize"]
@@ -43,6 +43,7 @@ def crop_resize(
     layout: Layout = "NCHW",
     edge: Edge = "box",
     antialias: bool = False,
+    filter: Filter = "bilinear",
     letterbox: bool = False,
     outside: Outside = "clip",
     pad_mode: PadMode = "constant",
@@ -67,7 +68,7 @@ def crop_resize(
         One frame, or several of which `frame_index` chooses. C is 1 to 64; channels come last. NumPy, torch, CuPy,
         Numba, or anything with DLPack or `__cuda_array_interface__`; never copied where it already lies on the device
         that works. Rows may be further apart than their length.
-    boxes : array, (N, 4), integer or float
+    boxes : array, (N, 4) or (N, 2, 3), integer or float
         `x1, y1, x2, y2` in pixels, a box covers `[x1, x2) x [y1, y2)`; on the host or on the GPU. What lies beyond the
         frame is cut off, see `outside`. Boxes are read as float32, whose numbers lie 1/16384 of a pixel apart at 1000
         pixels, 1/1024 at 10,000 and 1/16 at 1,000,000. A side may be up to 16384 pixels long, once the box is
@@ -77,6 +78,12 @@ def crop_resize(
         infinite coordinate is cut to the frame's edge, and a side that is too long is sampled less exactly. `[]` is no
         boxes. Torchvision's `BoundingBoxes` are converted by their format, and of objects with boxes in `xyxy`
         (supervision's `Detections`) these are taken.
+        (N, 2, 3) are affine maps, one per item, from the result's pixel to the frame's, both counted from the centre of
+        the first: what `cv2.warpAffine(frame, map, (width, height), flags=INTER_LINEAR | WARP_INVERSE_MAP)` takes;
+        `octopus.rotated_boxes` makes them of rotated boxes. They take no `edge`, `antialias` and `letterbox`. Samples
+        beyond the frame take its nearest pixel, or what `outside` says. A map is read as float32 and may reach up to
+        2**24 pixels; one that does not, or is not finite, is an error on the host, and on the GPU gives an item of NaN
+        (0 for uint8).
     size : (int, int) or int
         Height and width of the result in pixels, or the side of a square.
     mean, std : float or C floats, optional
@@ -98,6 +105,11 @@ def crop_resize(
         When reducing, average all pixels that an output pixel covers, weighted by a triangle as wide as two output
         pixels, as PIL's `Image.resize(BILINEAR)` and torchvision's `resize(antialias=True)` do (with `edge="image"` as
         PIL does given a `box`). Enlarging is not changed.
+    filter : {"bilinear", "nearest", "bicubic"}
+        How a pixel is made of those around its place in the frame. "nearest": the one that this lies in, as PIL's
+        `NEAREST`, OpenCV's `INTER_NEAREST_EXACT` and torch's "nearest-exact" do. "bicubic": four by four pixels by
+        Keys' cubic with the slope -0.75, as OpenCV's `INTER_CUBIC` and torch's "bicubic" do; `edge` says what lies
+        beyond a box. Its values may overshoot those of the frame. Both go without `antialias`.
     letterbox : bool
         Keep each box's aspect ratio: it fills the height or the width, in the middle of the item. Returns the transform
         that leads back to the frame, too.
@@ -106,7 +118,8 @@ def crop_resize(
         boxes on the GPU are then read back, which waits for the work before, and is refused while a graph is captured.
         "pad": it is not cut, may lie wholly outside, and `pad_mode` makes the pixels beyond the frame; `edge="box"`
         repeats the border pixels of the whole box, and the transform is that of the whole box. Coordinates may then
-        be up to 2**24 pixels from the frame's corner.
+        be up to 2**24 pixels from the frame's corner. Of affine maps no box is cut: "clip" repeats the frame's nearest
+        pixel, "error" refuses maps that take samples beyond it, "pad" makes pixels there as for boxes.
     pad_mode : {"constant", "edge", "reflect"}
         With `outside="pad"`, what lies beyond the frame: `pad_value`, the nearest pixel, or the frame mirrored without
         repeating its border pixels, as often as it takes (NumPy's "reflect", OpenCV's BORDER_REFLECT_101).
@@ -169,7 +182,7 @@ def crop_resize(
     options = {
         "size": size, "mean": mean, "std": std, "scale": scale, "dtype": dtype, "layout": layout, "edge": edge,
         "antialias": antialias, "letterbox": letterbox, "outside": outside, "pad_mode": pad_mode,
-        "pad_value": pad_value, "channels": channels,
+        "pad_value": pad_value, "channels": channels, "filter": filter,
     }  # fmt: skip
     where = streams.device_for(model, device)
     if where == "cpu":
@@ -187,7 +200,7 @@ def crop_resize(
     check_frame_index(items.frame_index, model, described.shape[0], described.device)
     plan = CropPlan(
         model, described.shape[0], device=device, allocate=out is None, box_dtype=kernel_dtype(described, "float32"),
-        index_dtype=kernel_dtype(items.frame_index, "int32"), **options,
+        index_dtype=kernel_dtype(items.frame_index, "int32"), box_shape=described.shape[1:], **options,
     )  # fmt: skip
     return plan.run(
         model, described, frame_index=items.frame_index, flip=items.flip, mean=items.mean, std=items.std,

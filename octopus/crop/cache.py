@@ -13,7 +13,7 @@ from typing import Any
 from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.reading import UnreadableError, reading
 from octopus.arrays.views import ArrayView
-from octopus.crop.check import check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype
+from octopus.crop.check import are_maps, check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype
 from octopus.crop.items import Items
 from octopus.crop.kernel import CropKernel
 from octopus.crop.launch import INSIDE
@@ -91,9 +91,10 @@ def _make(
     if boxes.device == "cuda":
         check_gpu_boxes(boxes)
     check_frame_index(items.frame_index, frame, boxes.shape[0], boxes.device)
-    kernel = CropKernel(frame, CropOptions(**options), boxes.shape[0], device)
+    maps = are_maps(boxes.shape)
+    kernel = CropKernel(frame, CropOptions(**options), boxes.shape[0], device, maps)
     if device == "cuda":
-        from_host = INSIDE if boxes.shape[0] <= MOST_BOXES_INSIDE else "float32"
+        from_host = INSIDE if not maps and boxes.shape[0] <= MOST_BOXES_INSIDE else "float32"
         dtypes = kernel_dtype(boxes, from_host), kernel_dtype(items.frame_index, "int32")
         kernel.load(MAX_ITEMS, *dtypes, queue)
     kernel.max_boxes = INT32_MAX // kernel.spec.options.size[0]

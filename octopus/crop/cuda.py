@@ -15,12 +15,17 @@ from octopus.errors import InputError
 from octopus.kernels.cuda.tiles import MAX_ITEMS
 
 UPLOAD_BYTES = 1 << 16  # the driver copies this much out of pageable memory without waiting for the stream
-BOX_BYTES, INDEX_BYTES, TRANSFORM_BYTES = 16, 4, 16
+BOX_BYTES, MAP_BYTES, INDEX_BYTES, TRANSFORM_BYTES = 16, 24, 4, 16
 
 
-def upload_capacity(max_boxes: int, indexed: bool) -> int:
-    """Boxes from the host, with their frame index, that travel at a time."""
-    return min(max_boxes, UPLOAD_BYTES // (BOX_BYTES + INDEX_BYTES * indexed))
+def upload_capacity(max_boxes: int, indexed: bool, box_bytes: int = BOX_BYTES) -> int:
+    """Boxes from the host, or affine maps, with their frame index, that travel at a time."""
+    return min(max_boxes, UPLOAD_BYTES // (box_bytes + INDEX_BYTES * indexed))
+
+
+def upload_bytes(max_boxes: int, indexed: bool) -> int:
+    """Device memory for as many of either kind."""
+    return max(size * upload_capacity(max_boxes, indexed, size) for size in (BOX_BYTES, MAP_BYTES))
 
 
 def pointers_of(items: Items) -> ItemPointers:
@@ -39,7 +44,7 @@ class CudaEngine:
 
     Up to 240 boxes from the host are an argument of the streaming kernel. More, or those of the plain kernel, go
     through a buffer of at most 64 KiB; larger batches take several turns, each with a launch of its own. So do batches
-    of more than 65535 boxes.
+    of more than 65535 boxes. Affine maps have a plain kernel of their own, loaded when it is first needed.
 
     Parameters
     ----------
@@ -52,10 +57,19 @@ class CudaEngine:
         Dtypes of the boxes and of the frame index to come; `INSIDE` for a few boxes from the host.
     stream : cuda.core.Stream
         On which memory is allocated.
+    maps : bool
+        Whether the boxes to come are affine maps.
     """
 
     def __init__(
-        self, spec: CropSpec, max_boxes: int, model: ArrayView, box_dtype: str, index_dtype: str, stream: Any
+        self,
+        spec: CropSpec,
+        max_boxes: int,
+        model: ArrayView,
+        box_dtype: str,
+        index_dtype: str,
+        stream: Any,
+        maps: bool = False,
     ) -> None:
         from octopus.backends.cuda import memory
         from octopus.backends.cuda.device import current, is_capturing
@@ -64,7 +78,10 @@ class CudaEngine:
         self._is_capturing = is_capturing
         self._copy = memory.copy
         self.capacity = upload_capacity(max_boxes, spec.frame.indexed)
-        self.device_boxes = memory.DeviceArray((self.capacity, 4), np.float32, stream=stream)
+        self._map_capacity = upload_capacity(max_boxes, spec.frame.indexed, MAP_BYTES)
+        self.device_boxes = memory.DeviceArray(
+            (upload_bytes(max_boxes, spec.frame.indexed),), np.uint8, stream=stream
+        )
         self.device_index = memory.DeviceArray(
             (self.capacity if spec.frame.indexed else 0,), np.int32, stream=stream
         )
@@ -82,8 +99,20 @@ class CudaEngine:
             if spec.kernel.streams
             else PlainLauncher(spec, self.device_values.pointer)
         )
-        self.preload, self.room = self._launcher.preload, self._launcher.room
-        self.preload(model, box_dtype, index_dtype)
+        self._map_launcher: PlainLauncher | None = None
+        self.room = self._launcher.room
+        self.preload(model, box_dtype, index_dtype, maps)
+
+    def preload(self, model: ArrayView, box_dtype: str, index_dtype: str, maps: bool = False) -> None:
+        """Load the kernel for frames like `model`, and boxes or maps of a dtype."""
+        self._launcher_for(maps).preload(model, box_dtype, index_dtype)
+
+    def _launcher_for(self, maps: bool) -> PlainLauncher | StreamLauncher:
+        if not maps:
+            return self._launcher
+        if self._map_launcher is None:
+            self._map_launcher = PlainLauncher(self.spec, self.device_values.pointer, maps=True)
+        return self._map_launcher
 
     def read_boxes(self, boxes: ArrayView, stream: Any) -> np.ndarray:
         """Boxes on the GPU as an array on the host, once the work before them on the stream is done.
@@ -104,7 +133,7 @@ class CudaEngine:
         return result
 
     def upload_boxes(self, boxes: np.ndarray, stream: Any) -> int:
-        """Queue the copy of at most `capacity` checked float32 boxes to the device; returns their address there.
+        """Queue the copy of checked float32 boxes, of at most 64 KiB, to the device; returns their address there.
 
         The driver has read the boxes when this returns: of page-locked ones, which it would read later, a copy.
         """
@@ -128,7 +157,7 @@ class CudaEngine:
         transform: int,
         stream: Any,
     ) -> None:
-        """Queue checked float32 boxes, what items have of their own, or both from the host, and the kernel for them.
+        """Queue checked float32 boxes or maps, what items have of their own, or both from the host, and their kernel.
 
         Boxes in the `room` that was asked for them need no copy. The copy of a part of others waits, in the order of
         the stream, for the kernel that reads the part before it.
@@ -145,21 +174,20 @@ class CudaEngine:
         inside = isinstance(boxes, Room)
         given = boxes.boxes if isinstance(boxes, Room) else boxes
         box_dtype, count = INSIDE if inside else dtype_name(given.dtype), given.shape[0]
-        box_bytes = 4 * given.dtype.itemsize
-        room = self.capacity
+        maps = len(given.shape) == 3
+        box_bytes = (6 if maps else 4) * given.dtype.itemsize
+        room = self._map_capacity if maps else self.capacity
         if given_items.mean is not None:
             room = min(room, UPLOAD_BYTES // (4 * self.spec.frame.channels))
-        there = pointers_of(items)
-        index_address, index_dtype = (
-            (0, "int32")
-            if items.frame_index is None
-            else (items.frame_index.pointer, dtype_name(items.frame_index.dtype))
-        )
+        there, index_address, index_dtype = pointers_of(items), 0, "int32"
+        if items.frame_index is not None:
+            index_address, index_dtype = items.frame_index.pointer, dtype_name(items.frame_index.dtype)
         for first in range(0, count, room):
             last = min(first + room, count)
             index = index_address and index_address + first * np.dtype(index_dtype).itemsize
             if given_items.frame_index is not None:
-                index, index_dtype = self.upload_index(given_items.frame_index[first:last], stream), "int32"
+                index = self.upload_index(given_items.frame_index[first:last], stream)
+                index_dtype = "int32"
             own = there.behind(first, self.spec.frame.channels)
             if given_items.flip is not None:
                 own = own._replace(
@@ -178,7 +206,7 @@ class CudaEngine:
             self.launch(
                 frame, pointer, box_dtype, last - first, out + first * self._item_bytes, stream, frame_index=index,
                 index_dtype=index_dtype, transform=transform and transform + first * TRANSFORM_BYTES,
-                items=own if any(own) else NO_ITEMS,
+                items=own if any(own) else NO_ITEMS, maps=maps,
             )  # fmt: skip
 
     def _upload(self, name: str, values: np.ndarray, stream: Any) -> int:
@@ -206,15 +234,16 @@ class CudaEngine:
         index_dtype: str = "int32",
         transform: int = 0,
         items: ItemPointers = NO_ITEMS,
+        maps: bool = False,
     ) -> None:
-        """Queue the kernel; `frame`, `boxes`, `out`, `frame_index` and `transform` are in device memory."""
-        submit_part = self._launcher.launch
+        """Queue the kernel, with `maps` that for affine maps; all arrays are in device memory."""
+        submit_part = self._launcher_for(maps).launch
         if count <= MAX_ITEMS:
             submit_part(
                 frame, boxes, box_dtype, count, out, stream, frame_index, index_dtype, transform, items
             )
             return
-        box_bytes = 4 * np.dtype(box_dtype).itemsize
+        box_bytes = (6 if maps else 4) * np.dtype(box_dtype).itemsize
         index_bytes = np.dtype(index_dtype).itemsize
         for first in range(0, count, MAX_ITEMS):
             submit_part(

@@ -11,8 +11,10 @@ from octopus.arrays.results import check_out
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.crop.check import (
     Room,
+    are_maps,
     check_count,
     check_host_boxes,
+    check_host_maps,
     check_planned_boxes,
     check_planned_frame,
     load,
@@ -37,19 +39,25 @@ class CropKernel:
         Most boxes of a run.
     device : {"cpu", "cuda"}
         For the GPU `load` is to follow.
+    maps : bool
+        Whether the first boxes to come are affine maps, whose kernel is then loaded first.
 
     Raises
     ------
     InputError
-        For options that don't fit the frame, or more boxes than a launch can address.
+        For options that don't fit the frame or `maps`, or more boxes than a launch can address.
     """
 
     stage: Stage | None = None  # of a plan for frames that come from the host to the GPU
 
-    def __init__(self, frame: ArrayView, options: CropOptions, max_boxes: int, device: str) -> None:
+    def __init__(
+        self, frame: ArrayView, options: CropOptions, max_boxes: int, device: str, maps: bool = False
+    ) -> None:
+        if maps:
+            options.check_maps()
         self.spec = make_spec(frame, options)
         check_count(self.spec, max_boxes)
-        self.max_boxes, self.device = max_boxes, device
+        self.max_boxes, self.device, self._maps_first = max_boxes, device, maps
         self.model = frame.unowned  # the kernel must not keep the frame alive
         self.host_to_gpu = device == "cuda" and frame.device == "cpu"
         # What the checks have found good; another array of the same layout needs no second look.
@@ -59,12 +67,14 @@ class CropKernel:
         self._good_out: tuple[Any, ...] | None = None
         # A call within a call, as of a signal's handler, must not overwrite that one's boxes.
         self._busy = False
-        self.engine: Any = CpuEngine(self.spec) if device == "cpu" else None
+        self.engine: Any = CpuEngine(self.spec, maps) if device == "cpu" else None
         load()
 
     def load(self, upload_boxes: int, box_dtype: str, index_dtype: str, queue: Any) -> None:
         """Load the GPU's kernel, and reserve what up to `upload_boxes` boxes from the host need there."""
-        self.engine = CudaEngine(self.spec, upload_boxes, self.model, box_dtype, index_dtype, queue)
+        self.engine = CudaEngine(
+            self.spec, upload_boxes, self.model, box_dtype, index_dtype, queue, self._maps_first
+        )
         self.memory = PlanMemory(queue)
         self.memory.keep(*self.engine.owned)
 
@@ -78,6 +88,8 @@ class CropKernel:
             self._good_frame = frame.layout
         if boxes.layout != self._good_boxes:
             check_planned_boxes(boxes, self.max_boxes, self.device)
+            if are_maps(boxes.shape):
+                self.spec.options.check_maps()
             self._good_boxes = boxes.layout
         if most is not None:
             check_known_count(most, boxes.shape[0])
@@ -117,8 +129,9 @@ class CropKernel:
         try:
             host_boxes: np.ndarray | Room | None = None
             if boxes.device == "cpu":
-                alone = self.device == "cpu" or within
-                room = None if alone else self.engine.room(frame, boxes.shape[0], items.own)
+                room = None
+                if self.device == "cuda" and not within and not are_maps(boxes.shape):
+                    room = self.engine.room(frame, boxes.shape[0], items.own)
                 checked = self._checked(boxes, frame, room)
                 host_boxes = checked if room is None else room
             given = on_host(items, frame.shape[0])
@@ -145,7 +158,10 @@ class CropKernel:
     def _checked(
         self, boxes: np.ndarray | ArrayView, frame: ArrayView, room: Room | None = None
     ) -> np.ndarray:
-        return check_host_boxes(boxes, frame.shape[-2], frame.shape[-3], self.spec.options.outside, room)
+        (height, width), options = frame.shape[-3:-1], self.spec.options
+        if are_maps(boxes.shape):
+            return check_host_maps(boxes, width, height, options.size, options.outside)
+        return check_host_boxes(boxes, width, height, options.outside, room)
 
     def _submit(self, frame: ArrayView, work: _Work, out: int, transform: int) -> None:
         """Queue the kernel for a frame on the GPU, and the upload of what comes from the host."""
@@ -163,6 +179,7 @@ class CropKernel:
         self.engine.launch(
             frame, boxes.pointer, dtype_name(boxes.dtype), boxes.shape[0], out, queue,
             frame_index=pointer, index_dtype=dtype, transform=transform, items=pointers_of(items),
+            maps=are_maps(boxes.shape),
         )  # fmt: skip
 
 

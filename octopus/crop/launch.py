@@ -296,17 +296,20 @@ class StreamLauncher:
 
 
 class PlainLauncher:
-    """Launches the kernels with one column per thread, `crop` and `antialias`, for what the streaming one can't do.
+    """Launches the kernels with one column per thread, `crop`, `antialias` and `sampled`, for what `stream` can't do.
 
     Parameters
     ----------
     spec : CropSpec
     values : int
         Address in device memory of the gains, then the biases, then the padding; read for more than four channels.
+    maps : bool
+        Whether boxes are affine maps.
     """
 
-    def __init__(self, spec: CropSpec, values: int = 0) -> None:
+    def __init__(self, spec: CropSpec, values: int = 0, maps: bool = False) -> None:
         self.spec = spec
+        self._kind = spec.kernel._replace(maps=maps)
         height, width = spec.options.size
         self._threads = min(-(-width // 32) * 32, MAX_COLUMNS)
         self._tiles = (-(-width // self._threads), -(-height // ROWS))
@@ -330,7 +333,7 @@ class PlainLauncher:
         return None
 
     def _kernel(self, box_dtype: str, index_dtype: str, items: tuple[str, ...] = ()) -> Any:
-        return _plain_kernel(self.spec.kernel, box_dtype, index_dtype, _capability(), items)
+        return _plain_kernel(self._kind, box_dtype, index_dtype, _capability(), items)
 
     def launch(
         self, frame: ArrayView, boxes: int, box_dtype: str, count: int, out: int, stream: Any, frame_index: int,
@@ -388,9 +391,11 @@ def _plain_kernel(
     frame = kind.frame
 
     def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        from octopus.kernels.cuda import antialias, crop
+        from octopus.kernels.cuda import antialias, crop, sampled
 
-        make = antialias.build if kind.antialias else crop.build
+        make: Callable[..., Any] = antialias.build if kind.antialias else crop.build
+        if kind.samples:
+            make = sampled.build
         more = bool(items) or frame.dtype in VIDEO_DTYPES
         index = index_dtype if kind.takes_options or kind.many_channels or more else None
         types = crop.argument_types(frame.dtype, box_dtype, kind.dtype, index, kind.many_channels, more)

@@ -205,6 +205,24 @@ def reader(pixels: Pixels) -> Callable:
     return read
 
 
+def value_reader(pixels: Pixels) -> Callable:
+    """The same of one channel, for `sampling.sampler`."""
+    pixel, stored, turned = reader(pixels), pixels.stored, pixels.turned
+
+    @cuda.jit(device=True)
+    def of_video(frame, start, pitch, row, column, channel):
+        values = cuda.local.array(3, np.float32)
+        pixel(frame, start + np.int64(row) * pitch, column, values)
+        return values[channel]
+
+    @cuda.jit(device=True)
+    def value(frame, start, pitch, row, column, channel):
+        at = start + np.int64(row) * pitch + np.int64(column) * stored
+        return np.float32(frame[at + (2 - channel if turned else channel)])
+
+    return of_video if pixels.is_video else value
+
+
 def of_items(tile: Callable, kind: Items) -> Callable:
     """A device function: `tile` for items of which each may be flipped, and have a normalisation of its own."""
     channels, counted, flipped, own = kind.pixels.channels, kind.counted, kind.pixels.flipped, kind.own

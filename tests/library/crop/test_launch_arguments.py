@@ -270,6 +270,42 @@ def test_boxes_from_the_host_travel_in_parts_of_64_kib(submitted):
     assert [grid[1] for _, grid, _, _ in launches] == [4096, 4096, 808]
 
 
+def test_maps_from_the_host_travel_in_parts_of_64_kib_to_a_kernel_of_their_own(submitted):
+    maps = np.arange(6 * 6000, dtype=np.float32).reshape(6000, 2, 3)
+    pixels, engine = make_engine(FRAME, boxes=9000)
+    engine.run_uploading(pixels, maps, NONE, NOTHING, 16, 0, None)
+    copies, launches = submitted[::2], submitted[1::2]
+    assert [nbytes for _, _, nbytes, _ in copies] == [65520, 65520, 540 * 24]
+    assert b"".join(content for *_, content in copies) == maps.tobytes()
+    item = 24 * 36 * 3 * 2
+    assert [values[4:6] for *_, values in launches] == [
+        (4096, 16),
+        (4096, 16 + 2730 * item),
+        (4096, 16 + 5460 * item),
+    ]
+    assert [grid[0] for _, grid, _, _ in launches] == [2730 * 2, 2730 * 2, 540 * 2]
+    assert all(kernel.name.endswith("-bilinear-maps-float32") for kernel, *_ in launches)
+
+
+def test_more_maps_than_a_launch_takes_are_cut_at_24_bytes(submitted):
+    pixels, engine = make_engine(FRAME, size=(2, 4), boxes=1)
+    engine.launch(pixels, 64, "float64", 70_000, 4096, None, maps=True)
+    assert [values[4] for *_, values in submitted] == [64, 64 + 65535 * 48]
+
+
+@pytest.mark.parametrize("filter", ["nearest", "bicubic"])
+@pytest.mark.parametrize("several", [False, True])
+def test_filters_have_plain_kernels_of_their_own(submitted, filter, several):
+    options = {"letterbox": True, "edge": "image", "filter": filter}
+    pixels, engine = make_engine(FRAMES if several else FRAME, **options)
+    assert engine.room(pixels, 1) is None
+    engine.launch(pixels, 1, "int32", 5, 16, None, frame_index=3, index_dtype="int64", transform=4)
+    kernel, grid, _, values = submitted[0]
+    assert kernel.name.startswith("crop-") and f"-{filter}-int32" in kernel.name
+    assert grid == (10, 1, 1) and values[6:10] == (36, 24, 1, 2)
+    assert values[18:22] == ((3, 50 * 72 * 3, 3, 4) if several else (1, 0, 3, 4))
+
+
 def test_more_boxes_than_a_grid_holds_take_several_launches(submitted):
     pixels, engine = make_engine(FRAMES, size=(2, 4), boxes=1)
     engine.launch(pixels, 64, "int64", 70_000, 4096, None, frame_index=8, index_dtype="int64")

@@ -147,7 +147,6 @@ ROWS = [
         ([[1, 2, 3, 4, 5], [1]], "boxes must be an array"),
         ([["a"] * 5], "boxes must be integers or floats"),
         ([[True] * 5], "found bool"),
-        (np.ma.masked_array(np.ones((1, 5)), True), "boxes is a masked array"),
         ([[4, 3, 2, 2, 30]], same()),
         ([], Equal(np.empty((0, 2, 3), np.float32))),
     ),

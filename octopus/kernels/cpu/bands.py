@@ -60,7 +60,8 @@ def kernel_of(
     @compiled
     def video_of(arguments, pixels):
         chroma, coefficients = pointer(arguments[23], pixel), pointer(arguments[25], np.float32)
-        return (*frame_of(arguments, pixels), chroma, arguments[24], coefficients)
+        pitch, width, height = arguments[4], arguments[5], arguments[6]
+        return pixels, pitch, width, height, np.int64(1), back, chroma, arguments[24], coefficients
 
     one_of = video_of if frame_dtype in VIDEO else frame_of
 

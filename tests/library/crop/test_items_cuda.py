@@ -157,7 +157,7 @@ def test_what_lies_on_the_wrong_side_is_named():
         crop_resize(frame, BOXES, 8, flip=there)
     with pytest.raises(InputError, match="count is on the GPU but the boxes are on the host"):
         crop_resize(frame, BOXES, 8, count=there[0])
-    with pytest.raises(InputError, match="mean .*float32"):
+    with pytest.raises(InputError, match=r"mean .*float32"):
         crop_resize(frame, torch.from_numpy(BOXES).cuda(), 8, mean=torch.from_numpy(MEAN).cuda().double(),
                     std=torch.from_numpy(STD).cuda())  # fmt: skip
 

@@ -190,7 +190,10 @@ ROWS = [
         ({"filter": "bicubic", "antialias": True}, "octopus.images.resize"),
         ({"boxes": [MAP], "letterbox": True}, "affine maps, which take no letterbox"),
         ({"boxes": [MAP], "edge": "image"}, "affine maps, which take no edge"),
-        ({"boxes": [MAP], "outside": "error"}, "map 0 = (1, 0, 2, 0, 1, 3) takes samples outside the frame of 8x6"),
+        (
+            {"boxes": [MAP], "outside": "error"},
+            "map 0 = (1, 0, 2, 0, 1, 3) takes samples outside the frame of 8x6",
+        ),
         ({"boxes": MAP}, "a single affine map is boxes[None]"),
         ({"boxes": [[[1, 0, NAN], [0, 1, 0]]]}, "map 0 = (1, 0, nan, 0, 1, 0) is not a number"),
         ({"boxes": [[[1, 0, 2**25], [0, 1, 0]]]}, "map 0 = (1, 0, 33554432, 0, 1, 0) reaches further"),

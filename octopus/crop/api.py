@@ -86,9 +86,11 @@ def crop_resize(
         (0 for uint8).
     size : (int, int) or int
         Height and width of the result in pixels, or the side of a square.
-    mean, std : float or C floats, optional
+    mean, std : float or C floats, optional; or arrays (N, C)
         In units of the frame's values (0 to 255 for uint8), or with `scale` in units of 1; default 0 and 1. These and
-        `scale` and `pad_value` may be lists or arrays on the host, of shape (C,), (C, 1, 1) or (1, C, 1, 1).
+        `scale` and `pad_value` may be lists or arrays on the host, of shape (C,), (C, 1, 1) or (1, C, 1, 1). Arrays of
+        shape (N, C) are those of each item, both together; with boxes on the GPU also there, as float32, and then not
+        read by the host.
     scale : float or C floats, optional
         The frame's value that counts as 1, such as 255: the result is `(value / scale - mean) / std`.
     dtype : {"float32", "float16", "bfloat16", "uint8"}
@@ -129,6 +131,13 @@ def crop_resize(
     frame_index : array, (N,), integer, optional
         Frame of each box; required for several frames. On the host, or with boxes on the GPU also there (int32 or
         int64): then it is not read by the host, and an index outside [0, F) gives an item of NaN (0 for uint8).
+    flip : array, (N,), integer or bool, optional
+        How each item is mirrored: 1 left and right, 2 above and below, 3 both; a letterboxed one with its padding, and
+        its transform leads back all the same (a box comes back with its two sides exchanged). On the host, or with
+        boxes on the GPU also there: then it is not read by the host, and only its last two bits count.
+    count : int or array, () or (1,), integer, optional
+        How many items are made: the first ones; what others have in the result is left as it is. On the GPU (int32 or
+        int64), as a detector leaves it, it is not read by the host, and up to 65535 boxes go with it.
     out : array, optional
         Where to write; must have exactly the result's shape, dtype and device, and memory apart from what is read.
         Memory of uint16 takes the bits of bfloat16. Default: new memory at each call. For many calls, pass `out` or

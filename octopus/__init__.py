@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from octopus.backends.cpu.threads import get_num_threads, set_num_threads
     from octopus.crop.api import CropPlan, crop_resize
     from octopus.crop.framestream import FrameStream
+    from octopus.crop.rotated import rotated_boxes
     from octopus.crop.transforms import map_back
     from octopus.crop.video import NV12, P010
     from octopus.ragged.batch import RaggedBatch
@@ -50,6 +51,7 @@ __all__ = [
     "map_back",
     "ops",
     "otsu_threshold",
+    "rotated_boxes",
     "set_num_threads",
     "tile_means",
     "tune",
@@ -71,6 +73,7 @@ _LAZY = {
     "keep_tiles": "octopus.tiles.api",
     "map_back": "octopus.crop.transforms",
     "otsu_threshold": "octopus.tiles.api",
+    "rotated_boxes": "octopus.crop.rotated",
     "set_num_threads": "octopus.backends.cpu.threads",
     "tile_means": "octopus.tiles.api",
     "tune": "octopus.ragged.tuner",

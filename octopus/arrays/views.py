@@ -73,6 +73,11 @@ class ArrayView:
         """A contiguous copy on the GPU, as `arrays.memory.Stage` puts it at an address there."""
         return replace(self, pointer=pointer, strides=c_strides(self.shape, self.dtype), device="cuda")
 
+    def head(self, count: int) -> ArrayView:
+        """The first entries."""
+        owner = None if self.owner is None else head_of(self.owner, count)
+        return replace(self, shape=(count, *self.shape[1:]), owner=owner)
+
     @property
     def contiguous(self) -> bool:
         """Whether the elements lie in C order without gaps."""
@@ -99,6 +104,11 @@ class ArrayView:
         if isinstance(self.owner, np.ndarray):
             return self.owner
         return self.owner.detach().numpy() if self.family == "torch" else np.from_dlpack(self.owner)
+
+
+def head_of(array: Any, count: int) -> Any:
+    """The first items of an array of any library, without a copy."""
+    return array.head(count) if hasattr(array, "head") else array[:count]
 
 
 @lru_cache(maxsize=64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from octopus.arrays.channels import check_order
+from octopus.arrays.channels import ORDERS, check_order
 from octopus.arrays.checks import INT32_MAX, MAX_SIDE, of_dtype
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.crop.video import Planes, VideoView, video_view
@@ -110,6 +110,11 @@ def frame_spec(frame: ArrayView, order: str = "RGB") -> FrameSpec:
         raise InputError(f"a frame row of {pitch} bytes is too long for 32-bit arithmetic")
     channels = check_order(order, frame.shape[-1], "frames")
     return FrameSpec(dtype_name(frame.dtype), channels, len(frame.shape) == 4, order)
+
+
+def made_channels(frame: ArrayView, order: Any) -> int:
+    """Channels of the result, of a frame and an order that may not have been checked."""
+    return 3 if isinstance(frame, VideoView) or order in ORDERS[1:] else frame.shape[-1]
 
 
 def _channels_first(shape: tuple[int, ...]) -> bool:

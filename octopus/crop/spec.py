@@ -77,6 +77,11 @@ class CropSpec:
         return bool(np.all(self.gain == 1) and np.all(self.bias == 0))
 
     @cached_property
+    def is_scaled_alone(self) -> bool:
+        """Whether there is neither a mean nor a standard deviation."""
+        return self.options.mean is None and self.options.std is None
+
+    @cached_property
     def kernel(self) -> Kernel:
         """Which compiled kernel does this."""
         return self.options.kernel(self.frame)

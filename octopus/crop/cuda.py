@@ -214,9 +214,10 @@ class CudaEngine:
         from octopus.backends.cuda import memory
 
         there = self._own.get(name)
-        if there is None or there.nbytes < values.nbytes:
+        if there is None:
             room = (self.capacity * values.nbytes // len(values),)
             there = self._own[name] = memory.DeviceArray(room, np.uint8, stream=stream)
+        there.release_on(stream)
         pageable = np.array(values)
         self._copy(there.pointer, pageable.ctypes.data, pageable.nbytes, stream)
         return there.pointer

@@ -74,7 +74,7 @@ def _checked(boxes: Any) -> Any:
         if boxes.shape == (0,):
             boxes = boxes.reshape(0, 5)
     if family(boxes) not in ("numpy", "torch", "cupy"):
-        raise InputError(f"boxes are {shown_type(boxes)}; pass a NumPy, torch or CuPy array, or a list")
+        raise InputError(f"boxes is {shown_type(boxes)}; pass a NumPy, torch or CuPy array, or a list")
     check_dense(boxes, "boxes")
     shape = tuple(boxes.shape)
     if len(shape) != 2 or shape[1] != 5:

@@ -111,11 +111,14 @@ def sampler(compiled: Callable, kind: str, read: Callable, *, padded: bool) -> S
         for i in range(taps):
             line = np.float32(0.0)
             for j in range(taps):
-                value = pad
-                if not padded or (rows[i] >= 0 and columns[j] >= 0):
-                    value = read(frame, start, pitch, rows[i], columns[j], channel) * gain + bias
+                if padded:
+                    value = pad
+                    if rows[i] >= 0 and columns[j] >= 0:
+                        value = read(frame, start, pitch, rows[i], columns[j], channel) * gain + bias
+                else:
+                    value = read(frame, start, pitch, rows[i], columns[j], channel)
                 line += across[j] * value
             total += down[i] * line
-        return total
+        return total if padded else total * gain + bias
 
     return Sampler(compiled(locate), compiled(mix))

@@ -8,6 +8,7 @@ from wrong_crops import FRAME, crop
 
 NAN, INF = np.nan, np.inf
 WIDE = np.zeros((1, 40_000, 1), np.uint8)
+MAP = [[1, 0, 2], [0, 1, 3]]
 MANY = np.zeros((6, 8, 64), np.uint8)
 
 
@@ -160,6 +161,16 @@ ROWS = [
     *rows(
         "crop_resize",
         crop,
+        "filter",
+        ("cubic", "filter='cubic' is unknown; use one of bilinear, nearest, bicubic"),
+        (None, "filter=None is unknown"),
+        (2, "filter=2 is unknown"),
+        (["nearest"], "filter=['nearest'] is unknown"),
+        ("bilinear", same()),
+    ),
+    *rows(
+        "crop_resize",
+        crop,
         "letterbox",
         ("no", "letterbox must be True or False, found 'no'"),
         (0, "found 0"),
@@ -187,6 +198,17 @@ ROWS = [
             same(boxes=[[0, 0, 8, 6]], antialias=True),
         ),
         ({"pad_mode": "edge"}, "pad_mode='edge'"),
+        ({"filter": "bicubic", "antialias": True}, "octopus.images.resize"),
+        ({"boxes": [MAP], "letterbox": True}, "affine maps, which take no letterbox"),
+        ({"boxes": [MAP], "edge": "image"}, "affine maps, which take no edge"),
+        (
+            {"boxes": [MAP], "outside": "error"},
+            "map 0 = (1, 0, 2, 0, 1, 3) takes samples outside the frame of 8x6",
+        ),
+        ({"boxes": MAP}, "a single affine map is boxes[None]"),
+        ({"boxes": [[[1, 0, NAN], [0, 1, 0]]]}, "map 0 = (1, 0, nan, 0, 1, 0) is not a number"),
+        ({"boxes": [[[1, 0, 2**25], [0, 1, 0]]]}, "map 0 = (1, 0, 33554432, 0, 1, 0) reaches further"),
+        ({"boxes": np.array([MAP], np.int16)}, same(boxes=[MAP])),
         ({"pad_mode": "mirror"}, "pad_mode='mirror' is unknown"),
         ({"pad_mode": "constant"}, same()),
         ({"frame": MANY, "std": [0] * 64}, "std must be positive"),

@@ -7,7 +7,7 @@ from wrong_calls import Equal, no_gpu, python, rows, same, too_much, torch
 from wrong_crops import BOXES, FRAME, FRAMES, SHAPE
 
 import octopus
-from octopus import CropPlan, FrameStream, map_back
+from octopus import CropPlan, FrameStream, map_back, rotated_boxes
 
 NAN = np.nan
 
@@ -29,6 +29,10 @@ def stream(frame=FRAME, max_boxes=3, **options):
 
 def submit(boxes):
     return FrameStream(FRAME, 2, (4, 5), device="cpu").submit(boxes)
+
+
+def rotated(boxes=((4.0, 3, 2, 2, 30),), size=(4, 5)):
+    return rotated_boxes(boxes, size)
 
 
 TRANSFORM = np.array([[2.0, 2.0, 10.0, 20.0]], np.float32)
@@ -121,6 +125,37 @@ ROWS = [
         ([[0, 0, NAN, 1]], "is not a number"),
         ([[0, 0, 1, 1]] * 3, "the plan is for 2 boxes, found 3"),
         ([], same(boxes=np.empty((0, 4)))),
+    ),
+    *rows(
+        "CropPlan",
+        plan,
+        "box_shape",
+        ((6,), "box_shape must be (4,) or, for affine maps, (2, 3), found (6,)"),
+        (4, "found 4"),
+        (None, "found None"),
+        ((2, 3), same()),
+        ([4], same()),
+    ),
+    *rows(
+        "rotated_boxes",
+        rotated,
+        "boxes",
+        (None, "boxes is a NoneType"),
+        ("ab", "boxes is a str"),
+        ([[1, 2, 3, 4]], "boxes must have shape (N, 5), centre_x"),
+        ([1, 2, 3, 4, 5], "found (5,)"),
+        ([[1, 2, 3, 4, 5], [1]], "boxes must be an array"),
+        ([["a"] * 5], "boxes must be integers or floats"),
+        ([[True] * 5], "found bool"),
+        ([[4, 3, 2, 2, 30]], same()),
+        ([], Equal(np.empty((0, 2, 3), np.float32))),
+    ),
+    *rows(
+        "rotated_boxes",
+        rotated,
+        "size",
+        (0, "size must be (height, width) in positive integers"),
+        ((4.0, 5), "found (4.0, 5)"),
     ),
     *rows(
         "map_back",

@@ -52,17 +52,26 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         sampling.TAPS[kind],
         _VALUES[out_dtype],
     )
-    locate, mix = sampling.sampler(compiled, kind, read, padded=True)
+    locate, mix_padded = sampling.sampler(compiled, kind, read, padded=True)
+    mix = sampling.sampler(compiled, kind, read, padded=False).mix
 
     @compiled
-    def store_pixel(frame, rows, columns, down, across, out, step, channels, normal):
+    def store_pixel(frame, rows, columns, down, across, out, step, channels, normal, outside):
         """All channels of a pixel of the result, `step` values apart."""
         gain, bias, pad = normal
+        start = np.int64(0)
+        if outside == geometry.CONSTANT:
+            for c in range(channels):
+                out[c * step] = value_of(
+                    mix_padded(
+                        frame, start, frame[1], c, rows, columns, down, across, gain[c], bias[c], pad[c]
+                    )
+                )
+            return
         for c in range(channels):
-            value = mix(
-                frame, np.int64(0), frame[1], c, rows, columns, down, across, gain[c], bias[c], pad[c]
+            out[c * step] = value_of(
+                mix(frame, start, frame[1], c, rows, columns, down, across, gain[c], bias[c], pad[c])
             )
-            out[c * step] = value_of(value)
 
     @compiled
     def box_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside):
@@ -92,7 +101,7 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
             for x in range(inner):
                 store_pixel(
                     frame, lines, shifted(pixels, taps * x), down, shifted(across, taps * x),
-                    shifted(into, x * along), step, channels, normal,
+                    shifted(into, x * along), step, channels, normal, outside,
                 )  # fmt: skip
         release(memory)
         return True
@@ -116,7 +125,16 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
                 at = vertical[0] * np.float32(x) + vertical[1] * np.float32(y) + vertical[2]
                 locate(at, np.int32(0), -_FAR, _FAR, height, outside, lines, down)
                 store_pixel(
-                    frame, lines, pixels, down, across, shifted(into, x * along), step, channels, normal
+                    frame,
+                    lines,
+                    pixels,
+                    down,
+                    across,
+                    shifted(into, x * along),
+                    step,
+                    channels,
+                    normal,
+                    outside,
                 )
         release(memory)
         return True

@@ -124,7 +124,9 @@ def test_filters_with_every_option_equal_the_reference(frame, filter, edge, boxe
         assert np.allclose(transform, reference.transforms(inner, size), rtol=1e-5, atol=1e-3)
     right = of_reference(frame, boxes, size, **options)
     wrong = np.abs(found - right) > FINE
-    assert wrong.mean() < (0.01 if filter == "nearest" else 1e-9)  # samples on edges may be decided either way
+    assert wrong.mean() < (
+        0.01 if filter == "nearest" else 1e-9
+    )  # samples on edges may be decided either way
 
 
 @settings(max_examples=80, deadline=None)
@@ -153,7 +155,9 @@ def test_every_kind_of_frame_and_result(filter, channels, frame_dtype):
     size, index, maps = (9, 11), [1, 0, 1], MAPS[:3] / [[[4, 4, 4]]]
     for boxes, positions in ((maps, of_maps(maps, size)), (BOXES[4:] / 4, of_boxes(BOXES[4:] / 4, size))):
         options = {"filter": filter, "mean": 3.0, "std": top / 128, "frame_index": index[: len(boxes)]}
-        right = of_reference(frames, np.float32(boxes), size, **{**options, "frame_index": np.array(options["frame_index"])})
+        right = of_reference(
+            frames, np.float32(boxes), size, **{**options, "frame_index": np.array(options["frame_index"])}
+        )
         for dtype, layout in (("float32", "NHWC"), ("float16", "NCHW"), ("uint8", "NHWC"), ("uint8", "NCHW")):
             found = crop_resize(frames, boxes, size, dtype=dtype, layout=layout, device="cpu", **options)
             planes = found if layout == "NHWC" else found.transpose(0, 2, 3, 1)

@@ -123,8 +123,8 @@ def named(frame):
 
 
 def test_opencv_differs_by_its_rounding_alone():
-    """OpenCV's COLOR_YUV2RGB_NV12 is BT.601 in limited range, with coefficients of three decimals: 1.164 y, which is 0.09
-    levels less for the brightest, and 2.018 u, 0.1 more; then it rounds to bytes. Luma below 16 it takes as 16.
+    """OpenCV's COLOR_YUV2RGB_NV12 is BT.601 in limited range, with coefficients of three decimals: 1.164 y, which is
+    0.09 levels less for the brightest, and 2.018 u, 0.1 more; then it rounds to bytes. Luma below 16 it takes as 16.
     """
     cv2 = pytest.importorskip("cv2")
     frame = video(NV12, "bt601", "limited")

@@ -64,10 +64,11 @@ def crop_resize(
 
     Parameters
     ----------
-    frame : array, (H, W, C) or (F, H, W, C), uint8, uint16 or float32
+    frame : array, (H, W, C) or (F, H, W, C), uint8, uint16 or float32; or NV12 or P010
         One frame, or several of which `frame_index` chooses. C is 1 to 64; channels come last. NumPy, torch, CuPy,
         Numba, or anything with DLPack or `__cuda_array_interface__`; never copied where it already lies on the device
-        that works. Rows may be further apart than their length.
+        that works. Rows may be further apart than their length. `octopus.NV12` and `octopus.P010` are frames of video,
+        which count as three channels of uint8.
     boxes : array, (N, 4) or (N, 2, 3), integer or float
         `x1, y1, x2, y2` in pixels, a box covers `[x1, x2) x [y1, y2)`; on the host or on the GPU. What lies beyond the
         frame is cut off, see `outside`. Boxes are read as float32, whose numbers lie 1/16384 of a pixel apart at 1000
@@ -128,6 +129,9 @@ def crop_resize(
     pad_value : float or C floats, optional
         What fills the rest of a letterboxed item, and with `pad_mode="constant"` what lies beyond the frame; in units
         of the frame's values; default 114. Refused where it would fill nothing.
+    channels : {"RGB", "BGR", "RGBA", "BGRA"}
+        How the frame stores its channels. "RGB": any number of them, as they are. Else the result has red, green and
+        blue, and `mean`, `std`, `scale` and `pad_value` are those of the result.
     frame_index : array, (N,), integer, optional
         Frame of each box; required for several frames. On the host, or with boxes on the GPU also there (int32 or
         int64): then it is not read by the host, and an index outside [0, F) gives an item of NaN (0 for uint8).

@@ -14,14 +14,17 @@ from octopus.arrays.views import ArrayView
 from octopus.crop.frame import frame_view
 from octopus.crop.options import Channels, Dtype, Edge, Filter, Layout, Outside, PadMode, Size
 from octopus.crop.plan import CropPlan
+from octopus.crop.video import frame_in, held_shape
 from octopus.errors import InputError, shown
 
 
 class _Slot(NamedTuple):
-    """What one frame under way needs; on the CPU `frame` is `buffer` itself and there are no events."""
+    """What one frame under way needs: `buffer` lies in `host`, `frame` in `there`; on the CPU both are one, without events."""
 
-    buffer: np.ndarray
+    buffer: Any
     frame: Any
+    host: np.ndarray
+    there: Any
     plan: CropPlan
     uploaded: Any = None
     done: Any = None
@@ -36,8 +39,8 @@ class FrameStream:
 
     Parameters
     ----------
-    frame : ndarray, (H, W, C)
-        A frame like those to come: same shape and dtype; its pixels are not read.
+    frame : ndarray, (H, W, C), or NV12 or P010
+        A frame like those to come: same shape and dtype, and coding of video; its pixels are not read.
     max_boxes : int
         Most boxes in a frame.
     size, mean, std, scale, dtype, layout, edge, antialias, filter, letterbox, outside, pad_mode, pad_value, channels
@@ -127,28 +130,30 @@ class FrameStream:
 
     @staticmethod
     def _on_cpu(model: ArrayView, max_boxes: int, options: dict[str, Any]) -> _Slot:
-        buffer = np.zeros(model.shape, model.dtype)
-        return _Slot(buffer, buffer, CropPlan(buffer, max_boxes, device="cpu", **options))
+        host = np.zeros(held_shape(model), model.dtype)
+        buffer = frame_in(host, model)
+        return _Slot(buffer, buffer, host, host, CropPlan(buffer, max_boxes, device="cpu", **options))
 
     def _on_gpu(self, model: ArrayView, max_boxes: int, options: dict[str, Any]) -> _Slot:
         from octopus.backends.cuda import memory
         from octopus.backends.cuda.device import current
 
-        buffer = memory.pinned(model.shape, model.dtype)
-        buffer.fill(0)
-        frame = memory.DeviceArray(model.shape, model.dtype, stream=self._crops)
+        host = memory.pinned(held_shape(model), model.dtype)
+        host.fill(0)
+        there = memory.DeviceArray(host.shape, model.dtype, stream=self._crops)
+        buffer, frame = frame_in(host, model), frame_in(there, model)
         plan = CropPlan(frame, max_boxes, device="cuda", stream=self._crops, **options)
         events = (current().create_event(), current().create_event())
-        return _Slot(buffer, frame, plan, *events)
+        return _Slot(buffer, frame, host, there, plan, *events)
 
-    def buffer(self) -> np.ndarray:
+    def buffer(self) -> Any:
         """Where the next frame is to be written, (H, W, C); waits until its last upload is over.
 
         Returns
         -------
-        ndarray, (H, W, C)
-            The same until `submit`, then that of the next slot, in turn. What was written into it before is still
-            there.
+        ndarray, (H, W, C), or NV12 or P010
+            Of video the planes `y` and `uv` are to be written. The same until `submit`, then that of the next slot, in
+            turn. What was written into it before is still there.
         """
         slot = self._slots[self._next]
         if slot.uploaded is not None:
@@ -193,7 +198,7 @@ class FrameStream:
         """Queue a frame's upload behind the last crops that read its slot, and the crops to come behind it."""
         if self._uploads is not self._crops:
             self._uploads.wait(slot.done)
-        slot.frame.copy_from_host(slot.buffer, self._uploads)
+        slot.there.copy_from_host(slot.host, self._uploads)
         self._uploads.record(slot.uploaded)
         if self._uploads is not self._crops:
             self._crops.wait(slot.uploaded)

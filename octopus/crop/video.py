@@ -263,3 +263,24 @@ def _pitch(plane: ArrayView, name: str, width: int) -> int:
             f"strides {plane.strides} bytes; pass a contiguous copy"
         )
     return pitch
+
+
+def held_shape(model: ArrayView) -> tuple[int, ...]:
+    """Shape of an array that holds a frame like `model`: of video both planes, one below the other."""
+    if isinstance(model, VideoView):
+        height, width, _ = model.shape
+        return height * 3 // 2, width
+    return model.shape
+
+
+def frame_in(held: Any, model: ArrayView) -> Any:
+    """A frame like `model` in such an array of NumPy or a `DeviceArray`."""
+    if not isinstance(model, VideoView):
+        return held
+    height, width, _ = model.shape
+    form: Any = NV12 if model.coding.kind == NV12.kind else P010
+    if isinstance(held, np.ndarray):
+        y, uv = held[:height], held[height:]
+    else:
+        y, uv = held.part(0, (height, width)), held.part(height * width, (height // 2, width))
+    return form(y, uv, matrix=model.coding.matrix, range=model.coding.range)

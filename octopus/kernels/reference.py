@@ -74,6 +74,36 @@ def crop_resize(
     return result.transpose(0, 3, 1, 2) if layout == "NCHW" else result
 
 
+# Shares of red and blue in the luma: ITU-R BT.601-7 2.5.1, BT.709-6 3.2, BT.2020-2 table 4 (non-constant luminance).
+LUMA = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722), "bt2020": (0.2627, 0.0593)}
+
+
+def rgb_of_video(y: np.ndarray, uv: np.ndarray, matrix: str, range: str) -> np.ndarray:
+    """A frame of NV12, or of P010 if it is uint16, as (H, W, 3) float64: red, green and blue from 0 to 255, clamped.
+
+    Luma from 0 to 1 and chroma from -0.5 to 0.5, by the quantisation of these recommendations (limited range), or of
+    ITU-T H.273 (full), then the equations by which luma and colour differences are defined, solved for the colours.
+    """
+    bits, shift = (10, 64) if y.dtype == np.uint16 else (8, 1)
+    height, width = y.shape
+    luma, chroma = (
+        y / shift,
+        uv.reshape(height // 2, width // 2, 2).repeat(2, axis=0).repeat(2, axis=1) / shift,
+    )
+    step, top = 2 ** (bits - 8), 2**bits - 1
+    luma = (luma - 16 * step) / (219 * step) if range == "limited" else luma / top
+    chroma = (chroma - 128 * step) / (224 * step if range == "limited" else top)
+    kr, kb = LUMA[matrix]
+    red, blue = luma + 2 * (1 - kr) * chroma[..., 1], luma + 2 * (1 - kb) * chroma[..., 0]
+    green = (luma - kr * red - kb * blue) / (1 - kr - kb)
+    return np.stack([red, green, blue], axis=-1).clip(0, 1) * 255
+
+
+def reordered(frame: np.ndarray, order: str) -> np.ndarray:
+    """The channels of a frame in the order of the result: red, green, blue; "RGB" leaves any number as they are."""
+    return frame if order == "RGB" else frame[..., [order.index(colour) for colour in "RGB"]]
+
+
 def warp(
     frame: np.ndarray,
     maps: np.ndarray,

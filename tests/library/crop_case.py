@@ -12,7 +12,7 @@ from octopus.kernels import reference
 
 TOLERANCE = 2e-4  # of the frame's range: a fifth of what the library promises
 HALF_END = 65_520.0  # what is larger is infinite as float16
-TOPS = {"uint8": 255.0, "uint16": 65535.0, "float32": 300.0}
+TOPS = {"uint8": 255.0, "uint16": 65535.0, "float32": 300.0, "nv12": 255.0, "p010": 255.0}
 
 
 class Exported:
@@ -34,7 +34,7 @@ class Exported:
 class Case:
     """A call: arrays in guarded memory, options, and by which door."""
 
-    frame: np.ndarray = field(repr=False)
+    frame: Any = field(repr=False)  # an array, NV12 or P010
     boxes: Any
     size: Any
     options: dict[str, Any]
@@ -44,19 +44,28 @@ class Case:
     regions: list[Any] = field(repr=False)
 
     def __str__(self) -> str:
-        shape = f"{self.frame.dtype} {self.frame.shape} by {self.frame.strides} bytes"
-        state = f"writeable {self.frame.flags.writeable}, aligned {self.frame.flags.aligned}"
+        planes = [self.frame] if isinstance(self.frame, np.ndarray) else [self.frame.y, self.frame.uv]
+        shape = f"{self.frame!r} of " if len(planes) > 1 else ""
+        shape += " and ".join(f"{plane.dtype} {plane.shape} by {plane.strides} bytes" for plane in planes)
+        state = f"writeable {planes[0].flags.writeable}, aligned {planes[0].flags.aligned}"
         boxes = np.asarray(self.boxes)
         return (
             f"frame {shape}, {state}\nboxes {boxes.dtype} {boxes.tolist()!r}\nsize {self.size}, {self.options}\n"
             f"{self.door}, {self.threads} threads"
         )
 
+    @property
+    def pixels(self) -> np.ndarray:
+        """The frame as the reference takes it."""
+        if isinstance(self.frame, np.ndarray):
+            return reference.reordered(self.frame, self.options.get("channels", "RGB"))
+        return reference.rgb_of_video(self.frame.y, self.frame.uv, *self.frame.coding[1:])
+
     def check(self) -> float | None:
         """Call, and compare with the reference."""
         boxes = _single(self.boxes)
         set_num_threads(self.threads)
-        if not all(usable(*box, self.frame.shape, self.options["outside"]) for box in boxes.tolist()):
+        if not all(usable(*box, self.pixels.shape, self.options["outside"]) for box in boxes.tolist()):
             self._is_refused()
             return None
         crops, transform = self._call()
@@ -91,7 +100,7 @@ class Case:
         assert before is None or before == self.out.tobytes(), "a refused call has written"
 
     def _compare_transform(self, found: np.ndarray, boxes: np.ndarray, size: tuple[int, int]) -> None:
-        frame = self.frame if self.frame.ndim == 3 else self.frame[0]
+        frame = self.pixels if self.pixels.ndim == 3 else self.pixels[0]
         cut = boxes if self.options["outside"] == "pad" else reference.cut(boxes, frame)
         right = reference.transforms(cut, size)
         scale = np.abs(right).max(initial=1.0)
@@ -99,22 +108,23 @@ class Case:
 
     def _compare(self, found: np.ndarray, boxes: np.ndarray, size: tuple[int, int]) -> float:
         """Largest error as a part of the tolerance, which must not be above 1."""
-        given, channels = self.options, self.frame.shape[-1]
+        given, pixels = self.options, self.pixels
         mean, std, scale, pad = (
             np.broadcast_to(
-                np.ravel(np.float64(default if given.get(name) is None else given[name])), channels
+                np.ravel(np.float64(default if given.get(name) is None else given[name])), pixels.shape[-1]
             )
             for name, default in (("mean", 0), ("std", 1), ("scale", 1), ("pad_value", 114))
         )
         names = ("layout", "edge", "antialias", "letterbox", "outside", "pad_mode")
         right = reference.crop_resize(
-            self.frame, boxes, size, mean * scale, std * scale, pad_value=pad, **{name: given[name] for name in names},
-            frame_index=None if self.frame.ndim == 3 else np.asarray(given["frame_index"], int),
+            pixels, boxes, size, mean * scale, std * scale, pad_value=pad, **{name: given[name] for name in names},
+            frame_index=None if pixels.ndim == 3 else np.asarray(given["frame_index"], int),
         )  # fmt: skip
         assert found.shape == right.shape and found.dtype == given["dtype"], (found.shape, found.dtype)
         if not right.size:
             return 0.0
-        top = max(TOPS[self.frame.dtype.name], np.abs(pad).max())
+        dtype = self.frame.dtype.name if isinstance(self.frame, np.ndarray) else self.frame.kind
+        top = max(TOPS[dtype], np.abs(pad).max())
         limit = TOLERANCE * (top / (std * scale) + np.abs(mean / std)).max()
         exact = right
         right, rounding = _stored(right, given["dtype"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,11 @@ FLOATS, WHOLE = (
     ("float32", "float32", "float64", "float16", ">f4"),
     ("int16", "int32", "int64", "uint8", ">i2"),
 )
+# Of orders and video some kernels alone: to compile all takes long.
+ORDERS = {"uint8": ("BGR", "BGRA"), "float32": ("RGBA",)}
+RESULTS = ("float32", "uint8")
+VIDEO = {"nv12": octopus.NV12, "p010": octopus.P010}
+PLANES = {"nv12": np.uint8, "p010": np.uint16}
 INDEX_DTYPES = ("int32", "int64", "uint8", "list")
 KINDS_OF_BOXES = ("whole", "whole", "float", "thin", "edge", "next", "beyond", "far", "all", "bad")
 
@@ -23,22 +29,43 @@ KINDS_OF_BOXES = ("whole", "whole", "float", "thin", "edge", "next", "beyond", "
 def warm_up() -> None:
     """Compile or load all kernels."""
     octopus.warm_up("cpu", everything=True)
+    planes = [np.zeros((2, 2), np.uint8), np.zeros((1, 2), np.uint8)]
+    coding = {"matrix": "bt709", "range": "full"}
+    frames = [
+        (octopus.NV12(*planes, **coding), "RGB"),
+        (octopus.P010(*(p.astype("uint16") for p in planes), **coding), "RGB"),
+    ]
+    frames += [
+        (np.zeros((2, 2, len(order)), dtype), order) for dtype, orders in ORDERS.items() for order in orders
+    ]
+    for (frame, order), dtype, options in product(
+        frames, RESULTS, ({}, {"letterbox": True}, {"antialias": True})
+    ):
+        octopus.CropPlan(frame, 1, 2, channels=order, dtype=dtype, device="cpu", allocate=False, **options)
 
 
 def make(dice: Dice, guard: Guard) -> Case:
     """Any call."""
-    dtype, channels = dice.pick("uint8", "uint8", "uint16", "float32"), int(dice.pick(*CHANNELS))
+    dtype, channels = dice.pick("uint8", "uint8", "uint16", "float32", *VIDEO), int(dice.pick(*CHANNELS))
     sides = (1, 1, 8, 40, 60) if not dice.few(0.05) else (300, 500)
     height, width = (dice.upto(dice.pick(*sides)) for _ in range(2))
     if channels > 4 and height in (1, 3, 4):  # a wide one would be taken for channels first
         width = min(width, 7)
     frames, regions = int(dice.pick(0, 0, 0, 1, 2, 3)), []
-    frame = _frame(dice, guard, (frames, height, width, channels), np.dtype(dtype))
+    order = dice.pick("RGB", *(order for order in ORDERS.get(dtype, ()) if len(order) == channels))
+    if dtype in VIDEO:
+        height, width, channels, frames, order = height + height % 2, width + width % 2, 3, 0, "RGB"
+        frame = _video(dice, guard, dtype, height, width)
+    else:
+        frame = _frame(dice, guard, (frames, height, width, channels), np.dtype(dtype))
+        channels = channels if order == "RGB" else 3
     count = int(dice.pick(0, 1, 1, 2, 3, 5))
     size = (dice.upto(33), dice.upto(70))
     if dice.few(0.03):
         size, count = (110, 120), max(count, 2)
     options = _options(dice, dtype, channels, frames, count)
+    if order != "RGB" or dtype in VIDEO:
+        options |= {"channels": order, "dtype": dice.pick(*RESULTS)}
     boxes = _boxes(dice, guard, (height, width), count, options["outside"])
     out = None
     if dice.few(0.7):
@@ -49,11 +76,14 @@ def make(dice: Dice, guard: Guard) -> Case:
     if size[0] == size[1] and dice.few(0.5):
         given = size[0]
     doors = ("call", "plan", "call", "dlpack call", "dlpack plan")  # DLPack exports nothing that is read-only
-    door = dice.pick(*doors[: None if frame.flags.writeable else 2])
+    exports = dtype not in VIDEO and frame.flags.writeable
+    door = dice.pick(*doors[: None if exports else 2])
     return Case(frame, boxes, given, options, door, int(dice.pick(1, 1, 2, 3)), out, regions)
 
 
-def _frame(dice: Dice, guard: Guard, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+def _frame(
+    dice: Dice, guard: Guard, shape: tuple[int, ...], dtype: np.dtype, name: str = "frame"
+) -> np.ndarray:
     """A frame whose first or last value touches the guard page; rows and frames may be apart."""
     frames, height, width, channels = shape
     row = width * channels
@@ -61,7 +91,7 @@ def _frame(dice: Dice, guard: Guard, shape: tuple[int, ...], dtype: np.dtype) ->
     step = pitch * height + (pitch * int(dice.random.integers(0, 3)) if dice.few(0.3) else 0)
     values = step * (max(frames, 1) - 1) + pitch * (height - 1) + row
     unaligned = dice.upto(dtype.itemsize - 1) if dtype.itemsize > 1 and dice.few(0.1) else 0
-    flat = guard.array("frame", (values,), dtype, dice.few(0.6), unaligned)
+    flat = guard.array(name, (values,), dtype, dice.few(0.6), unaligned)
     if dtype == np.float32:
         flat[:] = dice.random.normal(40, 60, values).clip(-300, 300)
     else:
@@ -74,6 +104,17 @@ def _frame(dice: Dice, guard: Guard, shape: tuple[int, ...], dtype: np.dtype) ->
         found.flags.writeable = False
         guard.last.allow(READ)
     return found if frames else found[0]
+
+
+def _video(dice: Dice, guard: Guard, kind: str, height: int, width: int) -> Any:
+    """Planes that each touch a guard page, with pitches of their own."""
+    dtype = np.dtype(PLANES[kind])
+    y = _frame(dice, guard, (0, height, width, 1), dtype, "y")[..., 0]
+    pairs = dice.few(0.5)
+    shape = (0, height // 2, width // 2, 2) if pairs else (0, height // 2, width, 1)
+    uv = _frame(dice, guard, shape, dtype, "uv")
+    matrix, levels = dice.pick("bt601", "bt709", "bt2020"), dice.pick("limited", "full")
+    return VIDEO[kind](y, uv if pairs else uv[..., 0], matrix=matrix, range=levels)
 
 
 def _options(dice: Dice, dtype: str, channels: int, frames: int, count: int) -> dict[str, Any]:

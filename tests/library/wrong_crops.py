@@ -8,7 +8,7 @@ import numpy as np
 from crop_case import Exported
 from wrong_calls import Later, Same, read_only, rows, same, torch
 
-from octopus import crop_resize
+from octopus import NV12, P010, crop_resize
 
 FRAME = np.random.default_rng(3).integers(0, 256, (6, 8, 3), np.uint8)
 FRAMES = np.stack([FRAME, FRAME[::-1]])
@@ -25,6 +25,18 @@ def crop(frame=FRAME, boxes=BOXES, **options):
 
 def several(frame=FRAMES, **options):
     return crop(frame=frame, **options)
+
+
+LUMA, CHROMA = np.zeros((6, 8), np.uint8), np.zeros((3, 8), np.uint8)
+DEEP = LUMA.astype(np.uint16), CHROMA.astype(np.uint16)
+
+
+def nv12(y=LUMA, uv=CHROMA, matrix="bt709", range="limited", **options):
+    return crop(frame=NV12(y, uv, matrix=matrix, range=range), **options)
+
+
+def p010(y=DEEP[0], uv=DEEP[1], **coding):
+    return crop(frame=P010(y, uv, **{"matrix": "bt2020", "range": "full", **coding}))
 
 
 def aliased(name):
@@ -96,6 +108,7 @@ ROWS = [
         (FRAME.astype(np.float32), Same({}, LAST_BITS)),
         (FRAME.astype(np.uint16), Same({}, LAST_BITS)),
         (FRAMES, "several frames (F, H, W, C) need frame_index"),
+        ([NV12(LUMA, CHROMA, matrix="bt709", range="full")] * 2, "frame is a list of 2; stack frames"),
     ),
     *rows(
         "crop_resize",
@@ -185,6 +198,92 @@ ROWS = [
         ("here", "out is a str"),
         (np.ma.zeros(SHAPE, np.float32), "out is a masked array"),
         (np.zeros(SHAPE, np.float32), same()),
+    ),
+    *rows(
+        "NV12",
+        nv12,
+        "matrix",
+        (
+            None,
+            "matrix=None is unknown; use one of bt601, bt709, bt2020, as the video's metadata say: there is no default",
+        ),
+        ("BT709", "matrix='BT709' is unknown"),
+        (709, "matrix=709 is unknown"),
+        (["bt709"], "matrix=['bt709'] is unknown"),
+    ),
+    *rows(
+        "NV12",
+        nv12,
+        "range",
+        (None, "range=None is unknown; use one of limited, full"),
+        ("tv", "range='tv' is unknown"),
+        (True, "range=True is unknown"),
+    ),
+    *rows(
+        "NV12",
+        nv12,
+        "y",
+        (None, "frame.y is a NoneType"),
+        (LUMA.tolist(), "frame.y is a list"),
+        (LUMA.astype(np.float32), "y of NV12 must be uint8 in the machine's byte order, found float32"),
+        (DEEP[0], "y of NV12 must be uint8 in the machine's byte order, found uint16"),
+        (LUMA[..., None], "y of NV12 must have shape (H, W), even sides from 2 to 16777216, found (6, 8, 1)"),
+        (LUMA[:5], "found (5, 8); of a video with odd sides the decoder's planes are one larger"),
+        (LUMA[:, :7], "found (6, 7)"),
+        (LUMA[:0], "found (0, 8)"),
+        (LUMA[:4], "uv of NV12 must have shape (2, 8) or (2, 4, 2) for y of shape (4, 8), found (3, 8)"),
+        (LUMA[::-1], "rows one below the other, found strides (-8, 1) bytes; pass a contiguous copy"),
+        (np.asfortranarray(LUMA), "the values of a row of y must lie next to each other"),
+        (np.repeat(LUMA, 2, axis=1)[:, ::2], "the values of a row of y must lie next to each other"),
+        (np.broadcast_to(LUMA[:1], (6, 8)), "found strides (0, 1) bytes"),
+        (np.ma.masked_array(LUMA, LUMA > 9), "frame.y is a masked array"),
+        (torch(lambda t: t.zeros((6, 8), dtype=t.uint8, device="meta"), "meta"), "frame.y lies on meta"),
+        (np.pad(LUMA, ((0, 0), (0, 5)))[:, :8], same()),
+        (read_only(LUMA), same()),
+        (Later(lambda: Exported(LUMA), name="DLPack"), same()),
+    ),
+    *rows(
+        "NV12",
+        nv12,
+        "uv",
+        (None, "frame.uv is a NoneType"),
+        (CHROMA.astype(np.int8), "uv of NV12 must be uint8"),
+        (
+            np.zeros((3, 4), np.uint8),
+            "uv of NV12 must have shape (3, 8) or (3, 4, 2) for y of shape (6, 8), found (3, 4)",
+        ),
+        (np.zeros((6, 8, 2), np.uint8), "found (6, 8, 2)"),
+        (np.zeros((3, 4, 4), np.uint8)[..., :2], "the values of a row of uv must lie next to each other"),
+        (np.zeros((3, 4, 2), np.uint8)[..., ::-1], "the values of a row of uv must lie next to each other"),
+        (CHROMA.reshape(3, 4, 2), same()),
+        (np.repeat(CHROMA, 2, axis=0)[::2], same()),
+    ),
+    *rows(
+        "NV12",
+        nv12,
+        "**",
+        (
+            {"channels": "BGR"},
+            'channels="BGR" is for frames whose pixels have channels, found NV12; leave it out',
+        ),
+        ({"frame_index": [0, 0]}, "a single frame takes none"),
+        ({"boxes": [[9, 1, 12, 4]]}, "frame of 8x6 pixels"),
+        ({"mean": [1, 2]}, "mean must be one finite number or 3"),
+    ),
+    *rows(
+        "P010",
+        p010,
+        "y",
+        (LUMA, "y of P010 must be uint16 in the machine's byte order, found uint8"),
+        (DEEP[0].astype(">u2"), "found >u2"),
+        (DEEP[0].astype(np.int16), "found int16"),
+    ),
+    *rows(
+        "P010",
+        p010,
+        "**",
+        ({"matrix": None}, "matrix=None is unknown"),
+        ({"range": "pc"}, "range='pc' is unknown"),
     ),
     *rows(
         "crop_resize",

@@ -139,6 +139,17 @@ ROWS = [
     *rows(
         "crop_resize",
         crop,
+        "channels",
+        ("RBG", "channels='RBG' is unknown; use one of RGB, BGR, RGBA, BGRA"),
+        ("bgr", "channels='bgr' is unknown"),
+        (None, "channels=None is unknown"),
+        (3, "channels=3 is unknown"),
+        ("BGRA", 'channels="BGRA" is for frames of 4 channels, found 3'),
+        ("RGB", same()),
+    ),
+    *rows(
+        "crop_resize",
+        crop,
         "antialias",
         ("yes", "antialias must be True or False, found 'yes'"),
         (1, "found 1"),

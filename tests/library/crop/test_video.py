@@ -1,0 +1,281 @@
+"""Frames of video, NV12 and P010, and frames whose channels lie in another order, on the CPU."""
+
+from __future__ import annotations
+
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from gpu import random_frame
+
+from octopus import NV12, P010, CropPlan, FrameStream, InputError, crop_resize
+from octopus.arrays import memory
+from octopus.crop.frame import frame_spec, frame_view
+from octopus.crop.video import Coding
+from octopus.kernels import reference
+
+MATRICES, RANGES = ("bt601", "bt709", "bt2020"), ("limited", "full")
+CODINGS = list(product((NV12, P010), MATRICES, RANGES))
+HEIGHT, WIDTH = 100, 150
+WHOLE = [[0, 0, WIDTH, HEIGHT]]
+BOXES = np.array(
+    [(0, 0, 150, 100), (3, 5, 40, 90), (10.5, 3.25, 70.75, 60.5), (149, 99, 150, 100), (147.2, 3, 149.9, 8),
+     (1, 0, 148, 99), (131, 51, 150, 100)], np.float32,
+)  # fmt: skip
+OPTIONS = [
+    {},
+    {"antialias": True},
+    {"letterbox": True},
+    {"edge": "image"},
+    {"edge": "image", "antialias": True},
+    {"outside": "pad", "pad_mode": "reflect"},
+    {"outside": "pad", "pad_mode": "edge", "antialias": True},
+    {"outside": "pad", "letterbox": True, "pad_value": (1.0, 2.0, 3.0)},
+    {"filter": "nearest"},
+    {"filter": "bicubic"},
+]
+FINE = 5e-3  # as in test_options
+ARITHMETIC = 2e-4  # float32 coefficients, whose terms reach 547, against float64
+
+
+def video(form, matrix="bt709", range="limited", height=HEIGHT, width=WIDTH, seed=0):
+    """All values that 8 or 10 bits have, in rows that are further apart than their length."""
+    shift = 64 if form is P010 else 1
+    dice, top, dtype = (
+        np.random.default_rng(seed),
+        256 * (4 if shift > 1 else 1),
+        np.uint16 if shift > 1 else np.uint8,
+    )
+    y = (dice.integers(0, top, (height, width + 7)) * shift).astype(dtype)[:, :width]
+    uv = (dice.integers(0, top, (height // 2, width + 20)) * shift).astype(dtype)[:, :width]
+    return form(y, uv, matrix=matrix, range=range)
+
+
+def rgb(frame):
+    return reference.rgb_of_video(frame.y, frame.uv, frame.coding.matrix, frame.coding.range)
+
+
+def pixels(frame, **options):
+    """All of a frame, (H, W, 3)."""
+    size = frame.y.shape
+    return crop_resize(frame, [[0, 0, size[1], size[0]]], size, layout="NHWC", device="cpu", **options)[0]
+
+
+@pytest.mark.parametrize(("form", "matrix", "range"), CODINGS)
+def test_pixels_are_those_of_the_recommendations(form, matrix, range):
+    frame = video(form, matrix, range)
+    assert np.abs(pixels(frame) - rgb(frame)).max() < ARITHMETIC
+
+
+@pytest.mark.parametrize(("form", "matrix", "range"), CODINGS)
+def test_colours_come_back_from_how_they_are_coded(form, matrix, range):
+    """Colours are coded by the definition, Y = KR R + KG G + KB B, and rounded to levels."""
+    colours = np.random.default_rng(1).random((40, 60, 3)).repeat(2, axis=0).repeat(2, axis=1)
+    red, blue = reference.LUMA[matrix]
+    luma = colours @ (red, 1 - red - blue, blue)
+    chroma = np.stack(
+        [(colours[..., 2] - luma) / (2 - 2 * blue), (colours[..., 0] - luma) / (2 - 2 * red)], axis=-1
+    )
+    bits, unit = (10, 64) if form is P010 else (8, 1)
+    step, top = 2 ** (bits - 8), 2**bits - 1
+    scales = (219 * step, 224 * step) if range == "limited" else (top, top)
+    y = np.rint(luma * scales[0] + (16 * step if range == "limited" else 0))
+    uv = np.rint(chroma[::2, ::2] * scales[1] + 128 * step).clip(0, top)
+    frame = form(*((plane * unit).astype(np.uint8 if bits == 8 else np.uint16) for plane in (y, uv)),
+                 matrix=matrix, range=range)  # fmt: skip
+    half_a_level = 255 / scales[0] * (0.5 + 0.5 * 2)  # of luma, and of chroma with a factor of up to 1.89
+    assert np.abs(pixels(frame) - 255 * colours).max() < half_a_level
+    other = form(frame.y, frame.uv, matrix=MATRICES[MATRICES.index(matrix) - 1], range=range)
+    assert np.abs(pixels(other) - 255 * colours).max() > 5
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("form", [NV12, P010])
+def test_crops_are_those_of_the_converted_frame(form, options):
+    frame, mean, std = video(form), np.array([3, 4, 5.0]), np.array([2, 3, 4.0])
+    boxes = BOXES + np.float32([-5.5, -3, 4, 9]) if "outside" in options else BOXES
+    for size, layout in product(((30, 41), (7, 5), (120, 200)), ("NCHW", "NHWC")):
+        given = {**options, "layout": layout}
+        right = reference.crop_resize(rgb(frame), boxes, size, mean, std, **given)
+        for dtype, rounding in (("float32", 0), ("uint8", 0.5)) if form is NV12 else (("float32", 0),):
+            found = crop_resize(frame, boxes, size, mean=mean, std=std, dtype=dtype, device="cpu", **given)
+            found = found[0] if "letterbox" in options else found
+            expected = right.clip(0, 255) if dtype == "uint8" else right
+            assert found.dtype == dtype and np.abs(found - expected).max() < FINE + rounding
+
+
+@pytest.mark.parametrize("form", [NV12, P010])
+@pytest.mark.parametrize(("height", "width"), [(2, 2), (2, 14), (4, 16), (2, 18)])
+def test_small_frames_and_both_shapes_of_chroma(form, height, width):
+    frame = video(form, height=height, width=width)
+    pairs = form(frame.y, np.ascontiguousarray(frame.uv).reshape(height // 2, width // 2, 2), **named(frame))
+    for antialias in (False, True):
+        found = crop_resize(frame, [[1, 0, width, height]], (1, 3), antialias=antialias, device="cpu")
+        right = reference.crop_resize(rgb(frame), [[1, 0, width, height]], (1, 3), 0, 1, antialias=antialias)
+        assert np.abs(found - right).max() < FINE
+        again = crop_resize(pairs, [[1, 0, width, height]], (1, 3), antialias=antialias, device="cpu")
+        assert np.array_equal(found, again)
+
+
+def named(frame):
+    return {"matrix": frame.coding.matrix, "range": frame.coding.range}
+
+
+def test_opencv_differs_by_its_rounding_alone():
+    """OpenCV's COLOR_YUV2RGB_NV12 is BT.601 in limited range, with coefficients of three decimals: 1.164 y, which is
+    0.09 levels less for the brightest, and 2.018 u, 0.1 more; then it rounds to bytes. Luma below 16 it takes as 16.
+    """
+    cv2 = pytest.importorskip("cv2")
+    frame = video(NV12, "bt601", "limited")
+    found = pixels(frame)
+    right = cv2.cvtColor(np.vstack([frame.y, frame.uv]), cv2.COLOR_YUV2RGB_NV12).astype(np.float64)
+    coded = frame.y >= 16
+    assert np.abs(found - right)[coded].max() < 0.5 + 0.09 + 0.1 + 0.01
+    assert np.abs(found - right)[~coded].max() > 10
+    whole = np.abs(pixels(frame, dtype="uint8") - right)[coded]
+    assert whole.max() == 1 and (whole == 0).mean() > 0.9
+    full = video(NV12, "bt601", "full")
+    assert np.abs(pixels(full) - right)[coded].max() > 10
+
+
+def test_a_plan_takes_any_coding_of_its_kind_and_no_other_frames():
+    frame, other = video(NV12), video(NV12, "bt2020", "full", 60, 80)
+    plan = CropPlan(frame, 3, (9, 8), device="cpu")
+    for given in (frame, other, frame):
+        once = crop_resize(given, BOXES[1:2] / 4, (9, 8), device="cpu")
+        assert np.array_equal(plan.run(given, BOXES[1:2] / 4), once)
+    for wrong in (video(P010), random_frame(HEIGHT, WIDTH)):
+        with pytest.raises(InputError, match="the plan is for frames of"):
+            plan.run(wrong, BOXES[:1])
+    with pytest.raises(InputError, match="the plan is for frames of"):
+        CropPlan(random_frame(HEIGHT, WIDTH), 3, (9, 8), device="cpu").run(frame, BOXES[:1])
+
+
+def test_calls_in_turns_find_the_right_kernel():
+    array, frame = random_frame(HEIGHT, WIDTH), video(NV12)
+    first = [crop_resize(given, WHOLE, 8, device="cpu") for given in (array, frame)]
+    for _ in range(2):
+        again = [crop_resize(given, WHOLE, 8, device="cpu") for given in (array, frame)]
+        assert all(map(np.array_equal, first, again))
+
+
+@pytest.mark.parametrize("wrong", ["y", "uv"])
+def test_a_result_in_the_memory_of_either_plane_is_refused(wrong):
+    space = np.zeros((1, 3, 64, 64), np.uint8)
+    planes = {"y": np.zeros((64, 64), np.uint8), "uv": np.zeros((32, 64), np.uint8)}
+    options = {"size": 64, "dtype": "uint8", "device": "cpu", "out": space}
+    crop_resize(NV12(**planes, matrix="bt709", range="full"), [[0, 0, 64, 64]], **options)
+    planes[wrong] = space[0, 1, : len(planes[wrong])]
+    with pytest.raises(InputError, match="out lies in the memory of frame"):
+        crop_resize(NV12(**planes, matrix="bt709", range="full"), [[0, 0, 64, 64]], **options)
+
+
+def test_torch_tensors_are_taken_as_they_are():
+    torch = pytest.importorskip("torch")
+    frame = video(NV12)
+    tensors = NV12(*(torch.from_numpy(plane) for plane in (frame.y, frame.uv)), **named(frame))
+    found = crop_resize(tensors, BOXES, 8, device="cpu")
+    assert isinstance(found, torch.Tensor)
+    assert np.array_equal(found.numpy(), crop_resize(frame, BOXES, 8, device="cpu"))
+
+
+def test_coefficients_are_those_of_the_tables():
+    """The numbers that BT.601 is known by, of whole levels."""
+    full = Coding("nv12", "bt601", "full").coefficients
+    assert np.allclose(
+        full, [1, 1.402, -179.456, -0.344136, -0.714136, 135.458816, 1.772, -226.816], atol=1e-5
+    )
+    limited = Coding("nv12", "bt601", "limited").coefficients
+    assert np.allclose(
+        limited[[0, 1, 3, 4, 6]], [1.164384, 1.596027, -0.391762, -0.812968, 2.017232], atol=1e-6
+    )
+    assert full is Coding("nv12", "bt601", "full").coefficients and not full.flags.writeable
+
+
+def test_both_planes_go_to_the_gpu_one_behind_the_other(monkeypatch):
+    """`Stage` with a pretended GPU: what lies there is what the description of it says."""
+    device = {"there": np.zeros(HEIGHT * WIDTH * 2, np.uint8)}
+
+    def copy(goal, source, nbytes, queue):
+        import ctypes
+
+        ctypes.memmove(goal, source, nbytes)
+
+    def made(shape, dtype, stream):
+        return SimpleNamespace(pointer=device["there"].ctypes.data)
+
+    monkeypatch.setattr(memory.memory, "copy", copy)
+    monkeypatch.setattr(memory.memory, "DeviceArray", made)
+    frame = frame_view(video(NV12))
+    stage, seen = memory.Stage(frame.nbytes, (), None), []
+    stage.run(
+        frame, (), SimpleNamespace(sync=lambda: None), lambda pixels: seen.append(frame.packed_at(pixels))
+    )
+    (there,) = seen
+    assert frame.nbytes == HEIGHT * WIDTH * 3 // 2 and there.device == there.chroma.device == "cuda"
+    assert (
+        there.pointer == device["there"].ctypes.data
+        and there.chroma.pointer == there.pointer + HEIGHT * WIDTH
+    )
+    assert there.strides == (WIDTH, 1, 0) and there.chroma.strides == (WIDTH, 2, 1)
+    given = video(NV12)
+    assert np.array_equal(device["there"][: frame.nbytes], np.vstack([given.y, given.uv]).ravel())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "order"),
+    [(np.uint8, "BGR"), (np.uint8, "RGBA"), (np.uint8, "BGRA"), (np.uint16, "BGRA"), (np.float32, "RGBA")],
+)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_an_order_is_the_call_on_a_copy_in_the_usual_one(order, dtype, options):
+    frames = np.stack([random_frame(HEIGHT, WIDTH, len(order), np.uint8, seed) for seed in range(2)]).astype(
+        dtype
+    )
+    copies, index = np.ascontiguousarray(reference.reordered(frames, order)), np.arange(len(BOXES)) % 2
+    boxes = BOXES + np.float32([-5.5, -3, 4, 9]) if "outside" in options else BOXES
+    for size, layout, result in (
+        ((30, 41), "NCHW", "float32"),
+        ((7, 5), "NHWC", "uint8"),
+        ((120, 200), "NHWC", "float32"),
+    ):
+        given = {
+            "mean": (3, 4, 5),
+            "std": (2, 3, 4),
+            "layout": layout,
+            "dtype": result,
+            "frame_index": index,
+            **options,
+        }
+        found = crop_resize(frames, boxes, size, channels=order, device="cpu", **given)
+        right = crop_resize(copies, boxes, size, device="cpu", **given)
+        pairs = zip(found, right, strict=True) if "letterbox" in options else [(found, right)]
+        assert all(np.array_equal(*pair) for pair in pairs)
+
+
+def test_only_a_known_order_of_as_many_channels_is_taken():
+    for order, channels in (("BGR", 4), ("BGRA", 3), ("RGBA", 1)):
+        words = f'channels="{order}" is for frames of {len(order)} channels, found {channels}'
+        with pytest.raises(InputError, match=words):
+            crop_resize(random_frame(9, 9, channels), [[0, 0, 9, 9]], 4, channels=order, device="cpu")
+    spec = frame_spec(frame_view(random_frame(9, 9, 4)), "BGRA")
+    assert (spec.channels, spec.stored, spec.places, spec.name) == (3, 4, (2, 1, 0), "uint8x3-bgra")
+
+
+def test_a_stream_takes_an_order():
+    frame = random_frame(HEIGHT, WIDTH, 4)
+    stream = FrameStream(frame, 3, (8, 9), channels="BGRA", device="cpu")
+    stream.buffer()[...] = frame
+    right = crop_resize(frame[..., 2::-1].copy(), BOXES[:2], (8, 9), device="cpu")
+    assert np.array_equal(stream.submit(BOXES[:2]), right)
+
+
+@pytest.mark.parametrize("form", [NV12, P010])
+def test_a_stream_takes_video(form):
+    frames = [video(form, seed=seed) for seed in range(3)]
+    stream = FrameStream(frames[0], 3, (8, 9), device="cpu")
+    for frame in frames:
+        buffer = stream.buffer()
+        assert type(buffer) is form and buffer.coding == frame.coding
+        buffer.y[...], buffer.uv[...] = frame.y, frame.uv
+        assert np.array_equal(stream.submit(BOXES[:2]), crop_resize(frame, BOXES[:2], (8, 9), device="cpu"))

@@ -7,6 +7,7 @@ import PIL
 import pytest
 
 from octopus_study.measure import Method
+from octopus_study.measure.bandwidth import copying
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.images import layers, memory
 from octopus_study.studies.images.job import (

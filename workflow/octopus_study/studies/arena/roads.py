@@ -155,17 +155,11 @@ class OnRoad(Octopus):
     def prepare(self) -> None:
         """Boxes, and which frame each is of, to the device."""
         super().prepare()
-        self._on_device = self._index
+        self.asked = self._index
         if self.job.on_gpu:
             from octopus.backends.cuda.memory import upload
 
-            self._on_device = {name: upload(index) for name, index in self._index.items()}
-
-    def kernels(self) -> None:
-        """One launch on what `prepare` brought."""
-        job = self.job
-        boxes = self._boxes if job.on_gpu else job.boxes
-        self.plan.run(job.working_frame, boxes, out=job.out, **self._on_device)
+            self.asked = {name: upload(index) for name, index in self._index.items()}
 
     def result(self, every: int = 1) -> NDArray[np.float32]:
         """Each `every`-th item as float32, on the host."""

@@ -1,5 +1,5 @@
-"""How many of the boxes count is known to the GPU alone, as behind a detector: one launch for all that there may be, and
-what others do, who wait for the number.
+"""How many of the boxes count is known to the GPU alone, as behind a detector: one launch for all that there may be,
+and what others do, who wait for the number.
 
 On GPUs alone. The boxes are always as many; a workload's name says how many of them count.
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from octopus_study.measure import Method, Row
 from octopus_study.peers.fused import Octopus
-from octopus_study.peers.job import CropJob
+from octopus_study.peers.job import CropJob, on_host
 from octopus_study.studies.arena.submit import ALONE, SubmitClock
 from octopus_study.studies.arena.submit import QUANTITY as SUBMIT
 from octopus_study.studies.arena.workloads import VISDRONE, arena_budget, boxes_of, case_of, shared_count
@@ -40,7 +40,7 @@ class Counted(Octopus):
 
     def result(self, every: int = 1) -> NDArray[np.float32]:
         """Each `every`-th crop of those that count."""
-        return self.job.result()[: self.counting : every]
+        return on_host(self.job.out.head(self.counting), every)
 
 
 class Replayed(Counted):

@@ -61,13 +61,9 @@ class AffineGrid(TorchMethod):
         self._planes = self.empty(1, channels, height, width)
 
     def prepare(self) -> None:
-        """The maps in its units, in which images reach from -1 to 1, to the device."""
-        frame, item = self.job.frame.shape[1::-1], self.job.size[::-1]
-        maps = self.job.boxes.astype(np.float64)
-        scaled, middle = maps[:, :, :2] * item, maps[:, :, :2] @ ((np.array(item) - 1) / 2) + maps[:, :, 2]
-        sides = np.array(frame)[:, None]
-        theta = np.concatenate([scaled / sides, (2 * middle[:, :, None] + 1) / sides - 1], axis=2)
-        self._theta = self.torch.from_numpy(theta.astype(np.float32)).to(self.device)
+        """The maps in its units, to the device."""
+        theta = in_its_units(self.job.boxes, self.job.size, self.job.frame.shape[:2])
+        self._theta = self.torch.from_numpy(theta).to(self.device)
 
     def kernels(self) -> None:
         """Grid, planes and sampling."""
@@ -79,6 +75,18 @@ class AffineGrid(TorchMethod):
         self._result = functional.grid_sample(
             planes, grid, mode="bilinear", padding_mode="border", align_corners=False
         )
+
+
+def in_its_units(
+    maps: NDArray[np.float32], size: tuple[int, int], frame: tuple[int, int]
+) -> NDArray[np.float32]:
+    """Maps (N, 2, 3) between images that reach from -1 to 1, whose sides are `size` and `frame` (height and width)."""
+    item, sides = np.array(size[::-1]), np.array(frame[::-1])[:, None]
+    turned, shift = maps[:, :, :2].astype(np.float64), maps[:, :, 2]
+    middle = turned @ ((item - 1) / 2) + shift
+    return np.concatenate(
+        [turned * item / sides, (2 * middle[:, :, None] + 1) / sides - 1], axis=2, dtype=np.float32
+    )
 
 
 class OpenCvWarp(BoxByBox):

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from octopus.backends.cpu.threads import get_num_threads, set_num_threads
     from octopus.crop.api import CropPlan, crop_resize
     from octopus.crop.framestream import FrameStream
+    from octopus.crop.rotated import rotated_boxes
     from octopus.crop.transforms import map_back
+    from octopus.crop.video import NV12, P010
     from octopus.ragged.batch import RaggedBatch
     from octopus.ragged.plan import RaggedPlan
     from octopus.ragged.tuner import tune
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
+    "NV12",
+    "P010",
     "CropPlan",
     "DeviceError",
     "FrameStream",
@@ -47,6 +51,7 @@ __all__ = [
     "map_back",
     "ops",
     "otsu_threshold",
+    "rotated_boxes",
     "set_num_threads",
     "tile_means",
     "tune",
@@ -55,6 +60,8 @@ __all__ = [
 
 _MODULES = ("blockmap", "images", "ops")
 _LAZY = {
+    "NV12": "octopus.crop.video",
+    "P010": "octopus.crop.video",
     "CropPlan": "octopus.crop.api",
     "FrameStream": "octopus.crop.framestream",
     "RaggedBatch": "octopus.ragged.batch",
@@ -66,6 +73,7 @@ _LAZY = {
     "keep_tiles": "octopus.tiles.api",
     "map_back": "octopus.crop.transforms",
     "otsu_threshold": "octopus.tiles.api",
+    "rotated_boxes": "octopus.crop.rotated",
     "set_num_threads": "octopus.backends.cpu.threads",
     "tile_means": "octopus.tiles.api",
     "tune": "octopus.ragged.tuner",

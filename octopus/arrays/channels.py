@@ -10,7 +10,28 @@ from octopus.arrays.checks import hint_once
 from octopus.arrays.views import host_numbers
 from octopus.errors import InputError, shown
 
-TOPS = {"uint8": 255, "uint16": 65535}  # largest values of pixels that are integers
+TOPS = {
+    "uint8": 255,
+    "uint16": 65535,
+    "nv12": 255,
+    "p010": 255,
+}  # largest values of pixels, where there are any
+ORDERS = ("RGB", "BGR", "RGBA", "BGRA")  # of channels as they are stored
+
+
+def check_order(order: str, number: int, what: str) -> int:
+    """Channels of the result for an order and the `number` that are stored of `what`, such as "images".
+
+    Raises
+    ------
+    InputError
+        For an order of another number of channels; "RGB" takes any number, as they are.
+    """
+    if order == "RGB":
+        return number
+    if number != len(order):
+        raise InputError(f'channels="{order}" is for {what} of {len(order)} channels, found {number}')
+    return 3
 
 
 def per_channel(name: str, value: Any, default: float, channels: int) -> np.ndarray:

@@ -118,8 +118,7 @@ def check_apart(out: ArrayView, name_of_out: str = "out", /, **others: ArrayView
     for name, array in others.items():
         if array is None or array.device != out.device:
             continue
-        begin, end = array.extent
-        if begin < last and first < end:
+        if any(begin < last and first < end for begin, end in (plane.extent for plane in array.planes)):
             raise InputError(
                 f"{name_of_out} lies in the memory of {name}, which is read while that is written; pass other memory"
             )

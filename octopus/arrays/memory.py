@@ -106,14 +106,16 @@ class Stage:
         Parameters
         ----------
         source, results : ArrayView
-            On the host; None for a result that is not wanted.
+            On the host, the source's planes one after the other; None for a result that is not wanted.
         queue : cuda.core.Stream
         submit : callable
             Queues the work, given the addresses of source and results on the GPU.
         """
         there, *made = self.owned
-        elements = np.ascontiguousarray(source.numpy())
-        memory.copy(there.pointer, elements.ctypes.data, elements.nbytes, queue)
+        pointer, elements = there.pointer, [np.ascontiguousarray(plane.numpy()) for plane in source.planes]
+        for plane in elements:
+            memory.copy(pointer, plane.ctypes.data, plane.nbytes, queue)
+            pointer += plane.nbytes
         submit(*(array.pointer for array in self.owned))
         for result, array in zip(results, made, strict=True):
             if result is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -65,6 +65,20 @@ class ArrayView:
         )  # fmt: skip
 
     @property
+    def planes(self) -> tuple[ArrayView, ...]:
+        """All pieces of memory that the values lie in: of most arrays one."""
+        return (self,)
+
+    def packed_at(self, pointer: int) -> ArrayView:
+        """A contiguous copy on the GPU, as `arrays.memory.Stage` puts it at an address there."""
+        return replace(self, pointer=pointer, strides=c_strides(self.shape, self.dtype), device="cuda")
+
+    def head(self, count: int) -> ArrayView:
+        """The first entries."""
+        owner = None if self.owner is None else head_of(self.owner, count)
+        return replace(self, shape=(count, *self.shape[1:]), owner=owner)
+
+    @property
     def contiguous(self) -> bool:
         """Whether the elements lie in C order without gaps."""
         expected = c_strides(self.shape, self.dtype)
@@ -90,6 +104,11 @@ class ArrayView:
         if isinstance(self.owner, np.ndarray):
             return self.owner
         return self.owner.detach().numpy() if self.family == "torch" else np.from_dlpack(self.owner)
+
+
+def head_of(array: Any, count: int) -> Any:
+    """The first items of an array of any library, without a copy."""
+    return array.head(count) if hasattr(array, "head") else array[:count]
 
 
 @lru_cache(maxsize=64)

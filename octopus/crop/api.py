@@ -9,13 +9,14 @@ from octopus.arrays.boxes import boxes_view
 from octopus.arrays.checks import Device, check_apart, check_stream
 from octopus.arrays.results import check_host_memory, new_view, result_memory, result_view
 from octopus.arrays.untraced import untraced
-from octopus.arrays.views import ArrayView, view_of
+from octopus.arrays.views import ArrayView
 from octopus.crop.cache import kernel_for
 from octopus.crop.check import check_box_shape, check_count, check_frame_index, check_gpu_boxes, kernel_dtype
 from octopus.crop.cuda import TRANSFORM_BYTES
-from octopus.crop.frame import frame_view
+from octopus.crop.frame import frame_view, made_channels
+from octopus.crop.items import Items, are_of_items, items_of
 from octopus.crop.kernel import CropKernel
-from octopus.crop.options import Dtype, Edge, Layout, Options, Outside, PadMode, Size
+from octopus.crop.options import Channels, Dtype, Edge, Filter, Layout, Options, Outside, PadMode, Size
 from octopus.crop.plan import CropPlan
 
 __all__ = ["CropPlan", "crop_resize"]
@@ -42,11 +43,15 @@ def crop_resize(
     layout: Layout = "NCHW",
     edge: Edge = "box",
     antialias: bool = False,
+    filter: Filter = "bilinear",
     letterbox: bool = False,
     outside: Outside = "clip",
     pad_mode: PadMode = "constant",
     pad_value: Any = None,
+    channels: Channels = "RGB",
     frame_index: Any = None,
+    flip: Any = None,
+    count: Any = None,
     out: Any = None,
     stream: Any = None,
     device: Device = "auto",
@@ -63,7 +68,7 @@ def crop_resize(
         One frame, or several of which `frame_index` chooses. C is 1 to 64; channels come last. NumPy, torch, CuPy,
         Numba, or anything with DLPack or `__cuda_array_interface__`; never copied where it already lies on the device
         that works. Rows may be further apart than their length.
-    boxes : array, (N, 4), integer or float
+    boxes : array, (N, 4) or (N, 2, 3), integer or float
         `x1, y1, x2, y2` in pixels, a box covers `[x1, x2) x [y1, y2)`; on the host or on the GPU. What lies beyond the
         frame is cut off, see `outside`. Boxes are read as float32, whose numbers lie 1/16384 of a pixel apart at 1000
         pixels, 1/1024 at 10,000 and 1/16 at 1,000,000. A side may be up to 16384 pixels long, once the box is
@@ -73,6 +78,12 @@ def crop_resize(
         infinite coordinate is cut to the frame's edge, and a side that is too long is sampled less exactly. `[]` is no
         boxes. Torchvision's `BoundingBoxes` are converted by their format, and of objects with boxes in `xyxy`
         (supervision's `Detections`) these are taken.
+        (N, 2, 3) are affine maps, one per item, from the result's pixel to the frame's, both counted from the centre of
+        the first: what `cv2.warpAffine(frame, map, (width, height), flags=INTER_LINEAR | WARP_INVERSE_MAP)` takes;
+        `octopus.rotated_boxes` makes them of rotated boxes. They take no `edge`, `antialias` and `letterbox`. Samples
+        beyond the frame take its nearest pixel, or what `outside` says. A map is read as float32 and may reach up to
+        2**24 pixels; one that does not, or is not finite, is an error on the host, and on the GPU gives an item of NaN
+        (0 for uint8).
     size : (int, int) or int
         Height and width of the result in pixels, or the side of a square.
     mean, std : float or C floats, optional
@@ -94,6 +105,11 @@ def crop_resize(
         When reducing, average all pixels that an output pixel covers, weighted by a triangle as wide as two output
         pixels, as PIL's `Image.resize(BILINEAR)` and torchvision's `resize(antialias=True)` do (with `edge="image"` as
         PIL does given a `box`). Enlarging is not changed.
+    filter : {"bilinear", "nearest", "bicubic"}
+        How a pixel is made of those around its place in the frame. "nearest": the one that this lies in, as PIL's
+        `NEAREST`, OpenCV's `INTER_NEAREST_EXACT` and torch's "nearest-exact" do. "bicubic": four by four pixels by
+        Keys' cubic with the slope -0.75, as OpenCV's `INTER_CUBIC` and torch's "bicubic" do; `edge` says what lies
+        beyond a box. Its values may overshoot those of the frame. Both go without `antialias`.
     letterbox : bool
         Keep each box's aspect ratio: it fills the height or the width, in the middle of the item. Returns the transform
         that leads back to the frame, too.
@@ -102,7 +118,8 @@ def crop_resize(
         boxes on the GPU are then read back, which waits for the work before, and is refused while a graph is captured.
         "pad": it is not cut, may lie wholly outside, and `pad_mode` makes the pixels beyond the frame; `edge="box"`
         repeats the border pixels of the whole box, and the transform is that of the whole box. Coordinates may then
-        be up to 2**24 pixels from the frame's corner.
+        be up to 2**24 pixels from the frame's corner. Of affine maps no box is cut: "clip" repeats the frame's nearest
+        pixel, "error" refuses maps that take samples beyond it, "pad" makes pixels there as for boxes.
     pad_mode : {"constant", "edge", "reflect"}
         With `outside="pad"`, what lies beyond the frame: `pad_value`, the nearest pixel, or the frame mirrored without
         repeating its border pixels, as often as it takes (NumPy's "reflect", OpenCV's BORDER_REFLECT_101).
@@ -158,38 +175,45 @@ def crop_resize(
     model, described = frame_view(frame), boxes_view(boxes)
     if not described.shape:
         check_box_shape(described.shape, described.dtype)
-    index = None if frame_index is None else view_of(frame_index, "frame_index")
+    of_items = {}
+    if mean is not None and are_of_items(mean, described.shape[0], made_channels(model, channels)):
+        of_items, mean, std = {"mean": mean, "std": std}, None, None
+    items, most = items_of(frame_index, flip, **of_items, count=count)
     options = {
         "size": size, "mean": mean, "std": std, "scale": scale, "dtype": dtype, "layout": layout, "edge": edge,
         "antialias": antialias, "letterbox": letterbox, "outside": outside, "pad_mode": pad_mode,
-        "pad_value": pad_value,
+        "pad_value": pad_value, "channels": channels, "filter": filter,
     }  # fmt: skip
     where = streams.device_for(model, device)
     if where == "cpu":
         check_stream(stream, where)
         return _into_new_memory(
-            kernel_for(model, described, index, options, where), model, described, index, out
+            kernel_for(model, described, items, options, where), model, described, items, most, out
         )
     if model.device == "cuda":
         queue = streams.stream_for(model, described, stream)
-        kernel = kernel_for(model, described, index, options, where, queue)
-        return _into_new_memory(kernel, model, described, index, out, queue, ordered=stream is not None)
+        kernel = kernel_for(model, described, items, options, where, queue)
+        return _into_new_memory(kernel, model, described, items, most, out, queue, ordered=stream is not None)
     check_box_shape(described.shape, described.dtype)
     if described.device == "cuda":
         check_gpu_boxes(described)
-    check_frame_index(index, model, described.shape[0], described.device)
+    check_frame_index(items.frame_index, model, described.shape[0], described.device)
     plan = CropPlan(
         model, described.shape[0], device=device, allocate=out is None, box_dtype=kernel_dtype(described, "float32"),
-        index_dtype=kernel_dtype(index, "int32"), **options,
+        index_dtype=kernel_dtype(items.frame_index, "int32"), box_shape=described.shape[1:], **options,
     )  # fmt: skip
-    return plan.run(model, described, frame_index=index, out=out, stream=stream)
+    return plan.run(
+        model, described, frame_index=items.frame_index, flip=items.flip, mean=items.mean, std=items.std,
+        count=items.counted if most is None else most, out=out, stream=stream,
+    )  # fmt: skip
 
 
 def _into_new_memory(
     kernel: CropKernel,
     frame: ArrayView,
     boxes: ArrayView,
-    index: ArrayView | None,
+    items: Items,
+    most: int | None,
     out: Any,
     queue: Any = None,
     ordered: bool = True,
@@ -201,7 +225,7 @@ def _into_new_memory(
     spec, count = kernel.spec, boxes.shape[0]
     if count > kernel.max_boxes:
         check_count(spec, count)
-    kernel.check(frame, boxes, index)
+    kernel.check(frame, boxes, items, most)
     letterbox = spec.options.letterbox
     if frame.device == "cpu":
         check_host_memory(spec.nbytes(count) * (out is None) + TRANSFORM_BYTES * count * letterbox)
@@ -211,9 +235,9 @@ def _into_new_memory(
     else:
         target = result_view(out, "out")
         kernel.check_out(target, count)
-        check_apart(target, frame=frame, boxes=boxes, frame_index=index)
+        check_apart(target, frame=frame, boxes=boxes, **items.named)
     transform = result_memory(frame, (count, 4), "float32", queue) if letterbox else None
     if not ordered:
-        streams.wait_for_other_families(queue, frame, boxes, target, *([] if index is None else [index]))
-    kernel.execute(frame, boxes, index, target, transform, queue)
+        streams.wait_for_other_families(queue, *frame.planes, boxes, target, *items.arrays)
+    kernel.execute(frame, boxes, items, most, target, transform, queue)
     return out if transform is None else (out, transform)

@@ -13,7 +13,8 @@ from typing import Any
 from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.reading import UnreadableError, reading
 from octopus.arrays.views import ArrayView
-from octopus.crop.check import check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype
+from octopus.crop.check import are_maps, check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype
+from octopus.crop.items import Items
 from octopus.crop.kernel import CropKernel
 from octopus.crop.launch import INSIDE
 from octopus.crop.options import CropOptions
@@ -27,7 +28,7 @@ _thread = threading.local()
 def kernel_for(
     frame: ArrayView,
     boxes: ArrayView,
-    index: ArrayView | None,
+    items: Items,
     options: dict[str, Any],
     device: str,
     queue: Any = None,
@@ -38,8 +39,9 @@ def kernel_for(
     ----------
     frame : ArrayView
         On the side that works.
-    boxes, index : ArrayView
-        Decide the dtypes of the kernel that is loaded first.
+    boxes : ArrayView
+    items : Items
+        These decide the dtypes of the kernel that is loaded first.
     options : dict
         Keyword arguments of `CropOptions`, not yet checked.
     device : {"cpu", "cuda"}
@@ -55,8 +57,9 @@ def kernel_for(
     try:
         parts = reading(options.items())
     except UnreadableError:
-        return _make(frame, boxes, index, options, device, queue)
+        return _make(frame, boxes, items, options, device, queue)
     key = (
+        type(frame),
         frame.family,
         frame.dtype,
         frame.shape[-1:],
@@ -68,7 +71,7 @@ def kernel_for(
     )
     kernel = known.get(key)
     if kernel is None:
-        kernel = known[key] = _make(frame, boxes, index, options, device, queue)
+        kernel = known[key] = _make(frame, boxes, items, options, device, queue)
         if len(known) > MAX_KERNELS:
             known.popitem(last=False)
     else:
@@ -79,7 +82,7 @@ def kernel_for(
 def _make(
     frame: ArrayView,
     boxes: ArrayView,
-    index: ArrayView | None,
+    items: Items,
     options: dict[str, Any],
     device: str,
     queue: Any,
@@ -87,10 +90,12 @@ def _make(
     check_box_shape(boxes.shape, boxes.dtype)
     if boxes.device == "cuda":
         check_gpu_boxes(boxes)
-    check_frame_index(index, frame, boxes.shape[0], boxes.device)
-    kernel = CropKernel(frame, CropOptions(**options), boxes.shape[0], device)
+    check_frame_index(items.frame_index, frame, boxes.shape[0], boxes.device)
+    maps = are_maps(boxes.shape)
+    kernel = CropKernel(frame, CropOptions(**options), boxes.shape[0], device, maps)
     if device == "cuda":
-        from_host = INSIDE if boxes.shape[0] <= MOST_BOXES_INSIDE else "float32"
-        kernel.load(MAX_ITEMS, kernel_dtype(boxes, from_host), kernel_dtype(index, "int32"), queue)
+        from_host = INSIDE if not maps and boxes.shape[0] <= MOST_BOXES_INSIDE else "float32"
+        dtypes = kernel_dtype(boxes, from_host), kernel_dtype(items.frame_index, "int32")
+        kernel.load(MAX_ITEMS, *dtypes, queue)
     kernel.max_boxes = INT32_MAX // kernel.spec.options.size[0]
     return kernel

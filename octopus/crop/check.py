@@ -14,13 +14,14 @@ from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.backends.cpu import compile
 from octopus.crop.frame import frame_spec
 from octopus.crop.spec import CropSpec
-from octopus.errors import InputError
+from octopus.errors import InputError, shown
 from octopus.kernels.geometry import MAX_BOX_SIDE, MAX_COORDINATE
 
 BOX_DTYPES = ("int32", "int64", "float32", "float64")
 _NUMBERS = {np.dtype(name): number for number, name in enumerate(BOX_DTYPES)}  # in the machine's byte order
 RULES = {"clip": 0, "error": 1, "pad": 2}  # `outside`, as `kernels.cpu.boxes` knows it
 INDEX_DTYPES = ("int32", "int64")
+BOX_SHAPES = ((4,), (2, 3))  # of one box, and of one affine map
 
 
 class Room(NamedTuple):
@@ -95,9 +96,62 @@ def _too_large(columns: np.ndarray) -> np.ndarray:
     return sides > MAX_BOX_SIDE
 
 
+def check_host_maps(
+    maps: np.ndarray | ArrayView, width: int, height: int, size: tuple[int, int], outside: str = "clip"
+) -> np.ndarray:
+    """Affine maps on the host as float32, a copy, after checking all of them.
+
+    Parameters
+    ----------
+    maps : ndarray or its view, (N, 2, 3), integer or float
+        From a pixel of the result to one of the frame, both counted from the centre of the first.
+    width, height : int
+        Of the frame in pixels.
+    size : (int, int)
+        Height and width of the result.
+    outside : {"clip", "error", "pad"}
+        With "error" no sample may lie beyond the frame.
+
+    Raises
+    ------
+    InputError
+        Names the first wrong map: not a number, or with samples further outside than they may be.
+    """
+    check_box_shape(maps.shape, maps.dtype)
+    given = view(maps, "boxes").numpy()
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = np.array(given, np.float32, order="C")
+        corners = np.array([[x, y, 1] for x in (0, size[1] - 1) for y in (0, size[0] - 1)], np.float64)
+        sides = np.array([[width], [height]])
+        positions = result.astype(np.float64) @ corners.T  # (N, 2, 4): a map's extremes are at the corners
+        reached = (np.abs(result) * np.array([size[1] - 1, size[0] - 1, 1], np.float32)).sum(axis=2)
+        reasons = [
+            (~np.isfinite(result).all(axis=(1, 2)), "is not a number or infinite as float32"),
+            (~(reached <= MAX_COORDINATE).all(axis=1), f"reaches further than {MAX_COORDINATE} pixels"),
+        ]
+        if outside == "error":
+            beyond = (positions < -0.5) | (positions > sides - 0.5)
+            why = (
+                f'takes samples outside the frame of {width}x{height} pixels; ask for outside="clip" or "pad"'
+            )
+            reasons.append((beyond.any(axis=(1, 2)), why))
+    bad = np.logical_or.reduce([found for found, _ in reasons])
+    if bad.any():
+        first = int(np.argmax(bad))
+        why = next(words for found, words in reasons if found[first])
+        numbers = ", ".join(f"{number:.9g}" for number in given[first].ravel().tolist())
+        raise InputError(f"map {first} = ({numbers}) {why}; wrong maps: {int(bad.sum())} of {len(bad)}")
+    return result
+
+
+def are_maps(shape: tuple[int, ...]) -> bool:
+    """Whether boxes of a good shape are affine maps."""
+    return len(shape) == 3
+
+
 def check_box_shape(shape: tuple[int, ...], dtype: np.dtype) -> None:
-    """Boxes are (N, 4) numbers."""
-    if len(shape) != 2 or shape[1] != 4:
+    """Boxes are (N, 4) numbers, affine maps (N, 2, 3)."""
+    if shape[1:] not in BOX_SHAPES:
         raise InputError(f"boxes must have shape (N, 4), found {shape}; {_remedy(shape)}")
     if dtype.kind not in "iuf":
         raise InputError(f"boxes must be integers or floats, found {dtype}")
@@ -108,12 +162,20 @@ def _remedy(shape: tuple[int, ...]) -> str:
         return "a single box is boxes[None]"
     if len(shape) == 2 and shape[1] > 4:
         return "leave out what follows the corners: boxes[:, :4]"
-    return "no boxes are numpy.empty((0, 4))"
+    if shape == (2, 3):
+        return "a single affine map is boxes[None]"
+    return "affine maps have (N, 2, 3), no boxes are numpy.empty((0, 4))"
 
 
 def check_box_dtype(name: str) -> None:
     """The kernel reads boxes of a few dtypes."""
     check_choice("box_dtype", name, BOX_DTYPES)
+
+
+def check_one_shape(shape: Any) -> None:
+    """A plan's first boxes are of one kind."""
+    if not isinstance(shape, (tuple, list)) or tuple(shape) not in BOX_SHAPES:
+        raise InputError(f"box_shape must be (4,) or, for affine maps, (2, 3), found {shown(shape)}")
 
 
 def check_gpu_boxes(boxes: ArrayView) -> None:
@@ -215,7 +277,7 @@ def check_count(spec: CropSpec, count: int) -> None:
 
 def check_planned_frame(frame: ArrayView, spec: CropSpec, model: ArrayView, staged: bool) -> None:
     """A frame must be like `model`, for which the plan was made; no larger where a copy goes to the GPU (`staged`)."""
-    kind = frame_spec(frame)
+    kind = frame_spec(frame, spec.options.channels)
     found = (frame.device, kind.dtype, kind.channels, len(frame.shape))
     planned = (model.device, spec.frame.dtype, spec.frame.channels, len(model.shape))
     if found != planned:

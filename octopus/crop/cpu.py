@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from octopus.arrays.results import BFLOAT16
+from octopus.arrays.results import BFLOAT16, itemsize
 from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import compile, threads
+from octopus.crop.items import NOTHING, HostItems
 from octopus.crop.options import PAD_MODES
 from octopus.crop.spec import CropSpec
+from octopus.crop.video import VideoView
+from octopus.kernels import sampling
+from octopus.kernels.geometry import NEAREST
 from octopus.kernels.images import bfloat16_bits
 
 ROWS = 56  # output rows per band where items alone can't fill the threads: one 224-row crop then feeds four
@@ -25,26 +31,38 @@ class CpuEngine:
     Parameters
     ----------
     spec : CropSpec
+    maps : bool
+        Whether the kernel for affine maps is loaded now, in the place of that for boxes; the other one follows when it
+        is first needed.
     """
 
-    def __init__(self, spec: CropSpec) -> None:
+    def __init__(self, spec: CropSpec, maps: bool = False) -> None:
         self.spec = spec
         options, frame = spec.options, spec.frame
-        form = "antialias" if options.antialias else "options" if self._takes_options else "crop"
-        self._kernel = load(form, frame.dtype, spec.dtype)
+        self._kernels: dict[bool, Callable[[int], Any]] = {}
+        self._kernel_for(maps)
         self._item_values = frame.channels * options.size[0] * options.size[1]
         # What stays alive beside their addresses.
         self._vectors = [np.ascontiguousarray(v, np.float32) for v in (spec.gain, spec.bias, spec.pad)]
         self._vectors.append(stored(spec.pad, spec.dtype))
         outside = PAD_MODES.index(options.pad_mode) if options.outside == "pad" else -1
         self._planes = frame.channels if options.layout == "NCHW" else 1
-        self._fixed = (
-            *(vector.ctypes.data for vector in self._vectors), options.edge == "image", options.letterbox, outside
-        )  # fmt: skip
+        reach = sampling.REACH[options.filter] if options.edge == "image" else 0
+        self._fixed = reach, options.letterbox
+        self._outside = outside, NEAREST if outside < 0 else outside  # of boxes, and of maps
 
     def __reduce__(self) -> tuple[type[CpuEngine], tuple[CropSpec]]:
         """A copy, or one in another process, makes its own vectors: addresses aren't the same there."""
         return CpuEngine, (self.spec,)
+
+    def _kernel_for(self, maps: bool) -> Callable[[int], Any]:
+        if maps not in self._kernels:
+            options, kind = self.spec.options, self.spec.kernel._replace(maps=maps)
+            form = "antialias" if options.antialias else "options" if self._takes_options else "crop"
+            if kind.samples:
+                form = f"maps-{kind.filter}" if maps else kind.filter
+            self._kernels[maps] = load(form, kind.frame.dtype, self.spec.dtype, kind.frame.order)
+        return self._kernels[maps]
 
     @property
     def _takes_options(self) -> bool:
@@ -57,38 +75,87 @@ class CpuEngine:
         frame: ArrayView,
         boxes: np.ndarray,
         out: ArrayView,
-        frame_index: np.ndarray | None = None,
+        items: HostItems = NOTHING,
         transform: ArrayView | None = None,
     ) -> None:
-        """Fill `out` for checked float32 `boxes` (N, 4), and with `letterbox` the `transform` (N, 4).
+        """Fill `out` for checked float32 `boxes` (N, 4) or maps (N, 2, 3), and with `letterbox` the `transform` (N, 4).
 
-        `frame` is (F, H, W, C) if `frame_index`, int32, chooses from it.
+        `frame` is (F, H, W, C) if `items.frame_index` chooses from it.
         """
         count, (height, width) = len(boxes), self.spec.options.size
-        item, (rows, columns, channels) = frame.dtype.itemsize, frame.shape[-3:]
-        index = np.zeros(count, np.int32) if frame_index is None else frame_index
+        item, (rows, columns) = frame.dtype.itemsize, frame.shape[-3:-1]
+        index = np.zeros(count, np.int32) if items.frame_index is None else items.frame_index
+        own = self._own(items)
         number = threads.get_num_threads() if count * self._item_values > ALONE_VALUES else 1
         band = height if count >= ITEMS_PER_THREAD * number or number == 1 else min(ROWS, height)
+        maps = boxes.ndim == 3
         threads.launch(
-            self._kernel, count * -(-height // band),
+            self._kernel_for(maps), count * -(-height // band),
             frame.pointer, frame.strides[0] // item if self.spec.frame.indexed else 0, frame.strides[-3] // item,
-            columns, rows, channels, index.ctypes.data, boxes.ctypes.data, out.pointer,
-            0 if transform is None else transform.pointer, width, height, self._planes, band, *self._fixed,
-            threads=number,
+            columns, rows, self.spec.frame.channels, index.ctypes.data, boxes.ctypes.data, out.pointer,
+            0 if transform is None else transform.pointer, width, height, self._planes, band,
+            *(vector.ctypes.data for vector in own or self._vectors), *self._fixed, self._outside[maps],
+            self.spec.frame.channels if own else 0,
+            *(_chroma(frame) if isinstance(frame, VideoView) else ()), threads=number,
         )  # fmt: skip
+        if items.flip is not None:
+            self._flip(out.pointer, items.flip, transform)
+
+    def _own(self, items: HostItems) -> list[np.ndarray]:
+        """Gains, biases and paddings, (N, C) each, of items that have a normalisation of their own; else none."""
+        if items.mean is None or items.std is None:
+            return []
+        bias = -items.mean / items.std
+        pad = self.spec.pad / items.std + bias
+        own = [np.ascontiguousarray(values, np.float32) for values in (self.spec.gain / items.std, bias, pad)]
+        return [*own, stored(pad.ravel(), self.spec.dtype)]
+
+    def _flip(self, out: int, flips: np.ndarray, transform: ArrayView | None) -> None:
+        """Mirror finished items in place, and the ways back from them."""
+        (height, width), channels = self.spec.options.size, self.spec.frame.channels
+        pixel = itemsize(self.spec.dtype) * (channels // self._planes)
+        made = memory_at(out, (len(flips), self._planes, height, width), np.dtype((np.void, pixel)))
+        for number in np.flatnonzero(flips):
+            item, flip = made[number], flips[number]
+            item[...] = item[:, :: -1 if flip & 2 else 1, :: -1 if flip & 1 else 1].copy()
+            if transform is not None:
+                back = memory_at(transform.pointer + 16 * int(number), (2, 2), np.dtype(np.float32))
+                turned = np.array([flip & 1, flip >> 1], bool)
+                back[1, turned] += back[0, turned] * np.array([width, height], np.float32)[turned]
+                back[0, turned] *= -1
 
 
-def load(form: str, frame_dtype: str, out_dtype: str) -> Callable[[int], Any]:
-    """The compiled kernel of a form ("crop", "options", "antialias"), for a dtype of frames and one of results."""
+def memory_at(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """An array over memory that something else keeps alive."""
+    nbytes = math.prod(shape) * dtype.itemsize
+    return np.ndarray(shape, dtype, memoryview((ctypes.c_char * nbytes).from_address(address)))
+
+
+def _chroma(frame: VideoView) -> tuple[int, int, int]:
+    """Arguments of the kernels for video alone."""
+    plane = frame.chroma
+    return plane.pointer, plane.strides[0] // plane.dtype.itemsize, frame.coding.coefficients.ctypes.data
+
+
+def load(form: str, frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable[[int], Any]:
+    """The compiled kernel of a form, for frames and a dtype of results.
+
+    Forms are "crop", "options" and "antialias", and the filters "nearest" and "bicubic"; with "maps-" before it any
+    filter's of affine maps.
+    """
 
     def build() -> Callable[..., None]:
-        from octopus.kernels.cpu import antialias, crop
+        from octopus.kernels.cpu import antialias, crop, sampled
 
         if form == "antialias":
-            return antialias.build(frame_dtype, out_dtype)
-        return crop.build(frame_dtype, out_dtype, form == "options")
+            return antialias.build(frame_dtype, out_dtype, order)
+        filter = form.removeprefix("maps-")
+        if filter in sampling.TAPS:
+            return sampled.build(frame_dtype, out_dtype, filter, form != filter, order)
+        return crop.build(frame_dtype, out_dtype, form == "options", order)
 
-    return compile.load(f"{form}-{frame_dtype}-{out_dtype}", build)
+    ordered = "" if order == "RGB" else f"-{order.lower()}"
+    return compile.load(f"{form}-{frame_dtype}{ordered}-{out_dtype}", build)
 
 
 def stored(values: np.ndarray, dtype: str) -> np.ndarray:

@@ -8,18 +8,35 @@ import numpy as np
 
 from octopus.arrays.views import ArrayView, dtype_name
 from octopus.crop.check import Room
-from octopus.crop.launch import INSIDE, PlainLauncher, StreamLauncher
+from octopus.crop.items import NONE, HostItems, Items
+from octopus.crop.launch import INSIDE, NO_ITEMS, ItemPointers, PlainLauncher, StreamLauncher
 from octopus.crop.spec import CropSpec
 from octopus.errors import InputError
 from octopus.kernels.cuda.tiles import MAX_ITEMS
 
 UPLOAD_BYTES = 1 << 16  # the driver copies this much out of pageable memory without waiting for the stream
-BOX_BYTES, INDEX_BYTES, TRANSFORM_BYTES = 16, 4, 16
+BOX_BYTES, MAP_BYTES, INDEX_BYTES, TRANSFORM_BYTES = 16, 24, 4, 16
 
 
-def upload_capacity(max_boxes: int, indexed: bool) -> int:
-    """Boxes from the host, with their frame index, that travel at a time."""
-    return min(max_boxes, UPLOAD_BYTES // (BOX_BYTES + INDEX_BYTES * indexed))
+def upload_capacity(max_boxes: int, indexed: bool, box_bytes: int = BOX_BYTES) -> int:
+    """Boxes from the host, or affine maps, with their frame index, that travel at a time."""
+    return min(max_boxes, UPLOAD_BYTES // (box_bytes + INDEX_BYTES * indexed))
+
+
+def upload_bytes(max_boxes: int, indexed: bool) -> int:
+    """Device memory for as many of either kind."""
+    return max(size * upload_capacity(max_boxes, indexed, size) for size in (BOX_BYTES, MAP_BYTES))
+
+
+def pointers_of(items: Items) -> ItemPointers:
+    """The addresses of what lies on the GPU."""
+    if items is NONE:
+        return NO_ITEMS
+    flip, mean, std, count = (
+        array.pointer if array is not None and array.device == "cuda" else 0 for array in items[1:]
+    )
+    step = items.flip.strides[0] if flip and items.flip is not None else 0
+    return ItemPointers(count, flip, step, mean, std) if flip or mean or count else NO_ITEMS
 
 
 class CudaEngine:
@@ -27,7 +44,7 @@ class CudaEngine:
 
     Up to 240 boxes from the host are an argument of the streaming kernel. More, or those of the plain kernel, go
     through a buffer of at most 64 KiB; larger batches take several turns, each with a launch of its own. So do batches
-    of more than 65535 boxes.
+    of more than 65535 boxes. Affine maps have a plain kernel of their own, loaded when it is first needed.
 
     Parameters
     ----------
@@ -40,10 +57,19 @@ class CudaEngine:
         Dtypes of the boxes and of the frame index to come; `INSIDE` for a few boxes from the host.
     stream : cuda.core.Stream
         On which memory is allocated.
+    maps : bool
+        Whether the boxes to come are affine maps.
     """
 
     def __init__(
-        self, spec: CropSpec, max_boxes: int, model: ArrayView, box_dtype: str, index_dtype: str, stream: Any
+        self,
+        spec: CropSpec,
+        max_boxes: int,
+        model: ArrayView,
+        box_dtype: str,
+        index_dtype: str,
+        stream: Any,
+        maps: bool = False,
     ) -> None:
         from octopus.backends.cuda import memory
         from octopus.backends.cuda.device import current, is_capturing
@@ -52,7 +78,10 @@ class CudaEngine:
         self._is_capturing = is_capturing
         self._copy = memory.copy
         self.capacity = upload_capacity(max_boxes, spec.frame.indexed)
-        self.device_boxes = memory.DeviceArray((self.capacity, 4), np.float32, stream=stream)
+        self._map_capacity = upload_capacity(max_boxes, spec.frame.indexed, MAP_BYTES)
+        self.device_boxes = memory.DeviceArray(
+            (upload_bytes(max_boxes, spec.frame.indexed),), np.uint8, stream=stream
+        )
         self.device_index = memory.DeviceArray(
             (self.capacity if spec.frame.indexed else 0,), np.int32, stream=stream
         )
@@ -62,6 +91,7 @@ class CudaEngine:
         if many:
             self._copy(self.device_values.pointer, values.ctypes.data, values.nbytes, stream)
         self.owned = (self.device_boxes, self.device_index, self.device_values)
+        self._own: dict[str, Any] = {}
         self._item_bytes = spec.nbytes(1)
         properties = current().properties
         self._launcher: PlainLauncher | StreamLauncher = (
@@ -69,8 +99,20 @@ class CudaEngine:
             if spec.kernel.streams
             else PlainLauncher(spec, self.device_values.pointer)
         )
-        self.preload, self.room = self._launcher.preload, self._launcher.room
-        self.preload(model, box_dtype, index_dtype)
+        self._map_launcher: PlainLauncher | None = None
+        self.room = self._launcher.room
+        self.preload(model, box_dtype, index_dtype, maps)
+
+    def preload(self, model: ArrayView, box_dtype: str, index_dtype: str, maps: bool = False) -> None:
+        """Load the kernel for frames like `model`, and boxes or maps of a dtype."""
+        self._launcher_for(maps).preload(model, box_dtype, index_dtype)
+
+    def _launcher_for(self, maps: bool) -> PlainLauncher | StreamLauncher:
+        if not maps:
+            return self._launcher
+        if self._map_launcher is None:
+            self._map_launcher = PlainLauncher(self.spec, self.device_values.pointer, maps=True)
+        return self._map_launcher
 
     def read_boxes(self, boxes: ArrayView, stream: Any) -> np.ndarray:
         """Boxes on the GPU as an array on the host, once the work before them on the stream is done.
@@ -91,7 +133,7 @@ class CudaEngine:
         return result
 
     def upload_boxes(self, boxes: np.ndarray, stream: Any) -> int:
-        """Queue the copy of at most `capacity` checked float32 boxes to the device; returns their address there.
+        """Queue the copy of checked float32 boxes, of at most 64 KiB, to the device; returns their address there.
 
         The driver has read the boxes when this returns: of page-locked ones, which it would read later, a copy.
         """
@@ -109,12 +151,13 @@ class CudaEngine:
         self,
         frame: ArrayView,
         boxes: np.ndarray | ArrayView | Room,
-        frame_index: np.ndarray | None,
+        items: Items,
+        given_items: HostItems,
         out: int,
         transform: int,
         stream: Any,
     ) -> None:
-        """Queue checked float32 boxes, an int32 frame index, or both from the host, and the kernel for them.
+        """Queue checked float32 boxes or maps, what items have of their own, or both from the host, and their kernel.
 
         Boxes in the `room` that was asked for them need no copy. The copy of a part of others waits, in the order of
         the stream, for the kernel that reads the part before it.
@@ -125,14 +168,35 @@ class CudaEngine:
             While a graph is captured: it would copy from where the boxes were at the time.
         """
         if self._is_capturing(stream):
-            raise InputError("boxes and frame_index must be on the GPU while a graph is captured")
+            raise InputError(
+                "boxes, and what each has of its own, must be on the GPU while a graph is captured"
+            )
         inside = isinstance(boxes, Room)
         given = boxes.boxes if isinstance(boxes, Room) else boxes
         box_dtype, count = INSIDE if inside else dtype_name(given.dtype), given.shape[0]
-        box_bytes = 4 * given.dtype.itemsize
-        for first in range(0, count, self.capacity):
-            last = min(first + self.capacity, count)
-            index = 0 if frame_index is None else self.upload_index(frame_index[first:last], stream)
+        maps = len(given.shape) == 3
+        box_bytes = (6 if maps else 4) * given.dtype.itemsize
+        room = self._map_capacity if maps else self.capacity
+        if given_items.mean is not None:
+            room = min(room, UPLOAD_BYTES // (4 * self.spec.frame.channels))
+        there, index_address, index_dtype = pointers_of(items), 0, "int32"
+        if items.frame_index is not None:
+            index_address, index_dtype = items.frame_index.pointer, dtype_name(items.frame_index.dtype)
+        for first in range(0, count, room):
+            last = min(first + room, count)
+            index = index_address and index_address + first * np.dtype(index_dtype).itemsize
+            if given_items.frame_index is not None:
+                index = self.upload_index(given_items.frame_index[first:last], stream)
+                index_dtype = "int32"
+            own = there.behind(first, self.spec.frame.channels)
+            if given_items.flip is not None:
+                own = own._replace(
+                    flips=self._upload("flip", given_items.flip[first:last], stream), flip_step=1
+                )
+            if given_items.mean is not None:
+                own = own._replace(means=self._upload("mean", given_items.mean[first:last], stream))
+            if given_items.std is not None:
+                own = own._replace(stds=self._upload("std", given_items.std[first:last], stream))
             if inside:
                 pointer = 0
             elif isinstance(given, np.ndarray):
@@ -141,8 +205,22 @@ class CudaEngine:
                 pointer = given.pointer + first * box_bytes
             self.launch(
                 frame, pointer, box_dtype, last - first, out + first * self._item_bytes, stream, frame_index=index,
-                transform=transform and transform + first * TRANSFORM_BYTES,
+                index_dtype=index_dtype, transform=transform and transform + first * TRANSFORM_BYTES,
+                items=own if any(own) else NO_ITEMS, maps=maps,
             )  # fmt: skip
+
+    def _upload(self, name: str, values: np.ndarray, stream: Any) -> int:
+        """Queue the copy of what items have of their own to the device; its memory there is made at the first run."""
+        from octopus.backends.cuda import memory
+
+        there = self._own.get(name)
+        if there is None:
+            room = (self.capacity * values.nbytes // len(values),)
+            there = self._own[name] = memory.DeviceArray(room, np.uint8, stream=stream)
+        there.release_on(stream)
+        pageable = np.array(values)
+        self._copy(there.pointer, pageable.ctypes.data, pageable.nbytes, stream)
+        return there.pointer
 
     def launch(
         self,
@@ -156,17 +234,22 @@ class CudaEngine:
         frame_index: int = 0,
         index_dtype: str = "int32",
         transform: int = 0,
+        items: ItemPointers = NO_ITEMS,
+        maps: bool = False,
     ) -> None:
-        """Queue the kernel; `frame`, `boxes`, `out`, `frame_index` and `transform` are in device memory."""
-        submit_part = self._launcher.launch
+        """Queue the kernel, with `maps` that for affine maps; all arrays are in device memory."""
+        submit_part = self._launcher_for(maps).launch
         if count <= MAX_ITEMS:
-            submit_part(frame, boxes, box_dtype, count, out, stream, frame_index, index_dtype, transform)
+            submit_part(
+                frame, boxes, box_dtype, count, out, stream, frame_index, index_dtype, transform, items
+            )
             return
-        box_bytes = 4 * np.dtype(box_dtype).itemsize
+        box_bytes = (6 if maps else 4) * np.dtype(box_dtype).itemsize
         index_bytes = np.dtype(index_dtype).itemsize
         for first in range(0, count, MAX_ITEMS):
             submit_part(
                 frame, boxes + first * box_bytes, box_dtype, min(MAX_ITEMS, count - first),
                 out + first * self._item_bytes, stream, frame_index + first * index_bytes, index_dtype,
                 transform + first * TRANSFORM_BYTES,
+                items.behind(first, self.spec.frame.channels),
             )  # fmt: skip

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from octopus.arrays.channels import ORDERS, check_order
 from octopus.arrays.checks import INT32_MAX, MAX_SIDE, of_dtype
 from octopus.arrays.views import ArrayView, dtype_name, view
+from octopus.crop.video import Planes, VideoView, video_view
 from octopus.errors import InputError, shown_type
 
 DTYPES = ("uint8", "uint16", "float32")
@@ -23,26 +25,48 @@ class FrameSpec(NamedTuple):
 
     Attributes
     ----------
-    dtype : {"uint8", "uint16", "float32"}
+    dtype : {"uint8", "uint16", "float32", "nv12", "p010"}
+        The last two are of the planes of a `VideoView`.
     channels : int
-        1 to 64.
+        Of the result, 1 to 64.
     indexed : bool
         Whether there are several frames, one of which every box names.
+    order : {"RGB", "BGR", "RGBA", "BGRA"}
+        How the channels are stored; "RGB" for any number of them, as they are.
     """
 
     dtype: str
     channels: int
     indexed: bool
+    order: str = "RGB"
+
+    @property
+    def stored(self) -> int:
+        """Channels that lie in the frame: a fourth one that is left out, too."""
+        return self.channels if self.order == "RGB" else len(self.order)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Which of the stored channels each of the result's is."""
+        return tuple(range(self.channels)) if self.order == "RGB" else tuple(map(self.order.index, "RGB"))
+
+    @property
+    def name(self) -> str:
+        """As part of a file's name."""
+        order = "" if self.order == "RGB" else f"-{self.order.lower()}"
+        return f"{self.dtype}x{self.channels}{order}"
 
 
 def frame_view(frame: Any) -> ArrayView:
-    """A frame, or several in one array.
+    """A frame, several in one array, or one of video.
 
     Raises
     ------
     InputError
-        For a list of frames, and as `view`.
+        For a list of frames, and as `view` or `video_view`.
     """
+    if isinstance(frame, Planes):
+        return video_view(frame)
     if isinstance(frame, (list, tuple)):
         raise InputError(
             f"frame is {shown_type(frame)} of {len(frame)}; stack frames of one size to an array (F, H, W, C) "
@@ -51,14 +75,22 @@ def frame_view(frame: Any) -> ArrayView:
     return view(frame, "frame")
 
 
-def frame_spec(frame: ArrayView) -> FrameSpec:
+def frame_spec(frame: ArrayView, order: str = "RGB") -> FrameSpec:
     """What a frame is, after checking it.
 
     Raises
     ------
     InputError
-        Unless it is (H, W, C), or several (F, H, W, C), of uint8, uint16 or float32, the values of a row side by side.
+        Unless it is (H, W, C), or several (F, H, W, C), of uint8, uint16 or float32, the values of a row side by side,
+        and has the channels of `order`.
     """
+    if isinstance(frame, VideoView):
+        if order != "RGB":
+            raise InputError(
+                f'channels="{order}" is for frames whose pixels have channels, found {frame.coding.kind.upper()}; '
+                "leave it out"
+            )
+        return FrameSpec(frame.coding.kind, 3, False)
     if len(frame.shape) not in (3, 4) or frame.shape[-1] > MAX_CHANNELS or _channels_first(frame.shape):
         raise InputError(_describe_shape(frame))
     if not of_dtype(frame, DTYPES):
@@ -76,7 +108,13 @@ def frame_spec(frame: ArrayView) -> FrameSpec:
         raise InputError(_describe_strides(frame))
     if pitch // item > INT32_MAX:
         raise InputError(f"a frame row of {pitch} bytes is too long for 32-bit arithmetic")
-    return FrameSpec(dtype_name(frame.dtype), frame.shape[-1], len(frame.shape) == 4)
+    channels = check_order(order, frame.shape[-1], "frames")
+    return FrameSpec(dtype_name(frame.dtype), channels, len(frame.shape) == 4, order)
+
+
+def made_channels(frame: ArrayView, order: Any) -> int:
+    """Channels of the result, of a frame and an order that may not have been checked."""
+    return 3 if isinstance(frame, VideoView) or order in ORDERS[1:] else frame.shape[-1]
 
 
 def _channels_first(shape: tuple[int, ...]) -> bool:

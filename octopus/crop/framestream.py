@@ -12,7 +12,7 @@ from octopus.arrays.results import BFLOAT16
 from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView
 from octopus.crop.frame import frame_view
-from octopus.crop.options import Dtype, Edge, Layout, Outside, PadMode, Size
+from octopus.crop.options import Channels, Dtype, Edge, Filter, Layout, Outside, PadMode, Size
 from octopus.crop.plan import CropPlan
 from octopus.errors import InputError, shown
 
@@ -40,7 +40,7 @@ class FrameStream:
         A frame like those to come: same shape and dtype; its pixels are not read.
     max_boxes : int
         Most boxes in a frame.
-    size, mean, std, scale, dtype, layout, edge, antialias, letterbox, outside, pad_mode, pad_value
+    size, mean, std, scale, dtype, layout, edge, antialias, filter, letterbox, outside, pad_mode, pad_value, channels
         As in `crop_resize`, but for bfloat16, of which a stream has no arrays.
     buffers : int
         Frames that may be under way, at least 1; with 2 one is uploaded while the other is cropped.
@@ -83,10 +83,12 @@ class FrameStream:
         layout: Layout = "NCHW",
         edge: Edge = "box",
         antialias: bool = False,
+        filter: Filter = "bilinear",
         letterbox: bool = False,
         outside: Outside = "clip",
         pad_mode: PadMode = "constant",
         pad_value: Any = None,
+        channels: Channels = "RGB",
         buffers: int = 2,
         overlap: bool = True,
         stream: Any = None,
@@ -107,7 +109,7 @@ class FrameStream:
         options: dict[str, Any] = {
             "size": size, "mean": mean, "std": std, "scale": scale, "dtype": dtype, "layout": layout, "edge": edge,
             "antialias": antialias, "letterbox": letterbox, "outside": outside, "pad_mode": pad_mode,
-            "pad_value": pad_value,
+            "pad_value": pad_value, "channels": channels, "filter": filter,
         }  # fmt: skip
         self.device = backends.resolve(device)
         self._next, self._alone = 0, OneAtATime()
@@ -159,7 +161,7 @@ class FrameStream:
 
         Parameters
         ----------
-        boxes : array, (N, 4)
+        boxes : array, (N, 4) or (N, 2, 3)
             As in `crop_resize`; N may be 0, which uploads the frame alone.
 
         Returns

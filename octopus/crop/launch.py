@@ -14,6 +14,8 @@ from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
 from octopus.crop.check import Room
 from octopus.crop.options import Kernel
 from octopus.crop.spec import CropSpec
+from octopus.crop.video import DTYPES as VIDEO_DTYPES
+from octopus.crop.video import TOP, VideoView
 from octopus.kernels.cuda.tiles import (
     FIXED_SHAPES,
     MAX_COLUMNS,
@@ -38,6 +40,95 @@ class Variant(NamedTuple):
     values: int
     words: bool
     fixed: bool
+    items: tuple[str, ...] = ()  # of `Items.names`
+
+
+class ItemPointers(NamedTuple):
+    """Addresses on the GPU of what a run's items have of their own, 0 for nothing; see `kernels.cuda.stream.build`."""
+
+    counted: int = 0
+    flips: int = 0
+    flip_step: int = 0
+    means: int = 0
+    stds: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Keyword arguments, which are to be True, of the kernel for them."""
+        given = {"counted": self.counted, "flipped": self.flips, "own": self.means}
+        return tuple(name for name, address in given.items() if address)
+
+    def behind(self, items: int, channels: int) -> ItemPointers:
+        """Those of the items from number `items` on; a count is for all."""
+        own = 4 * channels * items
+        return self._replace(
+            flips=self.flips and self.flips + items * self.flip_step,
+            means=self.means and self.means + own,
+            stds=self.stds and self.stds + own,
+        )
+
+
+NO_ITEMS = ItemPointers()
+
+
+class _Block:
+    """The arguments of a kernel, of which the first are written at each launch.
+
+    Parameters
+    ----------
+    kinds : str
+        Of the first arguments, see `ArgumentBlock`.
+    affine, padding : list
+        Gains and biases, and what surrounds images: numbers, or addresses.
+    options, items : bool
+        Whether the kernel has the arguments for options, and those for items.
+    tail_bytes : int
+        See `ArgumentBlock`.
+    """
+
+    def __init__(
+        self, kinds: str, affine: list[Any], padding: list[Any], options: bool, items: bool, tail_bytes: int = 0
+    ) -> None:  # fmt: skip
+        given = {int: "Q", float: "f"}
+        normal = "".join(given[type(value)] for value in affine)
+        more = "iqQQ" + "".join(given[type(value)] for value in padding)
+        self.arguments = ArgumentBlock(
+            kinds + normal + more * (options or items) + ("QQiQQQi" + "f" * 8) * items, tail_bytes
+        )
+        at = len(kinds)
+        self.write = self.arguments.writer(0, at)
+        self.arguments.writer(at, len(affine))(*affine)
+        self.write_options: Callable[..., None] | None = None
+        self.write_items: Callable[..., None] | None = None
+        if options or items:
+            self.write_options = self.arguments.writer(at + len(affine), 4)
+            at += len(affine) + 4
+            self.arguments.writer(at, len(padding))(*padding)
+            at += len(padding)
+        if items:
+            self.write_items = self.arguments.writer(at, 7)
+            self._write_coefficients = self.arguments.writer(at + 7, 8)
+        self._coding: Any = None
+
+    def put(self, frame: ArrayView, options: tuple[int, int, int, int], items: ItemPointers) -> None:
+        """Write what isn't among the first arguments."""
+        if self.write_options is not None:
+            self.write_options(*options)
+        if self.write_items is None:
+            return
+        if not isinstance(frame, VideoView):
+            self.write_items(*items, 0, 0)
+            return
+        if frame.coding != self._coding:
+            self._write_coefficients(*(frame.coding.coefficients / np.float32(TOP)).tolist())
+            self._coding = frame.coding
+        self.write_items(*items, frame.chroma.pointer, frame.chroma.strides[0] // frame.dtype.itemsize)
+
+
+def _affine(spec: CropSpec) -> tuple[np.ndarray, np.ndarray]:
+    """Gain and bias of what the kernels read: of video they make values from 0 to 1."""
+    top = np.float32(TOP if spec.frame.dtype in VIDEO_DTYPES else 1)
+    return spec.gain * top, spec.bias
 
 
 class _Ready(NamedTuple):
@@ -71,31 +162,36 @@ class StreamLauncher:
         self._processors = processors
         self._prefetch_limit = l2_bytes // 2
         kernel, (height, width) = spec.kernel, spec.options.size
-        planar = kernel.layout == "NCHW"
-        self._height, self._row_values = height, width if planar else width * kernel.frame.channels
-        self._channels, self._filtered = kernel.frame.channels, kernel.antialias
-        self._words = kernel.frame.dtype == "uint8" and (self._channels in (3, 4) or self._filtered)
+        frame, planar = kernel.frame, kernel.layout == "NCHW"
+        self._height, self._row_values = height, width if planar else width * frame.channels
+        self._filtered, self._is_video = kernel.antialias, frame.dtype in VIDEO_DTYPES
+        self._whole = self._filtered or self._is_video  # a thread makes all channels of its columns
+        self._words = frame.dtype == "uint8" and (frame.stored in (3, 4) or self._filtered)
         self._planar, self._shape = planar, SHAPES[spec.dtype, planar]
         if self._filtered:
-            self._shape = filter_shape(self._channels, planar)
-        self._fixed = FIXED_SHAPES.get((spec.dtype, planar)) if self._words and not self._filtered else None
+            self._shape = filter_shape(frame.channels, planar)
+        elif self._is_video and not planar:
+            self._shape = self._shape._replace(values=frame.channels)
+        fixed = self._words and not self._filtered
+        self._fixed = FIXED_SHAPES.get((spec.dtype, planar)) if fixed else None
         if spec.dtype == "uint8" and (spec.saturates or not spec.is_plain):
             self._fixed = None
         self._out_size = itemsize(spec.dtype)
         self._item_bytes = spec.nbytes(1)
-        options = kernel.takes_options
-        kinds = "QiiiQQiiffii" + "f" * 8 + ("iqQQffff" if options else "")
-        self._arguments = ArgumentBlock(kinds, 16 * MOST_BOXES_INSIDE)
-        self._boxes = self._arguments.tail.reshape(-1, 4)
-        self._boxes_address = self._boxes.ctypes.data
-        self._write = self._arguments.writer(0, 12)
+        gain, bias = _affine(spec)
+        affine, padding = [*_four(gain), *_four(bias)], _four(spec.pad)
+        self._blocks = {
+            items: _Block(
+                "QiiiQQiiffii", affine, padding, kernel.takes_options, items, 16 * MOST_BOXES_INSIDE
+            )
+            for items in (False, True)
+        }
+        self._rooms = {}
+        for items, block in self._blocks.items():
+            boxes = block.arguments.tail.reshape(-1, 4)
+            self._rooms[items] = boxes, boxes.ctypes.data
         sides = np.array([width, height], np.float32)
         self._sides = (width, height, *(1 / sides).tolist())
-        self._arguments.writer(12, 8)(*_four(spec.gain), *_four(spec.bias))
-        self._write_options: Callable[..., None] | None = None
-        if options:
-            self._write_options = self._arguments.writer(20, 4)
-            self._arguments.writer(24, 4)(*_four(spec.pad))
         self._ready: dict[tuple[Any, ...], _Ready] = {}
         self._plain: PlainLauncher | None = None
 
@@ -103,11 +199,15 @@ class StreamLauncher:
         """Load the kernel for frames like `model`."""
         self._kernel(self._variant(model, 0, box_dtype, index_dtype))
 
-    def room(self, frame: ArrayView, count: int) -> Room | None:
-        """Where boxes from the host would be among the arguments of the next launch, if they fit there."""
+    def room(self, frame: ArrayView, count: int, items: bool = False) -> Room | None:
+        """Where boxes from the host would be among the arguments of the next launch, if they fit there.
+
+        `items`: whether any of them has something of its own.
+        """
         if count > MOST_BOXES_INSIDE or not self._is_for(frame):
             return None
-        return Room(self._boxes[:count], self._boxes_address)
+        boxes, address = self._rooms[items or self._is_video]
+        return Room(boxes[:count], address)
 
     def _is_for(self, frame: ArrayView) -> bool:
         """The streaming kernel reads two pixels side by side, but under a filter, and a grid has a limit."""
@@ -115,21 +215,23 @@ class StreamLauncher:
 
     def launch(
         self, frame: ArrayView, boxes: int, box_dtype: str, count: int, out: int, stream: Any, frame_index: int,
-        index_dtype: str, transform: int,
+        index_dtype: str, transform: int, items: ItemPointers = NO_ITEMS,
     ) -> None:  # fmt: skip
         """Queue the kernel for at most `MAX_ITEMS` boxes; see `CudaEngine.launch`."""
-        key = (frame.shape, frame.strides, frame.pointer & 3, out & 15, count, box_dtype, index_dtype)
+        names = () if items is NO_ITEMS else items.names
+        key = (frame.shape, frame.strides, frame.pointer & 3, out & 15, count, box_dtype, index_dtype, names)
         ready = self._ready.get(key)
         if ready is None:
             if not self._is_for(frame):
                 self._plain_launcher().launch(
-                    frame, boxes, box_dtype, count, out, stream, frame_index, index_dtype, transform
+                    frame, boxes, box_dtype, count, out, stream, frame_index, index_dtype, transform, items
                 )
                 return
             if len(self._ready) >= KNOWN_LAUNCHES:
                 self._ready.clear()
-            ready = self._ready[key] = self._prepare(frame, box_dtype, count, out, index_dtype)
-        self._write(
+            ready = self._ready[key] = self._prepare(frame, box_dtype, count, out, index_dtype, names)
+        block = self._blocks[bool(names) or self._is_video]
+        block.write(
             frame.pointer,
             ready.pitch,
             ready.width,
@@ -140,37 +242,43 @@ class StreamLauncher:
             ready.rows,
             ready.lines,
         )
-        if self._write_options is not None:
-            self._write_options(ready.frames, ready.step, frame_index, transform)
-        submit(ready.function, ready.geometry, stream, self._arguments)
+        block.put(frame, (ready.frames, ready.step, frame_index, transform), items)
+        submit(ready.function, ready.geometry, stream, block.arguments)
 
-    def _prepare(self, frame: ArrayView, box_dtype: str, count: int, out: int, index_dtype: str) -> _Ready:
-        variant = self._variant(frame, out, box_dtype, index_dtype)
+    def _prepare(
+        self, frame: ArrayView, box_dtype: str, count: int, out: int, index_dtype: str, items: tuple[str, ...]
+    ) -> _Ready:
+        variant = self._variant(frame, out, box_dtype, index_dtype, items)
         kernel = self._kernel(variant)
         shape = self._fixed if variant.fixed and self._fixed else self._shape._replace(values=variant.values)
         tiles = tiling(shape, count, self._height, self._row_values, self._processors)
         item = frame.dtype.itemsize
-        height, width, channels = frame.shape[-3:]
-        pitch = frame.strides[-3]
+        height, width, stored = frame.shape[-3:]
+        pitch, stored = frame.strides[-3], 1 if self._is_video else stored
         frames, step = (frame.shape[0], frame.strides[0]) if self.spec.frame.indexed else (1, 0)
-        extent = (frames - 1) * step + (height - 1) * pitch + width * channels * item
+        extent = (frames - 1) * step + (height - 1) * pitch + width * stored * item
         worthwhile = extent <= min(self._prefetch_limit, count * self._item_bytes)
         return _Ready(
             function_of(kernel), (*tiles.grid, *tiles.block), pitch // item, width, height, tiles.rows,
             extent // LINE_BYTES if worthwhile else 0, frames, step // item,
         )  # fmt: skip
 
-    def _variant(self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str) -> Variant:
+    def _variant(
+        self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str, items: tuple[str, ...] = ()
+    ) -> Variant:
         """The kernel that the addresses and the result's width allow."""
         step = frame.strides[0] if self.spec.frame.indexed else 0
         words = self._words and not (frame.pointer | frame.strides[-3] | step) & 3
-        if words and self._fixed and self._suits(self._fixed.values, out):
-            return Variant(box_dtype, index_dtype, self._fixed.values, words, fixed=True)
+        fixed = None if "own" in items and self.spec.dtype == "uint8" else self._fixed
+        if words and fixed and self._suits(fixed.values, out):
+            return Variant(box_dtype, index_dtype, fixed.values, words, True, items)
         values = self._shape.values
-        if not self._suits(values, out):  # under a filter NHWC is stored value by value
-            values = self._channels if self._filtered and not self._planar else 1
+        if not self._suits(values, out) and (
+            self._planar or not self._whole
+        ):  # whole pixels go value by value
+            values = 1
         return Variant(
-            box_dtype, index_dtype, values, words and (self._planar or self._filtered), fixed=False
+            box_dtype, index_dtype, values, words and (self._planar or self._filtered), False, items
         )
 
     def _suits(self, values: int, out: int) -> bool:
@@ -178,7 +286,8 @@ class StreamLauncher:
         return self._row_values % values == 0 and out % (values * self._out_size) == 0
 
     def _kernel(self, variant: Variant) -> Any:
-        return _stream_kernel(self.spec.kernel, self.spec.saturates, variant, _capability())
+        saturate = self.spec.saturates or ("own" in variant.items and self.spec.dtype == "uint8")
+        return _stream_kernel(self.spec.kernel, saturate, variant, _capability())
 
     def _plain_launcher(self) -> PlainLauncher:
         if self._plain is None:
@@ -187,100 +296,114 @@ class StreamLauncher:
 
 
 class PlainLauncher:
-    """Launches the kernels with one column per thread, `crop` and `antialias`, for what the streaming one can't do.
+    """Launches the kernels with one column per thread, `crop`, `antialias` and `sampled`, for what `stream` can't do.
 
     Parameters
     ----------
     spec : CropSpec
     values : int
         Address in device memory of the gains, then the biases, then the padding; read for more than four channels.
+    maps : bool
+        Whether boxes are affine maps.
     """
 
-    def __init__(self, spec: CropSpec, values: int = 0) -> None:
+    def __init__(self, spec: CropSpec, values: int = 0, maps: bool = False) -> None:
         self.spec = spec
+        self._kind = spec.kernel._replace(maps=maps)
         height, width = spec.options.size
         self._threads = min(-(-width // 32) * 32, MAX_COLUMNS)
         self._tiles = (-(-width // self._threads), -(-height // ROWS))
         many, step = spec.kernel.many_channels, spec.gain.nbytes
-        affine = [values, values + step] if many else [*_four(spec.gain), *_four(spec.bias)]
+        gain, bias = _affine(spec)
+        affine = [values, values + step] if many else [*_four(gain), *_four(bias)]
         padding = [values + 2 * step] if many else _four(spec.pad)
         options = spec.kernel.takes_options or many
-        more = "iqQQ" + ("Q" if many else "ffff")
-        self._arguments = ArgumentBlock("QiiiQQiiii" + ("QQ" if many else "f" * 8) + more * options)
-        self._arguments.writer(6, 4 + len(affine))(width, height, *self._tiles, *affine)
-        self._write_addresses = self._arguments.writer(0, 6)
-        self._write_options: Callable[..., None] | None = None
-        if options:
-            first = 10 + len(affine)
-            self._write_options = self._arguments.writer(first, 4)
-            self._arguments.writer(first + 4, len(padding))(*padding)
+        self._is_video = spec.frame.dtype in VIDEO_DTYPES
+        self._blocks = {
+            items: _Block("QiiiQQiiii", affine, padding, options, items) for items in (False, True)
+        }
+        self._sides = width, height, *self._tiles
 
     def preload(self, model: ArrayView, box_dtype: str, index_dtype: str) -> None:
         """Load the kernel."""
         self._kernel("float32" if box_dtype == INSIDE else box_dtype, index_dtype)
 
-    def room(self, frame: ArrayView, count: int) -> Room | None:
+    def room(self, frame: ArrayView, count: int, items: bool = False) -> Room | None:
         """It has no boxes among its arguments."""
         return None
 
-    def _kernel(self, box_dtype: str, index_dtype: str) -> Any:
-        return _plain_kernel(self.spec.kernel, box_dtype, index_dtype, _capability())
+    def _kernel(self, box_dtype: str, index_dtype: str, items: tuple[str, ...] = ()) -> Any:
+        return _plain_kernel(self._kind, box_dtype, index_dtype, _capability(), items)
 
     def launch(
         self, frame: ArrayView, boxes: int, box_dtype: str, count: int, out: int, stream: Any, frame_index: int,
-        index_dtype: str, transform: int,
+        index_dtype: str, transform: int, items: ItemPointers = NO_ITEMS,
     ) -> None:  # fmt: skip
         """Queue the kernel; see `CudaEngine.launch`."""
-        item = frame.dtype.itemsize
+        item, names = frame.dtype.itemsize, items.names
         height, width = frame.shape[-3:-1]
-        self._write_addresses(frame.pointer, frame.strides[-3] // item, width, height, boxes, out)
-        if self._write_options is not None:
-            frames, step = (frame.shape[0], frame.strides[0] // item) if self.spec.frame.indexed else (1, 0)
-            self._write_options(frames, step, frame_index, transform)
-        kernel = self._kernel(box_dtype, index_dtype)
+        frames, step = (frame.shape[0], frame.strides[0] // item) if self.spec.frame.indexed else (1, 0)
+        block = self._blocks[bool(names) or self._is_video]
+        block.write(frame.pointer, frame.strides[-3] // item, width, height, boxes, out, *self._sides)
+        block.put(frame, (frames, step, frame_index, transform), items)
+        kernel = self._kernel(box_dtype, index_dtype, names)
         grid = (count * self._tiles[0] * self._tiles[1], 1, 1)
-        submit(function_of(kernel), (*grid, self._threads, 1, 1), stream, self._arguments)
+        submit(function_of(kernel), (*grid, self._threads, 1, 1), stream, block.arguments)
 
 
 @cache
 def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant, capability: tuple[int, int]) -> Any:
     from octopus.backends.cuda import compile
 
-    frame, box_dtype, index_dtype, values, words, fixed = kind.frame, *variant
+    frame, box_dtype, index_dtype, values, words, fixed, items = kind.frame, *variant
 
     def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
         from octopus.kernels.cuda import ptx, stream
 
+        options: dict[str, Any] = {**kind.options, **dict.fromkeys(items, True)}
         kernel = stream.build(
             frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, values=values, words=words,
             saturate=saturate, pairs=capability >= ptx.HALF_PAIR_CAPABILITY, fixed=fixed, inside=box_dtype == INSIDE,
-            antialias=kind.antialias, **kind.options,
+            antialias=kind.antialias, **options,
         )  # fmt: skip
-        index = index_dtype if kind.takes_options else None
+        more = bool(items) or frame.dtype in VIDEO_DTYPES
+        index = index_dtype if kind.takes_options or more else None
         read = "float32" if box_dtype == INSIDE else box_dtype
-        return kernel, stream.argument_types(frame.dtype, read, kind.dtype, index)
+        return kernel, stream.argument_types(frame.dtype, read, kind.dtype, index, more)
 
     parts = [kind.name, f"by{values}", box_dtype]
-    parts += [index_dtype] * frame.indexed + ["words"] * words + ["saturated"] * saturate + ["fixed"] * fixed
+    parts += (
+        [index_dtype] * frame.indexed
+        + ["words"] * words
+        + ["saturated"] * saturate
+        + ["fixed"] * fixed
+        + list(items)
+    )
     return compile.load("stream-" + "-".join(parts), build)
 
 
 @cache
-def _plain_kernel(kind: Kernel, box_dtype: str, index_dtype: str, capability: tuple[int, int]) -> Any:
+def _plain_kernel(
+    kind: Kernel, box_dtype: str, index_dtype: str, capability: tuple[int, int], items: tuple[str, ...] = ()
+) -> Any:
     from octopus.backends.cuda import compile
 
     frame = kind.frame
 
     def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        from octopus.kernels.cuda import antialias, crop
+        from octopus.kernels.cuda import antialias, crop, sampled
 
-        make = antialias.build if kind.antialias else crop.build
-        index = index_dtype if kind.takes_options or kind.many_channels else None
-        types = crop.argument_types(frame.dtype, box_dtype, kind.dtype, index, kind.many_channels)
-        return make(frame.channels, kind.dtype, kind.layout, **kind.options), types
+        make: Callable[..., Any] = antialias.build if kind.antialias else crop.build
+        if kind.samples:
+            make = sampled.build
+        more = bool(items) or frame.dtype in VIDEO_DTYPES
+        index = index_dtype if kind.takes_options or kind.many_channels or more else None
+        types = crop.argument_types(frame.dtype, box_dtype, kind.dtype, index, kind.many_channels, more)
+        options = {**kind.options, **dict.fromkeys(items, True)}
+        return make(frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, **options), types
 
-    index = f"-{index_dtype}" if frame.indexed else ""
-    return compile.load(f"crop-{kind.name}-{box_dtype}{index}", build)
+    parts = [kind.name, box_dtype, *[index_dtype] * frame.indexed, *items]
+    return compile.load("crop-" + "-".join(parts), build)
 
 
 def _capability() -> tuple[int, int]:

@@ -8,8 +8,10 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 
+from octopus.arrays.channels import ORDERS
 from octopus.arrays.checks import Device, check_choice, checked_size, dtype_text, switch
 from octopus.crop.frame import FrameSpec
+from octopus.crop.video import DTYPES as VIDEO_DTYPES
 from octopus.errors import InputError, shown
 
 DTYPES = ("float32", "float16", "bfloat16", "uint8")
@@ -17,6 +19,7 @@ LAYOUTS = ("NCHW", "NHWC")
 EDGES = ("box", "image")
 OUTSIDES = ("clip", "error", "pad")
 PAD_MODES = ("constant", "edge", "reflect")
+FILTERS = ("bilinear", "nearest", "bicubic")
 PAD_VALUE = 114.0  # the grey that detectors are trained with
 SCALAR_CHANNELS = 4  # up to which CUDA kernels take gains and biases as arguments of their own
 MAX_LETTERBOX_SIDE = 2**22  # `geometry.inner_size` rounds exactly up to here
@@ -33,7 +36,9 @@ class TorchDtype(Protocol):
 Layout: TypeAlias = Literal["NCHW", "NHWC"]
 Edge: TypeAlias = Literal["box", "image"]
 Outside: TypeAlias = Literal["clip", "error", "pad"]
+Channels: TypeAlias = Literal["RGB", "BGR", "RGBA", "BGRA"]
 PadMode: TypeAlias = Literal["constant", "edge", "reflect"]
+Filter: TypeAlias = Literal["bilinear", "nearest", "bicubic"]
 Dtype: TypeAlias = (
     Literal["float32", "float16", "bfloat16", "uint8"] | type[np.generic] | np.dtype[Any] | TorchDtype
 )
@@ -50,9 +55,11 @@ class Options(TypedDict, total=False):
     layout: Layout
     edge: Edge
     antialias: bool
+    filter: Filter
     outside: Outside
     pad_mode: PadMode
     pad_value: Any
+    channels: Channels
     frame_index: Any
     out: Any
     stream: Any
@@ -69,6 +76,8 @@ class Kernel(NamedTuple):
     antialias: bool
     letterbox: bool
     pad_mode: str = ""  # "": boxes are cut at the frame
+    filter: str = "bilinear"
+    maps: bool = False  # affine maps in the place of boxes
 
     @property
     def takes_options(self) -> bool:
@@ -78,8 +87,14 @@ class Kernel(NamedTuple):
     @property
     def streams(self) -> bool:
         """Whether the streaming CUDA kernel can do it."""
-        usual = self.frame.channels in (1, 3, 4) and self.frame.dtype != "float32"
-        return usual and not self.pad_mode
+        if self.pad_mode or self.samples or (self.antialias and self.frame.dtype in VIDEO_DTYPES):
+            return False
+        return self.frame.channels in (1, 3, 4) and self.frame.dtype != "float32"
+
+    @property
+    def samples(self) -> bool:
+        """Whether the kernels that make each pixel by itself do it."""
+        return self.maps or self.filter != "bilinear"
 
     @property
     def many_channels(self) -> bool:
@@ -89,15 +104,20 @@ class Kernel(NamedTuple):
     @property
     def options(self) -> dict[str, Any]:
         """Keyword arguments with which all kernels are built."""
-        options = {"edge": self.edge, "letterbox": self.letterbox, "indexed": self.frame.indexed}
-        return options | {"pad_mode": self.pad_mode} if self.pad_mode else options
+        options: dict[str, Any] = {
+            "edge": self.edge, "letterbox": self.letterbox, "indexed": self.frame.indexed, "order": self.frame.order,
+        }  # fmt: skip
+        if self.pad_mode:
+            options["pad_mode"] = self.pad_mode
+        return options | {"filter": self.filter, "maps": self.maps} if self.samples else options
 
     @property
     def name(self) -> str:
         """As part of a file's name."""
         options = {"image": self.edge == "image", "antialias": self.antialias, "letterbox": self.letterbox,
-                   "frames": self.frame.indexed, f"pad-{self.pad_mode}": bool(self.pad_mode)}  # fmt: skip
-        plain = f"{self.frame.dtype}x{self.frame.channels}-{self.dtype}-{self.layout.lower()}"
+                   "frames": self.frame.indexed, f"pad-{self.pad_mode}": bool(self.pad_mode),
+                   self.filter: self.samples, "maps": self.maps}  # fmt: skip
+        plain = f"{self.frame.name}-{self.dtype}-{self.layout.lower()}"
         return "-".join([plain, *(name for name, wanted in options.items() if wanted)])
 
 
@@ -125,6 +145,8 @@ class CropOptions:
     pad_mode: str = "constant"
     pad_value: Any = None
     scale: Any = None
+    channels: str = "RGB"
+    filter: str = "bilinear"
 
     def __post_init__(self) -> None:
         size, dtype = checked_size(self.size), dtype_text(self.dtype, DTYPES)
@@ -133,12 +155,19 @@ class CropOptions:
         check_choice("dtype", dtype, DTYPES)
         check_choice("outside", self.outside, OUTSIDES)
         check_choice("pad_mode", self.pad_mode, PAD_MODES)
+        check_choice("channels", self.channels, ORDERS)
+        check_choice("filter", self.filter, FILTERS)
         if self.pad_mode != "constant" and self.outside != "pad":
             raise InputError(
                 f'pad_mode={shown(self.pad_mode)} needs outside="pad", found outside={self.outside!r}; '
                 "otherwise nothing beyond the frame is made up"
             )
         antialias, letterbox = switch("antialias", self.antialias), switch("letterbox", self.letterbox)
+        if antialias and self.filter != "bilinear":
+            raise InputError(
+                f'antialias=True goes with filter="bilinear", found filter={self.filter!r}; whole images are reduced '
+                "with other filters by octopus.images.resize"
+            )
         if letterbox and max(size) > MAX_LETTERBOX_SIDE:
             raise InputError(
                 f"letterbox=True takes sides up to {MAX_LETTERBOX_SIDE}, found {size[0]}x{size[1]}"
@@ -161,4 +190,22 @@ class CropOptions:
     def kernel(self, frame: FrameSpec) -> Kernel:
         """Which compiled kernel does this to such frames."""
         pad_mode = self.pad_mode if self.outside == "pad" else ""
-        return Kernel(frame, self.dtype, self.layout, self.edge, self.antialias, self.letterbox, pad_mode)
+        return Kernel(
+            frame, self.dtype, self.layout, self.edge, self.antialias, self.letterbox, pad_mode, self.filter
+        )
+
+    def check_maps(self) -> None:
+        """Refuse what affine maps don't take.
+
+        Raises
+        ------
+        InputError
+            Names the first option that doesn't go with them.
+        """
+        for name, usual in (("edge", "box"), ("antialias", False), ("letterbox", False)):
+            found = getattr(self, name)
+            if found != usual:
+                raise InputError(
+                    f"boxes of shape (N, 2, 3) are affine maps, which take no {name}; found {name}={found!r}, leave "
+                    "it out"
+                )

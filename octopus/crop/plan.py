@@ -12,13 +12,14 @@ from octopus.arrays.checks import Device, OneAtATime, check_apart, check_stream
 from octopus.arrays.memory import Stage, check_memory
 from octopus.arrays.results import check_family, check_host_memory, result_memory, result_view
 from octopus.arrays.untraced import untraced
-from octopus.arrays.views import ArrayView, view_of
-from octopus.crop.check import check_box_dtype, check_index_dtype
-from octopus.crop.cuda import BOX_BYTES, INDEX_BYTES, TRANSFORM_BYTES, upload_capacity
+from octopus.arrays.views import ArrayView, head_of
+from octopus.crop.check import BOX_SHAPES, check_box_dtype, check_index_dtype, check_one_shape
+from octopus.crop.cuda import INDEX_BYTES, TRANSFORM_BYTES, upload_bytes, upload_capacity
 from octopus.crop.frame import frame_view
+from octopus.crop.items import Items, items_of
 from octopus.crop.kernel import CropKernel
 from octopus.crop.launch import INSIDE
-from octopus.crop.options import CropOptions, Dtype, Edge, Layout, Outside, PadMode, Size
+from octopus.crop.options import Channels, CropOptions, Dtype, Edge, Filter, Layout, Outside, PadMode, Size
 from octopus.crop.spec import CropSpec
 from octopus.errors import InputError, shown
 
@@ -42,7 +43,8 @@ class CropPlan:
         than this one. Several frames, of shape (F, H, W, C), make a plan whose runs name the frame of each box; F may
         change too.
     max_boxes : int
-    size, mean, std, scale, dtype, layout, edge, antialias, letterbox, outside, pad_mode, pad_value, device
+    size, mean, std, scale, dtype, layout, edge, antialias, filter, letterbox, outside, pad_mode, pad_value, channels,
+    device
         As in `crop_resize`.
     allocate : bool
         False leaves the result's memory to the `out` of every run.
@@ -51,6 +53,9 @@ class CropPlan:
         host always travel as float32.
     index_dtype : {"int32", "int64"}
         The same for a `frame_index` on the GPU; from the host it travels as int32.
+    box_shape : {(4,), (2, 3)}
+        Of one of the first boxes to come. A run takes boxes (N, 4) or affine maps (N, 2, 3), each with a kernel of its
+        own; that for the other kind is compiled or loaded at its first run.
     stream : optional
         A CUDA stream in whose order memory is reserved; the first run must then be on it. Without one the constructor
         waits until it has the memory, and runs may use any stream.
@@ -94,14 +99,17 @@ class CropPlan:
         layout: Layout = "NCHW",
         edge: Edge = "box",
         antialias: bool = False,
+        filter: Filter = "bilinear",
         letterbox: bool = False,
         outside: Outside = "clip",
         pad_mode: PadMode = "constant",
         pad_value: Any = None,
+        channels: Channels = "RGB",
         device: Device = "auto",
         allocate: bool = True,
         box_dtype: str = "float32",
         index_dtype: str = "int32",
+        box_shape: tuple[int, ...] = (4,),
         stream: Any = None,
     ) -> None:
         if not isinstance(max_boxes, (int, np.integer)) or isinstance(max_boxes, bool) or max_boxes < 0:
@@ -109,13 +117,16 @@ class CropPlan:
         model = frame_view(frame)
         check_box_dtype(box_dtype)
         check_index_dtype(index_dtype)
+        check_one_shape(box_shape)
         options = CropOptions(
             size=size, mean=mean, std=std, scale=scale, dtype=dtype, layout=layout, edge=edge, antialias=antialias,
-            letterbox=letterbox, outside=outside, pad_mode=pad_mode, pad_value=pad_value,
+            letterbox=letterbox, outside=outside, pad_mode=pad_mode, pad_value=pad_value, channels=channels,
+            filter=filter,
         )  # fmt: skip
         if allocate:
             check_family(model, options.dtype)
-        self._kernel = CropKernel(model, options, int(max_boxes), streams.device_for(model, device))
+        maps = tuple(box_shape) == BOX_SHAPES[1]
+        self._kernel = CropKernel(model, options, int(max_boxes), streams.device_for(model, device), maps)
         self._model, self._alone = self._kernel.model, OneAtATime()
         self._heads: dict[int, tuple[Any, ArrayView]] = {}
         self._check_free(allocate)
@@ -123,7 +134,7 @@ class CropPlan:
             check_stream(stream, self.device)
             self._reserve(allocate, None)
         else:
-            self._reserve_gpu(allocate, box_dtype, index_dtype, stream)
+            self._reserve_gpu(allocate, box_dtype, index_dtype, stream, maps)
 
     def _reserve(self, allocate: bool, stream: Any) -> None:
         """Memory for what runs return, of the frame's library."""
@@ -134,13 +145,13 @@ class CropPlan:
         if spec.options.letterbox:
             self._transform = result_memory(model, (self.max_boxes, 4), "float32", stream)
 
-    def _reserve_gpu(self, allocate: bool, box_dtype: str, index_dtype: str, stream: Any) -> None:
+    def _reserve_gpu(self, allocate: bool, box_dtype: str, index_dtype: str, stream: Any, maps: bool) -> None:
         """Allocate all that runs will need on the GPU."""
         queue = streams.stream_for(self._model, None, stream)
         self._reserve(allocate, None if stream is None else queue)
         kernel = self._kernel
         kernel.load(self.max_boxes, box_dtype, index_dtype, queue)
-        kernel.engine.preload(self._model, INSIDE, "int32")
+        kernel.engine.preload(self._model, INSIDE, "int32", maps)
         kernel.memory.keep(self._out, self._transform)
         if kernel.host_to_gpu:
             results = self.spec.nbytes(self.max_boxes), self._transform_bytes
@@ -195,14 +206,21 @@ class CropPlan:
         if self.device == "cpu":
             return 0
         frame, indexed = self._model.nbytes if self._kernel.host_to_gpu else 0, self.spec.frame.indexed
-        boxes = (BOX_BYTES + INDEX_BYTES * indexed) * upload_capacity(self.max_boxes, indexed)
+        boxes = upload_bytes(self.max_boxes, indexed)
+        boxes += INDEX_BYTES * indexed * upload_capacity(self.max_boxes, indexed)
         return self.spec.nbytes(self.max_boxes) + self._transform_bytes + boxes + frame
 
     @untraced
     def run(
-        self, frame: Any, boxes: Any, *, frame_index: Any = None, out: Any = None, stream: Any = None
-    ) -> Any:
-        """Crop and resize `boxes` out of `frame`; see `crop_resize` for these, `frame_index`, `out` and `stream`.
+        self, frame: Any, boxes: Any, *, frame_index: Any = None, flip: Any = None, mean: Any = None, std: Any = None,
+        count: Any = None, out: Any = None, stream: Any = None,
+    ) -> Any:  # fmt: skip
+        """Crop and resize `boxes` out of `frame`; see `crop_resize` for all of these.
+
+        Parameters
+        ----------
+        mean, std : array, (N, C), optional
+            Of each item, where the plan was made without; on the side of the boxes, on the GPU as float32.
 
         Returns
         -------
@@ -215,14 +233,16 @@ class CropPlan:
             For bad input, more than `max_boxes` boxes, or while another thread is in a run of this plan.
         """
         pixels, described = frame_view(frame), boxes_view(boxes)
-        index = None if frame_index is None else view_of(frame_index, "frame_index")
+        items, most = items_of(frame_index, flip, mean, std, count)
         check_stream(stream, self.device)
         with self._alone:
-            return self._run(pixels, described, index, out, stream)
+            return self._run(pixels, described, items, most, out, stream)
 
-    def _run(self, frame: ArrayView, boxes: ArrayView, index: ArrayView | None, out: Any, stream: Any) -> Any:
+    def _run(
+        self, frame: ArrayView, boxes: ArrayView, items: Items, most: int | None, out: Any, stream: Any
+    ) -> Any:
         kernel = self._kernel
-        kernel.check(frame, boxes, index)
+        kernel.check(frame, boxes, items, most)
         count = boxes.shape[0]
         if out is None:
             result, target = self._head(count)
@@ -231,9 +251,9 @@ class CropPlan:
         else:
             result, target = out, result_view(out, "out")
             kernel.check_out(target, count)
-            check_apart(target, frame=frame, boxes=boxes, frame_index=index)
-        transform = _head(self._transform, count) if self._transform is not None else None
-        kernel.execute(frame, boxes, index, target, transform, stream)
+            check_apart(target, frame=frame, boxes=boxes, **items.named)
+        transform = head_of(self._transform, count) if self._transform is not None else None
+        kernel.execute(frame, boxes, items, most, target, transform, stream)
         return result if transform is None else (result, transform)
 
     def _head(self, count: int) -> tuple[Any, ArrayView]:
@@ -244,13 +264,8 @@ class CropPlan:
                 raise InputError(
                     "this plan was made with allocate=False and has no memory of its own; pass out="
                 )
-            head = _head(self._out, count)
+            head = head_of(self._out, count)
             if len(self._heads) >= KNOWN_HEADS:
                 self._heads.clear()
             known = self._heads[count] = (head, result_view(head, "out"))
         return known
-
-
-def _head(array: Any, count: int) -> Any:
-    """The first items of an array of any library, without a copy."""
-    return array.head(count) if hasattr(array, "head") else array[:count]

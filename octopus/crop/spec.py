@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from octopus.arrays.channels import hint_at_units, normalisation, padding
+from octopus.arrays.channels import TOPS, hint_at_units, normalisation, padding
 from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.results import itemsize
 from octopus.arrays.views import ArrayView
@@ -67,7 +67,7 @@ class CropSpec:
         """Whether values may lie so far outside 0 to 255 that a uint8 result must clamp them."""
         if self.frame.dtype == "float32":
             return self.dtype == "uint8"
-        top = np.iinfo(self.frame.dtype).max
+        top = TOPS[self.frame.dtype]
         reached = [self.bias, self.gain * np.float32(top) + self.bias, *[self.pad] * self.options.letterbox]
         return self.options.dtype == "uint8" and bool(np.min(reached) < -0.49 or np.max(reached) > 255.49)
 
@@ -75,6 +75,11 @@ class CropSpec:
     def is_plain(self) -> bool:
         """Whether values are those of the frame, not normalised."""
         return bool(np.all(self.gain == 1) and np.all(self.bias == 0))
+
+    @cached_property
+    def is_scaled_alone(self) -> bool:
+        """Whether there is neither a mean nor a standard deviation."""
+        return self.options.mean is None and self.options.std is None
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -91,7 +96,7 @@ def make_spec(frame: ArrayView, options: CropOptions) -> CropSpec:
         For a frame that no kernel reads, a number of channels that mean, standard deviation or padding don't have,
         or an item that is too large.
     """
-    kind = frame_spec(frame)
+    kind = frame_spec(frame, options.channels)
     height, width = options.size
     if height * width * kind.channels > INT32_MAX:
         raise InputError(

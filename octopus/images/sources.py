@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus.arrays.channels import ORDERS, check_order
 from octopus.arrays.checks import check_choice, hint_once
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.errors import InputError
@@ -18,7 +19,6 @@ from octopus.images.found import Columns, Found, look
 from octopus.ragged.batch import RaggedBatch
 
 LAYOUTS = ("HWC", "CHW")
-ORDERS = ("RGB", "BGR", "RGBA", "BGRA")
 ALIGNMENT = 128  # of images that are packed for an upload: a line of the cache
 # Which axes of an image are its rows, its columns and its channels.
 _AXES = np.array([[0, 1, 2], [1, 2, 0]])
@@ -178,10 +178,8 @@ def geometry_of(found: Found, source: Any = None, channels: Any = "RGB") -> Geom
     last = _channels_last(shapes, source, flat)
     ordered, steps = _by_axes(shapes, last), _by_axes(strides, last)
     number = check_images(shapes, ordered, steps, found.pointers, item, dense)
-    if channels != "RGB" and number != len(channels):
-        raise InputError(f'channels="{channels}" is for images of {len(channels)} channels, found {number}')
     return Geometry(
-        dtype_name(found.model.dtype), item, number if channels == "RGB" else 3, channels, shapes, last, strides,
+        dtype_name(found.model.dtype), item, check_order(channels, number, "images"), channels, shapes, last, strides,
         ordered[:, :2], steps, dense, _reach(shapes, strides, item, dense),
     )  # fmt: skip
 

@@ -28,13 +28,14 @@ def crop_resize(
     *,
     edge: str = "box",
     antialias: bool = False,
+    filter: str = "bilinear",
     letterbox: bool = False,
     outside: str = "clip",
     pad_mode: str = "constant",
     pad_value: float | np.ndarray = 114.0,
     frame_index: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Bilinear crop and resize of every box, then `(value - mean) / std`, in float64.
+    """Crop and resize of every box, then `(value - mean) / std`, in float64.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def crop_resize(
         Height and width of the result.
     mean, std : ndarray, (C,)
     layout : {"NCHW", "NHWC"}
-    edge, antialias, letterbox, outside, pad_mode, pad_value, frame_index
+    edge, antialias, filter, letterbox, outside, pad_mode, pad_value, frame_index
         As in `octopus.crop_resize`.
 
     Returns
@@ -55,7 +56,9 @@ def crop_resize(
     """
     frames = frame if frame_index is not None else frame[None]
     index = np.zeros(len(boxes), int) if frame_index is None else frame_index
-    resize = _filtered if antialias else _bilinear
+    resize = {"bilinear": _bilinear, "nearest": _nearest, "bicubic": _bicubic}[filter]
+    if antialias:
+        resize = _filtered
     items = np.empty((len(boxes), *size, frames.shape[3]))
     items[:] = pad_value
     for item, number, box in zip(items, index, np.asarray(boxes, np.float64), strict=True):
@@ -67,6 +70,42 @@ def crop_resize(
         if outside == "pad":
             pixels, box = _surroundings(pixels, box, inner.shape[:2], pad_mode, pad_value)
         inner[:] = resize(pixels, box, inner.shape[:2], edge == "image")
+    result = (items - mean) / std
+    return result.transpose(0, 3, 1, 2) if layout == "NCHW" else result
+
+
+def warp(
+    frame: np.ndarray,
+    maps: np.ndarray,
+    size: tuple[int, int],
+    mean: np.ndarray,
+    std: np.ndarray,
+    layout: str = "NCHW",
+    *,
+    filter: str = "bilinear",
+    outside: str = "clip",
+    pad_mode: str = "constant",
+    pad_value: float | np.ndarray = 114.0,
+    frame_index: np.ndarray | None = None,
+) -> np.ndarray:
+    """Samples of a frame at the positions of affine maps (N, 2, 3), then `(value - mean) / std`; see `crop_resize`."""
+    frames = frame if frame_index is not None else frame[None]
+    index = np.zeros(len(maps), int) if frame_index is None else frame_index
+    mode = pad_mode if outside == "pad" else "edge"
+    y, x = np.mgrid[: size[0], : size[1]]
+    items = np.zeros((len(maps), *size, frames.shape[3]))
+    for item, number, map_ in zip(items, index, np.asarray(maps, np.float64), strict=True):
+        positions = map_ @ np.stack([x, y, np.ones_like(x)]).reshape(3, -1)
+        (across, x_weights), (down, y_weights) = (_taps(part.reshape(size), filter) for part in positions)
+        (columns, left_out), (rows, above_out) = (
+            _mirrored(pixels, frames.shape[axis], mode) for pixels, axis in ((across, 2), (down, 1))
+        )
+        for i, row_weight in enumerate(y_weights):
+            for j, column_weight in enumerate(x_weights):
+                pixels = frames[number][rows[i], columns[j]].astype(np.float64)
+                if mode == "constant":
+                    pixels[above_out[i] | left_out[j]] = pad_value
+                item += (row_weight * column_weight)[..., None] * pixels
     result = (items - mean) / std
     return result.transpose(0, 3, 1, 2) if layout == "NCHW" else result
 
@@ -142,6 +181,43 @@ def _neighbours(low: float, high: float, count: int, limit: int | None) -> tuple
     position = np.clip(_centres(low, high, count), first, last)
     lower = np.floor(position).astype(int)
     return lower, np.minimum(lower + 1, last), position - lower
+
+
+def _taps(position: np.ndarray, filter: str) -> tuple[np.ndarray, np.ndarray]:
+    """Pixels around positions, (taps, ...), and their weights."""
+    if filter == "nearest":
+        return np.floor(position + 0.5).astype(int)[None], np.ones((1, *position.shape))
+    first = np.floor(position).astype(int)
+    pixels = np.stack([first + i for i in ((0, 1) if filter == "bilinear" else (-1, 0, 1, 2))])
+    distance, a = np.abs(position - pixels), -0.75
+    if filter == "bilinear":
+        return pixels, 1 - distance
+    near = ((a + 2) * distance - (a + 3)) * distance**2 + 1
+    far = a * (((distance - 5) * distance + 8) * distance - 4)
+    return pixels, np.where(distance <= 1, near, far)
+
+
+def _nearest(frame: np.ndarray, box: np.ndarray, size: tuple[int, int], beyond: bool) -> np.ndarray:
+    """One box at `size`, each pixel that of the frame in which its centre lies."""
+    across, down = (
+        # Multiplied before it is divided, so that a centre on an edge between whole pixels is there exactly.
+        np.floor(box[axis] + (2 * np.arange(n) + 1) * (box[axis + 2] - box[axis]) / (2 * n)).astype(int)
+        for axis, n in ((0, size[1]), (1, size[0]))
+    )
+    return frame[down[:, None], across].astype(np.float64)
+
+
+def _bicubic(frame: np.ndarray, box: np.ndarray, size: tuple[int, int], beyond: bool) -> np.ndarray:
+    """One box at `size`, each pixel a sum of four by four around it."""
+    weights = []
+    for axis, n, limit in ((0, size[1], frame.shape[1]), (1, size[0], frame.shape[0])):
+        first, last = _usable(box[axis], box[axis + 2], limit if beyond else None, 2)
+        pixels, shares = _taps(_centres(box[axis], box[axis + 2], n), "bicubic")
+        matrix = np.zeros((n, limit))
+        np.add.at(matrix, (np.arange(n), pixels.clip(first, last)), shares)
+        weights.append(matrix)
+    across, down = weights
+    return np.einsum("yr,xc,rck->yxk", down, across, frame.astype(np.float64), optimize=True)
 
 
 def _filtered(frame: np.ndarray, box: np.ndarray, size: tuple[int, int], beyond: bool) -> np.ndarray:

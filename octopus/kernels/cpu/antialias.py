@@ -27,20 +27,22 @@ from octopus.kernels import geometry
 from octopus.kernels.cpu import allocate_floats, compiled, pointer, release, shifted
 from octopus.kernels.cpu.bands import kernel_of
 from octopus.kernels.cpu.box import filter_support, is_inside, row_of
-from octopus.kernels.cpu.crop import band_of, load_any
+from octopus.kernels.cpu.crop import band_of, load_any_of, place_of
 from octopus.kernels.cpu.store import ROWS
 from octopus.kernels.cpu.vectors import LANES, WIDE
 from octopus.kernels.cpu.vectors_columns import MOST_CHANNELS, VECTOR_BYTES
 from octopus.kernels.cpu.vectors_filter import GROUP, columns_of_floats, sum_down, take_apart
+from octopus.kernels.cpu.video import EDGE, VIDEO, sum_video
 
 _filter_window = compiled(geometry.filter_window)
 _filter_weight = compiled(geometry.filter_weight)
 
 
-def build(frame_dtype: str, out_dtype: str) -> Callable:
-    """The kernel for a dtype of frames and one of results; see `bands.kernel_of`."""
-    store, grown_band = ROWS[out_dtype], band_of(frame_dtype, out_dtype, True)
-
+def build(frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable:
+    """The kernel for frames and a dtype of results; see `bands.kernel_of`."""
+    store, grown_band = ROWS[out_dtype], band_of(frame_dtype, out_dtype, True, order)
+    video, add_outside = frame_dtype in VIDEO, _outside_of(load_any_of(frame_dtype))
+    add_inside = _add_video if video else _add_rows if order == "RGB" else _add_ordered
     exact = frame_dtype == "float32"  # whose values may be infinite, and that times a weight of 0 is NaN
 
     @compiled
@@ -51,13 +53,19 @@ def build(frame_dtype: str, out_dtype: str) -> Callable:
             return grown_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside)
         all_columns, all_rows, planes, channels = layout
         step, width, tall = channels // planes, np.int64(columns), np.int64(rows)
-        count = (np.int64(horizontal[1]) + 1) * channels
+        pixels = np.int64(horizontal[1]) + 1
         wide, high = _most_taps(horizontal, columns), _most_taps(vertical, rows)
         pitch = (wide * channels + GROUP) * 2 if channels <= MOST_CHANNELS else np.int64(0)
         room = (width + LANES - 1) // LANES * LANES
-        line, sum_room = count + pitch + LANES, room * channels + LANES
+        line, sum_room = pixels * frame[4] + pitch + 2 * EDGE, room * channels + LANES
         memory = allocate_floats(
-            3 * line + 3 * sum_room + GROUP + (4 + wide + pitch) * width + (4 + high) * tall + VECTOR_BYTES
+            3 * line
+            + 4 * high
+            + 3 * sum_room
+            + GROUP
+            + (4 + wide + pitch) * width
+            + (4 + high) * tall
+            + VECTOR_BYTES
         )
         if memory == 0:
             return False
@@ -69,28 +77,29 @@ def build(frame_dtype: str, out_dtype: str) -> Callable:
         sums = shifted(grouped, pitch * width)
         apart = shifted(sums, 2 * sum_room)
         bias = shifted(apart, sum_room)
-        values = shifted(bias, GROUP)
+        spare = shifted(bias, GROUP)
+        values = shifted(spare, 4 * high + EDGE)
         _windows(horizontal, across)
         _windows(vertical, down)
         inside, groups = is_inside(horizontal, frame[2]) and is_inside(vertical, frame[3]), np.int64(0)
+        if video:
+            inside = inside and frame[2] >= LANES
         for x in range(width):
             across[0][x] *= channels
         if channels <= MOST_CHANNELS and not exact:
             groups = _group(across, channels, normal, inside, grouped, bias)
         starts, sizes, weights, _, _ = down
-        for i in range(3 * line):
+        for i in range(-EDGE, 3 * line - EDGE):
             values[i] = np.float32(0.0)
         for y in range(row, stop, 2):
             pair = min(stop - y, 2)
-            for k in range(pair):
-                own, into = shifted(weights, (y + k) * high), shifted(values, k * line)
-                if inside:
-                    first = (vertical[0] + starts[y + k]) * frame[1] + horizontal[0] * channels
-                    _add_rows(shifted(frame[0], first), frame[1], own, sizes[y + k], count, into)
-                else:
-                    _add_outside(
-                        frame, starts[y + k], sizes[y + k], own, horizontal, vertical, normal, outside, channels,
-                        into, shifted(values, 2 * line),
+            if inside:
+                add_inside(frame, horizontal, vertical, down, y, pair, values, line, spare)
+            else:
+                for k in range(pair):
+                    add_outside(
+                        frame, starts[y + k], sizes[y + k], shifted(weights, (y + k) * high), horizontal, vertical,
+                        normal, outside, channels, shifted(values, k * line), shifted(values, 2 * line),
                     )  # fmt: skip
             if groups:
                 _add_groups(values, across, grouped, groups, bias, channels, sums, (line, sum_room))
@@ -116,7 +125,7 @@ def build(frame_dtype: str, out_dtype: str) -> Callable:
         release(memory)
         return True
 
-    return kernel_of(filter_band, frame_dtype, out_dtype, antialias=True)
+    return kernel_of(filter_band, frame_dtype, out_dtype, antialias=True, order=order)
 
 
 @compiled
@@ -180,7 +189,47 @@ def _group(across, channels, normal, scales, grouped, first):
 
 
 @compiled
-def _add_rows(source, pitch, weights, rows, count, into):
+def _add_rows(frame, horizontal, vertical, down, y, pair, values, line, spare):
+    """Neighbouring values of a frame's rows, weighted and added, for one or two rows of the result."""
+    starts, sizes, weights, high, _ = down
+    count = (np.int64(horizontal[1]) + 1) * frame[4]
+    for k in range(y, y + pair):
+        first = (vertical[0] + starts[k]) * frame[1] + horizontal[0] * frame[4]
+        own, into = shifted(weights, k * high), shifted(values, (k - y) * line)
+        _sum_rows(shifted(frame[0], first), frame[1], own, sizes[k], count, into)
+
+
+@compiled
+def _add_ordered(frame, horizontal, vertical, down, y, pair, values, line, spare):
+    """The same for channels in another order, or with a fourth one that is left out."""
+    _add_rows(frame, horizontal, vertical, down, y, pair, values, line, spare)
+    step, red = frame[4], place_of(0, frame)
+    for k in range(pair):
+        into = shifted(values, k * line)
+        for i in range(
+            np.int64(horizontal[1]) + 1
+        ):  # a pixel's place lies before those to come, or is its own
+            first, second, third = into[i * step + red], into[i * step + 1], into[i * step + 2 - red]
+            into[i * 3], into[i * 3 + 1], into[i * 3 + 2] = first, second, third
+
+
+@compiled
+def _add_video(frame, horizontal, vertical, down, y, pair, values, line, spare):
+    """The same for video: of the rows under both filters each is converted once."""
+    starts, sizes, weights, high, _ = down
+    first, last = starts[y], y + pair - 1
+    rows = starts[last] + sizes[last] - first
+    for i in range(rows):
+        spare[2 * i] = spare[2 * i + 1] = np.float32(0.0)
+    for k in range(pair):
+        own = shifted(weights, (y + k) * high)
+        for i in range(sizes[y + k]):
+            spare[2 * (starts[y + k] - first + i) + k] = own[i]
+    sum_video(frame, vertical[0] + first, rows, spare, horizontal, values, line)
+
+
+@compiled
+def _sum_rows(source, pitch, weights, rows, count, into):
     """`count` neighbouring values of a frame's rows, weighted and added; the last vectors may overlap."""
     block = WIDE * LANES if count >= WIDE * LANES else LANES
     if count < LANES:
@@ -197,31 +246,24 @@ def _add_rows(source, pitch, weights, rows, count, into):
             sum_down(shifted(source, at), pitch, weights, rows, shifted(into, at), 1)
 
 
-@compiled
-def _add_outside(frame, start, rows, weights, horizontal, vertical, normal, outside, channels, into, values):
-    """The same where pixels lie beyond the frame, normalised, since what stands for them is."""
-    gain, bias, pad = normal
-    count = np.int64(horizontal[1]) + 1
-    for i in range(count * channels):
-        into[i] = np.float32(0.0)
-    for k in range(rows):
-        row = row_of(vertical[0] + start + k, frame, outside)
-        source = shifted(frame[0], max(row, np.int64(0)) * frame[1])
-        for c in range(channels):
-            load_any(
-                shifted(source, c),
-                row,
-                horizontal,
-                frame[2],
-                channels,
-                gain[c],
-                bias[c],
-                pad[c],
-                outside,
-                values,
-            )
-            for i in range(count):
-                into[i * channels + c] += weights[k] * values[i]
+def _outside_of(load_any: Callable) -> Callable:
+    """The same of one row where pixels lie beyond the frame, normalised, since what stands for them is."""
+
+    @compiled
+    def add_outside(
+        frame, start, rows, weights, horizontal, vertical, normal, outside, channels, into, values
+    ):
+        count = np.int64(horizontal[1]) + 1
+        for i in range(count * channels):
+            into[i] = np.float32(0.0)
+        for k in range(rows):
+            row = row_of(vertical[0] + start + k, frame, outside)
+            for c in range(channels):
+                load_any(frame, row, c, horizontal, normal, outside, values)
+                for i in range(count):
+                    into[i * channels + c] += weights[k] * values[i]
+
+    return add_outside
 
 
 @compiled

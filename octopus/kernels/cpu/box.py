@@ -7,7 +7,7 @@ import numpy as np
 from octopus.kernels import geometry
 from octopus.kernels.cpu import compiled, shifted
 
-box_axis = compiled(geometry.box_axis)
+_box_axis = compiled(geometry.box_axis)
 _span = compiled(geometry.span)
 _widen = compiled(geometry.widen)
 _reach_out = compiled(geometry.reach_out)
@@ -21,7 +21,14 @@ _filter_reach = compiled(geometry.filter_reach)
 
 
 @compiled
-def place_box(box, frame, layout, antialias, beyond, letterbox, outside):
+def box_axes(box, frame):
+    """The two axes of a box that is cut at the frame and fills its item."""
+    horizontal = _box_axis(box[0], box[2], np.int32(frame[2]))
+    return horizontal, _box_axis(box[1], box[3], np.int32(frame[3]))
+
+
+@compiled
+def place_box(box, frame, layout, antialias, reach, letterbox, outside):
     """The two axes of a box and its place in the item.
 
     Parameters
@@ -29,8 +36,9 @@ def place_box(box, frame, layout, antialias, beyond, letterbox, outside):
     box : pointer to 4 float32
     frame, layout
         As in `bands.kernel_of`.
-    antialias, beyond, letterbox : bool
-        `beyond` for `edge="image"`.
+    antialias, letterbox : bool
+    reach : int
+        With `edge="image"`, how many pixels beyond the box samples take (a filter more); else 0.
     outside : int
         Negative: the box is cut at the frame. Else the mode of `geometry.beyond_pixel`.
 
@@ -44,13 +52,13 @@ def place_box(box, frame, layout, antialias, beyond, letterbox, outside):
     cut = outside < 0
     width, height = np.int32(frame[2]), np.int32(frame[3])
     columns, rows = np.int32(layout[0]), np.int32(layout[1])
-    left, last_x, origin_x, extent_x = box_axis(box[0], box[2], width) if cut else _span(box[0], box[2])
-    top, last_y, origin_y, extent_y = box_axis(box[1], box[3], height) if cut else _span(box[1], box[3])
+    left, last_x, origin_x, extent_x = _box_axis(box[0], box[2], width) if cut else _span(box[0], box[2])
+    top, last_y, origin_y, extent_y = _box_axis(box[1], box[3], height) if cut else _span(box[1], box[3])
     inner_width, inner_height = columns, rows
     if letterbox:
         inner_width, inner_height = _inner_size(extent_x, extent_y, columns, rows)
-    if beyond:
-        reach_x = reach_y = np.int32(1)
+    if reach > 0:
+        reach_x = reach_y = np.int32(reach)
         if antialias:
             reach_x = _filter_reach(filter_support(extent_x / np.float32(inner_width)))
             reach_y = _filter_reach(filter_support(extent_y / np.float32(inner_height)))

@@ -43,19 +43,26 @@ from octopus.kernels.cpu.vectors_columns import (
     as_bytes,
     columns_of_bytes,
 )
+from octopus.kernels.cpu.video import VIDEO, convert_row, value_of_video, video_plane, video_scratch
 
 _sample = compiled(geometry.sample)
 
 
-def build(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
-    """The kernel for a dtype of frames and one of results, with options or without; see `bands.kernel_of`."""
-    return kernel_of(band_of(frame_dtype, out_dtype, options), frame_dtype, out_dtype, options=options)
+def build(frame_dtype: str, out_dtype: str, options: bool, order: str = "RGB") -> Callable:
+    """The kernel for frames and a dtype of results, with options or without; see `bands.kernel_of`."""
+    band = band_of(frame_dtype, out_dtype, options, order)
+    return kernel_of(band, frame_dtype, out_dtype, options=options, order=order)
 
 
-def band_of(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
+def band_of(frame_dtype: str, out_dtype: str, options: bool, order: str = "RGB") -> Callable:
     """What makes bands of rows; see `bands.kernel_of`."""
     store = ROWS[out_dtype]
-    inside = _interpolate_bytes if frame_dtype == "uint8" else _interpolate
+    video = frame_dtype in VIDEO
+    inside, beyond = _interpolate, _beyond_of(load_any_of(frame_dtype))
+    if frame_dtype == "uint8":
+        inside = _interpolate_bytes if order == "RGB" else _ordered_bytes_of(order)
+    if video:
+        inside = _video_of(beyond)
 
     @compiled
     def interpolate_any(frame, row, horizontal, taps, layout, normal, outside, values, into):
@@ -63,7 +70,11 @@ def band_of(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
         if row >= 0 and is_inside(horizontal, frame[2]):
             inside(frame, row, horizontal, taps, layout, normal, outside, values, into)
         else:
-            _interpolate_outside(frame, row, horizontal, taps, layout, normal, outside, values, into)
+            beyond(frame, row, horizontal, taps, layout, normal, outside, values, into)
+
+    @compiled
+    def scratch(count):
+        return video_scratch(count) if video else 2 * count
 
     interpolate, row_of = (interpolate_any, _row_or_constant) if options else (inside, _row)
 
@@ -77,7 +88,9 @@ def band_of(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
         step = channels // planes
         room = (np.int64(columns) + LANES - 1) // LANES * LANES
         length, line, count = np.int64(columns) * step, room * step, np.int64(last_x) + 1
-        memory = allocate_floats(4 * room + 2 * count + 2 * planes * line + channels + FETCHED + 2 * LANES)
+        memory = allocate_floats(
+            4 * room + scratch(count) + 2 * planes * line + channels + FETCHED + 2 * LANES
+        )
         if memory == 0:
             return False
         start = memory + (-memory & (VECTOR_BYTES - 1))
@@ -87,7 +100,7 @@ def band_of(frame_dtype: str, out_dtype: str, options: bool) -> Callable:
         below = shifted(above, planes * line)
         values = shifted(below, planes * line)
         _sample_columns(
-            lows, places, weights, columns, room, extent_x / np.float32(columns), origin_x, last_x, channels
+            lows, places, weights, columns, room, extent_x / np.float32(columns), origin_x, last_x, frame[4]
         )
         scale_y = extent_y / np.float32(rows)
         current = np.int32(-2)
@@ -153,14 +166,15 @@ def _interpolate(frame, row, horizontal, taps, layout, normal, outside, values, 
     """
     gain, bias, _ = normal
     count = np.int64(horizontal[1]) + 1
-    channels = layout[3]
-    source = shifted(frame[0], row * frame[1] + horizontal[0] * channels)
-    for c in range(channels):
+    step = frame[4]
+    source = shifted(frame[0], row * frame[1] + horizontal[0] * step)
+    for c in range(layout[3]):
+        own = shifted(source, place_of(c, frame))
         if count > taps[3]:
-            _from_pixels(shifted(source, c), count, c, gain[c], bias[c], taps, layout, into)
+            _from_pixels(own, count, step, c, gain[c], bias[c], taps, layout, into)
         else:
-            load(shifted(source, c), count, channels, gain[c], bias[c], values)
-            _from_values(values, count, c, taps, layout, into)
+            load(own, count, step, gain[c], bias[c], values)
+            _from_values(values, shifted(values, count), count, c, taps, layout, into)
 
 
 @compiled
@@ -172,33 +186,74 @@ def _interpolate_bytes(frame, row, horizontal, taps, layout, normal, outside, va
     if channels > MOST_CHANNELS or channels == 2:
         _interpolate(frame, row, horizontal, taps, layout, normal, outside, values, into)
         return
-    source = shifted(frame[0], row * frame[1] + horizontal[0] * channels)
-    size = (np.int64(horizontal[1]) + 1) * channels
-    if horizontal[0] * channels + size - channels + FETCHED > frame[2] * channels:
+    source = _readable_bytes(frame, row, horizontal, values)
+    blocks, plane = room // LANES, room if planes == channels else np.int64(0)
+    if channels == 1:
+        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, ahead, 1, 1, False)
+    elif channels == 3:
+        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, ahead, 3, 3, False)
+    else:
+        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, ahead, 4, 4, False)
+
+
+@compiled
+def _readable_bytes(frame, row, horizontal, values):
+    """The box's part of a row, or its copy."""
+    step = frame[4]
+    source = shifted(frame[0], row * frame[1] + horizontal[0] * step)
+    size = (np.int64(horizontal[1]) + 1) * step
+    if horizontal[0] * step + size - step + FETCHED > frame[2] * step:
         copied = as_bytes(values)
         for i in range(size):
             copied[i] = source[i]
         source = copied
-    blocks, plane = room // LANES, room if planes == channels else np.int64(0)
-    if channels == 1:
-        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, ahead, 1)
-    elif channels == 3:
-        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, ahead, 3)
-    else:
-        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, ahead, 4)
+    return source
 
 
-@compiled
-def _interpolate_outside(frame, row, horizontal, taps, layout, normal, outside, values, into):
+def _ordered_bytes_of(order: str) -> Callable:
+    """The same for channels in another order, or with a fourth one that is left out."""
+    stored, back = len(order), order[0] == "B"
+
+    @compiled
+    def interpolate(frame, row, horizontal, taps, layout, normal, outside, values, into):
+        _, places, weights, _, room, ahead = taps
+        gain, bias, _ = normal
+        source = _readable_bytes(frame, row, horizontal, values)
+        blocks, plane = room // LANES, room if layout[2] > 1 else np.int64(0)
+        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, ahead, 3, stored, back)
+
+    return interpolate
+
+
+def _video_of(beyond: Callable) -> Callable:
+    """The same for a row of video, of which all pixels of the box are converted first."""
+
+    @compiled
+    def interpolate(frame, row, horizontal, taps, layout, normal, outside, values, into):
+        if frame[2] < LANES:  # fewer than are converted at once
+            beyond(frame, row, horizontal, taps, layout, normal, outside, values, into)
+            return
+        count = np.int64(horizontal[1]) + 1
+        plane = video_plane(count)
+        first = convert_row(frame, row, horizontal, normal, plane, values)
+        steps = shifted(values, 3 * plane)
+        for c in range(3):
+            _from_values(shifted(values, first + c * plane), steps, count, c, taps, layout, into)
+
+    return interpolate
+
+
+def _beyond_of(load_any: Callable) -> Callable:
     """The same for a row, or columns, beyond the frame."""
-    gain, bias, pad = normal
-    count, channels = np.int64(horizontal[1]) + 1, layout[3]
-    source = shifted(frame[0], max(row, np.int64(0)) * frame[1])
-    for c in range(channels):
-        load_any(
-            shifted(source, c), row, horizontal, frame[2], channels, gain[c], bias[c], pad[c], outside, values
-        )
-        _from_values(values, count, c, taps, layout, into)
+
+    @compiled
+    def interpolate(frame, row, horizontal, taps, layout, normal, outside, values, into):
+        count = np.int64(horizontal[1]) + 1
+        for c in range(layout[3]):
+            load_any(frame, row, c, horizontal, normal, outside, values)
+            _from_values(values, shifted(values, count), count, c, taps, layout, into)
+
+    return interpolate
 
 
 @compiled
@@ -208,12 +263,30 @@ def load(source, count, channels, gain, bias, into):
         into[i] = np.float32(source[i * channels]) * gain + bias
 
 
+def load_any_of(frame_dtype: str) -> Callable:
+    """The same along an axis that may reach beyond the frame's row, which is -1 where the constant is all there is."""
+    value = value_of_video if frame_dtype in VIDEO else _value
+
+    @compiled
+    def load_any(frame, row, channel, axis, normal, outside, into):
+        gain, bias, pad = normal
+        scale, shift, constant = gain[channel], bias[channel], pad[channel]
+        for i in range(axis[1] + 1):
+            pixel = pixel_of(axis[0] + i, frame[2], outside) if row >= 0 else np.int64(-1)
+            into[i] = constant if pixel < 0 else value(frame, row, pixel, channel) * scale + shift
+
+    return load_any
+
+
 @compiled
-def load_any(source, row, axis, limit, channels, gain, bias, pad, outside, into):
-    """The same along an axis that may reach beyond the frame's row, which begins at `source`."""
-    for i in range(axis[1] + 1):
-        pixel = pixel_of(axis[0] + i, limit, outside) if row >= 0 else np.int64(-1)
-        into[i] = pad if pixel < 0 else np.float32(source[pixel * channels]) * gain + bias
+def _value(frame, row, pixel, channel):
+    return np.float32(frame[0][row * frame[1] + pixel * frame[4] + place_of(channel, frame)])
+
+
+@compiled
+def place_of(channel, frame):
+    """Which of a pixel's stored values a channel of the result is."""
+    return np.int64(2 - channel if frame[5] else channel)
 
 
 @compiled
@@ -226,11 +299,10 @@ def _line_of(channel, taps, layout, into):
 
 
 @compiled
-def _from_values(values, count, channel, taps, layout, into):
-    """Columns out of all of a row's pixels, by two gathers and a multiply-add."""
+def _from_values(values, steps, count, channel, taps, layout, into):
+    """Columns out of all of a row's pixels, by two gathers and a multiply-add; `steps` is memory for as many."""
     lows, _, weight, columns, _, _ = taps
     line, step = _line_of(channel, taps, layout, into)
-    steps = shifted(values, count)
     for i in range(count - 1):
         steps[i] = values[i + 1] - values[i]
     steps[count - 1] = np.float32(0.0)
@@ -239,14 +311,13 @@ def _from_values(values, count, channel, taps, layout, into):
 
 
 @compiled
-def _from_pixels(source, count, channel, gain, bias, taps, layout, into):
+def _from_pixels(source, count, apart, channel, gain, bias, taps, layout, into):
     """Columns out of the two pixels that each needs."""
     _, places, weight, columns, _, _ = taps
     line, step = _line_of(channel, taps, layout, into)
-    channels = layout[3]
-    end = (count - 1) * channels
+    end = (count - 1) * apart
     for x in range(columns):
         at = places[x]
         a = np.float32(source[at]) * gain + bias
-        b = np.float32(source[at + channels if at < end else at]) * gain + bias
+        b = np.float32(source[at + apart if at < end else at]) * gain + bias
         line[x * step] = a + weight[x] * (b - a)

@@ -77,7 +77,7 @@ def _side_by_side(builder: Any, vectors: list) -> Any:
 
 @intrinsic
 def columns_of_bytes(
-    typing_context, source, places, weights, blocks, gain, bias, into, plane, ahead, channels
+    typing_context, source, places, weights, blocks, gain, bias, into, plane, ahead, channels, stored, back
 ):
     """One row of bytes at the result's columns, normalised.
 
@@ -97,13 +97,18 @@ def columns_of_bytes(
         Bytes from here to the row that is asked for in the meantime.
     channels : literal int
         1 to `MOST_CHANNELS`.
+    stored : literal int
+        Bytes from pixel to pixel.
+    back : literal bool
+        Whether the last of the channels is the first in a pixel.
     """
-    if not isinstance(channels, types.IntegerLiteral):
-        raise RequireLiteralValue("channels")
-    own = range(channels.literal_value)
+    if not all(isinstance(kind, types.Literal) for kind in (channels, stored, back)):
+        raise RequireLiteralValue("channels, stored, back")
+    own, step_bytes = range(channels.literal_value), stored.literal_value
+    places_of = own[::-1] if back.literal_value else own
 
     def generate(context, builder, signature, arguments):
-        source, places, weights, blocks, gain, bias, into, plane, ahead, _ = arguments
+        source, places, weights, blocks, gain, bias, into, plane, ahead, *_ = arguments
         wanted = builder.add(builder.ptrtoint(source, _LONG), ahead)
         scales, shifts = (
             [_splat(builder, builder.load(builder.gep(values, [_LONG(c)]))) for c in own]
@@ -119,7 +124,7 @@ def columns_of_bytes(
             weight = _load(builder, builder.gep(weights, [at]), _FLOAT)
             values = []
             for c in own:
-                low, high = (_value(builder, words, tap * len(own) + c) for tap in range(2))
+                low, high = (_value(builder, words, tap * step_bytes + places_of[c]) for tap in range(2))
                 mixed = builder.fmul(_mixed(builder, low, high, weight), scales[c], flags=_CONTRACT)
                 values.append(builder.fadd(mixed, shifts[c], flags=_CONTRACT))
             with builder.if_else(planar) as (apart, together):
@@ -133,8 +138,8 @@ def columns_of_bytes(
         return context.get_dummy_value()
 
     step, floats = types.int64, types.CPointer(types.float32)
-    kinds = source, types.CPointer(step), floats, step, floats, floats, floats, step, step, channels
-    return types.none(*kinds), generate
+    kinds = source, types.CPointer(step), floats, step, floats, floats, floats, step, step
+    return types.none(*kinds, channels, stored, back), generate
 
 
 @intrinsic

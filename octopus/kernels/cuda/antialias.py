@@ -11,13 +11,21 @@ cost less than memory for as many as the largest box needs.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import cuda
 
 from octopus.kernels import geometry
-from octopus.kernels.cuda.crop import STORES, entry
-from octopus.kernels.cuda.place import placer, stand_in, transform_store, usable
+from octopus.kernels.cuda.crop import STORES, Items, entry, reader
+from octopus.kernels.cuda.place import (
+    image_index,
+    mirror_transform,
+    placer,
+    stand_in,
+    transform_store,
+    usable,
+)
 from octopus.kernels.cuda.tiles import ROWS
 
 _filter_support = cuda.jit(device=True)(geometry.filter_support)
@@ -43,17 +51,20 @@ def build(
     letterbox: bool = False,
     indexed: bool = False,
     pad_mode: str = "",
+    **items: Any,
 ) -> Callable:
-    """The kernel for a number of channels, an output dtype, a layout, and options; see `crop.entry`."""
-    tile = _tile(channels, out_dtype, layout, edge, letterbox, indexed, pad_mode)
-    return entry("antialias_kernel", tile, channels, bool(letterbox or indexed or pad_mode))
+    """The kernel for a number of channels, an output dtype, a layout, and options; see `crop.build`."""
+    kind = Items.of(channels, **items)
+    tile = _tile(kind, out_dtype, layout, edge, letterbox, indexed, pad_mode)
+    return entry("antialias_kernel", tile, kind, bool(letterbox or indexed or pad_mode))
 
 
 def _tile(
-    channels: int, out_dtype: str, layout: str, edge: str, letterbox: bool, indexed: bool, pad_mode: str
+    kind: Items, out_dtype: str, layout: str, edge: str, letterbox: bool, indexed: bool, pad_mode: str
 ) -> Callable:
     """The work of one thread as a device function; `crop.entry` says what its arguments are."""
-    store, padded = STORES[out_dtype], bool(pad_mode)
+    store, padded, read = STORES[out_dtype], bool(pad_mode), reader(kind.pixels)
+    channels, flipped = kind.pixels.channels, kind.pixels.flipped
     place, is_usable = placer(edge, letterbox, True, pad_mode), usable(pad_mode)
     pixel_of, store_transform = stand_in(pad_mode), transform_store(pad_mode)
     planar = layout == "NCHW"
@@ -61,7 +72,7 @@ def _tile(
 
     def tile(
         frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-        frames, frame_step, frame_index, transform, pad,
+        frames, frame_step, frame_index, transform, pad, flip,
     ):  # fmt: skip
         band_index = np.int32(cuda.blockIdx.x // tiles_x)
         strip = np.int32(cuda.blockIdx.x - band_index * tiles_x)
@@ -104,7 +115,9 @@ def _tile(
         )
         if letterbox and first:
             store_transform(transform, item, x1, y1, extent_x, extent_y, before, above, columns, rows)
-        x = np.int32(column - before)
+            if flipped:
+                mirror_transform(transform, item, flip, out_width, out_height)
+        x = np.int32(image_index(column, out_width, flip & 1) - before)
         scale_x, scale_y = extent_x / np.float32(columns), extent_y / np.float32(rows)
         support_x, support_y = _filter_support(scale_x), _filter_support(scale_y)
         slope_x, slope_y = np.float32(1.0) / support_x, np.float32(1.0) / support_y
@@ -113,8 +126,9 @@ def _tile(
 
         line = cuda.local.array(channels, np.float32)
         total = cuda.local.array(channels, np.float32)
+        values = cuda.local.array(channels, np.float32)
         while row < stop:
-            y = np.int32(row - above)
+            y = np.int32(image_index(row, out_height, flip & 2) - above)
             if letterbox and (x < 0 or x >= columns or y < 0 or y >= rows):
                 for c in range(channels):
                     store(out, at + c * channel_step, pad[c])
@@ -131,15 +145,15 @@ def _tile(
                     for source_x in range(start_x, stop_x):
                         weight = _filter_weight(source_x, centre_x, slope_x)
                         pixel = pixel_of(np.int32(left + source_x), width)
+                        within = not padded or (source_row >= 0 and pixel >= 0)
+                        if within:
+                            read(frame, source, pixel, values)
                         for c in range(channels):
                             if padded:
-                                value = pad[c]
-                                if source_row >= 0 and pixel >= 0:
-                                    value = np.float32(frame[source + np.int64(pixel) * channels + c])
-                                    value = value * gain[c] + bias[c]
+                                value = values[c] * gain[c] + bias[c] if within else pad[c]
                                 line[c] += weight * value
                             else:
-                                line[c] += weight * np.float32(frame[source + np.int64(pixel) * channels + c])
+                                line[c] += weight * values[c]
                     weight = _filter_weight(source_y, centre_y, slope_y)
                     for c in range(channels):
                         total[c] += weight * line[c]

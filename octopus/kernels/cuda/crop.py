@@ -12,13 +12,22 @@ A fixed output size makes the grid uniform: a block finds its box by one divisio
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda, types
 
 from octopus.kernels import geometry
-from octopus.kernels.cuda.place import placer, stand_in, transform_store, usable
+from octopus.kernels.cuda.place import (
+    image_index,
+    mirror_transform,
+    placer,
+    stand_in,
+    transform_store,
+    usable,
+)
 from octopus.kernels.cuda.ptx_addresses import bfloat16_of
+from octopus.kernels.cuda.rows import VIDEO, Pixels, converter
 from octopus.kernels.cuda.tiles import ROWS
 
 _sample = cuda.jit(device=True)(geometry.sample)
@@ -59,7 +68,16 @@ STORES = {
     "uint8": _store_uint8,
 }
 SCALAR_CHANNELS = 4  # more have their gains, biases and padding in memory
+ELEMENTS = {
+    "uint8": "uint8",
+    "uint16": "uint16",
+    "float32": "float32",
+    "nv12": "uint8",
+    "p010": "uint16",
+}  # of frames
 NUMBA_TYPES = {
+    "nv12": types.uint8,
+    "p010": types.uint16,
     "uint8": types.uint8,
     "uint16": types.uint16,
     "int32": types.int32,
@@ -77,15 +95,26 @@ def argument_types(
     out_dtype: str,
     index_dtype: str | None = None,
     many_channels: bool = False,
+    items: bool = False,
 ) -> tuple:
-    """Numba types of the kernel's arguments, in order; with an `index_dtype`, of the one with options. See `entry`."""
+    """Numba types of the kernel's arguments, in order; with an `index_dtype`, of the one with options, and with `items`
+    of the one that has all. See `entry`."""
     pixel, box, value = (types.CPointer(NUMBA_TYPES[name]) for name in (frame_dtype, box_dtype, out_dtype))
     integers, pointer = (types.int32,), types.CPointer(types.float32)
     of_channels = (pointer,) if many_channels else (types.float32,) * 4
     plain = (pixel, *integers * 3, box, value, *integers * 4, *of_channels * 2)
     if index_dtype is None:
         return plain
-    return (*plain, types.int32, types.int64, types.CPointer(NUMBA_TYPES[index_dtype]), pointer, *of_channels)
+    index = types.CPointer(NUMBA_TYPES[index_dtype])
+    options = (*plain, types.int32, types.int64, index, pointer, *of_channels)
+    return (*options, *item_types(pixel)) if items else options
+
+
+def item_types(pixel: types.Type) -> tuple:
+    """Numba types of the arguments that kernels with `items` have, see `build`; `pixel` is that of the frame."""
+    reals = types.CPointer(types.float32)
+    of_items = (types.CPointer(types.int32), types.CPointer(types.uint8), types.int32, reals, reals)
+    return (*of_items, pixel, types.int32, *[types.float32] * 8)
 
 
 def build(
@@ -97,17 +126,145 @@ def build(
     letterbox: bool = False,
     indexed: bool = False,
     pad_mode: str = "",
+    **items: Any,
 ) -> Callable:
     """The kernel for a number of channels, an output dtype, a layout, and options; `entry` says what it is given.
+
+    `items` are those of `Items`.
 
     An item that can't be made (its box is NaN, empty, outside the frame or, with a `pad_mode`, too large; its frame
     doesn't exist) is filled with NaN, or with 0 for uint8; its transform is NaN.
     """
-    tile = _tile(channels, out_dtype, layout, edge, letterbox, indexed, pad_mode)
-    return entry("crop_kernel", tile, channels, bool(letterbox or indexed or pad_mode))
+    kind = Items.of(channels, **items)
+    tile = _tile(kind, out_dtype, layout, edge, letterbox, indexed, pad_mode)
+    return entry("crop_kernel", tile, kind, bool(letterbox or indexed or pad_mode))
 
 
-def entry(name: str, tile: Callable, channels: int, options: bool) -> Callable:
+class Items(NamedTuple):
+    """What the plain kernels read, and what each item may have of its own; see `stream.build`."""
+
+    pixels: Pixels
+    counted: bool = False
+    own: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        channels: int,
+        *,
+        frame_dtype: str = "uint8",
+        order: str = "RGB",
+        flipped: bool = False,
+        **more: bool,
+    ) -> Items:
+        """From the arguments with which kernels are built."""
+        return cls(Pixels(channels, frame_dtype, order, flipped), **more)
+
+    @property
+    def any(self) -> bool:
+        """Whether the kernel has the arguments for items."""
+        return self.counted or self.own or self.pixels.flipped or self.pixels.is_video
+
+
+def framer(pixels: Pixels) -> Callable:
+    """A device function: a frame as `reader` and `rows.source_rows` take it, and the way from row to row."""
+
+    @cuda.jit(device=True)
+    def planes(frame, pitch, chroma, chroma_pitch, coefficients):
+        """Rows of video are numbered."""
+        return (frame, chroma, pitch, chroma_pitch, coefficients), np.int32(1)
+
+    @cuda.jit(device=True)
+    def itself(frame, pitch, chroma, chroma_pitch, coefficients):
+        return frame, pitch
+
+    return planes if pixels.is_video else itself
+
+
+def reader(pixels: Pixels) -> Callable:
+    """A device function: one pixel's values, as float32, of all the result's channels; `source` is its row's."""
+    channels, stored, turned = pixels.channels, pixels.stored, pixels.turned
+    if pixels.is_video:
+        convert, load_pair = converter(pixels.dtype), VIDEO[pixels.dtype].pair
+
+        @cuda.jit(device=True)
+        def read_video(frame, source, column, into):
+            luma, chroma, pitch, chroma_pitch, coefficients = frame
+            pair = (source >> np.int64(1)) * np.int64(chroma_pitch) + np.int64(column & np.int32(-2))
+            value = np.uint32(luma[source * np.int64(pitch) + np.int64(column)])
+            into[0], into[1], into[2] = convert(value, load_pair(chroma, pair), coefficients)
+
+        return read_video
+
+    @cuda.jit(device=True)
+    def read(frame, source, column, into):
+        at = source + np.int64(column) * stored
+        for c in range(channels):
+            into[c] = np.float32(frame[at + (channels - 1 - c if turned else c)])
+
+    return read
+
+
+def value_reader(pixels: Pixels) -> Callable:
+    """The same of one channel, for `sampling.sampler`."""
+    pixel, stored, turned = reader(pixels), pixels.stored, pixels.turned
+
+    @cuda.jit(device=True)
+    def of_video(frame, start, pitch, row, column, channel):
+        values = cuda.local.array(3, np.float32)
+        pixel(frame, start + np.int64(row) * pitch, column, values)
+        return values[channel]
+
+    @cuda.jit(device=True)
+    def value(frame, start, pitch, row, column, channel):
+        at = start + np.int64(row) * pitch + np.int64(column) * stored
+        return np.float32(frame[at + (2 - channel if turned else channel)])
+
+    return of_video if pixels.is_video else value
+
+
+def of_items(tile: Callable, kind: Items) -> Callable:
+    """A device function: `tile` for items of which each may be flipped, and have a normalisation of its own."""
+    channels, counted, flipped, own = kind.pixels.channels, kind.counted, kind.pixels.flipped, kind.own
+
+    @cuda.jit(device=True)
+    def flip_of(item, flips, flip_step):
+        return np.int32(flips[np.int64(item) * np.int64(flip_step)]) if flipped else np.int32(0)
+
+    @cuda.jit(device=True)
+    def as_all(
+        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
+        frames, frame_step, frame_index, transform, pad, count, flips, flip_step, means, stds,
+    ):  # fmt: skip
+        item = np.int32(np.int32(cuda.blockIdx.x // tiles_x) // tiles_y)
+        if counted and item >= np.int32(count[0]):
+            return
+        tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
+             frames, frame_step, frame_index, transform, pad, flip_of(item, flips, flip_step))  # fmt: skip
+
+    @cuda.jit(device=True)
+    def as_its_own(
+        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
+        frames, frame_step, frame_index, transform, pad, count, flips, flip_step, means, stds,
+    ):  # fmt: skip
+        item = np.int32(np.int32(cuda.blockIdx.x // tiles_x) // tiles_y)
+        if counted and item >= np.int32(count[0]):
+            return
+        gains = cuda.local.array(channels, np.float32)
+        biases = cuda.local.array(channels, np.float32)
+        pads = cuda.local.array(channels, np.float32)
+        for c in range(channels):
+            at = np.int64(item) * channels + c
+            gains[c] = gain[c] / stds[at]
+            biases[c] = -means[at] / stds[at]
+            pads[c] = pad[c] / stds[at] + biases[c]
+        tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gains, biases,
+             frames, frame_step, frame_index, transform, pads, flip_of(item, flips, flip_step))  # fmt: skip
+
+    return as_its_own if own else as_all
+
+
+def entry(name: str, tile: Callable, kind: Items, options: bool) -> Callable:
     """A kernel around the device function that does the work of a thread.
 
     Its arguments are `frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y`, then the gain
@@ -115,8 +272,8 @@ def entry(name: str, tile: Callable, channels: int, options: bool) -> Callable:
     `x1, y1, x2, y2` per item. With `options` follow `frames, frame_step, frame_index, transform`, and four channels of
     padding, normalised: `frame_step` is the way from one frame to the next in elements, `frame_index` holds the frame
     of each item, `transform` takes `scale_x, scale_y, shift_x, shift_y` per item. More than four channels always have
-    these, and three pointers to gains, biases and padding in the place of numbers. Grid and block are
-    one-dimensional::
+    these, and three pointers to gains, biases and padding in the place of numbers. Where `kind` asks for them follow
+    the arguments that `stream.build` describes. Grid and block are one-dimensional::
 
         blockIdx.x = (item * tiles_y + band) * tiles_x + strip
         threadIdx.x = column within the strip
@@ -136,7 +293,7 @@ def entry(name: str, tile: Callable, channels: int, options: bool) -> Callable:
         gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
         # The last arguments are never read.
         tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-             np.int32(1), np.int64(0), boxes, out, bias)  # fmt: skip
+             np.int32(1), np.int64(0), boxes, out, bias, np.int32(0))  # fmt: skip
 
     def kernel_with_options(
         frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
@@ -145,55 +302,83 @@ def entry(name: str, tile: Callable, channels: int, options: bool) -> Callable:
     ):  # fmt: skip
         gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
         tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-             frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3))  # fmt: skip
+             frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3), np.int32(0))  # fmt: skip
 
     def kernel_of_many_channels(
         frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
         frames, frame_step, frame_index, transform, pad,
     ):  # fmt: skip
         tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-             frames, frame_step, frame_index, transform, pad)  # fmt: skip
+             frames, frame_step, frame_index, transform, pad, np.int32(0))  # fmt: skip
+
+    frame_of, item_tile = framer(kind.pixels), of_items(tile, kind)
+
+    def kernel_with_items(
+        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
+        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
+        frames, frame_step, frame_index, transform, pad0, pad1, pad2, pad3,
+        count, flips, flip_step, means, stds, chroma, chroma_pitch, yg, rv, r0, gu, gv, g0, bu, b0,
+    ):  # fmt: skip
+        gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
+        given, step = frame_of(frame, pitch, chroma, chroma_pitch, (yg, rv, r0, gu, gv, g0, bu, b0))
+        item_tile(given, step, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
+                  frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3),
+                  count, flips, flip_step, means, stds)  # fmt: skip
+
+    def kernel_of_many_channels_with_items(
+        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
+        frames, frame_step, frame_index, transform, pad,
+        count, flips, flip_step, means, stds, chroma, chroma_pitch, yg, rv, r0, gu, gv, g0, bu, b0,
+    ):  # fmt: skip
+        item_tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
+                  frames, frame_step, frame_index, transform, pad, count, flips, flip_step, means, stds)  # fmt: skip
 
     chosen = kernel_with_options if options else kernel
-    if channels > SCALAR_CHANNELS:
-        chosen = kernel_of_many_channels
+    if kind.pixels.channels > SCALAR_CHANNELS:
+        chosen = kernel_of_many_channels_with_items if kind.any else kernel_of_many_channels
+    elif kind.any:
+        chosen = kernel_with_items
     chosen.__name__ = chosen.__qualname__ = chosen.__name__.replace("kernel", name)
     return chosen
 
 
-def _row_reader(channels: int, pad_mode: str) -> Callable:
+def _row_reader(pixels: Pixels, pad_mode: str) -> Callable:
     """A device function: one source row between two of its columns, normalised, of all channels.
 
     With a `pad_mode` row and columns may be -1, which is the padding.
     """
-    padded = bool(pad_mode)
+    padded, channels, pixel = bool(pad_mode), pixels.channels, reader(pixels)
 
     def read(frame, start, pitch, row, low, high, weight, gain, bias, pad, into):
         source = start + np.int64(row) * pitch
-        low_at, high_at = source + np.int64(low) * channels, source + np.int64(high) * channels
+        left = cuda.local.array(channels, np.float32)
+        right = cuda.local.array(channels, np.float32)
+        if not padded or (row >= 0 and low >= 0):
+            pixel(frame, source, low, left)
+        if not padded or (row >= 0 and high >= 0):
+            pixel(frame, source, high, right)
         for c in range(channels):
             if padded:
                 a = b = pad[c]
                 if row >= 0 and low >= 0:
-                    a = np.float32(frame[low_at + c]) * gain[c] + bias[c]
+                    a = left[c] * gain[c] + bias[c]
                 if row >= 0 and high >= 0:
-                    b = np.float32(frame[high_at + c]) * gain[c] + bias[c]
+                    b = right[c] * gain[c] + bias[c]
                 into[c] = _lerp(a, b, weight)
             else:
-                a, b = np.float32(frame[low_at + c]), np.float32(frame[high_at + c])
-                into[c] = _lerp(a, b, weight) * gain[c] + bias[c]
+                into[c] = _lerp(left[c], right[c], weight) * gain[c] + bias[c]
 
     return cuda.jit(device=True)(read)
 
 
 def _tile(
-    channels: int, out_dtype: str, layout: str, edge: str, letterbox: bool, indexed: bool, pad_mode: str
+    kind: Items, out_dtype: str, layout: str, edge: str, letterbox: bool, indexed: bool, pad_mode: str
 ) -> Callable:
     """The work of one thread as a device function; `entry` says what its arguments are."""
-    store = STORES[out_dtype]
+    store, channels, flipped = STORES[out_dtype], kind.pixels.channels, kind.pixels.flipped
     place, is_usable = placer(edge, letterbox, False, pad_mode), usable(pad_mode)
     read, pixel_of, store_transform = (
-        _row_reader(channels, pad_mode),
+        _row_reader(kind.pixels, pad_mode),
         stand_in(pad_mode),
         transform_store(pad_mode),
     )
@@ -202,7 +387,7 @@ def _tile(
 
     def tile(
         frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-        frames, frame_step, frame_index, transform, pad,
+        frames, frame_step, frame_index, transform, pad, flip,
     ):  # fmt: skip
         band_index = np.int32(cuda.blockIdx.x // tiles_x)
         strip = np.int32(cuda.blockIdx.x - band_index * tiles_x)
@@ -245,8 +430,10 @@ def _tile(
         )
         if letterbox and first:
             store_transform(transform, item, x1, y1, extent_x, extent_y, before, above, columns, rows)
+            if flipped:
+                mirror_transform(transform, item, flip, out_width, out_height)
         scale_y = extent_y / np.float32(rows)
-        x = np.int32(column - before)
+        x = np.int32(image_index(column, out_width, flip & 1) - before)
         x_low, x_high, weight_x = _sample(x, extent_x / np.float32(columns), origin_x, last_x)
         x_low, x_high = pixel_of(np.int32(left + x_low), width), pixel_of(np.int32(left + x_high), width)
 
@@ -254,7 +441,7 @@ def _tile(
         lower = cuda.local.array(channels, np.float32)
         current = np.int32(-2)
         while row < stop:
-            y = np.int32(row - above)
+            y = np.int32(image_index(row, out_height, flip & 2) - above)
             if letterbox and (x < 0 or x >= columns or y < 0 or y >= rows):
                 for c in range(channels):
                     store(out, at + c * channel_step, pad[c])

@@ -26,12 +26,13 @@ _filter_support = cuda.jit(device=True)(geometry.filter_support)
 _filter_reach = cuda.jit(device=True)(geometry.filter_reach)
 
 
-def placer(edge: str, letterbox: bool, antialias: bool, pad_mode: str = "") -> Callable:
+def placer(edge: str, letterbox: bool, antialias: bool, pad_mode: str = "", reach: int = 1) -> Callable:
     """A device function: the axes of a usable box and where its image lies in the item.
 
     Returns `left, last_x, origin_x, extent_x`, the same for y (see `geometry.box_axis`), then the columns before the
     image, the rows above it, its width and its height. With a `pad_mode` the box is not cut, and `left` and `top`
-    may lie beyond the frame.
+    may lie beyond the frame. With `edge="image"` samples take up to `reach` pixels beyond the box, or as many as the
+    filter does.
     """
     beyond, padded = edge == "image", bool(pad_mode)
 
@@ -46,7 +47,7 @@ def placer(edge: str, letterbox: bool, antialias: bool, pad_mode: str = "") -> C
         if letterbox:
             columns, rows = _inner_size(extent_x, extent_y, out_width, out_height)
         if beyond:
-            reach_x = reach_y = np.int32(1)
+            reach_x = reach_y = np.int32(reach)
             if antialias:
                 reach_x = _filter_reach(_filter_support(extent_x / np.float32(columns)))
                 reach_y = _filter_reach(_filter_support(extent_y / np.float32(rows)))
@@ -86,6 +87,24 @@ def transform_store(pad_mode: str) -> Callable:
         transform[4 * item + 3] = shift_y
 
     return cuda.jit(device=True)(store_transform)
+
+
+@cuda.jit(device=True)
+def image_index(index, size, mirrored):
+    """The row or column of an item before it is flipped, which is shown at `index` of `size`."""
+    return np.int32(np.int32(size - np.int32(1)) - index) if mirrored else np.int32(index)
+
+
+@cuda.jit(device=True)
+def mirror_transform(transform, item, flip, width, height):
+    """Make the way back of an item that of the same one flipped, by two bits: see `stream.build`."""
+    for axis in range(2):
+        size = width if axis == 0 else height
+        if flip & np.int32(1 << axis):
+            at = 4 * item + axis
+            scale = transform[at]
+            transform[at + 2] += np.float32(size) * scale
+            transform[at] = -scale
 
 
 def stand_in(pad_mode: str) -> Callable:

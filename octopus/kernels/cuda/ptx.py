@@ -181,6 +181,15 @@ def _reciprocal(typing_context, value):
     return types.float32(types.float32), generate
 
 
+@intrinsic
+def _saturated(typing_context, a, b, c):
+    def generate(context, builder, signature, args):
+        text = "fma.rn.sat.f32 $0, $1, $2, $3;"
+        return builder.call(_assembly(ir.FloatType(), args, text, "=f,f,f,f"), args)
+
+    return types.float32(types.float32, types.float32, types.float32), generate
+
+
 def _byte_reader(position: int) -> Callable:
     """`8388608 + byte` of a word as float32 in one instruction: the byte becomes the last bits of that number."""
 
@@ -344,8 +353,12 @@ if SIMULATED:
         return np.uint32(frame[index])
 
     def load_word(frame, index):
-        """The four bytes from `index` on, which is a multiple of 4, as uint32."""
-        return np.uint32(frame[index : index + 4].view(np.uint32)[0])
+        """The four bytes from element `index` on, whose address is a multiple of 4, as uint32."""
+        return np.uint32(frame[index : index + 4 // frame.itemsize].view(np.uint32)[0])
+
+    def load_half(frame, index):
+        """The same of two bytes."""
+        return np.uint32(frame[index : index + 2].view(np.uint16)[0])
 
     def prefetch(frame, index):
         """Ask for the cache line of an element; nothing waits for it."""
@@ -394,6 +407,10 @@ if SIMULATED:
         """`1 / value`, but for the last bit."""
         return np.float32(1.0) / value
 
+    def saturated(a, b, c):
+        """`a * b + c`, cut to 0 and 1."""
+        return min(max(a * b + c, np.float32(0.0)), np.float32(1.0))
+
     def _simulated_byte(position: int) -> Callable:
         return lambda word: np.float32(((int(word) >> (8 * position)) & 255) + MAGIC_VALUE)
 
@@ -401,11 +418,11 @@ if SIMULATED:
     byte0, byte1, byte2, byte3 = (_simulated_byte(position) for position in range(4))
 else:
     PIXEL_LOADS = {"uint8": _reader("u8"), "uint16": _reader("u16")}
-    load_word = _reader("u32")
+    load_word, load_half = _reader("u32"), _reader("u16")
     load_floats = _quad_reader("f32", "f", ir.FloatType(), types.float32)
     load_words = _quad_reader("u32", "r", ir.IntType(32), types.uint32)
     prefetch, funnel, tail_floats = _prefetch, _funnel, _tail_floats
-    bits_as_float, reciprocal = _bits_as_float, _reciprocal
+    bits_as_float, reciprocal, saturated = _bits_as_float, _reciprocal, _saturated
     permute, mix_low, mix_high = _permute, _mixer("lo"), _mixer("hi")
     pack, join_bytes = _byte_joiner(types.float32, "f"), _byte_joiner(types.uint32, "r")
     store_word, store_words = _word_writer(1), _word_writer(4)

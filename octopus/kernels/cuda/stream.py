@@ -79,9 +79,9 @@ from numba import cuda, types
 
 from octopus.kernels import geometry
 from octopus.kernels.cuda import ptx
-from octopus.kernels.cuda.crop import NUMBA_TYPES
-from octopus.kernels.cuda.place import placer, transform_store
-from octopus.kernels.cuda.rows import fixed_rows, source_rows
+from octopus.kernels.cuda.crop import ELEMENTS, NUMBA_TYPES, framer, item_types
+from octopus.kernels.cuda.place import mirror_transform, placer, transform_store
+from octopus.kernels.cuda.rows import Pixels, fixed_rows, source_rows
 from octopus.kernels.cuda.stream_filter import filter_streamer
 from octopus.kernels.cuda.stream_rows import (
     coverer,
@@ -101,15 +101,19 @@ _LINE = 128  # bytes that one prefetch brings
 PIXEL_BLOCKS = 4  # that a processor has registers for, of those that store pixels
 
 
-def argument_types(frame_dtype: str, box_dtype: str, out_dtype: str, index_dtype: str | None = None) -> tuple:
-    """Numba types of the kernel's arguments, in order; with an `index_dtype`, of the one with options. See `build`."""
+def argument_types(
+    frame_dtype: str, box_dtype: str, out_dtype: str, index_dtype: str | None = None, items: bool = False
+) -> tuple:
+    """Numba types of the kernel's arguments, in order; with an `index_dtype`, of the one with options, and with `items`
+    of the one that has all. See `build`."""
     pixel, box, value = (types.CPointer(NUMBA_TYPES[name]) for name in (frame_dtype, box_dtype, out_dtype))
     integer, real = types.int32, types.float32
     plain = (pixel, *[integer] * 3, box, value, *[integer] * 2, *[real] * 2, *[integer] * 2, *[real] * 8)
     if index_dtype is None:
         return plain
     index, transform = types.CPointer(NUMBA_TYPES[index_dtype]), types.CPointer(types.float32)
-    return (*plain, integer, types.int64, index, transform, *[real] * 4)
+    options = (*plain, integer, types.int64, index, transform, *[real] * 4)
+    return (*options, *item_types(pixel)) if items else options
 
 
 def build(
@@ -128,6 +132,10 @@ def build(
     edge: str = "box",
     letterbox: bool = False,
     indexed: bool = False,
+    order: str = "RGB",
+    counted: bool = False,
+    flipped: bool = False,
+    own: bool = False,
 ) -> Callable:
     """The kernel for a kind of frame, of result, and for options.
 
@@ -136,6 +144,8 @@ def build(
     `boxes` holds `x1, y1, x2, y2` per item, the inverses are those of the result's sides, `rows` is a thread's share,
     and `lines` the cache lines of the frame to prefetch (0: none). With `letterbox` or `indexed` (several frames)
     follow `frames, frame_step, frame_index, transform`, and four channels of padding, normalised, as in `crop.build`.
+    With `counted`, `flipped` or `own`, and for video, follow, behind these, what they need: `count, flips, flip_step,
+    means, stds, chroma, chroma_pitch`, and the eight coefficients of `rows.converter`. `flips` are bytes so far apart.
 
     The frame is at least two pixels wide. ::
 
@@ -168,26 +178,25 @@ def build(
     antialias : bool
         See `stream_filter`. A thread makes `values` columns of all channels for NCHW, one or two, and a pixel for
         NHWC, `values` being its channels, wherever `out` lies. Frames of one channel may be read in `words`, too.
+    order : str
+        See `rows.Pixels`.
+    counted : bool
+        Only the first `count[0]` items are made; what others have in `out` is left alone.
+    flipped : bool
+        Each item may be mirrored, by two bits: 1 left and right, 2 above and below.
+    own : bool
+        Each item has a mean and a standard deviation of its own, one per channel, which gains and padding are still to
+        be divided by.
     inside : bool
         `boxes` is not read; up to `MOST_BOXES_INSIDE` boxes, float32, are one more argument, an array by value. So they
         need no copy before the launch, and no block waits for the memory to know its box.
     """
+    pixels = Pixels(channels, frame_dtype, order, flipped)
     tile = _tile(
-        channels,
-        out_dtype,
-        layout == "NCHW",
-        frame_dtype,
-        values,
-        words,
-        saturate,
-        pairs,
-        fixed,
-        inside,
-        antialias,
-        edge,
-        letterbox,
-        indexed,
-    )
+        pixels, out_dtype, layout == "NCHW", values, words, saturate, pairs, fixed, inside, antialias, edge, letterbox,
+        indexed, counted, own,
+    )  # fmt: skip
+    frame_of = framer(pixels)
 
     def stream_kernel(
         frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows, lines,
@@ -196,7 +205,8 @@ def build(
         gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
         # The last arguments are never read.
         tile(frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows,
-             lines, gain, bias, np.int32(1), np.int64(0), boxes, out, bias)  # fmt: skip
+             lines, gain, bias, np.int32(1), np.int64(0), boxes, out, bias,
+             boxes, boxes, rows, out, out)  # fmt: skip
 
     def stream_kernel_with_options(
         frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows, lines,
@@ -205,9 +215,24 @@ def build(
     ):  # fmt: skip
         gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
         tile(frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows,
-             lines, gain, bias, frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3))  # fmt: skip
+             lines, gain, bias, frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3),
+             boxes, boxes, rows, out, out)  # fmt: skip
+
+    def stream_kernel_with_items(
+        frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows, lines,
+        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
+        frames, frame_step, frame_index, transform, pad0, pad1, pad2, pad3,
+        count, flips, flip_step, means, stds, chroma, chroma_pitch, yg, rv, r0, gu, gv, g0, bu, b0,
+    ):  # fmt: skip
+        gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
+        given, step = frame_of(frame, pitch, chroma, chroma_pitch, (yg, rv, r0, gu, gv, g0, bu, b0))
+        tile(given, step, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows,
+             lines, gain, bias, frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3),
+             count, flips, flip_step, means, stds)  # fmt: skip
 
     kernel = stream_kernel_with_options if letterbox or indexed else stream_kernel
+    if counted or flipped or own or pixels.is_video:
+        kernel = stream_kernel_with_items
     if fixed and layout == "NHWC":
         kernel.launch_bounds = (FIXED_SHAPES[out_dtype, False].threads, PIXEL_BLOCKS)
     if antialias and words:
@@ -248,6 +273,34 @@ def _prefetch_frame(frame, lines, per_line):
         _prefetch(frame, np.int64(line) * per_line)
 
 
+@cuda.jit(device=True)
+def _prefetch_planes(frame, lines, per_line):
+    _prefetch_frame(frame[0], lines, per_line)
+    _prefetch_frame(frame[1], np.int32(lines >> np.int32(1)), per_line)
+
+
+def own_normalisation(channels: int) -> Callable:
+    """A device function: gain, bias and padding, each of four channels, with an item's own mean and deviation."""
+    last = channels - 1
+
+    @cuda.jit(device=True)
+    def one(gain, pad, means, stds, at):
+        inverse = np.float32(1.0) / stds[at]
+        own, bias = gain * inverse, -means[at] * inverse
+        return own, bias, pad * inverse + bias
+
+    @cuda.jit(device=True)
+    def normalisation(gain, pad, means, stds, item):
+        at = np.int64(item) * channels
+        g0, b0, p0 = one(gain[0], pad[0], means, stds, at)
+        g1, b1, p1 = one(gain[1], pad[1], means, stds, at + min(1, last))
+        g2, b2, p2 = one(gain[2], pad[2], means, stds, at + min(2, last))
+        g3, b3, p3 = one(gain[3], pad[3], means, stds, at + min(3, last))
+        return (g0, g1, g2, g3), (b0, b1, b2, b3), (p0, p1, p2, p3)
+
+    return normalisation
+
+
 def _begin(channels: int, values: int, pixels: bool) -> Callable:
     """A device function: a thread's first value in a row; its first column, where it makes whole `pixels`, else the
     value again; and what `fixed_emitter` skips."""
@@ -282,10 +335,9 @@ def _filler(emit: Callable, fixed: bool) -> Callable:
 
 
 def _tile(
-    channels: int,
+    pixels: Pixels,
     out_dtype: str,
     planar: bool,
-    frame_dtype: str,
     values: int,
     words: bool,
     saturate: bool,
@@ -296,45 +348,54 @@ def _tile(
     edge: str,
     letterbox: bool,
     indexed: bool,
+    counted: bool,
+    own: bool,
 ) -> Callable:
     """The work of one thread as a device function; `build` says what its arguments are."""
+    channels, flipped = pixels.channels, pixels.flipped
+    whole = antialias or pixels.is_video  # a thread makes all channels of its columns, also for NHWC
     per_row, across = 1 if planar else channels, values if planar else 1
     form = fixed_form(channels, out_dtype, planar, values) if fixed else None
-    if antialias:
+    if whole:
         columns, every, base = across, across * channels, np.float32(0.0)
         emit = emitter(columns, channels, ptx.streaming_store(out_dtype, columns, saturate, pairs))
-        spread = spreader(channels, True, columns)
+        spread, cover = spreader(channels, True, columns), coverer(channels, True, columns)
     elif form:
         columns, every, base = form.columns, form.columns * channels, form.base
         emit = fixed_emitter(form, ptx.streaming_store(out_dtype, values, False, pairs))
         spread, cover = fixed_spreader(form)
-        rows_of = fixed_rows(channels, columns, planar)
+        rows_of = fixed_rows(pixels, columns, planar)
     else:
         planes = channels if planar else 1
         columns, every, base = values, values * planes, np.float32(0.0)
         emit = emitter(values, planes, ptx.streaming_store(out_dtype, values, saturate, pairs))
         spread, cover = spreader(channels, planar, values), coverer(channels, planar, values)
-        rows_of = source_rows(channels, frame_dtype, planar, values, words)
-    begin = _begin(channels, values, (fixed or antialias) and not planar)
+    if not form and not antialias:
+        rows_of = source_rows(pixels, planar, values, words)
+    begin = _begin(channels, values, (fixed or whole) and not planar)
     if antialias:
-        stream = filter_streamer(channels, columns, frame_dtype, words, emit, spread, letterbox)
+        stream = filter_streamer(pixels, columns, words, emit, spread, letterbox)
     else:
         stream = streamer(
-            rows_of, emit, spread, cover, columns, every, 1 if fixed else per_row, letterbox,
+            rows_of, emit, spread, cover, columns, every, 1 if fixed or whole else per_row, letterbox,
             summed=out_dtype != "float32", fixed=form,
         )  # fmt: skip
     fill = _filler(emit, fixed)
     place = placer(edge, letterbox, antialias)
     box_of = _box_inside if inside else _box_in_memory
-    per_line = _LINE // np.dtype(frame_dtype).itemsize
+    prefetch = _prefetch_planes if pixels.is_video else _prefetch_frame
+    per_line = _LINE // np.dtype(ELEMENTS[pixels.dtype]).itemsize
+    normalisation = own_normalisation(channels)
     empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
 
     def tile(
         frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows, lines,
-        gain, bias, frames, frame_step, frame_index, transform, pad,
+        gain, bias, frames, frame_step, frame_index, transform, pad, made, flips, flip_step, means, stds,
     ):  # fmt: skip
-        _prefetch_frame(frame, lines, np.int64(per_line))
+        prefetch(frame, lines, np.int64(per_line))
         item = np.int32(cuda.blockIdx.y)
+        if counted and item >= np.int32(made[0]):
+            return
         place_x = np.int32(np.int32(cuda.blockIdx.z * cuda.blockDim.x) + cuda.threadIdx.x)
         row_values = np.int32(out_width * np.int32(per_row))
         value, first, skip = begin(place_x)
@@ -346,8 +407,18 @@ def _tile(
         at = np.int64(item) * plane * np.int64(channels) + np.int64(
             np.int32(np.int32(row * row_values) + value)
         )
-        if antialias and not planar:
+        if whole and not planar:
             plane = np.int64(1)  # the way to a pixel's next channel
+        flip = np.int32(0)
+        if flipped:
+            flip = np.int32(flips[np.int64(item) * np.int64(flip_step)])
+            if flip & np.int32(2):
+                lowest = np.int32(np.int32(out_height - np.int32(1)) - row)
+                at += np.int64(np.int32(np.int32(lowest - row) * row_values))
+                row_values = np.int32(-row_values)
+        mirrored = flipped and (flip & np.int32(1)) != np.int32(0)
+        if own:
+            gain, bias, pad = normalisation(gain, pad, means, stds, item)
         start = cuda.local.array(every, np.float32)
         change = cuda.local.array(every, np.float32)
 
@@ -395,6 +466,10 @@ def _tile(
                 _store_transform(
                     transform, item, x1, y1, extent_x, extent_y, before, above, columns, image_rows
                 )
+                if flipped:
+                    mirror_transform(transform, item, flip, out_width, out_height)
+            if mirrored:
+                before = np.int32(np.int32(out_width - before) - columns)
             for j in range(every):
                 start[j] = padding[j] + base
                 change[j] = np.float32(0.0)
@@ -415,6 +490,7 @@ def _tile(
             at = stream(
                 frame, pitch, width, out, at, plane, row_values, row, count, first, skip, source, left, last_x,
                 origin_x, scale_x, top, last_y, origin_y, scale_y, gain, bias, before, columns, padding, start, change,
+                mirrored,
             )  # fmt: skip
         if letterbox:
             for j in range(every):

@@ -48,6 +48,7 @@ from numba import cuda, types
 
 from octopus.kernels import geometry
 from octopus.kernels.cuda import ptx
+from octopus.kernels.cuda.rows import Pixels
 from octopus.kernels.cuda.stream_rows import coverer
 from octopus.kernels.cuda.tiles import FILTER_THREADS
 
@@ -76,21 +77,23 @@ class Pass(NamedTuple):
     weigh_each: Callable
 
 
-def _words(channels: int) -> int:
-    """Words that `WIDE` pixels lie in."""
-    return WIDE * channels // 4 + 1
+def _words(stored: int) -> int:
+    """Words that `WIDE` pixels of so many channels lie in."""
+    return WIDE * stored // 4 + 1
 
 
-def _along_row(channels: int, columns: int, frame_dtype: str, words: bool) -> Pass:
+def _along_row(pixels: Pixels, columns: int, words: bool) -> Pass:
     """The first pass.
 
     What a thread knows of its columns lies in local arrays: in `place` and `shift` where the pixels under a filter
     begin in a row, in elements, and by how many bits they lie off that word; in `held` their words; in `near` the
     weights of up to four. `far`, in shared memory, has the weights of wider filters.
     """
-    load_pixel, aligned = ptx.PIXEL_LOADS[frame_dtype], channels % 4 == 0
+    channels, stored, turned = pixels.channels, pixels.stored, pixels.turned
+    load_pixel, aligned = ptx.PIXEL_LOADS[pixels.dtype], stored % 4 == 0
+    into_of = pixels.into_of
     unit = _SMALL if words else np.float32(1.0)
-    room, wide_room = _words(channels), columns * WIDE
+    room, wide_room = _words(stored), columns * WIDE
     held_room = columns * room
 
     @cuda.jit(device=True)
@@ -98,7 +101,7 @@ def _along_row(channels: int, columns: int, frame_dtype: str, words: bool) -> Pa
         return _weight(pixel, centre, slope) if pixel >= start and pixel < stop else np.float32(0.0)
 
     @cuda.jit(device=True)
-    def prepare(column, scale, origin, last, left, width, thread, place, shift, near, far):
+    def prepare(column, step, scale, origin, last, left, width, thread, place, shift, near, far):
         """Returns how many pixels of each column are read in words: 0 to read all one by one."""
         if not words:
             return np.int32(0)
@@ -115,7 +118,9 @@ def _along_row(channels: int, columns: int, frame_dtype: str, words: bool) -> Pa
         if taps > np.int32(MOST_TAPS) or taps > width:
             return np.int32(0)
         for v in range(columns):
-            start, stop, centre = _window(np.int32(column + np.int32(v)), scale, origin, last, support)
+            start, stop, centre = _window(
+                np.int32(column + np.int32(np.int32(v) * step)), scale, origin, last, support
+            )
             # The last pixel that is read must be one of the frame's.
             first = min(start, np.int32(np.int32(width - taps) - left))
             total = np.float32(0.0)
@@ -131,15 +136,15 @@ def _along_row(channels: int, columns: int, frame_dtype: str, words: bool) -> Pa
             for tap in range(taps if taps > np.int32(TAPS) else 0):
                 weight = kept(np.int32(first + np.int32(tap)), start, stop, centre, slope)
                 far[tap, v, thread] = weight * share
-            at = np.int32(np.int32(left + first) * np.int32(channels))
+            at = np.int32(np.int32(left + first) * np.int32(stored))
             off = np.int32(at & np.int32(3))
             place[v], shift[v] = np.int32(at - off), np.uint32(off * np.int32(8))
         return taps
 
     def asker(taps):
         """A device function: load the words of so many pixels of each column."""
-        whole = -(-taps * channels // 4)
-        spare = 4 * whole - taps * channels
+        whole = -(-taps * stored // 4)
+        spare = 4 * whole - taps * stored
         within, further = np.uint32(8 * spare), not aligned and spare < 3
 
         @cuda.jit(device=True)
@@ -156,8 +161,8 @@ def _along_row(channels: int, columns: int, frame_dtype: str, words: bool) -> Pa
 
     def weigher(taps):
         """A device function: weigh so many pixels of each column and add them, in units of `unit`."""
-        whole = -(-taps * channels // 4)
-        last, stride = whole if 4 * whole - taps * channels < 3 else whole - 1, max(taps, TAPS)
+        whole = -(-taps * stored // 4)
+        last, stride = whole if 4 * whole - taps * stored < 3 else whole - 1, max(taps, TAPS)
 
         @cuda.jit(device=True)
         def weigh(held, shift, weights, into):
@@ -166,10 +171,11 @@ def _along_row(channels: int, columns: int, frame_dtype: str, words: bool) -> Pa
                     word = held[v * room + i]
                     if not aligned:
                         word = _funnel(word, held[v * room + min(i + 1, last)], shift[v])
-                    for j in range(min(4, taps * channels - 4 * i)):
-                        tap, channel = (4 * i + j) // channels, (4 * i + j) % channels
-                        value = _as_bits(_permute(word, np.uint32(0), np.uint32(0x4440 + j)))
-                        into[channel * columns + v] += weights[v * stride + tap] * value
+                    for j in range(min(4, taps * stored - 4 * i)):
+                        tap, channel = (4 * i + j) // stored, into_of[(4 * i + j) % stored]
+                        if channel >= 0:
+                            value = _as_bits(_permute(word, np.uint32(0), np.uint32(0x4440 + j)))
+                            into[channel * columns + v] += weights[v * stride + tap] * value
 
         return weigh
 
@@ -188,7 +194,7 @@ def _along_row(channels: int, columns: int, frame_dtype: str, words: bool) -> Pa
         weigh_held(held, shift, weights, into)
         done = np.int32(WIDE)
         while done < taps:
-            ask_more(frame, source + np.int64(np.int32(done * np.int32(channels))), place, shift, more)
+            ask_more(frame, source + np.int64(np.int32(done * np.int32(stored))), place, shift, more)
             for v in range(columns):
                 for tap in range(TAPS):
                     weights[v * TAPS + tap] = far[done + tap, v, thread]
@@ -196,30 +202,32 @@ def _along_row(channels: int, columns: int, frame_dtype: str, words: bool) -> Pa
             done = np.int32(done + np.int32(TAPS))
 
     @cuda.jit(device=True)
-    def weigh_each(frame, source, column, scale, origin, last, left, into):
+    def weigh_each(frame, source, column, step, scale, origin, last, left, into):
         """Add all pixels one by one."""
         support = _support(scale)
         slope = _reciprocal(support)
         for v in range(columns):
-            start, stop, centre = _window(np.int32(column + np.int32(v)), scale, origin, last, support)
+            start, stop, centre = _window(
+                np.int32(column + np.int32(np.int32(v) * step)), scale, origin, last, support
+            )
             total = np.float32(0.0)
             for pixel in range(start, stop):
                 total += _weight(pixel, centre, slope)
             share = _reciprocal(total) * unit
-            at = source + np.int64(np.int32(left + start)) * np.int64(channels)
+            at = source + np.int64(np.int32(left + start)) * np.int64(stored)
             for pixel in range(start, stop):
                 weight = _weight(pixel, centre, slope) * share
                 for c in range(channels):
-                    into[c * columns + v] += weight * np.float32(load_pixel(frame, at + np.int64(c)))
-                at += np.int64(channels)
+                    place = channels - 1 - c if turned else c
+                    into[c * columns + v] += weight * np.float32(load_pixel(frame, at + np.int64(place)))
+                at += np.int64(stored)
 
     return Pass(prepare, ask, weigh, weigh_wide, weigh_each)
 
 
 def filter_streamer(
-    channels: int,
+    pixels: Pixels,
     columns: int,
-    frame_dtype: str,
     words: bool,
     emit: Callable,
     spread: Callable,
@@ -227,9 +235,10 @@ def filter_streamer(
 ) -> Callable:
     """A device function that makes neighbouring rows of a thread's columns; its arguments are those of
     `stream_rows.streamer`."""
-    first_pass = _along_row(channels, columns, frame_dtype, words)
+    channels, flipped = pixels.channels, pixels.flipped
+    first_pass = _along_row(pixels, columns, words)
     prepare, cover = first_pass.prepare, coverer(channels, True, columns)
-    every, room, taps_room = columns * channels, columns * _words(channels), columns * TAPS
+    every, room, taps_room = columns * channels, columns * _words(pixels.stored), columns * TAPS
     kept = (MOST_TAPS, columns, FILTER_THREADS) if words else (1, 1, 1)
     few, single, any_number = [
         _walk(first_pass, channels, columns, words, taps, emit) for taps in (FEW, TAPS, WIDE)
@@ -238,7 +247,7 @@ def filter_streamer(
     @cuda.jit(device=True)
     def stream(
         frame, pitch, width, out, at, plane, row_values, row, count, first, skip, source, left, last_x, origin_x,
-        scale_x, top, last_y, origin_y, scale_y, gain, bias, before, image_columns, padding, start, change,
+        scale_x, top, last_y, origin_y, scale_y, gain, bias, before, image_columns, padding, start, change, mirrored,
     ):  # fmt: skip
         """Make `count` rows from `row` on, at least one; returns where the next one goes."""
         place = cuda.local.array(columns, np.int32)
@@ -256,15 +265,20 @@ def filter_streamer(
             cover(first, before, image_columns, padding, padding, biases)
         thread = np.int32(np.int32(cuda.threadIdx.y * cuda.blockDim.x) + cuda.threadIdx.x)
         column = np.int32(first - before)
-        pixels = prepare(column, scale_x, origin_x, last_x, left, width, thread, place, shift, near, far)
+        across = np.int32(1)
+        if flipped and mirrored:
+            column, across = np.int32(np.int32(image_columns - np.int32(1)) - column), np.int32(-1)
+        count_x = prepare(
+            column, across, scale_x, origin_x, last_x, left, width, thread, place, shift, near, far
+        )
         given = (
-            frame, pitch, out, at, plane, row_values, row, count, skip, source, column, left, last_x, origin_x,
-            scale_x, top, last_y, origin_y, scale_y, pixels, thread, place, shift, near, far, held, line, gains,
+            frame, pitch, out, at, plane, row_values, row, count, skip, source, column, across, left, last_x, origin_x,
+            scale_x, top, last_y, origin_y, scale_y, count_x, thread, place, shift, near, far, held, line, gains,
             biases, start, change,
         )  # fmt: skip
-        if words and pixels == np.int32(FEW):
+        if words and count_x == np.int32(FEW):
             return few(*given)
-        if words and pixels == np.int32(TAPS):
+        if words and count_x == np.int32(TAPS):
             return single(*given)
         return any_number(*given)
 
@@ -285,7 +299,8 @@ def _walk(first_pass: Pass, channels: int, columns: int, words: bool, taps: int,
 
     @cuda.jit(device=True)
     def sums(
-        frame, source, column, scale_x, origin_x, last_x, left, pixels, thread, place, shift, near, far, held, line
+        frame, source, column, across, scale_x, origin_x, last_x, left, pixels, thread, place, shift, near, far, held,
+        line,
     ):  # fmt: skip
         """A row's sums, whose first words are held."""
         for j in range(every):
@@ -295,11 +310,11 @@ def _walk(first_pass: Pass, channels: int, columns: int, words: bool, taps: int,
         elif words and pixels > np.int32(0):
             weigh_wide(frame, source, pixels, thread, place, shift, far, held, line)
         else:
-            weigh_each(frame, source, column, scale_x, origin_x, last_x, left, line)
+            weigh_each(frame, source, column, across, scale_x, origin_x, last_x, left, line)
 
     @cuda.jit(device=True)
     def walk(
-        frame, pitch, out, at, plane, row_values, row, count, skip, source, column, left, last_x, origin_x,
+        frame, pitch, out, at, plane, row_values, row, count, skip, source, column, across, left, last_x, origin_x,
         scale_x, top, last_y, origin_y, scale_y, pixels, thread, place, shift, near, far, held, line, gains,
         biases, start, change,
     ):  # fmt: skip
@@ -324,8 +339,8 @@ def _walk(first_pass: Pass, channels: int, columns: int, words: bool, taps: int,
             # In the first turn only the upper row's sums are worked out, as the change from none.
             current_row = current_row - np.float32(1.0)
             while True:
-                sums(frame, source, column, scale_x, origin_x, last_x, left, pixels, thread, place, shift, near, far,
-                     held, line)  # fmt: skip
+                sums(frame, source, column, across, scale_x, origin_x, last_x, left, pixels, thread, place, shift, near,
+                     far, held, line)  # fmt: skip
                 for j in range(every):
                     start[j] = start[j] + change[j]
                     change[j] = line[j] * gains[j] + biases[j] - start[j]
@@ -357,8 +372,8 @@ def _walk(first_pass: Pass, channels: int, columns: int, words: bool, taps: int,
         ask(frame, source, pixels, place, shift, held)
         while True:
             # `start` is what is known of this row of the result, `after` of the next one.
-            sums(frame, source, column, scale_x, origin_x, last_x, left, pixels, thread, place, shift, near, far, held,
-                 line)  # fmt: skip
+            sums(frame, source, column, across, scale_x, origin_x, last_x, left, pixels, thread, place, shift, near,
+                 far, held, line)  # fmt: skip
             # From the row's centre to the next one's: 0 to 1.
             distance = (pixel - centre) * slope
             pixel = pixel + np.float32(1.0)

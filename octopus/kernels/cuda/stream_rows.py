@@ -225,7 +225,7 @@ def streamer(
     @cuda.jit(device=True)
     def stream(
         frame, pitch, width, out, at, plane, row_values, row, count, first, skip, source, left, last_x, origin_x,
-        scale_x, top, last_y, origin_y, scale_y, gain, bias, before, image_columns, padding, start, change,
+        scale_x, top, last_y, origin_y, scale_y, gain, bias, before, image_columns, padding, start, change, mirrored,
     ):  # fmt: skip
         """Make `count` rows from `row` on, at least one; returns where the next one goes."""
         offset = cuda.local.array(columns, np.int32)
@@ -245,7 +245,10 @@ def streamer(
         limit_x = max(np.int32(last_x - np.int32(1)), np.int32(0))
         limit_x = min(limit_x, np.int32(np.int32(width - np.int32(2)) - left))
         image_first = np.int32(first - np.int32(before * np.int32(per_row))) if letterbox else first
-        locate(image_first, left, limit_x, last_x, origin_x, scale_x, offset, third, shift, weight_x)
+        locate(
+            image_first, left, limit_x, last_x, origin_x, scale_x, offset, third, shift, weight_x, mirrored,
+            np.int32(image_columns - np.int32(1)),
+        )  # fmt: skip
         spread(first, gain, gains)
         spread(first, bias, biases)
         if not normalised:
@@ -269,9 +272,18 @@ def streamer(
             # No row is of use to two: both of the next are asked for before these are stored, and none between them.
             load(frame, source + step, offset, third, low_after, high_after, extra_after)
             while True:
-                interpolate(low, high, extra, third, shift, weight_x, gains, biases, start)
+                interpolate(frame, low, high, extra, third, shift, weight_x, gains, biases, start)
                 interpolate(
-                    low_after, high_after, extra_after, third, shift, weight_x, gains, biases, following
+                    frame,
+                    low_after,
+                    high_after,
+                    extra_after,
+                    third,
+                    shift,
+                    weight_x,
+                    gains,
+                    biases,
+                    following,
                 )
                 if covers_rows:
                     cover(first, before, image_columns, padding, start, start)
@@ -290,7 +302,7 @@ def streamer(
                 count = np.int32(count - np.int32(1))
                 if count == np.int32(0):
                     return at
-        interpolate(low, high, extra, third, shift, weight_x, gains, biases, following)
+        interpolate(frame, low, high, extra, third, shift, weight_x, gains, biases, following)
         if covers_rows:
             cover(first, before, image_columns, padding, following, following)
         source = source + step
@@ -303,7 +315,7 @@ def streamer(
             # `following` is row `current_row`; the one after it has been asked for.
             for j in range(every):
                 start[j] = start[j] + change[j] if summed else following[j]
-            interpolate(low, high, extra, third, shift, weight_x, gains, biases, following)
+            interpolate(frame, low, high, extra, third, shift, weight_x, gains, biases, following)
             if covers_rows:
                 cover(first, before, image_columns, padding, following, following)
             for j in range(every):

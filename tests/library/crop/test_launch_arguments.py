@@ -11,10 +11,13 @@ import pytest
 from gpu import PAD_MODES, SETS, name_of
 from numba import types
 
+from octopus import NV12
 from octopus.arrays.views import view
 from octopus.backends.cuda import compile, device, memory
 from octopus.backends.cuda.launch import ArgumentBlock
 from octopus.crop import cuda, launch
+from octopus.crop.frame import frame_view
+from octopus.crop.items import NONE, NOTHING, Items, on_host
 from octopus.crop.kernel import CropKernel
 from octopus.crop.options import CropOptions
 from octopus.crop.spec import make_spec
@@ -43,10 +46,11 @@ def submitted(monkeypatch):
         )
         assert letters == arguments.kinds
 
+    device_memory = SimpleNamespace(pointer=4096, release_on=lambda stream: None)
     monkeypatch.setattr(compile, "load", load)
     monkeypatch.setattr(launch, "submit", submit)
     monkeypatch.setattr(launch, "function_of", lambda kernel: kernel)
-    monkeypatch.setattr(memory, "DeviceArray", lambda shape, dtype, stream: SimpleNamespace(pointer=4096))
+    monkeypatch.setattr(memory, "DeviceArray", lambda *_, stream: device_memory)
     monkeypatch.setattr(
         memory,
         "copy",
@@ -217,10 +221,10 @@ def test_a_few_boxes_from_the_host_are_an_argument(submitted, count):
     if room is None:
         return
     room.boxes[:] = boxes
-    engine.run_uploading(pixels, room, None, 16, 0, None)
+    engine.run_uploading(pixels, room, NONE, NOTHING, 16, 0, None)
     ((kernel, grid, _, values),) = submitted  # no copy
     assert "inside" in kernel.name and grid[1] == count and values[4] == 0
-    block = engine._launcher._arguments
+    block = engine._launcher._blocks[False].arguments
     tail = (ctypes.c_uint64 * 21).from_address(block.address)[20]
     assert tail % 16 == 0 and tail == room.address
     assert ctypes.string_at(tail, boxes.nbytes) == boxes.tobytes()
@@ -236,19 +240,19 @@ def test_a_call_within_a_call_leaves_the_boxes_of_that_one_alone():
     frame, boxes = view(FRAME, "frame"), view(np.array([[1, 2, 3, 4]], np.float32), "boxes")
     kernel, asked, launched = CropKernel(frame, CropOptions((8, 8)), 5, "cpu"), [], []
 
-    def room(frame, count):
+    def room(frame, count, items):
         asked.append(count)
 
     def enter(*_):
         if len(asked) == 1 and not launched:
             launched.append("inner begins")
-            kernel.execute(frame, boxes, None, frame, None, None)
+            kernel.execute(frame, boxes, NONE, None, frame, None, None)
 
     kernel.device, kernel.memory = "cuda", SimpleNamespace(enter=enter)
     kernel.engine = SimpleNamespace(room=room, run_uploading=lambda *given: launched.append(type(given[1])))
-    kernel.execute(frame, boxes, None, frame, None, None)
+    kernel.execute(frame, boxes, NONE, None, frame, None, None)
     assert asked == [1] and launched == ["inner begins", np.ndarray, np.ndarray]
-    kernel.execute(frame, boxes, None, frame, None, None)
+    kernel.execute(frame, boxes, NONE, None, frame, None, None)
     assert asked == [1, 1]  # not for ever
 
 
@@ -256,7 +260,7 @@ def test_boxes_from_the_host_travel_in_parts_of_64_kib(submitted):
     boxes = np.arange(36_000, dtype=np.float32).reshape(9000, 4)
     pixels, engine = make_engine(FRAME, boxes=9000)
     assert engine.capacity == 4096
-    engine.run_uploading(pixels, boxes, None, 16, 0, None)
+    engine.run_uploading(pixels, boxes, NONE, NOTHING, 16, 0, None)
     copies, launches = submitted[::2], submitted[1::2]
     assert [nbytes for _, _, nbytes, _ in copies] == [65536, 65536, 808 * 16]
     assert b"".join(content for *_, content in copies) == boxes.tobytes()
@@ -273,6 +277,57 @@ def test_more_boxes_than_a_grid_holds_take_several_launches(submitted):
     assert [grid[1] for grid in grids] == [65535, 4465]
     assert [v[4] for v in values] == [64, 64 + 65535 * 32]
     assert [v[22] for v in values] == [8, 8 + 65535 * 8]
+
+
+ITEMS = launch.ItemPointers(counted=32, flips=64, flip_step=8, means=96, stds=128)
+
+
+@pytest.mark.parametrize("frame", [FRAME, np.zeros((40, 60, 5), np.uint8), np.zeros((40, 1, 3), np.uint8)])
+def test_what_items_have_of_their_own_follows_the_options(submitted, frame):
+    pixels, engine = make_engine(frame)
+    engine.launch(pixels, 1, "int32", 5, 16, None, items=ITEMS)
+    kernel, _, _, values = submitted[-1]
+    assert kernel.name.endswith("counted-flipped-own")
+    assert values[-15:] == (32, 64, 8, 96, 128, 0, 0, *[0.0] * 8)
+    engine.launch(pixels, 1, "int32", 5, 16, None)
+    assert "counted" not in submitted[-1][0].name and len(submitted[-1][3]) == len(values) - 15 - (
+        8 if frame.shape[2] < 5 else 0
+    )
+
+
+@pytest.mark.parametrize("antialias", [False, True])
+def test_both_planes_of_video_are_arguments(submitted, antialias):
+    planes = np.zeros((64, 72), np.uint8)
+    video = NV12(planes[:40, :60], planes[40:60, :60], matrix="bt709", range="limited")
+    pixels = frame_view(video)
+    spec = make_spec(pixels, CropOptions((24, 36), 3.0, 2.0, antialias=antialias))
+    cuda.CudaEngine(spec, 5, pixels, "float32", "int64", None).launch(pixels, 1, "int32", 5, 16, None)
+    kernel, _, _, values = submitted[0]
+    assert kernel.name.startswith("crop-nv12x3" if antialias else "stream-nv12x3")
+    assert values[:4] == (planes.ctypes.data, 72, 60, 40)
+    assert values[-10:-8] == (planes.ctypes.data + 40 * 72, 72)
+    assert values[-8:] == tuple(pixels.coding.coefficients / np.float32(255))
+    gains = values[12:15] if not antialias else values[10:13]
+    assert gains == (127.5,) * 3  # of values from 0 to 1
+
+
+def test_items_from_the_host_travel_with_their_boxes(submitted):
+    frame, count = np.zeros((40, 60, 40), np.uint8), 1000
+    boxes = np.arange(4 * count, dtype=np.float32).reshape(count, 4)
+    rows = view(np.arange(40 * count, dtype=np.float32).reshape(count, 40) + 1, "mean")
+    items = Items(flip=view(np.arange(count) % 4, "flip"), mean=rows, std=rows)
+    pixels, engine = make_engine(frame, boxes=count)
+    del submitted[:]
+    engine.run_uploading(pixels, boxes, items, on_host(items, 1), 16, 0, None)
+    parts = [
+        submitted[first : first + 5] for first in range(0, len(submitted), 5)
+    ]  # four copies and a launch
+    assert len(parts) == 3 and [part[-1][1][0] for part in parts] == [409 * 2, 409 * 2, 182 * 2]
+    for number, source in enumerate(
+        (boxes, (np.arange(count) % 4).astype(np.uint8), rows.numpy(), rows.numpy())
+    ):
+        assert b"".join(part[number][3] for part in parts) == source.tobytes()
+    assert all(part[-1][3][-15:-8] == (0, 4096, 1, 4096, 4096, 0, 0) for part in parts)
 
 
 def test_arguments_lie_as_c_would_lay_them():

@@ -145,9 +145,9 @@ PLANTS: dict[str, Plant] = {
         "answers",
         "the kernel takes every box one pixel too far to the right",
         code(
-            "octopus/kernels/cpu/bands.py",
-            "horizontal = box_axis(box[0], box[2], np.int32(frame[2]))",
-            "horizontal = box_axis(box[0] + np.float32(1), box[2] + np.float32(1), np.int32(frame[2]))",
+            "octopus/kernels/cpu/box.py",
+            "horizontal = _box_axis(box[0], box[2], np.int32(frame[2]))",
+            "horizontal = _box_axis(box[0] + np.float32(1), box[2] + np.float32(1), np.int32(frame[2]))",
         ),
     ),
     "unwritten-memory": Plant(

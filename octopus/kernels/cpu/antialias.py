@@ -42,7 +42,8 @@ def build(frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable:
     """The kernel for frames and a dtype of results; see `bands.kernel_of`."""
     store, grown_band = ROWS[out_dtype], band_of(frame_dtype, out_dtype, True, order)
     video, add_outside = frame_dtype in VIDEO, _outside_of(load_any_of(frame_dtype))
-    add_inside = _add_video if video else _add_rows if order == "RGB" else _add_ordered
+    add_inside, ordered = _add_video if video else _add_rows, order != "RGB"
+    add_ordered = _groups_of(len(order), order[0] == "B")
     exact = frame_dtype == "float32"  # whose values may be infinite, and that times a weight of 0 is NaN
 
     @compiled
@@ -57,7 +58,7 @@ def build(frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable:
         wide, high = _most_taps(horizontal, columns), _most_taps(vertical, rows)
         pitch = (wide * channels + GROUP) * 2 if channels <= MOST_CHANNELS else np.int64(0)
         room = (width + LANES - 1) // LANES * LANES
-        line, sum_room = pixels * frame[4] + pitch + 2 * EDGE, room * channels + LANES
+        line, sum_room = pixels * max(frame[4], channels) + pitch + 2 * EDGE, room * channels + LANES
         memory = allocate_floats(
             3 * line
             + 4 * high
@@ -84,10 +85,11 @@ def build(frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable:
         inside, groups = is_inside(horizontal, frame[2]) and is_inside(vertical, frame[3]), np.int64(0)
         if video:
             inside = inside and frame[2] >= LANES
+        held, back = (frame[4], frame[5]) if ordered and inside else (channels, False)
         for x in range(width):
-            across[0][x] *= channels
+            across[0][x] *= held
         if channels <= MOST_CHANNELS and not exact:
-            groups = _group(across, channels, normal, inside, grouped, bias)
+            groups = _group(across, channels, held, back, normal, inside, grouped, bias)
         starts, sizes, weights, _, _ = down
         for i in range(-EDGE, 3 * line - EDGE):
             values[i] = np.float32(0.0)
@@ -101,7 +103,9 @@ def build(frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable:
                         frame, starts[y + k], sizes[y + k], shifted(weights, (y + k) * high), horizontal, vertical,
                         normal, outside, channels, shifted(values, k * line), shifted(values, 2 * line),
                     )  # fmt: skip
-            if groups:
+            if groups and ordered and inside:
+                add_ordered(values, across[0], grouped, groups, bias, width, sums, (line, sum_room))
+            elif groups:
                 _add_groups(values, across, grouped, groups, bias, channels, sums, (line, sum_room))
             else:
                 for k in range(pair):
@@ -111,6 +115,8 @@ def build(frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable:
                         normal,
                         inside,
                         channels,
+                        held,
+                        back,
                         shifted(sums, k * sum_room),
                     )
             for k in range(pair):
@@ -161,16 +167,19 @@ def _windows(axis, places):
 
 
 @compiled
-def _group(across, channels, normal, scales, grouped, first):
+def _group(across, channels, held, back, normal, scales, grouped, first):
     """Lay the columns' weights out as `columns_of_floats` takes them, times the gain; `first` gets the bias.
 
     All columns get as many groups as the one with the most, whose number is returned.
     """
     _, sizes, weights, taps, columns = across
     gain, bias, _ = normal
-    pixels, most, lane = GROUP // channels, np.int64(0), np.int64(0)
+    pixels, most, lane = GROUP // held, np.int64(0), np.int64(0)
     for i in range(GROUP):
-        first[i] = bias[i] if scales and i < channels else np.float32(0.0)
+        first[i] = np.float32(0.0)
+    if scales:
+        for c in range(channels):
+            first[place_of(c, back)] = bias[c]
     for x in range(columns):
         most = max(most, sizes[x])
     groups = (most + pixels - 1) // pixels
@@ -179,10 +188,13 @@ def _group(across, channels, normal, scales, grouped, first):
         for group in range(groups):
             for pixel in range(group * pixels, group * pixels + pixels):
                 weight = own[pixel] if pixel < size else np.float32(0.0)
-                for c in range(channels):
-                    grouped[lane + c] = weight * gain[c] if scales else weight
-                lane += channels
-            for _ in range(GROUP - pixels * channels):
+                for c in range(held):
+                    grouped[lane + c] = weight
+                if scales:
+                    for c in range(channels):
+                        grouped[lane + place_of(c, back)] = weight * gain[c]
+                lane += held
+            for _ in range(GROUP - pixels * held):
                 grouped[lane] = np.float32(0.0)
                 lane += 1
     return groups
@@ -197,20 +209,6 @@ def _add_rows(frame, horizontal, vertical, down, y, pair, values, line, spare):
         first = (vertical[0] + starts[k]) * frame[1] + horizontal[0] * frame[4]
         own, into = shifted(weights, k * high), shifted(values, (k - y) * line)
         _sum_rows(shifted(frame[0], first), frame[1], own, sizes[k], count, into)
-
-
-@compiled
-def _add_ordered(frame, horizontal, vertical, down, y, pair, values, line, spare):
-    """The same for channels in another order, or with a fourth one that is left out."""
-    _add_rows(frame, horizontal, vertical, down, y, pair, values, line, spare)
-    step, red = frame[4], place_of(0, frame)
-    for k in range(pair):
-        into = shifted(values, k * line)
-        for i in range(
-            np.int64(horizontal[1]) + 1
-        ):  # a pixel's place lies before those to come, or is its own
-            first, second, third = into[i * step + red], into[i * step + 1], into[i * step + 2 - red]
-            into[i * 3], into[i * 3 + 1], into[i * 3 + 2] = first, second, third
 
 
 @compiled
@@ -266,39 +264,53 @@ def _outside_of(load_any: Callable) -> Callable:
     return add_outside
 
 
+def _groups_of(stored: int, back: bool) -> Callable:
+    """What makes three channels of a column out of as many stored ones, see `columns_of_floats`."""
+
+    @compiled
+    def add(line, starts, grouped, groups, first, columns, into, steps):
+        if groups == 1:
+            columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, stored, back, 1)
+        elif groups == 2:
+            columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, stored, back, 2)
+        elif groups == 3:
+            columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, stored, back, 3)
+        elif groups == 4:
+            columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, stored, back, 4)
+        else:
+            columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, stored, back, 0)
+
+    return add
+
+
+_add_threes = _groups_of(3, False)
+
+
 @compiled
 def _add_groups(line, across, grouped, groups, first, channels, into, steps):
     """The columns of two rows, normalised; all channels of a column lie side by side."""
     starts, columns = across[0], across[4]
-    if channels == 3 and groups == 1:
-        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, 1)
-    elif channels == 3 and groups == 2:
-        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, 2)
-    elif channels == 3 and groups == 3:
-        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, 3)
-    elif channels == 3 and groups == 4:
-        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, 4)
-    elif channels == 3:
-        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, 0)
+    if channels == 3:
+        _add_threes(line, starts, grouped, groups, first, columns, into, steps)
     elif channels == 1:
-        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 1, 0)
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 1, 1, False, 0)
     elif channels == 2:
-        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 2, 0)
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 2, 2, False, 0)
     else:
-        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 4, 0)
+        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 4, 4, False, 0)
 
 
 @compiled
-def _add_columns(line, across, normal, scales, channels, into):
+def _add_columns(line, across, normal, scales, channels, held, back, into):
     """The same of one row, for any number of channels and any values."""
     starts, sizes, weights, taps, columns = across
     gain, bias, _ = normal
     for x in range(columns):
         own, values = shifted(weights, x * taps), shifted(line, starts[x])
         for c in range(channels):
-            total = np.float32(0.0)
+            total, place = np.float32(0.0), place_of(c, back)
             for k in range(sizes[x]):
-                total += own[k] * values[k * channels + c]
+                total += own[k] * values[k * held + place]
             into[x * channels + c] = total * gain[c] + bias[c] if scales else total
 
 

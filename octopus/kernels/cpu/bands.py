@@ -68,7 +68,8 @@ def kernel_of(
     @compiled
     def video_of(arguments, pixels):
         chroma, coefficients = pointer(arguments[24], pixel), pointer(arguments[26], np.float32)
-        return (*frame_of(arguments, pixels), chroma, arguments[25], coefficients)
+        pitch, width, height = arguments[4], arguments[5], arguments[6]
+        return pixels, pitch, width, height, np.int64(1), back, chroma, arguments[25], coefficients
 
     one_of = video_of if frame_dtype in VIDEO else frame_of
 

@@ -40,10 +40,11 @@ from octopus.kernels.cpu.vectors_columns import (
     FETCHED,
     MOST_CHANNELS,
     VECTOR_BYTES,
-    as_bytes,
+    as_elements,
     columns_of_bytes,
 )
-from octopus.kernels.cpu.video import VIDEO, convert_row, value_of_video, video_plane, video_scratch
+from octopus.kernels.cpu.vectors_video import columns_of_video
+from octopus.kernels.cpu.video import VIDEO, readable_row, value_of_video
 
 _sample = compiled(geometry.sample)
 
@@ -57,12 +58,11 @@ def build(frame_dtype: str, out_dtype: str, options: bool, order: str = "RGB") -
 def band_of(frame_dtype: str, out_dtype: str, options: bool, order: str = "RGB") -> Callable:
     """What makes bands of rows; see `bands.kernel_of`."""
     store = ROWS[out_dtype]
-    video = frame_dtype in VIDEO
     inside, beyond = _interpolate, _beyond_of(load_any_of(frame_dtype))
     if frame_dtype == "uint8":
         inside = _interpolate_bytes if order == "RGB" else _ordered_bytes_of(order)
-    if video:
-        inside = _video_of(beyond)
+    if frame_dtype in VIDEO:
+        inside = _interpolate_video
 
     @compiled
     def interpolate_any(frame, row, horizontal, taps, layout, normal, outside, values, into):
@@ -71,10 +71,6 @@ def band_of(frame_dtype: str, out_dtype: str, options: bool, order: str = "RGB")
             inside(frame, row, horizontal, taps, layout, normal, outside, values, into)
         else:
             beyond(frame, row, horizontal, taps, layout, normal, outside, values, into)
-
-    @compiled
-    def scratch(count):
-        return video_scratch(count) if video else 2 * count
 
     interpolate, row_of = (interpolate_any, _row_or_constant) if options else (inside, _row)
 
@@ -88,9 +84,7 @@ def band_of(frame_dtype: str, out_dtype: str, options: bool, order: str = "RGB")
         step = channels // planes
         room = (np.int64(columns) + LANES - 1) // LANES * LANES
         length, line, count = np.int64(columns) * step, room * step, np.int64(last_x) + 1
-        memory = allocate_floats(
-            4 * room + scratch(count) + 2 * planes * line + channels + FETCHED + 2 * LANES
-        )
+        memory = allocate_floats(4 * room + 2 * count + 2 * planes * line + channels + FETCHED + 2 * LANES)
         if memory == 0:
             return False
         start = memory + (-memory & (VECTOR_BYTES - 1))
@@ -169,12 +163,12 @@ def _interpolate(frame, row, horizontal, taps, layout, normal, outside, values, 
     step = frame[4]
     source = shifted(frame[0], row * frame[1] + horizontal[0] * step)
     for c in range(layout[3]):
-        own = shifted(source, place_of(c, frame))
+        own = shifted(source, place_of(c, frame[5]))
         if count > taps[3]:
             _from_pixels(own, count, step, c, gain[c], bias[c], taps, layout, into)
         else:
             load(own, count, step, gain[c], bias[c], values)
-            _from_values(values, shifted(values, count), count, c, taps, layout, into)
+            _from_values(values, count, c, taps, layout, into)
 
 
 @compiled
@@ -203,7 +197,7 @@ def _readable_bytes(frame, row, horizontal, values):
     source = shifted(frame[0], row * frame[1] + horizontal[0] * step)
     size = (np.int64(horizontal[1]) + 1) * step
     if horizontal[0] * step + size - step + FETCHED > frame[2] * step:
-        copied = as_bytes(values)
+        copied = as_elements(values, source)
         for i in range(size):
             copied[i] = source[i]
         source = copied
@@ -225,22 +219,17 @@ def _ordered_bytes_of(order: str) -> Callable:
     return interpolate
 
 
-def _video_of(beyond: Callable) -> Callable:
-    """The same for a row of video, of which all pixels of the box are converted first."""
-
-    @compiled
-    def interpolate(frame, row, horizontal, taps, layout, normal, outside, values, into):
-        if frame[2] < LANES:  # fewer than are converted at once
-            beyond(frame, row, horizontal, taps, layout, normal, outside, values, into)
-            return
-        count = np.int64(horizontal[1]) + 1
-        plane = video_plane(count)
-        first = convert_row(frame, row, horizontal, normal, plane, values)
-        steps = shifted(values, 3 * plane)
-        for c in range(3):
-            _from_values(shifted(values, first + c * plane), steps, count, c, taps, layout, into)
-
-    return interpolate
+@compiled
+def _interpolate_video(frame, row, horizontal, taps, layout, normal, outside, values, into):
+    """The same for video, whose pixels are converted where columns need them."""
+    lows, places, weights, _, room, _ = taps
+    gain, bias, _ = normal
+    plane = room if layout[2] > 1 else np.int64(0)
+    luma, chroma = readable_row(frame, row, horizontal, values)
+    columns_of_video(
+        luma, chroma, lows, places, weights, room // LANES, np.int64(horizontal[0]) & 1, frame[8], gain, bias, into,
+        plane,
+    )  # fmt: skip
 
 
 def _beyond_of(load_any: Callable) -> Callable:
@@ -251,7 +240,7 @@ def _beyond_of(load_any: Callable) -> Callable:
         count = np.int64(horizontal[1]) + 1
         for c in range(layout[3]):
             load_any(frame, row, c, horizontal, normal, outside, values)
-            _from_values(values, shifted(values, count), count, c, taps, layout, into)
+            _from_values(values, count, c, taps, layout, into)
 
     return interpolate
 
@@ -280,13 +269,13 @@ def load_any_of(frame_dtype: str) -> Callable:
 
 @compiled
 def _value(frame, row, pixel, channel):
-    return np.float32(frame[0][row * frame[1] + pixel * frame[4] + place_of(channel, frame)])
+    return np.float32(frame[0][row * frame[1] + pixel * frame[4] + place_of(channel, frame[5])])
 
 
 @compiled
-def place_of(channel, frame):
+def place_of(channel, back):
     """Which of a pixel's stored values a channel of the result is."""
-    return np.int64(2 - channel if frame[5] else channel)
+    return np.int64(2 - channel if back else channel)
 
 
 @compiled
@@ -299,10 +288,11 @@ def _line_of(channel, taps, layout, into):
 
 
 @compiled
-def _from_values(values, steps, count, channel, taps, layout, into):
-    """Columns out of all of a row's pixels, by two gathers and a multiply-add; `steps` is memory for as many."""
+def _from_values(values, count, channel, taps, layout, into):
+    """Columns out of all of a row's pixels, by two gathers and a multiply-add."""
     lows, _, weight, columns, _, _ = taps
     line, step = _line_of(channel, taps, layout, into)
+    steps = shifted(values, count)
     for i in range(count - 1):
         steps[i] = values[i + 1] - values[i]
     steps[count - 1] = np.float32(0.0)

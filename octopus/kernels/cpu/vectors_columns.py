@@ -75,6 +75,18 @@ def _side_by_side(builder: Any, vectors: list) -> Any:
     return builder.shuffle_vector(joined[0], joined[-1], mask)
 
 
+def store_columns(builder: Any, values: list, into: Any, at: Any, plane: Any, planar: Any) -> None:
+    """Write vectors of 16 columns from column `at` on, a plane for each channel if `planar`, else side by side."""
+    with builder.if_else(planar) as (apart, together):
+        with apart:
+            for c, vector in enumerate(values):
+                place = builder.add(at, builder.mul(plane, _LONG(c)))
+                _store(builder, vector, builder.gep(into, [place]))
+        with together:
+            place = builder.mul(at, _LONG(len(values)))
+            _store(builder, _side_by_side(builder, values), builder.gep(into, [place]))
+
+
 @intrinsic
 def columns_of_bytes(
     typing_context, source, places, weights, blocks, gain, bias, into, plane, ahead, channels, stored, back
@@ -127,14 +139,7 @@ def columns_of_bytes(
                 low, high = (_value(builder, words, tap * step_bytes + places_of[c]) for tap in range(2))
                 mixed = builder.fmul(_mixed(builder, low, high, weight), scales[c], flags=_CONTRACT)
                 values.append(builder.fadd(mixed, shifts[c], flags=_CONTRACT))
-            with builder.if_else(planar) as (apart, together):
-                with apart:
-                    for c, vector in enumerate(values):
-                        place = builder.add(at, builder.mul(plane, _LONG(c)))
-                        _store(builder, vector, builder.gep(into, [place]))
-                with together:
-                    place = builder.mul(at, _LONG(len(own)))
-                    _store(builder, _side_by_side(builder, values), builder.gep(into, [place]))
+            store_columns(builder, values, into, at, plane, planar)
         return context.get_dummy_value()
 
     step, floats = types.int64, types.CPointer(types.float32)
@@ -143,14 +148,13 @@ def columns_of_bytes(
 
 
 @intrinsic
-def as_bytes(typing_context, memory):
-    """A pointer to the bytes of what another points to."""
-    kind = types.CPointer(types.uint8)
+def as_elements(typing_context, memory, like):
+    """A pointer to memory as elements of what another points to."""
 
     def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], context.get_value_type(kind))
+        return builder.bitcast(arguments[0], arguments[1].type)
 
-    return kind(memory), generate
+    return like(memory, like), generate
 
 
 def _byte(builder: Any, vector: Any) -> Any:

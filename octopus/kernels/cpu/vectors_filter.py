@@ -27,7 +27,19 @@ def _halves(builder: Any, vector: Any, by: int, lanes: int) -> Any:
 
 @intrinsic
 def columns_of_floats(
-    typing_context, line, starts, weights, groups, bias, columns, into, steps, channels, unrolled
+    typing_context,
+    line,
+    starts,
+    weights,
+    groups,
+    bias,
+    columns,
+    into,
+    steps,
+    channels,
+    stored,
+    back,
+    unrolled,
 ):
     """Two rows' columns, each `bias` and weighted neighbouring pixels, whose channels lie side by side in all rows.
 
@@ -38,25 +50,26 @@ def columns_of_floats(
     starts : pointer to int64
         Of each column: its first value.
     weights : pointer to float32
-        `groups * GROUP` for each column, where a group is `GROUP // channels` pixels: those of a pixel's channels side
+        `groups * GROUP` for each column, where a group is `GROUP // stored` pixels: those of a pixel's channels side
         by side, 0 where there is none.
     groups : int64
         How many groups a column is made of; no matter if `unrolled`, a literal, isn't 0 but this number.
     bias, into : pointers to float32
-        `GROUP` values, of which all but the first `channels` are 0. Four values more than the columns have are written.
+        `GROUP` values, of which all but the first `stored` are 0. Four values more than the columns have are written.
     columns : int64
     steps : (int64, int64)
         From the first row to the second one, in `line` and `into`.
-    channels : literal int
-        1 to 4.
+    channels, stored, back : literals
+        Channels of the result, 1 to 4; of a pixel in `line`; and whether the first three of these lie backwards.
     """
-    if not (isinstance(channels, types.IntegerLiteral) and isinstance(unrolled, types.IntegerLiteral)):
-        raise RequireLiteralValue("channels, unrolled")
-    own, fixed, kind = channels.literal_value, unrolled.literal_value, ir.VectorType(_FLOAT, GROUP)
+    if not all(isinstance(kind, types.Literal) for kind in (channels, stored, back, unrolled)):
+        raise RequireLiteralValue("channels, stored, back, unrolled")
+    own, fixed, kind = stored.literal_value, unrolled.literal_value, ir.VectorType(_FLOAT, GROUP)
+    order = [2, 1, 0, 3] if back.literal_value else [0, 1, 2, 3]
     pixels = GROUP // own
 
     def generate(context, builder, signature, arguments):
-        line, starts, weights, groups, bias, columns, into, steps, _, _ = arguments
+        line, starts, weights, groups, bias, columns, into, steps, *_ = arguments
         first, count = _load(builder, bias, _FLOAT, GROUP), _LONG(fixed) if fixed else groups
         line_step, into_step = (builder.extract_value(steps, i) for i in range(2))
 
@@ -84,19 +97,19 @@ def columns_of_floats(
                     for slot, total in zip(slots, sums, strict=True):
                         builder.store(total, slot)
                 totals = [builder.load(slot) for slot in slots]
-            to = builder.mul(x, _LONG(own))
+            to = builder.mul(x, _LONG(channels.literal_value))
             for total, at in zip(totals, (to, builder.add(to, into_step)), strict=True):
                 by = pixels * own // 2
                 while by >= own:
                     total, by = _halves(builder, total, by, GROUP), by // 2
-                four = ir.Constant(ir.VectorType(_INT, 4), [0, 1, 2, 3])
+                four = ir.Constant(ir.VectorType(_INT, 4), order)
                 _store(builder, builder.shuffle_vector(total, total, four), builder.gep(into, [at]))
         return context.get_dummy_value()
 
     step, floats = types.int64, types.CPointer(types.float32)
     both = types.UniTuple(step, 2)
-    kinds = floats, types.CPointer(step), floats, step, floats, step, floats, both, channels, unrolled
-    return types.none(*kinds), generate
+    kinds = floats, types.CPointer(step), floats, step, floats, step, floats, both
+    return types.none(*kinds, channels, stored, back, unrolled), generate
 
 
 @intrinsic

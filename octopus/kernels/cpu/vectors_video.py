@@ -9,8 +9,15 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from octopus.kernels.cpu.vectors import _FLOAT, _LONG, LANES, _load, _splat, _store, _widened
-from octopus.kernels.cpu.vectors_columns import _CONTRACT, _FLOATS, _WORDS, _side_by_side
+from octopus.kernels.cpu.vectors import _FLOAT, _INT, _LONG, LANES, _load, _splat, _store, _widened
+from octopus.kernels.cpu.vectors_columns import (
+    _CONTRACT,
+    _FLOATS,
+    _WORDS,
+    _mixed,
+    _side_by_side,
+    store_columns,
+)
 
 
 def _multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
@@ -21,18 +28,42 @@ def _splats(builder: Any, values: Any, count: int) -> list:
     return [_splat(builder, builder.load(builder.gep(values, [_LONG(i)]))) for i in range(count)]
 
 
-def _converted(builder: Any, luma: Any, chroma: Any, coefficients: list) -> list:
-    """Red, green and blue, 0 to 255, of 16 pixels of a row; the first one's column is even."""
+def _converted(builder: Any, y: Any, u: Any, v: Any, coefficients: list) -> list:
+    """Red, green and blue, 0 to 255, of 16 pixels."""
     yg, rv, r0, gu, gv, g0, bu, b0 = coefficients
-    y = _widened(builder, _load(builder, luma, luma.type.pointee), _FLOAT)
-    both = _widened(builder, _load(builder, chroma, chroma.type.pointee), _FLOAT)
-    u, v = (
-        builder.shuffle_vector(both, both, ir.Constant(_WORDS, [i // 2 * 2 + part for i in range(LANES)]))
-        for part in range(2)
-    )
     green = _multiply_add(builder, u, gu, _multiply_add(builder, v, gv, g0))
     shifts = _multiply_add(builder, v, rv, r0), green, _multiply_add(builder, u, bu, b0)
     return [_clamped(builder, _multiply_add(builder, y, yg, shift)) for shift in shifts]
+
+
+def _neighbours(builder: Any, luma: Any, chroma: Any) -> tuple:
+    """Luma and chroma of 16 neighbouring pixels; the first one's column is even."""
+    y = _widened(builder, _load(builder, luma, luma.type.pointee), _FLOAT)
+    both = _widened(builder, _load(builder, chroma, chroma.type.pointee), _FLOAT)
+    masks = (ir.Constant(_WORDS, [i // 2 * 2 + part for i in range(LANES)]) for part in range(2))
+    return y, *(builder.shuffle_vector(both, both, mask) for mask in masks)
+
+
+def _fetched(builder: Any, places: list, values: int, element: Any) -> Any:
+    """So many values from each of 16 places on, as whole numbers that begin with the first."""
+    word = ir.IntType(values * element.width)
+    vector = ir.Constant(ir.VectorType(word, LANES), ir.Undefined)
+    for lane, place in enumerate(places):
+        found = builder.load(builder.bitcast(place, word.as_pointer()), align=1)
+        vector = builder.insert_element(vector, found, _INT(lane))
+    return vector
+
+
+def _part(builder: Any, words: Any, element: Any) -> tuple:
+    """The first two values in each of 16 whole numbers, as float32."""
+    half, mask = element.width, (1 << element.width) - 1
+    if words.type.element.width < _INT.width:
+        words = builder.zext(words, _WORDS)
+    elif words.type.element.width > _INT.width:
+        words = builder.trunc(words, _WORDS)
+    second = builder.lshr(words, ir.Constant(_WORDS, [half] * LANES))
+    kept = ir.Constant(_WORDS, [mask] * LANES)
+    return tuple(builder.sitofp(builder.and_(part, kept), _FLOATS) for part in (words, second))
 
 
 def _clamped(builder: Any, vector: Any) -> Any:
@@ -43,40 +74,64 @@ def _clamped(builder: Any, vector: Any) -> Any:
 
 
 @intrinsic
-def planes_of_video(typing_context, luma, chroma, start, stop, width, coefficients, gain, bias, into, plane):
-    """Pixels of a row from column `start`, an even one, to before `stop`, normalised, a plane for each channel.
+def columns_of_video(
+    typing_context, luma, chroma, lows, places, weights, blocks, odd, coefficients, gain, bias, into, plane
+):
+    """One row at the result's columns, normalised, as `vectors_columns.columns_of_bytes` does it.
 
     Parameters
     ----------
     luma, chroma : pointers
-        To the frame's row and its chroma's.
-    width : int64
-        Of the frame, even and at least 16.
+        The box's first pixel in the row, and the first value of its chroma. Two values of luma and four of chroma are
+        read for each column.
+    lows, places : pointers to uint32 and int64
+        Each column's left pixel, twice.
+    weights : pointer to float32
+        The share of its right one.
+    blocks : int64
+        Of 16 columns.
+    odd : int64
+        1 if the box begins with the second pixel of a pair, else 0.
     coefficients : pointer to float32
         See `octopus.crop.video.Coding`.
-    gain, bias : pointers to float32
-    into : pointer to float32
-        Where column `start` goes; up to 14 values before it are written, and up to 15 behind the last.
+    gain, bias, into : pointers to float32
     plane : int64
-        Values from one channel to the next.
+        Values from one channel to the next; 0 puts the channels of a column side by side.
     """
 
     def generate(context, builder, signature, arguments):
-        luma, chroma, start, stop, width, coefficients, gain, bias, into, plane = arguments
-        factors = _splats(builder, coefficients, 8)
+        luma, chroma, lows, places, weights, blocks, odd, coefficients, gain, bias, into, plane = arguments
+        element, factors = luma.type.pointee, _splats(builder, coefficients, 8)
         scales, shifts = (_splats(builder, values, 3) for values in (gain, bias))
-        last = builder.sub(width, _LONG(LANES))
-        with cgutils.for_range_slice(builder, start, stop, _LONG(LANES), _LONG) as (x, _):
-            at = builder.select(builder.icmp_signed("<", x, last), x, last)
-            pixels = _converted(builder, builder.gep(luma, [at]), builder.gep(chroma, [at]), factors)
-            goal = builder.gep(into, [builder.sub(at, start)])
-            for c, vector in enumerate(pixels):
-                place = builder.gep(goal, [builder.mul(plane, _LONG(c))])
-                _store(builder, _multiply_add(builder, vector, scales[c], shifts[c]), place)
+        pair = ir.IntType(4 * element.width)
+        second_half = ir.Constant(ir.VectorType(pair, LANES), [2 * element.width] * LANES)
+        ones = ir.Constant(_WORDS, [1] * LANES)
+        first = _splat(builder, builder.trunc(odd, _INT))
+        planar = builder.icmp_signed("!=", plane, _LONG(0))
+        with cgutils.for_range(builder, blocks) as loop:
+            at = builder.mul(loop.index, _LONG(LANES))
+            own = [builder.load(builder.gep(places, [builder.add(at, _LONG(i))])) for i in range(LANES)]
+            pairs = [builder.and_(builder.add(place, odd), _LONG(-2)) for place in own]
+            lumas = _fetched(builder, [builder.gep(luma, [place]) for place in own], 2, element)
+            words = _fetched(builder, [builder.gep(chroma, [place]) for place in pairs], 4, element)
+            column = builder.add(_load(builder, builder.gep(lows, [at]), _INT), first)
+            behind = builder.icmp_signed(
+                "==", builder.and_(column, ones), ones
+            )  # the right one in the next pair
+            right = builder.select(behind, builder.lshr(words, second_half), words)
+            weight = _load(builder, builder.gep(weights, [at]), _FLOAT)
+            pixels = [
+                _converted(builder, y, *_part(builder, chroma_words, element), factors)
+                for y, chroma_words in zip(_part(builder, lumas, element), (words, right), strict=True)
+            ]
+            mixed = [_mixed(builder, low, high, weight) for low, high in zip(*pixels, strict=True)]
+            values = [_multiply_add(builder, *three) for three in zip(mixed, scales, shifts, strict=True)]
+            store_columns(builder, values, into, at, plane, planar)
         return context.get_dummy_value()
 
     step, floats = types.int64, types.CPointer(types.float32)
-    return types.none(luma, chroma, step, step, step, floats, floats, floats, floats, step), generate
+    kinds = luma, chroma, types.CPointer(types.uint32), types.CPointer(step), floats, step, step
+    return types.none(*kinds, floats, floats, floats, floats, step), generate
 
 
 @intrinsic
@@ -112,7 +167,7 @@ def sums_of_video(
             source = builder.gep(luma, [builder.mul(loop.index, pitch)])
             pair = builder.ashr(builder.add(row, loop.index), _LONG(1))
             colours = builder.gep(chroma, [builder.mul(pair, chroma_pitch)])
-            pixels = _converted(builder, source, colours, factors)
+            pixels = _converted(builder, *_neighbours(builder, source, colours), factors)
             own = _splats(builder, builder.gep(weights, [builder.mul(loop.index, _LONG(2))]), 2)
             for weight, sums in zip(own, totals, strict=True):
                 for vector, total in zip(pixels, sums, strict=True):

@@ -6,7 +6,8 @@ import numpy as np
 
 from octopus.kernels.cpu import compiled, shifted
 from octopus.kernels.cpu.vectors import LANES
-from octopus.kernels.cpu.vectors_video import planes_of_video, sums_of_video
+from octopus.kernels.cpu.vectors_columns import as_elements
+from octopus.kernels.cpu.vectors_video import sums_of_video
 
 VIDEO = {"nv12": "uint8", "p010": "uint16"}  # dtypes of the planes
 EDGE = 3 * LANES  # values that may be written before and behind those of the box
@@ -27,30 +28,20 @@ def value_of_video(frame, row, pixel, channel):
 
 
 @compiled
-def video_plane(count):
-    """Values from channel to channel in what `convert_row` makes of `count` pixels."""
-    return count + 3 * LANES
-
-
-@compiled
-def video_scratch(count):
-    """Values that a row of so many pixels needs: three channels, and one more."""
-    return 4 * video_plane(count)
-
-
-@compiled
-def convert_row(frame, row, horizontal, normal, plane, into):
-    """The box's pixels of one row, normalised, a plane for each channel; returns where the first pixel lies.
-
-    Blocks begin at even columns and may reach beyond the box on both sides, but not beyond the frame's row.
-    """
-    first = np.int64(horizontal[0])
-    start, stop = first & -2, first + horizontal[1] + 1
-    luma, chroma = shifted(frame[0], row * frame[1]), shifted(frame[6], (row >> 1) * frame[7])
-    planes_of_video(
-        luma, chroma, start, stop, frame[2], frame[8], normal[0], normal[1], shifted(into, LANES), plane
-    )
-    return LANES + first - start
+def readable_row(frame, row, horizontal, values):
+    """The box's luma and chroma in a row, with one pixel more and a pair; at the frame's right edge copies."""
+    first, count = np.int64(horizontal[0]), np.int64(horizontal[1]) + 1
+    luma = shifted(frame[0], row * frame[1] + first)
+    chroma = shifted(frame[6], (row >> 1) * frame[7] + (first & -2))
+    if first + count + 1 >= frame[2]:  # a column fetches two pixels, and two pairs
+        copied = as_elements(values, luma)
+        for i in range(count):
+            copied[i] = luma[i]
+        pairs = shifted(copied, count + 1)
+        for i in range(frame[2] - (first & -2)):
+            pairs[i] = chroma[i]
+        luma, chroma = copied, pairs
+    return luma, chroma
 
 
 @compiled

@@ -323,9 +323,8 @@ def test_items_from_the_host_travel_with_their_boxes(submitted):
         submitted[first : first + 5] for first in range(0, len(submitted), 5)
     ]  # four copies and a launch
     assert len(parts) == 3 and [part[-1][1][0] for part in parts] == [409 * 2, 409 * 2, 182 * 2]
-    for number, source in enumerate(
-        (boxes, (np.arange(count) % 4).astype(np.uint8), rows.numpy(), rows.numpy())
-    ):
+    sources = (np.arange(count) % 4).astype(np.uint8), rows.numpy(), rows.numpy(), boxes
+    for number, source in enumerate(sources):
         assert b"".join(part[number][3] for part in parts) == source.tobytes()
     assert all(part[-1][3][-15:-8] == (0, 4096, 1, 4096, 4096, 0, 0) for part in parts)
 

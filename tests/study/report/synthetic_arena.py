@@ -95,6 +95,14 @@ KINDS = {
     "write-bound-fp16": 0.0675,
     "write-bound-uint8": 0.035,
 }
+# Milliseconds of kernels, by workload: of what Octopus makes of other inputs, and of a count that the GPU knows.
+NV12 = {
+    "octopus": (1.6e-4, 0.005), "octopus-rgb": (1.5e-4, 0.004), "octopus-converted": (1.5e-4, 0.009),
+    "roiconvert": (4.8e-4, 0.006), "cuframe": (6.0e-4, 0.004), "write-bound": (1.31e-4, 0.0015),
+}  # fmt: skip
+WARP = {"octopus": (2.2e-4, 0.005), "affine-grid": (4.1e-3, 0.1), "write-bound": (1.31e-4, 0.0015)}
+VIDEO_ROUNDED = "different: largest error 2 exceeds 0.004; rounds to uint8 when it converts"
+COUNTED = {"octopus": (1.5e-4, 0.006), "octopus-graph": (1.5e-4, 0.005), "octopus-known": (1.5e-4, 0.004)}
 SUBMIT = {"octopus": 0.011, "octopus-torch": 0.013}
 SETTINGS = {
     "float32-box": ("opencv", "torch", "cvcuda", "dali"),
@@ -123,6 +131,9 @@ def arena(kind: str, dataset: str, timed: Timed, tensorrt: bool = False) -> Iter
             yield from byte_crops(rng, dataset, workload, timed)
     if kind == "gpu":
         yield from kernel(rng, dataset, timed, tensorrt)
+        yield from roads(rng, dataset, timed)
+        yield from counts(rng, dataset, timed)
+    yield from inputs(rng, dataset, timed, kind, tensorrt)
     yield from memory(Case("arena", dataset, "visdrone", 1000), kind, tensorrt)
 
 
@@ -154,6 +165,58 @@ def kernel(rng: np.random.Generator, dataset: str, timed: Timed, torch: bool) ->
         yield from timed(rng, case, "host", "end_to_end_alone", alone, "n/a")
         if not torch:
             yield unavailable(case, "octopus-torch", "host", "submit", "ms", "PyTorch is not installed")
+
+
+def roads(rng: np.random.Generator, dataset: str, timed: Timed) -> Iterator[Row]:
+    """Yield a road where filling takes longer than copying, and one where it doesn't."""
+    for workload, n, times in (
+        ("road-float32", 28, {"octopus": 0.010, "write-bound": 0.008, "copy-bound": 0.006}),
+        ("road-float32", 1000, {"octopus": 0.154, "write-bound": 0.139, "copy-bound": 0.08}),
+        ("road-frames", 16, {"octopus": 0.05, "write-bound": 0.02, "copy-bound": 0.04}),
+    ):
+        case = Case("arena", dataset, workload, n)
+        answers = dict.fromkeys(("write-bound", "copy-bound"), "n/a")
+        yield from answered(timed(rng, case, "device", "kernel", again(times)), answers)
+
+
+def inputs(rng: np.random.Generator, dataset: str, timed: Timed, kind: str, torch: bool) -> Iterator[Row]:
+    """Yield frames of video, and affine maps."""
+    if kind == "cpu":
+        for workload, n in (("nv12-1thread", 28), ("warp-1thread", 100)):
+            times = {"octopus": 0.2 * n, "opencv-table": 0.3 * n}
+            yield from timed(rng, Case("arena", dataset, workload, n), "host", "kernel", again(times))
+        return
+    for workload, n, laws in (*(("nv12", n, NV12) for n in COUNTS["gpu"][:3]), ("warp", 1000, WARP)):
+        case = Case("arena", dataset, workload, n)
+        times = {name: a * n + b for name, (a, b) in laws.items() if torch or name != "affine-grid"}
+        yield from answered(
+            timed(rng, case, "device", "kernel", again(times)),
+            {"roiconvert": VIDEO_ROUNDED, "write-bound": "n/a"},
+        )
+        if len(times) < len(laws):
+            yield unavailable(case, "affine-grid", "device", "kernel", "ms", "PyTorch is not installed")
+
+
+def counts(rng: np.random.Generator, dataset: str, timed: Timed) -> Iterator[Row]:
+    """Yield launches for as many of 1000 boxes as the GPU knows to count."""
+    for counting in (0, *COUNTS["gpu"][:3]):
+        case = Case("arena", dataset, f"count-{counting}", 1000)
+        times = {name: a * counting + b for name, (a, b) in COUNTED.items()}
+        yield from timed(rng, case, "device", "kernel", again(times))
+        yield from timed(rng, case, "host", "submit", again({"octopus": 0.011, "octopus-graph": 0.004}))
+        whole = {"octopus": 0.03, "octopus-graph": 0.02, "octopus-read-back": 0.05}
+        yield from timed(rng, case, "host", "end_to_end_alone", again(whole))
+
+
+def again(times: dict[str, float]) -> dict[str, float]:
+    """Enter Octopus twice."""
+    return times | {"octopus-again": times["octopus"]}
+
+
+def answered(rows: Iterator[Row], answers: dict[str, str]) -> Iterator[Row]:
+    """Give methods other answers than the right one."""
+    for row in rows:
+        yield row._replace(answer=answers.get(row.method, row.answer))
 
 
 def padding(case: Case, actual: int, padded: int) -> Iterator[Row]:

@@ -18,7 +18,14 @@ from octopus_study.measure.rows import read_rows
 from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.fastest import fastest
 from octopus_study.report.frame import Frame
-from octopus_study.report.labels import ARENA_METHODS, LADDER_CHANGES, LADDER_STEPS, RESULT_KINDS, SETTINGS
+from octopus_study.report.labels import (
+    ARENA_METHODS,
+    LADDER_CHANGES,
+    LADDER_STEPS,
+    RESULT_KINDS,
+    ROADS,
+    SETTINGS,
+)
 from octopus_study.report.literals import check_paper
 from octopus_study.report.parity_doc import build_parity_doc, parity_doc
 from octopus_study.report.samples import Group
@@ -325,3 +332,41 @@ def test_tables_of_the_kernel(full: Path, numbers: Frame) -> None:
 def test_a_machine_without_a_gpu_says_so(alone: Path, name: str) -> None:
     text = (alone / "tables" / f"{name}.md").read_text(encoding="utf-8")
     assert "need a GPU" in text and "unavailable" not in text
+
+
+def test_the_roof_of_a_road_is_the_longer_of_filling_and_copying(full: Path, numbers: Frame) -> None:
+    for workload, n, share in (("road-float32", 1000, 0.139 / 0.154), ("road-frames", 16, 0.04 / 0.05)):
+        key = f"gpu.arena.{workload}.n{n}.octopus.kernel.device"
+        assert numbers.value(f"{key}.share_of_roof") == pytest.approx(share, rel=0.02)
+        assert f"{key}.speedup_over_copy-bound" not in numbers
+    table = lines(full, "arena_roads")
+    named = [row[:2] for row in table if len(row) > 1 and row[0] in ROADS.values()]
+    assert named == [
+        [ROADS["road-float32"], "28"], [ROADS["road-float32"], "1000"], [ROADS["road-frames"], "16"],
+    ]  # fmt: skip
+
+
+def test_other_inputs_stand_beside_what_others_do_with_them(full: Path, numbers: Frame) -> None:
+    key = "gpu.arena.nv12.n1000.octopus.kernel.device"
+    assert numbers.value(f"{key}.speedup_over_cuframe") == pytest.approx(0.604 / 0.165, rel=0.02)
+    rows = {tuple(row[:2]): row for row in lines(full, "arena_inputs") if len(row) > 1}
+    video, maps = rows["NV12 frame", "1000"], rows["Affine maps", "1000"]
+    assert video[3] == numbers.text(f"{key}.share_of_write-bound")
+    assert video[4].startswith(numbers.text(f"{key}.speedup_over_octopus-rgb")) and video[8] == "\u2013"
+    assert maps[8].startswith(
+        numbers.text("gpu.arena.warp.n1000.octopus.kernel.device.speedup_over_affine-grid")
+    )
+    assert ("NV12 frame, one thread", "28") in rows
+    # They are no part of the comparisons on boxes of RGB.
+    assert "NV12" not in numbers.text("gpu.arena.methods.different_why")
+    assert f"{key}.best_peer" not in numbers
+
+
+def test_a_count_on_the_gpu_has_its_own_table(full: Path, numbers: Frame) -> None:
+    rows = [row for row in lines(full, "arena_count") if len(row) > 1 and " of 1000" in row[0]]
+    assert [row[0] for row in rows] == [f"{count} of 1000" for count in (0, 28, 100, 1000)]
+    beyond = numbers["gpu.arena.count-0.n1000.octopus.kernel.device.per_object"]
+    assert beyond.value == pytest.approx(0.006, rel=0.02) and rows[0][3] == beyond.text
+    assert rows[1][-1] == numbers.text(
+        "gpu.arena.count-28.n1000.octopus.end_to_end_alone.host.speedup_over_octopus-read-back"
+    )

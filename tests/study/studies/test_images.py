@@ -7,6 +7,7 @@ import PIL
 import pytest
 
 from octopus_study.measure import Method
+from octopus_study.measure.bandwidth import copying
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.images import layers, memory
 from octopus_study.studies.images.job import (
@@ -147,7 +148,7 @@ def test_bounds_move_the_bytes_of_the_job(monkeypatch):
     from octopus_study.kernels.cpu import probes
 
     monkeypatch.setattr(probes, "copy", lambda left, right: moved.append(left.nbytes + right.nbytes))
-    layers.copying(made.read_bytes + made.result_bytes, made)()
+    copying(made.read_bytes + made.result_bytes, on_gpu=False)()
     assert moved[0] == pytest.approx(made.read_bytes + made.result_bytes, abs=8)
 
 

@@ -37,6 +37,20 @@ def fill(out: Any) -> Callable[[], None]:
     return lambda: out.fill_words(1.0)
 
 
+def copying(nbytes: int, on_gpu: bool) -> Callable[[], object]:
+    """A function that reads and writes so many bytes together, as fast as this machine copies."""
+    words = max(nbytes // 8, 1)
+    if on_gpu:
+        from octopus.backends.cuda.memory import DeviceArray, copy
+
+        source, target = (DeviceArray((words,), np.float32).fill_bytes(0) for _ in range(2))
+        return lambda: copy(target.pointer, source.pointer, target.nbytes)
+    from octopus_study.kernels.cpu import probes
+
+    left, right = (np.ones(words, np.float32) for _ in range(2))
+    return lambda: probes.copy(left, right)
+
+
 def bandwidth_rows(
     study: str, dataset: str, nbytes: int, device: str, clock: Clock, budget: Budget, seed: int
 ) -> list[Row]:

@@ -18,7 +18,13 @@ HALF_ULP = 2.0**-11  # largest relative error of rounding to float16
 
 
 class Octopus(CropMethod):
-    """One launch for all boxes, through the public `CropPlan`, which gets `options` beside the job's."""
+    """One launch for all boxes, through the public `CropPlan`, which gets `options` beside the job's.
+
+    Attributes
+    ----------
+    asked : dict
+        What each run is asked for beside boxes and memory.
+    """
 
     name = "octopus"
     dtype = "float32"
@@ -26,7 +32,7 @@ class Octopus(CropMethod):
     def __init__(self, job: CropJob, **options: Any) -> None:
         super().__init__(job)
         self.plan = CropPlan(
-            job.working_frame,
+            self.frame,
             job.count,
             job.size,
             mean=job.mean,
@@ -36,6 +42,12 @@ class Octopus(CropMethod):
             **({"dtype": self.dtype, "edge": self.edge} | options),
         )
         self._boxes: Any = None
+        self.asked: dict[str, Any] = {}
+
+    @property
+    def frame(self) -> Any:
+        """What it cuts boxes out of."""
+        return self.job.working_frame
 
     def prepare(self) -> None:
         """Boxes that lie on the device."""
@@ -47,11 +59,11 @@ class Octopus(CropMethod):
     def kernels(self) -> None:
         """One launch on the boxes that `prepare` brought."""
         boxes = self._boxes if self.job.on_gpu else self.job.boxes
-        self.plan.run(self.job.working_frame, boxes, out=self.output())
+        self.plan.run(self.frame, boxes, out=self.output(), **self.asked)
 
     def run(self) -> None:
         """Boxes checked, one launch, before it their upload if they are many."""
-        self.plan.run(self.job.working_frame, self.job.boxes, out=self.output())
+        self.plan.run(self.frame, self.job.boxes, out=self.output(), **self.asked)
 
     def build(self) -> Any:
         """Stage: the boxes as the kernel takes them."""

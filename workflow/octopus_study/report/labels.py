@@ -50,6 +50,32 @@ RESULT_KINDS = {
     "write-bound-fp16": "Write bound, float16",
     "write-bound-uint8": "Write bound, uint8",
 }
+# The kernel's roads, each beside its own roof.
+ROADS = {
+    "road-float32": "float32, NCHW, VisDrone",
+    "road-float16": "float16, NCHW, VisDrone",
+    "road-bfloat16": "bfloat16, NCHW, VisDrone",
+    "road-uint8": "uint8, NCHW, VisDrone",
+    "road-uint8-nhwc": "uint8, NHWC, VisDrone",
+    "road-float32-320": "float32, 320 \u00d7 320",
+    "road-float16-320": "float16, 320 \u00d7 320",
+    "road-bfloat16-320": "bfloat16, 320 \u00d7 320",
+    "road-float16-256": "float16, 256 \u00d7 256",
+    "road-bfloat16-256": "bfloat16, 256 \u00d7 256",
+    "road-antialias-320": "float32, antialiased, 320 \u00d7 320",
+    "road-antialias-48": "float32, antialiased, 48 \u00d7 48",
+    "road-to-32": "float32, 48 \u00d7 48 to 32 \u00d7 32",
+    "road-to-64": "float32, 48 \u00d7 48 to 64 \u00d7 64",
+    "road-to-96": "float32, 48 \u00d7 48 to 96 \u00d7 96",
+    "road-frames": "float32, frames letterboxed to 640 \u00d7 640",
+    "road-frames-antialias": "the same, antialiased",
+}
+INPUTS = {
+    "nv12": "NV12 frame",
+    "nv12-1thread": "NV12 frame, one thread",
+    "warp": "Affine maps",
+    "warp-1thread": "Affine maps, one thread",
+}
 SAVING_STEPS = {
     "launches": "N launches to one, published kernels",
     "launches-fused": "N launches to one, fused kernel",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SUBJECT = "octopus"
-BOUND = "write-bound"
+BOUND, ROOF = "write-bound", "roof"
 # The source documents' own comparison: their one launch against their N launches.
 PUBLISHED_PAIR = ("published", "n-launches")
 ONE_PROCESS = "of one process: the interval does not hold another run"
@@ -184,6 +184,21 @@ def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bou
     yield make_number(key.derive("times", bound), source, "ratio", *ratio, note=note)
     share = (1 / ratio.value, 1 / ratio.high, 1 / ratio.low, ratio.count)
     yield make_number(key.derive("share", bound), source, "fraction", *share, note=f"1 / times_{bound}")
+
+
+def share_of_roof(
+    run: Run, group: Group, table: pd.DataFrame, method: str, bounds: tuple[str, ...]
+) -> Iterator[Number]:
+    """Yield the share of its roof that a method reaches, the longest of its bounds in each block; nothing where one of
+    them was not measured."""
+    both = paired(table, method, *bounds)
+    if len(both) < 2:
+        return
+    roof = both[list(bounds)].max(axis=1)
+    key = group.key(run, method).derive("share", ROOF)
+    note = heeding("max(fill, copy) / time per block", group, roof / both[method])
+    source = group.rows_of(run, " and ".join((method, *bounds)))
+    yield make_number(key, source, "fraction", *ratio_interval(roof, both[method]), note=note)
 
 
 def spread(key: Key, source: Source, values: Sequence[float], middle: float, note: str) -> Number:

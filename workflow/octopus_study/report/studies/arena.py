@@ -9,7 +9,7 @@ from octopus_study.report.fastest import LIKE
 from octopus_study.report.frame import Frame, Key, published
 from octopus_study.report.labels import ARENA_METHODS, ARENA_WORKLOADS, LAYERS, QUANTITIES, human
 from octopus_study.report.measured import BOUND, padded_float32
-from octopus_study.report.studies import arena_kernel
+from octopus_study.report.studies import arena_kernel, arena_roads
 from octopus_study.report.studies import arena_numbers as numbers
 from octopus_study.report.studies import arena_view as arena
 from octopus_study.report.studies.arena_figures import CHARTS
@@ -235,11 +235,14 @@ _IN_SERIES = (
     "last is done. The pipeline of DALI works two batches ahead"
 )
 REPORT = StudyReport(
+    compares=numbers.compares,
+    per_object=(numbers.KERNEL,),
     numbers=(
         padded_float32,
         numbers.metadata,
         numbers.further_speedups,
         numbers.bound_shares,
+        numbers.roofs,
         numbers.best_peers,
         numbers.limits,
         numbers.answers,
@@ -255,6 +258,7 @@ REPORT = StudyReport(
         "arena_memory": MEMORY,
         "arena_padding": padding,
         **arena_kernel.TABLES,
+        **arena_roads.TABLES,
     },
     figures=CHARTS,
 )

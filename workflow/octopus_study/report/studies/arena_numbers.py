@@ -18,7 +18,15 @@ from octopus_study.report.labels import (
     human,
     place,
 )
-from octopus_study.report.measured import BOUND, PUBLISHED_PAIR, SUBJECT, floor_of, share_of_bound, speedup
+from octopus_study.report.measured import (
+    BOUND,
+    PUBLISHED_PAIR,
+    SUBJECT,
+    floor_of,
+    share_of_bound,
+    share_of_roof,
+    speedup,
+)
 from octopus_study.report.runs import Run, slug
 from octopus_study.report.samples import AGAIN, Group, groups, pivot
 from octopus_study.report.selector import BY_RULE, where
@@ -60,6 +68,9 @@ _LAYER_SHARES = (("host", "device", "host_share"), ("pipeline", "host", "transfe
 # Whose shares of the layers the paper quotes.
 _SHARES_OF = {"host_share": (SUBJECT, "cvcuda", "cvcuda-views"), "transfer_share": (SUBJECT,)}
 SUBMIT, ALONE = "submit", "end_to_end_alone"  # Octopus with nobody beside it
+KERNEL = "kernel"  # roads, other frames, maps, and counts that the GPU knows
+_BOUNDS = (BOUND, "copy-bound")
+JUDGED = tuple(dict.fromkeys(QUANTITIES.values()))  # where everyone takes part
 # The rule: a kernel at this share of what filling its output reaches, or above, is limited by memory. Below it the
 # result could be written faster and the frame lies in L2, so what is left is issuing instructions.
 MEMORY_LIMITED_FROM = 0.7
@@ -72,16 +83,21 @@ def limit_of(share: float) -> str:
 
 
 def _is_method(name: str) -> bool:
-    return not name.startswith(BOUND) and not name.endswith(AGAIN)
+    return not name.startswith(_BOUNDS) and not name.endswith(AGAIN)
+
+
+def compares(group: Group, other: str) -> bool:
+    """Copying is no opponent: shares of a road's roof stand in its place."""
+    return other not in _BOUNDS[1:]
 
 
 def _has_peers(group: Group) -> bool:
-    """Say whether a group compares methods, and not the kernel with itself.
+    """Say whether a group compares methods on the same boxes of RGB, and not the kernel with itself.
 
     The names of older runs don't tell whether OpenCV had one thread where two were given.
     """
-    alone = group.workload in KERNEL_WORKLOADS or group.quantity in (SUBMIT, ALONE)
-    return not alone and not group.workload.endswith("-2threads")
+    peers = group.workload not in KERNEL_WORKLOADS and group.quantity in JUDGED
+    return peers and not group.workload.endswith("-2threads")
 
 
 def _timed(run: Run) -> Iterator[tuple[Group, pd.DataFrame, pd.DataFrame]]:
@@ -119,6 +135,12 @@ def bound_shares(run: Run) -> Iterator[Number]:
             if method not in (SUBJECT, PUBLISHED_PAIR[0]):
                 numbers = share_of_bound(run, group, table, method, bound_of(method))
                 yield from (number for number in numbers if number.derived == "share")
+
+
+def roofs(run: Run) -> Iterator[Number]:
+    """Yield the share that a road reaches of its roof: filling its result, or copying what it reads and writes."""
+    for group, _, table in _timed(run):
+        yield from share_of_roof(run, group, table, SUBJECT, _BOUNDS)
 
 
 def best_peers(run: Run) -> Iterator[Number]:
@@ -191,8 +213,8 @@ def _known(frame: Frame, quantity: str, layer: str) -> Iterator[tuple[View, Numb
         yield from ((view, n) for n in view.select(quantity=quantity, layer=layer) if n.known)
 
 
-# What `_answers` leaves out.
-_JUDGED = f"workload!={' and '.join(KERNEL_WORKLOADS)}, quantity!={SUBMIT} and {ALONE}, method!={BOUND}* and *{AGAIN}"
+# What `_answers` looks at.
+_JUDGED = f"workload!={' and '.join(KERNEL_WORKLOADS)}, quantity={' and '.join(JUDGED)}, method!={BOUND}* and *{AGAIN}"
 
 
 def answers(run: Run) -> Iterator[Number]:
@@ -213,7 +235,7 @@ def _answers(run: Run) -> dict[str, str]:
     Measured on some layer it is available; then one different answer makes it different.
     """
     timed = run.rows[run.rows["unit"] == "ms"]
-    timed = timed[~timed["workload"].isin(KERNEL_WORKLOADS) & ~timed["quantity"].isin([SUBMIT, ALONE])]
+    timed = timed[~timed["workload"].isin(KERNEL_WORKLOADS) & timed["quantity"].isin(JUDGED)]
     by_method = {}
     for method, rows in timed.groupby("method", sort=False):
         known = rows[rows["value"].notna()]

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from octopus_study import methods
-from octopus_study.measure.statistics import ratio_interval
 from octopus_study.report.charts import ratios, style
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Frame, Key, Number, make_number
+from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.labels import IMAGE_BATCHES, PROCESSORS, QUANTITIES, TILE_OWNERS
-from octopus_study.report.measured import SUBJECT, floor_of, heeding, speedup
+from octopus_study.report.measured import ROOF, SUBJECT, floor_of, share_of_roof, speedup
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import Group, groups, paired, pivot
+from octopus_study.report.samples import Group, groups, pivot
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 STUDY = "images"
 NO_RUN = "No run of the study images is at hand: older results lack it."
 NO_TIMES = "No run of the study images that is shown timed anything."
-ROOF = "roof"
 # Octopus' methods and the bounds of a result of their dtype.
 BOUNDS = {
     SUBJECT: ("write-bound", "copy-bound"),
@@ -51,14 +49,7 @@ def roofs(run: Run) -> Iterator[Number]:
     for group, rows in groups(run, unit="ms"):
         table = pivot(rows)
         for method, bounds in BOUNDS.items():
-            both = paired(table, method, *bounds)
-            if len(both) < 2:
-                continue
-            roof = both[list(bounds)].max(axis=1)
-            source = group.rows_of(run, " and ".join((method, *bounds)))
-            key = group.key(run, method).derive("share", ROOF)
-            note = heeding("max(fill, copy) / time per block", group, roof / both[method])
-            yield make_number(key, source, "fraction", *ratio_interval(roof, both[method]), note=note)
+            yield from share_of_roof(run, group, table, method, bounds)
 
 
 def alike(run: Run) -> Iterator[Number]:

@@ -7,6 +7,9 @@ included. `pipelined`: the same for batches in a row, per batch, where the next 
 `pipeline`: `host` with the frame's way to the GPU and the result's way back, through page-locked memory. A CPU has the
 layer `host` alone.
 
+The kernel itself is measured beside them: its steps (`ladder`), its kinds of results beside their roofs (`roads`), frames of
+video (`video`), affine maps (`warp`), counts on the GPU (`counts`), and what a call costs (`submit`).
+
 Whoever gives another answer (a resized padded image is not a resized crop) may take part, and its rows say so. What
 reads across the edge of a box is compared with Octopus that does so too, `octopus-image`.
 """
@@ -19,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from octopus_study.measure import Row
 from octopus_study.peers.registry import make
 from octopus_study.studies import memory, one_thread
-from octopus_study.studies.arena import byte_crops, ladder, submit
+from octopus_study.studies.arena import byte_crops, counts, ladder, roads, submit, video, warp
 from octopus_study.studies.arena.layers import Batch, layers, names
 from octopus_study.studies.arena.pipeline import PageLocked
 from octopus_study.studies.arena.workloads import LARGE, VISDRONE, boxes_of, case_of, shared_count
@@ -34,8 +37,8 @@ CHECKED = 100  # crops of a batch that are compared with the reference at most, 
 
 
 def plan(context: Context) -> Iterator[Part]:
-    """Every batch in all layers, one thread each and bytes or the kernel's own steps and what a call costs, and the
-    memory."""
+    """Every batch in all layers; one thread each and bytes, or the kernel's own steps and roads and what a call costs;
+    frames of video, affine maps, and the memory."""
     settings, shared = context.config.arena, shared_count(context)
     crops = reference_of(context)
     batches = Batches(crops)
@@ -49,7 +52,11 @@ def plan(context: Context) -> Iterator[Part]:
             yield from byte_crops.parts(context, workload, boxes)
     else:
         yield from ladder.parts(context, crops)
+        yield from roads.parts(context)
         yield from submit.parts(context)
+        yield from counts.parts(context, crops)
+    yield from video.parts(context)
+    yield from warp.parts(context)
     yield Part(batches.memory, memory.comparisons(case_of(context, VISDRONE, shared), names()))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from octopus.backends import cpu
 from octopus.backends.cuda import memory
 from octopus_study.measure import Case, Method, Row
-from octopus_study.measure.bandwidth import fill
+from octopus_study.measure.bandwidth import copying, fill
 from octopus_study.measure.rows import NO_ANSWER
 from octopus_study.peers.availability import Unavailable, make_all, need_torch, require_room
 from octopus_study.studies.comparison import Comparison, compare
@@ -81,7 +81,7 @@ class Layers:
         job, made = self.job, []
         for name in (name for name in BOUNDS if name in comparison.methods):
             out = job.out if BOUNDS[name] == np.float32 else job.room(BOUNDS[name])
-            run = fill(out) if name.startswith("write") else copying(job.read_bytes + out.nbytes, job)
+            run = fill(out) if name.startswith("write") else copying(job.read_bytes + out.nbytes, job.on_gpu)
             made.append(Method(name, run))
         return made
 
@@ -95,18 +95,6 @@ class Layers:
             for name, count in found.items()
         ]
         return [*rows, *comparison.missing(self.missing | missing)]
-
-
-def copying(nbytes: int, job: ImageJob) -> Callable[[], object]:
-    """A function that reads and writes so many bytes together, as fast as this machine copies."""
-    words = nbytes // 8
-    if job.on_gpu:
-        source, target = (memory.DeviceArray((words,), np.float32).fill_bytes(0) for _ in range(2))
-        return lambda: memory.copy(target.pointer, source.pointer, target.nbytes)
-    from octopus_study.kernels.cpu import probes
-
-    left, right = (np.ones(words, np.float32) for _ in range(2))
-    return lambda: probes.copy(left, right)
 
 
 def count_launches(run: Callable[[], object]) -> int:

@@ -1,0 +1,199 @@
+"""The kernel's roads, each beside what the memory allows: kinds of results, sizes of boxes and of results, few boxes,
+and whole frames.
+
+A road's roof is the longer of two times, which are measured in the same blocks: to fill the result, and to copy as many
+bytes as are read of the frame and written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus.kernels import reference
+from octopus_study.measure import Method, Row
+from octopus_study.measure.bandwidth import copying, fill
+from octopus_study.peers.fused import HALF_ULP, Octopus
+from octopus_study.peers.job import TOLERANCE_LEVELS, CropJob, on_host
+from octopus_study.studies.arena.workloads import (
+    VISDRONE,
+    arena_budget,
+    boxes_of,
+    case_of,
+    shared_count,
+    uniform_boxes,
+)
+from octopus_study.studies.comparison import BASE, Comparison, Part, compare
+from octopus_study.studies.context import Context
+from octopus_study.studies.crops import check
+
+QUANTITY, PREFIX = "kernel", "road"
+FRAMES, FRAME_COUNTS = "frames", (1, 16)
+CHECKED = 50  # items that are compared with the reference
+BOUNDS = ("write-bound", "copy-bound")
+# By dtype: as which the result's memory is allocated, and by how much of a value, and of a level, rounding moves it.
+MEMORY = {
+    "float32": (np.float32, 0.0, 0.0),
+    "float16": (np.float16, HALF_ULP, 0.0),
+    "bfloat16": (np.uint16, 2.0**-8, 0.0),
+    "uint8": (np.uint8, 0.0, 0.5),
+}
+
+
+class Road(NamedTuple):
+    """A kind of results, and on which boxes.
+
+    Attributes
+    ----------
+    dtype : str
+        uint8 is not normalised, which it could not hold.
+    boxes : str or int
+        The data set's, squares of so many pixels, or whole frames.
+    size : int, optional
+        Side of the result; by default as the configuration has it.
+    options : dict
+        Further ones of Octopus.
+    """
+
+    dtype: str = "float32"
+    boxes: str | int = VISDRONE
+    size: int | None = None
+    options: Mapping[str, Any] = {}
+
+    def counts(self, context: Context) -> tuple[int, ...]:
+        """Items per batch: of the plainest road all that the arena has, of others its largest."""
+        if self.boxes == FRAMES:
+            return FRAME_COUNTS
+        return tuple(context.config.arena.counts) if self == Road() else (shared_count(context),)
+
+
+_ANTIALIAS, _LETTERBOX = {"antialias": True}, {"letterbox": True}
+ROADS = {
+    "float32": Road(),
+    "float16": Road("float16"),
+    "bfloat16": Road("bfloat16"),
+    "uint8": Road("uint8"),
+    "uint8-nhwc": Road("uint8", options={"layout": "NHWC"}),
+    "float32-320": Road(boxes=320),
+    "float16-320": Road("float16", 320),
+    "bfloat16-320": Road("bfloat16", 320),
+    "float16-256": Road("float16", 256),
+    "bfloat16-256": Road("bfloat16", 256),
+    "antialias-320": Road(boxes=320, options=_ANTIALIAS),
+    "antialias-48": Road(boxes=48, options=_ANTIALIAS),
+    "to-32": Road(boxes=48, size=32),
+    "to-64": Road(boxes=48, size=64),
+    "to-96": Road(boxes=48, size=96),
+    "frames": Road(boxes=FRAMES, size=640, options=_LETTERBOX),
+    "frames-antialias": Road(boxes=FRAMES, size=640, options=_LETTERBOX | _ANTIALIAS),
+}
+
+
+def parts(context: Context) -> Iterator[Part]:
+    """One part for each road and number of items."""
+    for name, road in ROADS.items():
+        for count in road.counts(context):
+            case = case_of(context, f"{PREFIX}-{name}", count)
+            comparison = Comparison(case, QUANTITY, context.kernel_layers[0], (BASE, *BOUNDS))
+            yield Part(partial(_measure, road=road), (comparison,))
+
+
+def _measure(context: Context, part: Part, road: Road) -> list[Row]:
+    crop, count = math.prod(context.config.crop.size), part.case.n
+    context.require_room(-(-count * (road.size**2 if road.size else crop) // crop))
+    own, every = OnRoad(_job(context, road, count), road), -(-count // CHECKED)
+    own.prepare()
+    job = own.job
+    methods = [
+        own.timed(own.kernels, every),
+        Method("write-bound", fill(job.out)),
+        Method("copy-bound", copying(own.bytes_read() + job.out.nbytes, job.on_gpu)),
+    ]
+    answers = check(job, methods, own.right(every))
+    return compare(context, part.comparisons[0], methods, answers, budget=arena_budget(context))
+
+
+def _job(context: Context, road: Road, count: int) -> CropJob:
+    """A batch of a road; whole frames differ, so that each is read from memory."""
+    frame, crop = context.workload.frame, context.config.crop
+    height, width, channels = frame.shape
+    if road.boxes == FRAMES:
+        boxes = np.tile(np.array([0, 0, width, height], np.int32), (count, 1))
+        frame = np.stack([np.roll(frame, shift, axis=1) for shift in range(count)])
+    elif isinstance(road.boxes, int):
+        boxes = uniform_boxes(count, width, height, min(road.boxes, width, height), context.seed)
+    else:
+        boxes = boxes_of(context, road.boxes, count)
+    size = (road.size, road.size) if road.size else crop.size
+    item = (*size, channels) if road.options.get("layout") == "NHWC" else (channels, *size)
+    plain = (0.0,) * channels, (1.0,) * channels
+    affine = plain if road.dtype == "uint8" else (crop.mean, crop.std)
+    shape, dtype = (count, *item), MEMORY[road.dtype][0]
+    if context.device == "cpu":
+        return CropJob(frame, boxes, size, *affine, np.zeros(shape, dtype))
+    from octopus.backends.cuda.memory import DeviceArray, upload
+
+    return CropJob(frame, boxes, size, *affine, DeviceArray(shape, dtype), upload(frame))
+
+
+class OnRoad(Octopus):
+    """One launch; all that it reads is on the device."""
+
+    def __init__(self, job: CropJob, road: Road) -> None:
+        super().__init__(job, dtype=road.dtype, **road.options)
+        self._road, whole = road, road.boxes == FRAMES
+        self._index: dict[str, Any] = {"frame_index": np.arange(job.count, dtype=np.int32)} if whole else {}
+        _, relative, levels = MEMORY[road.dtype]
+        largest = np.abs((np.array([[0.0], [255.0]]) - job.mean) / job.std).max()
+        self.tolerance = (TOLERANCE_LEVELS + levels) / max(job.std) + float(largest) * relative
+
+    def prepare(self) -> None:
+        """Boxes, and which frame each is of, to the device."""
+        super().prepare()
+        self.asked = self._index
+        if self.job.on_gpu:
+            from octopus.backends.cuda.memory import upload
+
+            self.asked = {name: upload(index) for name, index in self._index.items()}
+
+    def result(self, every: int = 1) -> NDArray[np.float32]:
+        """Each `every`-th item as float32, on the host."""
+        if self._road.dtype != "bfloat16":
+            return super().result(every)
+        return (on_host(self.job.out, every).astype(np.uint32) << 16).view(np.float32)
+
+    def right(self, every: int) -> NDArray[np.float32]:
+        """Each `every`-th item as it should be."""
+        job = self.job
+        index = {name: index[::every] for name, index in self._index.items()}
+        pad = {"pad_value": np.full(job.frame.shape[-1], 114.0)}
+        return reference.crop_resize(
+            job.frame, job.boxes[::every], job.size, np.array(job.mean), np.array(job.std),
+            **pad, **self._road.options, **index,
+        ).astype(np.float32)  # fmt: skip
+
+    def bytes_read(self) -> int:
+        """Bytes of the frames that have to come from memory, each once: whole rows of a box, since a line of memory
+        holds several pixels; without `antialias` the two between which a row of the result lies."""
+        job, options = self.job, self._road.options
+        frames = job.frame.reshape(-1, *job.frame.shape[-3:])
+        seen = np.zeros(frames.shape[:3], bool)
+        numbers = self._index.get("frame_index", np.zeros(job.count, int))
+        for number, box in zip(numbers, job.boxes, strict=True):
+            height = reference.place(box, job.size).height if options.get("letterbox") else job.size[0]
+            rows = _rows(box[1], box[3], None if options.get("antialias") else height)
+            seen[number, rows, box[0] : box[2]] = True
+        return int(seen.sum()) * frames.shape[3]
+
+
+def _rows(low: int, high: int, count: int | None) -> NDArray[np.intp]:
+    """Rows of the frame that `count` rows of a result are made of; None for all of a box."""
+    if count is None:
+        return np.arange(low, high)
+    above = np.floor(low + (np.arange(count) + 0.5) * (high - low) / count - 0.5).astype(np.intp)
+    return np.union1d(above, above + 1).clip(low, high - 1)

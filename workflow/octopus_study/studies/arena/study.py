@@ -7,8 +7,8 @@ included. `pipelined`: the same for batches in a row, per batch, where the next 
 `pipeline`: `host` with the frame's way to the GPU and the result's way back, through page-locked memory. A CPU has the
 layer `host` alone.
 
-The kernel itself is measured beside them: its steps (`ladder`), its kinds of results beside their roofs (`roads`), frames of
-video (`video`), affine maps (`warp`), counts on the GPU (`counts`), and what a call costs (`submit`).
+The kernel itself is measured beside them: its steps (`ladder`), its kinds of results beside their roofs (`roads`),
+frames of video (`video`), affine maps (`warp`), counts on the GPU (`counts`), and what a call costs (`submit`).
 
 Whoever gives another answer (a resized padded image is not a resized crop) may take part, and its rows say so. What
 reads across the edge of a box is compared with Octopus that does so too, `octopus-image`.

@@ -100,8 +100,10 @@ def items_of(
 
 def are_of_items(value: Any, count: int, channels: int) -> bool:
     """Whether means or standard deviations have a row for each of several items, or lie where the host can't look."""
-    shape = getattr(value, "shape", None) if not isinstance(value, (list, tuple)) else np.shape(value)
-    if shape is None or len(shape) != 2 or tuple(shape) != (count, channels):
+    if isinstance(value, (list, tuple)):
+        return count > 1 and len(value) == count and all(np.shape(row) == (channels,) for row in value)
+    shape = getattr(value, "shape", None)
+    if shape is None or tuple(shape) != (count, channels):
         return False
     return count > 1 or view_of(value, "mean").device == "cuda"
 

@@ -49,7 +49,7 @@ def made(kind, height):
             random_values((height + 1, 14), dtype)[:-1],
             random_values((height // 2 + 1, 16), dtype),
         )
-        right = reference.rgb_of_video(luma[:height, :12], chroma[: height // 2, :12], kind, *VIDEO[kind])
+        right = reference.rgb_of_video(luma[:, :12], chroma[:-1, :12], *VIDEO[kind])
         more = chroma.ravel(), np.int32(16), *(coding.coefficients / np.float32(255))
         return luma.ravel(), 14, more, right
     frame = random_values((height, 12, len(kind)))

@@ -9,7 +9,7 @@ import pytest
 from octopus.backends.cuda.compile import to_ptx
 from octopus.backends.cuda.launch import TAIL
 from octopus.kernels.cuda import ptx, stream
-from octopus.kernels.cuda.rows import source_rows
+from octopus.kernels.cuda.rows import Pixels, source_rows
 from octopus.kernels.cuda.tiles import (
     FIXED_SHAPES,
     MAX_ITEMS,
@@ -144,7 +144,7 @@ def test_other_kinds_stay_in_registers(capability_in_turn, options):
 
 def test_words_are_for_planes_of_bytes_alone():
     with pytest.raises(ValueError, match="uint8 frames of 3 or 4"):
-        source_rows(3, "uint8", planar=False, values=4, words=True)
+        source_rows(Pixels(3, "uint8"), planar=False, values=4, words=True)
 
 
 @pytest.mark.parametrize("items", [1, 28, 100, 1000, MAX_ITEMS])

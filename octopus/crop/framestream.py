@@ -19,7 +19,7 @@ from octopus.errors import InputError, shown
 
 
 class _Slot(NamedTuple):
-    """What one frame under way needs: `buffer` lies in `host`, `frame` in `there`; on the CPU both are one, without events."""
+    """What one frame under way needs: `buffer` lies in `host`, `frame` in `there`, which on the CPU is the same."""
 
     buffer: Any
     frame: Any

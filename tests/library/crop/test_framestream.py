@@ -108,7 +108,8 @@ def queued(log, overlap):
             copy_from_host=lambda buffer, queue: log.append(f"{queue.name} uploads {number}")
         )
         plan = SimpleNamespace(run=lambda frame, boxes, stream: log.append(f"{stream.name} crops {number}"))
-        return _Slot(np.zeros(3), frame, plan, event(f"uploaded {number}"), event(f"done {number}"))
+        buffer = np.zeros(3)
+        return _Slot(buffer, frame, buffer, frame, plan, event(f"uploaded {number}"), event(f"done {number}"))
 
     stream = object.__new__(FrameStream)
     stream._alone = OneAtATime()

@@ -362,14 +362,17 @@ def video_rows(pixels: Pixels, columns: int) -> Rows:
     @cuda.jit(device=True)
     def load(frame, source, offset, third, low, high, extra):
         luma, chroma, pitch, chroma_pitch, _ = frame
-        row = source * np.int64(pitch)
-        row_of_pairs = (source >> np.int64(1)) * np.int64(chroma_pitch)
+        # Planes have fewer than 2**31 samples: half the registers, and instructions, of 64 bits.
+        number = np.uint32(source)
+        row = np.uint32(number * np.uint32(pitch))
+        pairs = np.uint32(np.uint32(number >> np.uint32(1)) * np.uint32(chroma_pitch))
         for v in range(columns):
-            at, after = offset[v], np.int32(offset[v] + np.int32(1))
-            low[v] = load_luma(luma, row + np.int64(at))
-            high[v] = load_luma(luma, row + np.int64(after))
-            extra[v] = load_pair(chroma, row_of_pairs + np.int64(at & np.int32(-2)))
-            extra[columns + v] = load_pair(chroma, row_of_pairs + np.int64(after & np.int32(-2)))
+            at = np.uint32(offset[v])
+            after = np.uint32(at + np.uint32(1))
+            low[v] = load_luma(luma, np.uint32(row + at))
+            high[v] = load_luma(luma, np.uint32(row + after))
+            extra[v] = load_pair(chroma, np.uint32(pairs + np.uint32(at & np.uint32(0xFFFFFFFE))))
+            extra[columns + v] = load_pair(chroma, np.uint32(pairs + np.uint32(after & np.uint32(0xFFFFFFFE))))
 
     @cuda.jit(device=True)
     def interpolate(frame, low, high, extra, third, shift, weight, gain, bias, into):

@@ -28,6 +28,7 @@ from octopus.kernels.cuda.tiles import (
 
 LINE_BYTES = 128  # of the cache; one prefetch each
 MAX_ROW_VALUES = 1 << 21  # of a result's row; the strips of longer ones could exceed the grid's third side
+MOST_BYTES = 1 << 32  # of a frame that is read in words: kernels count them in 32 bits
 KNOWN_LAUNCHES = 256  # kinds of batches whose launch an engine remembers
 INSIDE = "inside"  # in the place of a dtype of boxes: float32, and among the kernel's arguments
 
@@ -268,7 +269,9 @@ class StreamLauncher:
     ) -> Variant:
         """The kernel that the addresses and the result's width allow."""
         step = frame.strides[0] if self.spec.frame.indexed else 0
-        words = self._words and not (frame.pointer | frame.strides[-3] | step) & 3
+        words = (
+            self._words and not (frame.pointer | frame.strides[-3] | step) & 3 and _bytes(frame) < MOST_BYTES
+        )
         fixed = None if "own" in items and self.spec.dtype == "uint8" else self._fixed
         if words and fixed and self._suits(fixed.values, out):
             return Variant(box_dtype, index_dtype, fixed.values, words, True, items)
@@ -404,6 +407,11 @@ def _plain_kernel(
 
     parts = [kind.name, box_dtype, *[index_dtype] * frame.indexed, *items]
     return compile.load("crop-" + "-".join(parts), build)
+
+
+def _bytes(frame: ArrayView) -> int:
+    """From the first byte of one frame to its last."""
+    return frame.shape[-3] * frame.strides[-3]
 
 
 def _capability() -> tuple[int, int]:

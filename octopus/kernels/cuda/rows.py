@@ -49,12 +49,20 @@ class Pixels(NamedTuple):
         Of the frame's channels; "RGB" also where they aren't colours, and all are kept as they are.
     flipped : bool
         Whether items may be mirrored.
+    narrow : bool
+        Whether a frame has fewer than 2**32 values, which can then be counted in 32 bits.
     """
 
     channels: int
     dtype: str
     order: str = "RGB"
     flipped: bool = False
+    narrow: bool = False
+
+    @property
+    def index(self) -> type[np.generic]:
+        """What rows are found by."""
+        return np.uint32 if self.narrow else np.int64
 
     @property
     def stored(self) -> int:
@@ -196,10 +204,11 @@ def _bytes(pixels: Pixels, values: int, planes: int) -> tuple[Callable, Callable
 
 def _words_of_three(pixels: Pixels, values: int) -> tuple[Callable, Callable]:
     to0, to1, to2 = _into(pixels, values)
+    index = pixels.index
 
     def load(frame, source, offset, third, low, high, extra):
         for v in range(values):
-            at = source + np.int64(offset[v])
+            at = np.int64(index(source + index(offset[v])))
             low[v] = _load_word(frame, at)
             high[v] = _load_word(frame, at + np.int64(4))
             extra[v] = _load_word(frame, at + np.int64(third[v]))
@@ -218,10 +227,11 @@ def _words_of_three(pixels: Pixels, values: int) -> tuple[Callable, Callable]:
 
 def _words_of_four(pixels: Pixels, values: int) -> tuple[Callable, Callable]:
     to0, to1, to2, to3 = _into(pixels, values)
+    index = pixels.index
 
     def load(frame, source, offset, third, low, high, extra):
         for v in range(values):
-            at = source + np.int64(offset[v])
+            at = np.int64(index(source + index(offset[v])))
             low[v] = _load_word(frame, at)
             high[v] = _load_word(frame, at + np.int64(4))
 
@@ -372,7 +382,9 @@ def video_rows(pixels: Pixels, columns: int) -> Rows:
             low[v] = load_luma(luma, np.uint32(row + at))
             high[v] = load_luma(luma, np.uint32(row + after))
             extra[v] = load_pair(chroma, np.uint32(pairs + np.uint32(at & np.uint32(0xFFFFFFFE))))
-            extra[columns + v] = load_pair(chroma, np.uint32(pairs + np.uint32(after & np.uint32(0xFFFFFFFE))))
+            extra[columns + v] = load_pair(
+                chroma, np.uint32(pairs + np.uint32(after & np.uint32(0xFFFFFFFE)))
+            )
 
     @cuda.jit(device=True)
     def interpolate(frame, low, high, extra, third, shift, weight, gain, bias, into):

@@ -211,11 +211,12 @@ def streamer(
     letterbox: bool,
     summed: bool,
     fixed: Fixed | None,
+    index: type[np.generic] = np.int64,
 ) -> Callable:
     """A device function that makes neighbouring rows of a thread's columns, each source row loaded one ahead.
 
     With `summed`, a source row is the sum of the one before and the change: good to a few last bits, and no registers
-    are held while rows are stored.
+    are held while rows are stored. Elements of the frame are counted by `index`.
     """
     locate, load, interpolate = source_rows
     weights = types.float32 if fixed is None else types.uint32
@@ -261,16 +262,16 @@ def streamer(
         limit_y = max(np.int32(last_y - np.int32(1)), np.int32(0))
         last_row = np.float32(last_y)
         last_start = np.float32(limit_y)
-        step = np.int64(pitch) if last_y > np.int32(0) else np.int64(0)
+        step = index(pitch) if last_y > np.int32(0) else index(0)
         number = np.float32(row) + np.float32(0.5)
         position = min(max(number * scale_y + origin_y, np.float32(0.0)), last_row)
         current = min(np.int32(position), limit_y)
         current_row = np.float32(current)
-        source = source + np.int64(np.int32(top + current)) * np.int64(pitch)
+        source = index(source + index(index(np.int32(top + current)) * index(pitch)))
         load(frame, source, offset, third, low, high, extra)
         if scale_y >= np.float32(2.0):
             # No row is of use to two: both of the next are asked for before these are stored, and none between them.
-            load(frame, source + step, offset, third, low_after, high_after, extra_after)
+            load(frame, index(source + step), offset, third, low_after, high_after, extra_after)
             while True:
                 interpolate(frame, low, high, extra, third, shift, weight_x, gains, biases, start)
                 interpolate(
@@ -294,9 +295,9 @@ def streamer(
                 number = number + np.float32(1.0)
                 position = min(max(number * scale_y + origin_y, np.float32(0.0)), last_row)
                 behind, current = current, min(np.int32(position), limit_y)
-                source = source + np.int64(np.int32(current - behind)) * np.int64(pitch)
+                source = index(source + index(index(np.int32(current - behind)) * index(pitch)))
                 load(frame, source, offset, third, low, high, extra)
-                load(frame, source + step, offset, third, low_after, high_after, extra_after)
+                load(frame, index(source + step), offset, third, low_after, high_after, extra_after)
                 emit(out, at, plane, start, change, weight, gains, biases, skip)
                 at = at + np.int64(row_values)
                 count = np.int32(count - np.int32(1))
@@ -305,7 +306,7 @@ def streamer(
         interpolate(frame, low, high, extra, third, shift, weight_x, gains, biases, following)
         if covers_rows:
             cover(first, before, image_columns, padding, following, following)
-        source = source + step
+        source = index(source + step)
         load(frame, source, offset, third, low, high, extra)
         if summed:
             for j in range(every):
@@ -324,7 +325,7 @@ def streamer(
             if current_row >= last_start:
                 until = _NEVER
             else:
-                source = source + step
+                source = index(source + step)
             load(frame, source, offset, third, low, high, extra)
             while position < until:
                 emit(out, at, plane, start, change, position - current_row, gains, biases, skip)

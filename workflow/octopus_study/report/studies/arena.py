@@ -235,14 +235,12 @@ _IN_SERIES = (
     "last is done. The pipeline of DALI works two batches ahead"
 )
 REPORT = StudyReport(
-    compares=numbers.compares,
     per_object=(numbers.KERNEL,),
     numbers=(
         padded_float32,
         numbers.metadata,
         numbers.further_speedups,
         numbers.bound_shares,
-        numbers.roofs,
         numbers.best_peers,
         numbers.limits,
         numbers.answers,

@@ -24,7 +24,6 @@ from octopus_study.report.measured import (
     SUBJECT,
     floor_of,
     share_of_bound,
-    share_of_roof,
     speedup,
 )
 from octopus_study.report.runs import Run, slug
@@ -69,7 +68,6 @@ _LAYER_SHARES = (("host", "device", "host_share"), ("pipeline", "host", "transfe
 _SHARES_OF = {"host_share": (SUBJECT, "cvcuda", "cvcuda-views"), "transfer_share": (SUBJECT,)}
 SUBMIT, ALONE = "submit", "end_to_end_alone"  # Octopus with nobody beside it
 KERNEL = "kernel"  # roads, other frames, maps, and counts that the GPU knows
-_BOUNDS = (BOUND, "copy-bound")
 JUDGED = tuple(dict.fromkeys(QUANTITIES.values()))  # where everyone takes part
 # The rule: a kernel at this share of what filling its output reaches, or above, is limited by memory. Below it the
 # result could be written faster and the frame lies in L2, so what is left is issuing instructions.
@@ -83,12 +81,7 @@ def limit_of(share: float) -> str:
 
 
 def _is_method(name: str) -> bool:
-    return not name.startswith(_BOUNDS) and not name.endswith(AGAIN)
-
-
-def compares(group: Group, other: str) -> bool:
-    """Copying is no opponent: shares of a road's roof stand in its place."""
-    return other not in _BOUNDS[1:]
+    return not name.startswith(BOUND) and not name.endswith(AGAIN)
 
 
 def _has_peers(group: Group) -> bool:
@@ -135,12 +128,6 @@ def bound_shares(run: Run) -> Iterator[Number]:
             if method not in (SUBJECT, PUBLISHED_PAIR[0]):
                 numbers = share_of_bound(run, group, table, method, bound_of(method))
                 yield from (number for number in numbers if number.derived == "share")
-
-
-def roofs(run: Run) -> Iterator[Number]:
-    """Yield the share that a road reaches of its roof: filling its result, or copying what it reads and writes."""
-    for group, _, table in _timed(run):
-        yield from share_of_roof(run, group, table, SUBJECT, _BOUNDS)
 
 
 def best_peers(run: Run) -> Iterator[Number]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from octopus_study.report.frame import Key
 from octopus_study.report.labels import INPUTS, ROADS
-from octopus_study.report.measured import BOUND, ROOF, SUBJECT
+from octopus_study.report.measured import BOUND, SUBJECT
 from octopus_study.report.studies.arena_kernel import NO_ROWS
 from octopus_study.report.studies.arena_numbers import ALONE, KERNEL, SUBMIT
 from octopus_study.report.studies.arena_view import STUDY
@@ -30,15 +30,14 @@ ROAD_TABLE = Spec(
     columns={
         "n": lambda view, key: str(key.n),
         "Octopus": cells.interval(),
-        "Filling": cells.time(method=BOUND),
-        "Copying": cells.time(method="copy-bound"),
-        "Share of its roof": cells.interval(derived="share", other=ROOF),
+        "Write bound": cells.time(method=BOUND),
+        "Share of the bound": cells.interval(derived="share", other=BOUND),
     },
     cases=_kernel_cases(ROADS),
-    caption=f"The kernel's roads, results of 224 \u00d7 224 unless said otherwise; {_ON_DEVICE}. Roof: the longer of "
-    "the times to fill the result, and to copy as many bytes as are read of the frame and written, in the same blocks.",
+    caption=f"The kernel's roads, results of 224 \u00d7 224 unless said otherwise; {_ON_DEVICE}. Bound: to write "
+    "as many bytes as are read of the frame and written, in the same blocks.",
     absent=f"The kernel's roads. {NO_ROWS}",
-    widths=("2.6fr", "0.6fr", *("1.7fr",) * 4),
+    widths=("2.6fr", "0.6fr", *("1.7fr",) * 3),
 )
 OTHER_INPUTS = Spec(
     study=STUDY,

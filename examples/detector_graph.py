@@ -66,7 +66,8 @@ def recorded(plan: octopus.CropPlan, frame: Any, corners: Any, sides: Any) -> Ca
 
 def main() -> None:
     """Find and crop the boxes of some frames, and say how long a frame took."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.basicConfig(format="%(message)s")
+    log.setLevel(logging.INFO)  # of others, such as Numba, warnings alone
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -36,7 +36,7 @@ def pointers_of(items: Items) -> ItemPointers:
         array.pointer if array is not None and array.device == "cuda" else 0 for array in items[1:]
     )
     step = items.flip.strides[0] if flip and items.flip is not None else 0
-    return ItemPointers(count, flip, step, mean, std) if flip or mean or count else NO_ITEMS
+    return ItemPointers(count, flip, step, mean, std) if flip or mean or std or count else NO_ITEMS
 
 
 class CudaEngine:

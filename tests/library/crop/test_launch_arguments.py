@@ -371,3 +371,24 @@ def test_arguments_lie_as_c_would_lay_them():
     assert block.values() == (2**63, 1, 2, 3, 7, 0.5)
     addresses = np.frombuffer((np.ctypeslib.ctypes.c_uint64 * 6).from_address(block.address), np.uint64)
     assert (addresses - addresses[0]).tolist() == [0, 8, 12, 16, 24, 32]
+
+
+class OnGpu:
+    """An array of which nothing can be asked but where it lies; its memory is the host's."""
+
+    def __init__(self, array):
+        self.array = array
+
+    @property
+    def __cuda_array_interface__(self):
+        return {**self.array.__array_interface__, "version": 3}
+
+
+def test_means_from_the_host_go_with_deviations_on_the_gpu(submitted):
+    rows = np.ones((5, 3), np.float32)
+    items = Items(mean=view(rows, "mean"), std=view(OnGpu(rows), "std"))
+    pixels, engine = make_engine(FRAME)
+    boxes = view(OnGpu(np.zeros((5, 4), np.float32)), "boxes")
+    engine.run_uploading(pixels, boxes, items, on_host(items, 1), 16, 0, None)
+    kernel, _, _, values = submitted[-1]
+    assert kernel.name.endswith("-own") and values[-12:-10] == (4096, rows.ctypes.data)

@@ -75,7 +75,9 @@ class ArrayView:
 
     def head(self, count: int) -> ArrayView:
         """The first entries."""
-        owner = None if self.owner is None else head_of(self.owner, count)
+        owner = self.owner
+        if owner is not None and self.device == "cpu":  # on a GPU it keeps memory alive, and may have no parts
+            owner = head_of(owner, count)
         return replace(self, shape=(count, *self.shape[1:]), owner=owner)
 
     @property

@@ -392,3 +392,9 @@ def test_means_from_the_host_go_with_deviations_on_the_gpu(submitted):
     engine.run_uploading(pixels, boxes, items, on_host(items, 1), 16, 0, None)
     kernel, _, _, values = submitted[-1]
     assert kernel.name.endswith("-own") and values[-12:-10] == (4096, rows.ctypes.data)
+
+
+def test_the_first_of_an_array_that_has_no_parts_lie_where_it_does():
+    given = OnGpu(np.zeros((5, 4), np.float32))
+    first = view(given, "boxes").head(2)
+    assert (first.shape, first.pointer, first.owner) == ((2, 4), given.array.ctypes.data, given)

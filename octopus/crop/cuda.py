@@ -186,8 +186,8 @@ class CudaEngine:
             room = min(room, UPLOAD_BYTES // (4 * self.spec.frame.channels))
         if items.counted is not None and count > room:
             raise InputError(
-                f"a count on the GPU, beside what items have on the host, is for up to {room} boxes, found {count}; bring "
-                "frame_index, flip, mean and std to the GPU, too, or split the batch"
+                f"a count on the GPU, beside what items have on the host, is for up to {room} boxes, found {count}; "
+                "bring frame_index, flip, mean and std to the GPU, too, or split the batch"
             )
         there, index_address, index_dtype = pointers_of(items), 0, "int32"
         if items.frame_index is not None:

@@ -405,10 +405,12 @@ def test_a_count_on_the_gpu_is_of_one_launch(submitted):
     boxes, flips = view(OnGpu(np.zeros((5000, 4), np.float32)), "boxes"), view(np.ones(5000, int), "flip")
     items = Items(flip=flips, counted=view(OnGpu(np.array([4500])), "count"))
     pixels, engine = make_engine(FRAME, boxes=5000)
-    with pytest.raises(InputError, match="a count on the GPU.* is for up to 4096 boxes, found 5000"):
+    with pytest.raises(InputError, match=r"a count on the GPU.* is for up to 4096 boxes, found 5000"):
         engine.run_uploading(pixels, boxes, items, on_host(items, 1), 16, 0, None)
     assert not submitted
-    engine.run_uploading(pixels, boxes.head(4096), items.head(4096), on_host(items.head(4096), 1), 16, 0, None)
+    engine.run_uploading(
+        pixels, boxes.head(4096), items.head(4096), on_host(items.head(4096), 1), 16, 0, None
+    )
     assert submitted[-1][0].name.endswith("-counted-flipped")
 
 

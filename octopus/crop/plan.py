@@ -29,15 +29,16 @@ KNOWN_HEADS = 256  # different numbers of boxes whose part of the result a plan 
 class CropPlan:
     """Memory and a compiled kernel for up to `max_boxes` boxes, made once and run many times.
 
-    `run` allocates no device memory and launches once (boxes from the host: up to 240 are an argument of the launch,
-    more are copied and take a launch per 4096, or per 3276 with a frame index; on the GPU: once per 65535). With frame
-    and boxes on the GPU it neither copies nor waits, unless `outside="error"`, and can be captured in a CUDA graph. The
-    result of a run is overwritten by the next, unless `out` is given. A plan may be used on several streams, but by one
-    thread at a time; a second one is refused.
+    `run` allocates no device memory (but the first with a flip, mean or std from the host, for these) and launches once
+    (boxes from the host: up to 240 are an argument of the launch, more are copied and take a launch per 64 KiB, which
+    are 4096 boxes, 3276 with a frame index, or 2730 affine maps; on the GPU: once per 65535). With all on the GPU it
+    neither copies nor waits, unless `outside="error"`, and can be captured in a CUDA graph. The result of a run is
+    overwritten by the next, unless `out` is given. A plan may be used on several streams, but by one thread at a time;
+    a second one is refused.
 
     Parameters
     ----------
-    frame : array, (H, W, C)
+    frame : array, (H, W, C), or NV12 or P010
         A frame like those to come: same library, side, dtype and channels; its pixels are not read. Later frames
         may have another height and width; only a frame that is copied from the host to the GPU must not have more bytes
         than this one. Several frames, of shape (F, H, W, C), make a plan whose runs name the frame of each box; F may

@@ -44,6 +44,7 @@ LIMITS = {
     ("affine", "opencv"): 0.05,
     ("affine", "float64"): 0.05,
     ("nv12", "opencv"): 0.7,  # it rounds, and its coefficients have three decimals
+    ("nv12", "ffmpeg"): 0.7,  # it rounds
     ("nv12", "float64"): 0.01,
     ("p010", "float64"): 0.01,
 }

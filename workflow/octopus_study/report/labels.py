@@ -104,6 +104,7 @@ PARITY_PEERS = {
     "pil": "PIL",
     "cvcuda": "CV-CUDA",
     "dali": "DALI",
+    "ffmpeg": "FFmpeg",
     "float64": "Float64",
 }
 # Packages of the peers, by their names in the index; several names of one library stand for its builds.

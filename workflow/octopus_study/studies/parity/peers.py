@@ -62,7 +62,11 @@ SETTINGS = {
         {"filter": "bicubic"}, {"opencv": "opencv:bicubic", "torch": "torch:interpolate_bicubic"}
     ),
     "affine": Setting({}, {"opencv": "opencv:warped", "float64": "definitions:warped"}, inputs.affine),
-    "nv12": Setting({}, {"opencv": "opencv:of_nv12", "float64": "definitions:of_nv12"}, inputs.nv12),
+    "nv12": Setting(
+        {},
+        {"opencv": "opencv:of_nv12", "ffmpeg": "ffmpeg:of_nv12", "float64": "definitions:of_nv12"},
+        inputs.nv12,
+    ),
     "p010": Setting({}, {"float64": "definitions:of_p010"}, inputs.p010),
 }
 

@@ -122,7 +122,7 @@ def build(frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable:
             for k in range(pair):
                 done, plane = shifted(sums, k * sum_room), np.int64(0)
                 if planes > 1:
-                    _take_apart(done, room, channels, apart)
+                    planes_of_row(done, room, channels, apart)
                     done, plane = apart, room
                 for p in range(planes):
                     part = shifted(done, p * plane)
@@ -315,7 +315,7 @@ def _add_columns(line, across, normal, scales, channels, held, back, into):
 
 
 @compiled
-def _take_apart(row, room, channels, into):
+def planes_of_row(row, room, channels, into):
     """Channels that lie side by side, `room` values apart."""
     if channels == 3:
         take_apart(row, room // LANES, into, room, 3)

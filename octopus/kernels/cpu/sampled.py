@@ -1,7 +1,9 @@
-"""Crops by single samples on the CPU: nearest, bicubic, and affine maps; the simple road, on which no row is reused.
+"""Crops by single samples on the CPU: nearest, bicubic, and affine maps; no row is reused.
 
 Bands are those of `bands`. Of a box the columns' pixels and weights are found once per band, of an affine map for each
-sample anew.
+sample anew. Samples whose pixels all lie in a frame of bytes are summed by vectors (`vectors_samples`): those of boxes
+inside the frame, and of maps runs of columns, since along a row positions only grow or only fall. All others, and
+other frames, take the simple road, pixel by pixel.
 """
 
 from __future__ import annotations
@@ -12,12 +14,19 @@ import numpy as np
 
 from octopus.kernels import geometry, sampling
 from octopus.kernels.cpu import allocate_floats, compiled, pointer, release, shifted
+from octopus.kernels.cpu.antialias import planes_of_row
 from octopus.kernels.cpu.bands import kernel_of
-from octopus.kernels.cpu.store import bfloat16_bits, half_bits
+from octopus.kernels.cpu.box import is_inside
+from octopus.kernels.cpu.store import ROWS, bfloat16_bits, half_bits
+from octopus.kernels.cpu.vectors import LANES
+from octopus.kernels.cpu.vectors_samples import LEAST, fetched, sums_of_taps
 from octopus.kernels.cpu.video import VIDEO, value_of_video
+
+RUN = 32  # columns of a map that are looked at together
 
 _centre = compiled(sampling.centre)
 _saturate_uint8 = compiled(geometry.saturate_uint8)
+_whole = compiled(sampling.whole)
 _FAR = sampling.FAR
 
 
@@ -45,6 +54,28 @@ def _read_video(frame, start, pitch, row, column, channel):
     return value_of_video(frame, np.int64(row), np.int64(column), channel)
 
 
+def _sums_of(taps: int, order: str) -> Callable:
+    """`vectors_samples.sums_of_taps` of frames in an order of channels."""
+    many, held, back = taps, len(order), order[0] == "B"
+
+    @compiled
+    def sums(source, pitch, places, down, step, across, count, gain, bias, into, channels):
+        if channels == 3:
+            sums_of_taps(
+                source, pitch, places, down, step, across, count, gain, bias, into, many, 3, held, back
+            )
+        elif channels == 1:
+            sums_of_taps(source, pitch, places, down, step, across, count, gain, bias, into, many, 1, 1, False)
+        else:
+            sums_of_taps(source, pitch, places, down, step, across, count, gain, bias, into, many, 4, 4, False)
+
+    @compiled
+    def sums_of_three(source, pitch, places, down, step, across, count, gain, bias, into, channels):
+        sums_of_taps(source, pitch, places, down, step, across, count, gain, bias, into, many, 3, held, back)
+
+    return sums if order == "RGB" else sums_of_three
+
+
 def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = "RGB") -> Callable:
     """The kernel for frames, a dtype of results and a filter, of boxes or of affine maps; see `bands.kernel_of`."""
     read, taps, value_of = (
@@ -54,6 +85,9 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
     )
     locate, mix_padded = sampling.sampler(compiled, kind, read, padded=True)
     mix = sampling.sampler(compiled, kind, read, padded=False).mix
+    around, half = compiled(sampling.AROUND[kind]), np.float32(0.5 if kind == "nearest" else 0.0)
+    vectors, sums, store = frame_dtype == "uint8", _sums_of(taps, order), ROWS[out_dtype]
+    reach = tuple(fetched(taps, stored) for stored in range(1, 5))
 
     @compiled
     def store_pixel(frame, rows, columns, down, across, out, step, channels, normal, outside):
@@ -74,6 +108,35 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
             )
 
     @compiled
+    def last_place(frame, layout):
+        """Where a sample's first pixel in its first row may begin for all that is fetched to lie in the frame."""
+        end = (np.int64(frame[3]) - taps) * frame[1] + frame[2] * frame[4]
+        return end - reach[frame[4] - 1] if layout[3] in (1, 3, 4) else np.int64(-1)
+
+    @compiled
+    def store_run(line, apart, column, row, count, out, layout):
+        """Write `count` pixels of a row of the result."""
+        columns, rows, planes, channels = layout
+        if planes == 1:
+            store(shifted(out, (row * columns + column) * channels), line, line, np.float32(0.0), count * channels)
+            return
+        room = (count + LANES - 1) // LANES * LANES
+        planes_of_row(line, room, channels, apart)
+        for p in range(planes):
+            part = shifted(apart, p * room)
+            store(shifted(out, (p * rows + row) * columns + column), part, part, np.float32(0.0), count)
+
+    @compiled
+    def gather(pixels, weights, limit, into):
+        """The first of as many neighbouring pixels that hold all of a sample, which get their weights."""
+        first = min(pixels[0], np.int32(limit - taps))
+        for k in range(taps):
+            into[k] = np.float32(0.0)
+        for k in range(taps):
+            into[pixels[k] - first] += weights[k]
+        return np.int64(first)
+
+    @compiled
     def box_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside):
         """Rows `row` to `stop` of one item's image; whether there was memory for it."""
         left, last_x, origin_x, extent_x = horizontal
@@ -82,23 +145,44 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         columns, rows, planes, channels = layout
         width, height = np.int32(frame[2]), np.int32(frame[3])
         inner = np.int64(inner_columns)
-        memory = allocate_floats(2 * taps * (inner + 1))
+        room = (inner + LANES - 1) // LANES * LANES
+        memory = allocate_floats(2 * inner + 3 * taps * (inner + 1) + 2 * (room + LEAST) * channels)
         if memory == 0:
             return False
-        across, pixels = pointer(memory, np.float32), pointer(memory + 4 * taps * inner, np.int32)
-        down, lines = shifted(across, 2 * taps * inner), shifted(pixels, taps * (inner + 1))
+        places, across = pointer(memory, np.int64), pointer(memory + 8 * inner, np.float32)
+        pixels = pointer(memory + 4 * (2 + taps) * inner, np.int32)
+        gathered = shifted(across, 2 * taps * inner)
+        down = shifted(gathered, taps * inner)
+        lines = shifted(pixels, 2 * taps * inner + taps)
+        gathered_down = shifted(down, 2 * taps)
+        line = shifted(gathered_down, taps)
+        apart = shifted(line, (room + LEAST) * channels)
+        end = np.int64(-1)
+        if vectors and is_inside(horizontal, frame[2]) and is_inside(vertical, frame[3]):
+            if width >= taps and height >= taps:
+                end = last_place(frame, layout)
         for x in range(inner):
             position = _centre(np.int32(x), extent_x, inner_columns, origin_x)
-            locate(
-                position, left, np.int32(0), last_x, width, outside, shifted(pixels, taps * x),
-                shifted(across, taps * x),
-            )  # fmt: skip
+            own, weights = shifted(pixels, taps * x), shifted(across, taps * x)
+            locate(position, left, np.int32(0), last_x, width, outside, own, weights)
+            if end >= 0:
+                places[x] = gather(own, weights, width, shifted(gathered, taps * x)) * frame[4]
         step, along = (rows * columns, np.int64(1)) if planes == channels else (np.int64(1), channels)
         for y in range(row, stop):
             position = _centre(np.int32(y), extent_y, inner_rows, origin_y)
             locate(position, top, np.int32(0), last_y, height, outside, lines, down)
+            done = np.int64(0)
+            if vectors and end >= 0:
+                first, done = gather(lines, down, height, gathered_down) * frame[1], inner
+                while done > 0 and first + places[done - 1] > end:
+                    done -= 1
+                sums(
+                    shifted(frame[0], first), frame[1], places, gathered_down, 0, gathered, done, normal[0],
+                    normal[1], line, channels,
+                )  # fmt: skip
+                store_run(line, apart, before, above + y, done, out, layout)
             into = shifted(out, ((above + y) * columns + before) * along)
-            for x in range(inner):
+            for x in range(done, inner):
                 store_pixel(
                     frame, lines, shifted(pixels, taps * x), down, shifted(across, taps * x),
                     shifted(into, x * along), step, channels, normal, outside,
@@ -107,35 +191,74 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         return True
 
     @compiled
+    def position(axis, x, y):
+        return axis[0] * np.float32(x) + axis[1] * np.float32(y) + axis[2]
+
+    @compiled
+    def span(axis, x, stop, y, limit):
+        """The first pixels of samples `x` to `stop` of a row along one axis: least, and most, -1 if not all lie inside."""
+        ends = position(axis, x, y) + half, position(axis, stop - 1, y) + half
+        low, high = _whole(min(ends[0], ends[1])), _whole(max(ends[0], ends[1]))
+        if low < taps // 4 or high - taps // 4 + taps > limit:
+            return np.int64(-1)
+        return np.int64(high - taps // 4)
+
+    @compiled
+    def find(frame, horizontal, vertical, x, y, count, places, across, down):
+        """Where samples begin in the frame, and their weights."""
+        for i in range(count):
+            at, to = position(horizontal, np.int32(x + i), y) + half, position(vertical, np.int32(x + i), y) + half
+            column, line = _whole(at), _whole(to)
+            columns, shares = around(column, at - np.float32(column))
+            lines, parts = around(line, to - np.float32(line))
+            places[i] = np.int64(lines[0]) * frame[1] + np.int64(columns[0]) * frame[4]
+            if taps > 1:
+                for k in range(taps):
+                    across[i * taps + k] = shares[k]
+                    down[i * taps + k] = parts[k]
+
+    @compiled
     def map_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside):
         """The same for an affine map, whose two axes are three numbers each."""
         columns, rows, planes, channels = layout
         width, height = np.int32(frame[2]), np.int32(frame[3])
-        memory = allocate_floats(np.int64(4 * taps))
+        room = (columns + LANES - 1) // LANES * LANES
+        memory = allocate_floats(2 * RUN + 2 * taps * RUN + 4 * taps + 2 * (room + LEAST) * channels)
         if memory == 0:
             return False
-        across, pixels = pointer(memory, np.float32), pointer(memory + 8 * taps, np.int32)
-        down, lines = shifted(across, taps), shifted(pixels, taps)
+        places, across = pointer(memory, np.int64), pointer(memory + 8 * RUN, np.float32)
+        down = shifted(across, taps * RUN)
+        line = shifted(down, taps * RUN + 4 * taps)
+        apart = shifted(line, (room + LEAST) * channels)
+        pixels = pointer(memory + 8 * RUN + 8 * taps * RUN, np.int32)
+        lines = shifted(pixels, taps)
         step, along = (rows * columns, np.int64(1)) if planes == channels else (np.int64(1), channels)
+        end = last_place(frame, layout) if vectors else np.int64(-1)
         for y in range(row, stop):
-            into = shifted(out, y * columns * along)
-            for x in range(columns):
-                at = horizontal[0] * np.float32(x) + horizontal[1] * np.float32(y) + horizontal[2]
-                locate(at, np.int32(0), -_FAR, _FAR, width, outside, pixels, across)
-                at = vertical[0] * np.float32(x) + vertical[1] * np.float32(y) + vertical[2]
-                locate(at, np.int32(0), -_FAR, _FAR, height, outside, lines, down)
-                store_pixel(
-                    frame,
-                    lines,
-                    pixels,
-                    down,
-                    across,
-                    shifted(into, x * along),
-                    step,
-                    channels,
-                    normal,
-                    outside,
-                )
+            into, kept = shifted(out, y * columns * along), np.int64(0)
+            for first in range(0, columns, RUN):
+                last = min(first + RUN, columns)
+                if vectors and end >= 0:
+                    right, below = span(horizontal, first, last, y, width), span(vertical, first, last, y, height)
+                    if right >= 0 and below >= 0 and below * frame[1] + right * frame[4] <= end:
+                        find(frame, horizontal, vertical, first, y, last - first, places, across, down)
+                        sums(
+                            frame[0], frame[1], places, down, taps, across, last - first, normal[0], normal[1],
+                            shifted(line, first * channels), channels,
+                        )  # fmt: skip
+                        continue
+                    store_run(shifted(line, kept * channels), apart, kept, y, first - kept, out, layout)
+                    kept = last
+                for x in range(first, last):
+                    at = position(horizontal, x, y)
+                    locate(at, np.int32(0), -_FAR, _FAR, width, outside, pixels, across)
+                    at = position(vertical, x, y)
+                    locate(at, np.int32(0), -_FAR, _FAR, height, outside, lines, down)
+                    store_pixel(
+                        frame, lines, pixels, down, across, shifted(into, x * along), step, channels, normal, outside,
+                    )  # fmt: skip
+            if vectors and end >= 0:
+                store_run(shifted(line, kept * channels), apart, kept, y, columns - kept, out, layout)
         release(memory)
         return True
 

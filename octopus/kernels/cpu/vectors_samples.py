@@ -1,0 +1,102 @@
+"""Samples of a frame's integers by vectors: all that a pixel of the result takes of a row lies side by side.
+
+One load fetches the neighbouring pixels of a sample with all their channels, and rows are weighted and added as they
+are; what is left is a sum over a few lanes. As in `vectors`, it is LLVM's general language.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import RequireLiteralValue
+from numba.extending import intrinsic
+
+from octopus.kernels.cpu.vectors import _FLOAT, _INT, _LONG, _load, _store
+from octopus.kernels.cpu.vectors_columns import _CONTRACT
+
+LEAST = 4  # values that are fetched or stored at once, at least
+
+
+def fetched(taps: int, stored: int) -> int:
+    """Values of a row from a sample's first one on that `sums_of_taps` reads."""
+    return max(LEAST, 1 << (taps * stored - 1).bit_length())
+
+
+def _picked(builder: Any, vector: Any, places: list) -> Any:
+    return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(_INT, len(places)), places))
+
+
+@intrinsic
+def sums_of_taps(
+    typing_context, source, pitch, places, down, step, across, count, gain, bias, into, taps, channels, stored, back
+):
+    """Pixels of a result, normalised, whose channels lie side by side.
+
+    Parameters
+    ----------
+    source : pointer to unsigned integers
+    pitch : int64
+        Values from row to row.
+    places : pointer to int64
+        Of each pixel, where the first of its `taps` pixels of the frame in each of as many rows begins; `fetched`
+        values must be readable from there on.
+    down, across : pointers to float32
+        `taps` weights of rows and of columns for each pixel.
+    step : int64
+        Weights in `down` from a pixel to the next; 0 if it is the same rows for all.
+    count : int64
+    gain, bias : pointers to float32
+    into : pointer to float32
+        `LEAST` values more than there are get written.
+    taps, channels, stored : literal ints
+        Pixels along each axis: 1, 2 or 4; channels of the result, and of a pixel of the frame.
+    back : literal bool
+        Whether the first three channels of a pixel of the frame lie backwards.
+    """
+    if not all(isinstance(kind, types.Literal) for kind in (taps, channels, stored, back)):
+        raise RequireLiteralValue("taps, channels, stored, back")
+    size, own, pixel = taps.literal_value, channels.literal_value, stored.literal_value
+    lanes = fetched(size, pixel)
+    order = [2, 1, 0, 3] if back.literal_value else [0, 1, 2, 3]
+
+    def generate(context, builder, signature, arguments):
+        source, pitch, places, down, step, across, count, gain, bias, into, *_ = arguments
+        kind, wide = ir.VectorType(_FLOAT, lanes), ir.VectorType(_INT, lanes)
+        scale, shift = (ir.Constant(ir.VectorType(_FLOAT, LEAST), [0.0] * LEAST) for _ in range(2))
+        for c in range(own):
+            scale = builder.insert_element(scale, builder.load(builder.gep(gain, [_LONG(c)])), _INT(c))
+            shift = builder.insert_element(shift, builder.load(builder.gep(bias, [_LONG(c)])), _INT(c))
+        with cgutils.for_range(builder, count) as loop:
+            x = loop.index
+            place, total = builder.load(builder.gep(places, [x])), None
+            rows = builder.gep(down, [builder.mul(x, step)])
+            for row in range(size):
+                at = builder.gep(source, [builder.add(place, builder.mul(pitch, _LONG(row)))])
+                values = _load(builder, at, source.type.pointee, lanes)
+                values = builder.sitofp(builder.zext(values, wide), kind)
+                if size > 1:
+                    weight = builder.load(builder.gep(rows, [_LONG(row)]))
+                    one = builder.insert_element(ir.Constant(kind, ir.Undefined), weight, _INT(0))
+                    values = builder.fmul(_picked(builder, one, [0] * lanes), values, flags=_CONTRACT)
+                total = values if total is None else builder.fadd(total, values, flags=_CONTRACT)
+            if size > 1:
+                weights = _load(builder, builder.gep(across, [builder.mul(x, _LONG(size))]), _FLOAT, size)
+                weights = _picked(builder, weights, [min(i // pixel, size - 1) for i in range(lanes)])
+                total = builder.fmul(weights, total, flags=_CONTRACT)
+            by = size * pixel // 2
+            while by >= pixel:
+                half = max(total.type.count // 2, LEAST)
+                upper = _picked(builder, total, [(i + by) % total.type.count for i in range(half)])
+                total = builder.fadd(_picked(builder, total, list(range(half))), upper, flags=_CONTRACT)
+                by //= 2
+            total = _picked(builder, total, order)
+            total = builder.fadd(builder.fmul(total, scale, flags=_CONTRACT), shift, flags=_CONTRACT)
+            _store(builder, total, builder.gep(into, [builder.mul(x, _LONG(own))]))
+        return context.get_dummy_value()
+
+    long, floats = types.int64, types.CPointer(types.float32)
+    kinds = source, long, types.CPointer(long), floats, long, floats, long, floats, floats, floats
+    return types.none(*kinds, taps, channels, stored, back), generate

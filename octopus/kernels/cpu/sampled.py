@@ -14,7 +14,7 @@ import numpy as np
 
 from octopus.kernels import geometry, sampling
 from octopus.kernels.cpu import allocate_floats, compiled, pointer, release, shifted
-from octopus.kernels.cpu.antialias import planes_of_row
+from octopus.kernels.cpu.antialias import planes_of_row, sum_rows
 from octopus.kernels.cpu.bands import kernel_of
 from octopus.kernels.cpu.box import is_inside
 from octopus.kernels.cpu.store import ROWS, bfloat16_bits, half_bits
@@ -54,24 +54,24 @@ def _read_video(frame, start, pitch, row, column, channel):
     return value_of_video(frame, np.int64(row), np.int64(column), channel)
 
 
-def _sums_of(taps: int, order: str) -> Callable:
-    """`vectors_samples.sums_of_taps` of frames in an order of channels."""
-    many, held, back = taps, len(order), order[0] == "B"
+def _sums_of(tall: int, wide: int, order: str) -> Callable:
+    """`vectors_samples.sums_of_taps` of so many rows and pixels of each, of frames in an order of channels."""
+    held, back = len(order), order[0] == "B"
 
     @compiled
-    def sums(source, pitch, places, down, step, across, count, gain, bias, into, channels):
+    def sums(source, pitch, places, down, across, count, gain, bias, into, channels):
         if channels == 3:
             sums_of_taps(
-                source, pitch, places, down, step, across, count, gain, bias, into, many, 3, held, back
+                source, pitch, places, down, across, count, gain, bias, into, tall, wide, 3, held, back
             )
         elif channels == 1:
-            sums_of_taps(source, pitch, places, down, step, across, count, gain, bias, into, many, 1, 1, False)
+            sums_of_taps(source, pitch, places, down, across, count, gain, bias, into, tall, wide, 1, 1, False)
         else:
-            sums_of_taps(source, pitch, places, down, step, across, count, gain, bias, into, many, 4, 4, False)
+            sums_of_taps(source, pitch, places, down, across, count, gain, bias, into, tall, wide, 4, 4, False)
 
     @compiled
-    def sums_of_three(source, pitch, places, down, step, across, count, gain, bias, into, channels):
-        sums_of_taps(source, pitch, places, down, step, across, count, gain, bias, into, many, 3, held, back)
+    def sums_of_three(source, pitch, places, down, across, count, gain, bias, into, channels):
+        sums_of_taps(source, pitch, places, down, across, count, gain, bias, into, tall, wide, 3, held, back)
 
     return sums if order == "RGB" else sums_of_three
 
@@ -86,7 +86,7 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
     locate, mix_padded = sampling.sampler(compiled, kind, read, padded=True)
     mix = sampling.sampler(compiled, kind, read, padded=False).mix
     around, half = compiled(sampling.AROUND[kind]), np.float32(0.5 if kind == "nearest" else 0.0)
-    vectors, sums, store = frame_dtype == "uint8", _sums_of(taps, order), ROWS[out_dtype]
+    vectors, sums, store = frame_dtype == "uint8", _sums_of(taps if maps else 1, taps, order), ROWS[out_dtype]
     reach = tuple(fetched(taps, stored) for stored in range(1, 5))
 
     @compiled
@@ -146,17 +146,18 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         width, height = np.int32(frame[2]), np.int32(frame[3])
         inner = np.int64(inner_columns)
         room = (inner + LANES - 1) // LANES * LANES
-        memory = allocate_floats(2 * inner + 3 * taps * (inner + 1) + 2 * (room + LEAST) * channels)
+        pitch = (room + LEAST) * channels
+        memory = allocate_floats(2 * (inner + taps) + 3 * taps * (inner + 1) + taps + (taps + 2) * pitch)
         if memory == 0:
             return False
-        places, across = pointer(memory, np.int64), pointer(memory + 8 * inner, np.float32)
-        pixels = pointer(memory + 4 * (2 + taps) * inner, np.int32)
+        places, held = pointer(memory, np.int64), pointer(memory + 8 * inner, np.int64)
+        start = memory + 8 * (inner + taps)
+        across, pixels = pointer(start, np.float32), pointer(start + 4 * taps * inner, np.int32)
         gathered = shifted(across, 2 * taps * inner)
-        down = shifted(gathered, taps * inner)
-        lines = shifted(pixels, 2 * taps * inner + taps)
+        down, lines = shifted(gathered, taps * inner), shifted(pixels, 2 * taps * inner + taps)
         gathered_down = shifted(down, 2 * taps)
-        line = shifted(gathered_down, taps)
-        apart = shifted(line, (room + LEAST) * channels)
+        ring = shifted(gathered_down, 2 * taps)
+        line, apart = shifted(ring, taps * pitch), shifted(ring, (taps + 1) * pitch)
         end = np.int64(-1)
         if vectors and is_inside(horizontal, frame[2]) and is_inside(vertical, frame[3]):
             if width >= taps and height >= taps:
@@ -167,20 +168,30 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
             locate(position, left, np.int32(0), last_x, width, outside, own, weights)
             if end >= 0:
                 places[x] = gather(own, weights, width, shifted(gathered, taps * x)) * frame[4]
+        for k in range(taps):
+            held[k] = -1
         step, along = (rows * columns, np.int64(1)) if planes == channels else (np.int64(1), channels)
         for y in range(row, stop):
             position = _centre(np.int32(y), extent_y, inner_rows, origin_y)
             locate(position, top, np.int32(0), last_y, height, outside, lines, down)
             done = np.int64(0)
             if vectors and end >= 0:
-                first, done = gather(lines, down, height, gathered_down) * frame[1], inner
-                while done > 0 and first + places[done - 1] > end:
+                first, done = gather(lines, down, height, gathered_down), inner
+                while done > 0 and first * frame[1] + places[done - 1] > end:
                     done -= 1
-                sums(
-                    shifted(frame[0], first), frame[1], places, gathered_down, 0, gathered, done, normal[0],
-                    normal[1], line, channels,
-                )  # fmt: skip
-                store_run(line, apart, before, above + y, done, out, layout)
+                for k in range(taps):
+                    number, slot = first + k, (first + k) % taps
+                    own, shares = shifted(ring, slot * pitch), shifted(gathered_down, taps)
+                    shares[slot] = gathered_down[k]
+                    if held[slot] != number:
+                        source = shifted(frame[0], number * frame[1])
+                        sums(source, 0, places, down, gathered, done, normal[0], normal[1], own, channels)
+                        held[slot] = number
+                made = ring
+                if taps > 1:
+                    made = line
+                    sum_rows(ring, pitch, shifted(gathered_down, taps), taps, done * channels, line)
+                store_run(made, apart, before, above + y, done, out, layout)
             into = shifted(out, ((above + y) * columns + before) * along)
             for x in range(done, inner):
                 store_pixel(
@@ -243,7 +254,7 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
                     if right >= 0 and below >= 0 and below * frame[1] + right * frame[4] <= end:
                         find(frame, horizontal, vertical, first, y, last - first, places, across, down)
                         sums(
-                            frame[0], frame[1], places, down, taps, across, last - first, normal[0], normal[1],
+                            frame[0], frame[1], places, down, across, last - first, normal[0], normal[1],
                             shifted(line, first * channels), channels,
                         )  # fmt: skip
                         continue

@@ -31,7 +31,7 @@ def _picked(builder: Any, vector: Any, places: list) -> Any:
 
 @intrinsic
 def sums_of_taps(
-    typing_context, source, pitch, places, down, step, across, count, gain, bias, into, taps, channels, stored, back
+    typing_context, source, pitch, places, down, across, count, gain, bias, into, rows, taps, channels, stored, back
 ):
     """Pixels of a result, normalised, whose channels lie side by side.
 
@@ -41,29 +41,28 @@ def sums_of_taps(
     pitch : int64
         Values from row to row.
     places : pointer to int64
-        Of each pixel, where the first of its `taps` pixels of the frame in each of as many rows begins; `fetched`
-        values must be readable from there on.
+        Of each pixel, where the first of the frame's pixels begins that it takes; in each row `fetched` values must be
+        readable from there on.
     down, across : pointers to float32
-        `taps` weights of rows and of columns for each pixel.
-    step : int64
-        Weights in `down` from a pixel to the next; 0 if it is the same rows for all.
+        For each pixel `rows` and `taps` weights; a single one is 1, and not read.
     count : int64
     gain, bias : pointers to float32
     into : pointer to float32
         `LEAST` values more than there are get written.
-    taps, channels, stored : literal ints
-        Pixels along each axis: 1, 2 or 4; channels of the result, and of a pixel of the frame.
+    rows, taps, channels, stored : literal ints
+        Neighbouring rows that a pixel takes, and pixels of each: 1, 2 or 4; channels of the result, and of a pixel of
+        the frame.
     back : literal bool
         Whether the first three channels of a pixel of the frame lie backwards.
     """
-    if not all(isinstance(kind, types.Literal) for kind in (taps, channels, stored, back)):
-        raise RequireLiteralValue("taps, channels, stored, back")
-    size, own, pixel = taps.literal_value, channels.literal_value, stored.literal_value
+    if not all(isinstance(kind, types.Literal) for kind in (rows, taps, channels, stored, back)):
+        raise RequireLiteralValue("rows, taps, channels, stored, back")
+    tall, size, own, pixel = rows.literal_value, taps.literal_value, channels.literal_value, stored.literal_value
     lanes = fetched(size, pixel)
     order = [2, 1, 0, 3] if back.literal_value else [0, 1, 2, 3]
 
     def generate(context, builder, signature, arguments):
-        source, pitch, places, down, step, across, count, gain, bias, into, *_ = arguments
+        source, pitch, places, down, across, count, gain, bias, into, *_ = arguments
         kind, wide = ir.VectorType(_FLOAT, lanes), ir.VectorType(_INT, lanes)
         scale, shift = (ir.Constant(ir.VectorType(_FLOAT, LEAST), [0.0] * LEAST) for _ in range(2))
         for c in range(own):
@@ -72,13 +71,13 @@ def sums_of_taps(
         with cgutils.for_range(builder, count) as loop:
             x = loop.index
             place, total = builder.load(builder.gep(places, [x])), None
-            rows = builder.gep(down, [builder.mul(x, step)])
-            for row in range(size):
+            shares = builder.gep(down, [builder.mul(x, _LONG(tall))])
+            for row in range(tall):
                 at = builder.gep(source, [builder.add(place, builder.mul(pitch, _LONG(row)))])
                 values = _load(builder, at, source.type.pointee, lanes)
                 values = builder.sitofp(builder.zext(values, wide), kind)
-                if size > 1:
-                    weight = builder.load(builder.gep(rows, [_LONG(row)]))
+                if tall > 1:
+                    weight = builder.load(builder.gep(shares, [_LONG(row)]))
                     one = builder.insert_element(ir.Constant(kind, ir.Undefined), weight, _INT(0))
                     values = builder.fmul(_picked(builder, one, [0] * lanes), values, flags=_CONTRACT)
                 total = values if total is None else builder.fadd(total, values, flags=_CONTRACT)
@@ -86,17 +85,14 @@ def sums_of_taps(
                 weights = _load(builder, builder.gep(across, [builder.mul(x, _LONG(size))]), _FLOAT, size)
                 weights = _picked(builder, weights, [min(i // pixel, size - 1) for i in range(lanes)])
                 total = builder.fmul(weights, total, flags=_CONTRACT)
-            by = size * pixel // 2
-            while by >= pixel:
-                half = max(total.type.count // 2, LEAST)
-                upper = _picked(builder, total, [(i + by) % total.type.count for i in range(half)])
-                total = builder.fadd(_picked(builder, total, list(range(half))), upper, flags=_CONTRACT)
-                by //= 2
-            total = _picked(builder, total, order)
+            total = _picked(builder, total, [(k * pixel + c) % lanes for k in range(size) for c in order])
+            for half in (size // 2 >> i for i in range(size.bit_length() - 1)):
+                both = [list(range(start, start + half * LEAST)) for start in (0, half * LEAST)]
+                total = builder.fadd(*(_picked(builder, total, part) for part in both), flags=_CONTRACT)
             total = builder.fadd(builder.fmul(total, scale, flags=_CONTRACT), shift, flags=_CONTRACT)
             _store(builder, total, builder.gep(into, [builder.mul(x, _LONG(own))]))
         return context.get_dummy_value()
 
     long, floats = types.int64, types.CPointer(types.float32)
-    kinds = source, long, types.CPointer(long), floats, long, floats, long, floats, floats, floats
-    return types.none(*kinds, taps, channels, stored, back), generate
+    kinds = source, long, types.CPointer(long), floats, floats, long, floats, floats, floats
+    return types.none(*kinds, rows, taps, channels, stored, back), generate

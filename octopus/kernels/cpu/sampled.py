@@ -147,16 +147,16 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         inner = np.int64(inner_columns)
         room = (inner + LANES - 1) // LANES * LANES
         pitch = (room + LEAST) * channels
-        memory = allocate_floats(2 * (inner + taps) + 3 * taps * (inner + 1) + taps + (taps + 2) * pitch)
+        memory = allocate_floats(2 * (inner + taps) + taps * ((2 + LEAST) * inner + 4) + (taps + 2) * pitch)
         if memory == 0:
             return False
         places, held = pointer(memory, np.int64), pointer(memory + 8 * inner, np.int64)
         start = memory + 8 * (inner + taps)
-        across, pixels = pointer(start, np.float32), pointer(start + 4 * taps * inner, np.int32)
-        gathered = shifted(across, 2 * taps * inner)
-        down, lines = shifted(gathered, taps * inner), shifted(pixels, 2 * taps * inner + taps)
-        gathered_down = shifted(down, 2 * taps)
-        ring = shifted(gathered_down, 2 * taps)
+        across, pixels = pointer(start, np.float32), pointer(start + 4 * taps * (inner + 1), np.int32)
+        down, lines = shifted(across, taps * inner), shifted(pixels, taps * inner)
+        gathered_down = shifted(down, taps * (inner + 2))
+        gathered = shifted(gathered_down, 2 * taps)
+        ring = shifted(gathered, LEAST * taps * inner)
         line, apart = shifted(ring, taps * pitch), shifted(ring, (taps + 1) * pitch)
         end = np.int64(-1)
         if vectors and is_inside(horizontal, frame[2]) and is_inside(vertical, frame[3]):
@@ -167,7 +167,9 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
             own, weights = shifted(pixels, taps * x), shifted(across, taps * x)
             locate(position, left, np.int32(0), last_x, width, outside, own, weights)
             if end >= 0:
-                places[x] = gather(own, weights, width, shifted(gathered, taps * x)) * frame[4]
+                places[x] = gather(own, weights, width, gathered_down) * frame[4]
+                for i in range(taps * LEAST):
+                    gathered[taps * LEAST * x + i] = gathered_down[i // LEAST]
         for k in range(taps):
             held[k] = -1
         step, along = (rows * columns, np.int64(1)) if planes == channels else (np.int64(1), channels)

@@ -44,7 +44,8 @@ def sums_of_taps(
         Of each pixel, where the first of the frame's pixels begins that it takes; in each row `fetched` values must be
         readable from there on.
     down, across : pointers to float32
-        For each pixel `rows` and `taps` weights; a single one is 1, and not read.
+        For each pixel `rows` and `taps` weights, the latter `LEAST` times each where `rows` is 1. A single one is 1, and
+        not read.
     count : int64
     gain, bias : pointers to float32
     into : pointer to float32
@@ -81,11 +82,13 @@ def sums_of_taps(
                     one = builder.insert_element(ir.Constant(kind, ir.Undefined), weight, _INT(0))
                     values = builder.fmul(_picked(builder, one, [0] * lanes), values, flags=_CONTRACT)
                 total = values if total is None else builder.fadd(total, values, flags=_CONTRACT)
-            if size > 1:
-                weights = _load(builder, builder.gep(across, [builder.mul(x, _LONG(size))]), _FLOAT, size)
-                weights = _picked(builder, weights, [min(i // pixel, size - 1) for i in range(lanes)])
-                total = builder.fmul(weights, total, flags=_CONTRACT)
             total = _picked(builder, total, [(k * pixel + c) % lanes for k in range(size) for c in order])
+            if size > 1:
+                each = LEAST * size if tall == 1 else size
+                weights = _load(builder, builder.gep(across, [builder.mul(x, _LONG(each))]), _FLOAT, each)
+                if tall > 1:
+                    weights = _picked(builder, weights, [k for k in range(size) for _ in range(LEAST)])
+                total = builder.fmul(weights, total, flags=_CONTRACT)
             for half in (size // 2 >> i for i in range(size.bit_length() - 1)):
                 both = [list(range(start, start + half * LEAST)) for start in (0, half * LEAST)]
                 total = builder.fadd(*(_picked(builder, total, part) for part in both), flags=_CONTRACT)

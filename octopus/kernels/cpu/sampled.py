@@ -187,7 +187,7 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
                     shares[slot] = gathered_down[k]
                     if held[slot] != number:
                         source = shifted(frame[0], number * frame[1])
-                        sums(source, 0, places, down, gathered, done, normal[0], normal[1], own, channels)
+                        sums(source, frame[1], places, down, gathered, done, normal[0], normal[1], own, channels)
                         held[slot] = number
                 made = ring
                 if taps > 1:

@@ -16,6 +16,7 @@ from numba.extending import intrinsic
 
 from octopus.kernels.cpu.vectors import _FLOAT, _INT, _LONG, _load, _store
 from octopus.kernels.cpu.vectors_columns import _CONTRACT
+from octopus.kernels.cpu.vectors_pairs import _fetch
 
 LEAST = 4  # values that are fetched or stored at once, at least
 
@@ -73,6 +74,8 @@ def sums_of_taps(
             x = loop.index
             place, total = builder.load(builder.gep(places, [x])), None
             shares = builder.gep(down, [builder.mul(x, _LONG(tall))])
+            if tall == 1:
+                _fetch(builder, builder.ptrtoint(builder.gep(source, [builder.add(place, pitch)]), _LONG))
             for row in range(tall):
                 at = builder.gep(source, [builder.add(place, builder.mul(pitch, _LONG(row)))])
                 values = _load(builder, at, source.type.pointee, lanes)

@@ -19,6 +19,7 @@ from octopus.kernels.cpu.bands import kernel_of
 from octopus.kernels.cpu.box import is_inside
 from octopus.kernels.cpu.store import ROWS, bfloat16_bits, half_bits
 from octopus.kernels.cpu.vectors import LANES
+from octopus.kernels.cpu.vectors_columns import as_elements
 from octopus.kernels.cpu.vectors_samples import LEAST, fetched, sums_of_taps
 from octopus.kernels.cpu.video import VIDEO, value_of_video
 
@@ -65,9 +66,13 @@ def _sums_of(tall: int, wide: int, order: str) -> Callable:
                 source, pitch, places, down, across, count, gain, bias, into, tall, wide, 3, held, back
             )
         elif channels == 1:
-            sums_of_taps(source, pitch, places, down, across, count, gain, bias, into, tall, wide, 1, 1, False)
+            sums_of_taps(
+                source, pitch, places, down, across, count, gain, bias, into, tall, wide, 1, 1, False
+            )
         else:
-            sums_of_taps(source, pitch, places, down, across, count, gain, bias, into, tall, wide, 4, 4, False)
+            sums_of_taps(
+                source, pitch, places, down, across, count, gain, bias, into, tall, wide, 4, 4, False
+            )
 
     @compiled
     def sums_of_three(source, pitch, places, down, across, count, gain, bias, into, channels):
@@ -108,17 +113,22 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
             )
 
     @compiled
-    def last_place(frame, layout):
-        """Where a sample's first pixel in its first row may begin for all that is fetched to lie in the frame."""
-        end = (np.int64(frame[3]) - taps) * frame[1] + frame[2] * frame[4]
-        return end - reach[frame[4] - 1] if layout[3] in (1, 3, 4) else np.int64(-1)
+    def readable(frame, row, place):
+        """Whether the frame has all that is fetched from a place in a row."""
+        return (frame[3] - 1 - row) * frame[1] + frame[2] * frame[4] - place >= reach[frame[4] - 1]
 
     @compiled
     def store_run(line, apart, column, row, count, out, layout):
         """Write `count` pixels of a row of the result."""
         columns, rows, planes, channels = layout
         if planes == 1:
-            store(shifted(out, (row * columns + column) * channels), line, line, np.float32(0.0), count * channels)
+            store(
+                shifted(out, (row * columns + column) * channels),
+                line,
+                line,
+                np.float32(0.0),
+                count * channels,
+            )
             return
         room = (count + LANES - 1) // LANES * LANES
         planes_of_row(line, room, channels, apart)
@@ -137,6 +147,65 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         return np.int64(first)
 
     @compiled
+    def inside_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside):
+        """The same of a box inside the frame: rows are summed across once, and `taps` of them kept."""
+        left, last_x, origin_x, extent_x = horizontal
+        top, last_y, origin_y, extent_y = vertical
+        before, above, inner_columns, inner_rows = place
+        width, height = np.int32(frame[2]), np.int32(frame[3])
+        channels, stored, count = layout[3], frame[4], np.int64(inner_columns)
+        line = (count + LANES - 1) // LANES * LANES * channels + LEAST
+        memory = allocate_floats(
+            2 * (count + taps)
+            + (LEAST * count + 4) * taps
+            + (taps + 2) * line
+            + (np.int64(last_x) + 1 + taps) * stored
+        )
+        if memory == 0:
+            return False
+        places, held = pointer(memory, np.int64), pointer(memory + 8 * count, np.int64)
+        weights = pointer(memory + 8 * (count + taps), np.float32)
+        pixels = pointer(memory + 8 * (count + taps) + 4 * taps, np.int32)
+        gathered, down = shifted(weights, 2 * taps), shifted(weights, 3 * taps)
+        across = shifted(weights, 4 * taps)
+        ring = shifted(across, LEAST * taps * count)
+        made, apart, spare = (
+            shifted(ring, taps * line), shifted(ring, (taps + 1) * line), shifted(ring, (taps + 2) * line)
+        )  # fmt: skip
+        for x in range(count):
+            at = _centre(np.int32(x), extent_x, inner_columns, origin_x)
+            locate(at, left, np.int32(0), last_x, width, outside, pixels, weights)
+            places[x] = gather(pixels, weights, width, gathered) * stored
+            for i in range(taps * LEAST):
+                across[taps * LEAST * x + i] = gathered[i // LEAST]
+        for k in range(taps):
+            held[k] = -1
+        begin, end = places[0], places[count - 1]
+        for y in range(row, stop):
+            at = _centre(np.int32(y), extent_y, inner_rows, origin_y)
+            locate(at, top, np.int32(0), last_y, height, outside, pixels, weights)
+            first = gather(pixels, weights, height, gathered)
+            for k in range(taps):
+                number, slot = first + k, (first + k) % taps
+                down[slot] = gathered[k]
+                if held[slot] != number:
+                    held[slot], source = number, shifted(frame[0], number * frame[1])
+                    if not readable(frame, number, end):
+                        copied = as_elements(spare, source)
+                        for i in range(end - begin + taps * stored):
+                            copied[i] = source[begin + i]
+                        source = shifted(copied, -begin)
+                    own = shifted(ring, slot * line)
+                    sums(source, frame[1], places, down, across, count, normal[0], normal[1], own, channels)
+            if taps > 1:
+                sum_rows(ring, line, down, taps, count * channels, made)
+                store_run(made, apart, before, above + y, count, out, layout)
+            else:
+                store_run(ring, apart, before, above + y, count, out, layout)
+        release(memory)
+        return True
+
+    @compiled
     def box_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside):
         """Rows `row` to `stop` of one item's image; whether there was memory for it."""
         left, last_x, origin_x, extent_x = horizontal
@@ -145,57 +214,28 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         columns, rows, planes, channels = layout
         width, height = np.int32(frame[2]), np.int32(frame[3])
         inner = np.int64(inner_columns)
-        room = (inner + LANES - 1) // LANES * LANES
-        pitch = (room + LEAST) * channels
-        memory = allocate_floats(2 * (inner + taps) + taps * ((2 + LEAST) * inner + 4) + (taps + 2) * pitch)
+        if vectors and width >= taps and height >= taps and channels in (1, 3, 4):
+            if is_inside(horizontal, frame[2]) and is_inside(vertical, frame[3]):
+                return inside_band(
+                    frame, horizontal, vertical, place, row, stop, out, layout, normal, outside
+                )
+        memory = allocate_floats(2 * taps * (inner + 1))
         if memory == 0:
             return False
-        places, held = pointer(memory, np.int64), pointer(memory + 8 * inner, np.int64)
-        start = memory + 8 * (inner + taps)
-        across, pixels = pointer(start, np.float32), pointer(start + 4 * taps * (inner + 1), np.int32)
-        down, lines = shifted(across, taps * inner), shifted(pixels, taps * inner)
-        gathered_down = shifted(down, taps * (inner + 2))
-        gathered = shifted(gathered_down, 2 * taps)
-        ring = shifted(gathered, LEAST * taps * inner)
-        line, apart = shifted(ring, taps * pitch), shifted(ring, (taps + 1) * pitch)
-        end = np.int64(-1)
-        if vectors and is_inside(horizontal, frame[2]) and is_inside(vertical, frame[3]):
-            if width >= taps and height >= taps:
-                end = last_place(frame, layout)
+        across, pixels = pointer(memory, np.float32), pointer(memory + 4 * taps * inner, np.int32)
+        down, lines = shifted(across, 2 * taps * inner), shifted(pixels, taps * (inner + 1))
         for x in range(inner):
             position = _centre(np.int32(x), extent_x, inner_columns, origin_x)
-            own, weights = shifted(pixels, taps * x), shifted(across, taps * x)
-            locate(position, left, np.int32(0), last_x, width, outside, own, weights)
-            if end >= 0:
-                places[x] = gather(own, weights, width, gathered_down) * frame[4]
-                for i in range(taps * LEAST):
-                    gathered[taps * LEAST * x + i] = gathered_down[i // LEAST]
-        for k in range(taps):
-            held[k] = -1
+            locate(
+                position, left, np.int32(0), last_x, width, outside, shifted(pixels, taps * x),
+                shifted(across, taps * x),
+            )  # fmt: skip
         step, along = (rows * columns, np.int64(1)) if planes == channels else (np.int64(1), channels)
         for y in range(row, stop):
             position = _centre(np.int32(y), extent_y, inner_rows, origin_y)
             locate(position, top, np.int32(0), last_y, height, outside, lines, down)
-            done = np.int64(0)
-            if vectors and end >= 0:
-                first, done = gather(lines, down, height, gathered_down), inner
-                while done > 0 and first * frame[1] + places[done - 1] > end:
-                    done -= 1
-                for k in range(taps):
-                    number, slot = first + k, (first + k) % taps
-                    own, shares = shifted(ring, slot * pitch), shifted(gathered_down, taps)
-                    shares[slot] = gathered_down[k]
-                    if held[slot] != number:
-                        source = shifted(frame[0], number * frame[1])
-                        sums(source, frame[1], places, down, gathered, done, normal[0], normal[1], own, channels)
-                        held[slot] = number
-                made = ring
-                if taps > 1:
-                    made = line
-                    sum_rows(ring, pitch, shifted(gathered_down, taps), taps, done * channels, line)
-                store_run(made, apart, before, above + y, done, out, layout)
             into = shifted(out, ((above + y) * columns + before) * along)
-            for x in range(done, inner):
+            for x in range(inner):
                 store_pixel(
                     frame, lines, shifted(pixels, taps * x), down, shifted(across, taps * x),
                     shifted(into, x * along), step, channels, normal, outside,
@@ -209,18 +249,19 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
 
     @compiled
     def span(axis, x, stop, y, limit):
-        """The first pixels of samples `x` to `stop` of a row along one axis: least, and most, -1 if not all lie inside."""
+        """The most of the first pixels along an axis of a row's samples `x` to `stop`; -1 if not all pixels lie inside."""
         ends = position(axis, x, y) + half, position(axis, stop - 1, y) + half
-        low, high = _whole(min(ends[0], ends[1])), _whole(max(ends[0], ends[1]))
-        if low < taps // 4 or high - taps // 4 + taps > limit:
-            return np.int64(-1)
-        return np.int64(high - taps // 4)
+        low, high = _whole(min(ends[0], ends[1])) - taps // 4, _whole(max(ends[0], ends[1])) - taps // 4
+        return np.int64(high) if low >= 0 and high + taps <= limit else np.int64(-1)
 
     @compiled
     def find(frame, horizontal, vertical, x, y, count, places, across, down):
         """Where samples begin in the frame, and their weights."""
         for i in range(count):
-            at, to = position(horizontal, np.int32(x + i), y) + half, position(vertical, np.int32(x + i), y) + half
+            at, to = (
+                position(horizontal, np.int32(x + i), y) + half,
+                position(vertical, np.int32(x + i), y) + half,
+            )
             column, line = _whole(at), _whole(to)
             columns, shares = around(column, at - np.float32(column))
             lines, parts = around(line, to - np.float32(line))
@@ -246,14 +287,17 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         pixels = pointer(memory + 8 * RUN + 8 * taps * RUN, np.int32)
         lines = shifted(pixels, taps)
         step, along = (rows * columns, np.int64(1)) if planes == channels else (np.int64(1), channels)
-        end = last_place(frame, layout) if vectors else np.int64(-1)
+        fast = vectors and channels in (1, 3, 4)
         for y in range(row, stop):
             into, kept = shifted(out, y * columns * along), np.int64(0)
             for first in range(0, columns, RUN):
                 last = min(first + RUN, columns)
-                if vectors and end >= 0:
-                    right, below = span(horizontal, first, last, y, width), span(vertical, first, last, y, height)
-                    if right >= 0 and below >= 0 and below * frame[1] + right * frame[4] <= end:
+                if vectors and fast:
+                    right, below = (
+                        span(horizontal, first, last, y, width),
+                        span(vertical, first, last, y, height),
+                    )
+                    if min(right, below) >= 0 and readable(frame, below + taps - 1, right * frame[4]):
                         find(frame, horizontal, vertical, first, y, last - first, places, across, down)
                         sums(
                             frame[0], frame[1], places, down, across, last - first, normal[0], normal[1],
@@ -270,7 +314,7 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
                     store_pixel(
                         frame, lines, pixels, down, across, shifted(into, x * along), step, channels, normal, outside,
                     )  # fmt: skip
-            if vectors and end >= 0:
+            if vectors and fast:
                 store_run(shifted(line, kept * channels), apart, kept, y, columns - kept, out, layout)
         release(memory)
         return True

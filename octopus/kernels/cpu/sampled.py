@@ -1,9 +1,23 @@
-"""Crops by single samples on the CPU: nearest, bicubic, and affine maps; no row is reused.
+"""Crops by single samples on the CPU: nearest, bicubic, and affine maps.
 
-Bands are those of `bands`. Of a box the columns' pixels and weights are found once per band, of an affine map for each
-sample anew. Samples whose pixels all lie in a frame of bytes are summed by vectors (`vectors_samples`): those of boxes
-inside the frame, and of maps runs of columns, since along a row positions only grow or only fall. All others, and
-other frames, take the simple road, pixel by pixel.
+Bands are those of `bands`. In a frame of bytes with 1, 3 or 4 channels, samples whose pixels all lie in the frame are
+summed by vectors (`vectors_samples`). Of a box inside the frame each source row is summed across once, and as many rows
+are kept as a sample takes. Of a map runs of columns are looked at together, whose first and last positions say whether
+all are inside, since along a row positions only grow or only fall. All others, and other frames, take the simple road:
+pixel by pixel, where of a box the columns' pixels and weights are found once per band, of a map for each sample anew.
+
+Predicted and measured on two cores of an AMD EPYC (shared), 2026-11-23, one thread, ms of one call from bytes to bytes,
+224 x 224 x 3, of 100 boxes of 256 x 256, nearest and bicubic, and 100 maps of such, turned, by all three filters::
+
+                                                            predicted       measured
+    pixel by pixel                                          -               37, 124; 58, 99, 209
+    all that a sample takes of a row by one load            4, 11; -, 20, - 4.7, 13; 6.4, 11, 19
+    of boxes rows summed across once, and kept              -, 7.5          3.9, 9.7
+    weights side by side as lanes take them                 -, 9.0          -, 9.1
+    the next source row asked for; a band of their own      -, 8.1          3.5, 7.7
+    OpenCV 5 (of a crop), in turns                                          4.2, 7.2; 5.8, 21, 51
+
+LLVM makes whole vectors of what finds a map's positions and weights, too.
 """
 
 from __future__ import annotations
@@ -214,11 +228,9 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         columns, rows, planes, channels = layout
         width, height = np.int32(frame[2]), np.int32(frame[3])
         inner = np.int64(inner_columns)
-        if vectors and width >= taps and height >= taps and channels in (1, 3, 4):
-            if is_inside(horizontal, frame[2]) and is_inside(vertical, frame[3]):
-                return inside_band(
-                    frame, horizontal, vertical, place, row, stop, out, layout, normal, outside
-                )
+        inside = is_inside(horizontal, frame[2]) and is_inside(vertical, frame[3])
+        if vectors and inside and width >= taps and height >= taps and channels in (1, 3, 4):
+            return inside_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside)
         memory = allocate_floats(2 * taps * (inner + 1))
         if memory == 0:
             return False
@@ -249,7 +261,7 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
 
     @compiled
     def span(axis, x, stop, y, limit):
-        """The most of the first pixels along an axis of a row's samples `x` to `stop`; -1 if not all pixels lie inside."""
+        """The most of the first pixels along an axis of a row's samples; -1 if not all pixels lie inside."""
         ends = position(axis, x, y) + half, position(axis, stop - 1, y) + half
         low, high = _whole(min(ends[0], ends[1])) - taps // 4, _whole(max(ends[0], ends[1])) - taps // 4
         return np.int64(high) if low >= 0 and high + taps <= limit else np.int64(-1)

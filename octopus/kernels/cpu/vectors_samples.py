@@ -32,7 +32,21 @@ def _picked(builder: Any, vector: Any, places: list) -> Any:
 
 @intrinsic
 def sums_of_taps(
-    typing_context, source, pitch, places, down, across, count, gain, bias, into, rows, taps, channels, stored, back
+    typing_context,
+    source,
+    pitch,
+    places,
+    down,
+    across,
+    count,
+    gain,
+    bias,
+    into,
+    rows,
+    taps,
+    channels,
+    stored,
+    back,
 ):
     """Pixels of a result, normalised, whose channels lie side by side.
 
@@ -40,13 +54,13 @@ def sums_of_taps(
     ----------
     source : pointer to unsigned integers
     pitch : int64
-        Values from row to row.
+        Values from row to row; where `rows` is 1 the next one is asked for in the meantime.
     places : pointer to int64
         Of each pixel, where the first of the frame's pixels begins that it takes; in each row `fetched` values must be
         readable from there on.
     down, across : pointers to float32
-        For each pixel `rows` and `taps` weights, the latter `LEAST` times each where `rows` is 1. A single one is 1, and
-        not read.
+        For each pixel `rows` and `taps` weights, the latter `LEAST` times each where `rows` is 1; a single one is 1
+        and not read.
     count : int64
     gain, bias : pointers to float32
     into : pointer to float32
@@ -59,7 +73,12 @@ def sums_of_taps(
     """
     if not all(isinstance(kind, types.Literal) for kind in (rows, taps, channels, stored, back)):
         raise RequireLiteralValue("rows, taps, channels, stored, back")
-    tall, size, own, pixel = rows.literal_value, taps.literal_value, channels.literal_value, stored.literal_value
+    tall, size, own, pixel = (
+        rows.literal_value,
+        taps.literal_value,
+        channels.literal_value,
+        stored.literal_value,
+    )
     lanes = fetched(size, pixel)
     order = [2, 1, 0, 3] if back.literal_value else [0, 1, 2, 3]
 

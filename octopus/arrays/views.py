@@ -75,7 +75,9 @@ class ArrayView:
 
     def head(self, count: int) -> ArrayView:
         """The first entries."""
-        owner = None if self.owner is None else head_of(self.owner, count)
+        # On a GPU the owner keeps memory alive, and may have no parts.
+        whole = self.owner is None or self.device == "cuda"
+        owner = self.owner if whole else head_of(self.owner, count)
         return replace(self, shape=(count, *self.shape[1:]), owner=owner)
 
     @property

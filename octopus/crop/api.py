@@ -141,7 +141,9 @@ def crop_resize(
         boxes on the GPU also there: then it is not read by the host, and only its last two bits count.
     count : int or array, () or (1,), integer, optional
         How many items are made: the first ones; what others have in the result is left as it is. On the GPU (int32 or
-        int64), as a detector leaves it, it is not read by the host, and up to 65535 boxes go with it.
+        int64), as a detector leaves it, it is not read by the host, unless the frame lies there or by
+        `outside="error"`, which wait in any case. Up to 65535 boxes go with it, and fewer, if what each has of its own
+        comes from the host: as many as travel at a time.
     out : array, optional
         Where to write; must have exactly the result's shape, dtype and device, and memory apart from what is read.
         Memory of uint16 takes the bits of bfloat16. Default: new memory at each call. For many calls, pass `out` or

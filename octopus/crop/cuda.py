@@ -36,7 +36,7 @@ def pointers_of(items: Items) -> ItemPointers:
         array.pointer if array is not None and array.device == "cuda" else 0 for array in items[1:]
     )
     step = items.flip.strides[0] if flip and items.flip is not None else 0
-    return ItemPointers(count, flip, step, mean, std) if flip or mean or count else NO_ITEMS
+    return ItemPointers(count, flip, step, mean, std) if flip or mean or std or count else NO_ITEMS
 
 
 class CudaEngine:
@@ -127,8 +127,12 @@ class CudaEngine:
                 'outside="error" reads the boxes, which a graph that is captured does not allow; '
                 'ask for outside="clip" or "pad"'
             )
-        result = np.empty(boxes.shape, boxes.dtype)
-        self._copy(result.ctypes.data, boxes.pointer, result.nbytes, stream)
+        return self.read(boxes, stream)
+
+    def read(self, array: ArrayView, stream: Any) -> np.ndarray:
+        """The same of any contiguous array, where no graph is captured."""
+        result = np.empty(array.shape, array.dtype)
+        self._copy(result.ctypes.data, array.pointer, result.nbytes, stream)
         stream.sync()
         return result
 
@@ -165,7 +169,8 @@ class CudaEngine:
         Raises
         ------
         InputError
-            While a graph is captured: it would copy from where the boxes were at the time.
+            While a graph is captured: it would copy from where the boxes were at the time. For a count on the GPU of
+            more items than travel at a time: a launch knows nothing of the items before its own.
         """
         if self._is_capturing(stream):
             raise InputError(
@@ -179,6 +184,11 @@ class CudaEngine:
         room = self._map_capacity if maps else self.capacity
         if given_items.mean is not None:
             room = min(room, UPLOAD_BYTES // (4 * self.spec.frame.channels))
+        if items.counted is not None and count > room:
+            raise InputError(
+                f"a count on the GPU, beside what items have on the host, is for up to {room} boxes, found {count}; "
+                "bring frame_index, flip, mean and std to the GPU, too, or split the batch"
+            )
         there, index_address, index_dtype = pointers_of(items), 0, "int32"
         if items.frame_index is not None:
             index_address, index_dtype = items.frame_index.pointer, dtype_name(items.frame_index.dtype)

@@ -114,7 +114,9 @@ def frame_spec(frame: ArrayView, order: str = "RGB") -> FrameSpec:
 
 def made_channels(frame: ArrayView, order: Any) -> int:
     """Channels of the result, of a frame and an order that may not have been checked."""
-    return 3 if isinstance(frame, VideoView) or order in ORDERS[1:] else frame.shape[-1]
+    if isinstance(frame, VideoView) or (isinstance(order, str) and order in ORDERS[1:]):
+        return 3
+    return frame.shape[-1] if frame.shape else 0
 
 
 def _channels_first(shape: tuple[int, ...]) -> bool:

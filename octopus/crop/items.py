@@ -99,13 +99,16 @@ def items_of(
 
 
 def are_of_items(value: Any, count: int, channels: int) -> bool:
-    """Whether means or standard deviations have a row for each of several items, or lie where the host can't look."""
+    """Whether means or standard deviations have a row for each item; a single row on the host is that of all."""
     if isinstance(value, (list, tuple)):
-        return count > 1 and len(value) == count and all(np.shape(row) == (channels,) for row in value)
+        try:
+            return count > 1 and len(value) == count and all(np.shape(row) == (channels,) for row in value)
+        except ValueError:  # a row holds lists of different length
+            return False
     shape = getattr(value, "shape", None)
     if shape is None or tuple(shape) != (count, channels):
         return False
-    return count > 1 or view_of(value, "mean").device == "cuda"
+    return count != 1 or view_of(value, "mean").device == "cuda"
 
 
 def check_items(items: Items, frame: ArrayView, boxes: ArrayView, channels: int, device: str) -> None:
@@ -143,7 +146,8 @@ def check_items(items: Items, frame: ArrayView, boxes: ArrayView, channels: int,
 
 
 def _check_flip(flip: ArrayView, count: int) -> None:
-    if flip.shape != (count,) or flip.dtype.kind not in "biu" or not flip.dtype.isnative:
+    foreign = flip.device == "cuda" and not flip.dtype.isnative
+    if flip.shape != (count,) or flip.dtype.kind not in "biu" or foreign:
         raise InputError(
             f"flip must hold one integer per box, shape ({count},), found {flip.dtype} of shape {flip.shape}"
         )

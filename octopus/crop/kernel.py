@@ -123,10 +123,9 @@ class CropKernel:
         """
         within, self._busy = self._busy, True
         written = None if transform is None else view(transform, "transform")
-        if most is not None:  # what is behind them is left alone
-            boxes, out, items = boxes.head(most), out.head(most), items.head(most)
-            written = None if written is None else written.head(most)
         try:
+            if most is not None:
+                boxes, items, out, written = _first(most, boxes, items, out, written)
             host_boxes: np.ndarray | Room | None = None
             if boxes.device == "cpu":
                 room = None
@@ -141,8 +140,17 @@ class CropKernel:
                 self.engine.run(frame, host_boxes, out, given, written)
                 return
             queue = self.memory.enter(stream, (*frame.planes, boxes, out, *items.arrays), boxes)
-            if boxes.device == "cuda" and self.spec.options.outside == "error":
-                self._checked(self.engine.read_boxes(boxes, queue), frame)
+            refuses = boxes.device == "cuda" and self.spec.options.outside == "error"
+            found = self.engine.read_boxes(boxes, queue) if refuses else None
+            if items.counted is not None and (refuses or self.stage is not None):
+                # The host waits anyway, and must know which boxes to check, and which items to bring back.
+                known = int(self.engine.read(items.counted, queue).item())
+                known = min(max(known, 0), boxes.shape[0])
+                boxes, items, out, written = _first(known, boxes, items._replace(counted=None), out, written)
+            if found is not None:
+                self._checked(found[: boxes.shape[0]], frame)
+            if not boxes.shape[0]:
+                return
             work = _Work(boxes, host_boxes, items, given, queue)
             if self.stage is not None:
 
@@ -181,6 +189,13 @@ class CropKernel:
             frame_index=pointer, index_dtype=dtype, transform=transform, items=pointers_of(items),
             maps=are_maps(boxes.shape),
         )  # fmt: skip
+
+
+def _first(
+    count: int, boxes: ArrayView, items: Items, out: ArrayView, written: ArrayView | None
+) -> tuple[ArrayView, Items, ArrayView, ArrayView | None]:
+    """Of a run's arrays what belongs to the first items; what is behind them is left alone."""
+    return boxes.head(count), items.head(count), out.head(count), written and written.head(count)
 
 
 class _Work(NamedTuple):

@@ -61,6 +61,8 @@ class Options(TypedDict, total=False):
     pad_value: Any
     channels: Channels
     frame_index: Any
+    flip: Any
+    count: Any
     out: Any
     stream: Any
     device: Device

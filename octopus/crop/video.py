@@ -17,6 +17,7 @@ LUMA_SHARES = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722), "bt2020": (0.
 RANGES = ("limited", "full")
 DTYPES = {"nv12": "uint8", "p010": "uint16"}
 TOP = 255.0  # of the result's values
+MOST_VALUES = 2**32  # from a plane's first to its last: `kernels.cuda.rows` counts them in 32 bits
 
 Matrix: TypeAlias = Literal["bt601", "bt709", "bt2020"]
 Range: TypeAlias = Literal["limited", "full"]
@@ -244,6 +245,11 @@ def video_view(frame: Planes) -> VideoView:
         raise InputError(f"y is on {y.device} and uv on {uv.device}; bring both to one side")
     item = y.dtype.itemsize
     pitch, pitch_uv = _pitch(y, "y", width), _pitch(uv, "uv", width)
+    if uv.device == "cuda" and (uv.pointer | pitch_uv) % (2 * item):
+        raise InputError(
+            f"the pairs of uv on the GPU must lie at multiples of {2 * item} bytes, found the address {uv.pointer} and "
+            f"rows {pitch_uv} bytes apart; pass a contiguous copy"
+        )
     return VideoView(
         y.pointer, (height, width, 3), (pitch, item, 0), y.dtype, y.device, y.family, y.owner, y.ordinal, y.after,
         chroma=replace(uv, shape=half, strides=(pitch_uv, 2 * item, item)), coding=frame.coding,
@@ -261,6 +267,11 @@ def _pitch(plane: ArrayView, name: str, width: int) -> int:
         raise InputError(
             f"the values of a row of {name} must lie next to each other, and its rows one below the other, found "
             f"strides {plane.strides} bytes; pass a contiguous copy"
+        )
+    if rows * (pitch // item) > MOST_VALUES:
+        raise InputError(
+            f"{name} has {rows} rows {pitch} bytes apart, more than 32 bits count; pass a part of the frame, or a copy "
+            "whose rows lie closer"
         )
     return pitch
 

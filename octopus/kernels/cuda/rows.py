@@ -372,7 +372,7 @@ def video_rows(pixels: Pixels, columns: int) -> Rows:
     @cuda.jit(device=True)
     def load(frame, source, offset, third, low, high, extra):
         luma, chroma, pitch, chroma_pitch, _ = frame
-        # Planes have fewer than 2**31 samples: half the registers, and instructions, of 64 bits.
+        # Planes have at most 2**32 samples: half the registers, and instructions, of 64 bits.
         number = np.uint32(source)
         row = np.uint32(number * np.uint32(pitch))
         pairs = np.uint32(np.uint32(number >> np.uint32(1)) * np.uint32(chroma_pitch))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from itertools import product
 
 import numpy as np
 import pytest
 
 from octopus import CropPlan, InputError, crop_resize, map_back
+from octopus.crop.options import Options
 
 RANDOM = np.random.default_rng(0)
 FRAME = RANDOM.integers(0, 256, (100, 120, 3), np.uint8)
@@ -118,3 +120,32 @@ WRONG = {
 def test_what_is_wrong_is_named(message):
     with pytest.raises(InputError, match=message):
         crops(FRAME, BOXES, 8, **WRONG[message])
+
+
+def test_no_boxes_may_have_no_means():
+    nothing = np.empty((0, 3), np.float32)
+    assert crops(FRAME, [], SIZE, mean=nothing, std=nothing).shape == (0, 3, *SIZE)
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "words"),
+    [
+        (np.array(5), {}, "frame must have shape"),
+        (FRAME, {"mean": [[1, [2, 3], 4]] * 6}, "mean must be one finite number or 3"),
+        (FRAME, {"channels": np.array(["BGR", "RGB"])}, "channels=.* is unknown"),
+    ],
+)
+def test_a_look_for_means_of_items_leaves_errors_to_the_checks(frame, options, words):
+    with pytest.raises(InputError, match=words):
+        crops(frame, BOXES, SIZE, **{"mean": 3, **options})
+
+
+def test_flips_on_the_host_may_be_of_either_byte_order():
+    swapped = FLIPS.astype(FLIPS.dtype.newbyteorder())
+    assert np.array_equal(crops(FRAME, BOXES, 8, flip=swapped), crops(FRAME, BOXES, 8, flip=FLIPS))
+
+
+def test_the_typed_call_knows_every_argument():
+    known = inspect.signature(inspect.unwrap(crop_resize)).parameters.values()
+    named = {one.name for one in known if one.kind is one.KEYWORD_ONLY}
+    assert set(Options.__annotations__) == named - {"letterbox"}

@@ -371,3 +371,69 @@ def test_arguments_lie_as_c_would_lay_them():
     assert block.values() == (2**63, 1, 2, 3, 7, 0.5)
     addresses = np.frombuffer((np.ctypeslib.ctypes.c_uint64 * 6).from_address(block.address), np.uint64)
     assert (addresses - addresses[0]).tolist() == [0, 8, 12, 16, 24, 32]
+
+
+class OnGpu:
+    """An array of which nothing can be asked but where it lies; its memory is the host's."""
+
+    def __init__(self, array):
+        self.array = array
+
+    @property
+    def __cuda_array_interface__(self):
+        return {**self.array.__array_interface__, "version": 3}
+
+
+def test_means_from_the_host_go_with_deviations_on_the_gpu(submitted):
+    rows = np.ones((5, 3), np.float32)
+    items = Items(mean=view(rows, "mean"), std=view(OnGpu(rows), "std"))
+    pixels, engine = make_engine(FRAME)
+    boxes = view(OnGpu(np.zeros((5, 4), np.float32)), "boxes")
+    engine.run_uploading(pixels, boxes, items, on_host(items, 1), 16, 0, None)
+    kernel, _, _, values = submitted[-1]
+    assert kernel.name.endswith("-own") and values[-12:-10] == (4096, rows.ctypes.data)
+
+
+def test_the_first_of_an_array_that_has_no_parts_lie_where_it_does():
+    given = OnGpu(np.zeros((5, 4), np.float32))
+    first = view(given, "boxes").head(2)
+    assert (first.shape, first.pointer, first.owner) == ((2, 4), given.array.ctypes.data, given)
+
+
+def test_a_count_on_the_gpu_is_of_one_launch(submitted):
+    """That of a second part would count its items from 0 again."""
+    boxes, flips = view(OnGpu(np.zeros((5000, 4), np.float32)), "boxes"), view(np.ones(5000, int), "flip")
+    items = Items(flip=flips, counted=view(OnGpu(np.array([4500])), "count"))
+    pixels, engine = make_engine(FRAME, boxes=5000)
+    with pytest.raises(InputError, match=r"a count on the GPU.* is for up to 4096 boxes, found 5000"):
+        engine.run_uploading(pixels, boxes, items, on_host(items, 1), 16, 0, None)
+    assert not submitted
+    engine.run_uploading(
+        pixels, boxes.head(4096), items.head(4096), on_host(items.head(4096), 1), 16, 0, None
+    )
+    assert submitted[-1][0].name.endswith("-counted-flipped")
+
+
+@pytest.mark.parametrize(("stage", "outside"), [(True, "clip"), (False, "error")])
+@pytest.mark.parametrize(("count", "made"), [(2, 2), (0, 0), (-3, 0), (99, 5)])
+def test_a_count_on_the_gpu_is_read_where_the_host_waits(submitted, stage, outside, count, made):
+    """Boxes behind it may be anything, and a result on the host keeps what it has there."""
+    boxes = np.full((5, 4), np.nan, np.float32)
+    boxes[: max(made, 1)] = 1, 2, 3, 4
+    kernel = CropKernel(view(FRAME, "frame"), CropOptions((24, 36), outside=outside), 5, "cpu")
+    _, kernel.engine = make_engine(FRAME, dtype="float32", layout="NCHW", outside=outside)
+    kernel.engine._copy = lambda to, source, nbytes, queue: ctypes.memmove(to, source, nbytes)
+    kernel.device, brought = "cuda", []
+    kernel.memory = SimpleNamespace(enter=lambda *_: SimpleNamespace(sync=lambda: None))
+    if stage:
+
+        def run(frame, results, queue, submit):
+            brought.extend(result.shape[0] for result in results if result is not None)
+            submit(4096, 4096, 0)
+
+        kernel.stage = SimpleNamespace(run=run)
+    out = view(np.empty((5, 3, 24, 36), np.float32), "out")
+    items = Items(counted=view(OnGpu(np.array(count)), "count"))
+    kernel.execute(view(FRAME, "frame"), view(OnGpu(boxes), "boxes"), items, None, out, None, None)
+    assert brought == ([made] if stage and made else [])
+    assert [grid[1] for _, grid, _, _ in submitted] == ([made] if made else [])

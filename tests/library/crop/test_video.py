@@ -279,3 +279,29 @@ def test_a_stream_takes_video(form):
         assert type(buffer) is form and buffer.coding == frame.coding
         buffer.y[...], buffer.uv[...] = frame.y, frame.uv
         assert np.array_equal(stream.submit(BOXES[:2]), crop_resize(frame, BOXES[:2], (8, 9), device="cpu"))
+
+
+def on_gpu(shape, dtype, address, pitch):
+    """A plane of which nothing is read but where it lies."""
+    there = {"shape": shape, "typestr": np.dtype(dtype).str, "data": (address, False), "version": 3}
+    strides = pitch, np.dtype(dtype).itemsize
+    return SimpleNamespace(__cuda_array_interface__={**there, "strides": strides})
+
+
+@pytest.mark.parametrize(("address", "pitch"), [(4097, 8), (4096, 9)])
+@pytest.mark.parametrize("form", [NV12, P010])
+def test_pairs_of_chroma_on_the_gpu_are_read_as_one_number(form, address, pitch):
+    """At an odd address that is an error of the device, after which nothing there works."""
+    item = 2 if form is P010 else 1
+    dtype, coding = f"u{item}", {"matrix": "bt709", "range": "full"}
+    y = on_gpu((6, 8), dtype, 8192, 8 * item)
+    form(y, on_gpu((3, 8), dtype, 4096, 8 * item), **coding)
+    with pytest.raises(InputError, match=f"pairs of uv on the GPU must lie at multiples of {2 * item} bytes"):
+        form(y, on_gpu((3, 8), dtype, address * item, pitch * item), **coding)
+
+
+def test_planes_are_no_larger_than_the_kernels_count():
+    uv, coding = on_gpu((1 << 15, 8), "u1", 4096, 8), {"matrix": "bt709", "range": "full"}
+    NV12(on_gpu((1 << 16, 8), "u1", 8192, 1 << 16), uv, **coding)
+    with pytest.raises(InputError, match="y has 65536 rows 65538 bytes apart, more than 32 bits count"):
+        NV12(on_gpu((1 << 16, 8), "u1", 8192, (1 << 16) + 2), uv, **coding)

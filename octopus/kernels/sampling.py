@@ -74,6 +74,9 @@ def bicubic(first, share):
     return pixels, (before, lower, upper, after)
 
 
+AROUND = {"nearest": nearest, "bilinear": bilinear, "bicubic": bicubic}
+
+
 def sampler(compiled: Callable, kind: str, read: Callable, *, padded: bool) -> Sampler:
     """The two halves of a sample, position and pixels, compiled for a device.
 
@@ -88,7 +91,7 @@ def sampler(compiled: Callable, kind: str, read: Callable, *, padded: bool) -> S
         Whether pixels may be -1, which stands for the padding.
     """
     taps, half = TAPS[kind], np.float32(0.5 if kind == "nearest" else 0.0)
-    around = compiled({"nearest": nearest, "bilinear": bilinear, "bicubic": bicubic}[kind])
+    around = compiled(AROUND[kind])
     floor, beyond_pixel = compiled(whole), compiled(geometry.beyond_pixel)
 
     def locate(position, first, low, high, limit, mode, pixels, weights):

@@ -22,7 +22,14 @@ import numpy as np
 from dice import Dice
 from guarded import Guard
 
-KINDS = {"crop": "fuzz_crop", "images": "fuzz_images", "ops": "fuzz_ops", "tiles": "fuzz_tiles"}
+KINDS = {
+    "crop": "fuzz_crop",
+    "samples": "fuzz_samples",
+    "images": "fuzz_images",
+    "ops": "fuzz_ops",
+    "tiles": "fuzz_tiles",
+}
+SLOW = ("samples",)  # to compile their kernels takes minutes
 
 
 class Progress:

@@ -122,7 +122,7 @@ def build(frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable:
             for k in range(pair):
                 done, plane = shifted(sums, k * sum_room), np.int64(0)
                 if planes > 1:
-                    _take_apart(done, room, channels, apart)
+                    planes_of_row(done, room, channels, apart)
                     done, plane = apart, room
                 for p in range(planes):
                     part = shifted(done, p * plane)
@@ -208,7 +208,7 @@ def _add_rows(frame, horizontal, vertical, down, y, pair, values, line, spare):
     for k in range(y, y + pair):
         first = (vertical[0] + starts[k]) * frame[1] + horizontal[0] * frame[4]
         own, into = shifted(weights, k * high), shifted(values, (k - y) * line)
-        _sum_rows(shifted(frame[0], first), frame[1], own, sizes[k], count, into)
+        sum_rows(shifted(frame[0], first), frame[1], own, sizes[k], count, into)
 
 
 @compiled
@@ -227,7 +227,7 @@ def _add_video(frame, horizontal, vertical, down, y, pair, values, line, spare):
 
 
 @compiled
-def _sum_rows(source, pitch, weights, rows, count, into):
+def sum_rows(source, pitch, weights, rows, count, into):
     """`count` neighbouring values of a frame's rows, weighted and added; the last vectors may overlap."""
     block = WIDE * LANES if count >= WIDE * LANES else LANES
     if count < LANES:
@@ -315,7 +315,7 @@ def _add_columns(line, across, normal, scales, channels, held, back, into):
 
 
 @compiled
-def _take_apart(row, room, channels, into):
+def planes_of_row(row, room, channels, into):
     """Channels that lie side by side, `room` values apart."""
     if channels == 3:
         take_apart(row, room // LANES, into, room, 3)

@@ -1,7 +1,23 @@
-"""Crops by single samples on the CPU: nearest, bicubic, and affine maps; the simple road, on which no row is reused.
+"""Crops by single samples on the CPU: nearest, bicubic, and affine maps.
 
-Bands are those of `bands`. Of a box the columns' pixels and weights are found once per band, of an affine map for each
-sample anew.
+Bands are those of `bands`. In a frame of bytes with 1, 3 or 4 channels, samples whose pixels all lie in the frame are
+summed by vectors (`vectors_samples`). Of a box inside the frame each source row is summed across once, and as many rows
+are kept as a sample takes. Of a map runs of columns are looked at together, whose first and last positions say whether
+all are inside, since along a row positions only grow or only fall. All others, and other frames, take the simple road:
+pixel by pixel, where of a box the columns' pixels and weights are found once per band, of a map for each sample anew.
+
+Predicted and measured on two cores of an AMD EPYC (shared), 2026-11-23, one thread, ms of one call from bytes to bytes,
+224 x 224 x 3, of 100 boxes of 256 x 256, nearest and bicubic, and 100 maps of such, turned, by all three filters::
+
+                                                            predicted       measured
+    pixel by pixel                                          -               37, 124; 58, 99, 209
+    all that a sample takes of a row by one load            4, 11; -, 20, - 4.7, 13; 6.4, 11, 19
+    of boxes rows summed across once, and kept              -, 7.5          3.9, 9.7
+    weights side by side as lanes take them                 -, 9.0          -, 9.1
+    the next source row asked for; a band of their own      -, 8.1          3.5, 7.7
+    OpenCV 5 (of a crop), in turns                                          4.2, 7.2; 5.8, 21, 51
+
+LLVM makes whole vectors of what finds a map's positions and weights, too.
 """
 
 from __future__ import annotations
@@ -12,12 +28,20 @@ import numpy as np
 
 from octopus.kernels import geometry, sampling
 from octopus.kernels.cpu import allocate_floats, compiled, pointer, release, shifted
+from octopus.kernels.cpu.antialias import planes_of_row, sum_rows
 from octopus.kernels.cpu.bands import kernel_of
-from octopus.kernels.cpu.store import bfloat16_bits, half_bits
+from octopus.kernels.cpu.box import is_inside
+from octopus.kernels.cpu.store import ROWS, bfloat16_bits, half_bits
+from octopus.kernels.cpu.vectors import LANES
+from octopus.kernels.cpu.vectors_columns import as_elements
+from octopus.kernels.cpu.vectors_samples import LEAST, fetched, sums_of_taps
 from octopus.kernels.cpu.video import VIDEO, value_of_video
+
+RUN = 32  # columns of a map that are looked at together
 
 _centre = compiled(sampling.centre)
 _saturate_uint8 = compiled(geometry.saturate_uint8)
+_whole = compiled(sampling.whole)
 _FAR = sampling.FAR
 
 
@@ -45,6 +69,32 @@ def _read_video(frame, start, pitch, row, column, channel):
     return value_of_video(frame, np.int64(row), np.int64(column), channel)
 
 
+def _sums_of(tall: int, wide: int, order: str) -> Callable:
+    """`vectors_samples.sums_of_taps` of so many rows and pixels of each, of frames in an order of channels."""
+    held, back = len(order), order[0] == "B"
+
+    @compiled
+    def sums(source, pitch, places, down, across, count, gain, bias, into, channels):
+        if channels == 3:
+            sums_of_taps(
+                source, pitch, places, down, across, count, gain, bias, into, tall, wide, 3, held, back
+            )
+        elif channels == 1:
+            sums_of_taps(
+                source, pitch, places, down, across, count, gain, bias, into, tall, wide, 1, 1, False
+            )
+        else:
+            sums_of_taps(
+                source, pitch, places, down, across, count, gain, bias, into, tall, wide, 4, 4, False
+            )
+
+    @compiled
+    def sums_of_three(source, pitch, places, down, across, count, gain, bias, into, channels):
+        sums_of_taps(source, pitch, places, down, across, count, gain, bias, into, tall, wide, 3, held, back)
+
+    return sums if order == "RGB" else sums_of_three
+
+
 def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = "RGB") -> Callable:
     """The kernel for frames, a dtype of results and a filter, of boxes or of affine maps; see `bands.kernel_of`."""
     read, taps, value_of = (
@@ -54,6 +104,9 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
     )
     locate, mix_padded = sampling.sampler(compiled, kind, read, padded=True)
     mix = sampling.sampler(compiled, kind, read, padded=False).mix
+    around, half = compiled(sampling.AROUND[kind]), np.float32(0.5 if kind == "nearest" else 0.0)
+    vectors, sums, store = frame_dtype == "uint8", _sums_of(taps if maps else 1, taps, order), ROWS[out_dtype]
+    reach = tuple(fetched(taps, stored) for stored in range(1, 5))
 
     @compiled
     def store_pixel(frame, rows, columns, down, across, out, step, channels, normal, outside):
@@ -74,6 +127,99 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
             )
 
     @compiled
+    def readable(frame, row, place):
+        """Whether the frame has all that is fetched from a place in a row."""
+        return (frame[3] - 1 - row) * frame[1] + frame[2] * frame[4] - place >= reach[frame[4] - 1]
+
+    @compiled
+    def store_run(line, apart, column, row, count, out, layout):
+        """Write `count` pixels of a row of the result."""
+        columns, rows, planes, channels = layout
+        if planes == 1:
+            store(
+                shifted(out, (row * columns + column) * channels),
+                line,
+                line,
+                np.float32(0.0),
+                count * channels,
+            )
+            return
+        room = (count + LANES - 1) // LANES * LANES
+        planes_of_row(line, room, channels, apart)
+        for p in range(planes):
+            part = shifted(apart, p * room)
+            store(shifted(out, (p * rows + row) * columns + column), part, part, np.float32(0.0), count)
+
+    @compiled
+    def gather(pixels, weights, limit, into):
+        """The first of as many neighbouring pixels that hold all of a sample, which get their weights."""
+        first = min(pixels[0], np.int32(limit - taps))
+        for k in range(taps):
+            into[k] = np.float32(0.0)
+        for k in range(taps):
+            into[pixels[k] - first] += weights[k]
+        return np.int64(first)
+
+    @compiled
+    def inside_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside):
+        """The same of a box inside the frame: rows are summed across once, and `taps` of them kept."""
+        left, last_x, origin_x, extent_x = horizontal
+        top, last_y, origin_y, extent_y = vertical
+        before, above, inner_columns, inner_rows = place
+        width, height = np.int32(frame[2]), np.int32(frame[3])
+        channels, stored, count = layout[3], frame[4], np.int64(inner_columns)
+        line = (count + LANES - 1) // LANES * LANES * channels + LEAST
+        memory = allocate_floats(
+            2 * (count + taps)
+            + (LEAST * count + 4) * taps
+            + (taps + 2) * line
+            + (np.int64(last_x) + 1 + taps) * stored
+        )
+        if memory == 0:
+            return False
+        places, held = pointer(memory, np.int64), pointer(memory + 8 * count, np.int64)
+        weights = pointer(memory + 8 * (count + taps), np.float32)
+        pixels = pointer(memory + 8 * (count + taps) + 4 * taps, np.int32)
+        gathered, down = shifted(weights, 2 * taps), shifted(weights, 3 * taps)
+        across = shifted(weights, 4 * taps)
+        ring = shifted(across, LEAST * taps * count)
+        made, apart, spare = (
+            shifted(ring, taps * line), shifted(ring, (taps + 1) * line), shifted(ring, (taps + 2) * line)
+        )  # fmt: skip
+        for x in range(count):
+            at = _centre(np.int32(x), extent_x, inner_columns, origin_x)
+            locate(at, left, np.int32(0), last_x, width, outside, pixels, weights)
+            places[x] = gather(pixels, weights, width, gathered) * stored
+            for i in range(taps * LEAST):
+                across[taps * LEAST * x + i] = gathered[i // LEAST]
+        for k in range(taps):
+            held[k] = -1
+        begin, end = places[0], places[count - 1]
+        for y in range(row, stop):
+            at = _centre(np.int32(y), extent_y, inner_rows, origin_y)
+            locate(at, top, np.int32(0), last_y, height, outside, pixels, weights)
+            first = gather(pixels, weights, height, gathered)
+            for k in range(taps):
+                number, slot = first + k, (first + k) % taps
+                down[slot] = gathered[k]
+                if held[slot] != number:
+                    held[slot], source = number, shifted(frame[0], number * frame[1])
+                    if not readable(frame, number, end):
+                        copied = as_elements(spare, source)
+                        for i in range(end - begin + taps * stored):
+                            copied[i] = source[begin + i]
+                        source = shifted(copied, -begin)
+                    own = shifted(ring, slot * line)
+                    sums(source, frame[1], places, down, across, count, normal[0], normal[1], own, channels)
+            if taps > 1:
+                sum_rows(ring, line, down, taps, count * channels, made)
+                store_run(made, apart, before, above + y, count, out, layout)
+            else:
+                store_run(ring, apart, before, above + y, count, out, layout)
+        release(memory)
+        return True
+
+    @compiled
     def box_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside):
         """Rows `row` to `stop` of one item's image; whether there was memory for it."""
         left, last_x, origin_x, extent_x = horizontal
@@ -82,6 +228,9 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         columns, rows, planes, channels = layout
         width, height = np.int32(frame[2]), np.int32(frame[3])
         inner = np.int64(inner_columns)
+        inside = is_inside(horizontal, frame[2]) and is_inside(vertical, frame[3])
+        if vectors and inside and width >= taps and height >= taps and channels in (1, 3, 4):
+            return inside_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside)
         memory = allocate_floats(2 * taps * (inner + 1))
         if memory == 0:
             return False
@@ -107,35 +256,78 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         return True
 
     @compiled
+    def position(axis, x, y):
+        return axis[0] * np.float32(x) + axis[1] * np.float32(y) + axis[2]
+
+    @compiled
+    def span(axis, x, stop, y, limit):
+        """The most of the first pixels along an axis of a row's samples; -1 if not all pixels lie inside."""
+        ends = position(axis, x, y) + half, position(axis, stop - 1, y) + half
+        low, high = _whole(min(ends[0], ends[1])) - taps // 4, _whole(max(ends[0], ends[1])) - taps // 4
+        return np.int64(high) if low >= 0 and high + taps <= limit else np.int64(-1)
+
+    @compiled
+    def find(frame, horizontal, vertical, x, y, count, places, across, down):
+        """Where samples begin in the frame, and their weights."""
+        for i in range(count):
+            at, to = (
+                position(horizontal, np.int32(x + i), y) + half,
+                position(vertical, np.int32(x + i), y) + half,
+            )
+            column, line = _whole(at), _whole(to)
+            columns, shares = around(column, at - np.float32(column))
+            lines, parts = around(line, to - np.float32(line))
+            places[i] = np.int64(lines[0]) * frame[1] + np.int64(columns[0]) * frame[4]
+            if taps > 1:
+                for k in range(taps):
+                    across[i * taps + k] = shares[k]
+                    down[i * taps + k] = parts[k]
+
+    @compiled
     def map_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside):
         """The same for an affine map, whose two axes are three numbers each."""
         columns, rows, planes, channels = layout
         width, height = np.int32(frame[2]), np.int32(frame[3])
-        memory = allocate_floats(np.int64(4 * taps))
+        room = (columns + LANES - 1) // LANES * LANES
+        memory = allocate_floats(2 * RUN + 2 * taps * RUN + 4 * taps + 2 * (room + LEAST) * channels)
         if memory == 0:
             return False
-        across, pixels = pointer(memory, np.float32), pointer(memory + 8 * taps, np.int32)
-        down, lines = shifted(across, taps), shifted(pixels, taps)
+        places, across = pointer(memory, np.int64), pointer(memory + 8 * RUN, np.float32)
+        down = shifted(across, taps * RUN)
+        line = shifted(down, taps * RUN + 4 * taps)
+        apart = shifted(line, (room + LEAST) * channels)
+        pixels = pointer(memory + 8 * RUN + 8 * taps * RUN, np.int32)
+        lines = shifted(pixels, taps)
         step, along = (rows * columns, np.int64(1)) if planes == channels else (np.int64(1), channels)
+        fast = vectors and channels in (1, 3, 4)
         for y in range(row, stop):
-            into = shifted(out, y * columns * along)
-            for x in range(columns):
-                at = horizontal[0] * np.float32(x) + horizontal[1] * np.float32(y) + horizontal[2]
-                locate(at, np.int32(0), -_FAR, _FAR, width, outside, pixels, across)
-                at = vertical[0] * np.float32(x) + vertical[1] * np.float32(y) + vertical[2]
-                locate(at, np.int32(0), -_FAR, _FAR, height, outside, lines, down)
-                store_pixel(
-                    frame,
-                    lines,
-                    pixels,
-                    down,
-                    across,
-                    shifted(into, x * along),
-                    step,
-                    channels,
-                    normal,
-                    outside,
-                )
+            into, kept = shifted(out, y * columns * along), np.int64(0)
+            for first in range(0, columns, RUN):
+                last = min(first + RUN, columns)
+                if vectors and fast:
+                    right, below = (
+                        span(horizontal, first, last, y, width),
+                        span(vertical, first, last, y, height),
+                    )
+                    if min(right, below) >= 0 and readable(frame, below + taps - 1, right * frame[4]):
+                        find(frame, horizontal, vertical, first, y, last - first, places, across, down)
+                        sums(
+                            frame[0], frame[1], places, down, across, last - first, normal[0], normal[1],
+                            shifted(line, first * channels), channels,
+                        )  # fmt: skip
+                        continue
+                    store_run(shifted(line, kept * channels), apart, kept, y, first - kept, out, layout)
+                    kept = last
+                for x in range(first, last):
+                    at = position(horizontal, x, y)
+                    locate(at, np.int32(0), -_FAR, _FAR, width, outside, pixels, across)
+                    at = position(vertical, x, y)
+                    locate(at, np.int32(0), -_FAR, _FAR, height, outside, lines, down)
+                    store_pixel(
+                        frame, lines, pixels, down, across, shifted(into, x * along), step, channels, normal, outside,
+                    )  # fmt: skip
+            if vectors and fast:
+                store_run(shifted(line, kept * channels), apart, kept, y, columns - kept, out, layout)
         release(memory)
         return True
 

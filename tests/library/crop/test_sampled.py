@@ -166,6 +166,35 @@ def test_every_kind_of_frame_and_result(filter, channels, frame_dtype):
             assert differences(planes, stored, positions, filter).max() <= limit
 
 
+@pytest.mark.parametrize("filter", FILTERS)
+@pytest.mark.parametrize("channels", [1, 3, 4])
+@pytest.mark.parametrize("width", [1, 15, 33, 70])
+def test_vectors_of_bytes_make_what_pixel_by_pixel_makes(filter, channels, width):
+    """Frames of float32 take the simple road: at the frame's last pixels, in rows of any length, in tiny boxes."""
+    for height, across in ((4, 4), (40, 60)):
+        frame = random_frame(height, across, channels)
+        ends = [across / 2, height / 2, across, height]
+        boxes = np.array(
+            [[0, 0, across, height], ends, [across - 1, height - 1, across, height], [1, 1, 2, 3]]
+        )
+        step = (across - 1) / max(width - 1, 1)
+        # From the first pixel's centre to the last one's, half beyond, and the last row backwards.
+        maps = [
+            [[step, 0, 0], [0, 1, 0]],
+            [[step, 0, across / 2], [0.1, 1, -2]],
+            [[-step, 0, across - 1], [0, 0, height - 1]],
+        ]
+        kinds = [np.float32(maps)] if filter == "bilinear" else [np.float32(maps), boxes]
+        for positions in kinds:
+            for layout in ("NCHW", "NHWC"):
+                options = {"filter": filter, "mean": 3.0, "std": 2.0, "layout": layout, "device": "cpu"}
+                found, right = (
+                    crop_resize(pixels, positions, (9, width), **options)
+                    for pixels in (frame, frame.astype(np.float32))
+                )
+                assert np.abs(found - right).max() < 1e-3
+
+
 def test_the_identity_gives_the_frame_and_a_shift_a_part_of_it(frame):
     identity = np.array([[[1, 0, 0], [0, 1, 0]], [[1, 0, 20], [0, 1, -5]], [[0, 1, 0], [1, 0, 0]]])
     for filter in FILTERS:

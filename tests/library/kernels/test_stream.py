@@ -107,6 +107,33 @@ def test_the_kernels_under_a_filter(capability_in_turn, layout, options):
     assert re.search(r"\.shared .*\[\d+\]", text)
 
 
+ITEMS = {"counted": True, "flipped": True, "own": True}
+
+
+@pytest.mark.parametrize(
+    ("frame", "more"),
+    [
+        ("nv12", {}),
+        ("nv12", ITEMS),
+        ("p010", {"letterbox": True}),
+        ("uint8", ITEMS),
+        ("uint8", {"order": "BGRA"}),
+    ],
+    ids=str,
+)
+def test_the_kernels_for_video_and_for_items(capability_in_turn, frame, more):
+    video = frame != "uint8"
+    kernel = stream.build(3, "float32", "NCHW", values=2, frame_dtype=frame, words=not video, **more)
+    items = video or "own" in more
+    types = stream.argument_types(frame, "int32", "float32", "int32" if items else None, items)
+    text = to_ptx(kernel, types, capability_in_turn)
+    assert "local_depot" not in text and "st.global.cs.v2.f32" in text
+    # A sample of luma by itself, and chroma in pairs; all colours are cut to their range by the last addition.
+    loads = {"nv12": ("u8", "u16"), "p010": ("u16", "u32"), "uint8": ("u32",)}[frame]
+    assert set(re.findall(r"ld\.global\.nc\.(\w+)", text)) == set(loads)
+    assert ("fma.rn.sat.f32" in text) == video
+
+
 @pytest.mark.parametrize("options", [{}, {"letterbox": True}], ids=str)
 def test_boxes_may_be_an_argument(capability_in_turn, options):
     kernel = stream.build(3, "float32", "NCHW", values=2, words=True, inside=True, **options)

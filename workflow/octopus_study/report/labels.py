@@ -104,6 +104,8 @@ PARITY_PEERS = {
     "pil": "PIL",
     "cvcuda": "CV-CUDA",
     "dali": "DALI",
+    "ffmpeg": "FFmpeg",
+    "float64": "Float64",
 }
 # Packages of the peers, by their names in the index; several names of one library stand for its builds.
 PEER_PACKAGES = {
@@ -195,6 +197,12 @@ SETTINGS = {
     "antialias": "Antialiased",
     "antialias-uint8": "Antialiased, uint8",
     "letterbox": "Letterbox",
+    "bfloat16": "bfloat16",
+    "nearest": "Nearest pixel",
+    "bicubic": "Bicubic",
+    "affine": "Affine maps",
+    "nv12": "Video, NV12",
+    "p010": "Video, P010",
 }
 DATASETS = {
     "visdrone-val": "VisDrone val",

@@ -28,6 +28,12 @@ Each row below names a setting under which Octopus and another library should ag
 | Antialiased | `antialias=True` | PIL, PyTorch and torchvision on the float32 crop |
 | Antialiased, uint8 | `antialias=True, dtype="uint8"` | PIL on the uint8 crop |
 | Letterbox | `letterbox=True` | OpenCV's `resize` and `copyMakeBorder`, with the sizes of Ultralytics' `LetterBox` |
+| bfloat16 | `dtype="bfloat16"` | PyTorch on the float32 crop, rounded |
+| Nearest pixel | `filter="nearest"` | OpenCV's `INTER_NEAREST_EXACT`, PyTorch's "nearest-exact", PIL; ties differ |
+| Bicubic | `filter="bicubic"` | OpenCV's `INTER_CUBIC` and PyTorch on the float32 crop |
+| Affine maps | boxes (N, 2, 3) | OpenCV's `warpAffine` with `WARP_INVERSE_MAP`; the definition in float64 |
+| Video, NV12 | `NV12` as the frame | OpenCV's and FFmpeg's conversion, rounded to uint8; the definition in float64 |
+| Video, P010 | `P010` as the frame | the definition in float64 |
 
 """
 _NOTHING = (

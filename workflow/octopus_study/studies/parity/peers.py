@@ -11,16 +11,24 @@ from numpy.typing import NDArray
 
 from octopus_study.peers.job import CropJob
 from octopus_study.peers.registry import make
+from octopus_study.studies.parity import inputs
+
+
+def own_inputs(job: CropJob) -> tuple[Any, Any]:
+    """The job's frame and boxes."""
+    return job.frame, job.boxes
 
 
 class Setting(NamedTuple):
     """One way to crop and resize: Octopus' options for it, and the peers that offer the same.
 
-    A peer is a function ``module:name`` of this folder, or ``arena:name``, a method of the arena.
+    A peer is a function ``module:name`` of this folder, or ``arena:name``, a method of the arena. `inputs` are the
+    frame and the boxes of a job that Octopus is given, where they aren't the job's own.
     """
 
     options: dict[str, Any]
     peers: dict[str, str]
+    inputs: Callable[[CropJob], tuple[Any, Any]] = own_inputs
 
 
 SETTINGS = {
@@ -45,6 +53,21 @@ SETTINGS = {
     ),
     "antialias-uint8": Setting({"antialias": True, "dtype": "uint8"}, {"pil": "pil:rounded"}),
     "letterbox": Setting({"letterbox": True}, {"opencv": "opencv:letterbox"}),
+    "bfloat16": Setting({"dtype": "bfloat16"}, {"torch": "torch:interpolate_bfloat16"}),
+    "nearest": Setting(
+        {"filter": "nearest"},
+        {"opencv": "opencv:nearest", "torch": "torch:interpolate_nearest", "pil": "pil:nearest"},
+    ),
+    "bicubic": Setting(
+        {"filter": "bicubic"}, {"opencv": "opencv:bicubic", "torch": "torch:interpolate_bicubic"}
+    ),
+    "affine": Setting({}, {"opencv": "opencv:warped", "float64": "definitions:warped"}, inputs.affine),
+    "nv12": Setting(
+        {},
+        {"opencv": "opencv:of_nv12", "ffmpeg": "ffmpeg:of_nv12", "float64": "definitions:of_nv12"},
+        inputs.nv12,
+    ),
+    "p010": Setting({}, {"float64": "definitions:of_p010"}, inputs.p010),
 }
 
 

@@ -26,6 +26,13 @@ def exact(job: CropJob) -> NDArray[np.float32]:
     )
 
 
+def nearest(job: CropJob) -> NDArray[np.float32]:
+    """Images of 8 bits by the filter NEAREST; (N, height, width, 3)."""
+    size, filter = job.size[::-1], Image.Resampling.NEAREST
+    crops = (Image.fromarray(job.frame[y1:y2, x1:x2]) for x1, y1, x2, y2 in job.boxes.tolist())
+    return np.stack([np.asarray(crop.resize(size, filter), np.float32) for crop in crops])
+
+
 def rounded(job: CropJob) -> NDArray[np.float32]:
     """Images of 8 bits (mode RGB), which are rounded between the two passes; (N, height, width, 3)."""
     return np.stack([_resized(job.frame[y1:y2, x1:x2], job) for x1, y1, x2, y2 in job.boxes.tolist()])

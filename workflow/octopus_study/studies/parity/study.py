@@ -62,9 +62,12 @@ def _job(context: Context, count: int) -> CropJob:
 def octopus_crops(job: CropJob, setting: Setting) -> Crops:
     """What Octopus makes of the job's boxes, in levels, (N, height, width, C)."""
     device = "cuda" if job.on_gpu else "cpu"
-    made = crop_resize(job.frame, job.boxes, job.size, layout="NHWC", device=device, **setting.options)
+    frame, boxes = setting.inputs(job)
+    small = setting.options.get("dtype") == "bfloat16"  # which NumPy doesn't have: its bits
+    out = np.empty((job.count, *job.size, job.frame.shape[2]), np.uint16) if small else None
+    made = crop_resize(frame, boxes, job.size, layout="NHWC", device=device, out=out, **setting.options)
     crops = made[0] if isinstance(made, tuple) else made
-    return np.asarray(crops, np.float32)
+    return (crops.astype(np.uint32) << 16).view(np.float32) if small else np.asarray(crops, np.float32)
 
 
 def _distances(own: Crops, other: Crops) -> tuple[float, float]:

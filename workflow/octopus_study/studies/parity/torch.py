@@ -22,6 +22,22 @@ def interpolate_antialias(job: CropJob) -> NDArray[np.float32]:
     return _each(job, lambda crop: _interpolated(crop, job.size, True))
 
 
+def interpolate_bfloat16(job: CropJob) -> NDArray[np.float32]:
+    """The first, rounded to bfloat16."""
+    return torch.from_numpy(interpolate(job)).bfloat16().float().numpy()
+
+
+def interpolate_nearest(job: CropJob) -> NDArray[np.float32]:
+    """The first with mode "nearest-exact"."""
+    return _each(job, lambda crop: torch.nn.functional.interpolate(crop, job.size, mode="nearest-exact"))
+
+
+def interpolate_bicubic(job: CropJob) -> NDArray[np.float32]:
+    """The first with mode "bicubic"."""
+    bicubic = {"mode": "bicubic", "align_corners": False}
+    return _each(job, lambda crop: torch.nn.functional.interpolate(crop, job.size, **bicubic))
+
+
 def torchvision_antialias(job: CropJob) -> NDArray[np.float32]:
     """`torchvision.transforms.v2.functional.resize` with `antialias=True`; (N, height, width, C)."""
     from torchvision.transforms.v2 import functional

@@ -14,7 +14,7 @@ from octopus.crop.cache import kernel_for
 from octopus.crop.check import check_box_shape, check_count, check_frame_index, check_gpu_boxes, kernel_dtype
 from octopus.crop.cuda import TRANSFORM_BYTES
 from octopus.crop.frame import frame_view, made_channels
-from octopus.crop.items import Items, are_of_items, items_of
+from octopus.crop.items import Items, items_of, own_normalisation
 from octopus.crop.kernel import CropKernel
 from octopus.crop.options import Channels, Dtype, Edge, Filter, Layout, Options, Outside, PadMode, Size
 from octopus.crop.plan import CropPlan
@@ -191,7 +191,7 @@ def crop_resize(
     if not described.shape:
         check_box_shape(described.shape, described.dtype)
     of_items = {}
-    if mean is not None and are_of_items(mean, described.shape[0], made_channels(model, channels)):
+    if own_normalisation(mean, std, described.shape[0], made_channels(model, channels)):
         of_items, mean, std = {"mean": mean, "std": std}, None, None
     items, most = items_of(frame_index, flip, **of_items, count=count)
     options = {

@@ -106,8 +106,9 @@ class CpuEngine:
         if items.mean is None or items.std is None:
             return []
         bias = -items.mean / items.std
-        pad = self.spec.pad / items.std + bias
-        own = [np.ascontiguousarray(values, np.float32) for values in (self.spec.gain / items.std, bias, pad)]
+        with np.errstate(over="ignore"):  # infinite, as on a GPU
+            gain, pad = self.spec.gain / items.std, self.spec.pad / items.std + bias
+        own = [np.ascontiguousarray(values, np.float32) for values in (gain, bias, pad)]
         return [*own, stored(pad.ravel(), self.spec.dtype)]
 
     def _flip(self, out: int, flips: np.ndarray, transform: ArrayView | None) -> None:

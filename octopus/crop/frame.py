@@ -46,11 +46,6 @@ class FrameSpec(NamedTuple):
         return self.channels if self.order == "RGB" else len(self.order)
 
     @property
-    def places(self) -> tuple[int, ...]:
-        """Which of the stored channels each of the result's is."""
-        return tuple(range(self.channels)) if self.order == "RGB" else tuple(map(self.order.index, "RGB"))
-
-    @property
     def name(self) -> str:
         """As part of a file's name."""
         order = "" if self.order == "RGB" else f"-{self.order.lower()}"

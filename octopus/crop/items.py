@@ -89,6 +89,8 @@ def items_of(
     items = Items(**arrays)
     if count is None or is_count(count):
         return items, None if count is None else int(count)
+    if isinstance(count, (bool, float)):
+        raise InputError(f"count must be one integer, found {shown(count)}")
     counted = view(count, "count")
     if counted.device == "cuda":
         return items._replace(counted=counted), None
@@ -98,7 +100,24 @@ def items_of(
     return items, int(known.ravel()[0])
 
 
-def are_of_items(value: Any, count: int, channels: int) -> bool:
+def own_normalisation(mean: Any, std: Any, count: int, channels: int) -> bool:
+    """Whether means and standard deviations are those of each item.
+
+    Raises
+    ------
+    InputError
+        If only one of them is.
+    """
+    mean_is, std_is = (value is not None and _are_of_items(value, count, channels) for value in (mean, std))
+    if mean_is != std_is:
+        raise InputError(
+            f"mean and std of each item go together, two arrays of shape ({count}, {channels}); found only "
+            f"{'mean' if mean_is else 'std'} to be one"
+        )
+    return mean_is
+
+
+def _are_of_items(value: Any, count: int, channels: int) -> bool:
     """Whether means or standard deviations have a row for each item; a single row on the host is that of all."""
     if isinstance(value, (list, tuple)):
         try:
@@ -219,6 +238,9 @@ def on_host(items: Items, frames: int) -> HostItems:
             _check_values(
                 "std", std, np.isfinite(1 / std) & (std > 0) & (std < np.inf), "positive as float32"
             )
+    if mean is not None and std is not None:
+        with np.errstate(over="ignore"):
+            _check_values("mean", mean, np.isfinite(mean / std), "within float32 once divided by std")
     return HostItems(index, flip, mean, std)
 
 

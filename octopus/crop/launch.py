@@ -220,7 +220,18 @@ class StreamLauncher:
     ) -> None:  # fmt: skip
         """Queue the kernel for at most `MAX_ITEMS` boxes; see `CudaEngine.launch`."""
         names = () if items is NO_ITEMS else items.names
-        key = (frame.shape, frame.strides, frame.pointer & 3, out & 15, count, box_dtype, index_dtype, names)
+        chroma = frame.chroma.strides if isinstance(frame, VideoView) else None
+        key = (
+            frame.shape,
+            frame.strides,
+            frame.pointer & 3,
+            out & 15,
+            count,
+            box_dtype,
+            index_dtype,
+            names,
+            chroma,
+        )
         ready = self._ready.get(key)
         if ready is None:
             if not self._is_for(frame):
@@ -258,6 +269,8 @@ class StreamLauncher:
         pitch, stored = frame.strides[-3], 1 if self._is_video else stored
         frames, step = (frame.shape[0], frame.strides[0]) if self.spec.frame.indexed else (1, 0)
         extent = (frames - 1) * step + (height - 1) * pitch + width * stored * item
+        if isinstance(frame, VideoView):  # half as many lines of chroma are asked for
+            extent = min(extent, 2 * _bytes(frame.chroma))
         worthwhile = extent <= min(self._prefetch_limit, count * self._item_bytes)
         return _Ready(
             function_of(kernel), (*tiles.grid, *tiles.block), pitch // item, width, height, tiles.rows,

@@ -112,7 +112,13 @@ WRONG = {
         "std": np.where(np.arange(18) == 7, 0, 1).reshape(6, 3),
     },
     r"mean\[0, 0\] = nan must be finite": {"mean": MEAN * np.nan, "std": STD},
-    r"std of each item must have shape \(6, 3\)": {"mean": MEAN, "std": STD[0]},
+    "go together, two arrays of shape .* found only mean to be one": {"mean": MEAN, "std": STD[0]},
+    "found only std to be one": {"mean": 3.0, "std": STD},
+    r"mean\[0, 0\] = .* must be within float32 once divided by std": {
+        "mean": MEAN + 1e30,
+        "std": STD * 1e-30,
+    },
+    "count must be one integer, found True": {"count": True},
 }
 
 

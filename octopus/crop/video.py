@@ -120,10 +120,10 @@ class Planes:
 
     kind: ClassVar[str]
 
-    def __init__(self, y: Any, uv: Any, matrix: Any, range: Any) -> None:
+    def __init__(self, y: Any, uv: Any, *, matrix: Matrix | None = None, range: Range | None = None) -> None:
         _check_word("matrix", matrix, tuple(LUMA_SHARES), 40)
         _check_word("range", range, RANGES, 20)
-        self.y, self.uv, self.coding = y, uv, Coding(self.kind, matrix, range)
+        self.y, self.uv, self.coding = y, uv, Coding(self.kind, str(matrix), str(range))
         video_view(self)
 
     def __repr__(self) -> str:
@@ -166,16 +166,6 @@ class NV12(Planes):
 
     kind = "nv12"
 
-    def __init__(
-        self,
-        y: Any,
-        uv: Any,
-        *,
-        matrix: Matrix | None = None,
-        range: Range | None = None,
-    ) -> None:
-        super().__init__(y, uv, matrix, range)
-
 
 class P010(Planes):
     """The same for 10 bits, in the upper bits of uint16; results are on the scale of 8 bits, 0 to 255, with fractions.
@@ -194,16 +184,6 @@ class P010(Planes):
     """
 
     kind = "p010"
-
-    def __init__(
-        self,
-        y: Any,
-        uv: Any,
-        *,
-        matrix: Matrix | None = None,
-        range: Range | None = None,
-    ) -> None:
-        super().__init__(y, uv, matrix, range)
 
 
 def _check_word(name: str, value: Any, allowed: tuple[str, ...], cost: int) -> None:

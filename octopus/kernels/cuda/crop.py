@@ -225,43 +225,42 @@ def value_reader(pixels: Pixels) -> Callable:
 
 def of_items(tile: Callable, kind: Items) -> Callable:
     """A device function: `tile` for items of which each may be flipped, and have a normalisation of its own."""
-    channels, counted, flipped, own = kind.pixels.channels, kind.counted, kind.pixels.flipped, kind.own
+    channels, counted, flipped = kind.pixels.channels, kind.counted, kind.pixels.flipped
 
     @cuda.jit(device=True)
-    def flip_of(item, flips, flip_step):
-        return np.int32(flips[np.int64(item) * np.int64(flip_step)]) if flipped else np.int32(0)
+    def shared(item, gain, bias, pad, means, stds, gains, biases, pads):
+        return gain, bias, pad
 
     @cuda.jit(device=True)
-    def as_all(
-        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-        frames, frame_step, frame_index, transform, pad, count, flips, flip_step, means, stds,
-    ):  # fmt: skip
-        item = np.int32(np.int32(cuda.blockIdx.x // tiles_x) // tiles_y)
-        if counted and item >= np.int32(count[0]):
-            return
-        tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-             frames, frame_step, frame_index, transform, pad, flip_of(item, flips, flip_step))  # fmt: skip
-
-    @cuda.jit(device=True)
-    def as_its_own(
-        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-        frames, frame_step, frame_index, transform, pad, count, flips, flip_step, means, stds,
-    ):  # fmt: skip
-        item = np.int32(np.int32(cuda.blockIdx.x // tiles_x) // tiles_y)
-        if counted and item >= np.int32(count[0]):
-            return
-        gains = cuda.local.array(channels, np.float32)
-        biases = cuda.local.array(channels, np.float32)
-        pads = cuda.local.array(channels, np.float32)
+    def own(item, gain, bias, pad, means, stds, gains, biases, pads):
         for c in range(channels):
             at = np.int64(item) * channels + c
             gains[c] = gain[c] / stds[at]
             biases[c] = -means[at] / stds[at]
             pads[c] = pad[c] / stds[at] + biases[c]
-        tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gains, biases,
-             frames, frame_step, frame_index, transform, pads, flip_of(item, flips, flip_step))  # fmt: skip
+        return gains, biases, pads
 
-    return as_its_own if own else as_all
+    normal_of = own if kind.own else shared
+
+    @cuda.jit(device=True)
+    def item_tile(
+        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
+        frames, frame_step, frame_index, transform, pad, count, flips, flip_step, means, stds,
+    ):  # fmt: skip
+        item = np.int32(np.int32(cuda.blockIdx.x // tiles_x) // tiles_y)
+        if counted and item >= np.int32(count[0]):
+            return
+        # Memory of this function: what a called one has is gone when it returns.
+        room = (
+            cuda.local.array(channels, np.float32), cuda.local.array(channels, np.float32),
+            cuda.local.array(channels, np.float32),
+        )  # fmt: skip
+        gains, biases, pads = normal_of(item, gain, bias, pad, means, stds, *room)
+        flip = np.int32(flips[np.int64(item) * np.int64(flip_step)]) if flipped else np.int32(0)
+        tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gains, biases,
+             frames, frame_step, frame_index, transform, pads, flip)  # fmt: skip
+
+    return item_tile
 
 
 def entry(name: str, tile: Callable, kind: Items, options: bool) -> Callable:

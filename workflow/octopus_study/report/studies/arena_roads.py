@@ -59,7 +59,7 @@ OTHER_INPUTS = Spec(
     f"and scaled at random; {_ON_DEVICE}, on a CPU by the host's clock, one thread each. Speed-ups: time of the other "
     "/ time of Octopus, faster unless said otherwise.",
     absent="Other inputs than boxes of an RGB frame. No run that is shown has these rows.",
-    widths=("2.2fr", "0.6fr", "1.8fr", *("1.2fr",) * 7),
+    widths=("2.2fr", "0.6fr", "2.3fr", *("1.1fr",) * 7),
 )
 
 
@@ -75,12 +75,12 @@ COUNTED = Spec(
     label=lambda view, key: f"{key.workload.partition('-')[2]} of {key.n}",
     columns={
         "Kernel": cells.interval(),
-        "replayed": cells.interval(method="octopus-graph"),
+        "replayed": cells.time(method="octopus-graph"),
         "per box": cells.text(derived="per_object"),
-        "for as many": cells.interval(method="octopus-known"),
-        "A run, host": cells.interval(**_SUBMIT),
-        "a replay, host": cells.interval(**_SUBMIT, method="octopus-graph"),
-        "Whole": cells.interval(**_ALONE),
+        "for as many": cells.time(method="octopus-known"),
+        "A run, host": cells.time(**_SUBMIT),
+        "a replay, host": cells.time(**_SUBMIT, method="octopus-graph"),
+        "Whole": cells.time(**_ALONE),
         "over reading back": cells.versus("octopus-read-back", **_ALONE),
     },
     cases=_counted,
@@ -88,6 +88,6 @@ COUNTED = Spec(
     "all that there may be, from a plan or a CUDA graph; over all boxes; and a launch for as many as count. Host: what "
     "queueing it takes. Whole: to the synchronised result, and the speed-up over copying the count to the host first.",
     absent=f"A count of boxes that lies on the GPU. {NO_ROWS}",
-    widths=("1.3fr", *("1.4fr",) * 8),
+    widths=("1.3fr", "2fr", *("1.2fr",) * 7),
 )
 TABLES = {"arena_roads": ROAD_TABLE, "arena_inputs": OTHER_INPUTS, "arena_count": COUNTED}

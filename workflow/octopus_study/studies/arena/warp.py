@@ -93,7 +93,7 @@ class OpenCvWarp(BoxByBox):
     """`cv2.warpAffine` of the bytes, normalised by a table of all levels, split into the result; one thread."""
 
     name = "opencv-table"
-    why_different = "takes positions to 1/32 of a pixel, and rounds to uint8 before it normalises"
+    why_different = "rounds to uint8 before it normalises, and in older versions positions to 1/32 of a pixel"
 
     def __init__(self, job: CropJob) -> None:
         super().__init__(job)

@@ -407,14 +407,14 @@ def _plain_kernel(
     frame = kind.frame
 
     def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        from octopus.kernels.cuda import antialias, crop, sampled
+        from octopus.kernels.cuda import antialias, crop, plain, sampled
 
         make: Callable[..., Any] = antialias.build if kind.antialias else crop.build
         if kind.samples:
             make = sampled.build
         more = bool(items) or frame.dtype in VIDEO_DTYPES
         index = index_dtype if kind.takes_options or kind.many_channels or more else None
-        types = crop.argument_types(frame.dtype, box_dtype, kind.dtype, index, kind.many_channels, more)
+        types = plain.argument_types(frame.dtype, box_dtype, kind.dtype, index, kind.many_channels, more)
         options = {**kind.options, **dict.fromkeys(items, True)}
         return make(frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, **options), types
 

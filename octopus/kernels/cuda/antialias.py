@@ -17,7 +17,6 @@ import numpy as np
 from numba import cuda
 
 from octopus.kernels import geometry
-from octopus.kernels.cuda.crop import STORES, Items, entry, reader
 from octopus.kernels.cuda.place import (
     image_index,
     mirror_transform,
@@ -26,7 +25,7 @@ from octopus.kernels.cuda.place import (
     transform_store,
     usable,
 )
-from octopus.kernels.cuda.tiles import ROWS
+from octopus.kernels.cuda.plain import STORES, Items, box_in_memory, entry, reader, steps_of
 
 _filter_support = cuda.jit(device=True)(geometry.filter_support)
 _filter_window = cuda.jit(device=True)(geometry.filter_window)
@@ -62,52 +61,29 @@ def build(
 def _tile(
     kind: Items, out_dtype: str, layout: str, edge: str, letterbox: bool, indexed: bool, pad_mode: str
 ) -> Callable:
-    """The work of one thread as a device function; `crop.entry` says what its arguments are."""
+    """The work of one thread as a device function; `plain.entry` says what its arguments are."""
     store, padded, read = STORES[out_dtype], bool(pad_mode), reader(kind.pixels)
     channels, flipped = kind.pixels.channels, kind.pixels.flipped
     place, is_usable = placer(edge, letterbox, True, pad_mode), usable(pad_mode)
     pixel_of, store_transform = stand_in(pad_mode), transform_store(pad_mode)
-    planar = layout == "NCHW"
-    empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
+    steps = steps_of(channels, out_dtype, layout, letterbox, indexed)
 
     def tile(
         frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
         frames, frame_step, frame_index, transform, pad, flip,
     ):  # fmt: skip
-        band_index = np.int32(cuda.blockIdx.x // tiles_x)
-        strip = np.int32(cuda.blockIdx.x - band_index * tiles_x)
-        item = np.int32(band_index // tiles_y)
-        row = np.int32((band_index - item * tiles_y) * ROWS)
-        column = np.int32(strip * cuda.blockDim.x + cuda.threadIdx.x)
+        item, row, stop, column, at, channel_step, row_step = steps.place(
+            out_width, out_height, tiles_x, tiles_y
+        )
         if column >= out_width:
             return
-        stop = min(np.int32(row + ROWS), out_height)
-        plane = np.int64(out_width) * out_height
-        channel_step = plane if planar else np.int64(1)
-        column_step = np.int64(1) if planar else np.int64(channels)
-        row_step = out_width * column_step
-        at = np.int64(item) * plane * channels + row * row_step + column * column_step
         first = row == 0 and column == 0
 
-        x1 = np.float32(boxes[4 * item])
-        y1 = np.float32(boxes[4 * item + 1])
-        x2 = np.float32(boxes[4 * item + 2])
-        y2 = np.float32(boxes[4 * item + 3])
+        x1, y1, x2, y2 = box_in_memory(boxes, item)
         good = is_usable(x1, y1, x2, y2, width, height)
-        begin = np.int64(0)
-        if indexed:
-            number = np.int64(frame_index[item])
-            good = good and number >= 0 and number < frames
-            begin = number * frame_step
+        good, begin = steps.frame(good, item, frames, frame_step, frame_index)
         if not good:
-            while row < stop:
-                for c in range(channels):
-                    store(out, at + c * channel_step, empty)
-                at += row_step
-                row += np.int32(1)
-            if letterbox and first:
-                for i in range(4):
-                    transform[4 * item + i] = np.float32(np.nan)
+            steps.leave(out, at, channel_step, row_step, row, stop, transform, item, first)
             return
 
         left, last_x, origin_x, extent_x, top, last_y, origin_y, extent_y, before, above, columns, rows = (

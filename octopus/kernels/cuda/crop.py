@@ -12,10 +12,10 @@ A fixed output size makes the grid uniform: a block finds its box by one divisio
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import cuda, types
+from numba import cuda
 
 from octopus.kernels import geometry
 from octopus.kernels.cuda.place import (
@@ -26,95 +26,11 @@ from octopus.kernels.cuda.place import (
     transform_store,
     usable,
 )
-from octopus.kernels.cuda.ptx_addresses import bfloat16_of
-from octopus.kernels.cuda.rows import VIDEO, Pixels, converter
-from octopus.kernels.cuda.tiles import ROWS
+from octopus.kernels.cuda.plain import STORES, Items, box_in_memory, entry, reader, steps_of
+from octopus.kernels.cuda.rows import Pixels
 
 _sample = cuda.jit(device=True)(geometry.sample)
 _lerp = cuda.jit(device=True)(geometry.lerp)
-_saturate_uint8 = cuda.jit(device=True)(geometry.saturate_uint8)
-
-
-@cuda.jit(device=True)
-def _store_float32(out, index, value):
-    cuda.stcs(out, index, value)
-
-
-@cuda.jit(device=True)
-def _store_float32_plain(out, index, value):
-    out[index] = value
-
-
-@cuda.jit(device=True)
-def _store_float16(out, index, value):
-    out[index] = np.float16(value)
-
-
-@cuda.jit(device=True)
-def _store_bfloat16(out, index, value):
-    out[index] = np.uint16(bfloat16_of(np.float32(value)))
-
-
-@cuda.jit(device=True)
-def _store_uint8(out, index, value):
-    out[index] = np.uint8(_saturate_uint8(value))
-
-
-STORES = {
-    # Numba's simulator has no cache hints.
-    "float32": _store_float32 if getattr(cuda, "stcs", None) else _store_float32_plain,
-    "float16": _store_float16,
-    "bfloat16": _store_bfloat16,
-    "uint8": _store_uint8,
-}
-SCALAR_CHANNELS = 4  # more have their gains, biases and padding in memory
-ELEMENTS = {
-    "uint8": "uint8",
-    "uint16": "uint16",
-    "float32": "float32",
-    "nv12": "uint8",
-    "p010": "uint16",
-}  # of frames
-NUMBA_TYPES = {
-    "nv12": types.uint8,
-    "p010": types.uint16,
-    "uint8": types.uint8,
-    "uint16": types.uint16,
-    "int32": types.int32,
-    "int64": types.int64,
-    "float16": types.float16,
-    "bfloat16": types.uint16,  # its bits
-    "float32": types.float32,
-    "float64": types.float64,
-}
-
-
-def argument_types(
-    frame_dtype: str,
-    box_dtype: str,
-    out_dtype: str,
-    index_dtype: str | None = None,
-    many_channels: bool = False,
-    items: bool = False,
-) -> tuple:
-    """Numba types of the kernel's arguments, in order; with an `index_dtype`, of the one with options, and with `items`
-    of the one that has all. See `entry`."""
-    pixel, box, value = (types.CPointer(NUMBA_TYPES[name]) for name in (frame_dtype, box_dtype, out_dtype))
-    integers, pointer = (types.int32,), types.CPointer(types.float32)
-    of_channels = (pointer,) if many_channels else (types.float32,) * 4
-    plain = (pixel, *integers * 3, box, value, *integers * 4, *of_channels * 2)
-    if index_dtype is None:
-        return plain
-    index = types.CPointer(NUMBA_TYPES[index_dtype])
-    options = (*plain, types.int32, types.int64, index, pointer, *of_channels)
-    return (*options, *item_types(pixel)) if items else options
-
-
-def item_types(pixel: types.Type) -> tuple:
-    """Numba types of the arguments that kernels with `items` have, see `build`; `pixel` is that of the frame."""
-    reals = types.CPointer(types.float32)
-    of_items = (types.CPointer(types.int32), types.CPointer(types.uint8), types.int32, reals, reals)
-    return (*of_items, pixel, types.int32, *[types.float32] * 8)
 
 
 def build(
@@ -128,9 +44,9 @@ def build(
     pad_mode: str = "",
     **items: Any,
 ) -> Callable:
-    """The kernel for a number of channels, an output dtype, a layout, and options; `entry` says what it is given.
+    """The kernel for a number of channels, an output dtype, a layout, and options; `plain.entry` says what it is given.
 
-    `items` are those of `Items`.
+    `items` are those of `plain.Items`.
 
     An item that can't be made (its box is NaN, empty, outside the frame or, with a `pad_mode`, too large; its frame
     doesn't exist) is filled with NaN, or with 0 for uint8; its transform is NaN.
@@ -138,207 +54,6 @@ def build(
     kind = Items.of(channels, **items)
     tile = _tile(kind, out_dtype, layout, edge, letterbox, indexed, pad_mode)
     return entry("crop_kernel", tile, kind, bool(letterbox or indexed or pad_mode))
-
-
-class Items(NamedTuple):
-    """What the plain kernels read, and what each item may have of its own; see `stream.build`."""
-
-    pixels: Pixels
-    counted: bool = False
-    own: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        channels: int,
-        *,
-        frame_dtype: str = "uint8",
-        order: str = "RGB",
-        flipped: bool = False,
-        **more: bool,
-    ) -> Items:
-        """From the arguments with which kernels are built."""
-        return cls(Pixels(channels, frame_dtype, order, flipped), **more)
-
-    @property
-    def any(self) -> bool:
-        """Whether the kernel has the arguments for items."""
-        return self.counted or self.own or self.pixels.flipped or self.pixels.is_video
-
-
-def framer(pixels: Pixels) -> Callable:
-    """A device function: a frame as `reader` and `rows.source_rows` take it, and the way from row to row."""
-
-    @cuda.jit(device=True)
-    def planes(frame, pitch, chroma, chroma_pitch, coefficients):
-        """Rows of video are numbered."""
-        return (frame, chroma, pitch, chroma_pitch, coefficients), np.int32(1)
-
-    @cuda.jit(device=True)
-    def itself(frame, pitch, chroma, chroma_pitch, coefficients):
-        return frame, pitch
-
-    return planes if pixels.is_video else itself
-
-
-def reader(pixels: Pixels) -> Callable:
-    """A device function: one pixel's values, as float32, of all the result's channels; `source` is its row's."""
-    channels, stored, turned = pixels.channels, pixels.stored, pixels.turned
-    if pixels.is_video:
-        convert, load_pair = converter(pixels.dtype), VIDEO[pixels.dtype].pair
-
-        @cuda.jit(device=True)
-        def read_video(frame, source, column, into):
-            luma, chroma, pitch, chroma_pitch, coefficients = frame
-            pair = (source >> np.int64(1)) * np.int64(chroma_pitch) + np.int64(column & np.int32(-2))
-            value = np.uint32(luma[source * np.int64(pitch) + np.int64(column)])
-            into[0], into[1], into[2] = convert(value, load_pair(chroma, pair), coefficients)
-
-        return read_video
-
-    @cuda.jit(device=True)
-    def read(frame, source, column, into):
-        at = source + np.int64(column) * stored
-        for c in range(channels):
-            into[c] = np.float32(frame[at + (channels - 1 - c if turned else c)])
-
-    return read
-
-
-def value_reader(pixels: Pixels) -> Callable:
-    """The same of one channel, for `sampling.sampler`."""
-    pixel, stored, turned = reader(pixels), pixels.stored, pixels.turned
-
-    @cuda.jit(device=True)
-    def of_video(frame, start, pitch, row, column, channel):
-        values = cuda.local.array(3, np.float32)
-        pixel(frame, start + np.int64(row) * pitch, column, values)
-        return values[channel]
-
-    @cuda.jit(device=True)
-    def value(frame, start, pitch, row, column, channel):
-        at = start + np.int64(row) * pitch + np.int64(column) * stored
-        return np.float32(frame[at + (2 - channel if turned else channel)])
-
-    return of_video if pixels.is_video else value
-
-
-def of_items(tile: Callable, kind: Items) -> Callable:
-    """A device function: `tile` for items of which each may be flipped, and have a normalisation of its own."""
-    channels, counted, flipped = kind.pixels.channels, kind.counted, kind.pixels.flipped
-
-    @cuda.jit(device=True)
-    def shared(item, gain, bias, pad, means, stds, gains, biases, pads):
-        return gain, bias, pad
-
-    @cuda.jit(device=True)
-    def own(item, gain, bias, pad, means, stds, gains, biases, pads):
-        for c in range(channels):
-            at = np.int64(item) * channels + c
-            gains[c] = gain[c] / stds[at]
-            biases[c] = -means[at] / stds[at]
-            pads[c] = pad[c] / stds[at] + biases[c]
-        return gains, biases, pads
-
-    normal_of = own if kind.own else shared
-
-    @cuda.jit(device=True)
-    def item_tile(
-        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-        frames, frame_step, frame_index, transform, pad, count, flips, flip_step, means, stds,
-    ):  # fmt: skip
-        item = np.int32(np.int32(cuda.blockIdx.x // tiles_x) // tiles_y)
-        if counted and item >= np.int32(count[0]):
-            return
-        # Memory of this function: what a called one has is gone when it returns.
-        room = (
-            cuda.local.array(channels, np.float32), cuda.local.array(channels, np.float32),
-            cuda.local.array(channels, np.float32),
-        )  # fmt: skip
-        gains, biases, pads = normal_of(item, gain, bias, pad, means, stds, *room)
-        flip = np.int32(flips[np.int64(item) * np.int64(flip_step)]) if flipped else np.int32(0)
-        tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gains, biases,
-             frames, frame_step, frame_index, transform, pads, flip)  # fmt: skip
-
-    return item_tile
-
-
-def entry(name: str, tile: Callable, kind: Items, options: bool) -> Callable:
-    """A kernel around the device function that does the work of a thread.
-
-    Its arguments are `frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y`, then the gain
-    of four channels and the bias of four: `pitch` is the frame's row length in elements, `boxes` holds
-    `x1, y1, x2, y2` per item. With `options` follow `frames, frame_step, frame_index, transform`, and four channels of
-    padding, normalised: `frame_step` is the way from one frame to the next in elements, `frame_index` holds the frame
-    of each item, `transform` takes `scale_x, scale_y, shift_x, shift_y` per item. More than four channels always have
-    these, and three pointers to gains, biases and padding in the place of numbers. Where `kind` asks for them follow
-    the arguments that `stream.build` describes. Grid and block are one-dimensional::
-
-        blockIdx.x = (item * tiles_y + band) * tiles_x + strip
-        threadIdx.x = column within the strip
-
-            strip 0     strip 1
-          +-----------+-----+
-          | band 0    |     |   each thread: one column of one band, ROWS rows from top to bottom,
-          +-----------+-----+   all channels; the threads of a warp store 32 neighbours
-          | band 1    |     |
-          +-----------+-----+
-    """
-
-    def kernel(
-        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
-        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
-    ):  # fmt: skip
-        gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
-        # The last arguments are never read.
-        tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-             np.int32(1), np.int64(0), boxes, out, bias, np.int32(0))  # fmt: skip
-
-    def kernel_with_options(
-        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
-        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
-        frames, frame_step, frame_index, transform, pad0, pad1, pad2, pad3,
-    ):  # fmt: skip
-        gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
-        tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-             frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3), np.int32(0))  # fmt: skip
-
-    def kernel_of_many_channels(
-        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-        frames, frame_step, frame_index, transform, pad,
-    ):  # fmt: skip
-        tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-             frames, frame_step, frame_index, transform, pad, np.int32(0))  # fmt: skip
-
-    frame_of, item_tile = framer(kind.pixels), of_items(tile, kind)
-
-    def kernel_with_items(
-        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
-        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
-        frames, frame_step, frame_index, transform, pad0, pad1, pad2, pad3,
-        count, flips, flip_step, means, stds, chroma, chroma_pitch, yg, rv, r0, gu, gv, g0, bu, b0,
-    ):  # fmt: skip
-        gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
-        given, step = frame_of(frame, pitch, chroma, chroma_pitch, (yg, rv, r0, gu, gv, g0, bu, b0))
-        item_tile(given, step, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-                  frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3),
-                  count, flips, flip_step, means, stds)  # fmt: skip
-
-    def kernel_of_many_channels_with_items(
-        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-        frames, frame_step, frame_index, transform, pad,
-        count, flips, flip_step, means, stds, chroma, chroma_pitch, yg, rv, r0, gu, gv, g0, bu, b0,
-    ):  # fmt: skip
-        item_tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-                  frames, frame_step, frame_index, transform, pad, count, flips, flip_step, means, stds)  # fmt: skip
-
-    chosen = kernel_with_options if options else kernel
-    if kind.pixels.channels > SCALAR_CHANNELS:
-        chosen = kernel_of_many_channels_with_items if kind.any else kernel_of_many_channels
-    elif kind.any:
-        chosen = kernel_with_items
-    chosen.__name__ = chosen.__qualname__ = chosen.__name__.replace("kernel", name)
-    return chosen
 
 
 def _row_reader(pixels: Pixels, pad_mode: str) -> Callable:
@@ -373,7 +88,7 @@ def _row_reader(pixels: Pixels, pad_mode: str) -> Callable:
 def _tile(
     kind: Items, out_dtype: str, layout: str, edge: str, letterbox: bool, indexed: bool, pad_mode: str
 ) -> Callable:
-    """The work of one thread as a device function; `entry` says what its arguments are."""
+    """The work of one thread as a device function; `plain.entry` says what its arguments are."""
     store, channels, flipped = STORES[out_dtype], kind.pixels.channels, kind.pixels.flipped
     place, is_usable = placer(edge, letterbox, False, pad_mode), usable(pad_mode)
     read, pixel_of, store_transform = (
@@ -381,47 +96,24 @@ def _tile(
         stand_in(pad_mode),
         transform_store(pad_mode),
     )
-    planar = layout == "NCHW"
-    empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
+    steps = steps_of(channels, out_dtype, layout, letterbox, indexed)
 
     def tile(
         frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
         frames, frame_step, frame_index, transform, pad, flip,
     ):  # fmt: skip
-        band_index = np.int32(cuda.blockIdx.x // tiles_x)
-        strip = np.int32(cuda.blockIdx.x - band_index * tiles_x)
-        item = np.int32(band_index // tiles_y)
-        row = np.int32((band_index - item * tiles_y) * ROWS)
-        column = np.int32(strip * cuda.blockDim.x + cuda.threadIdx.x)
+        item, row, stop, column, at, channel_step, row_step = steps.place(
+            out_width, out_height, tiles_x, tiles_y
+        )
         if column >= out_width:
             return
-        stop = min(np.int32(row + ROWS), out_height)
-        plane = np.int64(out_width) * out_height
-        channel_step = plane if planar else np.int64(1)
-        column_step = np.int64(1) if planar else np.int64(channels)
-        row_step = out_width * column_step
-        at = np.int64(item) * plane * channels + row * row_step + column * column_step
         first = row == 0 and column == 0
 
-        x1 = np.float32(boxes[4 * item])
-        y1 = np.float32(boxes[4 * item + 1])
-        x2 = np.float32(boxes[4 * item + 2])
-        y2 = np.float32(boxes[4 * item + 3])
+        x1, y1, x2, y2 = box_in_memory(boxes, item)
         good = is_usable(x1, y1, x2, y2, width, height)
-        start = np.int64(0)
-        if indexed:
-            number = np.int64(frame_index[item])
-            good = good and number >= 0 and number < frames
-            start = number * frame_step
+        good, start = steps.frame(good, item, frames, frame_step, frame_index)
         if not good:
-            while row < stop:
-                for c in range(channels):
-                    store(out, at + c * channel_step, empty)
-                at += row_step
-                row += np.int32(1)
-            if letterbox and first:
-                for i in range(4):
-                    transform[4 * item + i] = np.float32(np.nan)
+            steps.leave(out, at, channel_step, row_step, row, stop, transform, item, first)
             return
 
         left, last_x, origin_x, extent_x, top, last_y, origin_y, extent_y, before, above, columns, rows = (

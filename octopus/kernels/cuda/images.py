@@ -24,7 +24,7 @@ import numpy as np
 from numba import cuda, types
 
 from octopus.kernels import images
-from octopus.kernels.cuda.crop import NUMBA_TYPES, STORES
+from octopus.kernels.cuda.plain import NUMBA_TYPES, STORES
 from octopus.kernels.cuda.ptx_addresses import LOADS_AT
 from octopus.kernels.cuda.tiles import IMAGE_COLUMNS, IMAGE_ROWS, PAD_BLOCKS
 from octopus.kernels.images import (

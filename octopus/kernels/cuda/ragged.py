@@ -30,7 +30,7 @@ import numpy as np
 from numba import cuda, types
 
 from octopus.kernels.cuda import ragged_table
-from octopus.kernels.cuda.crop import NUMBA_TYPES
+from octopus.kernels.cuda.plain import NUMBA_TYPES
 from octopus.kernels.cuda.ragged_search import search, search_by_warp
 from octopus.kernels.cuda.ragged_tiles import Kind, by_table, is_bound_by_memory
 from octopus.kernels.cuda.ragged_work import QUAD, Work, work_of

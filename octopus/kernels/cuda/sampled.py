@@ -14,9 +14,8 @@ import numpy as np
 from numba import cuda
 
 from octopus.kernels import sampling
-from octopus.kernels.cuda.crop import STORES, Items, entry, value_reader
 from octopus.kernels.cuda.place import MODES, image_index, mirror_transform, placer, transform_store, usable
-from octopus.kernels.cuda.tiles import ROWS
+from octopus.kernels.cuda.plain import STORES, Items, entry, steps_of, value_reader
 
 _compiled = cuda.jit(device=True)
 _centre = _compiled(sampling.centre)
@@ -58,7 +57,7 @@ def _tile(
     indexed: bool,
     pad_mode: str,
 ) -> Callable:
-    """The work of one thread as a device function; `crop.entry` says what its arguments are."""
+    """The work of one thread as a device function; `plain.entry` says what its arguments are."""
     store, taps, reach = STORES[out_dtype], sampling.TAPS[filter], sampling.REACH[filter]
     channels, flipped = kind.pixels.channels, kind.pixels.flipped
     locate, mix = sampling.sampler(
@@ -67,26 +66,17 @@ def _tile(
     place = placer(edge if reach else "box", letterbox, False, pad_mode, reach)
     is_usable, store_transform = usable(pad_mode), transform_store(pad_mode)
     mode = np.int32(MODES[pad_mode or "edge"])
-    planar = layout == "NCHW"
-    empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
+    steps = steps_of(channels, out_dtype, layout, letterbox, indexed)
 
     def tile(
         frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
         frames, frame_step, frame_index, transform, pad, flip,
     ):  # fmt: skip
-        band_index = np.int32(cuda.blockIdx.x // tiles_x)
-        strip = np.int32(cuda.blockIdx.x - band_index * tiles_x)
-        item = np.int32(band_index // tiles_y)
-        row = np.int32((band_index - item * tiles_y) * ROWS)
-        column = np.int32(strip * cuda.blockDim.x + cuda.threadIdx.x)
+        item, row, stop, column, at, channel_step, row_step = steps.place(
+            out_width, out_height, tiles_x, tiles_y
+        )
         if column >= out_width:
             return
-        stop = min(np.int32(row + ROWS), out_height)
-        plane = np.int64(out_width) * out_height
-        channel_step = plane if planar else np.int64(1)
-        column_step = np.int64(1) if planar else np.int64(channels)
-        row_step = out_width * column_step
-        at = np.int64(item) * plane * channels + row * row_step + column * column_step
         first = row == 0 and column == 0
 
         numbers = (_NUMBERS if maps else 4) * item
@@ -98,20 +88,9 @@ def _tile(
             good = good and _map_is_usable(n3, n4, n5, out_width, out_height)
         else:
             good = is_usable(n0, n1, n2, n3, width, height)
-        start = np.int64(0)
-        if indexed:
-            number = np.int64(frame_index[item])
-            good = good and number >= 0 and number < frames
-            start = number * frame_step
+        good, start = steps.frame(good, item, frames, frame_step, frame_index)
         if not good:
-            while row < stop:
-                for c in range(channels):
-                    store(out, at + c * channel_step, empty)
-                at += row_step
-                row += np.int32(1)
-            if letterbox and first:
-                for i in range(4):
-                    transform[4 * item + i] = np.float32(np.nan)
+            steps.leave(out, at, channel_step, row_step, row, stop, transform, item, first)
             return
 
         columns_at, across = cuda.local.array(taps, np.int32), cuda.local.array(taps, np.float32)

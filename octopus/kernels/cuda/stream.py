@@ -84,8 +84,8 @@ from numba import cuda, types
 
 from octopus.kernels import geometry
 from octopus.kernels.cuda import ptx
-from octopus.kernels.cuda.crop import ELEMENTS, NUMBA_TYPES, framer, item_types
 from octopus.kernels.cuda.place import mirror_transform, placer, transform_store
+from octopus.kernels.cuda.plain import ELEMENTS, NUMBA_TYPES, box_in_memory, framer, item_types
 from octopus.kernels.cuda.rows import Pixels, fixed_rows, source_rows
 from octopus.kernels.cuda.stream_filter import filter_streamer
 from octopus.kernels.cuda.stream_rows import (
@@ -148,7 +148,7 @@ def build(
     rows, lines`, then the gain of four channels and the bias of four: `pitch` is the frame's row length in elements,
     `boxes` holds `x1, y1, x2, y2` per item, the inverses are those of the result's sides, `rows` is a thread's share,
     and `lines` the cache lines of the frame to prefetch (0: none). With `letterbox` or `indexed` (several frames)
-    follow `frames, frame_step, frame_index, transform`, and four channels of padding, normalised, as in `crop.build`.
+    follow `frames, frame_step, frame_index, transform`, and four channels of padding, normalised, as in `plain.entry`.
     With `counted`, `flipped` or `own`, and for video, follow, behind these, what they need: `count, flips, flip_step,
     means, stds, chroma, chroma_pitch`, and the eight coefficients of `rows.converter`. `flips` are bytes so far apart.
 
@@ -247,14 +247,6 @@ def build(
     if inside:
         kernel.tail_bytes = 16 * MOST_BOXES_INSIDE
     return kernel
-
-
-@cuda.jit(device=True)
-def _box_in_memory(boxes, item):
-    return (
-        np.float32(boxes[4 * item]), np.float32(boxes[4 * item + 1]),
-        np.float32(boxes[4 * item + 2]), np.float32(boxes[4 * item + 3]),
-    )  # fmt: skip
 
 
 @cuda.jit(device=True)
@@ -389,7 +381,7 @@ def _tile(
         )  # fmt: skip
     fill = _filler(emit, fixed)
     place = placer(edge, letterbox, antialias)
-    box_of = _box_inside if inside else _box_in_memory
+    box_of = _box_inside if inside else box_in_memory
     prefetch = _prefetch_planes if pixels.is_video else _prefetch_frame
     per_line = _LINE // np.dtype(ELEMENTS[pixels.dtype]).itemsize
     normalisation, index = own_normalisation(channels), pixels.index

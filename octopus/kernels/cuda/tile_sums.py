@@ -31,7 +31,7 @@ import numpy as np
 from numba import cuda, types
 
 from octopus.kernels.cuda import ptx_sums
-from octopus.kernels.cuda.crop import NUMBA_TYPES
+from octopus.kernels.cuda.plain import NUMBA_TYPES
 from octopus.kernels.cuda.tile_grid import Kind
 from octopus.kernels.cuda.tile_rows import sum_parts_of
 

@@ -15,6 +15,7 @@ from numba import cuda
 
 from octopus.kernels import reference
 from octopus.kernels.cuda import crop
+from octopus.kernels.cuda.tiles import ROWS
 
 SIZE = (19, 6)  # more rows than a block has, fewer columns than a warp
 BOXES = np.array([[0, 0, 3, 2], [1, 2, 12, 11], [4, 4, 5, 5], [0.5, 1.25, 9.75, 7.5]], np.float32)
@@ -31,7 +32,7 @@ def run_fused(pixels, boxes, dtype, layout, threads=4):
     height, width = SIZE
     out = np.full(len(boxes) * height * width * 3, 3, dtype)
     affine = [*np.float32(1 / STD), np.float32(0), *np.float32(-MEAN / STD), np.float32(0)]
-    tiles = (-(-width // threads), -(-height // crop.ROWS))
+    tiles = (-(-width // threads), -(-height // ROWS))
     kernel = cuda.jit(crop.build(3, np.dtype(dtype).name, layout))
     kernel[len(boxes) * tiles[0] * tiles[1], threads](
         pixels.ravel(), np.int32(pixels.shape[1] * 3), np.int32(pixels.shape[1]), np.int32(pixels.shape[0]),

@@ -16,6 +16,7 @@ from numba import cuda
 
 from octopus.kernels import reference
 from octopus.kernels.cuda import antialias, crop
+from octopus.kernels.cuda.tiles import ROWS
 
 SIZE = (19, 6)  # more rows than a block has, fewer columns than a warp
 BOXES = np.array(
@@ -40,7 +41,7 @@ def run(frames, boxes, index, *, filtered=False, dtype="float32", layout="NCHW",
     height, width = SIZE
     out = np.full(len(boxes) * height * width * 3, 3, dtype)
     transform = np.full(len(boxes) * 4, 3, np.float32)
-    tiles = (-(-width // threads), -(-height // crop.ROWS))
+    tiles = (-(-width // threads), -(-height // ROWS))
     gain, bias = np.float32(1 / STD), np.float32(-MEAN / STD)
     memory = np.ascontiguousarray(frames.base).ravel()
     offset = frames.__array_interface__["data"][0] - frames.base.__array_interface__["data"][0]

@@ -18,6 +18,7 @@ from numba import cuda
 
 from octopus.kernels import reference
 from octopus.kernels.cuda import antialias, crop
+from octopus.kernels.cuda.tiles import ROWS
 
 patience.install()
 SIZE = (13, 5)  # more rows than a block has, fewer columns than a warp
@@ -52,7 +53,7 @@ def run(
     values = gain, bias, np.float32(pad) * gain + bias
     out = np.full(len(boxes) * height * width * channels, 3, dtype)
     transform = np.full(len(boxes) * 4, 3, np.float32)
-    tiles = (-(-width // threads), -(-height // crop.ROWS))
+    tiles = (-(-width // threads), -(-height // ROWS))
     several = [np.int32(len(frames)), np.int64(frames[0].size), index, transform]
     if channels <= 4:
         four = [[*part, *[np.float32(0)] * (4 - channels)] for part in values]

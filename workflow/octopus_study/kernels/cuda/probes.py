@@ -8,7 +8,7 @@ import numpy as np
 from numba import cuda, types
 
 from octopus.kernels.cuda import ptx_sums
-from octopus.kernels.cuda.crop import argument_types
+from octopus.kernels.cuda.plain import argument_types
 
 UNROLL = 8
 

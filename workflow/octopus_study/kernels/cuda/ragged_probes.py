@@ -10,7 +10,7 @@ import numpy as np
 from numba import cuda, types
 
 from octopus.kernels.cuda import ptx
-from octopus.kernels.cuda.crop import NUMBA_TYPES
+from octopus.kernels.cuda.plain import NUMBA_TYPES
 from octopus.kernels.cuda.ragged_search import search, search_by_warp
 from octopus.kernels.cuda.ragged_stencil import FUNCTIONS
 

@@ -316,3 +316,8 @@ def _registered() -> Any:
 
 
 _LIBRARY = _registered()  # the operators live as long as this
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

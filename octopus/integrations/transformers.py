@@ -14,7 +14,7 @@ import copy
 import platform
 import warnings
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -25,6 +25,8 @@ from octopus.errors import InputError, MissingPackageError, shown_type
 
 TESTED = ("5.17", "5.23")  # of transformers, each of them in the latest version of that time
 INSTALL = "pip install 'octopus-ragged[transformers]'"
+
+VERTICAL_FIRST = 13  # the first version of Pillow that begins with the vertical pass where that is less work
 
 # Of Pillow's numbers and torchvision's names; "nearest" of torchvision is another one.
 FILTERS = {
@@ -129,18 +131,17 @@ def _fixed_point(filter: str) -> bool:
 def batch(call: Call) -> Any:
     """One size or one rule for all, perhaps the middle of it or padded: CLIP, SigLIP, ViT, DINOv2 and many others."""
     asked, sizes = call.asked, [_size_of(call, *sides) for sides in call.sides]
-    one, crop = (sizes[0] if len(set(sizes)) == 1 else None), asked["do_center_crop"]
+    images, crop = _in_order(call, sizes), asked["do_center_crop"]
     if crop and asked["do_resize"] and _rule(asked["size"]) == {"shortest_edge"}:
         cut = (asked["crop_size"].height, asked["crop_size"].width)
-        shortest = asked["size"].shortest_edge
-        made = ops.resize(call.images, cut, crop="center", shortest=shortest, **call.options)
-    elif one:
-        made = ops.resize(call.images, one, **call.options)
+        made = ops.resize(images, cut, crop="center", shortest=asked["size"].shortest_edge, **call.options)
+    elif len(set(sizes)) == 1:
+        made = ops.resize(images, sizes[0], **call.options)
         made = _middle(made, asked["crop_size"]) if crop else made
     elif crop:
         raise _UnknownError("the middle of images of different size is known for size={'shortest_edge': ...} alone")
     else:
-        made = list(ops.resize_each(call.images, sizes, **call.options))
+        made = list(ops.resize_each(images, sizes, **call.options))
     if asked["do_pad"] and (asked["pad_size"] or isinstance(made, list)):
         made = call.processor.pad(list(made), pad_size=asked["pad_size"], disable_grouping=True)
     return call.answer(pixel_values=made if isinstance(made, list) else call.listed(made))
@@ -186,16 +187,13 @@ def _middle(made: Any, size: Any) -> Any:
 
 def smart_rows(call: Call) -> Any:
     """Patch rows at sizes that the images choose: the Qwen2-VL family."""
-    asked, size = call.asked, call.asked["size"]
-    sizes: Any = call.sides
+    asked, size, sizes = call.asked, call.asked["size"], np.array(call.sides)
     if asked["do_resize"]:
         factor = asked["patch_size"] * asked["merge_size"]
-        sizes = partial(ops.smart_sizes, factor=factor, min_pixels=size.shortest_edge, max_pixels=size.longest_edge)
-    options = call.options
-    if call.pil:
-        options["dtype"] = "float32"  # whatever it makes of the values
+        sizes = ops.smart_sizes(sizes, factor, size.shortest_edge, size.longest_edge)
+    options = {**call.options, "dtype": "float32"} if call.pil else call.options  # there whatever the values are
     rows, grid = ops.patch_rows(
-        call.images, sizes, patch=asked["patch_size"], merge=asked["merge_size"],
+        _in_order(call, sizes), sizes, patch=asked["patch_size"], merge=asked["merge_size"],
         temporal=asked["temporal_patch_size"], **options,
     )  # fmt: skip
     return call.answer(pixel_values=rows, image_grid_thw=grid)
@@ -203,21 +201,43 @@ def smart_rows(call: Call) -> Any:
 
 def fit_rows(call: Call) -> Any:
     """As many patch rows for every image, with a mask: SigLIP2 of the NaViT kind."""
-    asked, sizes = call.asked, call.sides
+    asked, sizes = call.asked, np.array(call.sides)
     patch, most = asked["patch_size"], asked["max_num_patches"]
-    rule: Any = partial(ops.fit_sizes, patch=patch, max_rows=most) if asked["do_resize"] else sizes
-    rows, _, shapes = ops.patch_rows(
-        call.images, rule, patch=patch, order="PPC", max_rows=most, **call.options
+    if asked["do_resize"]:
+        sizes = ops.fit_sizes(sizes, patch, most)
+    rows, _, _ = ops.patch_rows(
+        _in_order(call, sizes), sizes, patch=patch, order="PPC", max_rows=most, **call.options
     )
-    counts = np.asarray(shapes)
-    mask = (np.arange(most) < counts.prod(1, keepdims=True)).astype(np.int32)  # on the host, as there
-    if not call.pil:
-        mask = import_module("torch").from_numpy(mask)
+    shapes = sizes // patch
+    mask = (np.arange(most) < shapes.prod(1, keepdims=True)).astype(np.int32)  # on the host, as there
     return call.answer(
         pixel_values=call.listed(rows),
-        pixel_attention_mask=call.listed(mask),
-        spatial_shapes=[tuple(pair) for pair in counts.tolist()],
+        pixel_attention_mask=call.listed(mask if call.pil else import_module("torch").from_numpy(mask)),
+        spatial_shapes=[tuple(pair) for pair in shapes.tolist()],
     )
+
+
+def _in_order(call: Call, sizes: Any) -> list[Any]:
+    """The images, those at their final size already whose vertical pass comes first in Pillow.
+
+    Since version 13 that is so where more than twice as many rows as columns go. Such images are resized lying on their
+    side, so that the pass that is first here is that one; the launch for all then finds nothing left to resize.
+    """
+    images, lost = list(call.images), np.array(call.sides) - sizes
+    turned = np.flatnonzero((lost[:, 0] > 0) & (lost[:, 0] > 2 * lost[:, 1]))
+    filter = _filter_of(call)
+    if call.pil and len(turned) and filter != "nearest" and _pillow() >= VERTICAL_FIRST:
+        lying, goals = [images[i].swapaxes(1, 2) for i in turned], np.array(sizes)[turned, ::-1]
+        made = ops.resize_each(lying, goals, filter=filter, rounding="pillow", dtype="uint8", source="CHW")
+        for i, item in zip(turned, made, strict=True):
+            images[i] = item.swapaxes(1, 2)
+    return images
+
+
+@cache
+def _pillow() -> int:
+    """The first number of Pillow's version."""
+    return int(import_module("PIL").__version__.split(".")[0])
 
 
 class Known(NamedTuple):

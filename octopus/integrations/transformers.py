@@ -28,10 +28,10 @@ INSTALL = "pip install 'octopus-ragged[transformers]'"
 
 VERTICAL_FIRST = 13  # the first version of Pillow that begins with the vertical pass where that is less work
 
-# Of Pillow's numbers and torchvision's names; "nearest" of torchvision is another one.
+# Of Pillow's numbers and torchvision's names.
 FILTERS = {
-    0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", "nearest-exact": "nearest", "lanczos": "lanczos",
-    "bilinear": "bilinear", "bicubic": "bicubic", None: "bilinear",
+    None: "bilinear", 0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", "lanczos": "lanczos",
+    "bilinear": "bilinear", "bicubic": "bicubic",
 }  # fmt: skip
 
 
@@ -103,6 +103,8 @@ def _filter_of(call: Call) -> str:
     name = FILTERS.get(getattr(resample, "value", resample))
     if name is None:
         raise _UnknownError(f"resample={resample} is none of {', '.join(sorted(set(FILTERS.values())))}")
+    if name == "nearest" and not call.pil:
+        raise _UnknownError(f"resample={resample}: torchvision's nearest pixels are others than Pillow's")
     if name == "lanczos" and not call.on_cpu:
         raise _UnknownError("resample=LANCZOS is bicubic in transformers on a GPU")
     return name
@@ -134,6 +136,8 @@ def batch(call: Call) -> Any:
     images, crop = _in_order(call, sizes), asked["do_center_crop"]
     if crop and asked["do_resize"] and _rule(asked["size"]) == {"shortest_edge"}:
         cut = (asked["crop_size"].height, asked["crop_size"].width)
+        if call.pil and (((lack := cut - np.array(sizes)) > 0) & (lack % 2 == 1)).any():
+            raise _UnknownError("images lack an odd number of pixels to crop_size, which Pillow's backend pads first")
         made = ops.resize(images, cut, crop="center", shortest=asked["size"].shortest_edge, **call.options)
     elif len(set(sizes)) == 1:
         made = ops.resize(images, sizes[0], **call.options)

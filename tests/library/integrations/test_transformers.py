@@ -40,7 +40,6 @@ PROCESSORS = {
     "SigLIP": ("SiglipImageProcessor", {}),
     "SigLIP2": ("Siglip2ImageProcessor", {}),
     "CLIP": ("CLIPImageProcessor", {}),
-    "CLIP, padded": ("CLIPImageProcessor", {"size": {"shortest_edge": 201}}),
     "DINOv2": ("BitImageProcessor", DINO),
     "ViT": ("ViTImageProcessor", {}),
     "DeiT": ("DeiTImageProcessor", {}),
@@ -131,7 +130,7 @@ def check(expected, found, level=0.0, levels=0, share=0.0):
         pairs = zip(map(np.asarray, ours), map(np.asarray, theirs), strict=True)
         off = np.concatenate([np.abs(one.astype(np.float64) - other).ravel() for one, other in pairs])
         if key == "pixel_values":
-            assert off.max() <= levels * level * 1.001 + 1e-5 * max(1, level)
+            assert off.max() <= levels * level * 1.001 + 1e-6 * max(10, np.abs(np.concatenate([np.ravel(one) for one in theirs])).max())
             assert (off > level / 2).mean() <= share
         else:
             assert not off.any()
@@ -168,12 +167,12 @@ def test_answers(backend, kind, form):
 def test_options_of_a_call(backend, kind, asked):
     if backend == "float" and asked == "lanczos":
         pytest.skip("transformers has no Lanczos on a GPU")
-    options = {key: value for key, value in OPTIONS[asked].items()}
+    options = dict(OPTIONS[asked])
     if options.get("resample") == "bicubic":
         options["resample"] = functional.InterpolationMode.BICUBIC
     name = PROCESSORS[kind][0]
-    if kind.startswith("SigLIP2") and "do_center_crop" in options:
-        pytest.skip("has no crop")
+    if backend != "pil" and asked == "nearest":
+        pytest.skip("torchvision's nearest pixels are others: see the fallbacks")
     still = asked == "no resize"
     given = whole(None if kind == "Qwen2-VL" else 224) if still else pictures()
     compare(make(named(name, backend)), given, backend, **options)
@@ -184,6 +183,12 @@ def test_sizes_of_a_call(backend, size):
     crop = {"height": 70, "width": 60}
     compare(make(named("CLIPImageProcessor", backend)), pictures(), backend, size=size, crop_size=crop)
     compare(make(named("SiglipImageProcessor", backend)), pictures(), backend, size=size)
+
+
+def test_a_crop_of_what_is_too_small(backend):
+    """Pillow's backend pads the other side first where an odd number is missing: see the fallbacks."""
+    sides = [(300, 300), (100, 160), (75, 120)] if backend == "pil" else SIDES
+    compare(make(named("CLIPImageProcessor", backend), size={"shortest_edge": 150}), pictures(sides), backend)
 
 
 @pytest.mark.parametrize("options", [{}, {"pad_size": {"height": 400, "width": 500}}])
@@ -207,7 +212,7 @@ INPUTS = {
     "torch (C, H, W)": lambda one: torch.from_numpy(one).permute(2, 0, 1),
     "torch (H, W, C)": torch.from_numpy,
     "Pillow RGB": Image.fromarray,
-    "upside down": lambda one: one[::-1].copy()[::-1] if False else np.ascontiguousarray(one[::-1]),
+    "part of a larger one": lambda one: torch.from_numpy(one.repeat(2, 0)[::2]).permute(2, 0, 1),
 }
 
 
@@ -226,10 +231,11 @@ def test_modes_of_pillow(mode, backend):
 
 def test_grey_images():
     """One channel becomes as many as there are means."""
-    grey = [one[..., 0] for one in pictures()]
+    grey = [Image.fromarray(one).convert("L") for one in pictures()]
     made = compare(make("ViTImageProcessor"), grey, return_tensors="pt")
     assert made["pixel_values"].shape == (len(grey), 3, 224, 224)
     compare(make("ViTImageProcessor"), [*grey, *pictures()])
+    compare(make("ViTImageProcessor"), [one[..., :1] for one in pictures()], input_data_format="channels_last")
     compare(make("ViTImageProcessor", do_normalize=False), grey)
     compare(make("ViTImageProcessorPil", image_mean=0.5, image_std=0.5), grey, "pil")
 
@@ -279,13 +285,16 @@ def fallbacks():
     return [
         pytest.param("CLIPImageProcessor", floats, {"do_rescale": False}, "images are float64", id="dtype"),
         pytest.param("CLIPImageProcessor", [*pictures(), floats[0].astype(np.float32)], {}, "float32, uint8", id="mixed"),
-        pytest.param("SiglipImageProcessor", pictures(), {"resample": 4}, "resample=.*none of", id="filter"),
+        pytest.param("SiglipImageProcessorPil", pictures(), {"resample": 4}, "resample=.*none of", id="filter"),
         pytest.param("SiglipImageProcessor", pictures(), {"resample": functional.InterpolationMode.NEAREST},
-                     "resample=.*none of", id="nearest of old"),
+                     "resample=.*none of", id="nearest by name"),
+        pytest.param("SiglipImageProcessor", pictures(), {"resample": 0}, "nearest pixels", id="nearest"),
+        pytest.param("CLIPImageProcessorPil", pictures(), {"size": {"shortest_edge": 201}}, "odd number", id="odd"),
         pytest.param("CLIPImageProcessor", pictures(), {"crop_size": 300, "size": (250, 260)}, "larger than", id="crop"),
         pytest.param("CLIPImageProcessor", pictures(), {"size": {"shortest_edge": 224, "longest_edge": 300}},
                      "the middle of images of different size", id="crop of a rule"),
-        pytest.param("SiglipImageProcessorPil", pictures(channels=4), {"do_normalize": False, "do_convert_rgb": False},
+        pytest.param("SiglipImageProcessorPil", [Image.fromarray(one) for one in pictures(channels=4)],
+                     {"do_normalize": False, "do_convert_rgb": False},
                      "four channels", id="weighed"),
         pytest.param("Siglip2ImageProcessor", whole(224), {"do_resize": False, "max_num_patches": 40}, "max_rows=40",
                      id="too many rows"),
@@ -330,7 +339,6 @@ def test_a_subclass_without_code_of_its_own_is_known():
         pytest.param("CLIPImageProcessor", [torch.zeros(4, 50, 60).byte()], {"do_convert_rgb": False}, id="four channels"),
         pytest.param("CLIPImageProcessor", pictures(), {"do_center_crop": False, "return_tensors": "pt"}, id="ragged"),
         pytest.param("CLIPImageProcessor", pictures(), {"image_mean": [0.5, 0.5]}, id="two means"),
-        pytest.param("CLIPImageProcessor", pictures(), {"image_std": 0.0}, id="no deviation"),
         pytest.param("CLIPImageProcessor", ["no such file.png"], {}, id="no file"),
         pytest.param("CLIPImageProcessor", pictures(), {"size": {"sides": 3}}, id="no size"),
     ],
@@ -347,7 +355,7 @@ def test_errors_are_the_originals(name, given, options):
 
 def test_only_a_tested_version(monkeypatch):
     processor = make("ViTImageProcessor")
-    monkeypatch.setattr(transformers, "__version__", "6.1.0")
+    monkeypatch.setattr(sys.modules["transformers"], "__version__", "6.1.0")
     with pytest.raises(MissingPackageError, match=r"tested with transformers 5\.17.* found 6\.1\.0.*untested=True"):
         accelerate(processor)
     assert accelerate(processor, untested=True)(pictures(), return_tensors="pt")["pixel_values"].shape[0] == len(SIDES)

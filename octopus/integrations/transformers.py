@@ -23,7 +23,7 @@ import numpy as np
 from octopus import images as ops
 from octopus.errors import InputError, MissingPackageError, shown_type
 
-TESTED = ("5.17", "5.23")  # of transformers, each of them in the latest version of that time
+TESTED = ("5.17", "5.18", "5.19", "5.20", "5.21", "5.22", "5.23")
 INSTALL = "pip install 'octopus-ragged[transformers]'"
 
 VERTICAL_FIRST = 13  # the first version of Pillow that begins with the vertical pass where that is less work
@@ -386,12 +386,10 @@ def _taken(images: Sequence[Any], asked: dict[str, Any], pil: bool) -> list[Any]
         if any(image.shape[0] > 3 for image in images):
             raise _UnknownError("images have four channels, of which Pillow weighs three by the fourth")
         return list(images)
-    device, mean = asked.get("device"), asked["image_mean"]
-    if device is not None:  # what lies on the host is brought there by the launch
-        images = [image if image.device.type == "cpu" else image.to(device) for image in images]
-    if asked["do_normalize"] and isinstance(mean, (tuple, list)) and len(mean) == 3:
-        images = [image.expand(3, -1, -1) if image.shape[0] == 1 else image for image in images]
-    return list(images)
+    device = asked.get("device")
+    if device is None:
+        return list(images)
+    return [image if image.device.type == "cpu" else image.to(device) for image in images]  # the launch brings those
 
 
 @cache

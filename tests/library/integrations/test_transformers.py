@@ -229,15 +229,29 @@ def test_modes_of_pillow(mode, backend):
     compare(make(named("CLIPImageProcessor", backend)), given, backend)
 
 
-def test_grey_images():
-    """One channel becomes as many as there are means."""
+def test_grey_images(backend):
     grey = [Image.fromarray(one).convert("L") for one in pictures()]
-    made = compare(make("ViTImageProcessor"), grey, return_tensors="pt")
-    assert made["pixel_values"].shape == (len(grey), 3, 224, 224)
-    compare(make("ViTImageProcessor"), [*grey, *pictures()])
-    compare(make("ViTImageProcessor"), [one[..., :1] for one in pictures()], input_data_format="channels_last")
-    compare(make("ViTImageProcessor", do_normalize=False), grey)
-    compare(make("ViTImageProcessorPil", image_mean=0.5, image_std=0.5), grey, "pil")
+    one = {"image_mean": 0.5, "image_std": 0.25} if backend == "pil" else {"do_normalize": False}
+    made = compare(make(named("ViTImageProcessor", backend)), grey, backend, return_tensors="pt", **one)
+    assert made["pixel_values"].shape == (len(grey), 1, 224, 224)
+    made = compare(make(named("CLIPImageProcessor", backend)), [*grey, *pictures()], backend, return_tensors="pt")
+    assert made["pixel_values"].shape == (2 * len(grey), 3, 224, 224)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_three_means_for_one_channel(dtype):
+    """Transformers 5.17 makes three channels of it, later ones of floats alone."""
+    grey, processor = [one[None, ..., 0].astype(dtype) for one in pictures()], make("ViTImageProcessor")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        try:
+            expected = processor(grey)
+        except RuntimeError as error:
+            with pytest.raises(RuntimeError, match=re.escape(str(error))):
+                accelerate(processor)(grey)
+        else:
+            check(expected, accelerate(processor)(grey))
+    assert stand_ins._warned
 
 
 @pytest.mark.parametrize(

@@ -421,6 +421,16 @@ def test_a_processor_that_has_one():
     )  # the video processor's own
 
 
+def test_the_page_of_the_docs(root):
+    """Its examples run one after the other, and it names the versions."""
+    text = (root / "docs/integrations/transformers.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(examples) == 3
+    with warnings.catch_warnings():
+        exec("\n".join(examples), {})
+    assert f"transformers {stand_ins.TESTED[0]} to {stand_ins.TESTED[-1]}" in text
+
+
 def test_nothing_is_imported_unasked():
     code = (
         "import sys, octopus, octopus.images as images; images.resize, octopus.crop_resize; import octopus.integrations; "

@@ -4,8 +4,8 @@
 >>> processor = accelerate(CLIPImageProcessor())  # doctest: +SKIP
 
 What is computed is described by `KNOWN`: which code of transformers each row stands for. A processor is known if the
-methods that make its answer are those of a row, whatever its class; so a change of transformers, or a subclass with code of
-its own, is seen. All before that, checks of arguments, nested lists, files, modes of PIL, is left to the processor.
+methods that make its answer are those of a row, whatever its class; so a subclass with code of its own is seen. All before
+that, checks of arguments, nested lists, files, modes of Pillow, is left to the processor.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Call(NamedTuple):
         return list(batch) if self.asked["return_tensors"] is None else batch
 
 
-def _filter_of(call: Call) -> str:
+def _filter_of(call: Call) -> Any:
     if not call.asked["do_resize"]:
         return "bilinear"
     resample = call.asked["resample"]
@@ -137,13 +137,17 @@ def batch(call: Call) -> Any:
     if crop and asked["do_resize"] and _rule(asked["size"]) == {"shortest_edge"}:
         cut = (asked["crop_size"].height, asked["crop_size"].width)
         if call.pil and (((lack := cut - np.array(sizes)) > 0) & (lack % 2 == 1)).any():
-            raise _UnknownError("images lack an odd number of pixels to crop_size, which Pillow's backend pads first")
+            raise _UnknownError(
+                "an odd number of pixels is missing to crop_size, which Pillow's backend pads first"
+            )
         made = ops.resize(images, cut, crop="center", shortest=asked["size"].shortest_edge, **call.options)
     elif len(set(sizes)) == 1:
         made = ops.resize(images, sizes[0], **call.options)
         made = _middle(made, asked["crop_size"]) if crop else made
     elif crop:
-        raise _UnknownError("the middle of images of different size is known for size={'shortest_edge': ...} alone")
+        raise _UnknownError(
+            "the middle of images of different size is known for size={'shortest_edge': ...} alone"
+        )
     else:
         made = list(ops.resize_each(images, sizes, **call.options))
     if asked["do_pad"] and (asked["pad_size"] or isinstance(made, list)):
@@ -195,7 +199,9 @@ def smart_rows(call: Call) -> Any:
     if asked["do_resize"]:
         factor = asked["patch_size"] * asked["merge_size"]
         sizes = ops.smart_sizes(sizes, factor, size.shortest_edge, size.longest_edge)
-    options = {**call.options, "dtype": "float32"} if call.pil else call.options  # there whatever the values are
+    options = (
+        {**call.options, "dtype": "float32"} if call.pil else call.options
+    )  # there whatever the values are
     rows, grid = ops.patch_rows(
         _in_order(call, sizes), sizes, patch=asked["patch_size"], merge=asked["merge_size"],
         temporal=asked["temporal_patch_size"], **options,
@@ -266,7 +272,14 @@ class Known(NamedTuple):
     pil: bool = False
 
 
-TORCH = ("_preprocess", "resize", "rescale", "normalize", "rescale_and_normalize", "_fuse_mean_std_and_rescale_factor")
+TORCH = (
+    "_preprocess",
+    "resize",
+    "rescale",
+    "normalize",
+    "rescale_and_normalize",
+    "_fuse_mean_std_and_rescale_factor",
+)
 PIL = ("_preprocess", "resize", "rescale", "normalize")
 BACKENDS, MODELS = "transformers.image_processing_backends", "transformers.models"
 KNOWN = (
@@ -389,7 +402,9 @@ def _taken(images: Sequence[Any], asked: dict[str, Any], pil: bool) -> list[Any]
     device = asked.get("device")
     if device is None:
         return list(images)
-    return [image if image.device.type == "cpu" else image.to(device) for image in images]  # the launch brings those
+    return [
+        image if image.device.type == "cpu" else image.to(device) for image in images
+    ]  # the launch brings those
 
 
 @cache
@@ -401,7 +416,7 @@ def _class_of(kind: type) -> type:
 
 def _restored(kind: type, state: dict[str, Any]) -> Any:
     """A stand-in for an instance of `kind` with these attributes."""
-    made = object.__new__(_class_of(kind))
+    made: Any = object.__new__(_class_of(kind))
     made.__dict__.update(copy.deepcopy(state))
     return made
 

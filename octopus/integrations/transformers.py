@@ -3,9 +3,9 @@
 >>> from transformers import CLIPImageProcessor  # doctest: +SKIP
 >>> processor = accelerate(CLIPImageProcessor())  # doctest: +SKIP
 
-What is computed is described by `KNOWN`: which code of transformers each row stands for. A processor is known if the
-methods that make its answer are those of a row, whatever its class; so a subclass with code of its own is seen. All before
-that, checks of arguments, nested lists, files, modes of Pillow, is left to the processor.
+`KNOWN` says which code of transformers is stood in for. A processor is known if the methods that make its answer are
+those of a row, whatever its class; so a subclass with code of its own is seen. All before that, checks of arguments,
+nested lists, files, modes of Pillow, is left to the processor.
 """
 
 from __future__ import annotations
@@ -281,24 +281,27 @@ TORCH = (
     "_fuse_mean_std_and_rescale_factor",
 )
 PIL = ("_preprocess", "resize", "rescale", "normalize")
-BACKENDS, MODELS = "transformers.image_processing_backends", "transformers.models"
+BACKENDS = "transformers.image_processing_backends"
+QWEN2_VL, SIGLIP2 = (
+    "transformers.models.qwen2_vl.image_processing",
+    "transformers.models.siglip2.image_processing",
+)
 KNOWN = (
     Known(BACKENDS, "TorchvisionBackend", (*TORCH, "center_crop", "pad"), batch),
     Known(BACKENDS, "PilBackend", (*PIL, "center_crop", "pad"), batch, pil=True),
-    Known(f"{MODELS}.qwen2_vl.image_processing_qwen2_vl", "Qwen2VLImageProcessor", (*TORCH, "patchify"), smart_rows),
-    Known(f"{MODELS}.qwen2_vl.image_processing_pil_qwen2_vl", "Qwen2VLImageProcessorPil", (*PIL, "patchify"), smart_rows,
-          pil=True),
-    Known(f"{MODELS}.siglip2.image_processing_siglip2", "Siglip2ImageProcessor", TORCH, fit_rows),
-    Known(f"{MODELS}.siglip2.image_processing_pil_siglip2", "Siglip2ImageProcessorPil", PIL, fit_rows, pil=True),
+    Known(f"{QWEN2_VL}_qwen2_vl", "Qwen2VLImageProcessor", (*TORCH, "patchify"), smart_rows),
+    Known(f"{QWEN2_VL}_pil_qwen2_vl", "Qwen2VLImageProcessorPil", (*PIL, "patchify"), smart_rows, pil=True),
+    Known(f"{SIGLIP2}_siglip2", "Siglip2ImageProcessor", TORCH, fit_rows),
+    Known(f"{SIGLIP2}_pil_siglip2", "Siglip2ImageProcessorPil", PIL, fit_rows, pil=True),
 )  # fmt: skip
 
 
 def accelerate(processor: Any, *, untested: bool = False) -> Any:
-    """A stand-in for an image processor of transformers, or for a processor that has one: one launch for all images.
+    """A stand-in for an image processor of transformers, or a processor that has one: one launch for all images.
 
     It is called as the original, and returns the same keys, shapes, dtypes and grids; it is an instance of the
-    original's class with its attributes, and is saved as such. What it doesn't know goes to the original's code, with a
-    `FallbackWarning` that names the reason. `docs/integrations/transformers.md` says how near values are.
+    original's class with its attributes, and is saved as such. What it doesn't know goes to the original's code, with
+    a `FallbackWarning` that names the reason. `docs/integrations/transformers.md` says how near values are.
 
     Parameters
     ----------
@@ -392,6 +395,8 @@ class _Accelerated:
 
 def _taken(images: Sequence[Any], asked: dict[str, Any], pil: bool) -> list[Any]:
     """Images as octopus takes them."""
+    if not images:
+        raise _UnknownError("there are no images")
     dtypes = {str(getattr(image, "dtype", type(image))).removeprefix("torch.") for image in images}
     if not dtypes <= ({"uint8"} if pil else {"uint8", "float32"}) or len(dtypes) > 1:
         raise _UnknownError(f"images are {', '.join(sorted(dtypes))}")

@@ -1,9 +1,9 @@
 """Stand-ins for transformers' image processors give the processors' own answers, or say that they leave them the work.
 
 The processors are made of their classes, so that nothing is fetched. How near values are is said in
-`docs/integrations/transformers.md`, and held here: Pillow's backend to the bit before it is normalised; torchvision's,
-which resizes bytes on a CPU in fixed point of 16 bits, up to two levels off in 2 % of the values; and torchvision's as on
-a GPU, which rounds once, up to one level off.
+`docs/integrations/transformers.md`, and held here: Pillow's backend to the bit before it is normalised;
+torchvision's on a CPU, which resizes bytes in fixed point of 16 bits, up to two levels off in 1.5 % of the values; and
+torchvision's as on a GPU, which rounds once, up to one level off in 0.5 %.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from octopus.integrations import transformers as stand_ins  # noqa: E402
 from octopus.integrations.transformers import FallbackWarning, accelerate  # noqa: E402
 
 SIDES = [(97, 143), (300, 201), (56, 84), (33, 320), (350, 180), (400, 230), (300, 201)]
-SHARE = {"fixed": 0.02, "float": 0.02, "pil": 0.0}  # of values that may be off
+SHARE = {"fixed": 0.015, "float": 0.005, "pil": 0.0}  # of values that may be off
 LEVELS = {"fixed": 2, "float": 1, "pil": 0}
 QWEN3 = {"patch_size": 16, "size": {"shortest_edge": 65536, "longest_edge": 16777216}, "image_mean": [0.5] * 3,
          "image_std": [0.5] * 3}  # fmt: skip
@@ -385,6 +385,7 @@ def test_a_subclass_without_code_of_its_own_is_known():
         pytest.param("CLIPImageProcessor", pictures(), {"do_center_crop": False, "return_tensors": "pt"}, id="ragged"),
         pytest.param("CLIPImageProcessor", pictures(), {"image_mean": [0.5, 0.5]}, id="two means"),
         pytest.param("CLIPImageProcessor", ["no such file.png"], {}, id="no file"),
+        pytest.param("Qwen2VLImageProcessor", [], {}, id="no images"),
         pytest.param("CLIPImageProcessor", pictures(), {"size": {"sides": 3}}, id="no size"),
     ],
 )  # fmt: skip

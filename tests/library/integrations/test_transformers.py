@@ -461,6 +461,21 @@ def test_a_processor_that_has_one():
     )  # the video processor's own
 
 
+@pytest.mark.parametrize(("kind", "operation"), [("Qwen2-VL", "patch_rows"), ("SigLIP", "resize")])
+def test_one_call_does_all_of_it(monkeypatch, kind, operation):
+    asked, real = [], getattr(stand_ins.ops, operation)
+
+    def counted(images, *args, **options):
+        asked.append(images)
+        return real(images, *args, **options)
+
+    monkeypatch.setattr(stand_ins.ops, operation, counted)
+    for name in ("resize", "normalize"):
+        monkeypatch.setattr(functional, name, None)
+    accelerate(make(PROCESSORS[kind][0]))(pictures(), return_tensors="pt")
+    assert [len(images) for images in asked] == [len(SIDES)]
+
+
 def test_the_page_of_the_docs(root):
     """Its examples run one after the other, and it names the versions."""
     text = (root / "docs/integrations/transformers.md").read_text()

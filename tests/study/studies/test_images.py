@@ -25,7 +25,8 @@ from octopus_study.studies.images.job import (
 from octopus_study.studies.images.method import ON_THE_HOST
 from octopus_study.studies.images.owners import OWNERS
 from octopus_study.studies.images.registry import BY_DEVICE, make, names
-from octopus_study.studies.images.workloads import BATCH, BATCHES, ROWS, cut, sides
+from octopus_study.studies.images.workloads import BATCH, BATCHES, ROWS, sides
+from octopus_study.studies.pictures import cut
 
 FRAME = np.random.default_rng(5).integers(0, 256, (90, 130, 3), np.uint8)
 OWN = {"octopus", "octopus-one-call", "octopus-pillow"}

@@ -1,8 +1,6 @@
 """The images: how many, how large by which rule, which pixels, and what is made of them.
 
-The rule of the sizes: each side by itself is log-uniform between two ends, so that every octave has as many sides as
-the next, rounded to whole pixels, from a generator seeded with the run's seed and the ends. An image is the part of the
-data set's frame that begins at a random pixel; where the frame ends it goes on mirrored.
+`octopus_study.studies.pictures` has the rules of sizes and pixels.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus_study.studies.context import Context
+from octopus_study.studies.pictures import cut, log_uniform
 
 ROWS, BATCH = "rows", "batch"
 SIDE = 224  # of the images of a batch
@@ -55,29 +54,7 @@ def count_of(context: Context, workload: str) -> int:
 def sides(workload: str, count: int, seed: int) -> NDArray[np.int64]:
     """Heights and widths, (count, 2); the first ones don't depend on `count`."""
     batch = BATCHES[workload]
-    low, high = np.array(batch.low), np.array(batch.high)
-    drawn = np.random.default_rng([seed, *batch.low, *batch.high]).random((count, 2))
-    return np.rint(low * (high / low) ** drawn).astype(np.int64)
-
-
-def cut(frame: NDArray[np.uint8], sizes: NDArray[np.int64], seed: int) -> list[NDArray[np.uint8]]:
-    """One image (height, width, C) per size, C-contiguous, at a random place of the frame."""
-    places = np.random.default_rng(seed).random((len(sizes), 2))
-    return [_cut(frame, *size, *place) for size, place in zip(sizes.tolist(), places.tolist(), strict=True)]
-
-
-def _cut(frame: NDArray[np.uint8], height: int, width: int, down: float, right: float) -> NDArray[np.uint8]:
-    rows, columns = (
-        _mirrored(side, length, int(start * side))
-        for side, length, start in zip(frame.shape, (height, width), (down, right), strict=False)
-    )
-    return frame[rows[:, None], columns]
-
-
-def _mirrored(side: int, length: int, start: int) -> NDArray[np.int64]:
-    """Numbers of `length` pixels from `start` on, back and forth between the ends of a side."""
-    place = np.arange(start, start + length) % (2 * side)
-    return np.minimum(place, 2 * side - 1 - place)
+    return log_uniform(batch.low, batch.high, count, seed)
 
 
 def images_of(context: Context, workload: str) -> list[NDArray[np.uint8]]:

@@ -1,0 +1,158 @@
+"""Crops of a detector's boxes for a second network, frame by frame: boxes that never leave the GPU, whose number it
+alone knows, against the loops of today."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus import CropPlan
+from octopus_study.data.workload import sample_boxes
+from octopus_study.measure import Case, Row
+from octopus_study.peers.availability import Unavailable, need_torch
+from octopus_study.studies.comparison import Comparison, Part
+from octopus_study.studies.context import Context
+from octopus_study.studies.crops import reference_of
+from octopus_study.studies.pipelines.method import Step, compared, counted, made_of
+from octopus_study.studies.trace import count_waits
+
+CROPS, WAITS = "crops", "host_waits"
+TOLERANCE = 0.02  # a thousandth of the range of bytes once normalised, as for every crop
+ROUNDED = "OpenCV rounds to bytes before it is normalised"
+
+
+class FrameCrops(Step):
+    """A frame and a detector's boxes on the GPU, the good ones first, and their number as a tensor.
+
+    Parameters
+    ----------
+    context : Context
+    boxes : ndarray, (N, 4), int32
+    counting : int
+        How many of them are good.
+    """
+
+    tolerance = TOLERANCE
+
+    def __init__(self, context: Context, boxes: NDArray[np.int32], counting: int) -> None:
+        crop, frame = context.config.crop, context.workload.frame
+        self.torch = need_torch(context.device, "peers")
+        self.counting, self.size, self.device = counting, tuple(crop.size), context.device
+        self.normal = {"mean": list(crop.mean), "std": list(crop.std)}
+        on = partial(self.torch.tensor, device=context.device)
+        self.frame, self.boxes = self.torch.from_numpy(frame).to(context.device), on(boxes)
+        self.number = on(counting, dtype=self.torch.int32)
+        self.mean, self.std = (on(values).view(-1, 1, 1) for values in self.normal.values())
+
+    def answer(self) -> NDArray[np.float32]:
+        """The crops of the good boxes."""
+        crops: NDArray[np.float32] = self.made[: self.counting].cpu().numpy()
+        return crops
+
+
+class Plan(FrameCrops):
+    """One launch for all boxes that there may be; the GPU looks how many count."""
+
+    name = "octopus"
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._plan = CropPlan(self.frame, len(self.boxes), self.size, **self.normal)
+
+    def run(self) -> None:
+        """A run of the plan."""
+        self.made = self._plan.run(self.frame, self.boxes, count=self.number)
+
+
+class Graph(Plan):
+    """The same from a CUDA graph of torch."""
+
+    name = "octopus-graph"
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        if self.device == "cpu":
+            raise Unavailable("a CUDA graph needs a GPU")
+        cuda = self.torch.cuda
+        aside = cuda.Stream()
+        with cuda.stream(aside):
+            super().run()
+        cuda.current_stream().wait_stream(aside)
+        self._graph = cuda.CUDAGraph()
+        with cuda.graph(self._graph):
+            super().run()
+
+    def run(self) -> None:
+        """A replay."""
+        self._graph.replay()
+
+
+class TorchLoop(FrameCrops):
+    """The boxes copied to the host, then cut and resized one by one, where the frame is."""
+
+    name = "torch-loop"
+
+    def run(self) -> None:
+        """As tutorials of PyTorch have it."""
+        made = [self._crop(*box) for box in self.boxes[: int(self.number)].tolist()]
+        self.made = (self.torch.cat(made) - self.mean) / self.std
+
+    def _crop(self, x1: int, y1: int, x2: int, y2: int) -> Any:
+        pixels = self.frame[y1:y2, x1:x2].permute(2, 0, 1)[None].float()
+        return self.torch.nn.functional.interpolate(pixels, self.size, mode="bilinear")
+
+
+class OpenCvLoop(FrameCrops):
+    """As trackers have it: the boxes copied to the host, where the frame is too, resized by OpenCV, and brought back."""
+
+    name, why_different = "opencv-loop", ROUNDED
+
+    def __init__(self, context: Context, *given: Any) -> None:
+        super().__init__(context, *given)
+        self._pixels = context.workload.frame
+
+    def run(self) -> None:
+        """Bytes by OpenCV, one copy to the device, normalised there."""
+        import cv2
+
+        height, width = self.size
+        boxes = self.boxes[: int(self.number)].tolist()
+        made = np.stack([cv2.resize(self._pixels[y1:y2, x1:x2], (width, height)) for x1, y1, x2, y2 in boxes])
+        there = self.torch.from_numpy(made).to(self.device).permute(0, 3, 1, 2)
+        self.made = (there.float() - self.mean) / self.std
+
+
+KINDS = (Plan, Graph, TorchLoop, OpenCvLoop)
+METHODS = tuple(kind.name for kind in KINDS)
+
+
+def parts(context: Context) -> Iterator[Part]:
+    """One part for each number of detections."""
+    settings = context.config.pipelines
+    for counting in settings.detections:
+        case = Case(context.study, context.workload.dataset, f"crops-{counting}", settings.most_detections)
+        timed = Comparison(case, CROPS, "host", METHODS)
+        yield Part(
+            partial(_measure, counting=counting),
+            (timed, Comparison(case, WAITS, "deterministic", METHODS, "count")),
+        )
+
+
+def _measure(context: Context, part: Part, counting: int) -> Iterator[Row]:
+    timed, waits = part.comparisons
+    boxes = sample_boxes(context.workload.pool, part.case.n, context.seed)
+    steps, missing = made_of(
+        part, context, {kind.name: partial(kind, context, boxes, counting) for kind in KINDS}
+    )
+    yield from compared(context, timed, steps, missing, reference_of(context).of(boxes[:counting]))
+    if context.process:
+        return
+    if context.device == "cpu":
+        yield from waits.gaps("nobody waits for a GPU on a CPU")
+    else:
+        yield from waits.missing(missing)
+        yield from counted(waits, {name: partial(count_waits, step.run) for name, step in steps.items()})

@@ -1,0 +1,83 @@
+"""What the pipelines' methods have in common: a name, a run, and an answer to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus_study.measure import Method, Row, check_answers
+from octopus_study.peers.availability import make_all
+from octopus_study.studies.comparison import Comparison, Part, compare
+from octopus_study.studies.context import Context
+
+CHECKED = 1 << 24  # values of an answer that are compared, spread over all of it
+
+
+class Step:
+    """One way to do a pipeline's step.
+
+    Attributes
+    ----------
+    name : str
+        In the rows.
+    tolerance : float
+        Largest difference from the right answer, in units of the result.
+    why_different : str
+        Why it gives another answer; empty if it should be the same.
+    made : Any
+        Tensor that the last run made; None before.
+    """
+
+    name = ""
+    tolerance = 0.0
+    why_different = ""
+    made: Any = None
+
+    def run(self) -> None:
+        """From what the pipeline has to what its next step takes."""
+        raise NotImplementedError
+
+    def answer(self) -> NDArray[np.float32]:
+        """What the last run made, on the host, thinned where it is much."""
+        made = self.made
+        every = -(-made.numel() // CHECKED)
+        rows: NDArray[np.float32] = made[::every].float().cpu().numpy()
+        return rows
+
+    @property
+    def timed(self) -> Method:
+        """What is timed and checked."""
+        return Method(self.name, self.run, self.answer, self.tolerance, self.why_different)
+
+
+def compared(
+    context: Context, comparison: Comparison, steps: Mapping[str, Step], missing: Mapping[str, str], right: Any
+) -> list[Row]:
+    """Check the steps against the right answer, and time them."""
+    methods = [step.timed for step in steps.values()]
+    answers = check_answers(methods, right)
+    budget = context.budget_within(context.config.pipelines.max_seconds)
+    return compare(context, comparison, methods, answers, missing, budget=budget)
+
+
+def made_of(
+    part: Part, context: Context, makers: Mapping[str, Callable[[], Step]]
+) -> tuple[dict[str, Step], dict[str, str]]:
+    """The steps that this process measures, and why others can't be had."""
+    wanted = {
+        name: make
+        for name, make in makers.items()
+        if any(context.measures(comparison.key, name) for comparison in part.comparisons)
+    }
+    return make_all(wanted)
+
+
+def counted(comparison: Comparison, counts: Mapping[str, Callable[[], float]]) -> Iterator[Row]:
+    """Rows of what is counted, not timed, and the reason where it can't be."""
+    found, missing = make_all(counts)
+    for name, count in found.items():
+        yield comparison.case.row(name, comparison.layer, comparison.quantity, comparison.unit, count)
+    yield from comparison.missing(missing)

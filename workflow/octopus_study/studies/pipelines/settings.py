@@ -1,0 +1,33 @@
+"""Settings of the study `pipelines`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from octopus_study.sections import Count, Seconds, Section
+
+Batch = Literal["one", "ragged", "small", "documents"]
+
+
+class Pipelines(Section):
+    """Pipelines that people have, with their own package and with Octopus in its place."""
+
+    batches: list[Batch] = Field(
+        ["one", "ragged", "small", "documents"],
+        min_length=1,
+        description="images of a model: one of 1080p, 32 of 512 to 2048 px, 256 of 64 to 512 px, 8 pages of 2200 x 1700 px",
+    )
+    cpu_part: Count = Field(8, description="a CPU gets one of so many images of a batch, and one at least")
+    tower: bool = Field(True, description="whether the model's vision tower works on the rows, on a GPU")
+    detections: list[Count] = Field(
+        [28, 100], min_length=1, description="boxes of a frame that count, of `most_detections`"
+    )
+    most_detections: Count = Field(300, description="boxes that a detector gives at most")
+    slice_side: Count = Field(640, description="of the slices of a frame of 3840 x 2160 px, in pixels")
+    loader_images: Count = Field(256, description="JPEG images of a folder that a DataLoader reads")
+    loader_workers: list[Count] = Field([4], min_length=1, description="processes that decode them")
+    max_seconds: Seconds = Field(
+        6.0, description="seconds after which a comparison with its least number of blocks ends"
+    )

@@ -21,6 +21,7 @@ _ORDER = (
     "total_cost",
     "sequences",
     "images",
+    "pipelines",
     "satellite",
     "drone",
     "detector",

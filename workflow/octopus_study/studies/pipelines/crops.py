@@ -107,7 +107,7 @@ class TorchLoop(FrameCrops):
 
 
 class OpenCvLoop(FrameCrops):
-    """As trackers have it: the boxes copied to the host, where the frame is too, resized by OpenCV, and brought back."""
+    """As trackers have it: boxes copied to the host, where the frame is too, resized by OpenCV, and brought back."""
 
     name, why_different = "opencv-loop", ROUNDED
 

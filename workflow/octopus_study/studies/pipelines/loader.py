@@ -103,29 +103,31 @@ class Loaded(Step):
         return batch.to(self.device, non_blocking=True)
 
 
-class InWorkers(Loaded):
-    """Octopus in the workers, on the CPU."""
-
-    name = "octopus-cpu"
-
-
 class OnDevice(Loaded):
-    """Workers decode alone; Octopus resizes the ragged batch in one launch where the model is."""
+    """Workers decode alone, and Octopus resizes the ragged batch in one launch where the model is; on a CPU in them."""
 
     name = "octopus"
 
-    def __init__(self, folder: Folder, workers: int, device: str) -> None:
-        if device == "cpu":
-            raise Unavailable("on a CPU that is octopus-cpu with one process")
-        super().__init__(folder, workers, device)
-
     def collate(self) -> Any:
         """The images as they are."""
-        return as_they_are
+        return resized if self.device == "cpu" else as_they_are
 
     def placed(self, batch: Any) -> Any:
         """One upload, one launch."""
+        if self.device == "cpu":
+            return batch
         return of_images.resize(batch, SIDE, rounding="uint8", device="cuda", **OPTIONS)
+
+
+class InWorkers(Loaded):
+    """Octopus in the workers, on the CPU, beside a GPU."""
+
+    name = "octopus-cpu"
+
+    def __init__(self, folder: Folder, workers: int, device: str) -> None:
+        if device == "cpu":
+            raise Unavailable("on a CPU that is octopus itself")
+        super().__init__(folder, workers, device)
 
 
 class Transformers(Loaded):

@@ -54,7 +54,11 @@ class Step:
 
 
 def compared(
-    context: Context, comparison: Comparison, steps: Mapping[str, Step], missing: Mapping[str, str], right: Any
+    context: Context,
+    comparison: Comparison,
+    steps: Mapping[str, Step],
+    missing: Mapping[str, str],
+    right: Any,
 ) -> list[Row]:
     """Check the steps against the right answer, and time them."""
     methods = [step.timed for step in steps.values()]

@@ -19,7 +19,7 @@ from octopus_study.studies.pipelines.method import Step, compared, counted, made
 
 INSTALL = "pip install -e './workflow[models]'"
 PREPARE, STEP, COSINE, DIFFERING = "prepare", "model_step", "cosine", "values_differing"
-LEVEL = 1 / 255 / 0.26130258  # one level of a byte once normalised, where it is most
+LEVEL = 1 / 255 / 0.26130258  # one level of a byte once normalised, by the least of the deviations
 METHODS = ("octopus", "transformers", "octopus-cpu", "transformers-cpu")
 TOWERS = METHODS[:2]
 
@@ -176,7 +176,11 @@ def _measure(context: Context, part: Part, name: str) -> Iterator[Row]:
 
 
 def _with_tower(
-    context: Context, whole: Comparison, cosine: Comparison, steps: dict[str, Step], right: NDArray[np.float32]
+    context: Context,
+    whole: Comparison,
+    cosine: Comparison,
+    steps: dict[str, Step],
+    right: NDArray[np.float32],
 ) -> Iterator[Row]:
     tower = Tower(need_torch("cuda", "peers"), context.seed)
     both = {name: WholeStep(step, tower) for name, step in steps.items() if name in TOWERS}
@@ -190,8 +194,8 @@ def _with_tower(
 
 
 def _differing(one: Step, other: Step) -> float:
-    """Share of the rows' values that are not the same."""
-    return float((one.made != other.made).float().mean())
+    """Share of the rows' values that are not of the same byte."""
+    return float(((one.made - other.made).abs() > LEVEL / 2).float().mean())
 
 
 def _least_cosine(one: WholeStep, other: WholeStep) -> float:

@@ -17,7 +17,7 @@ class Pipelines(Section):
     batches: list[Batch] = Field(
         ["one", "ragged", "small", "documents"],
         min_length=1,
-        description="images of a model: one of 1080p, 32 of 512 to 2048 px, 256 of 64 to 512 px, 8 pages of 2200 x 1700 px",
+        description="images: one of 1080p, 32 of 512 to 2048 px, 256 of 64 to 512 px, 8 pages of 2200 x 1700 px",
     )
     cpu_part: Count = Field(8, description="a CPU gets one of so many images of a batch, and one at least")
     tower: bool = Field(True, description="whether the model's vision tower works on the rows, on a GPU")

@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 SYMBOL = "octopus_kernel"
 DIGEST_BYTES = 32
-# Numba optimises a function once more with each that calls it; from so many calls within each other on, a kernel's
-# functions are optimised as its parts alone. With 0 to 2 some kernels take a sixth longer.
+# Numba optimises a function once more with each that calls it. With more calls than these within each other a function
+# is optimised as a part of its kernel alone; with fewer some kernels take up to a sixth longer.
 MOST_CALLS = 3
 # Numba's calling convention: where a result and an exception would go (there are none), then the arguments.
 _PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -118,7 +118,7 @@ def options() -> dict[str, Any]:
 
     class Library(AOTCodeLibrary):
         def _optimize_final_module(self) -> None:
-            """With all that it calls, which has been before; not so where that would be the most of a kernel."""
+            """With all that it calls, unless these are `MOST_CALLS` deep."""
             self.calls = 1 + max(
                 (getattr(called, "calls", 0) for called in self._linking_libraries), default=-1
             )

@@ -60,6 +60,7 @@ _VALUES = {"float32": _itself, "uint8": _byte, "float16": half_bits, "bfloat16":
 
 _sampler = cache(sampling.sampler)
 
+
 @compiled
 def _read(frame, start, pitch, row, column, channel):
     place = 2 - channel if frame[5] else channel

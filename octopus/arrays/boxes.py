@@ -29,10 +29,10 @@ def boxes_view(boxes: Any, name: str = "boxes") -> ArrayView:
     InputError
         For rotated `BoundingBoxes`, and as `view`.
     """
-    if not isinstance(boxes, (np.ndarray, ArrayView, list, tuple)):
+    if not isinstance(boxes, (np.ndarray, list, tuple, ArrayView)):
         if family(boxes) != "torch":
             boxes = getattr(boxes, "xyxy", boxes)
-        elif layout := box_format(boxes):
+        elif type(boxes) is not sys.modules["torch"].Tensor and (layout := box_format(boxes)):
             return _converted(boxes, layout, name)
     found = view_of(boxes, name)
     return _no_boxes(found) if found.shape == (0,) else found

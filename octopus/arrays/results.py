@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ def empty_like_family(model: ArrayView, shape: tuple[int, ...], dtype: str, stre
     if model.device == "cpu":
         return np.empty(shape, dtype)
     if model.family == "cupy":
-        return _empty_cupy(shape, dtype, stream)
+        return _empty_cupy(model, shape, dtype, stream)
     if model.family == "numba":
         from numba import cuda
 
@@ -128,29 +129,31 @@ def empty_like_family(model: ArrayView, shape: tuple[int, ...], dtype: str, stre
 
 def torch_device(model: ArrayView) -> Any:
     """Where torch would put an array beside this one."""
+    return _torch_device(model.device, model.ordinal)
+
+
+@cache
+def _torch_device(device: str, ordinal: int | None) -> Any:
     import torch
 
-    return torch.device(model.device, model.ordinal) if model.device == "cuda" else torch.device("cpu")
+    return torch.device(device, ordinal) if device == "cuda" else torch.device("cpu")
 
 
 def _empty_torch(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
     import torch
 
     device, kind = torch_device(model), getattr(torch, dtype)
-    if (
-        stream is None
-        or device.type == "cpu"
-        or streams.is_current(stream, torch.cuda.current_stream(device).cuda_stream)
-    ):
+    own = stream is None or model.device == "cpu" or streams.is_current(stream, model)
+    if own:
         return torch.empty(shape, dtype=kind, device=device)
     with torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle), device)):
         return torch.empty(shape, dtype=kind, device=device)
 
 
-def _empty_cupy(shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
+def _empty_cupy(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
     import cupy
 
-    own = stream is None or streams.is_current(stream, cupy.cuda.get_current_stream().ptr)
+    own = stream is None or streams.is_current(stream, model)
     with nullcontext() if own else cupy.cuda.ExternalStream(int(stream.handle)):
         return cupy.empty(shape, dtype)
 

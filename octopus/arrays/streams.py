@@ -37,6 +37,12 @@ def check_ordinals(*arrays: ArrayView) -> None:
             )
 
 
+def is_current_gpu(ordinal: int) -> bool:
+    """Whether launches go to the GPU of this number now."""
+    status, now = driver().cuCtxGetDevice()
+    return not status and int(now) == ordinal
+
+
 def device_for(frame: ArrayView, device: Any, name: str = "frame") -> str:
     """Where to work on this frame, or what else the caller calls it."""
     if frame.device == "cuda":
@@ -94,8 +100,9 @@ def current_stream(model: ArrayView) -> Any:
     return None
 
 
-def is_current(stream: Any, handle: int) -> bool:
-    """Whether a stream (of cuda.core) and a handle are one stream; the default stream has two names."""
+def is_current(stream: Any, model: ArrayView) -> bool:
+    """Whether a stream (of cuda.core) is the current one of an array's library; the default stream has two names."""
+    handle = int(backends.cuda.stream_of(current_stream(model)).handle)
     return int(stream.handle) == handle or {int(stream.handle), handle} <= {0, LEGACY}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from octopus.arrays.views import ArrayView, dtype_name
 from octopus.crop.check import Room
 from octopus.crop.items import NONE, HostItems, Items
-from octopus.crop.launch import INSIDE, NO_ITEMS, ItemPointers, PlainLauncher, StreamLauncher
+from octopus.crop.launch import INSIDE, NO_ITEMS, ItemPointers, PlainLauncher, Ready, StreamLauncher
 from octopus.crop.spec import CropSpec
 from octopus.errors import InputError
 from octopus.kernels.cuda.tiles import MAX_ITEMS
@@ -172,10 +172,7 @@ class CudaEngine:
             While a graph is captured: it would copy from where the boxes were at the time. For a count on the GPU of
             more items than travel at a time: a launch knows nothing of the items before its own.
         """
-        if self._is_capturing(stream):
-            raise InputError(
-                "boxes, and what each has of its own, must be on the GPU while a graph is captured"
-            )
+        self.refuse_captured(stream)
         inside = isinstance(boxes, Room)
         given = boxes.boxes if isinstance(boxes, Room) else boxes
         box_dtype, count = INSIDE if inside else dtype_name(given.dtype), given.shape[0]
@@ -218,6 +215,24 @@ class CudaEngine:
                 index_dtype=index_dtype, transform=transform and transform + first * TRANSFORM_BYTES,
                 items=own if any(own) else NO_ITEMS, maps=maps,
             )  # fmt: skip
+
+    def refuse_captured(self, stream: Any) -> None:
+        """Raise `InputError` while a graph is captured: it would have the boxes that were on the host then."""
+        if self._is_capturing(stream):
+            raise InputError(
+                "boxes, and what each has of its own, must be on the GPU while a graph is captured"
+            )
+
+    def ready(self, frame: ArrayView, box_dtype: str, count: int, out: int) -> Ready | None:
+        """The one launch that does a run without items, for `fire`; None if it takes another kernel, or several."""
+        launcher = self._launcher
+        if isinstance(launcher, PlainLauncher) or count > MAX_ITEMS:
+            return None
+        return launcher.ready(frame, box_dtype, count, out)
+
+    def fire(self, ready: Ready, frame: ArrayView, boxes: int, out: int, stream: Any) -> None:
+        """Queue that launch for arrays at these addresses."""
+        self._launcher.fire(ready, frame, boxes, out, stream)  # type: ignore[union-attr]
 
     def _upload(self, name: str, values: np.ndarray, stream: Any) -> int:
         """Queue the copy of what items have of their own to the device; its memory there is made at the first run."""

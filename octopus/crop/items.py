@@ -82,9 +82,9 @@ def items_of(
     InputError
         If one is no array.
     """
-    given = {"frame_index": frame_index, "flip": flip, "mean": mean, "std": std}
-    if count is None and all(value is None for value in given.values()):
+    if frame_index is None and flip is None and mean is None and std is None and count is None:
         return NONE, None
+    given = {"frame_index": frame_index, "flip": flip, "mean": mean, "std": std}
     arrays = {name: None if value is None else view_of(value, name) for name, value in given.items()}
     items = Items(**arrays)
     if count is None or is_count(count):

@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from octopus.arrays import streams
 from octopus.arrays.memory import PlanMemory, Stage
 from octopus.arrays.results import check_out
 from octopus.arrays.views import ArrayView, dtype_name, view
+from octopus.backends.cuda.device import current
 from octopus.crop.check import (
     Room,
     are_maps,
@@ -22,6 +24,7 @@ from octopus.crop.check import (
 from octopus.crop.cpu import CpuEngine
 from octopus.crop.cuda import CudaEngine, pointers_of
 from octopus.crop.items import NONE, HostItems, Items, check_items, check_known_count, on_host
+from octopus.crop.launch import INSIDE, KNOWN_LAUNCHES, Ready
 from octopus.crop.options import CropOptions
 from octopus.crop.spec import make_spec
 from octopus.errors import InputError
@@ -67,6 +70,7 @@ class CropKernel:
         self._good_out: tuple[Any, ...] | None = None
         # A call within a call, as of a signal's handler, must not overwrite that one's boxes.
         self._busy = False
+        self._repeats: dict[tuple[Any, ...], _Repeat] = {}
         self.engine: Any = CpuEngine(self.spec, maps) if device == "cpu" else None
         load()
 
@@ -121,6 +125,9 @@ class CropKernel:
         InputError
             For wrong values among what comes from the host.
         """
+        alike = items is NONE and most is None and transform is None and self.device == "cuda"
+        if alike and self._repeat(frame, boxes, out, stream):
+            return
         within, self._busy = self._busy, True
         written = None if transform is None else view(transform, "transform")
         try:
@@ -160,8 +167,51 @@ class CropKernel:
                 self.stage.run(frame, (out, written), queue, submit)
                 return
             self._submit(frame, work, out.pointer, 0 if written is None else written.pointer)
+            if alike:
+                self._remember(frame, boxes, out, host_boxes)
         finally:
             self._busy = within
+
+    def _remember(
+        self, frame: ArrayView, boxes: ArrayView, out: ArrayView, host_boxes: np.ndarray | Room | None
+    ) -> None:
+        """Let `_repeat` do the runs that look like this one, where a launch is all they need."""
+        there = [array for array in (frame, boxes, out) if array.device == "cuda"]
+        foreign = any(array.after is not None or array.family != frame.family for array in there)
+        room = host_boxes if isinstance(host_boxes, Room) else None
+        waits = room is None and (boxes.device == "cpu" or self.spec.options.outside == "error")
+        if foreign or waits or type(frame) is not ArrayView or are_maps(boxes.shape):
+            return
+        dtype = dtype_name(boxes.dtype) if room is None else INSIDE
+        ready = self.engine.ready(frame, dtype, boxes.shape[0], out.pointer)
+        if ready is not None:
+            if len(self._repeats) >= KNOWN_LAUNCHES:
+                self._repeats.clear()
+            self._repeats[_likeness(frame, boxes, out)] = _Repeat(ready, room, current().device_id)
+
+    def _repeat(self, frame: ArrayView, boxes: ArrayView, out: ArrayView, stream: Any) -> bool:
+        """Do a run that differs from one before in addresses and boxes alone; False if there was none.
+
+        What was found good then is not looked at again.
+        """
+        known = self._repeats.get(_likeness(frame, boxes, out))
+        if known is None or self._busy:
+            return False
+        queue = streams.stream_for(frame, boxes, stream)
+        if queue is not self.memory.queue or not streams.is_current_gpu(known.ordinal):
+            return False
+        if known.room is None:
+            self.engine.fire(known.ready, frame, boxes.pointer, out.pointer, queue)
+            return True
+        self._busy = True
+        try:
+            self.engine.refuse_captured(queue)
+            height, width = frame.shape[-3:-1]
+            check_host_boxes(boxes, width, height, self.spec.options.outside, known.room)
+            self.engine.fire(known.ready, frame, 0, out.pointer, queue)
+        finally:
+            self._busy = False
+        return True
 
     def _checked(
         self, boxes: np.ndarray | ArrayView, frame: ArrayView, room: Room | None = None
@@ -196,6 +246,23 @@ def _first(
 ) -> tuple[ArrayView, Items, ArrayView, ArrayView | None]:
     """Of a run's arrays what belongs to the first items; what is behind them is left alone."""
     return boxes.head(count), items.head(count), out.head(count), written and written.head(count)
+
+
+def _likeness(frame: ArrayView, boxes: ArrayView, out: ArrayView) -> tuple[Any, ...]:
+    """All that the checks and the launch of a run look at, but addresses and boxes."""
+    return (
+        frame.shape, frame.strides, frame.dtype, frame.device, frame.family, frame.ordinal, frame.after,
+        boxes.shape, boxes.strides, boxes.dtype, boxes.device, boxes.family, boxes.ordinal, boxes.after,
+        out.shape, out.family, out.ordinal, out.after, frame.pointer & 3, out.pointer & 15,
+    )  # fmt: skip
+
+
+class _Repeat(NamedTuple):
+    """What runs that look alike share: their launch, where their boxes from the host go, and the GPU's number."""
+
+    ready: Ready
+    room: Room | None
+    ordinal: int
 
 
 class _Work(NamedTuple):

@@ -132,9 +132,10 @@ def _affine(spec: CropSpec) -> tuple[np.ndarray, np.ndarray]:
     return spec.gain * top, spec.bias
 
 
-class _Ready(NamedTuple):
+class Ready(NamedTuple):
     """All of a launch but the addresses, worked out once for batches that look alike."""
 
+    block: _Block
     function: Any
     geometry: tuple[int, ...]
     pitch: int
@@ -193,7 +194,7 @@ class StreamLauncher:
             self._rooms[items] = boxes, boxes.ctypes.data
         sides = np.array([width, height], np.float32)
         self._sides = (width, height, *(1 / sides).tolist())
-        self._ready: dict[tuple[Any, ...], _Ready] = {}
+        self._ready: dict[tuple[Any, ...], Ready] = {}
         self._plain: PlainLauncher | None = None
 
     def preload(self, model: ArrayView, box_dtype: str, index_dtype: str) -> None:
@@ -219,6 +220,22 @@ class StreamLauncher:
         index_dtype: str, transform: int, items: ItemPointers = NO_ITEMS,
     ) -> None:  # fmt: skip
         """Queue the kernel for at most `MAX_ITEMS` boxes; see `CudaEngine.launch`."""
+        ready = self.ready(frame, box_dtype, count, out, index_dtype, items)
+        if ready is None:
+            self._plain_launcher().launch(
+                frame, boxes, box_dtype, count, out, stream, frame_index, index_dtype, transform, items
+            )
+            return
+        self.fire(ready, frame, boxes, out, stream, frame_index, transform, items)
+
+    def ready(
+        self, frame: ArrayView, box_dtype: str, count: int, out: int, index_dtype: str = "int32",
+        items: ItemPointers = NO_ITEMS,
+    ) -> Ready | None:  # fmt: skip
+        """What launches for batches that look alike share; None if the streaming kernel is not for such frames.
+
+        They look alike if only addresses differ, and these by multiples of 16 bytes.
+        """
         names = () if items is NO_ITEMS else items.names
         chroma = frame.chroma.strides if isinstance(frame, VideoView) else None
         key = (
@@ -233,17 +250,18 @@ class StreamLauncher:
             chroma,
         )
         ready = self._ready.get(key)
-        if ready is None:
-            if not self._is_for(frame):
-                self._plain_launcher().launch(
-                    frame, boxes, box_dtype, count, out, stream, frame_index, index_dtype, transform, items
-                )
-                return
+        if ready is None and self._is_for(frame):
             if len(self._ready) >= KNOWN_LAUNCHES:
                 self._ready.clear()
             ready = self._ready[key] = self._prepare(frame, box_dtype, count, out, index_dtype, names)
-        block = self._blocks[bool(names) or self._is_video]
-        block.write(
+        return ready
+
+    def fire(
+        self, ready: Ready, frame: ArrayView, boxes: int, out: int, stream: Any, frame_index: int = 0,
+        transform: int = 0, items: ItemPointers = NO_ITEMS,
+    ) -> None:  # fmt: skip
+        """Queue the kernel of a launch that is ready, for arrays of these addresses."""
+        ready.block.write(
             frame.pointer,
             ready.pitch,
             ready.width,
@@ -254,12 +272,12 @@ class StreamLauncher:
             ready.rows,
             ready.lines,
         )
-        block.put(frame, (ready.frames, ready.step, frame_index, transform), items)
-        submit(ready.function, ready.geometry, stream, block.arguments)
+        ready.block.put(frame, (ready.frames, ready.step, frame_index, transform), items)
+        submit(ready.function, ready.geometry, stream, ready.block.arguments)
 
     def _prepare(
         self, frame: ArrayView, box_dtype: str, count: int, out: int, index_dtype: str, items: tuple[str, ...]
-    ) -> _Ready:
+    ) -> Ready:
         variant = self._variant(frame, out, box_dtype, index_dtype, items)
         kernel = self._kernel(variant)
         shape = self._fixed if variant.fixed and self._fixed else self._shape._replace(values=variant.values)
@@ -272,9 +290,9 @@ class StreamLauncher:
         if isinstance(frame, VideoView):  # half as many lines of chroma are asked for
             extent = min(extent, 2 * _bytes(frame.chroma))
         worthwhile = extent <= min(self._prefetch_limit, count * self._item_bytes)
-        return _Ready(
-            function_of(kernel), (*tiles.grid, *tiles.block), pitch // item, width, height, tiles.rows,
-            extent // LINE_BYTES if worthwhile else 0, frames, step // item,
+        return Ready(
+            self._blocks[bool(items) or self._is_video], function_of(kernel), (*tiles.grid, *tiles.block),
+            pitch // item, width, height, tiles.rows, extent // LINE_BYTES if worthwhile else 0, frames, step // item,
         )  # fmt: skip
 
     def _variant(

@@ -14,7 +14,7 @@ from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.memory import check_memory
 from octopus.arrays.staging import Slot, Staging
 from octopus.arrays.views import ArrayView
-from octopus.backends.cuda import memory, stream_of
+from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import is_capturing
 from octopus.errors import InputError
 from octopus.images.found import Columns
@@ -242,7 +242,7 @@ def tell_torch(sources: Sources, out: ArrayView, queue: Any) -> None:
     for model, arrays in ((sources.model, images), (out, [out.owner])):
         if model.family != "torch" or model.device == "cpu":
             continue
-        if not streams.is_current(queue, int(stream_of(streams.current_stream(model)).handle)):
+        if not streams.is_current(queue, model):
             for array in arrays:
                 streams.used_on(array, queue)
 

@@ -50,11 +50,20 @@ def test_examples(name):
 @pytest.mark.parametrize("document", ["README.md", "docs/crops.md"])
 def test_examples_with_torch(root, document):
     pytest.importorskip("torch")
-    blocks = re.findall(r"```python\n(.*?)```", (root / document).read_text(), flags=re.DOTALL)
-    examples = [block for block in blocks if "import torch" in block]
+    examples = [block for block in blocks_of(root / document) if "import torch" in block]
     assert examples
     for example in examples:
         exec("import octopus\n" + example, {})
+
+
+def test_operators_of_torch(root):
+    pytest.importorskip("torch")
+    exec("\n".join(blocks_of(root / "docs/integrations/torch.md")), {})
+    assert doctest.testmod(import_module("octopus.torch"))[:2] == (0, 2)
+
+
+def blocks_of(document):
+    return re.findall(r"```python\n(.*?)```", document.read_text(), flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -43,7 +43,7 @@ class DeviceArray:
         pointer: int | None = None,
         stream: Stream | None = None,
     ) -> None:
-        self.shape = tuple(int(side) for side in shape)
+        self.shape = tuple(map(int, shape))
         self.dtype = np.dtype(dtype)
         self.nbytes = math.prod(self.shape) * self.dtype.itemsize
         self._buffer = allocate(self.nbytes, stream) if buffer is None else buffer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
 
@@ -12,10 +13,12 @@ from gpu import PAD_MODES, SETS, name_of
 from numba import types
 
 from octopus import NV12
+from octopus.arrays import streams
 from octopus.arrays.views import view
 from octopus.backends.cuda import compile, device, memory
 from octopus.backends.cuda.launch import ArgumentBlock
 from octopus.crop import cuda, launch
+from octopus.crop import kernel as crop_kernel
 from octopus.crop.frame import frame_view
 from octopus.crop.items import NONE, NOTHING, Items, on_host
 from octopus.crop.kernel import CropKernel
@@ -254,6 +257,100 @@ def test_a_call_within_a_call_leaves_the_boxes_of_that_one_alone():
     assert asked == [1] and launched == ["inner begins", np.ndarray, np.ndarray]
     kernel.execute(frame, boxes, NONE, None, frame, None, None)
     assert asked == [1, 1]  # not for ever
+
+
+@pytest.fixture
+def kernel_of(submitted, monkeypatch):
+    """A function that makes a kernel on a GPU that isn't there; `seen` has the runs that were looked at in full."""
+    seen, here = [], SimpleNamespace(queue="a queue", gpu=0, capturing=False)
+
+    def make(**options):
+        frame = on_gpu(FRAME)
+        kernel = CropKernel(view(FRAME, "frame"), CropOptions((24, 36), **options), 5, "cpu")
+        _, kernel.engine = make_engine(FRAME, dtype="float32", layout="NCHW", **options)
+        kernel.model, kernel.device = frame, "cuda"
+        kernel.memory = SimpleNamespace(queue="a queue", enter=lambda *_: seen.append(None) or "a queue")
+        return kernel
+
+    monkeypatch.setattr(streams, "stream_for", lambda frame, boxes, stream: here.queue)
+    monkeypatch.setattr(streams, "is_current_gpu", lambda ordinal: ordinal == here.gpu)
+    monkeypatch.setattr(crop_kernel, "current", lambda: SimpleNamespace(device_id=0))
+    monkeypatch.setattr(device, "is_capturing", lambda stream: here.capturing)
+    return make, seen, here
+
+
+def on_gpu(array, pointer=1 << 20, family="octopus"):
+    return replace(view(array, "array"), pointer=pointer, device="cuda", family=family)
+
+
+RESULT = np.empty((2, 3, 24, 36), np.float32)
+BOXES = np.array([[1, 2, 9, 12], [3, 4, 30, 20]], np.int32)
+
+
+def test_runs_that_look_alike_are_launched_and_no_more(submitted, kernel_of):
+    make, seen, here = kernel_of
+    kernel = make()
+
+    def run(frame=1 << 20, boxes=1 << 21, out=1 << 22, given=BOXES, pixels=FRAME):
+        before = len(seen)
+        arrays = on_gpu(pixels, frame), on_gpu(given, boxes), on_gpu(RESULT, out)
+        kernel.execute(arrays[0], arrays[1], NONE, None, arrays[2], None, None)
+        values = submitted[-1][3]
+        assert (values[0], *values[4:6]) == (frame, boxes, out)
+        return len(seen) > before  # was it looked at in full?
+
+    assert run()
+    assert not run()
+    assert not run(frame=1 << 23, boxes=1 << 24, out=1 << 25)
+    first, last = submitted[0], submitted[-1]
+    assert first[:3] == last[:3] and first[3][6:] == last[3][6:]
+    for other in (
+        {"out": (1 << 22) + 8},
+        {"frame": (1 << 20) + 2},
+        {"given": BOXES.astype(np.float32)},
+        {"pixels": np.zeros((41, 60, 3), np.uint8)},
+        {"pixels": np.zeros((40, 64, 3), np.uint8)[:, :60]},
+    ):
+        assert run(**other) and not run(**other)
+    here.queue = "another"
+    assert run()
+    here.queue, here.gpu = "a queue", 1
+    assert run()
+
+
+def test_boxes_from_the_host_are_checked_in_runs_that_look_alike(submitted, kernel_of):
+    make, seen, here = kernel_of
+    kernel = make()
+
+    def run(boxes):
+        kernel.execute(on_gpu(FRAME), view(boxes, "boxes"), NONE, None, on_gpu(RESULT), None, None)
+        tail = kernel.engine._launcher._blocks[False].arguments.tail
+        return tail[: boxes.size].reshape(boxes.shape)
+
+    assert np.array_equal(run(BOXES), BOXES)
+    assert np.array_equal(run(BOXES + 1), BOXES + 1)
+    assert len(seen) == 1 and len(submitted) == 2
+    with pytest.raises(InputError, match=r"box 1 .* is empty"):
+        run(BOXES * [[1], [0]])
+    here.capturing = True
+    with pytest.raises(InputError, match="graph is captured"):
+        run(BOXES)
+    here.capturing = False
+    assert np.array_equal(run(BOXES), BOXES)
+    assert len(seen) == 1 and len(submitted) == 3
+
+
+@pytest.mark.parametrize("why", ["read by the host", "of two libraries", "with a stream of their own"])
+def test_runs_that_wait_are_looked_at_in_full_every_time(submitted, kernel_of, why):
+    make, seen, _ = kernel_of
+    kernel = make(outside="error" if why == "read by the host" else "clip")
+    kernel.engine.read_boxes = lambda boxes, queue: BOXES
+    boxes = on_gpu(BOXES, family="cupy" if why == "of two libraries" else "octopus")
+    if why == "with a stream of their own":
+        boxes.after = 7
+    for _ in range(3):
+        kernel.execute(on_gpu(FRAME), boxes, NONE, None, on_gpu(RESULT), None, None)
+    assert len(seen) == len(submitted) == 3
 
 
 def test_boxes_from_the_host_travel_in_parts_of_64_kib(submitted):

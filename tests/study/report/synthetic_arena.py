@@ -165,6 +165,9 @@ def kernel(rng: np.random.Generator, dataset: str, timed: Timed, torch: bool) ->
         yield from timed(rng, case, "host", "end_to_end_alone", alone, "n/a")
         if not torch:
             yield unavailable(case, "octopus-torch", "host", "submit", "ms", "PyTorch is not installed")
+    case = Case("arena", dataset, "visdrone", COUNTS["gpu"][0])
+    yield from timed(rng, case, "host", "submit_call", again({"octopus": 0.03, "octopus-cupy": 0.05}), "n/a")
+    yield unavailable(case, "octopus-dlpack", "host", "submit_call", "ms", "PyTorch is not installed")
 
 
 def roads(rng: np.random.Generator, dataset: str, timed: Timed) -> Iterator[Row]:
@@ -206,6 +209,8 @@ def counts(rng: np.random.Generator, dataset: str, timed: Timed) -> Iterator[Row
         yield from timed(rng, case, "host", "submit", again({"octopus": 0.011, "octopus-graph": 0.004}))
         whole = {"octopus": 0.03, "octopus-graph": 0.02, "octopus-read-back": 0.05}
         yield from timed(rng, case, "host", "end_to_end_alone", again(whole))
+        for method in whole:
+            yield case.row(method, "deterministic", "host_waits", "count", float(method.endswith("back")))
 
 
 def again(times: dict[str, float]) -> dict[str, float]:

@@ -326,9 +326,13 @@ def test_tables_of_the_kernel(full: Path, numbers: Frame) -> None:
     assert submitted["28"][4].startswith(
         numbers.text(f"{ARENA}.visdrone.n28.octopus-one-call.end_to_end_alone.host")[:3]
     )
+    doors = {row[0]: row[1:] for row in lines(full, "arena_doors")}
+    assert doors["Octopus"][0] == "28" and doors["Octopus"][2] == "\u2013"
+    assert doors["Octopus (CuPy arrays)"][2].startswith("1.")
+    assert doors["Octopus (DLPack)"][1:] == ["unavailable (a)", "\u2013 (a)"]
 
 
-@pytest.mark.parametrize("name", ["arena_ladder", "arena_kinds", "arena_submit"])
+@pytest.mark.parametrize("name", ["arena_ladder", "arena_kinds", "arena_submit", "arena_doors"])
 def test_a_machine_without_a_gpu_says_so(alone: Path, name: str) -> None:
     text = (alone / "tables" / f"{name}.md").read_text(encoding="utf-8")
     assert "need a GPU" in text and "unavailable" not in text
@@ -366,6 +370,6 @@ def test_a_count_on_the_gpu_has_its_own_table(full: Path, numbers: Frame) -> Non
     assert [row[0] for row in rows] == [f"{count} of 1000" for count in (0, 28, 100, 1000)]
     beyond = numbers["gpu.arena.count-0.n1000.octopus.kernel.device.per_object"]
     assert beyond.value == pytest.approx(0.006, rel=0.02) and rows[0][3] == beyond.text
-    assert rows[1][-1] == numbers.text(
+    assert rows[1][-2:] == ["0", "1"] and rows[1][-3] == numbers.text(
         "gpu.arena.count-28.n1000.octopus.end_to_end_alone.host.speedup_over_octopus-read-back"
     )

@@ -7,10 +7,18 @@ from functools import partial
 from itertools import pairwise
 
 from octopus_study.report.frame import Frame, Key
-from octopus_study.report.labels import LADDER_CHANGES, LADDER_STEPS, LADDER_WORKLOADS, RESULT_KINDS
+from octopus_study.report.labels import (
+    LADDER_CHANGES,
+    LADDER_STEPS,
+    LADDER_WORKLOADS,
+    METHODS,
+    RESULT_KINDS,
+    human,
+)
 from octopus_study.report.measured import BOUND, SUBJECT
+from octopus_study.report.samples import AGAIN
 from octopus_study.report.studies import arena_view as arena
-from octopus_study.report.studies.arena_numbers import ALONE, MEMORY_LIMITED_FROM, SUBMIT
+from octopus_study.report.studies.arena_numbers import ALONE, CALL, MEMORY_LIMITED_FROM, SUBMIT
 from octopus_study.report.studies.arena_view import KINDS, STUDY, Column, all_shown
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
@@ -120,4 +128,27 @@ SUBMITTED = Spec(
     "its result; no other contender is alive. Medians with intervals of 95 %.",
     absent=f"What a call costs. {NO_ROWS}",
 )
-TABLES = {"arena_ladder": LADDER, "arena_kinds": RESULTS, "arena_submit": SUBMITTED}
+
+
+def _times_its_own(view: View, key: Key) -> str:
+    own = key.but(method=SUBJECT)
+    return MISSING if key == own else cells.versus(key.method)(view, own)
+
+
+DOORS = Spec(
+    study=STUDY,
+    first="Arrays",
+    label=lambda view, key: human(METHODS, key.method),
+    columns={"n": lambda view, key: str(key.n), "One call": cells.time(), "Times its own": _times_its_own},
+    cases=lambda view: [
+        number.key
+        for number in view.select(quantity=CALL, layer="host")
+        if not number.key.derived and not number.key.method.endswith(AGAIN)
+    ],
+    caption="What the library costs that the arrays are of: host time of one call of crop_resize, memory of its result "
+    "included, with frame and boxes on the GPU, without waiting; medians. Times its own: time / time with arrays "
+    "of Octopus.",
+    absent=f"What a call costs by the library of its arrays. {NO_ROWS}",
+    widths=("2fr", "0.6fr", "2fr", "1fr"),
+)
+TABLES = {"arena_ladder": LADDER, "arena_kinds": RESULTS, "arena_submit": SUBMITTED, "arena_doors": DOORS}

@@ -66,7 +66,7 @@ _METADATA_BYTES = 8 * 4
 _LAYER_SHARES = (("host", "device", "host_share"), ("pipeline", "host", "transfer_share"))
 # Whose shares of the layers the paper quotes.
 _SHARES_OF = {"host_share": (SUBJECT, "cvcuda", "cvcuda-views"), "transfer_share": (SUBJECT,)}
-SUBMIT, ALONE = "submit", "end_to_end_alone"  # Octopus with nobody beside it
+SUBMIT, ALONE, CALL = "submit", "end_to_end_alone", "submit_call"  # Octopus with nobody beside it
 KERNEL = "kernel"  # roads, other frames, maps, and counts that the GPU knows
 JUDGED = tuple(dict.fromkeys(QUANTITIES.values()))  # where everyone takes part
 # The rule: a kernel at this share of what filling its output reaches, or above, is limited by memory. Below it the

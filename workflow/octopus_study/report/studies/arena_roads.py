@@ -68,6 +68,7 @@ def _counted(view: View) -> list[Key]:
     return sorted(keys, key=lambda key: int(key.workload.partition("-")[2]))
 
 
+_WAITS = {"quantity": "host_waits", "layer": "deterministic"}
 _SUBMIT, _ALONE = {"quantity": SUBMIT, "layer": "host"}, {"quantity": ALONE, "layer": "host"}
 COUNTED = Spec(
     study=STUDY,
@@ -82,12 +83,15 @@ COUNTED = Spec(
         "a replay, host": cells.time(**_SUBMIT, method="octopus-graph"),
         "Whole": cells.time(**_ALONE),
         "over reading back": cells.versus("octopus-read-back", **_ALONE),
+        "Waits": cells.fact(**_WAITS),
+        "reading back": cells.fact(**_WAITS, method="octopus-read-back"),
     },
     cases=_counted,
     caption="A count of boxes that lies on the GPU, VisDrone boxes. Kernel: by events with a cold L2, one launch for "
     "all that there may be, from a plan or a CUDA graph; over all boxes; and a launch for as many as count. Host: what "
-    "queueing it takes. Whole: to the synchronised result, and the speed-up over copying the count to the host first.",
+    "queueing it takes. Whole: to the synchronised result, and the speed-up over copying the count to the host first. "
+    "Waits of the host for the GPU in one call, in the driver's own trace, and those of reading the count back.",
     absent=f"A count of boxes that lies on the GPU. {NO_ROWS}",
-    widths=("1.3fr", "2fr", *("1.2fr",) * 7),
+    widths=("1.3fr", "2fr", *("1.2fr",) * 7, "0.8fr", "1fr"),
 )
 TABLES = {"arena_roads": ROAD_TABLE, "arena_inputs": OTHER_INPUTS, "arena_count": COUNTED}

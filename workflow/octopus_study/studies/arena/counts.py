@@ -21,6 +21,7 @@ from octopus_study.studies.arena.workloads import VISDRONE, arena_budget, boxes_
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import ReferenceCrops, check, crop_job
+from octopus_study.studies.trace import count_waits
 
 QUANTITY, WORKLOAD = "kernel", "count"
 CHECKED = 50  # crops that are compared with the reference
@@ -90,6 +91,7 @@ class ReadBack(Known):
 
 
 DEVICE, HOST, WHOLE = (Counted, Replayed, Known), (Counted, Replayed), (Counted, Replayed, ReadBack)
+WAITS = "host_waits"
 
 
 def parts(context: Context, crops: ReferenceCrops) -> Iterator[Part]:
@@ -103,7 +105,8 @@ def parts(context: Context, crops: ReferenceCrops) -> Iterator[Part]:
                 (QUANTITY, "device", DEVICE), (SUBMIT, "host", HOST), (ALONE, "host", WHOLE),
             )
         )  # fmt: skip
-        yield Part(partial(_measure, counting=counting, crops=crops), tuple(comparisons))
+        waits = Comparison(case, WAITS, "deterministic", tuple(kind.name for kind in WHOLE), "count")
+        yield Part(partial(_measure, counting=counting, crops=crops), (*comparisons, waits))
 
 
 def _measure(context: Context, part: Part, counting: int, crops: ReferenceCrops) -> Iterator[Row]:
@@ -115,7 +118,10 @@ def _measure(context: Context, part: Part, counting: int, crops: ReferenceCrops)
     answers = check(job, list(methods.values()), crops.of(boxes[:counting:every]))
     host, budget = context.host_clock(), arena_budget(context)
     clocks = context.clock("device"), SubmitClock(host.synchronize, host.throttle), host
-    for comparison, clock in zip(part.comparisons, clocks, strict=True):
+    *timings, waits = part.comparisons
+    for comparison, clock in zip(timings, clocks, strict=True):
         timed: list[Method] = [methods[name] for name in comparison.methods]
         judged = {name: answers[name] for name in comparison.methods}
         yield from compare(context, comparison, timed, judged, clock=clock, budget=budget)
+    for name in waits.methods if context.measures(waits.key) else ():
+        yield part.case.row(name, waits.layer, WAITS, waits.unit, count_waits(made[name].kernels))

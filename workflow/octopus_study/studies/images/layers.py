@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -13,12 +12,13 @@ from octopus.backends.cuda import memory
 from octopus_study.measure import Case, Method, Row
 from octopus_study.measure.bandwidth import copying, fill
 from octopus_study.measure.rows import NO_ANSWER
-from octopus_study.peers.availability import Unavailable, make_all, need_torch, require_room
+from octopus_study.peers.availability import make_all, require_room
 from octopus_study.studies.comparison import Comparison, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.images.job import ImageJob
 from octopus_study.studies.images.method import ImageMethod
 from octopus_study.studies.images.registry import make, names
+from octopus_study.studies.trace import count_launches
 
 KERNEL, WHOLE, LAUNCHES = "kernel", "end_to_end", "launches"
 # What fills a result, and what copies as many bytes as are read and written, by the result's dtype.
@@ -95,26 +95,3 @@ class Layers:
             for name, count in found.items()
         ]
         return [*rows, *comparison.missing(self.missing | missing)]
-
-
-def count_launches(run: Callable[[], object]) -> int:
-    """Kernels that PyTorch's profiler sees on the GPU, whoever launches them.
-
-    Raises
-    ------
-    Unavailable
-        There is no PyTorch, or its profiler sees nothing on this machine.
-    """
-    torch: Any = need_torch("cuda", "peers")
-    run()
-    torch.cuda.synchronize()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
-        run()
-        torch.cuda.synchronize()
-    on_gpu = [
-        event.name for event in profiler.events() if event.device_type == torch.autograd.DeviceType.CUDA
-    ]
-    count = sum(not name.startswith(("Memcpy", "Memset")) for name in on_gpu)
-    if not count:
-        raise Unavailable("the profiler saw no kernel")
-    return count

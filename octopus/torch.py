@@ -1,0 +1,323 @@
+"""Crops, images and patch rows as operators of torch, which `torch.compile` and `torch.export` keep in their graphs.
+
+    import octopus.torch
+
+    crops = octopus.torch.crop_resize(frame, boxes, 224, scale=255)
+
+The functions here take and give what those of the same names in `octopus` and `octopus.images` do, for tensors. Called
+as usual they are those. While torch compiles or exports they are operators, `torch.ops.octopus.*`: one node of the
+graph, whose shapes and errors are known before anything runs. Their arguments are then numbers, words and tensors, and
+`out`, `stream` and `device` are the compiler's business. No gradient passes through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import octopus
+from octopus import images as of_images
+from octopus.arrays.views import ArrayView, c_strides
+from octopus.crop.check import check_box_shape
+from octopus.crop.options import CropOptions
+from octopus.crop.spec import make_spec
+from octopus.errors import InputError, shown
+from octopus.images.found import look
+from octopus.images.options import options_of
+from octopus.images.sources import geometry_of
+
+__all__ = ["CropResize", "crop_resize", "patch_rows", "resize"]
+
+_RULES: dict[str, Callable[..., Any]] = {"smart": of_images.smart_sizes, "fit": of_images.fit_sizes}
+_LIMITS = {"smart": ("factor", "min_pixels", "max_pixels"), "fit": ("patch", "max_rows")}
+_LISTS = ("mean", "std", "scale", "pad_value")
+
+_NUMBERS = "float[]? mean=None, float[]? std=None, float[]? scale=None, ScalarType? dtype=None"
+_CROP = (  # torch wants tensors before the star
+    "(Tensor frame, Tensor boxes, int[2] size, Tensor? frame_index=None, Tensor? flip=None, Tensor? count=None, "
+    f"Tensor? item_mean=None, Tensor? item_std=None, *, {_NUMBERS}, str layout='NCHW', str edge='box', "
+    "bool antialias=False, str filter='bilinear', str outside='clip', str pad_mode='constant', "
+    "float[]? pad_value=None, str channels='RGB')"
+)
+_IMAGES = f"{_NUMBERS}, str channels='RGB', str? source=None, bool antialias=True"
+_RESIZE = (
+    f"(Tensor[] images, int[2] size, *, {_IMAGES}, str filter='bilinear', str rounding='none', str layout='NCHW', "
+    "float[]? pad_value=None, str? crop=None, int? shortest=None)"
+)
+_ROWS = (
+    f"(Tensor[] images, int[] sizes, *, str rule='', int[] limits=[], {_IMAGES}, str filter='bicubic', "
+    "str rounding='uint8', int patch=14, int? merge=None, int? temporal=None, str order='CTPP', int? max_rows=None)"
+)
+
+
+def crop_resize(frame: Tensor, boxes: Tensor, size: Any = (224, 224), **options: Any) -> Any:
+    """`octopus.crop_resize` of tensors, which torch may compile and export.
+
+    Parameters
+    ----------
+    frame : Tensor, (H, W, C) or (F, H, W, C), uint8, uint16 or float32
+    boxes : Tensor, (N, 4) or (N, 2, 3), int32, int64, float32 or float64
+    size : (int, int) or int
+    **options
+        As in `octopus.crop_resize`. While torch compiles `mean` and `std` of each item are tensors (N, C), all other
+        numbers are Python's, and frames of video, `out`, `stream` and `device` are not to be had.
+
+    Returns
+    -------
+    Tensor, (N, C, height, width) or (N, height, width, C); with `letterbox` a pair of it and the transform
+
+    Raises
+    ------
+    InputError
+        As `octopus.crop_resize`, while compiling, too.
+    """
+    if not torch.compiler.is_compiling():
+        return octopus.crop_resize(frame, boxes, size, **options)
+    for name in ("mean", "std"):
+        if isinstance(options.get(name), Tensor):
+            options[f"item_{name}"] = options.pop(name)
+    boxed = options.pop("letterbox", False)
+    operator = torch.ops.octopus.crop_letterbox if boxed else torch.ops.octopus.crop_resize
+    return operator(frame, boxes, _pair(size), **_numbers(options))
+
+
+def resize(images: Sequence[Tensor], size: Any, **options: Any) -> Any:
+    """`octopus.images.resize` of tensors, which torch may compile and export.
+
+    Parameters
+    ----------
+    images : list of Tensor, (H, W, C), (C, H, W) or (H, W)
+    size : (int, int) or int
+    **options
+        As in `octopus.images.resize`; while torch compiles without `out`, `stream` and `device`.
+
+    Returns
+    -------
+    Tensor, (N, C, height, width) or (N, height, width, C); with `letterbox` a pair of it and the transform
+
+    Raises
+    ------
+    InputError
+        As `octopus.images.resize`, while compiling, too.
+    """
+    if not torch.compiler.is_compiling():
+        return of_images.resize(images, size, **options)
+    boxed = options.pop("letterbox", False)
+    operator = torch.ops.octopus.letterbox if boxed else torch.ops.octopus.resize
+    return operator(list(images), _pair(size), **_numbers(options))
+
+
+def patch_rows(images: Sequence[Tensor], sizes: Any, **options: Any) -> tuple[Tensor, ...]:
+    """`octopus.images.patch_rows` of tensors, which torch may compile and export.
+
+    Parameters
+    ----------
+    images : list of Tensor, (H, W, C), (C, H, W) or (H, W)
+    sizes : pairs of int, or a rule
+        As in `octopus.images.patch_rows`; while torch compiles a rule is `smart_sizes` or `fit_sizes` of
+        `octopus.images`, or a `functools.partial` of one with limits by name.
+    **options
+        As in `octopus.images.patch_rows`; while torch compiles without `out`, `stream` and `device`.
+
+    Returns
+    -------
+    (rows, grid), or with `max_rows` (rows, mask, shapes)
+
+    Raises
+    ------
+    InputError
+        As `octopus.images.patch_rows`, while compiling, too; then also for a rule of another name.
+    """
+    if not torch.compiler.is_compiling():
+        return of_images.patch_rows(images, sizes, **options)
+    if not callable(sizes):
+        flat = [int(side) for pair in sizes for side in pair]
+        return tuple(torch.ops.octopus.patch_rows(list(images), flat, **_numbers(options)))
+    rule, limits = _rule_of(sizes)
+    made = torch.ops.octopus.patch_rows(list(images), [], rule=rule, limits=limits, **_numbers(options))
+    return tuple(made)
+
+
+class CropResize(torch.nn.Module):
+    """A layer that crops boxes out of a frame: `crop_resize` with what doesn't change from frame to frame.
+
+    Parameters
+    ----------
+    size : (int, int) or int
+    **options
+        Keyword arguments of `crop_resize`, but those of `forward`.
+
+    Examples
+    --------
+    >>> layer = CropResize(32, scale=255)
+    >>> layer(torch.zeros(90, 160, 3, dtype=torch.uint8), torch.tensor([[10, 20, 60, 80]])).shape
+    torch.Size([1, 3, 32, 32])
+    """
+
+    def __init__(self, size: Any = (224, 224), **options: Any) -> None:
+        super().__init__()
+        CropOptions(size=size, **options)  # refuses what can't be, before the first frame
+        self.size, self.options = size, options
+
+    def forward(
+        self, frame: Tensor, boxes: Tensor, frame_index: Tensor | None = None, flip: Tensor | None = None,
+        count: Tensor | None = None,
+    ) -> Any:  # fmt: skip
+        """The crops; see `octopus.crop_resize` for all of these."""
+        return crop_resize(
+            frame, boxes, self.size, frame_index=frame_index, flip=flip, count=count, **self.options
+        )
+
+    def extra_repr(self) -> str:
+        """Size and options, as the module is printed."""
+        return ", ".join([f"size={self.size}", *(f"{name}={value}" for name, value in self.options.items())])
+
+
+def _pair(size: Any) -> list[int]:
+    return [size, size] if isinstance(size, int) else list(size)
+
+
+def _numbers(options: dict[str, Any]) -> dict[str, Any]:
+    """Options as an operator takes them: lists of floats, torch's own dtypes, and nothing where None is the default."""
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in _LISTS:
+        if name in given:
+            value = given[name]
+            given[name] = (
+                [float(value)] if isinstance(value, (int, float)) else [float(part) for part in value]
+            )
+    if isinstance(given.get("dtype"), str):
+        given["dtype"] = getattr(torch, given["dtype"])
+    return given
+
+
+def _rule_of(sizes: Any) -> tuple[str, list[int]]:
+    """The name of a rule for sizes, and its limits; -1 where the rule has its own."""
+    base, limits = (sizes.func, sizes.keywords) if isinstance(sizes, partial) else (sizes, {})
+    for name, rule in _RULES.items():
+        if base is rule and set(limits) <= set(_LIMITS[name]):
+            return name, [int(limits.get(limit, -1)) for limit in _LIMITS[name]]
+    raise InputError(
+        f"sizes is {shown(sizes)}; while torch compiles, pass octopus.images.smart_sizes or fit_sizes, a "
+        "functools.partial of one with limits by name, or pairs of numbers"
+    )
+
+
+def _sizes(sizes: list[int], rule: str, limits: Sequence[int]) -> Any:
+    """What `_rule_of` or pairs of numbers became in the graph, for `octopus.images`."""
+    if not rule:
+        return np.array(sizes, np.int64).reshape(-1, 2)
+    given = {name: limit for name, limit in zip(_LIMITS[rule], limits, strict=True) if limit >= 0}
+    return partial(_RULES[rule], **given) if given else _RULES[rule]
+
+
+# An operator is given what differs from the defaults of its schema, which are those of the functions that it calls.
+def _crop(
+    frame: Tensor, boxes: Tensor, size: list[int], frame_index: Any = None, flip: Any = None, count: Any = None,
+    item_mean: Any = None, item_std: Any = None, **options: Any,
+) -> Any:  # fmt: skip
+    for name, value in (("mean", item_mean), ("std", item_std)):
+        if value is not None:
+            options[name] = value
+    items = {"frame_index": frame_index, "flip": flip, "count": count}
+    return octopus.crop_resize(frame, boxes, tuple(size), **items, **options)
+
+
+def _resize(images: list[Tensor], size: list[int], **options: Any) -> Any:
+    return of_images.resize(images, tuple(size), **options)
+
+
+def _rows(
+    images: list[Tensor], sizes: list[int], rule: str = "", limits: Sequence[int] = (), **options: Any
+) -> list[Tensor]:
+    return list(of_images.patch_rows(images, _sizes(sizes, rule, limits), **options))
+
+
+def _fake_crop(
+    frame: Tensor, boxes: Tensor, size: list[int], frame_index: Any = None, flip: Any = None, count: Any = None,
+    item_mean: Any = None, item_std: Any = None, **options: Any,
+) -> Any:  # fmt: skip
+    """Results without values, after the checks that need none."""
+    *sides, channels = frame.shape
+    shape = (*(side if type(side) is int else 1 for side in sides), int(channels))  # a side may be unknown
+    dtype = np.dtype(_name(frame.dtype))
+    model = ArrayView(0, shape, c_strides(shape, dtype), dtype, "cpu", "torch", None)
+    check_box_shape((1, *(int(side) for side in boxes.shape[1:])), np.dtype(_name(boxes.dtype)))
+    checked = CropOptions(tuple(size), **_named(options))
+    made = _empty(frame, (boxes.shape[0], *make_spec(model, checked).item), options)
+    return (made, frame.new_empty((boxes.shape[0], 4), dtype=torch.float32)) if checked.letterbox else made
+
+
+def _fake_resize(images: list[Tensor], size: list[int], **options: Any) -> Any:
+    checked, items = _images_as_asked("resize", images, None, size=tuple(size), **options)
+    made = _empty(images[0], items.shape, options)
+    return (made, images[0].new_empty((len(images), 4), dtype=torch.float32)) if checked.boxed else made
+
+
+def _fake_rows(
+    images: list[Tensor], sizes: list[int], rule: str = "", limits: Sequence[int] = (), **options: Any
+) -> list[Tensor]:
+    checked, items = _images_as_asked("patch_rows", images, _sizes(sizes, rule, limits), **options)
+    made = _empty(images[0], items.shape, options)
+    grid = torch.empty((len(images), 3), dtype=torch.int64, device="cpu")
+    if checked.most is None:
+        return [made, grid]
+    return [made, images[0].new_empty(items.shape[:2], dtype=torch.int32), grid[:, 1:].clone()]
+
+
+def _images_as_asked(operation: str, images: list[Tensor], sizes: Any, **options: Any) -> tuple[Any, Any]:
+    """Options and items of a call, checked against images of which the sides are known, and no values."""
+    stand_ins = [np.empty([int(side) for side in image.shape], _name(image.dtype)) for image in images]
+    geometry = geometry_of(look(stand_ins), options.get("source"), options.get("channels", "RGB"))
+    checked = options_of(operation, _named(options))
+    spec = checked.spec(geometry.dtype, geometry.channels)
+    wanted = sizes(geometry.sides.copy()) if callable(sizes) else sizes
+    return checked, checked.items(spec, geometry.sides, wanted)
+
+
+def _empty(model: Tensor, shape: Sequence[Any], options: dict[str, Any]) -> Tensor:
+    return model.new_empty(shape, dtype=options.get("dtype", torch.float32))
+
+
+def _name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _named(options: dict[str, Any]) -> dict[str, Any]:
+    return {**options, "dtype": _name(options.get("dtype", torch.float32))}
+
+
+def _no_gradient(*_: Any) -> None:
+    raise InputError("no gradient passes through Octopus; pass tensors that require one with .detach()")
+
+
+def _registered() -> Any:
+    """Operators that take their arguments as they are: torch's own wrappers would cost more than a launch."""
+    library, pair, boxed = torch.library.Library("octopus", "DEF"), "(Tensor, Tensor)", {"letterbox": True}
+    for name, schema, result, run, fake in (
+        ("crop_resize", _CROP, "Tensor", _crop, _fake_crop),
+        ("crop_letterbox", _CROP, pair, partial(_crop, **boxed), partial(_fake_crop, **boxed)),
+        ("resize", _RESIZE, "Tensor", _resize, _fake_resize),
+        ("letterbox", _RESIZE, pair, partial(_resize, **boxed), partial(_fake_resize, **boxed)),
+        ("patch_rows", _ROWS, "Tensor[]", _rows, _fake_rows),
+    ):
+        library.define(
+            f"{name}{schema} -> {result}", tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
+        )
+        library.impl(name, run, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"octopus::{name}", fake, lib=library)
+        torch.library.register_autograd(f"octopus::{name}", _no_gradient, lib=library)
+    return library
+
+
+_LIBRARY = _registered()  # the operators live as long as this
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

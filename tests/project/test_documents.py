@@ -65,7 +65,11 @@ def test_examples_run(root: Path, document: str) -> None:
 
 def test_every_page_with_examples_is_run() -> None:
     with_examples = {page for page in DOCUMENTS if "```python\n" in (ROOT / page).read_text()}
-    elsewhere = {"docs/ragged.md", "docs/integrations/torch.md", "docs/integrations/transformers.md"}  # tests/library
+    elsewhere = {
+        "docs/ragged.md",
+        "docs/integrations/torch.md",
+        "docs/integrations/transformers.md",
+    }  # tests/library
     assert with_examples - elsewhere == set(EXAMPLES)
 
 

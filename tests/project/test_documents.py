@@ -25,7 +25,8 @@ from octopus_study.site.block import MARKS, ROWS, block, reference_frame, times,
 from octopus_study.site.pictures import draw_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = tuple(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))
+FOLDERS = ("docs", "docs/integrations")
+PAGES = tuple(f"{folder}/{path.name}" for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.md")))
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *PAGES)
 # Pages with examples, which follow each other on a page; those with torch run in tests/library/test_docs.py.
 EXAMPLES = ("README.md", "docs/tutorial.md", "docs/crops.md", "docs/images.md", "docs/tiles.md")
@@ -64,7 +65,12 @@ def test_examples_run(root: Path, document: str) -> None:
 
 def test_every_page_with_examples_is_run() -> None:
     with_examples = {page for page in DOCUMENTS if "```python\n" in (ROOT / page).read_text()}
-    assert with_examples - {"docs/ragged.md"} == set(EXAMPLES)  # tests/library/ragged runs that one
+    elsewhere = {
+        "docs/ragged.md",
+        "docs/integrations/torch.md",
+        "docs/integrations/transformers.md",
+    }  # tests/library
+    assert with_examples - elsewhere == set(EXAMPLES)
 
 
 def test_the_readme_is_short_and_its_two_commands_are_first(root: Path) -> None:

@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 LOCKS = ("requirements.lock", "requirements-cuda12.lock")
 LEFT_OUT = {
     "requirements.lock": {"cuda12"},
-    "requirements-cuda12.lock": {"cuda13", "torch", "peers", "models", "arena-cuda13"},
+    "requirements-cuda12.lock": {"cuda13", "torch", "transformers", "peers", "models", "arena-cuda13"},
 }
 CONDA_NAMES = {"matplotlib-base": "matplotlib"}
 Ranges = dict[str, SpecifierSet]

@@ -1,0 +1,509 @@
+"""Stand-ins for transformers' image processors give the processors' own answers, or say that they leave them the work.
+
+The processors are made of their classes, so that nothing is fetched. How near values are is said in
+`docs/integrations/transformers.md`, and held here: Pillow's backend to the bit before it is normalised;
+torchvision's on a CPU, which resizes bytes in fixed point of 16 bits, up to two levels off in 1.5 % of the values; and
+torchvision's as on a GPU, which rounds once, up to one level off in 0.5 %.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torchvision", reason="torchvision is not installed")
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+torch = pytest.importorskip("torch")
+Image = pytest.importorskip("PIL.Image")
+
+from octopus.errors import InputError, MissingPackageError  # noqa: E402
+from octopus.integrations import transformers as stand_ins  # noqa: E402
+from octopus.integrations.transformers import FallbackWarning, accelerate  # noqa: E402
+
+SIDES = [(97, 143), (300, 201), (56, 84), (33, 320), (350, 180), (400, 230), (300, 201)]
+SHARE = {"fixed": 0.015, "float": 0.005, "pil": 0.0}  # of values that may be off
+LEVELS = {"fixed": 2, "float": 1, "pil": 0}
+QWEN3 = {"patch_size": 16, "size": {"shortest_edge": 65536, "longest_edge": 16777216}, "image_mean": [0.5] * 3,
+         "image_std": [0.5] * 3}  # fmt: skip
+DINO = {
+    "size": {"shortest_edge": 256},
+    "image_mean": [0.485, 0.456, 0.406],
+    "image_std": [0.229, 0.224, 0.225],
+}
+PROCESSORS = {
+    "Qwen2-VL": ("Qwen2VLImageProcessor", {}),
+    "Qwen2.5-VL": ("Qwen2VLImageProcessor", {"min_pixels": 3136, "max_pixels": 50_176}),
+    "Qwen3-VL": ("Qwen2VLImageProcessor", QWEN3),
+    "SigLIP": ("SiglipImageProcessor", {}),
+    "SigLIP2": ("Siglip2ImageProcessor", {}),
+    "CLIP": ("CLIPImageProcessor", {}),
+    "DINOv2": ("BitImageProcessor", DINO),
+    "ViT": ("ViTImageProcessor", {}),
+    "DeiT": ("DeiTImageProcessor", {}),
+    "limits": ("CLIPImageProcessor", {"size": {"max_height": 90, "max_width": 120}, "do_center_crop": False}),
+    "longest": ("ViTImageProcessor", {"size": {"shortest_edge": 64, "longest_edge": 120}}),
+}
+OPTIONS = {
+    "as made": {},
+    "no resize": {"do_resize": False},
+    "no crop": {"do_center_crop": False},
+    "no rescale": {"do_rescale": False},
+    "no normalise": {"do_normalize": False},
+    "bytes": {"do_rescale": False, "do_normalize": False},
+    "other factor": {"rescale_factor": 1 / 127.5, "image_mean": 1.0, "image_std": 0.5},
+    "nearest": {"resample": 0},
+    "bilinear": {"resample": 2},
+    "by name": {"resample": "bicubic"},
+    "lanczos": {"resample": 1},
+}
+
+
+def pictures(sides=SIDES, channels=3):
+    """Blocks of noise, whose edges overshoot, as arrays (H, W, C) of uint8."""
+    generator = np.random.default_rng(3)
+    blocks = [generator.integers(0, 256, (h // 3 + 2, w // 3 + 2, channels), np.uint8) for h, w in sides]
+    return [
+        np.ascontiguousarray(one.repeat(3, 0).repeat(3, 1)[:h, :w])
+        for one, (h, w) in zip(blocks, sides, strict=True)
+    ]
+
+
+def whole(side):
+    """What is resized no more: multiples of the patches of Qwen2-VL and SigLIP2."""
+    return pictures([(112, 224), (224, 112), (224, 224)] if side is None else [(side, side)] * 3)
+
+
+def make(name, **options):
+    return getattr(transformers, name)(**options)
+
+
+def in_float(image, size, *, interpolation, antialias):
+    """`resize` as torchvision does it on a GPU."""
+    return (
+        REAL(image.float(), size, interpolation=interpolation, antialias=antialias)
+        .round()
+        .clamp(0, 255)
+        .byte()
+    )
+
+
+functional = pytest.importorskip("torchvision.transforms.v2.functional")
+REAL = functional.resize
+
+
+@pytest.fixture(params=SHARE)
+def backend(request, monkeypatch):
+    """Each way of rounding, with torchvision made to round as on a GPU for one of them."""
+    if request.param == "float":
+        monkeypatch.setattr(functional, "resize", in_float)
+        monkeypatch.setattr(stand_ins, "_fixed_point", lambda filter: False)
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def new_warnings(monkeypatch):
+    """Reasons that other tests were told."""
+    monkeypatch.setattr(stand_ins, "_warned", set())
+
+
+def answers(processor, given, **options):
+    """The original's answer and the stand-in's, which must not ask the original."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FallbackWarning)
+        return processor(given, **options), accelerate(processor)(given, **options)
+
+
+def arrays(value):
+    """A list of arrays, and what it was."""
+    return (list(value), "list") if isinstance(value, list) else ([value], type(value))
+
+
+def check(expected, found, level=0.0, levels=0, share=0.0):
+    """Same keys, types, shapes and dtypes; values up to some levels apart, and that in a share of them alone."""
+    assert list(found) == list(expected)
+    for key in expected:
+        (ours, kind), (theirs, their_kind) = arrays(found[key]), arrays(expected[key])
+        assert kind == their_kind and list(map(type, ours)) == list(map(type, theirs))
+        if isinstance(theirs[0], tuple):
+            assert ours == theirs
+            continue
+        assert [(one.shape, one.dtype) for one in ours] == [(one.shape, one.dtype) for one in theirs]
+        assert [getattr(one, "device", None) for one in ours] == [
+            getattr(one, "device", None) for one in theirs
+        ]
+        pairs = zip(map(np.asarray, ours), map(np.asarray, theirs), strict=True)
+        off = np.concatenate([np.abs(one.astype(np.float64) - other).ravel() for one, other in pairs])
+        if key == "pixel_values":
+            largest = max(float(np.abs(np.asarray(one)).max()) for one in theirs)
+            assert off.max() <= levels * level * 1.001 + 1e-6 * max(10, largest)
+            assert (off > level / 2).mean() <= share
+        else:
+            assert not off.any()
+
+
+def level_of(processor, options):
+    """What one of 256 levels is after normalisation, at most."""
+    asked = {name: options.get(name, getattr(processor, name)) for name in ("do_rescale", "do_normalize")}
+    factor = options.get("rescale_factor", processor.rescale_factor) if asked["do_rescale"] else 1
+    return factor / (np.min(options.get("image_std", processor.image_std)) if asked["do_normalize"] else 1)
+
+
+def compare(processor, given, backend="fixed", **options):
+    expected, found = answers(processor, given, **options)
+    check(expected, found, level_of(processor, options), LEVELS[backend], SHARE[backend])
+    return found
+
+
+def named(name, backend):
+    return f"{name}Pil" if backend == "pil" else name
+
+
+@pytest.mark.parametrize("form", ["pt", "np", None])
+@pytest.mark.parametrize("kind", PROCESSORS)
+def test_answers(backend, kind, form):
+    name, options = PROCESSORS[kind]
+    processor = make(named(name, backend), **options)
+    ragged = kind in ("limits", "longest")
+    compare(processor, pictures(), backend, return_tensors=None if ragged else form)
+
+
+@pytest.mark.parametrize("asked", OPTIONS)
+@pytest.mark.parametrize("kind", ["Qwen2-VL", "SigLIP", "SigLIP2", "CLIP"])
+def test_options_of_a_call(backend, kind, asked):
+    if backend == "float" and asked == "lanczos":
+        pytest.skip("transformers has no Lanczos on a GPU")
+    options = dict(OPTIONS[asked])
+    if options.get("resample") == "bicubic":
+        options["resample"] = functional.InterpolationMode.BICUBIC
+    name = PROCESSORS[kind][0]
+    if backend != "pil" and asked == "nearest":
+        pytest.skip("torchvision's nearest pixels are others: see the fallbacks")
+    still = asked == "no resize"
+    given = whole(None if kind == "Qwen2-VL" else 224) if still else pictures()
+    compare(make(named(name, backend)), given, backend, **options)
+
+
+@pytest.mark.parametrize("size", [{"height": 100, "width": 80}, {"shortest_edge": 60}, (90, 110), 64])
+def test_sizes_of_a_call(backend, size):
+    crop = {"height": 70, "width": 60}
+    compare(make(named("CLIPImageProcessor", backend)), pictures(), backend, size=size, crop_size=crop)
+    compare(make(named("SiglipImageProcessor", backend)), pictures(), backend, size=size)
+
+
+def test_a_crop_of_what_is_too_small(backend):
+    """Pillow's backend pads the other side first where an odd number is missing: see the fallbacks."""
+    sides = [(300, 300), (100, 160), (75, 120)] if backend == "pil" else SIDES
+    compare(make(named("CLIPImageProcessor", backend), size={"shortest_edge": 150}), pictures(sides), backend)
+
+
+@pytest.mark.parametrize("options", [{}, {"pad_size": {"height": 400, "width": 500}}])
+def test_padding(backend, options):
+    kind = named("CLIPImageProcessor", backend)
+    processor = make(kind, size={"shortest_edge": 40}, do_center_crop=False, do_pad=True)
+    made = compare(processor, pictures(), backend, return_tensors="pt", **options)["pixel_values"]
+    assert made.shape[2:] == ((400, 500) if options else (77, 387))
+
+
+def test_limits_of_a_call(backend):
+    processor = make(named("Qwen2VLImageProcessor", backend))
+    compare(
+        processor,
+        pictures(),
+        backend,
+        size={"shortest_edge": 10_000, "longest_edge": 20_000},
+        return_tensors="pt",
+    )
+    compare(
+        processor,
+        pictures(),
+        backend,
+        patch_size=16,
+        merge_size=1,
+        temporal_patch_size=3,
+        return_tensors="pt",
+    )
+    navit = make(named("Siglip2ImageProcessor", backend))
+    compare(navit, pictures(), backend, patch_size=14, max_num_patches=100, return_tensors="pt")
+
+
+INPUTS = {
+    "NumPy (H, W, C)": lambda one: one,
+    "NumPy (C, H, W)": lambda one: one.transpose(2, 0, 1),
+    "torch (C, H, W)": lambda one: torch.from_numpy(one).permute(2, 0, 1),
+    "torch (H, W, C)": torch.from_numpy,
+    "Pillow RGB": Image.fromarray,
+    "part of a larger one": lambda one: torch.from_numpy(one.repeat(2, 0)[::2]).permute(2, 0, 1),
+}
+
+
+@pytest.mark.parametrize("form", INPUTS)
+@pytest.mark.parametrize("kind", ["Qwen2-VL", "CLIP"])
+def test_inputs(kind, form, backend):
+    name, _ = PROCESSORS[kind]
+    compare(
+        make(named(name, backend)), [INPUTS[form](one) for one in pictures()], backend, return_tensors="pt"
+    )
+
+
+@pytest.mark.parametrize("mode", ["L", "RGBA", "P", "LA", "CMYK", "1"])
+def test_modes_of_pillow(mode, backend):
+    given = [Image.fromarray(one).convert(mode) for one in pictures()[:3]] + [Image.fromarray(pictures()[3])]
+    compare(make(named("CLIPImageProcessor", backend)), given, backend)
+
+
+def test_grey_images(backend):
+    grey = [Image.fromarray(one).convert("L") for one in pictures()]
+    one = {"image_mean": 0.5, "image_std": 0.25} if backend == "pil" else {"do_normalize": False}
+    made = compare(make(named("ViTImageProcessor", backend)), grey, backend, return_tensors="pt", **one)
+    assert made["pixel_values"].shape == (len(grey), 1, 224, 224)
+    made = compare(
+        make(named("CLIPImageProcessor", backend)), [*grey, *pictures()], backend, return_tensors="pt"
+    )
+    assert made["pixel_values"].shape == (2 * len(grey), 3, 224, 224)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_three_means_for_one_channel(dtype):
+    """Transformers 5.17 makes three channels of it, later ones of floats alone."""
+    grey, processor = [one[None, ..., 0].astype(dtype) for one in pictures()], make("ViTImageProcessor")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        try:
+            expected = processor(grey)
+        except RuntimeError as error:
+            with pytest.raises(RuntimeError, match=re.escape(str(error))):
+                accelerate(processor)(grey)
+        else:
+            check(expected, accelerate(processor)(grey))
+    assert stand_ins._warned
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(pictures()[0], id="one"),
+        pytest.param([pictures()[:2], pictures()[2:3]], id="nested"),
+        pytest.param(np.stack([pictures()[1], pictures()[6]]), id="a batch"),
+        pytest.param(torch.from_numpy(pictures()[0]).permute(2, 0, 1), id="a tensor"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["Qwen2-VL", "SigLIP", "SigLIP2"])
+def test_one_image_and_many(kind, given, backend):
+    compare(make(named(PROCESSORS[kind][0], backend)), given, backend, return_tensors="pt")
+
+
+def test_floats_are_not_rounded():
+    given = [torch.from_numpy(one).permute(2, 0, 1).float() / 255 for one in pictures()]
+    for kind in ("Qwen2-VL", "CLIP", "SigLIP2"):
+        processor = make(PROCESSORS[kind][0], do_rescale=False)
+        expected, found = answers(processor, given, return_tensors="pt")
+        torch.testing.assert_close(found["pixel_values"], expected["pixel_values"], rtol=1e-4, atol=1e-4)
+
+
+def test_a_format_that_is_said():
+    given = [one[:3] for one in pictures()]  # three rows, or three channels
+    for form in ("channels_last", "channels_first"):
+        compare(make("SiglipImageProcessor"), given, input_data_format=form)
+
+
+def test_a_device_that_is_said():
+    made = compare(make("CLIPImageProcessor"), pictures(), device="cpu", return_tensors="pt")
+    assert made["pixel_values"].device == torch.device("cpu")
+
+
+class Doubled(transformers.ViTImageProcessor):
+    """One with code of its own."""
+
+    def normalize(self, image, mean, std, **others):
+        return super().normalize(image, mean, std, **others) * 2
+
+
+def fallbacks():
+    floats = [one / 255 for one in pictures()]
+    return [
+        pytest.param("CLIPImageProcessor", floats, {"do_rescale": False}, "images are float64", id="dtype"),
+        pytest.param("CLIPImageProcessor", [*pictures(), floats[0].astype(np.float32)], {}, "float32, uint8", id="two"),
+        pytest.param("SiglipImageProcessorPil", pictures(), {"resample": 4}, "resample=.*none of", id="filter"),
+        pytest.param("SiglipImageProcessor", pictures(), {"resample": functional.InterpolationMode.NEAREST},
+                     "resample=.*none of", id="nearest by name"),
+        pytest.param("SiglipImageProcessor", pictures(), {"resample": 0}, "nearest pixels", id="nearest"),
+        pytest.param("CLIPImageProcessorPil", pictures(), {"size": {"shortest_edge": 201}}, "odd number", id="odd"),
+        pytest.param("CLIPImageProcessor", pictures(), {"crop_size": 300, "size": (250, 260)}, "larger", id="crop"),
+        pytest.param("CLIPImageProcessor", pictures(), {"size": {"shortest_edge": 224, "longest_edge": 300}},
+                     "the middle of images of different size", id="crop of a rule"),
+        pytest.param("SiglipImageProcessorPil", [Image.fromarray(one) for one in pictures(channels=4)],
+                     {"do_normalize": False, "do_convert_rgb": False},
+                     "four channels", id="weighed"),
+        pytest.param("Siglip2ImageProcessor", whole(224), {"do_resize": False, "max_num_patches": 40}, "max_rows=40",
+                     id="too many rows"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "given", "options", "reason"), fallbacks())
+def test_what_is_not_known_is_left_to_the_original_and_said(name, given, options, reason):
+    processor = make(name)
+    with pytest.warns(FallbackWarning, match=reason) as warned:
+        found = accelerate(processor)(given, **options)
+    assert len(warned) == 1
+    check(processor(given, **options), found)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FallbackWarning)
+        accelerate(processor)(given, **options)  # said once
+        stand_ins._warned.clear()
+        for _ in range(2):  # who makes it an error is told each time
+            with pytest.raises(FallbackWarning, match=reason):
+                accelerate(processor)(given, **options)
+
+
+def test_a_class_that_is_not_known_stays_as_it_is():
+    for processor in (Doubled(), transformers.DetrImageProcessor()):
+        with pytest.warns(FallbackWarning, match=f"{type(processor).__name__} works without octopus"):
+            assert accelerate(processor) is processor
+
+
+class Named(transformers.ViTImageProcessor):
+    """One that is known, whatever its name."""
+
+
+def test_a_subclass_without_code_of_its_own_is_known():
+    compare(Named(), pictures())
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "options"),
+    [
+        pytest.param("Qwen2VLImageProcessor", [np.zeros((3, 900, 3), np.uint8)], {}, id="ratio"),
+        pytest.param("Qwen2VLImageProcessor", pictures(), {"do_resize": False}, id="no multiples"),
+        pytest.param("CLIPImageProcessor", [torch.zeros(4, 50, 60).byte()], {"do_convert_rgb": False}, id="four"),
+        pytest.param("CLIPImageProcessor", pictures(), {"do_center_crop": False, "return_tensors": "pt"}, id="ragged"),
+        pytest.param("CLIPImageProcessor", pictures(), {"image_mean": [0.5, 0.5]}, id="two means"),
+        pytest.param("CLIPImageProcessor", ["no such file.png"], {}, id="no file"),
+        pytest.param("Qwen2VLImageProcessor", [], {}, id="no images"),
+        pytest.param("CLIPImageProcessor", pictures(), {"size": {"sides": 3}}, id="no size"),
+    ],
+)  # fmt: skip
+def test_errors_are_the_originals(name, given, options):
+    processor = make(name)
+    with pytest.raises(Exception) as expected:
+        processor(given, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        with pytest.raises(expected.type, match=re.escape(str(expected.value)[:40])):
+            accelerate(processor)(given, **options)
+
+
+def test_only_a_tested_version(monkeypatch):
+    processor = make("ViTImageProcessor")
+    monkeypatch.setattr(sys.modules["transformers"], "__version__", "6.1.0")
+    with pytest.raises(
+        MissingPackageError, match=r"tested with transformers 5\.17.* found 6\.1\.0.*untested=True"
+    ):
+        accelerate(processor)
+    assert accelerate(processor, untested=True)(pictures(), return_tensors="pt")["pixel_values"].shape[
+        0
+    ] == len(SIDES)
+
+
+@pytest.mark.parametrize("wrong", [None, "clip", pictures()[0], transformers.ViTImageProcessor])
+def test_what_is_no_processor(wrong):
+    with pytest.raises(InputError, match="accelerate takes an image processor of transformers"):
+        accelerate(wrong)
+
+
+def test_it_is_what_it_stands_for(tmp_path):
+    processor = make("CLIPImageProcessor", size={"shortest_edge": 100})
+    made = accelerate(processor)
+    assert isinstance(made, type(processor)) and type(made) is not type(processor)
+    assert made.to_dict() == processor.to_dict() and accelerate(made) is made
+    made.save_pretrained(tmp_path)
+    assert transformers.CLIPImageProcessor.from_pretrained(tmp_path).to_dict() == processor.to_dict()
+    made.size["shortest_edge"] = 50
+    assert processor.size["shortest_edge"] == 100
+    for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert type(other) is type(made) and other.to_dict() == made.to_dict()
+
+
+def tokenizer():
+    tokenizers = pytest.importorskip("tokenizers")
+    words = tokenizers.models.WordLevel(
+        {"<unk>": 0, "a": 1, "<|image_pad|>": 2, "<|video_pad|>": 3}, unk_token="<unk>"
+    )
+    made = tokenizers.Tokenizer(words)
+    made.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, unk_token="<unk>", pad_token="<unk>", extra_special_tokens={
+            "image_token": "<|image_pad|>", "video_token": "<|video_pad|>"},
+    )  # fmt: skip
+
+
+def test_a_processor_that_has_one():
+    processor = transformers.Qwen2VLProcessor(
+        make("Qwen2VLImageProcessor"), tokenizer(), transformers.Qwen2VLVideoProcessor()
+    )
+    made, text = accelerate(processor), ["a <|image_pad|> a"]
+    assert type(made) is type(processor) and made is not processor
+    assert made.tokenizer is processor.tokenizer and made.video_processor is processor.video_processor
+    assert type(processor.image_processor) is transformers.Qwen2VLImageProcessor
+    expected, found = (
+        one(images=pictures()[:1], text=text, return_tensors="pt") for one in (processor, made)
+    )
+    check(expected, found, level_of(processor.image_processor, {}), LEVELS["fixed"], SHARE["fixed"])
+    video = [np.stack([pictures()[0]] * 4)]
+    check(
+        *(one(videos=video, text=["a <|video_pad|>"], return_tensors="pt") for one in (processor, made))
+    )  # the video processor's own
+
+
+@pytest.mark.parametrize(("kind", "operation"), [("Qwen2-VL", "patch_rows"), ("SigLIP", "resize")])
+def test_one_call_does_all_of_it(monkeypatch, kind, operation):
+    asked, real = [], getattr(stand_ins.ops, operation)
+
+    def counted(images, *args, **options):
+        asked.append(images)
+        return real(images, *args, **options)
+
+    monkeypatch.setattr(stand_ins.ops, operation, counted)
+    for name in ("resize", "normalize"):
+        monkeypatch.setattr(functional, name, None)
+    accelerate(make(PROCESSORS[kind][0]))(pictures(), return_tensors="pt")
+    assert [len(images) for images in asked] == [len(SIDES)]
+
+
+def test_the_page_of_the_docs(root):
+    """Its examples run one after the other, and it names the versions."""
+    text = (root / "docs/integrations/transformers.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(examples) == 3
+    with warnings.catch_warnings():
+        exec("\n".join(examples), {})
+    assert f"transformers {stand_ins.TESTED[0]} to {stand_ins.TESTED[-1]}" in text
+
+
+def test_nothing_is_imported_unasked():
+    code = (
+        "import sys, octopus, octopus.images as images; images.resize, octopus.crop_resize; "
+        "import octopus.integrations; "
+        "assert not {'torch', 'transformers', 'octopus.integrations.transformers'} & set(sys.modules); "
+        "import octopus.integrations.transformers; assert not {'torch', 'transformers'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", PROCESSORS)
+def test_on_a_gpu(kind):
+    """From images on the host and on the GPU; on the GPU transformers rounds once."""
+    name, options = PROCESSORS[kind]
+    processor = make(name, **options)
+    here = [torch.from_numpy(one).permute(2, 0, 1) for one in pictures()]
+    form = None if kind in ("limits", "longest") else "pt"
+    compare(processor, [one.cuda() for one in here], "float", return_tensors=form)
+    compare(processor, here, "float", device="cuda", return_tensors=form)
+    compare(processor, pictures(), "float", device="cuda", return_tensors=form)

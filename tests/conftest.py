@@ -99,6 +99,12 @@ def capability_in_turn(request, monkeypatch):
     return pretend_capability(list(CAPABILITIES.values())[turn % len(CAPABILITIES)], monkeypatch)
 
 
+@pytest.fixture(params=["T4", "H200"])
+def oldest_and_newest(request, monkeypatch):
+    """The ends of them, for one kernel that knows no GPU."""
+    return pretend_capability(CAPABILITIES[request.param], monkeypatch)
+
+
 def pretend_capability(capability, monkeypatch):
     """Device functions ask the current device for its capability; here there is none to ask."""
     pytest.importorskip("numba_cuda")

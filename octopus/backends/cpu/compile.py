@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 
 SYMBOL = "octopus_kernel"
 DIGEST_BYTES = 32
+# Numba optimises a function once more with each that calls it. With more calls than these within each other a function
+# is optimised as a part of its kernel alone; with fewer some kernels take up to a sixth longer.
+MOST_CALLS = 3
 # Numba's calling convention: where a result and an exception would go (there are none), then the arguments.
 _PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _UNUSED = (ctypes.c_int64 * 2)()
@@ -113,8 +116,17 @@ def options() -> dict[str, Any]:
     from numba.core.compiler import Compiler
     from numba.core.registry import cpu_target
 
+    class Library(AOTCodeLibrary):
+        def _optimize_final_module(self) -> None:
+            """With all that it calls, unless these are `MOST_CALLS` deep."""
+            self.calls = 1 + max(
+                (getattr(called, "calls", 0) for called in self._linking_libraries), default=-1
+            )
+            if self.calls <= MOST_CALLS:
+                super()._optimize_final_module()
+
     class Codegen(JITCPUCodegen):
-        _library_class = AOTCodeLibrary
+        _library_class = Library
 
         def _add_module(self, module: Any) -> None:
             """Not to the engine that would make machine code of it."""
@@ -139,10 +151,13 @@ def options() -> dict[str, Any]:
 def to_text(function: Callable[..., None]) -> str:
     """A function of one `int64` pointer in LLVM's language, under the name `SYMBOL`."""
     import numba
+    from numba.core.codegen import AOTCodeLibrary
 
     signature = numba.types.void(numba.types.CPointer(numba.types.int64))
     dispatcher = numba.njit([signature], **options())(function)
     (compiled,) = dispatcher.overloads.values()
+    if compiled.library.calls > MOST_CALLS:
+        AOTCodeLibrary._optimize_final_module(compiled.library)
     text: str = compiled.library.get_llvm_str()
     return text.replace(compiled.fndesc.llvm_func_name, SYMBOL)
 

@@ -11,6 +11,7 @@ imported before.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numba
 from llvmlite import ir
@@ -25,8 +26,9 @@ FLOAT32_BYTES = 4
 NO_MEMORY = -1  # what a kernel makes of the number of its blocks when it is refused memory
 
 
+@cache
 def compiled(function: Callable) -> Callable:
-    """A function that kernels call."""
+    """A function that kernels call; like what makes one by `cache`, one for all kernels that a process compiles."""
     wrapped: Callable = numba.njit(**options())(function)
     return wrapped
 

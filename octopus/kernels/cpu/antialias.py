@@ -20,6 +20,7 @@ A box that shrinks across and grows down is filtered across in more rows than it
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -244,6 +245,7 @@ def sum_rows(source, pitch, weights, rows, count, into):
             sum_down(shifted(source, at), pitch, weights, rows, shifted(into, at), 1)
 
 
+@cache
 def _outside_of(load_any: Callable) -> Callable:
     """The same of one row where pixels lie beyond the frame, normalised, since what stands for them is."""
 
@@ -264,6 +266,7 @@ def _outside_of(load_any: Callable) -> Callable:
     return add_outside
 
 
+@cache
 def _groups_of(stored: int, back: bool) -> Callable:
     """What makes three channels of a column out of as many stored ones, see `columns_of_floats`."""
 

@@ -27,6 +27,7 @@ Filling these results alone would take 2.4 ms of the first two.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -55,6 +56,7 @@ def build(frame_dtype: str, out_dtype: str, options: bool, order: str = "RGB") -
     return kernel_of(band, frame_dtype, out_dtype, options=options, order=order)
 
 
+@cache
 def band_of(frame_dtype: str, out_dtype: str, options: bool, order: str = "RGB") -> Callable:
     """What makes bands of rows; see `bands.kernel_of`."""
     store = ROWS[out_dtype]
@@ -204,6 +206,7 @@ def _readable_bytes(frame, row, horizontal, values):
     return source
 
 
+@cache
 def _ordered_bytes_of(order: str) -> Callable:
     """The same for channels in another order, or with a fourth one that is left out."""
     stored, back = len(order), order[0] == "B"
@@ -232,6 +235,7 @@ def _interpolate_video(frame, row, horizontal, taps, layout, normal, outside, va
     )  # fmt: skip
 
 
+@cache
 def _beyond_of(load_any: Callable) -> Callable:
     """The same for a row, or columns, beyond the frame."""
 
@@ -252,6 +256,7 @@ def load(source, count, channels, gain, bias, into):
         into[i] = np.float32(source[i * channels]) * gain + bias
 
 
+@cache
 def load_any_of(frame_dtype: str) -> Callable:
     """The same along an axis that may reach beyond the frame's row, which is -1 where the constant is all there is."""
     value = value_of_video if frame_dtype in VIDEO else _value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -124,6 +125,7 @@ def used_rows(starts, sizes, count, step, lanes, places):
         places[i] = last * step
 
 
+@cache
 def weights_of(fixed: bool) -> Callable:
     """A function that fills the table of output pixels `first` to `stop` of an axis.
 

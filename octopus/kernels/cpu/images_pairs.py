@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -36,6 +37,7 @@ def pair_up(table, count, origin, spare):
         starts[i], sizes[i] = (starts[i] - origin) // 2, pairs
 
 
+@cache
 def pair_reader_of(channels: int) -> tuple[Callable, Callable]:
     """Functions that describe a run of pixels, and that read it from 16 rows; as `images_source.reader_of`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -17,6 +18,7 @@ TOGETHER, APART, SINGLE = range(3)
 _ALL = 1 << 60
 
 
+@cache
 def reader_of(source_dtype: str, channels: int) -> tuple[Callable, Callable]:
     """Functions that describe a run of pixels, and that read it from 16 rows.
 

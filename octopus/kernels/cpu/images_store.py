@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -28,6 +29,7 @@ def _uint8(value):
 _CAST = {"float32": _float32, "uint8": _uint8, "float16": half_bits, "bfloat16": bfloat16_bits}
 
 
+@cache
 def finish_of(out_dtype: str) -> Callable:
     """A function that rounds (or not), normalises and casts `count` sums, each with a gain and a bias of its own."""
     cast = _CAST[out_dtype]

@@ -23,6 +23,7 @@ LLVM makes whole vectors of what finds a map's positions and weights, too.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -57,6 +58,8 @@ def _byte(value):
 
 _VALUES = {"float32": _itself, "uint8": _byte, "float16": half_bits, "bfloat16": bfloat16_bits}
 
+_sampler = cache(sampling.sampler)
+
 
 @compiled
 def _read(frame, start, pitch, row, column, channel):
@@ -69,6 +72,7 @@ def _read_video(frame, start, pitch, row, column, channel):
     return value_of_video(frame, np.int64(row), np.int64(column), channel)
 
 
+@cache
 def _sums_of(tall: int, wide: int, order: str) -> Callable:
     """`vectors_samples.sums_of_taps` of so many rows and pixels of each, of frames in an order of channels."""
     held, back = len(order), order[0] == "B"
@@ -102,8 +106,8 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         sampling.TAPS[kind],
         _VALUES[out_dtype],
     )
-    locate, mix_padded = sampling.sampler(compiled, kind, read, padded=True)
-    mix = sampling.sampler(compiled, kind, read, padded=False).mix
+    locate, mix_padded = _sampler(compiled, kind, read, padded=True)
+    mix = _sampler(compiled, kind, read, padded=False).mix
     around, half = compiled(sampling.AROUND[kind]), np.float32(0.5 if kind == "nearest" else 0.0)
     vectors, sums, store = frame_dtype == "uint8", _sums_of(taps if maps else 1, taps, order), ROWS[out_dtype]
     reach = tuple(fetched(taps, stored) for stored in range(1, 5))

@@ -41,11 +41,12 @@ def letters(signature):
 
 
 @pytest.mark.parametrize("name", ["each", "rows", "siglip"])
-def test_the_kernel_compiles(capability, name):
+def test_the_kernel_compiles(capability_in_turn, name):
     spec = spec_of(name)
     kind = cuda._kind(spec, filter_code(spec.filter, spec.antialias))
-    ptx = to_ptx(kernels.build(*kind), kernels.argument_types(spec.dtype), capability)
-    assert f".target sm_{capability[0]}{capability[1]}" in ptx and "images_kernel" in entry_name(ptx)
+    ptx = to_ptx(kernels.build(*kind), kernels.argument_types(spec.dtype), capability_in_turn)
+    assert f".target sm_{capability_in_turn[0]}{capability_in_turn[1]}" in ptx
+    assert "images_kernel" in entry_name(ptx)
     # Of Lanczos the sine has a table of its own for large numbers.
     assert ("local_depot" in ptx) == (spec.filter == "lanczos")
 

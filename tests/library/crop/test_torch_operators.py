@@ -143,3 +143,30 @@ def test_a_layer_refuses_options_that_it_cannot_have():
         door.CropResize(8, layout="CHWN")
     with pytest.raises(TypeError, match="out"):
         door.CropResize(8, out=FRAME)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+def test_a_compiled_function_on_a_gpu(mode):
+    """Also as a CUDA graph of torch's, with a count that only the GPU knows."""
+    frame, boxes = FRAME.cuda(), BOXES.cuda().float()
+
+    def function(frame, boxes, count):
+        crops = door.crop_resize(frame, boxes * 0.5, 8, scale=255, count=count)
+        return crops[:2] * 2
+
+    compiled = torch.compile(function, mode=mode, fullgraph=True)
+    for count in (2, 3, 2):
+        number = torch.tensor(count, device="cuda")
+        assert_same(compiled(frame, boxes, number).clone(), function(frame, boxes, number))
+
+
+@pytest.mark.gpu
+def test_the_operators_are_as_torch_wants_them_on_a_gpu():
+    frame, boxes, pictures = FRAME.cuda(), BOXES.cuda(), [image.cuda() for image in IMAGES]
+    for operator, given in (
+        (torch.ops.octopus.crop_resize, (frame, boxes, [8, 8])),
+        (torch.ops.octopus.resize, (pictures, [16, 16])),
+        (torch.ops.octopus.patch_rows, (pictures, [28, 56, 56, 28, 28, 28])),
+    ):
+        assert set(torch.library.opcheck(operator.default, given).values()) == {"SUCCESS"}

@@ -86,6 +86,7 @@ LIBRARIES = (
     Library("TensorRT for RTX", ("onnxruntime-ep-nv-tensorrt-rtx-cu13",), "arena-cuda13"),
     Library("transformers", ("transformers",), "models"),
     Library("deepinv", ("deepinv",), "models"),
+    Library("sahi", ("sahi",), install="pip install sahi"),
 )  # fmt: skip
 # On crops. The order is that of the arena's tables and figures.
 METHODS = (
@@ -303,6 +304,19 @@ OWNER_METHODS = (
     MethodRow("block-search", "D: block search"),
     MethodRow("padded-grid", "Padded grid", like="block-search"),
     MethodRow("launch-per-image", "A launch per image", like="block-search"),
+)
+
+# In pipelines, in place of what they have.
+PIPELINE_METHODS = (
+    MethodRow("octopus", "Octopus", BLUE, "o"),
+    MethodRow("octopus-graph", "Octopus (CUDA graph)", "#003F66", "p"),
+    MethodRow("octopus-cpu", "Octopus (on the CPU)", "#5AA3D8", "."),
+    MethodRow("transformers", "transformers", VERMILION, "^", library="transformers"),
+    MethodRow("transformers-cpu", "transformers (on the CPU)", "#E08A5B", "v", library="transformers"),
+    MethodRow("torch-loop", "PyTorch, box by box", PURPLE, "<", library="PyTorch"),
+    MethodRow("opencv-loop", "OpenCV, box by box", ORANGE, "D", library="OpenCV"),
+    MethodRow("sahi", "sahi", GREEN, "X", library="sahi"),
+    MethodRow("numpy-slices", "NumPy, slice by slice", GREY, "s"),
 )
 
 # On images of different shape, by denoisers.

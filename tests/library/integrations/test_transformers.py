@@ -138,14 +138,18 @@ def check(expected, found, level=0.0, levels=0, share=0.0):
         assert [getattr(one, "device", None) for one in ours] == [
             getattr(one, "device", None) for one in theirs
         ]
-        pairs = zip(map(np.asarray, ours), map(np.asarray, theirs), strict=True)
+        pairs = zip(map(on_host, ours), map(on_host, theirs), strict=True)
         off = np.concatenate([np.abs(one.astype(np.float64) - other).ravel() for one, other in pairs])
         if key == "pixel_values":
-            largest = max(float(np.abs(np.asarray(one)).max()) for one in theirs)
+            largest = max(float(np.abs(on_host(one)).max()) for one in theirs)
             assert off.max() <= levels * level * 1.001 + 1e-6 * max(10, largest)
             assert (off > level / 2).mean() <= share
         else:
             assert not off.any()
+
+
+def on_host(values):
+    return values.cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
 
 
 def level_of(processor, options):

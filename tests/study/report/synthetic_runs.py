@@ -18,6 +18,7 @@ from synthetic_companions import concurrency, image_shape
 from synthetic_edge import detector, drone, satellite
 from synthetic_images import images
 from synthetic_mapping import mapping, sequences, total_cost
+from synthetic_pipelines import pipelines
 
 from octopus_study.measure.rows import Case, Row, unavailable, write_rows
 
@@ -87,6 +88,7 @@ def write_run(
         "total_cost": lambda: total_cost(kind, timed),
         "sequences": lambda: sequences(kind, timed, tensorrt),
         "images": lambda: images(kind, dataset, timed),
+        "pipelines": lambda: pipelines(kind, dataset, timed),
         "concurrency": lambda: concurrency(kind, dataset, timed),
         "image_shape": lambda: image_shape(kind, dataset, timed),
         "satellite": lambda: satellite(kind, SCENES[dataset], timed, full=tensorrt),

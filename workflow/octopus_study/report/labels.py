@@ -184,6 +184,17 @@ IMAGE_BATCHES = {
     "equal": "1024 \u00d7 1024, rows",
     "one": "1920 \u00d7 1080, rows",
 }
+PIPELINE_METHODS = {row.name: row.label for row in methods.PIPELINE_METHODS}
+PIPELINES = {
+    "model-one": "1080p into Qwen2-VL",
+    "model-ragged": "512 to 2048 px into Qwen2-VL",
+    "model-small": "64 to 512 px into Qwen2-VL",
+    "model-documents": "pages into Qwen2-VL",
+    "crops-28": "28 detections' crops",
+    "crops-100": "100 detections' crops",
+    "slices": "4K in slices",
+    "loader-4-workers": "folder to SigLIP, 4 workers",
+}
 # Shapes of images: denoisers, and ways to run one.
 DENOISERS = {"drunet": "DRUNet", "unet": "UNet", "dncnn": "DnCNN"}
 SHAPE_WAYS = {row.name: row.label for row in methods.IMAGE_METHODS}

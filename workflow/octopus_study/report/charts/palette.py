@@ -12,6 +12,7 @@ from octopus_study.methods import (
     LIGHT,
     METHODS,
     ORANGE,
+    PIPELINE_METHODS,
     PROCESSOR_METHODS,
     PURPLE,
     SKY,
@@ -19,7 +20,7 @@ from octopus_study.methods import (
     YELLOW,
 )
 
-_ALL = (*PROCESSOR_METHODS, *METHODS, *ITEM_METHODS, *EDGE_METHODS)
+_ALL = (*PIPELINE_METHODS, *PROCESSOR_METHODS, *METHODS, *ITEM_METHODS, *EDGE_METHODS)
 METHOD_COLORS = {row.name: row.colour for row in _ALL if row.colour}
 METHOD_MARKERS = {row.name: row.marker for row in _ALL if row.marker}
 MEMORY_COLORS = {

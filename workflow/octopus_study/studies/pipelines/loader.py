@@ -20,7 +20,7 @@ from octopus_study.peers.availability import Unavailable, need, need_torch
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.pictures import cut, log_uniform
-from octopus_study.studies.pipelines.method import Step, compared, made_of
+from octopus_study.studies.pipelines.method import Step, compared, made_of, thinned
 
 LOADED = "loaded"
 BATCH, SIDE = 32, 224
@@ -159,10 +159,9 @@ def _measure(context: Context, part: Part, workers: int) -> Iterator[Row]:
         folder = Folder(written(context, Path(place), part.case.n))
         makers = {kind.name: partial(kind, folder, workers, context.device) for kind in KINDS}
         steps, missing = made_of(part, context, makers)
-        every = -(-part.case.n * 3 * SIDE * SIDE // (1 << 24))
         pictures = [folder[index] for index in range(len(folder))]
         right = np.asarray(of_images.resize(pictures, SIDE, rounding="pillow", device="cpu", **OPTIONS))
-        yield from compared(context, part.comparisons[0], steps, missing, right[::every])
+        yield from compared(context, part.comparisons[0], steps, missing, lambda step: thinned(right))
 
 
 def written(context: Context, place: Path, count: int) -> list[Path]:

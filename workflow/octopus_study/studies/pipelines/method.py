@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.measure import Method, Row, check_answers
+from octopus_study.measure import Clock, Method, Row, check_answers
 from octopus_study.peers.availability import make_all
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
@@ -42,9 +43,7 @@ class Step:
 
     def answer(self) -> NDArray[np.float32]:
         """What the last run made, on the host, thinned where it is much."""
-        made = self.made
-        every = -(-made.numel() // CHECKED)
-        rows: NDArray[np.float32] = made[::every].float().cpu().numpy()
+        rows: NDArray[np.float32] = thinned(self.made).float().cpu().numpy()
         return rows
 
     @property
@@ -53,18 +52,26 @@ class Step:
         return Method(self.name, self.run, self.answer, self.tolerance, self.why_different)
 
 
+def thinned(array: Any) -> Any:
+    """Every so many of an array's or a tensor's entries, so that they are no more values than are compared."""
+    return array[:: -(-math.prod(array.shape) // CHECKED)]
+
+
 def compared(
     context: Context,
     comparison: Comparison,
     steps: Mapping[str, Step],
     missing: Mapping[str, str],
-    right: Any,
+    right: Callable[[Step], NDArray[np.float32]],
+    clock: Clock | None = None,
 ) -> list[Row]:
-    """Check the steps against the right answer, and time them."""
+    """Check each step against its right answer, and time them."""
     methods = [step.timed for step in steps.values()]
-    answers = check_answers(methods, right)
+    answers: dict[str, str] = {}
+    for step, method in zip(steps.values(), methods, strict=True):
+        answers |= check_answers([method], right(step))
     budget = context.budget_within(context.config.pipelines.max_seconds)
-    return compare(context, comparison, methods, answers, missing, budget=budget)
+    return compare(context, comparison, methods, answers, missing, clock=clock, budget=budget)
 
 
 def made_of(

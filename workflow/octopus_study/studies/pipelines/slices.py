@@ -15,7 +15,7 @@ from octopus_study.peers.availability import need, need_torch
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.pictures import cut
-from octopus_study.studies.pipelines.method import Step, compared, made_of
+from octopus_study.studies.pipelines.method import Step, compared, made_of, thinned
 
 SLICED = "slices"
 FRAME = (2160, 3840)
@@ -106,7 +106,5 @@ def _measure(context: Context, part: Part) -> Iterator[Row]:
     makers = {kind.name: partial(kind, frame, side, context.device) for kind in KINDS}
     steps, missing = made_of(part, context, makers)
     right = np.stack([frame[y1:y2, x1:x2].transpose(2, 0, 1) for x1, y1, x2, y2 in places(side).tolist()])
-    values = right.size
-    every = -(-values // (1 << 24))
-    right = (right[::every] / np.float32(255)).astype(np.float32)
-    yield from compared(context, part.comparisons[0], steps, missing, right)
+    right = thinned(right) / np.float32(255)
+    yield from compared(context, part.comparisons[0], steps, missing, lambda step: right)

@@ -1,0 +1,49 @@
+"""The report of pipelines: shares of a model's step, tables, and claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from frames import lines
+from synthetic_pipelines import PREPARED, STEP
+
+from octopus_study.report.claims import read_claims
+from octopus_study.report.frame import Frame
+
+KEY = "gpu.pipelines.model-ragged.n32"
+
+
+@pytest.mark.parametrize("method", STEP)
+def test_preprocessing_has_its_share_of_a_step(numbers: Frame, method: str) -> None:
+    share = numbers[f"{KEY}.{method}.prepare.host.share_of_model_step"]
+    assert share.value == pytest.approx(PREPARED[method] / STEP[method], rel=0.02)
+    rate = numbers[f"{KEY}.{method}.model_step.host.images_per_second"]
+    assert rate.value == pytest.approx(1000 * 32 / STEP[method], rel=0.02)
+
+
+def test_tables_of_pipelines(full: Path, numbers: Frame) -> None:
+    model = by_name(full, "pipelines_model")
+    row = model["32: 512 to 2048 px into Qwen2-VL"]
+    assert row[1].startswith("12") and row[7] == numbers.text(
+        f"{KEY}.transformers.prepare.host.share_of_model_step"
+    )
+    assert row[-1] == numbers.text(f"{KEY}.octopus.cosine.deterministic")
+    crops = by_name(full, "pipelines_crops")
+    assert crops["28 detections' crops, of 300 boxes"][-2:] == ["0", "1"]
+    data = by_name(full, "pipelines_data")
+    assert data["4K in slices"][2].startswith("10") and data["folder to SigLIP, 4 workers"][4].startswith(
+        "4.5"
+    )
+
+
+def by_name(full: Path, table: str) -> dict[str, list[str]]:
+    """The rows of the first machine, by their first cell."""
+    return {row[0]: row[1:] for row in reversed(lines(full, table)) if len(row) > 1}
+
+
+def test_claims_of_pipelines(full: Path) -> None:
+    verdicts = {(one.claim_id, one.scope): one.verdict for one in read_claims(full / "claims.csv")}
+    for name in ("model", "crops", "waits", "cosine"):
+        assert verdicts[f"own-pipelines-{name}", "pretended-gpu"] == "reproduced"
+        assert verdicts[f"own-pipelines-{name}", "pretended-cpu"] == "not measurable here"

@@ -1,0 +1,154 @@
+"""Whole pipelines before and after one import is changed: times, and how much of a model's step is preprocessing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from octopus_study.report.charts import ratios, style
+from octopus_study.report.charts.spec import Chart
+from octopus_study.report.frame import Frame, Key, Number, joined, make_number
+from octopus_study.report.labels import PIPELINE_METHODS, PIPELINES
+from octopus_study.report.measured import SUBJECT
+from octopus_study.report.study import StudyReport
+from octopus_study.report.tables import cells
+from octopus_study.report.tables.spec import Spec
+from octopus_study.report.view import View, views
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STUDY = "pipelines"
+NO_RUN = "No run of the study pipelines is at hand: older results lack it."
+NO_TIMES = "No run of the study pipelines that is shown timed anything."
+PREPARE, STEP, CROPS = "prepare", "model_step", "crops"
+QUANTITIES = (PREPARE, CROPS, "slices", "loaded")
+OTHERS = tuple(name for name in PIPELINE_METHODS if name != SUBJECT)
+
+
+def of_a_step(frame: Frame) -> Iterator[Number]:
+    """Yield which share of a model's step preprocessing takes, and how many images a second go through it."""
+    for view in views(frame, STUDY):
+        for step in view.select(quantity=STEP, layer="host"):
+            prepared = view.get(step.key.but(quantity=PREPARE))
+            if step.key.derived or not step.known or prepared is None or not prepared.known:
+                continue
+            source, key = joined(prepared, step), prepared.key.derive("share", STEP)
+            note = "median of preprocessing / median of the step"
+            yield make_number(key, source, "fraction", prepared.value / step.value, note=note)
+            key, note = step.key.derive("images_per_second"), "images / median of the step"
+            yield make_number(key, source, "1/s", 1000 * step.n / step.value, note=note)
+
+
+def cases(view: View, quantities: tuple[str, ...] = QUANTITIES) -> list[Key]:
+    """Return the pipelines that Octopus was timed in."""
+    return [
+        key
+        for quantity in quantities
+        for key in view.cases(SUBJECT, quantity, ("host",), order=list(PIPELINES))
+    ]
+
+
+def _label(view: View, key: Key) -> str:
+    return PIPELINES.get(key.workload, key.workload)
+
+
+def _of(*quantities: str) -> Callable[[View], list[Key]]:
+    return lambda view: cases(view, quantities)
+
+
+def _absent(what: str) -> Callable[[Frame], str]:
+    return lambda frame: f"{what}: no run at hand has it." if frame.machines(STUDY) else NO_RUN
+
+
+_STEP = {"quantity": STEP}
+_SHARE = {"derived": "share", "other": STEP}
+_WAITS = {"quantity": "host_waits", "layer": "deterministic"}
+MODEL = Spec(
+    study=STUDY,
+    first="Images",
+    label=lambda view, key: f"{key.n}: {_label(view, key)}",
+    cases=_of(PREPARE),
+    columns={
+        "Octopus": cells.time(),
+        "over transformers": cells.versus("transformers"),
+        "on the CPU": cells.time(method="octopus-cpu"),
+        "over it there": cells.versus("transformers-cpu", method="octopus-cpu"),
+        "Step": cells.time(**_STEP),
+        "over transformers' step": cells.versus("transformers", **_STEP),
+        "share": cells.text(**_SHARE),
+        "was": cells.text(**_SHARE, method="transformers"),
+        "Images/s": cells.text(**_STEP, derived="images_per_second"),
+        "other bytes": cells.fact(quantity="values_differing", layer="deterministic"),
+        "Cosine": cells.fact(quantity="cosine", layer="deterministic"),
+    },
+    caption="Images into Qwen2-VL, from the host to patch rows where the model is: transformers' processor, and the "
+    "same with its import changed. Step: with the vision tower, in bfloat16 with random weights; share of it that "
+    "preprocessing takes, and took with transformers. Other bytes: share of values that are one level off. Cosine: the "
+    "least between embeddings.",
+    absent=_absent("Images into a model"),
+    widths=("2.6fr", *("1fr",) * 11),
+)
+CROP_TABLE = Spec(
+    study=STUDY,
+    first="Boxes",
+    label=lambda view, key: f"{_label(view, key)}, of {key.n} boxes",
+    cases=_of(CROPS),
+    columns={
+        "Graph": cells.time(method="octopus-graph"),
+        "Plan": cells.time(),
+        "over PyTorch": cells.versus("torch-loop"),
+        "over OpenCV": cells.versus("opencv-loop"),
+        "Waits": cells.fact(**_WAITS, method="octopus-graph"),
+        "PyTorch's": cells.fact(**_WAITS, method="torch-loop"),
+    },
+    caption="Crops of a detector's boxes, whose number the GPU alone knows: to the synchronised result, by a CUDA "
+    "graph, by a plan, and its speed-up over a loop of PyTorch where the frame is, and one of OpenCV on the host. Waits "
+    "of the host for the GPU in a frame, in the driver's trace.",
+    absent=_absent("Crops of a detector's boxes"),
+    widths=("2fr", *("1fr",) * 6),
+)
+DATA = Spec(
+    study=STUDY,
+    first="Pipeline",
+    label=_label,
+    cases=_of("slices", "loaded"),
+    columns={
+        "n": lambda view, key: str(key.n),
+        "Octopus": cells.time(),
+        "over sahi": cells.versus("sahi"),
+        "over NumPy": cells.versus("numpy-slices"),
+        "over transformers": cells.versus("transformers"),
+        "in the workers": cells.versus("octopus-cpu"),
+    },
+    caption="A frame of 4K as overlapping slices for a detector, and a folder of JPEG images read by a DataLoader to "
+    "batches for SigLIP; from the host to where the network is. In the workers: Octopus on the CPU in the processes "
+    "that decode, in place of one launch on the GPU.",
+    absent=_absent("Slices and loaders"),
+    widths=("2fr", "0.6fr", *("1fr",) * 5),
+)
+
+
+def draw(frame: Frame) -> Figure:
+    """Draw the time of each pipeline as a multiple of that with Octopus, one panel per machine."""
+    shown = [view for view in views(frame, STUDY) if cases(view)]
+    if not shown:
+        return style.empty(NO_TIMES)
+    timed = [
+        name for name in OTHERS if any(view.get(key.speedup(name)) for view in shown for key in cases(view))
+    ]
+    bars = len(timed) * max(len(cases(view)) for view in shown)
+    return ratios.draw(shown, cases, timed, PIPELINE_METHODS, PIPELINES, min(4.6, 1.2 + 0.1 * bars))
+
+
+REPORT = StudyReport(
+    of_all=(of_a_step,),
+    tables={"pipelines_model": MODEL, "pipelines_crops": CROP_TABLE, "pipelines_data": DATA},
+    figures={
+        "pipelines": Chart(
+            draw,
+            caption="Whole pipelines: time of each way as a multiple of that with Octopus.",
+            absent=NO_RUN,
+        )
+    },
+)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from octopus.crop.api import crop_resize
 from octopus.integrations.common import check_version
 
-TESTED = ("0.12.0", "0.12.8")
+TESTED = ("0.12", "0.12")
 
 
 class Slices(NamedTuple):
@@ -27,7 +27,8 @@ class Slices(NamedTuple):
     full_shape : list of [height, width]
         Of the image, once per slice: `full_shape=` of the same.
     transform : array, (N, 4), float32, or None
-        If the slices were resized: from an item to the image, for `octopus.map_back`. What it leads back needs no shift.
+        If the slices were resized: from an item to the image, for `octopus.map_back`; what it leads
+        back needs no shift.
     """
 
     batch: Any

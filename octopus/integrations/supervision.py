@@ -8,7 +8,6 @@ Its `Detections` need nothing: `octopus.crop_resize` takes them as boxes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -26,8 +25,8 @@ UNCHANGED = (1.0, 1.0, 0.0, 0.0)
 def batched(infer: Callable[[Any], list[Any]], size: Any, **options: Any) -> Callable[[list[Any]], list[Any]]:
     """A callback for `InferenceSlicer(callback, batch_size=...)` whose model takes a batch.
 
-    The slicer gives the callback up to `batch_size` slices, of different size where the image ends. They are letterboxed
-    into one batch by one launch, and the boxes that the model found are led back to their slices.
+    The slicer gives the callback up to `batch_size` slices, which may be smaller where the image ends. They are
+    letterboxed into one batch by one launch, and the boxes that the model found are led back to their slices.
 
     Parameters
     ----------
@@ -47,8 +46,8 @@ def batched(infer: Callable[[Any], list[Any]], size: Any, **options: Any) -> Cal
     Raises
     ------
     InputError
-        When called: as `octopus.images.resize`; or for detections with masks or oriented boxes, which can't be led back,
-        in slices of which any was resized.
+        When called: as `octopus.images.resize`; or for detections with masks or oriented boxes, which aren't led
+        back, in a slice that was resized or padded.
     MissingPackageError
         If supervision can't be imported, or its version is not tested.
     """
@@ -73,8 +72,8 @@ def _lead_back(detections: Any, way: Any) -> None:
         return
     if detections.mask is not None or ORIENTED in detections.data:
         raise InputError(
-            "masks and oriented boxes are not led back from items to slices; pass the size of the slices, so that none is "
-            "resized, and an image that is not smaller, or scale them in infer"
+            "masks and oriented boxes are not led back from items to slices; pass the slices' size as size, with an "
+            "overlap, so that none is resized, or leave them out in infer"
         )
     detections.xyxy = map_back(detections.xyxy[None], way[None])[0]
 

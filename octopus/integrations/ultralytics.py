@@ -1,4 +1,4 @@
-"""What Ultralytics does to frames and boxes one by one, as one launch: letterboxed batches, crops for re-identification.
+"""What Ultralytics does frame by frame and box by box, as one launch: letterboxed batches, crops for trackers.
 
 >>> model = YOLO("yolo26n.pt")  # doctest: +SKIP
 >>> model.predict(frames)  # makes its predictor  # doctest: +SKIP
@@ -9,6 +9,7 @@ Sizes, padding and what a predictor asks for are computed by Ultralytics' own co
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
@@ -41,7 +42,7 @@ def letterbox(frames: Sequence[Any], box: Any, *, half: bool = False, device: An
         As OpenCV reads them, three channels being blue, green and red; one or four stay as they are. On the host or the
         GPU.
     box : ultralytics.data.augment.LetterBox
-        With `center`, and `interpolation` cv2.INTER_LINEAR, as it is by default. With `auto` all frames must have one shape.
+        With `center`, and cv2.INTER_LINEAR as `interpolation`, as it is by default. `auto` needs frames of one shape.
     half : bool
         float16 instead of float32.
     device : {"auto", "cpu", "cuda", ...} or torch.device
@@ -70,6 +71,8 @@ def _batch(frames: Sequence[Any], asked: list[tuple[Any, dict[str, Any]]], half:
     """The batch of frames, each with its `LetterBox` and what that makes of it."""
     if len({(box.padding_value, box.interpolation) for box, _ in asked}) > 1 or not asked:
         raise UnknownError("there are no frames, or several ways to pad them")
+    if any(frame.ndim != 3 for frame in frames):
+        raise UnknownError("a frame has no axis of channels")
     if asked[0][0].interpolation != BILINEAR:
         raise UnknownError(f"interpolation={asked[0][0].interpolation} is not cv2.INTER_LINEAR")
     inner = np.array([(*params["new_unpad"][::-1], params["top"], params["left"]) for _, params in asked])
@@ -106,8 +109,8 @@ def reid_crops(
     frame : array, (H, W, 3) uint8
         Blue, green and red, on the host or the GPU.
     dets : array, (N, 4 or more), float32 or float64
-        Centre, width and height in pixels, such as `Results.boxes.xywh`; NumPy or torch, on the frame's side. Each grows
-        by 2 % and 10 pixels, is cut to whole pixels and to the frame.
+        Centre, width and height in pixels, such as `Results.boxes.xywh`; NumPy or torch, on the frame's side. Each
+        grows by 2 % and 10 pixels, and is cut to whole pixels and to the frame.
     size : (int, int) or int
         Height and width of the crops.
     half : bool
@@ -149,8 +152,8 @@ def _grown(dets: Any, height: int, width: int) -> Any:
 def accelerate(target: Any, *, untested: bool = False) -> Any:
     """Let one predictor, tracker or encoder of Ultralytics prepare its frames or crops by one launch.
 
-    Methods of that object are replaced, on it alone; `del predictor.preprocess` brings the original back. What they don't
-    know goes to the original's code, with a `FallbackWarning` that names the reason.
+    Methods of that object are replaced, on it alone; `del predictor.preprocess` brings the original back. What they
+    don't know goes to the original's code, with a `FallbackWarning` that names the reason.
     `docs/integrations/ultralytics.md` says how near values are.
 
     Parameters
@@ -174,7 +177,8 @@ def accelerate(target: Any, *, untested: bool = False) -> Any:
     """
     check_version("ultralytics", TESTED, untested)
     predictor = import_module("ultralytics.engine.predictor").BasePredictor
-    encoder = import_module("ultralytics.trackers.utils.reid").ReID
+    # Without it there is no encoder; and importing it would let Ultralytics install what trackers need.
+    encoder = getattr(sys.modules.get("ultralytics.trackers.utils.reid"), "ReID", ())
     if isinstance(target, predictor):
         _replace(target, predictor, ("preprocess", "pre_transform"), preprocess=_preprocess)
         for tracker in getattr(target, "trackers", ()):

@@ -24,7 +24,7 @@ from octopus.errors import DeviceError, InputError, shown_type
 from octopus.images.sizes import inner_places
 from octopus.integrations.common import FallbackWarning, UnknownError, check_version, warn_once
 
-TESTED = ("8.4.120", "8.4.190")
+TESTED = ("8.4.179", "8.4.190")
 
 # Boxes grow by this factor and so many pixels before they are cut out for re-identification.
 GROWTH, MARGIN = 1.02, 10

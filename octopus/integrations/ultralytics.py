@@ -178,7 +178,7 @@ def accelerate(target: Any, *, untested: bool = False) -> Any:
     check_version("ultralytics", TESTED, untested)
     predictor = import_module("ultralytics.engine.predictor").BasePredictor
     # Without it there is no encoder; and importing it would let Ultralytics install what trackers need.
-    encoder = getattr(sys.modules.get("ultralytics.trackers.utils.reid"), "ReID", ())
+    encoder: Any = getattr(sys.modules.get("ultralytics.trackers.utils.reid"), "ReID", ())
     if isinstance(target, predictor):
         _replace(target, predictor, ("preprocess", "pre_transform"), preprocess=_preprocess)
         for tracker in getattr(target, "trackers", ()):

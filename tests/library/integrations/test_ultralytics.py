@@ -147,6 +147,7 @@ def test_a_tensor_is_the_originals_business():
         ([pictures()[0], pictures(channels=4)[1]], "channels"),
         ([pictures()[0][..., 0]] * 2, "no axis of channels"),
         ([], "no frames"),
+        ([np.zeros((3712, 1421, 3), np.uint8)], "rounded otherwise"),  # of 40,000 random sizes the only one
     ],
 )
 def test_what_is_not_known_is_left_to_the_original_and_said(given, reason):

@@ -195,16 +195,20 @@ def stretched(spec: ImageSpec, sides: Columns) -> Items:
 
 
 def letterboxed(spec: ImageSpec, sides: Columns) -> Items:
-    """Items of a batch that images fill as far as their aspect ratio allows, in the middle.
+    """Items of a batch that images fill as far as their aspect ratio allows, in the middle."""
+    return _batch(spec, len(sides), *inner_places(*spec.item, sides))
+
+
+def inner_places(height: int, width: int, sides: Columns) -> tuple[Columns, Columns, Columns, Columns]:
+    """Rows, columns, top and left of images in letterboxed items of a height and a width.
 
     The shorter side is rounded half to even, and of the padding the smaller half comes first, as in `crop_resize`.
     """
-    height, width = spec.item
     across, down = sides[:, 1] * height, sides[:, 0] * width
     by_height = across <= down  # the height limits
     columns = np.where(by_height, np.rint(across / sides[:, 0]), width).astype(np.int64).clip(1, width)
     rows = np.where(by_height, height, np.rint(down / sides[:, 1])).astype(np.int64).clip(1, height)
-    return _batch(spec, len(sides), rows, columns, -((height - rows) >> 1), -((width - columns) >> 1))
+    return rows, columns, -((height - rows) >> 1), -((width - columns) >> 1)
 
 
 def centred(spec: ImageSpec, sides: Columns, shortest: int) -> Items:

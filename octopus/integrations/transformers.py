@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import copy
 import platform
-import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -21,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from octopus import images as ops
-from octopus.errors import InputError, MissingPackageError, shown_type
+from octopus.errors import InputError, shown_type
+from octopus.integrations.common import FallbackWarning, UnknownError, check_version, warn_once
 
 TESTED = ("5.17", "5.18", "5.19", "5.20", "5.21", "5.22", "5.23")
-INSTALL = "pip install 'octopus-ragged[transformers]'"
 
 VERTICAL_FIRST = 13  # the first version of Pillow that begins with the vertical pass where that is less work
 
@@ -33,14 +32,6 @@ FILTERS = {
     None: "bilinear", 0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", "lanczos": "lanczos",
     "bilinear": "bilinear", "bicubic": "bicubic",
 }  # fmt: skip
-
-
-class FallbackWarning(UserWarning):
-    """A call was answered by the original processor, as slowly as before; says why, once for each reason."""
-
-
-class _UnknownError(Exception):
-    """What is asked for has no equivalent here; the message is the reason."""
 
 
 class Call(NamedTuple):
@@ -102,11 +93,11 @@ def _filter_of(call: Call) -> Any:
     resample = call.asked["resample"]
     name = FILTERS.get(getattr(resample, "value", resample))
     if name is None:
-        raise _UnknownError(f"resample={resample} is none of {', '.join(sorted(set(FILTERS.values())))}")
+        raise UnknownError(f"resample={resample} is none of {', '.join(sorted(set(FILTERS.values())))}")
     if name == "nearest" and not call.pil:
-        raise _UnknownError(f"resample={resample}: torchvision's nearest pixels are others than Pillow's")
+        raise UnknownError(f"resample={resample}: torchvision's nearest pixels are others than Pillow's")
     if name == "lanczos" and not call.on_cpu:
-        raise _UnknownError("resample=LANCZOS is bicubic in transformers on a GPU")
+        raise UnknownError("resample=LANCZOS is bicubic in transformers on a GPU")
     return name
 
 
@@ -137,7 +128,7 @@ def batch(call: Call) -> Any:
     if crop and asked["do_resize"] and _rule(asked["size"]) == {"shortest_edge"}:
         cut = (asked["crop_size"].height, asked["crop_size"].width)
         if call.pil and (((lack := cut - np.array(sizes)) > 0) & (lack % 2 == 1)).any():
-            raise _UnknownError(
+            raise UnknownError(
                 "an odd number of pixels is missing to crop_size, which Pillow's backend pads first"
             )
         made = ops.resize(images, cut, crop="center", shortest=asked["size"].shortest_edge, **call.options)
@@ -145,7 +136,7 @@ def batch(call: Call) -> Any:
         made = ops.resize(images, sizes[0], **call.options)
         made = _middle(made, asked["crop_size"]) if crop else made
     elif crop:
-        raise _UnknownError(
+        raise UnknownError(
             "the middle of images of different size is known for size={'shortest_edge': ...} alone"
         )
     else:
@@ -179,7 +170,7 @@ def _size_of(call: Call, height: int, width: int) -> tuple[int, int]:
     elif size.height and size.width:
         found = size.height, size.width
     else:
-        raise _UnknownError(f"size={size} gives neither both sides nor a rule")
+        raise UnknownError(f"size={size} gives neither both sides nor a rule")
     return int(found[0]), int(found[1])
 
 
@@ -187,7 +178,7 @@ def _middle(made: Any, size: Any) -> Any:
     """The middle of a batch, which is normalised already: no pixel knows of its neighbours then."""
     (height, width), (rows, columns) = (size.height, size.width), made.shape[-2:]
     if height > rows or width > columns:
-        raise _UnknownError(f"crop_size={size} is larger than the images of {rows}x{columns}")
+        raise UnknownError(f"crop_size={size} is larger than the images of {rows}x{columns}")
     top, left = (rows - height) // 2, (columns - width) // 2
     cut = made[..., top : top + height, left : left + width]
     return np.ascontiguousarray(cut) if isinstance(cut, np.ndarray) else cut.contiguous()
@@ -323,7 +314,7 @@ def accelerate(processor: Any, *, untested: bool = False) -> Any:
     MissingPackageError
         If transformers can't be imported, or its version is not tested.
     """
-    _check_version(untested)
+    check_version("transformers", TESTED, untested)
     image_processor = getattr(processor, "image_processor", None)
     if image_processor is not None:
         made = copy.copy(processor)
@@ -338,21 +329,9 @@ def accelerate(processor: Any, *, untested: bool = False) -> Any:
         )
     known = _known(type(processor))
     if known is None:
-        _warn_once(type(processor).__name__, "it computes something that octopus doesn't know")
+        warn_once(type(processor).__name__, "it computes something that octopus doesn't know")
         return processor
     return _restored(type(processor), dict(processor.__dict__))
-
-
-def _check_version(untested: bool) -> None:
-    try:
-        found = import_module("transformers").__version__
-    except ImportError as error:
-        raise MissingPackageError(f"transformers can't be imported ({error}); {INSTALL}") from error
-    if not untested and ".".join(found.split(".")[:2]) not in TESTED:
-        raise MissingPackageError(
-            f"accelerate was tested with transformers {', '.join(TESTED)}, found {found}; install one of these, or "
-            "pass untested=True to try this one"
-        )
 
 
 def _known(kind: type) -> Known | None:
@@ -380,10 +359,10 @@ class _Accelerated:
         row, device = self._stands_for, kwargs.get("device")
         try:
             if args:
-                raise _UnknownError("options are given by position")
+                raise UnknownError("options are given by position")
             return row.run(Call(self, _taken(images, kwargs, row.pil), kwargs, row.pil))
-        except (_UnknownError, InputError) as error:
-            _warn_once(type(self).__name__, str(error))
+        except (UnknownError, InputError) as error:
+            warn_once(type(self).__name__, str(error))
         if device is not None and not row.pil:
             images = [image.to(device) for image in images]
         return super()._preprocess(images, *args, **kwargs)  # type: ignore[misc]
@@ -396,13 +375,13 @@ class _Accelerated:
 def _taken(images: Sequence[Any], asked: dict[str, Any], pil: bool) -> list[Any]:
     """Images as octopus takes them."""
     if not images:
-        raise _UnknownError("there are no images")
+        raise UnknownError("there are no images")
     dtypes = {str(getattr(image, "dtype", type(image))).removeprefix("torch.") for image in images}
     if not dtypes <= ({"uint8"} if pil else {"uint8", "float32"}) or len(dtypes) > 1:
-        raise _UnknownError(f"images are {', '.join(sorted(dtypes))}")
+        raise UnknownError(f"images are {', '.join(sorted(dtypes))}")
     if pil:
         if any(image.shape[0] > 3 for image in images):
-            raise _UnknownError("images have four channels, of which Pillow weighs three by the fourth")
+            raise UnknownError("images have four channels, of which Pillow weighs three by the fourth")
         return list(images)
     device = asked.get("device")
     if device is None:
@@ -424,16 +403,6 @@ def _restored(kind: type, state: dict[str, Any]) -> Any:
     made: Any = object.__new__(_class_of(kind))
     made.__dict__.update(copy.deepcopy(state))
     return made
-
-
-_warned: set[tuple[str, str]] = set()
-
-
-def _warn_once(name: str, reason: str) -> None:
-    """Say that and why the original works; again if the warning was made an error."""
-    if (name, reason) not in _warned:
-        warnings.warn(f"{name} works without octopus: {reason}", FallbackWarning, stacklevel=3)
-        _warned.add((name, reason))
 
 
 __all__ = ["TESTED", "FallbackWarning", "accelerate"]

@@ -67,8 +67,11 @@ def test_every_page_with_examples_is_run() -> None:
     with_examples = {page for page in DOCUMENTS if "```python\n" in (ROOT / page).read_text()}
     elsewhere = {
         "docs/ragged.md",
+        "docs/integrations/sahi.md",
+        "docs/integrations/supervision.md",
         "docs/integrations/torch.md",
         "docs/integrations/transformers.md",
+        "docs/integrations/ultralytics.md",
     }  # tests/library
     assert with_examples - elsewhere == set(EXAMPLES)
 

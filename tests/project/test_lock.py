@@ -20,9 +20,11 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 LOCKS = ("requirements.lock", "requirements-cuda12.lock")
+NEVER = {"ultralytics", "sahi", "supervision"}
 LEFT_OUT = {
-    "requirements.lock": {"cuda12"},
-    "requirements-cuda12.lock": {"cuda13", "torch", "transformers", "peers", "models", "arena-cuda13"},
+    "requirements.lock": {"cuda12"} | NEVER,
+    "requirements-cuda12.lock": {"cuda13", "torch", "transformers", "peers", "models", "arena-cuda13"}
+    | NEVER,
 }
 CONDA_NAMES = {"matplotlib-base": "matplotlib"}
 Ranges = dict[str, SpecifierSet]

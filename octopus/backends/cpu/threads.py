@@ -13,7 +13,8 @@ import os
 import sys
 import threading
 from array import array
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -153,6 +154,31 @@ def launch(kernel: Callable[[int], Any], blocks: int, *values: int, threads: int
             f"a kernel was refused memory to work in, while {threads} threads were at work; use fewer threads, or ask "
             "for results with shorter rows"
         )
+
+
+def share(work: Iterable[Callable[[], Any]], most: int) -> None:
+    """Do pieces of work that release Python's lock, such as copies, on up to `most` of this process's threads.
+
+    The first error of one is raised once nobody works on any more; pieces that nobody has begun are left then.
+    """
+    left, errors = deque(work), list[BaseException]()
+
+    def do(_: int) -> None:
+        while left and not errors:
+            try:
+                left.popleft()()
+            except IndexError:  # another thread took the last one
+                return
+            except BaseException as error:
+                errors.append(error)
+
+    threads = min(most, _pool.count, len(left))
+    if threads > 1:
+        _pool.run(do, 0, threads)
+    else:
+        do(0)
+    if errors:
+        raise errors[0]
 
 
 def set_num_threads(count: int) -> int:

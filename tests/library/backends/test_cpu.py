@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -368,6 +369,35 @@ def test_any_number_of_threads_gives_the_same_bits(restored, count):
     assert np.array_equal(
         crops(1, (300, 300)), octopus.crop_resize(FRAME, BOXES[:1], (300, 300), device="cpu")
     )
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_pieces_of_work_are_shared_and_each_is_done_once(restored, most):
+    octopus.set_num_threads(3)
+    done, seen = [], set()
+
+    def piece(number):
+        time.sleep(0.002)
+        seen.add(threading.get_ident())
+        done.append(number)
+
+    threads.share([partial(piece, number) for number in range(30)], most)
+    assert sorted(done) == list(range(30)) and len(seen) <= most and (len(seen) > 1) == (most > 1)
+    threads.share([], most)
+
+
+def test_an_error_of_shared_work_comes_to_the_caller_and_helpers_go_on(restored):
+    octopus.set_num_threads(3)
+    done = []
+
+    def fail():
+        raise MemoryError("no room")
+
+    with pytest.raises(MemoryError, match="no room"):
+        threads.share([fail, *[partial(done.append, 1)] * 1000], 3)
+    assert len(done) < 1000
+    threads.share([partial(done.append, 2)] * 100, 3)
+    assert done.count(2) == 100
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1025, 1.5, "2", True, None])

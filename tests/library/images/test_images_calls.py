@@ -183,8 +183,10 @@ def test_a_plan_of_one_size_takes_no_sizes():
         plan.run(pictures, [[3, 3]])
 
 
+@pytest.mark.parametrize("piece", [7, 1 << 19])
 @pytest.mark.parametrize("form", ["arrays", "steps", "ragged"])
-def test_images_are_packed_one_after_the_other(form):
+def test_images_are_packed_one_after_the_other(form, piece, monkeypatch):
+    monkeypatch.setattr(sources, "PIECE_BYTES", piece)
     given = pixels()
     forms = {
         "arrays": given,

@@ -24,6 +24,7 @@ torch = pytest.importorskip("torch")
 Image = pytest.importorskip("PIL.Image")
 
 from octopus.errors import InputError, MissingPackageError  # noqa: E402
+from octopus.integrations import common  # noqa: E402
 from octopus.integrations import transformers as stand_ins  # noqa: E402
 from octopus.integrations.transformers import FallbackWarning, accelerate  # noqa: E402
 
@@ -110,7 +111,7 @@ def backend(request, monkeypatch):
 @pytest.fixture(autouse=True)
 def new_warnings(monkeypatch):
     """Reasons that other tests were told."""
-    monkeypatch.setattr(stand_ins, "_warned", set())
+    monkeypatch.setattr(common, "_warned", set())
 
 
 def answers(processor, given, **options):
@@ -286,7 +287,7 @@ def test_three_means_for_one_channel(dtype):
                 accelerate(processor)(grey)
         else:
             check(expected, accelerate(processor)(grey))
-    assert stand_ins._warned
+    assert common._warned
 
 
 @pytest.mark.parametrize(
@@ -360,7 +361,7 @@ def test_what_is_not_known_is_left_to_the_original_and_said(name, given, options
     with warnings.catch_warnings():
         warnings.simplefilter("error", FallbackWarning)
         accelerate(processor)(given, **options)  # said once
-        stand_ins._warned.clear()
+        common._warned.clear()
         for _ in range(2):  # who makes it an error is told each time
             with pytest.raises(FallbackWarning, match=reason):
                 accelerate(processor)(given, **options)

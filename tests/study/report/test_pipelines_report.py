@@ -38,8 +38,13 @@ def test_tables_of_pipelines(full: Path, numbers: Frame) -> None:
 
 
 def by_name(full: Path, table: str) -> dict[str, list[str]]:
-    """The rows of the first machine, by their first cell."""
-    return {row[0]: row[1:] for row in reversed(lines(full, table)) if len(row) > 1}
+    """The rows of the GPU, by their first cell."""
+    rows = lines(full, table)
+    begin = next(index for index, row in enumerate(rows) if "Pretended GPU" in row[0]) + 1
+    end = next(
+        (index for index, row in enumerate(rows) if index > begin and "Pretended" in row[0]), len(rows)
+    )
+    return {row[0]: row[1:] for row in rows[begin:end]}
 
 
 def test_claims_of_pipelines(full: Path) -> None:

@@ -103,8 +103,8 @@ CROP_TABLE = Spec(
         "PyTorch's": cells.fact(**_WAITS, method="torch-loop"),
     },
     caption="Crops of a detector's boxes, whose number the GPU alone knows: to the synchronised result, by a CUDA "
-    "graph, by a plan, and its speed-up over a loop of PyTorch where the frame is, and one of OpenCV on the host. Waits "
-    "of the host for the GPU in a frame, in the driver's trace.",
+    "graph, by a plan, and its speed-up over a loop of PyTorch where the frame is, and one of OpenCV on the host. "
+    "Waits of the host for the GPU in a frame, in the driver's trace.",
     absent=_absent("Crops of a detector's boxes"),
     widths=("2fr", *("1fr",) * 6),
 )

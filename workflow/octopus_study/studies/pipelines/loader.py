@@ -26,7 +26,7 @@ LOADED = "loaded"
 BATCH, SIDE = 32, 224
 LEAST, LARGEST = (256, 256), (1024, 1024)
 LEVEL = 1 / 255 / 0.5
-OPTIONS = {"filter": "bicubic", "scale": 255, "mean": 0.5, "std": 0.5, "source": "HWC"}
+OPTIONS = {"filter": "bicubic", "rounding": "pillow", "scale": 255, "mean": 0.5, "std": 0.5, "source": "HWC"}
 
 
 class Folder:
@@ -60,7 +60,7 @@ def resized(pictures: list[NDArray[np.uint8]]) -> Any:
     """The batch made by Octopus in the worker."""
     import torch
 
-    return torch.from_numpy(of_images.resize(pictures, SIDE, rounding="pillow", device="cpu", **OPTIONS))
+    return torch.from_numpy(of_images.resize(pictures, SIDE, device="cpu", **OPTIONS))
 
 
 class Processed:
@@ -116,7 +116,7 @@ class OnDevice(Loaded):
         """One upload, one launch."""
         if self.device == "cpu":
             return batch
-        return of_images.resize(batch, SIDE, rounding="uint8", device="cuda", **OPTIONS)
+        return of_images.resize(batch, SIDE, device="cuda", **OPTIONS)
 
 
 class InWorkers(Loaded):
@@ -160,7 +160,7 @@ def _measure(context: Context, part: Part, workers: int) -> Iterator[Row]:
         makers = {kind.name: partial(kind, folder, workers, context.device) for kind in KINDS}
         steps, missing = made_of(part, context, makers)
         pictures = [folder[index] for index in range(len(folder))]
-        right = np.asarray(of_images.resize(pictures, SIDE, rounding="pillow", device="cpu", **OPTIONS))
+        right = np.asarray(of_images.resize(pictures, SIDE, device="cpu", **OPTIONS))
         yield from compared(context, part.comparisons[0], steps, missing, lambda step: thinned(right))
 
 

@@ -112,7 +112,7 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_is_small_and_holds_the_library_alone(wheel: Path) -> None:
-    assert wheel.stat().st_size < 400_000
+    assert wheel.stat().st_size < 450_000
     names = zipfile.ZipFile(wheel).namelist()
     assert "octopus/py.typed" in names
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"octopus", "octopus_ragged"}

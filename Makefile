@@ -31,6 +31,8 @@ STUBS := $(VENV)/stubs
 RUN_STAMP := $(VENV)/.installed-run-$(GPU)
 TEST_STAMP := $(VENV)/.installed-test-$(GPU)
 INSTALL := workflow/scripts/install.py
+# Packages that don't go with those of the locks: two bring an OpenCV of their own.
+BESIDE := $(VENV)-beside
 
 export OCTOPUS_MIRROR := $(MIRROR)
 # Snakemake and its friends keep files in the user's cache folder, which a user without a home doesn't have.
@@ -48,7 +50,7 @@ export PIP_FIND_LINKS := $(abspath $(WHEELHOUSE))
 endif
 
 FUZZ_SECONDS ?= 300
-.PHONY: help verify paper test test-gpu fuzz mutants faults docs lint wheelhouse release lock clean
+.PHONY: help verify paper test test-gpu test-integrations fuzz mutants faults docs lint wheelhouse release lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -69,6 +71,10 @@ test: $(TEST_STAMP) ## install and run the tests
 test-gpu: $(TEST_STAMP) ## install and run the tests that need a GPU: those that measure by themselves, the others side by side
 	$(BIN)/python -m pytest -m "gpu and not alone" -n 4 --dist loadfile
 	$(BIN)/python -m pytest -m "gpu and alone"
+
+test-integrations: $(BESIDE)/.installed ## install torch and whom octopus.integrations stands in for (6 GB), and compare answers
+	$(BESIDE)/bin/python -m pytest -n auto tests/library/integrations tests/library/crop/test_torch.py \
+		tests/library/crop/test_torch_operators.py tests/library/images tests/library/test_docs.py
 
 fuzz: $(TEST_STAMP) ## install and make random calls with guard pages around all memory, for FUZZ_SECONDS (five minutes)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$${FUZZ_SEED:-$$(date +%s)} $(BIN)/python -m pytest tests/library/test_fuzz.py -rP
@@ -115,6 +121,11 @@ $(BIN)/python:
 
 $(RUN_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INSTALL)
 	$(BIN)/python $(INSTALL) $(LOCK) $(GPU_EXTRA)
+	@touch $@
+
+$(BESIDE)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(BESIDE)
+	$(BESIDE)/bin/python -m pip install --quiet -e ".[transformers,ultralytics,sahi,supervision]" pytest pytest-xdist hypothesis
 	@touch $@
 
 $(TEST_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INSTALL)

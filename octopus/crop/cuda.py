@@ -39,6 +39,12 @@ def pointers_of(items: Items) -> ItemPointers:
     return ItemPointers(count, flip, step, mean, std) if flip or mean or std or count else NO_ITEMS
 
 
+def index_of(items: Items) -> tuple[int, str]:
+    """Address and dtype of a frame index on the GPU."""
+    index = items.frame_index
+    return (0, "int32") if index is None else (index.pointer, dtype_name(index.dtype))
+
+
 class CudaEngine:
     """Runs a spec with the streaming CUDA kernel, or the plain one: one launch, no device allocation afterwards.
 
@@ -223,16 +229,25 @@ class CudaEngine:
                 "boxes, and what each has of its own, must be on the GPU while a graph is captured"
             )
 
-    def ready(self, frame: ArrayView, box_dtype: str, count: int, out: int) -> Ready | None:
-        """The one launch that does a run without items, for `fire`; None if it takes another kernel, or several."""
+    def ready(
+        self, frame: ArrayView, box_dtype: str, count: int, out: int, items: Items = NONE
+    ) -> Ready | None:
+        """The one launch that does a run, for `fire`; None if it takes another kernel, or several.
+
+        What items have of their own must be on the GPU.
+        """
         launcher = self._launcher
         if isinstance(launcher, PlainLauncher) or count > MAX_ITEMS:
             return None
-        return launcher.ready(frame, box_dtype, count, out)
+        return launcher.ready(frame, box_dtype, count, out, index_of(items)[1], pointers_of(items))
 
-    def fire(self, ready: Ready, frame: ArrayView, boxes: int, out: int, stream: Any) -> None:
+    def fire(
+        self, ready: Ready, frame: ArrayView, boxes: int, out: int, stream: Any, items: Items = NONE
+    ) -> None:
         """Queue that launch for arrays at these addresses."""
-        self._launcher.fire(ready, frame, boxes, out, stream)  # type: ignore[union-attr]
+        self._launcher.fire(  # type: ignore[union-attr]
+            ready, frame, boxes, out, stream, index_of(items)[0], 0, pointers_of(items)
+        )
 
     def _upload(self, name: str, values: np.ndarray, stream: Any) -> int:
         """Queue the copy of what items have of their own to the device; its memory there is made at the first run."""

@@ -22,7 +22,7 @@ from octopus.crop.check import (
     load,
 )
 from octopus.crop.cpu import CpuEngine
-from octopus.crop.cuda import CudaEngine, pointers_of
+from octopus.crop.cuda import CudaEngine, index_of, pointers_of
 from octopus.crop.items import NONE, HostItems, Items, check_items, check_known_count, on_host
 from octopus.crop.launch import INSIDE, KNOWN_LAUNCHES, Ready
 from octopus.crop.options import CropOptions
@@ -125,8 +125,8 @@ class CropKernel:
         InputError
             For wrong values among what comes from the host.
         """
-        alike = items is NONE and most is None and transform is None and self.device == "cuda"
-        if alike and self._repeat(frame, boxes, out, stream):
+        alike = most is None and transform is None and self.device == "cuda"
+        if alike and self._repeat(frame, boxes, items, out, stream):
             return
         within, self._busy = self._busy, True
         written = None if transform is None else view(transform, "transform")
@@ -167,41 +167,46 @@ class CropKernel:
                 self.stage.run(frame, (out, written), queue, submit)
                 return
             self._submit(frame, work, out.pointer, 0 if written is None else written.pointer)
-            if alike:
-                self._remember(frame, boxes, out, host_boxes)
+            if alike and not given.any:
+                self._remember(frame, boxes, items, out, host_boxes)
         finally:
             self._busy = within
 
     def _remember(
-        self, frame: ArrayView, boxes: ArrayView, out: ArrayView, host_boxes: np.ndarray | Room | None
+        self,
+        frame: ArrayView,
+        boxes: ArrayView,
+        items: Items,
+        out: ArrayView,
+        host_boxes: np.ndarray | Room | None,
     ) -> None:
         """Let `_repeat` do the runs that look like this one, where a launch is all they need."""
-        there = [array for array in (frame, boxes, out) if array.device == "cuda"]
+        there = [array for array in (frame, boxes, out, *items.arrays) if array.device == "cuda"]
         foreign = any(array.after is not None or array.family != frame.family for array in there)
         room = host_boxes if isinstance(host_boxes, Room) else None
         waits = room is None and (boxes.device == "cpu" or self.spec.options.outside == "error")
         if foreign or waits or type(frame) is not ArrayView or are_maps(boxes.shape):
             return
         dtype = dtype_name(boxes.dtype) if room is None else INSIDE
-        ready = self.engine.ready(frame, dtype, boxes.shape[0], out.pointer)
+        ready = self.engine.ready(frame, dtype, boxes.shape[0], out.pointer, items)
         if ready is not None:
             if len(self._repeats) >= KNOWN_LAUNCHES:
                 self._repeats.clear()
-            self._repeats[_likeness(frame, boxes, out)] = _Repeat(ready, room, current().device_id)
+            self._repeats[_likeness(frame, boxes, items, out)] = _Repeat(ready, room, current().device_id)
 
-    def _repeat(self, frame: ArrayView, boxes: ArrayView, out: ArrayView, stream: Any) -> bool:
+    def _repeat(self, frame: ArrayView, boxes: ArrayView, items: Items, out: ArrayView, stream: Any) -> bool:
         """Do a run that differs from one before in addresses and boxes alone; False if there was none.
 
         What was found good then is not looked at again.
         """
-        known = self._repeats.get(_likeness(frame, boxes, out))
+        known = self._repeats.get(_likeness(frame, boxes, items, out))
         if known is None or self._busy:
             return False
         queue = streams.stream_for(frame, boxes, stream)
         if queue is not self.memory.queue or not streams.is_current_gpu(known.ordinal):
             return False
         if known.room is None:
-            self.engine.fire(known.ready, frame, boxes.pointer, out.pointer, queue)
+            self.engine.fire(known.ready, frame, boxes.pointer, out.pointer, queue, items)
             return True
         self._busy = True
         try:
@@ -229,11 +234,7 @@ class CropKernel:
                 frame, boxes if host_boxes is None else host_boxes, items, given, out, transform, queue
             )
             return
-        pointer, dtype = (
-            (0, "int32")
-            if items.frame_index is None
-            else (items.frame_index.pointer, dtype_name(items.frame_index.dtype))
-        )
+        pointer, dtype = index_of(items)
         self.engine.launch(
             frame, boxes.pointer, dtype_name(boxes.dtype), boxes.shape[0], out, queue,
             frame_index=pointer, index_dtype=dtype, transform=transform, items=pointers_of(items),
@@ -248,13 +249,19 @@ def _first(
     return boxes.head(count), items.head(count), out.head(count), written and written.head(count)
 
 
-def _likeness(frame: ArrayView, boxes: ArrayView, out: ArrayView) -> tuple[Any, ...]:
+def _likeness(frame: ArrayView, boxes: ArrayView, items: Items, out: ArrayView) -> tuple[Any, ...]:
     """All that the checks and the launch of a run look at, but addresses and boxes."""
+    own = None if items is NONE else tuple(map(_kind_of, items))
     return (
+        own,
         frame.shape, frame.strides, frame.dtype, frame.device, frame.family, frame.ordinal, frame.after,
         boxes.shape, boxes.strides, boxes.dtype, boxes.device, boxes.family, boxes.ordinal, boxes.after,
         out.shape, out.family, out.ordinal, out.after, frame.pointer & 3, out.pointer & 15,
     )  # fmt: skip
+
+
+def _kind_of(array: ArrayView | None) -> tuple[Any, ...] | None:
+    return None if array is None else (*array.layout, array.family, array.ordinal, array.after)
 
 
 class _Repeat(NamedTuple):

@@ -340,6 +340,29 @@ def test_boxes_from_the_host_are_checked_in_runs_that_look_alike(submitted, kern
     assert len(seen) == 1 and len(submitted) == 3
 
 
+def test_items_on_the_gpu_are_launched_and_no_more_too(submitted, kernel_of):
+    make, seen, _ = kernel_of
+    kernel, result = make(), on_gpu(RESULT)
+    flips = np.zeros((2, 2), np.int32)
+
+    def run(count, flip=1 << 26, column=flips[:, 0]):
+        before = len(seen)
+        given = Items(flip=on_gpu(column, flip), counted=on_gpu(np.array([2], np.int32), count))
+        kernel.execute(on_gpu(FRAME), on_gpu(BOXES), given, None, result, None, None)
+        values = submitted[-1][3][-15:]
+        assert values[:3] == (count, flip, column.strides[0])
+        return len(seen) > before
+
+    assert run(1 << 24) and not run(1 << 24) and not run(1 << 25, 1 << 27)
+    assert run(1 << 24, column=flips[0]) and not run(1 << 24, column=flips[0])
+    kernel.execute(on_gpu(FRAME), on_gpu(BOXES), NONE, None, result, None, None)
+    assert len(seen) == 3 and "flipped" not in submitted[-1][0].name
+    there, here = on_gpu(np.zeros(2, np.int32)), view(np.zeros(2, np.int32), "flip")
+    for flip in (there, here, here):  # from the host it is brought to the GPU every time
+        kernel.execute(on_gpu(FRAME), on_gpu(BOXES), Items(flip=flip), None, result, None, None)
+    assert len(seen) == 6
+
+
 @pytest.mark.parametrize("why", ["read by the host", "of two libraries", "with a stream of their own"])
 def test_runs_that_wait_are_looked_at_in_full_every_time(submitted, kernel_of, why):
     make, seen, _ = kernel_of

@@ -73,8 +73,9 @@ test-gpu: $(TEST_STAMP) ## install and run the tests that need a GPU: those that
 	$(BIN)/python -m pytest -m "gpu and alone"
 
 test-integrations: $(BESIDE)/.installed ## install torch and whom octopus.integrations stands in for (6 GB), and compare answers
-	$(BESIDE)/bin/python -m pytest -n auto tests/library/integrations tests/library/crop/test_torch.py \
-		tests/library/crop/test_torch_operators.py tests/library/images tests/library/test_docs.py
+	$(BESIDE)/bin/python -m pytest -n auto --dist loadfile tests/library/integrations tests/library/crop/test_torch.py \
+		tests/library/crop/test_torch_operators.py tests/library/images/test_images_calls.py
+	$(BESIDE)/bin/python -m pytest tests/library/test_docs.py -k "torch or integrations"
 
 fuzz: $(TEST_STAMP) ## install and make random calls with guard pages around all memory, for FUZZ_SECONDS (five minutes)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$${FUZZ_SEED:-$$(date +%s)} $(BIN)/python -m pytest tests/library/test_fuzz.py -rP

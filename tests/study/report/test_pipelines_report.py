@@ -24,16 +24,16 @@ def test_preprocessing_has_its_share_of_a_step(numbers: Frame, method: str) -> N
 
 def test_tables_of_pipelines(full: Path, numbers: Frame) -> None:
     model = by_name(full, "pipelines_model")
-    row = model["32: 512 to 2048 px into Qwen2-VL"]
+    row = model["32: 512 to 2048 px"]
     assert row[1] == numbers.text(f"{KEY}.octopus.prepare.host.speedup_over_transformers")
     assert row[7] == numbers.text(f"{KEY}.transformers.prepare.host.share_of_model_step")
     assert row[-1] == numbers.text(f"{KEY}.octopus.cosine.deterministic")
     crops = by_name(full, "pipelines_crops")
-    assert crops["28 detections' crops, of 300 boxes"][-2:] == ["0", "1"]
+    assert crops["28 detections of 300"][-2:] == ["0", "1"]
     data = by_name(full, "pipelines_data")
     for name, column, other, workload in (
-        ("4K in slices", 2, "sahi", "slices.n32.octopus.slices"),
-        ("folder to SigLIP, 4 workers", 4, "transformers", "loader-4-workers.n256.octopus.loaded"),
+        ("Slices of 4K", 2, "sahi", "slices.n32.octopus.slices"),
+        ("JPEG, 4 workers", 4, "transformers", "loader-4-workers.n256.octopus.loaded"),
     ):
         assert data[name][column] == numbers.text(f"gpu.pipelines.{workload}.host.speedup_over_{other}")
 

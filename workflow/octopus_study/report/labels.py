@@ -186,14 +186,14 @@ IMAGE_BATCHES = {
 }
 PIPELINE_METHODS = {row.name: row.label for row in methods.PIPELINE_METHODS}
 PIPELINES = {
-    "model-one": "1080p into Qwen2-VL",
-    "model-ragged": "512 to 2048 px into Qwen2-VL",
-    "model-small": "64 to 512 px into Qwen2-VL",
-    "model-documents": "pages into Qwen2-VL",
-    "crops-28": "28 detections' crops",
-    "crops-100": "100 detections' crops",
-    "slices": "4K in slices",
-    "loader-4-workers": "folder to SigLIP, 4 workers",
+    "model-one": "1080p",
+    "model-ragged": "512 to 2048 px",
+    "model-small": "64 to 512 px",
+    "model-documents": "Pages",
+    "crops-28": "28 detections",
+    "crops-100": "100 detections",
+    "slices": "Slices of 4K",
+    "loader-4-workers": "JPEG, 4 workers",
 }
 # Shapes of images: denoisers, and ways to run one.
 DENOISERS = {"drunet": "DRUNet", "unet": "UNet", "dncnn": "DnCNN"}

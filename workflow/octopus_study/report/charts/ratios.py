@@ -60,9 +60,11 @@ def _note(view: View, keys: list[Key], others: Sequence[str], labels: Mapping[st
 
 def _panel(axis: Axes, view: View, keys: list[Key], others: Sequence[str], labels: Mapping[str, str]) -> None:
     least = highest = 1.0
-    width = _GROUP / max(len(others), 1)
-    for place, key in enumerate(keys):
-        there = {method: number for method in others if (number := view.get(key.speedup(method)))}
+    timed = [
+        {method: number for method in others if (number := view.get(key.speedup(method)))} for key in keys
+    ]
+    width = _GROUP / max(1, *map(len, timed))
+    for place, there in enumerate(timed):
         for index, (method, number) in enumerate(there.items()):
             look = {"color": METHOD_COLORS[method], "label": human(dict(labels), method)}
             at = place + width * (index - (len(there) - 1) / 2)

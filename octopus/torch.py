@@ -36,6 +36,9 @@ __all__ = ["CropResize", "crop_resize", "patch_rows", "resize"]
 _RULES: dict[str, Callable[..., Any]] = {"smart": of_images.smart_sizes, "fit": of_images.fit_sizes}
 _LIMITS = {"smart": ("factor", "min_pixels", "max_pixels"), "fit": ("patch", "max_rows")}
 _LISTS = ("mean", "std", "scale", "pad_value")
+_OPTIONAL = (
+    *_LISTS, "frame_index", "flip", "count", "source", "crop", "shortest", "merge", "temporal", "max_rows",
+)  # fmt: skip
 
 _NUMBERS = "float[]? mean=None, float[]? std=None, float[]? scale=None, ScalarType? dtype=None"
 _CROP = (  # torch wants tensors before the star
@@ -81,6 +84,8 @@ def crop_resize(frame: Tensor, boxes: Tensor, size: Any = (224, 224), **options:
     for name in ("mean", "std"):
         if isinstance(options.get(name), Tensor):
             options[f"item_{name}"] = options.pop(name)
+    if isinstance(options.get("count"), int):
+        options["count"] = torch.full((), options["count"], dtype=torch.int32, device=boxes.device)
     boxed = options.pop("letterbox", False)
     operator = torch.ops.octopus.crop_letterbox if boxed else torch.ops.octopus.crop_resize
     return operator(frame, boxes, _pair(size), **_numbers(options))
@@ -107,6 +112,7 @@ def resize(images: Sequence[Tensor], size: Any, **options: Any) -> Any:
     """
     if not torch.compiler.is_compiling():
         return of_images.resize(images, size, **options)
+    _check_list(images)
     boxed = options.pop("letterbox", False)
     operator = torch.ops.octopus.letterbox if boxed else torch.ops.octopus.resize
     return operator(list(images), _pair(size), **_numbers(options))
@@ -135,6 +141,7 @@ def patch_rows(images: Sequence[Tensor], sizes: Any, **options: Any) -> tuple[Te
     """
     if not torch.compiler.is_compiling():
         return of_images.patch_rows(images, sizes, **options)
+    _check_list(images)
     if not callable(sizes):
         flat = [int(side) for pair in sizes for side in pair]
         return tuple(torch.ops.octopus.patch_rows(list(images), flat, **_numbers(options)))
@@ -162,7 +169,8 @@ class CropResize(torch.nn.Module):
     def __init__(self, size: Any = (224, 224), **options: Any) -> None:
         super().__init__()
         CropOptions(size=size, **options)  # refuses what can't be, before the first frame
-        self.size, self.options = size, options
+        self.size = size
+        self.options = {name: _lasting(value) for name, value in options.items()}
 
     def forward(
         self, frame: Tensor, boxes: Tensor, frame_index: Tensor | None = None, flip: Tensor | None = None,
@@ -178,15 +186,25 @@ class CropResize(torch.nn.Module):
         return ", ".join([f"size={self.size}", *(f"{name}={value}" for name, value in self.options.items())])
 
 
+def _check_list(images: Any) -> None:
+    if isinstance(images, Tensor):
+        raise InputError("images is one tensor; while torch compiles, pass a list of tensors: list(images)")
+
+
+def _lasting(value: Any) -> Any:
+    """An option as numbers of Python, which compiled code may hold, where it is one of NumPy."""
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
 def _pair(size: Any) -> list[int]:
-    return [size, size] if isinstance(size, int) else list(size)
+    return [size, size] if isinstance(size, (int, torch.SymInt)) else list(size)
 
 
 def _numbers(options: dict[str, Any]) -> dict[str, Any]:
     """Options as an operator takes them: lists of floats, torch's own dtypes, and nothing where None is the default."""
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value is not None or name not in _OPTIONAL}
     for name in _LISTS:
-        if name in given:
+        if given.get(name) is not None:
             value = given[name]
             given[name] = (
                 [float(value)] if isinstance(value, (int, float)) else [float(part) for part in value]
@@ -200,11 +218,12 @@ def _rule_of(sizes: Any) -> tuple[str, list[int]]:
     """The name of a rule for sizes, and its limits; -1 where the rule has its own."""
     base, limits = (sizes.func, sizes.keywords) if isinstance(sizes, partial) else (sizes, {})
     for name, rule in _RULES.items():
-        if base is rule and set(limits) <= set(_LIMITS[name]):
-            return name, [int(limits.get(limit, -1)) for limit in _LIMITS[name]]
+        whole = all(type(limit) is int and limit > 0 for limit in limits.values())
+        if base is rule and set(limits) <= set(_LIMITS[name]) and whole:
+            return name, [limits.get(limit, -1) for limit in _LIMITS[name]]
     raise InputError(
         f"sizes is {shown(sizes)}; while torch compiles, pass octopus.images.smart_sizes or fit_sizes, a "
-        "functools.partial of one with limits by name, or pairs of numbers"
+        "functools.partial of one with positive integers by name, or pairs of numbers"
     )
 
 
@@ -244,10 +263,10 @@ def _fake_crop(
 ) -> Any:  # fmt: skip
     """Results without values, after the checks that need none."""
     *sides, channels = frame.shape
-    shape = (*(side if type(side) is int else 1 for side in sides), int(channels))  # a side may be unknown
-    dtype = np.dtype(_name(frame.dtype))
+    shape = (*(side if type(side) is int else 8 for side in sides), int(channels))  # a side may be unknown
+    dtype = _numpy_dtype(frame, "frame")
     model = ArrayView(0, shape, c_strides(shape, dtype), dtype, "cpu", "torch", None)
-    check_box_shape((1, *(int(side) for side in boxes.shape[1:])), np.dtype(_name(boxes.dtype)))
+    check_box_shape((1, *(int(side) for side in boxes.shape[1:])), _numpy_dtype(boxes, "boxes"))
     checked = CropOptions(tuple(size), **_named(options))
     made = _empty(frame, (boxes.shape[0], *make_spec(model, checked).item), options)
     return (made, frame.new_empty((boxes.shape[0], 4), dtype=torch.float32)) if checked.letterbox else made
@@ -272,7 +291,10 @@ def _fake_rows(
 
 def _images_as_asked(operation: str, images: list[Tensor], sizes: Any, **options: Any) -> tuple[Any, Any]:
     """Options and items of a call, checked against images of which the sides are known, and no values."""
-    stand_ins = [np.empty([int(side) for side in image.shape], _name(image.dtype)) for image in images]
+    stand_ins = [
+        np.empty([int(side) for side in image.shape], _numpy_dtype(image, f"image {number}"))
+        for number, image in enumerate(images)
+    ]
     geometry = geometry_of(look(stand_ins), options.get("source"), options.get("channels", "RGB"))
     checked = options_of(operation, _named(options))
     spec = checked.spec(geometry.dtype, geometry.channels)
@@ -282,6 +304,15 @@ def _images_as_asked(operation: str, images: list[Tensor], sizes: Any, **options
 
 def _empty(model: Tensor, shape: Sequence[Any], options: dict[str, Any]) -> Tensor:
     return model.new_empty(shape, dtype=options.get("dtype", torch.float32))
+
+
+def _numpy_dtype(tensor: Tensor, name: str) -> np.dtype:
+    try:
+        return np.dtype(_name(tensor.dtype))
+    except TypeError:
+        raise InputError(
+            f"{name} has the dtype {_name(tensor.dtype)}, which NumPy doesn't know; convert it first"
+        ) from None
 
 
 def _name(dtype: Any) -> str:
@@ -299,6 +330,9 @@ def _no_gradient(*_: Any) -> None:
 def _registered() -> Any:
     """Operators that take their arguments as they are: torch's own wrappers would cost more than a launch."""
     library, pair, boxed = torch.library.Library("octopus", "DEF"), "(Tensor, Tensor)", {"letterbox": True}
+    tags: tuple[Any, ...] = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
+    # Images reserve memory for their table, which a CUDA graph can't; torch 2.11 has no word for that.
+    unsafe = (torch.Tag.cudagraph_unsafe,) if hasattr(torch.Tag, "cudagraph_unsafe") else ()
     for name, schema, result, run, fake in (
         ("crop_resize", _CROP, "Tensor", _crop, _fake_crop),
         ("crop_letterbox", _CROP, pair, partial(_crop, **boxed), partial(_fake_crop, **boxed)),
@@ -306,9 +340,7 @@ def _registered() -> Any:
         ("letterbox", _RESIZE, pair, partial(_resize, **boxed), partial(_fake_resize, **boxed)),
         ("patch_rows", _ROWS, "Tensor[]", _rows, _fake_rows),
     ):
-        library.define(
-            f"{name}{schema} -> {result}", tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
-        )
+        library.define(f"{name}{schema} -> {result}", tags=tags + (unsafe if "images" in schema else ()))
         library.impl(name, run, "CompositeExplicitAutograd")
         torch.library.register_fake(f"octopus::{name}", fake, lib=library)
         torch.library.register_autograd(f"octopus::{name}", _no_gradient, lib=library)

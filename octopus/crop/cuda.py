@@ -45,6 +45,9 @@ def index_of(items: Items) -> tuple[int, str]:
     return (0, "int32") if index is None else (index.pointer, dtype_name(index.dtype))
 
 
+_captured: list[Any] = []  # what graphs read, which may live longer than the engines
+
+
 class CudaEngine:
     """Runs a spec with the streaming CUDA kernel, or the plain one: one launch, no device allocation afterwards.
 
@@ -278,6 +281,8 @@ class CudaEngine:
         maps: bool = False,
     ) -> None:
         """Queue the kernel, with `maps` that for affine maps; all arrays are in device memory."""
+        if self.device_values.nbytes and self._is_capturing(stream):
+            _captured.append(self.device_values)
         submit_part = self._launcher_for(maps).launch
         if count <= MAX_ITEMS:
             submit_part(

@@ -23,10 +23,7 @@ from octopus.ragged.batch import RaggedBatch
 
 LAYOUTS = ("HWC", "CHW")
 ALIGNMENT = 128  # of images that are packed for an upload: a line of the cache
-PIECE_BYTES, STRETCH_BYTES = (
-    1 << 19,
-    1 << 22,
-)  # a thread copies so much at a time, and so much is uploaded at a time
+PIECE_BYTES = 1 << 19  # that a thread copies at a time
 MOST_COPYING = 8  # threads, which are enough for a host's memory
 # Which axes of an image are its rows, its columns and its channels.
 _AXES = np.array([[0, 1, 2], [1, 2, 0]])
@@ -138,7 +135,8 @@ class Sources:
 
         By several threads: one alone is slower than the bus to a GPU.
         """
-        share(list(self._copies(memory, begins)), MOST_COPYING)
+        most = min(MOST_COPYING, 1 + int(self.geometry.reach[1].sum()) // PIECE_BYTES)
+        share(list(self._copies(memory, begins)), most)
 
     def _copies(self, memory: NDArray[np.uint8], begins: Columns) -> Iterator[Callable[[], Any]]:
         if not self.geometry.dense:

@@ -164,11 +164,13 @@ def share(work: Iterable[Callable[[], Any]], most: int) -> None:
     left, errors = deque(work), list[BaseException]()
 
     def do(_: int) -> None:
-        while left and not errors:
+        while not errors:
             try:
-                left.popleft()()
-            except IndexError:  # another thread took the last one
+                piece = left.popleft()
+            except IndexError:
                 return
+            try:
+                piece()
             except BaseException as error:
                 errors.append(error)
 

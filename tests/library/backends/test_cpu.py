@@ -372,6 +372,13 @@ def test_any_number_of_threads_gives_the_same_bits(restored, count):
 
 
 @pytest.mark.parametrize("most", [1, 3])
+def test_any_error_of_shared_work_is_raised(restored, most):
+    octopus.set_num_threads(3)
+    with pytest.raises(IndexError, match="pop from"):
+        threads.share([list().pop] * 5, most)
+
+
+@pytest.mark.parametrize("most", [1, 3])
 def test_pieces_of_work_are_shared_and_each_is_done_once(restored, most):
     octopus.set_num_threads(3)
     done, seen = [], set()

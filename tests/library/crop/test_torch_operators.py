@@ -122,10 +122,32 @@ def test_an_exported_module_crops():
     (lambda: door.resize(IMAGES, 16, crop="middle"), "crop='middle' is unknown"),
     (lambda: door.patch_rows(IMAGES, [[28, 28]]), "3"),
     (lambda: door.patch_rows(IMAGES, lambda sides: sides), "while torch compiles, pass"),
-], ids=["boxes", "frame", "layout", "crop", "sizes", "rule"])  # fmt: skip
+    (lambda: door.patch_rows(IMAGES, partial(images.smart_sizes, min_pixels=-1)), "positive integers by name"),
+    (lambda: door.resize(FRAMES, 8), "list of tensors"),
+    (lambda: door.crop_resize(FRAME.bfloat16(), BOXES, 8), "dtype bfloat16, which NumPy"),
+], ids=["boxes", "frame", "layout", "crop", "sizes", "rule", "limits", "tensor", "dtype"])  # fmt: skip
 def test_errors_come_while_compiling(call, message):
     with pytest.raises(Exception, match=message):
         torch.compile(call, backend="eager", fullgraph=True)()
+
+
+def test_a_frame_of_many_channels_may_have_any_height():
+    frame = torch.from_numpy(RNG.integers(0, 256, (40, 60, 8), np.uint8))
+    compiled = torch.compile(
+        lambda f: door.crop_resize(f, BOXES, 8), backend="eager", fullgraph=True, dynamic=True
+    )
+    for height in (40, 39):
+        assert_same(compiled(frame[:height]), door.crop_resize(frame[:height], BOXES, 8))
+
+
+def test_numbers_of_numpy_and_counts_may_be_compiled():
+    layer = door.CropResize(8, mean=np.array([1.0, 2.0, 3.0]), std=np.float32(2))
+    compiled = torch.compile(layer, backend="eager", fullgraph=True)
+    assert torch.equal(compiled(FRAME, BOXES, count=2)[:2], layer(FRAME, BOXES)[:2])
+    half = torch.compile(
+        lambda: door.crop_resize(FRAME, BOXES, FRAME.shape[0] // 5), backend="eager", fullgraph=True
+    )
+    assert half().shape == (3, 3, 8, 8)
 
 
 def test_gradients_are_refused():

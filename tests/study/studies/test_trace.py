@@ -20,7 +20,11 @@ BEHIND = event("cuda_sync", "Context Sync", 150.5)
 @pytest.mark.parametrize(("starts", "count"), [([], 0), ([100.0, 149.9], 2), ([99.0, 120.0, 151.0], 1)])
 def test_waits_within_the_calls_are_counted(starts, count):
     waits = [event("cuda_sync", "Stream Sync", start) for start in starts]
-    others = [event("cuda_runtime", "cudaStreamSynchronize", 120.0), {"ph": "M", "name": "process_name"}]
+    others = [
+        event("cuda_runtime", "cudaStreamSynchronize", 120.0),
+        event("cuda_sync", "Stream Wait Event", 130.0),
+        {"ph": "M", "name": "process_name"},
+    ]
     assert waits_in([CALLED, ON_GPU, *others, *waits, BEHIND]) == count
 
 

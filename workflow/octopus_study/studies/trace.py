@@ -11,6 +11,7 @@ from typing import Any
 from octopus_study.peers.availability import Unavailable, need_torch
 
 CALLS = 10  # in whose trace waits are counted
+GPU_WAITS = "Stream Wait Event"  # one of its streams for another; the host goes on
 _MARK = "octopus: calls"
 
 
@@ -68,7 +69,8 @@ def count_waits(run: Callable[[], object]) -> float:
 
 def waits_in(events: list[dict[str, Any]]) -> int:
     """The waits of a trace that began within the calls."""
-    begun = [event["ts"] for event in events if event.get("cat") == "cuda_sync"]
+    waits = [event for event in events if event.get("cat") == "cuda_sync"]
+    begun = [event["ts"] for event in waits if event["name"] != GPU_WAITS]
     (calls,) = (e for e in events if e.get("name") == _MARK and e.get("cat") == "user_annotation")
     end = calls["ts"] + calls["dur"]
     if not any(time >= end for time in begun):

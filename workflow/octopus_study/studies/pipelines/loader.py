@@ -159,8 +159,8 @@ def _measure(context: Context, part: Part, workers: int) -> Iterator[Row]:
         folder = Folder(written(context, Path(place), part.case.n))
         makers = {kind.name: partial(kind, folder, workers, context.device) for kind in KINDS}
         steps, missing = made_of(part, context, makers)
-        pictures = [folder[index] for index in range(len(folder))]
-        right = np.asarray(of_images.resize(pictures, SIDE, device="cpu", **OPTIONS))
+        processor = Processed()
+        right = np.concatenate([processor([folder[index]]).numpy() for index in range(len(folder))])
         yield from compared(context, part.comparisons[0], steps, missing, lambda step: thinned(right))
 
 

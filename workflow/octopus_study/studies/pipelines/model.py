@@ -161,12 +161,11 @@ def _measure(context: Context, part: Part, name: str) -> Iterator[Row]:
     steps, missing = made_of(part, context, makers)
     rival = Prepared(images, context.device)
     right = {False: _answer_of(rival)}
-    if PreparedOnHost.name in steps:
-        right[True] = _answer_of(steps[PreparedOnHost.name])
+    if any(step.on_cpu for step in steps.values()):
+        right[True] = _answer_of(PreparedOnHost(images, context.device))
     if any(context.measures(prepare.key, step) for step in steps):
         yield from compared(context, prepare, steps, missing, lambda step: right[step.on_cpu])
     if not context.process and Accelerated.name in steps:
-        steps[Accelerated.name].run()
         yield from counted(differing, {Accelerated.name: partial(_differing, steps[Accelerated.name], rival)})
     if context.device == "cuda" and context.config.pipelines.tower:
         yield from _with_tower(context, whole, cosine, steps, right[False])
@@ -188,12 +187,11 @@ def _with_tower(
     both = {name: WholeStep(step, tower) for name, step in steps.items() if name in TOWERS}
     missing = {name: "its processor can't be had here" for name in TOWERS if name not in both}
     if any(context.measures(whole.key, name) for name in both):
-        # A model at work reaches the board's power limit by itself.
+        # A model at work reaches the board's power limit by itself; and a second, untimed run of so much work would
+        # take as long again, and warm nothing that a step of a second hasn't.
         clock = HostClock(context.host_clock().synchronize, PowerCapKept(context.throttle.rates))
         yield from compared(context, whole, both, missing, lambda step: right, clock)
     if not context.process and len(both) == len(TOWERS):
-        for step in both.values():
-            step.run()
         yield from counted(cosine, {Accelerated.name: partial(_least_cosine, *both.values())})
 
 
@@ -204,11 +202,15 @@ def _answer_of(step: Step) -> NDArray[np.float32]:
 
 def _differing(one: Step, other: Step) -> float:
     """Share of the rows' values that are not of the same byte."""
+    one.run()
+    other.run()
     return float(((one.made - other.made).abs() > LEVEL / 2).float().mean())
 
 
 def _least_cosine(one: WholeStep, other: WholeStep) -> float:
     """The least cosine between the embeddings of a merged patch."""
+    one.run()
+    other.run()
     left, right = (step.embeddings.double() for step in (one, other))
     cosines = (left * right).sum(1) / (left.norm(dim=1) * right.norm(dim=1))
     return float(cosines.min())

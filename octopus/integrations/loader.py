@@ -1,4 +1,4 @@
-"""Images of different size in torch's `DataLoader`: a batch of them is one tensor, which is sent, pinned and uploaded at once.
+"""Images of different size in torch's `DataLoader`: a batch is one tensor, which is sent, pinned and uploaded at once.
 
 >>> loader = DataLoader(folder, 32, num_workers=4, collate_fn=ragged, pin_memory=True)  # doctest: +SKIP
 >>> for batch in loader:  # doctest: +SKIP
@@ -17,7 +17,7 @@ from octopus.images.sources import sources_of
 from octopus.integrations.common import check_version
 from octopus.ragged.batch import RaggedBatch
 
-TESTED = ("2.11", "2.14")
+TESTED = ("2.8", "2.14")
 
 
 def ragged(images: Sequence[Any], source: str | None = None) -> RaggedBatch:
@@ -43,8 +43,8 @@ def ragged(images: Sequence[Any], source: str | None = None) -> RaggedBatch:
     Raises
     ------
     InputError
-        For no images, or such as `octopus.images` wouldn't take; names the first that is wrong. For images on a GPU, and
-        for (H, W) beside (H, W, C).
+        For no images, or such as `octopus.images` wouldn't take; names the first that is wrong. For images on a GPU,
+        and for (H, W) beside (H, W, C).
     MissingPackageError
         If torch can't be imported, or its version is not tested.
     """
@@ -52,15 +52,15 @@ def ragged(images: Sequence[Any], source: str | None = None) -> RaggedBatch:
     sources = sources_of(images, source)
     if sources.model.device != "cpu":
         raise InputError(
-            "images of a DataLoader must lie on the host, found a GPU's: workers can't share its memory; move the batch "
-            "when it arrives: batch.to('cuda', non_blocking=True)"
+            "images of a DataLoader must lie on the host, found a GPU's: move the batch when it comes: "
+            "batch.to('cuda', non_blocking=True)"
         )
     shapes = [tuple(image.shape) for image in images]
     odd = next((shape for shape in shapes if len(shape) != len(shapes[0])), None)
     if odd:
         raise InputError(
-            f"images of a batch all have two dimensions or all three, found {shapes[0]} beside {odd}; add an axis of one "
-            "channel"
+            f"images of a batch all have two dimensions or all three, found {shapes[0]} beside {odd}; add "
+            "an axis of one channel"
         )
     ends = sources.geometry.shapes.prod(axis=1).cumsum()
     values = _memory(int(ends[-1]), sources.geometry.dtype)

@@ -417,7 +417,9 @@ class RaggedBatch:
 
     def _tensor(self, what: str) -> Any:
         if family(self.values) != "torch":
-            raise InputError(f"{what} takes a batch of tensors, found values that are {shown_type(self.values)}")
+            raise InputError(
+                f"{what} takes a batch of tensors, found values that are {shown_type(self.values)}"
+            )
         return self.values
 
     def _host_offsets(self, what: str) -> np.ndarray:

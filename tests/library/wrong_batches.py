@@ -158,7 +158,12 @@ ROWS = [
         (VALUES[:7], "values must be 8 like those of the batch, found 7"),
         (VALUES.reshape(2, 4), "values must be a flat, contiguous array"),
     ),
-    *rows("RaggedBatch.to", IMAGES.to, "device", ("cpu", "to takes a batch of tensors, found values that are an ndarray")),
+    *rows(
+        "RaggedBatch.to",
+        IMAGES.to,
+        "device",
+        ("cpu", "to takes a batch of tensors, found values that are an ndarray"),
+    ),
     *rows("RaggedBatch.pin_memory", IMAGES.pin_memory, "**", ({}, "pin_memory takes a batch of tensors")),
     *rows(
         "RaggedBatch.to_arrow",

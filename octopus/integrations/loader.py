@@ -23,9 +23,8 @@ TESTED = ("2.8", "2.14")
 def ragged(images: Sequence[Any], source: str | None = None) -> RaggedBatch:
     """A `collate_fn` for images of different size, which copies each image once.
 
-    In a worker process the copy goes to memory that the loader's process shares, so that nothing is copied on the way
-    there. The batch has `pin_memory()`, which the loader calls, and `to(device)`, and `octopus.images` takes it as it
-    is, on either side.
+    From a worker the batch reaches the loader's process as one piece of shared memory. It has `pin_memory()`, which the
+    loader calls, and `to(device)`, and `octopus.images` takes it as it is, on either side.
 
     Parameters
     ----------
@@ -49,10 +48,12 @@ def ragged(images: Sequence[Any], source: str | None = None) -> RaggedBatch:
         If torch can't be imported, or its version is not tested.
     """
     check_version("torch", TESTED)
+    import torch
+
     sources = sources_of(images, source)
     if sources.model.device != "cpu":
         raise InputError(
-            "images of a DataLoader must lie on the host, found a GPU's: move the batch when it comes: "
+            "images of a DataLoader must lie on the host, found a GPU's; move the batch when it comes: "
             "batch.to('cuda', non_blocking=True)"
         )
     shapes = [tuple(image.shape) for image in images]
@@ -63,21 +64,11 @@ def ragged(images: Sequence[Any], source: str | None = None) -> RaggedBatch:
             "an axis of one channel"
         )
     ends = sources.geometry.shapes.prod(axis=1).cumsum()
-    values = _memory(int(ends[-1]), sources.geometry.dtype)
+    # Not in shared memory at once: torch moves a batch there on a thread beside the one that decodes the next.
+    values = torch.empty(int(ends[-1]), dtype=getattr(torch, sources.geometry.dtype))
     begins = np.concatenate([[0], ends[:-1]]) * sources.geometry.item
     sources.copy_to(values.numpy().view(np.uint8), begins)
     return RaggedBatch.from_arrays(values, shapes)
-
-
-def _memory(count: int, dtype: str) -> Any:
-    """A flat tensor, in a loader's worker in memory that other processes can map."""
-    import torch
-
-    kind = getattr(torch, dtype)
-    if torch.utils.data.get_worker_info() is None:
-        return torch.empty(count, dtype=kind)
-    storage = torch.UntypedStorage._new_shared(count * kind.itemsize)
-    return torch.empty(0, dtype=kind).set_(storage)
 
 
 __all__ = ["TESTED", "ragged"]

@@ -281,7 +281,7 @@ class CudaEngine:
         maps: bool = False,
     ) -> None:
         """Queue the kernel, with `maps` that for affine maps; all arrays are in device memory."""
-        if self.device_values.nbytes and self._is_capturing(stream):
+        if self.spec.kernel.many_channels and self._is_capturing(stream):
             _captured.append(self.device_values)
         submit_part = self._launcher_for(maps).launch
         if count <= MAX_ITEMS:

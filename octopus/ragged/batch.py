@@ -12,8 +12,8 @@ import numpy as np
 
 from octopus.arrays.results import host_copy
 from octopus.arrays.untraced import untraced
-from octopus.arrays.views import ArrayView, view
-from octopus.errors import InputError
+from octopus.arrays.views import ArrayView, family, view
+from octopus.errors import InputError, shown_type
 from octopus.ragged import convert, padded
 from octopus.ragged.blockmap import offsets_of
 from octopus.ragged.check import (
@@ -222,6 +222,49 @@ class RaggedBatch:
         return other
 
     @untraced
+    def to(self, device: Any, non_blocking: bool = False) -> RaggedBatch:
+        """The batch with its values on another side: one copy, whatever the number of items.
+
+        Parameters
+        ----------
+        device : torch.device, str or int
+            As torch's `Tensor.to` takes it.
+        non_blocking : bool
+            Return when the copy from page-locked memory (`pin_memory`) to the GPU is queued. Use it only that way:
+            torch doesn't wait for copies to the host either.
+
+        Returns
+        -------
+        RaggedBatch
+            Offsets on the host stay there; those in GPU memory are copied to the host for values on the host.
+
+        Raises
+        ------
+        InputError
+            If the values are no tensor of torch.
+        """
+        moved = self._tensor("to").to(device=device, non_blocking=non_blocking)
+        return (self if moved.is_cuda else self.offsets_to_host()).like(moved)
+
+    @untraced
+    def pin_memory(self) -> RaggedBatch:
+        """The batch with its values in page-locked memory, from which a GPU copies by itself.
+
+        A `DataLoader` with `pin_memory=True` calls this.
+
+        Returns
+        -------
+        RaggedBatch
+            Shares the values if they lie in such memory already.
+
+        Raises
+        ------
+        InputError
+            If the values are no tensor of torch.
+        """
+        return self.like(self._tensor("pin_memory").pin_memory())
+
+    @untraced
     def __len__(self) -> int:
         return int(self.offsets.shape[0]) - 1
 
@@ -371,6 +414,13 @@ class RaggedBatch:
         if not sequences:
             raise InputError("to_arrow needs items of one dimension: a list in Arrow has no shape")
         return convert.to_arrow(self.values, self._host_offsets("to_arrow"), large)
+
+    def _tensor(self, what: str) -> Any:
+        if family(self.values) != "torch":
+            raise InputError(
+                f"{what} takes a batch of tensors, found values that are {shown_type(self.values)}"
+            )
+        return self.values
 
     def _host_offsets(self, what: str) -> np.ndarray:
         if not self.offsets_on_host:

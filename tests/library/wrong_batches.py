@@ -159,6 +159,13 @@ ROWS = [
         (VALUES.reshape(2, 4), "values must be a flat, contiguous array"),
     ),
     *rows(
+        "RaggedBatch.to",
+        IMAGES.to,
+        "device",
+        ("cpu", "to takes a batch of tensors, found values that are an ndarray"),
+    ),
+    *rows("RaggedBatch.pin_memory", IMAGES.pin_memory, "**", ({}, "pin_memory takes a batch of tensors")),
+    *rows(
         "RaggedBatch.to_arrow",
         missing("pyarrow", SEQUENCES.to_arrow),
         "**",

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 TINY = ["--frames", "6", "--most", "4", "--width", "96", "--height", "64"]
@@ -29,7 +33,7 @@ def run(root: Path, arguments: list[str], name: str = "drone_stream", **environm
 
 def test_every_example_is_run_here(root: Path) -> None:
     found = sorted(path.name for path in (root / "examples").glob("*.py"))
-    assert found == ["detector_graph.py", "drone_stream.py"]
+    assert found == ["detector_graph.py", "drone_stream.py", "ray_images.py"]
 
 
 def test_the_stream_of_a_drone_goes_on_the_cpu_without_a_gpu(root: Path) -> None:
@@ -56,3 +60,49 @@ def test_a_detector_and_its_crops_are_one_graph(root: Path) -> None:
     pytest.importorskip("torch")
     said = [run(root, TINY, "detector_graph", **hidden) for hidden in ({}, {"CUDA_VISIBLE_DEVICES": ""})]
     assert len({re.sub(r"[\d.]+ ms", "", line) for line in said}) == 1
+
+
+def resized(root: Path, folder: Path, workers: int) -> tuple[str, np.ndarray]:
+    """What the program says, and what it writes, of 21 images in 6 blocks; Ray leaves files in its user's home."""
+    home = {"HOME": str(folder), "RAY_USAGE_STATS_ENABLED": "0", "CUDA_VISIBLE_DEVICES": ""}
+    out = folder / f"{workers}.npy"
+    given = ["--images", "21", "--batch", "4", "--size", "64", "--workers", str(workers), "--out", str(out)]
+    return run(root, given, "ray_images", **home), np.load(out)
+
+
+def test_images_of_a_folder_without_ray(root: Path, tmp_path: Path) -> None:
+    said, pixels = resized(root, tmp_path, 0)
+    assert "21 images in 6 batches by this process: none lost, none twice, all in order" in said
+    assert pixels.shape == (21, 3, 64, 64) and len(np.unique(pixels.mean(axis=(1, 2, 3)))) == 21
+    if find_spec("ray") is None:
+        assert "without Ray, in this process alone" in resized(root, tmp_path, 2)[0]
+
+
+def test_images_of_a_folder_by_two_workers_of_ray(root: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray.data", reason="Ray Data is not installed")
+    said, pixels = resized(root, tmp_path, 2)
+    assert "21 images in 6 batches by 2 workers of Ray: none lost, none twice, all in order" in said
+    assert np.array_equal(pixels, resized(root, tmp_path, 0)[1])
+
+
+@pytest.mark.parametrize(
+    ("places", "words"),
+    [
+        ([[0, 1], [2, 3], [4]], None),
+        ([[0, 1], [4]], "expected images from 2 on, found [4]"),
+        ([[0, 1], [2, 3]], "expected 5 images, found 4"),
+        ([[0, 1], [0, 1], [2, 3], [4]], "expected images from 2 on, found [0, 1]"),
+        ([[2, 3], [0, 1], [4]], "expected images from 0 on, found [2, 3]"),
+        ([[1, 0], [2, 3], [4]], "expected images from 0 on, found [1, 0]"),
+    ],
+)
+def test_images_that_are_lost_twice_or_out_of_place_are_found(
+    root: Path, places: Any, words: str | None
+) -> None:
+    checked = runpy.run_path(str(root / "examples/ray_images.py"))["checked"]
+    batches = [{"place": np.array(place), "pixels": np.array(place)} for place in places]
+    if words is None:
+        assert np.concatenate(list(checked(batches, 5))).tolist() == [0, 1, 2, 3, 4]
+        return
+    with pytest.raises(RuntimeError, match=re.escape(words)):
+        list(checked(batches, 5))

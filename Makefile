@@ -33,6 +33,8 @@ TEST_STAMP := $(VENV)/.installed-test-$(GPU)
 INSTALL := workflow/scripts/install.py
 # Packages that don't go with those of the locks: two bring an OpenCV of their own.
 BESIDE := $(VENV)-beside
+# The last versions that octopus.integrations says it was tested with.
+TESTED := "transformers<5.24" "ultralytics<8.4.191" "sahi<0.13" "supervision<0.32"
 
 export OCTOPUS_MIRROR := $(MIRROR)
 # Snakemake and its friends keep files in the user's cache folder, which a user without a home doesn't have.
@@ -126,7 +128,8 @@ $(RUN_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INS
 
 $(BESIDE)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(BESIDE)
-	$(BESIDE)/bin/python -m pip install --quiet -e ".[transformers,ultralytics,sahi,supervision]" pytest pytest-xdist hypothesis
+	$(BESIDE)/bin/python -m pip install --quiet -e ".[transformers,ultralytics,sahi,supervision]" $(TESTED) \
+		pytest pytest-xdist hypothesis
 	@touch $@
 
 $(TEST_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INSTALL)

@@ -14,10 +14,7 @@ import numpy as np
 
 from octopus.errors import InputError
 from octopus.images.sources import sources_of
-from octopus.integrations.common import check_version
 from octopus.ragged.batch import RaggedBatch
-
-TESTED = ("2.8", "2.14")
 
 
 def ragged(images: Sequence[Any], source: str | None = None) -> RaggedBatch:
@@ -44,10 +41,7 @@ def ragged(images: Sequence[Any], source: str | None = None) -> RaggedBatch:
     InputError
         For no images, or such as `octopus.images` wouldn't take; names the first that is wrong. For images on a GPU,
         and for (H, W) beside (H, W, C).
-    MissingPackageError
-        If torch can't be imported, or its version is not tested.
     """
-    check_version("torch", TESTED)
     import torch
 
     sources = sources_of(images, source)
@@ -71,4 +65,4 @@ def ragged(images: Sequence[Any], source: str | None = None) -> RaggedBatch:
     return RaggedBatch.from_arrays(values, shapes)
 
 
-__all__ = ["TESTED", "ragged"]
+__all__ = ["ragged"]

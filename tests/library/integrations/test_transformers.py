@@ -484,6 +484,7 @@ def test_one_call_does_all_of_it(monkeypatch, kind, operation):
 def test_the_page_of_the_docs(root):
     """Its examples run one after the other, and it names the versions."""
     text = (root / "docs/integrations/transformers.md").read_text()
+    assert all(f" {100 * SHARE[way]:g} %" in text for way in ("float", "fixed"))
     examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(examples) == 3
     with warnings.catch_warnings():

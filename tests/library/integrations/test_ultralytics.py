@@ -36,7 +36,7 @@ from octopus.integrations import ultralytics as stand_ins  # noqa: E402
 from octopus.integrations.ultralytics import FallbackWarning, accelerate, letterbox, reid_crops  # noqa: E402
 
 SIDES = [(360, 640), (240, 426), (480, 640), (500, 375), (97, 143), (640, 360), (33, 320), (20, 3)]
-SHARE = 0.13  # of bytes that may be one level off
+SHARE = 0.13  # of bytes that may be one level off; the page of the docs says so
 BYTE = 1 / 255
 CPU = torch.device("cpu")
 
@@ -377,6 +377,7 @@ def test_nothing_is_imported_unasked():
 def test_the_page_of_the_docs(root):
     """Its examples run one after the other, and it names the versions."""
     text = (root / "docs/integrations/ultralytics.md").read_text()
+    assert f"off to {100 * SHARE:g} %" in text
     examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(examples) == 3
     exec("\n".join(examples), {})

@@ -10,6 +10,7 @@ from synthetic_pipelines import PREPARED, STEP
 
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame
+from octopus_study.report.studies import pipelines
 
 KEY = "gpu.pipelines.model-ragged.n32"
 
@@ -36,6 +37,13 @@ def test_tables_of_pipelines(full: Path, numbers: Frame) -> None:
         ("JPEG, 4 workers", 4, "transformers", "loader-4-workers.n256.octopus.loaded"),
     ):
         assert data[name][column] == numbers.text(f"gpu.pipelines.{workload}.host.speedup_over_{other}")
+
+
+@pytest.mark.parametrize(
+    ("workload", "name"), [("crops-7", "7 detections"), ("loader-12-workers", "JPEG, 12 workers")]
+)
+def test_pipelines_of_any_number_have_a_name(workload: str, name: str) -> None:
+    assert pipelines.named(workload) == name
 
 
 def by_name(full: Path, table: str) -> dict[str, list[str]]:

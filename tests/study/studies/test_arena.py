@@ -16,7 +16,7 @@ from octopus.errors import InputError
 from octopus_study import methods
 from octopus_study.config import load_config
 from octopus_study.data.distributions import padding_waste
-from octopus_study.measure import Case, HostClock, read_rows
+from octopus_study.measure import Case, HostClock, check_answers, read_rows
 from octopus_study.measure.memory import MemoryLines
 from octopus_study.peers.availability import need
 from octopus_study.peers.fused import ImageEdge, Octopus
@@ -498,6 +498,19 @@ def test_memory_is_measured_in_a_process_of_its_own(context, fakes):
     assert lines["memory_payload"] == frame.nbytes + 6 * (3 * 200 * 240 * 4 + 16)
     assert lines["memory_device_delta"] >= 6 * 3 * 200 * 240 * 4
     assert {row.answer for row in rows if row.method == "right"} == {"unavailable: not asked for"}
+
+
+def test_calls_by_every_library_s_arrays_are_checked(receipt, monkeypatch):
+    context = make_context("arena", load_config(QUICK, SETTINGS), receipt)
+    job = crop_job(context, boxes_of(context, "visdrone", 2))
+    monkeypatch.setattr(submit, "_arrays", lambda job, name: (job.frame, job.boxes))
+    calls = {name: submit._door(job, name) for name in submit.DOORS if name != "octopus-operator"}
+    right = reference_of(context).of(job.boxes)
+    monkeypatch.setattr(submit, "host_copy", np.asarray)
+    for shift, answer in ((0, "same"), (1, "different")):
+        methods = [submit._returning(name, call, job.tolerance) for name, call in calls.items()]
+        answers = check_answers(methods, right + np.float32(shift))
+        assert len(answers) == 5 and all(text.startswith(answer) for text in answers.values())
 
 
 def test_the_host_clock_can_be_that_of_the_pipeline():

@@ -37,7 +37,9 @@ def test_a_quick_run_gives_the_same_answers(rows):
     pytest.importorskip("torch")
     for quantity, methods in (("crops", CROPS - {"octopus-graph"}), ("slices", {"octopus", "numpy-slices"})):
         timed = rows[(rows["quantity"] == quantity) & rows["value"].notna()]
-        assert methods <= set(timed["method"]) and set(timed["answer"]) == {"same"}
+        rounded = timed["method"] == "opencv-loop"
+        assert methods <= set(timed["method"]) and set(timed["answer"][~rounded]) == {"same"}
+        assert all("rounds to bytes" in answer for answer in timed["answer"][rounded])
 
 
 def test_processors_give_the_same_rows_in_a_quick_run(rows):

@@ -190,10 +190,7 @@ PIPELINES = {
     "model-ragged": "512 to 2048 px",
     "model-small": "64 to 512 px",
     "model-documents": "Pages",
-    "crops-28": "28 detections",
-    "crops-100": "100 detections",
     "slices": "Slices of 4K",
-    "loader-4-workers": "JPEG, 4 workers",
 }
 # Shapes of images: denoisers, and ways to run one.
 DENOISERS = {"drunet": "DRUNet", "unet": "UNet", "dncnn": "DnCNN"}

@@ -22,6 +22,7 @@ STUDY = "pipelines"
 NO_RUN = "No run of the study pipelines is at hand: older results lack it."
 NO_TIMES = "No run of the study pipelines that is shown timed anything."
 PREPARE, STEP, CROPS = "prepare", "model_step", "crops"
+MODELS = [name for name in PIPELINES if name.startswith("model-")]
 QUANTITIES = (PREPARE, CROPS, "slices", "loaded")
 RIVALS = tuple(name for name in PIPELINE_METHODS if not name.startswith(SUBJECT) and not name.endswith("cpu"))
 
@@ -45,12 +46,19 @@ def cases(view: View, quantities: tuple[str, ...] = QUANTITIES) -> list[Key]:
     return [
         key
         for quantity in quantities
-        for key in view.cases(SUBJECT, quantity, ("host",), order=list(PIPELINES))
+        for key in view.cases(SUBJECT, quantity, ("host",), order=MODELS if quantity == PREPARE else ())
     ]
 
 
+def named(workload: str) -> str:
+    """Say a pipeline's name; those of crops and loaders have a number in them."""
+    kind, _, number = workload.partition("-")
+    numbered = {"crops": "{} detections", "loader": "JPEG, {} workers"}
+    return numbered[kind].format(number.partition("-")[0]) if kind in numbered else PIPELINES[workload]
+
+
 def _label(view: View, key: Key) -> str:
-    return PIPELINES.get(key.workload, key.workload)
+    return named(key.workload)
 
 
 def _of(*quantities: str) -> Callable[[View], list[Key]]:
@@ -137,7 +145,8 @@ def draw(frame: Frame) -> Figure:
     timed = [
         name for name in RIVALS if any(view.get(key.speedup(name)) for view in shown for key in cases(view))
     ]
-    return ratios.draw(shown, cases, timed, PIPELINE_METHODS, PIPELINES, 3.4)
+    names = {key.workload: named(key.workload) for view in shown for key in cases(view)}
+    return ratios.draw(shown, cases, timed, PIPELINE_METHODS, names, 3.4)
 
 
 REPORT = StudyReport(

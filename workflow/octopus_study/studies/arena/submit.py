@@ -15,14 +15,15 @@ import numpy as np
 
 import octopus
 from octopus import CropPlan
-from octopus_study.measure import HostClock, Method, Row
-from octopus_study.peers.availability import Unavailable, make_all, need, need_torch
+from octopus.arrays.results import host_copy
+from octopus_study.measure import HostClock, Method, Row, check_answers
+from octopus_study.peers.availability import make_all, need, need_torch
 from octopus_study.peers.fused import Octopus, OneCall
 from octopus_study.peers.job import CropJob
 from octopus_study.studies.arena.workloads import VISDRONE, arena_budget, boxes_of, case_of
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import crop_job
+from octopus_study.studies.crops import crop_job, reference_of
 
 QUANTITY, ALONE, CALL = "submit", "end_to_end_alone", "submit_call"
 TORCH = "octopus-torch"
@@ -62,11 +63,8 @@ def parts(context: Context) -> Iterator[Part]:
 def _measure(context: Context, part: Part) -> list[Row]:
     context.require_room(2 * part.case.n)
     job = crop_job(context, boxes_of(context, VISDRONE, part.case.n))
-    methods, missing = [Method(Octopus.name, _own(job))], {}
-    try:
-        methods.append(Method(TORCH, _torch(job)))
-    except Unavailable as error:
-        missing[TORCH] = str(error)
+    runs, missing = make_all({name: partial(_run, job, name) for name in (Octopus.name, TORCH)})
+    methods = [Method(name, run) for name, run in runs.items()]
     host, budget = context.host_clock(), arena_budget(context)
     submit, alone = part.comparisons
     clock = SubmitClock(host.synchronize, host.throttle)
@@ -84,7 +82,17 @@ def _measure_doors(context: Context, part: Part) -> list[Row]:
     host, budget = context.host_clock(), arena_budget(context)
     clock = SubmitClock(host.synchronize, host.throttle)
     methods = [Method(name, call) for name, call in calls.items()]
-    return compare(context, part.comparisons[0], methods, missing=missing, clock=clock, budget=budget)
+    checked = [_returning(name, call, job.tolerance) for name, call in calls.items()]
+    answers = check_answers(checked, reference_of(context).of(job.boxes))
+    return compare(
+        context, part.comparisons[0], methods, answers, missing=missing, clock=clock, budget=budget
+    )
+
+
+def _returning(name: str, call: Callable[[], Any], tolerance: float) -> Method:
+    """A call whose result is memory of its own, to be checked; it is timed without being kept."""
+    made: list[Any] = []
+    return Method(name, lambda: made.append(call()), lambda: host_copy(made.pop()), tolerance)
 
 
 def _door(job: CropJob, name: str) -> Callable[[], object]:
@@ -96,7 +104,7 @@ def _door(job: CropJob, name: str) -> Callable[[], object]:
         If a library is missing.
     """
     frame, boxes = _arrays(job, name)
-    normal = {"mean": job.mean.tolist(), "std": job.std.tolist()}
+    normal = {"mean": list(job.mean), "std": list(job.std)}
     if name != "octopus-operator":
         return partial(octopus.crop_resize, frame, boxes, job.size, **normal)
     need("octopus.torch", "PyTorch")
@@ -144,20 +152,8 @@ class _Exported:
         return self._tensor.__dlpack_device__()
 
 
-def _own(job: CropJob) -> Callable[[], object]:
-    """Frame, boxes and result in memory of Octopus."""
-    from octopus.backends.cuda.memory import upload
-
-    return _run(job, job.device_frame, upload(job.boxes.astype(np.float32)))
-
-
-def _torch(job: CropJob) -> Callable[[], object]:
-    """The same in tensors of torch."""
-    torch = need_torch("cuda", "peers")
-    frame = torch.as_tensor(job.device_frame, device="cuda")
-    return _run(job, frame, torch.from_numpy(job.boxes.astype(np.float32)).cuda())
-
-
-def _run(job: CropJob, frame: Any, boxes: Any) -> Callable[[], object]:
+def _run(job: CropJob, name: str) -> Callable[[], object]:
+    """A run of a plan, with frame and boxes as one of `DOORS` has them."""
+    frame, boxes = _arrays(job, name)
     plan = CropPlan(frame, job.count, job.size, mean=job.mean, std=job.std)
     return lambda: plan.run(frame, boxes)

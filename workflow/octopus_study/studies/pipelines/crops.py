@@ -14,6 +14,7 @@ from octopus import CropPlan
 from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Case, Row
 from octopus_study.peers.availability import Unavailable, need_torch
+from octopus_study.peers.job import TOLERANCE_LEVELS
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import reference_of
@@ -21,7 +22,7 @@ from octopus_study.studies.pipelines.method import Step, compared, counted, made
 from octopus_study.studies.trace import count_waits
 
 CROPS, WAITS = "crops", "host_waits"
-TOLERANCE = 0.02  # a thousandth of the range of bytes once normalised, as for every crop
+ROUNDED = "OpenCV rounds to bytes before they are normalised"
 
 
 class FrameCrops(Step):
@@ -35,12 +36,11 @@ class FrameCrops(Step):
         How many of them are good.
     """
 
-    tolerance = TOLERANCE
-
     def __init__(self, context: Context, boxes: NDArray[np.int32], counting: int) -> None:
         crop, frame = context.config.crop, context.workload.frame
         self.torch = need_torch(context.device, "peers")
         self.counting, self.size, self.device = counting, tuple(crop.size), context.device
+        self.tolerance = TOLERANCE_LEVELS / max(crop.std)
         self.normal = {"mean": list(crop.mean), "std": list(crop.std)}
         on = partial(self.torch.tensor, device=context.device)
         self.frame, self.boxes = self.torch.from_numpy(frame).to(context.device), on(boxes)
@@ -108,7 +108,7 @@ class TorchLoop(FrameCrops):
 class OpenCvLoop(FrameCrops):
     """As trackers have it: boxes copied to the host, where the frame is too, resized by OpenCV, and brought back."""
 
-    name = "opencv-loop"
+    name, why_different = "opencv-loop", ROUNDED
 
     def __init__(self, context: Context, *given: Any) -> None:
         super().__init__(context, *given)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from octopus import images as of_images
 from octopus.backends.cpu import set_num_threads
+from octopus.integrations.loader import ragged
 from octopus_study.measure import Case, Row
 from octopus_study.peers.availability import Unavailable, need, need_torch
 from octopus_study.studies.comparison import Comparison, Part
@@ -49,13 +50,6 @@ def one_thread(_: int) -> None:
     cv2.setNumThreads(1)
 
 
-def as_they_are(pictures: list[NDArray[np.uint8]]) -> list[Any]:
-    """A batch of images of any size: a list of tensors, which a loader pins."""
-    import torch
-
-    return [torch.from_numpy(picture) for picture in pictures]
-
-
 def resized(pictures: list[NDArray[np.uint8]]) -> Any:
     """The batch made by Octopus in the worker."""
     import torch
@@ -84,7 +78,7 @@ class Loaded(Step):
 
     def __init__(self, folder: Folder, workers: int, device: str) -> None:
         torch = self.torch = need_torch(device, "peers")
-        self.device, self.count = device, len(folder)
+        self.device = device
         self._loader = torch.utils.data.DataLoader(
             folder, BATCH, num_workers=workers, collate_fn=self.collate(), worker_init_fn=one_thread,
             pin_memory=device == "cuda", persistent_workers=True, multiprocessing_context="spawn",
@@ -109,14 +103,14 @@ class OnDevice(Loaded):
     name = "octopus"
 
     def collate(self) -> Any:
-        """The images as they are."""
-        return resized if self.device == "cpu" else as_they_are
+        """The images as they are, in one tensor."""
+        return resized if self.device == "cpu" else ragged
 
     def placed(self, batch: Any) -> Any:
         """One upload, one launch."""
         if self.device == "cpu":
             return batch
-        return of_images.resize(batch, SIDE, device="cuda", **OPTIONS)
+        return of_images.resize(batch.to("cuda", non_blocking=True), SIDE, **OPTIONS)
 
 
 class InWorkers(Loaded):

@@ -75,13 +75,10 @@ class Sahi(Slices):
         return self.torch.from_numpy(planes).to(self.device).float() / 255
 
 
-class OneByOne(Sahi):
+class OneByOne(Slices):
     """The same without sahi: NumPy's slices, one batch of bytes to the device, normalised there."""
 
     name = "numpy-slices"
-
-    def __init__(self, *given: Any) -> None:
-        Slices.__init__(self, *given)
 
     def run(self) -> None:
         """One copy for all slices, which overlap, so that it is more than the frame."""

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS
-from octopus_study.report.frame import Key
+from octopus_study.report.frame import Key, Number
 from octopus_study.report.labels import human
 from octopus_study.report.measured import SUBJECT
 from octopus_study.report.view import View
@@ -40,9 +40,11 @@ def draw(
     note = " ".join(filter(None, (_note(view, cases(view), others, labels) for view in shown)))
     result, parts, legend = style.stacked([height], 0.4, note)
     axes = parts[0].subplots(1, len(shown), squeeze=False)[0]
+    bars_of = [[_timed(view, key, others) for key in cases(view)] for view in shown]
+    width = _GROUP / max(1, *(len(timed) for panel in bars_of for timed in panel))  # in all panels
     for place, (axis, view) in enumerate(zip(axes, shown, strict=True)):
         keys = cases(view)
-        _panel(axis, view, keys, others, labels)
+        _panel(axis, bars_of[place], width, labels)
         bars.names(axis, [name_of[key.workload] for key in keys], edge=0.45, fontsize=7)
         if place and [key.workload for key in keys] == [key.workload for key in cases(shown[0])]:
             axis.set_yticklabels([])
@@ -58,13 +60,14 @@ def _note(view: View, keys: list[Key], others: Sequence[str], labels: Mapping[st
     return f"No time on {view.name}: {names}." if missing else ""
 
 
-def _panel(axis: Axes, view: View, keys: list[Key], others: Sequence[str], labels: Mapping[str, str]) -> None:
+def _timed(view: View, key: Key, others: Sequence[str]) -> dict[str, Number]:
+    """Return the speed-ups of a case, by the other method."""
+    return {method: number for method in others if (number := view.get(key.speedup(method)))}
+
+
+def _panel(axis: Axes, panel: list[dict[str, Number]], width: float, labels: Mapping[str, str]) -> None:
     least = highest = 1.0
-    timed = [
-        {method: number for method in others if (number := view.get(key.speedup(method)))} for key in keys
-    ]
-    width = _GROUP / max(1, *map(len, timed))
-    for place, there in enumerate(timed):
+    for place, there in enumerate(panel):
         for index, (method, number) in enumerate(there.items()):
             look = {"color": METHOD_COLORS[method], "label": human(dict(labels), method)}
             at = place + width * (index - (len(there) - 1) / 2)

@@ -12,6 +12,9 @@ import cv2
 import numpy as np
 import pytest
 
+from octopus.arrays.views import view
+from octopus.crop.options import CropOptions
+from octopus.crop.spec import make_spec
 from octopus.errors import InputError
 from octopus_study import methods
 from octopus_study.config import load_config
@@ -25,7 +28,7 @@ from octopus_study.peers.method import NOT_BY_EVENTS, CropMethod
 from octopus_study.peers.opencv import ONE_THREAD, OpenCvDirect, OpenCvThreads
 from octopus_study.peers.registry import make
 from octopus_study.studies import memory, run_study
-from octopus_study.studies.arena import byte_crops, submit
+from octopus_study.studies.arena import byte_crops, ladder, submit, versions
 from octopus_study.studies.arena import layers as arena_layers
 from octopus_study.studies.arena.layers import Batch, layers, poison, too_slow
 from octopus_study.studies.arena.study import EDGES, Batches
@@ -545,3 +548,14 @@ def test_who_writes_into_memory_of_its_own_does_not_hold_the_job_s_too(method):
     (made,) = probe.run()
     assert ("_array" in vars(made.job.out)) == (method not in ("octopus-fp16", "octopus-one-call"))
     assert np.isfinite(made.result()).all()
+
+
+def test_the_ladder_leaves_out_the_means_of_the_kernel_that_a_version_lacks():
+    frame = view(np.zeros((64, 96, 3), np.uint8), "frame")
+    spec = make_spec(frame, CropOptions((224, 224), 1.0, 2.0))
+    for means in filter(None, ladder.VERSIONS.values()):
+        values, words, prefetch = means
+        launcher = versions._VersionLauncher(spec, 132, 50 << 20, *means)
+        variant = launcher._variant(frame, 0, "float32", "int32")
+        assert (variant.values, variant.words, variant.fixed) == (values, words, False)
+        assert bool(launcher._prefetch_limit) == prefetch

@@ -268,7 +268,8 @@ def over_processes(medians: np.ndarray, count: int, confidence: float = 0.95) ->
     middles = np.log(medians) if logarithmic else medians
     reach = t_quantile(confidence, middles.size - 1) * float(middles.std(ddof=1)) / math.sqrt(middles.size)
     ends = middles.mean() + np.array([0.0, -reach, reach])
-    return Interval(*(float(end) for end in (np.exp(ends) if logarithmic else ends)), count)
+    middle, low, high = (np.exp(ends) if logarithmic else ends).tolist()
+    return Interval(middle, low, high, count)
 
 
 def _verdict(interval: Interval, noise: float, equal_within: float) -> Verdict:

@@ -40,8 +40,8 @@ class BoxByBox(CropMethod):
     def crops(self, part: slice) -> None:
         """The crops of some of the boxes."""
         job = self.job
-        for box, item in zip(job.boxes[part].tolist(), job.out[part], strict=True):
-            self.crop(*box, item)
+        for (x1, y1, x2, y2), item in zip(job.boxes[part].tolist(), job.out[part], strict=True):
+            self.crop(x1, y1, x2, y2, item)
 
     def crop(self, x1: int, y1: int, x2: int, y2: int, item: NDArray[Any]) -> None:
         """One crop, into its item of the result."""

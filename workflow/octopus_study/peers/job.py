@@ -126,13 +126,13 @@ def on_host(results: Any, every: int = 1) -> NDArray[Any]:
     """Each `every`-th item of a NumPy array or a `DeviceArray`; of the latter only these are copied."""
     if isinstance(results, np.ndarray):
         return results[::every]
-    from octopus.backends.cuda import memory
+    from octopus.backends.cuda import memory, stream_of
 
     found = np.empty((-(-len(results) // every), *results.shape[1:]), results.dtype)
     step = results.nbytes // max(len(results), 1)
     for item, target in enumerate(found):
         memory.copy(target.ctypes.data, results.pointer + item * every * step, step)
-    memory.stream_of(None).sync()
+    stream_of(None).sync()
     return found
 
 

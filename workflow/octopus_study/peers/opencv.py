@@ -10,6 +10,8 @@ split, was never the fastest.
 
 from __future__ import annotations
 
+from typing import Any
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +103,7 @@ class OpenCvDirect(OpenCv):
 
     name = "opencv-direct"
 
-    def crop(self, x1: int, y1: int, x2: int, y2: int, item: NDArray[np.uint8]) -> None:
+    def crop(self, x1: int, y1: int, x2: int, y2: int, item: NDArray[Any]) -> None:
         """One crop."""
         cv2.resize(self.job.frame[y1:y2, x1:x2], self._size, dst=item)
 
@@ -111,7 +113,7 @@ class OpenCvSplit(OpenCv):
 
     name = "opencv-split"
 
-    def crop(self, x1: int, y1: int, x2: int, y2: int, planes: NDArray[np.uint8]) -> None:
+    def crop(self, x1: int, y1: int, x2: int, y2: int, planes: NDArray[Any]) -> None:
         """One crop."""
         cv2.split(cv2.resize(self.job.frame[y1:y2, x1:x2], self._size, dst=self.room), list(planes))
 

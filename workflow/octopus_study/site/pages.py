@@ -150,7 +150,7 @@ def _licence_rows(needing: dict[str, str]) -> Iterator[tuple[str, str, str, str]
 
 def licence(found: Distribution) -> str:
     """Return what a distribution declares: its expression, else its classifiers, else the first line of its text."""
-    data = found.metadata
+    data: Any = found.metadata
     classifiers = [text for text in data.get_all("Classifier", []) if text.startswith("License ::")]
     names = ", ".join(text.rpartition(" :: ")[2] for text in classifiers)
     return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,8 +131,9 @@ def save(figure: Figure, path: Path) -> None:
     import matplotlib.pyplot as plt
     from PIL import Image
 
-    figure.canvas.draw()
-    pixels = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
+    canvas: Any = figure.canvas
+    canvas.draw()
+    pixels = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
     pixels.quantize(COLORS, dither=Image.Dither.NONE).save(path, optimize=True)
     plt.close(figure)
 

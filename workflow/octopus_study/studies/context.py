@@ -176,7 +176,7 @@ class Context:
             free = cuda_memory.free_bytes()
             raise Unavailable(f"{count} objects need {values * 5:,} bytes on the GPU, {free:,} are free")
 
-    def host_clock(self) -> Clock:
+    def host_clock(self) -> HostClock:
         """Wall time to the synchronised result; beside a GPU each run follows an untimed one of the same method."""
         return HostClock(self._synchronize(), self.throttle, warm=self.device == "cuda")
 

@@ -86,7 +86,8 @@ def _ratios(run: Run, pair: tuple[str, str]) -> Iterator[Ratio]:
             floor = floor_of(table)
             numbers = tuple(speedup(run, group, table, pair, floor))
             if numbers:
-                yield Ratio(group, *numbers, floor)
+                ratio, verdict = numbers
+                yield Ratio(group, ratio, verdict, floor)
 
 
 def gains(run: Run) -> Iterator[Number]:

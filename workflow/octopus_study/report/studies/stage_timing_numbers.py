@@ -111,11 +111,11 @@ def explained(frame: Frame) -> Iterator[Number]:
 
 def _explained(saved: Number, launch: Number, launches: int) -> Iterator[Number]:
     key, source = saved.key, joined(saved, launch)
-    expected = [end * launches / 1000 for end in (launch.value, launch.low, launch.high)]
+    middle, low, high = expected = [end * launches / 1000 for end in (launch.value, launch.low, launch.high)]
     note = f"slope of {launch.method} x launches saved"
     yield make_text(key.derive("launcher"), source, launch.method)
     yield make_number(key.derive("launches_saved"), source, "count", launches)
-    yield make_number(key.derive("expected"), source, "ms", *expected, launch.blocks, note=note)
+    yield make_number(key.derive("expected"), source, "ms", middle, low, high, launch.blocks, note=note)
     if saved.low > 0:
         share = (expected[0] / saved.value, expected[1] / saved.high, expected[2] / saved.low)
         yield make_number(

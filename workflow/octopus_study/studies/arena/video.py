@@ -6,7 +6,7 @@ where all have one thread, in the limited one, as OpenCV does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -72,7 +72,8 @@ class Converted(OfRgb):
     name = "octopus-converted"
 
     def __init__(self, job: CropJob, nv12: NDArray[np.uint8]) -> None:
-        self._nv12, self._rgb = nv12, np.empty_like(job.frame)
+        self._nv12: Any = nv12
+        self._rgb: Any = np.empty_like(job.frame)
         if job.on_gpu:
             from cuda.core import LaunchConfig
 
@@ -185,7 +186,7 @@ def coded(frame: NDArray[np.uint8], levels: str) -> tuple[NDArray[np.uint8], NDA
     return nv12, from_nv12(nv12, levels)
 
 
-def _ready(kind: type[CropMethod], job: CropJob, nv12: NDArray[np.uint8]) -> CropMethod:
+def _ready(kind: Callable[..., CropMethod], job: CropJob, nv12: NDArray[np.uint8]) -> CropMethod:
     """A method with all on the device that its kernels read."""
     method = kind(job, nv12)
     method.prepare()

@@ -114,7 +114,8 @@ def _speed(context: Context, part: Part, job: CropJob) -> Iterator[Row]:
 def _frame_times(context: Context, comparison: Comparison, frame: NDArray[np.uint8]) -> list[Row]:
     """The same plan over successive frames whose boxes jitter: does the time jitter with them?"""
     settings, crops = context.config.distribution, reference_of(context, frame)
-    sequence = distributions.temporal(settings.count, *settings.frame, settings.frames, context.seed)
+    width, height = settings.frame
+    sequence = distributions.temporal(settings.count, width, height, settings.frames, context.seed)
     job = crop_job(context, sequence[0], frame)
     fused = Octopus(job)
     methods, answers = [], {}

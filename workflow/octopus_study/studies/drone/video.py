@@ -70,7 +70,8 @@ class Video:
         self.most, self.frames = max(counts), len(boxes)
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]]) if keep else np.zeros(self.frames, int)
         shape = (sum(counts) if keep else self.most, ring.shape[3], *size)
-        self.ring, self.device_frame, self.out = ring, None, np.zeros(shape, np.float32)
+        self.device_frame: Any = None
+        self.ring, self.out = ring, np.zeros(shape, np.float32)
         if device == "cuda":
             self._to_gpu(ring, shape)
         self._addresses = [int(frame.ctypes.data) for frame in self.ring]

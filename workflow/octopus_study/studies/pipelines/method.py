@@ -28,6 +28,8 @@ class Step:
         Largest difference from the right answer, in units of the result.
     why_different : str
         Why it gives another answer; empty if it should be the same.
+    on_cpu : bool
+        Whether it works on the CPU, beside a GPU too.
     made : Any
         Tensor that the last run made; None before.
     """
@@ -35,6 +37,7 @@ class Step:
     name = ""
     tolerance = 0.0
     why_different = ""
+    on_cpu = False
     made: Any = None
 
     def run(self) -> None:

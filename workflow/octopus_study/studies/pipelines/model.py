@@ -66,7 +66,7 @@ def parts(context: Context) -> Iterator[Part]:
 class Prepared(Step):
     """The processor of transformers, from images on the host to rows where the model is."""
 
-    name, on_cpu = "transformers", False
+    name = "transformers"
     tolerance = 1.01 * LEVEL  # a value that lies next to a half may be rounded to either side
 
     def __init__(self, images: list[Any], device: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import cv2
 import numpy as np
@@ -65,7 +66,9 @@ def _kept(context: Context, job: TileJob, means: NDArray[np.float64]) -> dict[st
 
 def _tile_rows(case: Case, tiles: NDArray[np.int32], means: NDArray[np.float64]) -> list[Row]:
     """Where the tiles lie, and how bright they are."""
-    columns = {(name, "px"): tiles[:, side] for side, name in enumerate(SIDES)}
+    columns: dict[tuple[str, str], NDArray[Any]] = {
+        (name, "px"): tiles[:, side] for side, name in enumerate(SIDES)
+    }
     return [
         case.row("tiles", "deterministic", *name, value, block=tile)
         for name, values in {**columns, ("tile_brightness", "fraction"): means}.items()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.synthetic import greenland_band
-from octopus_study.measure import Case, Method, Row, check_answers
+from octopus_study.measure import Case, HostClock, Method, Row, check_answers
 from octopus_study.measure.bandwidth import drain
 from octopus_study.peers.availability import make_all
 from octopus_study.studies.comparison import Comparison, Part, compare
@@ -118,7 +118,7 @@ def _measure(
 def _timed(context: Context, comparison: Comparison, job: TileJob) -> list[Row]:
     """Check the flags of every method that can be had here, then time them."""
     is_kernel, clock = comparison.quantity == KERNEL, context.clock(comparison.layer)
-    if not is_kernel:
+    if not is_kernel and isinstance(clock, HostClock):
         clock.warm = clock.warm and job.image.nbytes < LARGE
     makers = (kernels if is_kernel else whole)(job.device)
     # A lack of memory is a row, never the end of the study.

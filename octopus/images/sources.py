@@ -130,30 +130,36 @@ class Sources:
         below, above = self.geometry.reach
         return (self.pointers < last - below) & (self.pointers > first - above)
 
-    def copy_to(self, memory: NDArray[np.uint8], begins: Columns) -> None:
-        """Copy images on the host into bytes; `begins` says where each of them begins.
+    def copy_to(
+        self, memory: NDArray[np.uint8], begins: Columns, told: Callable[[int], Any] = lambda end: None
+    ) -> None:
+        """Copy images on the host into bytes; `begins` says where each of them begins, in ascending order.
 
-        By several threads: one alone is slower than the bus to a GPU.
+        By several threads: one alone is slower than the bus to a GPU. Now and then `told` is called, in the calling
+        thread, with the number of the first bytes that need not be waited for.
         """
         most = min(MOST_COPYING, 1 + int(self.geometry.reach[1].sum()) // PIECE_BYTES)
-        share(list(self._copies(memory, begins)), most)
+        copies = list(self._copies(memory, begins))
+        share([copy for _, copy in copies], most, lambda finished: told(copies[finished - 1][0]))
 
-    def _copies(self, memory: NDArray[np.uint8], begins: Columns) -> Iterator[Callable[[], Any]]:
+    def _copies(self, memory: NDArray[np.uint8], begins: Columns) -> Iterator[tuple[int, Callable[[], Any]]]:
+        """Where in memory each copy ends, and what makes it."""
         if not self.geometry.dense:
             shapes = self.geometry.shapes.tolist()
             for image, begin, shape in zip(self.images, begins.tolist(), shapes, strict=True):
                 pixels = view(image, "image").numpy()
                 goal = memory[begin : begin + pixels.nbytes].view(pixels.dtype).reshape(shape[: pixels.ndim])
-                yield partial(np.copyto, goal, pixels)
+                yield begin + pixels.nbytes, partial(np.copyto, goal, pixels)
             return
         sizes, base = self.geometry.reach[1], memory.ctypes.data
         if isinstance(self.images, RaggedBatch):  # here as there one after the other
             begins, sizes = begins[:1], sizes.sum(keepdims=True)
-        places = zip((begins + base).tolist(), self.pointers.tolist(), sizes.tolist(), strict=False)
-        for goal, pointer, size in places:
+        for begin, pointer, size in zip(
+            begins.tolist(), self.pointers.tolist(), sizes.tolist(), strict=False
+        ):
             for start in range(0, size, PIECE_BYTES):
-                piece = min(PIECE_BYTES, size - start)
-                yield partial(ctypes.memmove, goal + start, pointer + start, piece)
+                piece, goal = min(PIECE_BYTES, size - start), begin + start
+                yield goal + piece, partial(ctypes.memmove, base + goal, pointer + start, piece)
 
 
 def sources_of(images: Any, source: Any = None, channels: Any = "RGB") -> Sources:

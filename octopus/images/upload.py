@@ -26,6 +26,7 @@ from octopus.kernels.images import IMAGE
 from octopus.ragged.batch import RaggedBatch
 
 TRANSFORM_BYTES = 16
+STRETCH_BYTES = 1 << 21  # that are uploaded at a time, while what lies behind them is still being packed
 
 _thread = threading.local()
 
@@ -69,12 +70,9 @@ class Upload:
         self.launch, self._order = _fill(np.ndarray(self.records, IMAGE, self._table), sources, job, like)
         self._way = way_back(sources.sides, job.items) if job.options.boxed else None
 
-    def write(self, job: Job, slot: Slot, device: int) -> None:
-        """Write all of a job into page-locked memory that goes to the address `device`."""
-        pointers = job.sources.pointers
-        if self._packed is not None:
-            job.sources.copy_to(slot.array, self._packed)
-            pointers = self._packed + device
+    def write(self, job: Job, slot: Slot, device: int, told: Callable[[int], Any] = lambda end: None) -> None:
+        """Write all of a job into page-locked memory that goes to the address `device`; `told` as of `copy_to`."""
+        pointers = job.sources.pointers if self._packed is None else self._packed + device
         if self._first is not None:
             pointers = pointers + self._first
         slot.array[: self._table.size] = self._table
@@ -82,19 +80,32 @@ class Upload:
         column[:] = pointers if self._order is None else pointers[self._order]
         if self._way is not None:
             slot.array[self._transform : self.room].view(np.float32).reshape(-1, 4)[:] = self._way
+        if self._packed is not None:
+            job.sources.copy_to(slot.array, self._packed, told)
 
     def send(self, job: Job, slot: Slot, device: int, results: Results, queue: Any) -> None:
-        """Write a job into a slot and queue it; the slot is free again behind what was queued, also if that fails."""
-        self.write(job, slot, device)
+        """Write a job into a slot and queue it; the slot is free again behind what was queued, also if that fails.
+
+        What is written is uploaded while the rest is.
+        """
+        sent = 0
+
+        def upload(end: int) -> None:
+            nonlocal sent
+            if end - sent >= STRETCH_BYTES or end == self.nbytes:
+                memory.copy(device + sent, slot.address + sent, end - sent, queue)
+                sent = end
+
         try:
-            self.queue(job, slot, device, results, queue)
+            self.write(job, slot, device, upload)
+            upload(self.nbytes)
+            self.launch_on(job, slot, device, results, queue)
         finally:
             slot.sent(queue, *job.sources.views)
 
-    def queue(self, job: Job, slot: Slot, device: int, results: Results, queue: Any) -> None:
-        """Queue the upload of what was written, and the launch that reads it."""
+    def launch_on(self, job: Job, slot: Slot, device: int, results: Results, queue: Any) -> None:
+        """Queue the launch that reads what was uploaded, and what comes behind it."""
         out = results.out.pointer
-        memory.copy(device, slot.address, self.nbytes, queue)
         job.engine.launch(self.launch, device, self.records, out, queue)
         if results.transform is not None:
             size = self.count * TRANSFORM_BYTES
@@ -169,7 +180,8 @@ class Graph:
             )
         upload = Upload(job, self._records)
         upload.write(job, self._slot, self.table.pointer)
-        upload.queue(job, self._slot, self.table.pointer, results, queue)
+        memory.copy(self.table.pointer, self._slot.address, upload.nbytes, queue)
+        upload.launch_on(job, self._slot, self.table.pointer, results, queue)
         self.launch, self.out, self._most = upload.launch, out, job.items.shape[0]
 
     def head(self, job: Job, cut: Callable[[Any, int], Any]) -> Any:

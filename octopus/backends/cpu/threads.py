@@ -156,21 +156,31 @@ def launch(kernel: Callable[[int], Any], blocks: int, *values: int, threads: int
         )
 
 
-def share(work: Iterable[Callable[[], Any]], most: int) -> None:
+def share(
+    work: Iterable[Callable[[], Any]], most: int, told: Callable[[int], Any] = lambda finished: None
+) -> None:
     """Do pieces of work that release Python's lock, such as copies, on up to `most` of this process's threads.
 
     The first error of one is raised once nobody works on any more; pieces that nobody has begun are left then.
+
+    Now and then `told` is called, in the calling thread, with how many of the first pieces are finished.
     """
-    left, errors = deque(work), list[BaseException]()
+    left, errors, caller = deque(enumerate(work)), list[BaseException](), threading.get_ident()
+    unfinished = bytearray(b"1" * len(left))
 
     def do(_: int) -> None:
+        tells = threading.get_ident() == caller
         while not errors:
             try:
-                piece = left.popleft()
+                number, piece = left.popleft()
             except IndexError:
                 return
             try:
                 piece()
+                unfinished[number] = 0
+                first = unfinished.find(b"1") if tells else 0
+                if first > 0:
+                    told(first)
             except BaseException as error:
                 errors.append(error)
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pretended_gpu
 
-from octopus import InputError, backends, images
+from octopus import InputError, backends, images, set_num_threads
 from octopus.arrays import memory, streams
 from octopus.arrays.views import view
 from octopus.backends.cuda.memory import DeviceArray
-from octopus.images import answer, cuda, upload
+from octopus.images import answer, cuda, sources, upload
 from octopus.images.cuda import CudaEngine, SimpleKernel
 
 gpu = pretended_gpu.install()
@@ -151,6 +151,24 @@ def streams_of_out():
     return results
 
 
+def uploads_in_stretches():
+    """How many copies bring images of the host and their table, and whether the answer is the CPU's."""
+    generator, kept = np.random.default_rng(4), (upload.STRETCH_BYTES, sources.PIECE_BYTES)
+    given = [generator.integers(0, 256, (*side, 3), np.uint8) for side in ((2, 8), (9, 4), (5, 5))]
+    right, results, threads = images.resize(given, size=6), {}, set_num_threads(1)
+    try:
+        for least in (1 << 20, 1):
+            upload.STRETCH_BYTES, sources.PIECE_BYTES = least, 40
+            gpu.uploads.clear()
+            answer = images.resize(given, size=6, device="cuda")
+            error = float(np.abs(at(answer) - right).max())
+            results[f"stretches-{least}"] = [len(gpu.uploads), sum(gpu.uploads), error]
+    finally:
+        upload.STRETCH_BYTES, sources.PIECE_BYTES = kept
+        set_num_threads(threads)
+    return results
+
+
 class Backwards(SimpleKernel):
     """The simple kernel on a table from the last image to the first, and how often it was made ready."""
 
@@ -197,6 +215,7 @@ def main():
         other_library,
         failed_launches,
         runs_that_are_alike,
+        uploads_in_stretches,
         streams_of_out,
     )
     print(json.dumps({name: found for part in parts for name, found in part().items()}))

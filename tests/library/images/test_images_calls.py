@@ -184,8 +184,9 @@ def test_a_plan_of_one_size_takes_no_sizes():
 
 
 @pytest.mark.parametrize("piece", [7, 1 << 19])
+@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("form", ["arrays", "steps", "ragged"])
-def test_images_are_packed_one_after_the_other(form, piece, monkeypatch):
+def test_images_are_packed_one_after_the_other(form, threads, piece, monkeypatch):
     monkeypatch.setattr(sources, "PIECE_BYTES", piece)
     given = pixels()
     forms = {
@@ -196,7 +197,19 @@ def test_images_are_packed_one_after_the_other(form, piece, monkeypatch):
     found = sources.sources_of(forms[form])
     packed, size = found.packed()
     memory = np.full(size + 5, 7, np.uint8)
-    found.copy_to(memory, packed.pointers + 5)
+    whole, told = [], []
+
+    def check(end):
+        whole.append(memory[:end].copy())
+        told.append(end)
+
+    before = octopus.set_num_threads(threads)
+    try:
+        found.copy_to(memory, packed.pointers + 5, check)
+    finally:
+        octopus.set_num_threads(before)
+    assert told == sorted(told) and (len(told) > 1 or threads > 1 or piece > 7)
+    assert all(np.array_equal(part, memory[: part.size]) for part in whole)
     for image, begin in zip(forms[form], packed.pointers + 5, strict=True):
         assert np.array_equal(memory[begin : begin + image.size], np.ascontiguousarray(image).ravel())
     assert (memory[:5] == 7).all()

@@ -47,3 +47,11 @@ def test_torch_is_told_which_stream_uses_its_out(answers):
 def test_runs_that_are_alike_but_for_addresses(answers):
     assert answers["alike-host"] <= 1e-3 and answers["alike-gpu"] <= 1e-3
     assert answers["made-ready"] == 2  # once for each plan, not for each run
+
+
+def test_images_of_the_host_are_uploaded_while_others_are_packed(answers):
+    once, pieces = answers["stretches-1048576"], answers["stretches-1"]
+    assert (
+        once[0] == 1 and pieces[0] == 7 and once[1] == pieces[1]
+    )  # all but the last piece as soon as it is there
+    assert max(once[2], pieces[2]) <= 1e-3

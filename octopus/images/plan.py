@@ -21,7 +21,7 @@ from octopus.images.answer import Arrays, answer
 from octopus.images.capacity import result_capacity, source_capacity
 from octopus.images.found import Found, look
 from octopus.images.options import options_of
-from octopus.images.sources import Geometry, geometry_of, sources_of
+from octopus.images.sources import Geometry, geometry_of, packing_kernel, sources_of
 from octopus.images.spec import ImageSpec
 from octopus.images.upload import Graph, room_for, tell_torch, upload_of
 from octopus.images.work import ADVICE, Job, Pattern, make_engine, result_model, run_on_host, side_for
@@ -123,6 +123,8 @@ class ImagePlan:
         self._staged = self.device != sources.model.device
         self._shape = result_capacity(self._options, self.spec, self.max_images, result_pixels, result_rows)
         self._pixels = source_capacity(self._staged, source_pixels)
+        if self._staged:
+            packing_kernel()
         self._alone, self.table_bytes = OneAtATime(), 0
         self._last: Pattern | None = None
         self._arrays = Arrays(None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 from octopus.arrays.channels import ORDERS, check_order
 from octopus.arrays.checks import check_choice, hint_once
 from octopus.arrays.views import ArrayView, dtype_name, view
-from octopus.backends.cpu.threads import share
+from octopus.backends.cpu import compile
+from octopus.backends.cpu.threads import launch, share
 from octopus.errors import InputError
 from octopus.images.check import CHANNELS, check_dtype, check_images, may_be_channels
 from octopus.images.found import Columns, Found, look
@@ -23,8 +23,9 @@ from octopus.ragged.batch import RaggedBatch
 
 LAYOUTS = ("HWC", "CHW")
 ALIGNMENT = 128  # of images that are packed for an upload: a line of the cache
-PIECE_BYTES = 1 << 19  # that a thread copies at a time
+PIECE_BYTES = 1 << 20  # that a thread copies at a time
 MOST_COPYING = 8  # threads, which are enough for a host's memory
+Copy = tuple[int, Callable[[], Any]]  # where in memory it ends, and what makes it
 # Which axes of an image are its rows, its columns and its channels.
 _AXES = np.array([[0, 1, 2], [1, 2, 0]])
 
@@ -138,28 +139,55 @@ class Sources:
         By several threads: one alone is slower than the bus to a GPU. Now and then `told` is called, in the calling
         thread, with the number of the first bytes that need not be waited for.
         """
-        most = min(MOST_COPYING, 1 + int(self.geometry.reach[1].sum()) // PIECE_BYTES)
-        copies = list(self._copies(memory, begins))
-        share([copy for _, copy in copies], most, lambda finished: told(copies[finished - 1][0]))
+        table = self._cut(begins) if self.geometry.dense else None
+        pieces = list(self._copies(memory, begins) if table is None else _grouped(memory, table))
+        share([copy for _, copy in pieces], MOST_COPYING, lambda finished: told(pieces[finished - 1][0]))
 
-    def _copies(self, memory: NDArray[np.uint8], begins: Columns) -> Iterator[tuple[int, Callable[[], Any]]]:
-        """Where in memory each copy ends, and what makes it."""
-        if not self.geometry.dense:
-            shapes = self.geometry.shapes.tolist()
-            for image, begin, shape in zip(self.images, begins.tolist(), shapes, strict=True):
-                pixels = view(image, "image").numpy()
-                goal = memory[begin : begin + pixels.nbytes].view(pixels.dtype).reshape(shape[: pixels.ndim])
-                yield begin + pixels.nbytes, partial(np.copyto, goal, pixels)
-            return
-        sizes, base = self.geometry.reach[1], memory.ctypes.data
-        if isinstance(self.images, RaggedBatch):  # here as there one after the other
-            begins, sizes = begins[:1], sizes.sum(keepdims=True)
-        for begin, pointer, size in zip(
-            begins.tolist(), self.pointers.tolist(), sizes.tolist(), strict=False
+    def _copies(self, memory: NDArray[np.uint8], begins: Columns) -> Iterator[Copy]:
+        """One for each image, whatever its strides."""
+        for image, begin, shape in zip(
+            self.images, begins.tolist(), self.geometry.shapes.tolist(), strict=True
         ):
-            for start in range(0, size, PIECE_BYTES):
-                piece, goal = min(PIECE_BYTES, size - start), begin + start
-                yield goal + piece, partial(ctypes.memmove, base + goal, pointer + start, piece)
+            pixels = view(image, "image").numpy()
+            goal = memory[begin : begin + pixels.nbytes].view(pixels.dtype).reshape(shape[: pixels.ndim])
+            yield begin + pixels.nbytes, partial(np.copyto, goal, pixels)
+
+    def _cut(self, begins: Columns) -> Columns:
+        """Where each part of an image goes in memory, its address and its bytes, at most `PIECE_BYTES`; (3, P)."""
+        sizes, pointers = self.geometry.reach[1], self.pointers
+        if isinstance(self.images, RaggedBatch):  # here as there one after the other
+            begins, sizes, pointers = begins[:1], sizes.sum(keepdims=True), pointers[:1]
+        counts = -(-sizes // PIECE_BYTES)
+        first = np.cumsum(counts) - counts
+        image = np.repeat(np.arange(len(sizes)), counts)
+        start = (np.arange(len(image)) - first[image]) * PIECE_BYTES
+        return np.stack(
+            [begins[image] + start, pointers[image] + start, np.minimum(sizes[image] - start, PIECE_BYTES)]
+        )
+
+
+def _grouped(memory: NDArray[np.uint8], table: Columns) -> Iterator[Copy]:
+    """One for neighbours that are `PIECE_BYTES` together; Python's lock, which threads wait for, is taken for each."""
+    to, _, sizes = table
+    ends, kernel = to + sizes, packing_kernel()
+    to += memory.ctypes.data
+    last = np.flatnonzero(np.diff(ends // PIECE_BYTES, append=-1))
+    addresses, first = (table.ctypes.data + np.arange(3) * table.strides[0]).tolist(), 0
+    for number, end in zip((last + 1).tolist(), ends[last].tolist(), strict=True):
+        places = (address + first * table.itemsize for address in addresses)
+        yield end, partial(launch, kernel, number - first, *places, threads=1)
+        first = number
+
+
+def packing_kernel() -> Callable[[int], Any]:
+    """What packs images for an upload; loaded, or compiled once per machine."""
+
+    def build() -> Callable[..., None]:
+        from octopus.kernels.cpu import copies
+
+        return copies.build()
+
+    return compile.load("copies", build)
 
 
 def sources_of(images: Any, source: Any = None, channels: Any = "RGB") -> Sources:

@@ -350,9 +350,12 @@ class _Accelerated:
     """What a stand-in has beside its original class."""
 
     _stands_for: Known
+    _leaves_plain: bool  # whether `process_image` is the one that gives such images back as they are
 
     def process_image(self, image: Any, *args: Any, **kwargs: Any) -> Any:
         """As the original, but images stay where they are: those that go to a GPU go there at once."""
+        if self._leaves_plain and kwargs.get("input_data_format") is None and not args and _is_plain(image):
+            return image
         return super().process_image(image, *args, **{**kwargs, "device": None})  # type: ignore[misc]
 
     def _preprocess(self, images: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
@@ -370,6 +373,15 @@ class _Accelerated:
     def __reduce__(self) -> tuple[Any, ...]:
         """In another process the class is made anew."""
         return _restored, (type(self).__mro__[2], self.__dict__)
+
+
+def _is_plain(image: Any) -> bool:
+    """Whether it is a tensor of torch that can have its channels first alone: most of a call is spent on asking so."""
+    kind = type(image)
+    if kind.__name__ != "Tensor" or kind.__module__ != "torch":
+        return False
+    shape = image.shape
+    return len(shape) == 3 and shape[0] in (1, 3) and shape[2] not in (1, 3)
 
 
 def _taken(images: Sequence[Any], asked: dict[str, Any], pil: bool) -> list[Any]:
@@ -394,7 +406,15 @@ def _taken(images: Sequence[Any], asked: dict[str, Any], pil: bool) -> list[Any]
 @cache
 def _class_of(kind: type) -> type:
     """The class of stand-ins, by the name of their original's class, so that both are saved alike."""
-    names = {"__module__": kind.__module__, "__doc__": kind.__doc__, "_stands_for": _known(kind)}
+    names: dict[str, Any] = {
+        "__module__": kind.__module__,
+        "__doc__": kind.__doc__,
+        "_stands_for": _known(kind),
+    }
+    backend = getattr(import_module(BACKENDS), "TorchvisionBackend", None)
+    names["_leaves_plain"] = all(
+        getattr(kind, name) is getattr(backend, name, None) for name in ("process_image", "convert_to_rgb")
+    )
     return type(kind.__name__, (_Accelerated, kind), names)
 
 

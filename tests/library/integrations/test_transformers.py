@@ -304,6 +304,21 @@ def test_one_image_and_many(kind, given, backend):
     compare(make(named(PROCESSORS[kind][0], backend)), given, backend, return_tensors="pt")
 
 
+@pytest.mark.parametrize("kind", PROCESSORS)
+def test_what_is_plain_is_what_the_original_leaves_as_it_is(kind):
+    name, options = PROCESSORS[kind]
+    original = make(name, **options)
+    made = accelerate(original)
+    assert made._leaves_plain
+    for shape in ((3, 5, 7), (1, 5, 7), (3, 5, 3), (5, 7, 3), (5, 7)):
+        image = torch.zeros(shape, dtype=torch.uint8)
+        left = [each.process_image(image, do_convert_rgb=True) for each in (original, made)]
+        assert left[0].shape == left[1].shape
+        assert stand_ins._is_plain(image) == (shape in ((3, 5, 7), (1, 5, 7)))
+        assert (left[0] is image and left[1] is image) or not stand_ins._is_plain(image)
+    assert not stand_ins._is_plain(np.zeros((3, 5, 7), np.uint8))
+
+
 def test_floats_are_not_rounded():
     given = [torch.from_numpy(one).permute(2, 0, 1).float() / 255 for one in pictures()]
     for kind in ("Qwen2-VL", "CLIP", "SigLIP2"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -15,7 +15,7 @@ from octopus.arrays.channels import ORDERS, check_order
 from octopus.arrays.checks import check_choice, hint_once
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.backends.cpu import compile
-from octopus.backends.cpu.threads import launch, share
+from octopus.backends.cpu.threads import launch_telling, share
 from octopus.errors import InputError
 from octopus.images.check import CHANNELS, check_dtype, check_images, may_be_channels
 from octopus.images.found import Columns, Found, look
@@ -23,9 +23,8 @@ from octopus.ragged.batch import RaggedBatch
 
 LAYOUTS = ("HWC", "CHW")
 ALIGNMENT = 128  # of images that are packed for an upload: a line of the cache
-PIECE_BYTES = 1 << 20  # that a thread copies at a time
-MOST_COPYING = 8  # threads, which are enough for a host's memory
-Copy = tuple[int, Callable[[], Any]]  # where in memory it ends, and what makes it
+PIECE_BYTES = 1 << 19  # that a thread copies at a time
+MOST_COPYING = 12  # threads, which are enough for a host's memory
 # Which axes of an image are its rows, its columns and its channels.
 _AXES = np.array([[0, 1, 2], [1, 2, 0]])
 
@@ -136,21 +135,27 @@ class Sources:
     ) -> None:
         """Copy images on the host into bytes; `begins` says where each of them begins, in ascending order.
 
-        By several threads: one alone is slower than the bus to a GPU. Now and then `told` is called, in the calling
-        thread, with the number of the first bytes that need not be waited for.
+        By several threads: one alone is slower than the bus to a GPU. Where images are contiguous `told` is called now
+        and then, in the calling thread, with the number of the first bytes that need not be waited for.
         """
-        table = self._cut(begins) if self.geometry.dense else None
-        pieces = list(self._copies(memory, begins) if table is None else _grouped(memory, table))
-        share([copy for _, copy in pieces], MOST_COPYING, lambda finished: told(pieces[finished - 1][0]))
-
-    def _copies(self, memory: NDArray[np.uint8], begins: Columns) -> Iterator[Copy]:
-        """One for each image, whatever its strides."""
+        threads = min(MOST_COPYING, 1 + int(self.geometry.reach[1].sum()) // PIECE_BYTES)
+        if self.geometry.dense:
+            goals, *others = table = self._cut(begins)
+            ends, goals[:] = goals + table[2], goals + memory.ctypes.data
+            addresses = (row.ctypes.data for row in (goals, *others))
+            launch_telling(
+                packing_kernel(), table.shape[1], *addresses, threads=threads,
+                told=lambda done: told(int(ends[done - 1])),
+            )  # fmt: skip
+            return
+        copies = []
         for image, begin, shape in zip(
             self.images, begins.tolist(), self.geometry.shapes.tolist(), strict=True
         ):
             pixels = view(image, "image").numpy()
             goal = memory[begin : begin + pixels.nbytes].view(pixels.dtype).reshape(shape[: pixels.ndim])
-            yield begin + pixels.nbytes, partial(np.copyto, goal, pixels)
+            copies.append(partial(np.copyto, goal, pixels))
+        share(copies, threads)
 
     def _cut(self, begins: Columns) -> Columns:
         """Where each part of an image goes in memory, its address and its bytes, at most `PIECE_BYTES`; (3, P)."""
@@ -164,19 +169,6 @@ class Sources:
         return np.stack(
             [begins[image] + start, pointers[image] + start, np.minimum(sizes[image] - start, PIECE_BYTES)]
         )
-
-
-def _grouped(memory: NDArray[np.uint8], table: Columns) -> Iterator[Copy]:
-    """One for neighbours that are `PIECE_BYTES` together; Python's lock, which threads wait for, is taken for each."""
-    to, _, sizes = table
-    ends, kernel = to + sizes, packing_kernel()
-    to += memory.ctypes.data
-    last = np.flatnonzero(np.diff(ends // PIECE_BYTES, append=-1))
-    addresses, first = (table.ctypes.data + np.arange(3) * table.strides[0]).tolist(), 0
-    for number, end in zip((last + 1).tolist(), ends[last].tolist(), strict=True):
-        places = (address + first * table.itemsize for address in addresses)
-        yield end, partial(launch, kernel, number - first, *places, threads=1)
-        first = number
 
 
 def packing_kernel() -> Callable[[int], Any]:

@@ -24,6 +24,7 @@ from octopus.errors import InputError, OutOfMemoryError, shown
 log = logging.getLogger(__name__)
 
 MAX_THREADS = 1024
+TOLD = 64  # times that somebody is told of finished blocks, at most
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _SETTINGS = ("OCTOPUS_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -156,31 +157,60 @@ def launch(kernel: Callable[[int], Any], blocks: int, *values: int, threads: int
         )
 
 
-def share(
-    work: Iterable[Callable[[], Any]], most: int, told: Callable[[int], Any] = lambda finished: None
+def launch_telling(
+    kernel: Callable[[int], Any], blocks: int, *values: int, threads: int, told: Callable[[int], Any]
 ) -> None:
+    """As `launch`, of a kernel whose blocks others wait for: they are told how many of the first are done, in between.
+
+    Parameters
+    ----------
+    kernel : callable
+        Behind `values` come the address of a byte for each block, which it makes 1 when that is done, and after how
+        many blocks it returns: the caller's thread does few at a time, the others all that are left.
+    blocks, *values, threads
+        As of `launch`.
+    told : callable
+        Called with the number of the first blocks that are done, in the calling thread; not for the last of all.
+    """
+    done, caller, first = array("B", bytes(blocks)), threading.get_ident(), 0
+    everything = array("q", (0, blocks, *values, done.buffer_info()[0], blocks, 0))
+    everything[0] = everything.buffer_info()[0] + 8 * (len(everything) - 1)
+    few = everything[:]
+    few[-2] = -(-blocks // TOLD)
+
+    def work(_: int) -> None:
+        nonlocal first
+        if threading.get_ident() != caller:
+            kernel(everything.buffer_info()[0])
+            return
+        while everything[-1] < blocks:
+            kernel(few.buffer_info()[0])
+            before, first = first, next((i for i in range(first, blocks) if not done[i]), blocks)
+            if before < first < blocks:
+                told(first)
+
+    threads = min(threads, _pool.count, blocks)
+    if threads > 1:
+        _pool.run(work, 0, threads)
+    else:
+        work(0)
+
+
+def share(work: Iterable[Callable[[], Any]], most: int) -> None:
     """Do pieces of work that release Python's lock, such as copies, on up to `most` of this process's threads.
 
     The first error of one is raised once nobody works on any more; pieces that nobody has begun are left then.
-
-    Now and then `told` is called, in the calling thread, with how many of the first pieces are finished.
     """
-    left, errors, caller = deque(enumerate(work)), list[BaseException](), threading.get_ident()
-    unfinished = bytearray(b"1" * len(left))
+    left, errors = deque(work), list[BaseException]()
 
     def do(_: int) -> None:
-        tells = threading.get_ident() == caller
         while not errors:
             try:
-                number, piece = left.popleft()
+                piece = left.popleft()
             except IndexError:
                 return
             try:
                 piece()
-                unfinished[number] = 0
-                first = unfinished.find(b"1") if tells else 0
-                if first > 0:
-                    told(first)
             except BaseException as error:
                 errors.append(error)
 

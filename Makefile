@@ -129,7 +129,7 @@ $(RUN_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INS
 $(BESIDE)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(BESIDE)
 	$(BESIDE)/bin/python -m pip install --quiet -e ".[transformers,ultralytics,sahi,supervision]" $(TESTED) \
-		pytest pytest-xdist hypothesis
+		av pytest pytest-xdist hypothesis
 	@touch $@
 
 $(TEST_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INSTALL)

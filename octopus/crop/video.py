@@ -127,7 +127,7 @@ class Planes:
         video_view(self)
 
     def __repr__(self) -> str:
-        height, width = self.y.shape
+        height, width, _ = video_view(self).shape  # a decoder's planes may have no shape to ask for
         return f"{type(self).__name__}({width}x{height}, {self.coding.matrix}, {self.coding.range})"
 
 
@@ -139,7 +139,7 @@ class NV12(Planes):
 
     Parameters
     ----------
-    y : array, (H, W), uint8
+    y : array, (H, W) or (H, W, 1), uint8
         Luma; H and W are even. NumPy, torch, CuPy or any array that `crop_resize` takes; not copied, but where the GPU
         works and it lies on the host. Rows may be further apart than their length.
     uv : array, (H/2, W) or (H/2, W/2, 2), uint8
@@ -210,6 +210,8 @@ def video_view(frame: Planes) -> VideoView:
             raise InputError(
                 f"{name} of {kind} must be {dtype} in the machine's byte order, found {plane.dtype}"
             )
+    if y.shape[2:] == (1,):
+        y = replace(y, shape=y.shape[:2], strides=y.strides[:2])
     if len(y.shape) != 2 or 0 in y.shape or y.shape[0] % 2 or y.shape[1] % 2 or max(y.shape) > MAX_SIDE:
         raise InputError(
             f"y of {kind} must have shape (H, W), even sides from 2 to {MAX_SIDE}, found {y.shape}; of a video with "

@@ -227,7 +227,11 @@ ROWS = [
         (LUMA.tolist(), "frame.y is a list"),
         (LUMA.astype(np.float32), "y of NV12 must be uint8 in the machine's byte order, found float32"),
         (DEEP[0], "y of NV12 must be uint8 in the machine's byte order, found uint16"),
-        (LUMA[..., None], "y of NV12 must have shape (H, W), even sides from 2 to 16777216, found (6, 8, 1)"),
+        (
+            CHROMA.reshape(3, 4, 2),
+            "y of NV12 must have shape (H, W), even sides from 2 to 16777216, found (3, 4, 2)",
+        ),
+        (LUMA[:, :1, None], "found (6, 1)"),
         (LUMA[:5], "found (5, 8); of a video with odd sides the decoder's planes are one larger"),
         (LUMA[:, :7], "found (6, 7)"),
         (LUMA[:0], "found (0, 8)"),
@@ -240,6 +244,7 @@ ROWS = [
         (torch(lambda t: t.zeros((6, 8), dtype=t.uint8, device="meta"), "meta"), "frame.y lies on meta"),
         (np.pad(LUMA, ((0, 0), (0, 5)))[:, :8], same()),
         (read_only(LUMA), same()),
+        (LUMA[..., None], same()),
         (Later(lambda: Exported(LUMA), name="DLPack"), same()),
     ),
     *rows(

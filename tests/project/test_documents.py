@@ -73,6 +73,7 @@ def test_every_page_with_examples_is_run() -> None:
         "docs/integrations/torch.md",
         "docs/integrations/transformers.md",
         "docs/integrations/ultralytics.md",
+        "docs/integrations/video.md",
     }  # tests/library
     assert with_examples - elsewhere == set(EXAMPLES)
 

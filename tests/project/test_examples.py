@@ -7,12 +7,16 @@ import re
 import runpy
 import subprocess
 import sys
-from importlib.util import find_spec
+from collections.abc import Iterator
+from functools import partial
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+import octopus
 
 TINY = ["--frames", "6", "--most", "4", "--width", "96", "--height", "64"]
 
@@ -46,6 +50,123 @@ def test_the_stream_of_a_drone_goes_on_the_cpu_without_a_gpu(root: Path) -> None
 def test_the_stream_of_a_drone_says_how_much_of_the_uploads_is_hidden(root: Path) -> None:
     said = run(root, ["--frames", "60"])
     assert "on the CUDA" in said and "hidden: " in said
+
+
+LENGTH, HEIGHT, WIDTH = 7, 64, 96
+
+
+def drawn() -> Iterator[np.ndarray]:
+    """Smooth pictures, in all of which other colours stand elsewhere: what is lost, late or exchanged shows."""
+    rows, columns = np.mgrid[:HEIGHT, :WIDTH]
+    for number in range(LENGTH):
+        channels = 20 * number + rows, 250 - 2 * columns, 40 + 2 * rows + 8 * number
+        yield np.stack(channels, axis=-1).clip(0, 255).astype(np.uint8)
+
+
+def written_by_opencv(path: Path) -> None:
+    """In full range by BT.601, as all JPEGs are."""
+    cv2 = pytest.importorskip("cv2", reason="OpenCV is not installed")
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"MJPG"), 25, (WIDTH, HEIGHT))
+    for picture in drawn():
+        writer.write(picture[..., ::-1])
+    writer.release()
+
+
+def written_by_pyav(path: Path) -> None:
+    """In limited range by BT.709, as most videos are."""
+    av = pytest.importorskip("av", reason="PyAV is not installed")
+    with av.open(str(path), "w") as file:
+        stream = file.add_stream("libx264", rate=25, options={"crf": "1"})
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        stream.codec_context.colorspace, stream.codec_context.color_range = 1, 1
+        for picture in drawn():
+            frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
+            frame = frame.reformat(format="yuv420p", dst_colorspace="ITU709", dst_color_range="MPEG")
+            file.mux(stream.encode(frame))
+        file.mux(stream.encode())
+
+
+def read_by_torchcodec(path: Path) -> np.ndarray:
+    decoders = pytest.importorskip("torchcodec.decoders", reason="TorchCodec is not installed")
+    try:
+        decoder = decoders.VideoDecoder(str(path))
+    except RuntimeError as error:
+        if "Could not load libtorchcodec" not in str(error):
+            raise
+        pytest.skip(f"TorchCodec finds no FFmpeg: {str(error).splitlines()[0]}")
+    return decoder[:].permute(0, 2, 3, 1).numpy()
+
+
+def read_by_pyav(path: Path) -> np.ndarray:
+    av = pytest.importorskip("av", reason="PyAV is not installed")
+    with av.open(str(path)) as file:
+        return np.stack([frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)])
+
+
+def read_by_opencv(path: Path) -> np.ndarray:
+    cv2 = pytest.importorskip("cv2", reason="OpenCV is not installed")
+    file, pictures = cv2.VideoCapture(str(path)), []
+    for _ in range(LENGTH + 1):
+        right, picture = file.read()
+        pictures += [cv2.cvtColor(picture, cv2.COLOR_BGR2RGB)] if right else []
+    return np.stack(pictures)
+
+
+WRITERS = {"video.avi": written_by_opencv, "video.mkv": written_by_pyav}
+# Levels of 255: FFmpeg, asked for red, green and blue, rounds each sum, and spreads chroma over pixels in its own way.
+READERS = {"TorchCodec": (read_by_torchcodec, 0), "PyAV": (read_by_pyav, 4), "OpenCV": (read_by_opencv, 0)}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("decoder", READERS)
+def test_crops_of_a_file_are_those_of_its_frames(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decoder: str, name: str
+) -> None:
+    path = tmp_path / name
+    WRITERS[name](path)
+    read, levels = READERS[decoder]
+    frames = read(path)
+    assert len(frames) == LENGTH and np.abs(frames - np.stack([*map(np.float32, drawn())])).mean() < 4
+    spec = spec_from_file_location("drone_stream", root / "examples/drone_stream.py")
+    program: Any = module_from_spec(spec)
+    spec.loader.exec_module(program)
+    boxes: list[np.ndarray] = []
+    crops: list[np.ndarray] = []
+    detector = program.detector
+
+    def detected(*given: Any) -> np.ndarray:
+        boxes.append(detector(*given))
+        return boxes[-1]
+
+    monkeypatch.setattr(octopus, "FrameStream", partial(octopus.FrameStream, device="cpu"))
+    monkeypatch.setattr(program, "DECODERS", {decoder: program.DECODERS[decoder]})
+    monkeypatch.setattr(program, "detector", detected)
+    monkeypatch.setattr(program, "model", lambda made: crops.append(made.copy()))
+    program.play_file(str(path), 5)
+    assert len(boxes) == len(crops) == LENGTH
+    for frame, found, made in zip(frames, boxes, crops, strict=True):
+        right = octopus.crop_resize(frame, found, 224, device="cpu", **program.IMAGENET)
+        assert np.abs(made - right).max() <= levels / min(program.IMAGENET["std"])
+
+
+def test_a_file_is_played_by_the_first_decoder_that_can(root: Path, tmp_path: Path) -> None:
+    written_by_opencv(tmp_path / "video.avi")
+    said = run(root, ["--video", str(tmp_path / "video.avi"), "--most", "4"], CUDA_VISIBLE_DEVICES="")
+    assert re.search(
+        r"7 frames by (TorchCodec|PyAV|OpenCV) with \d+ made-up boxes, on the CPU: [\d.]+ ms per frame", said
+    )
+
+
+def test_a_file_that_no_decoder_reads_is_said(root: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        run(root, ["--video", "README.md"])
+    assert "not by OpenCV: " in failed.value.stderr and "no decoder reads README.md" in failed.value.stderr
+
+
+@pytest.mark.gpu
+def test_a_file_is_played_on_a_gpu(root: Path, tmp_path: Path) -> None:
+    written_by_opencv(tmp_path / "video.avi")
+    assert "made-up boxes, on the CUDA" in run(root, ["--video", str(tmp_path / "video.avi")])
 
 
 def test_a_detector_and_its_crops_go_on_the_cpu_without_a_gpu(root: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from crop_case import Exported
 from gpu import DTYPES, LAYOUTS, host, random_frame, sanitize
 
 from octopus import NV12, P010, CropPlan, InputError, crop_resize
@@ -70,6 +71,32 @@ def test_frames_of_every_kind_equal_the_cpu(kind, layout, dtype):
         expected = crops_of(crop_resize(frame, BOXES, (33, width), device="cpu", **call))
         found = crops_of(crop_resize(there, given, (33, width), **call))
         assert not wrong(found, expected, dtype), (options, width)
+
+
+class Interface:
+    """A plane that offers `__cuda_array_interface__` and nothing else."""
+
+    def __init__(self, plane):
+        self._plane = plane
+
+    @property
+    def __cuda_array_interface__(self):
+        return self._plane.__cuda_array_interface__
+
+
+@pytest.mark.parametrize("offered", [Exported, Interface])
+@pytest.mark.parametrize("kind", [NV12, P010])
+def test_planes_that_offer_one_protocol_alone_equal_the_cpu(kind, offered):
+    """In the shapes of a decoder's planes, luma (H, W, 1) and chroma (H/2, W/2, 2), each at its pitch."""
+    torch = pytest.importorskip("torch")
+    frame, there, _ = frames_of(kind, torch)
+    wide = torch.zeros(240, 352, dtype=there.y.dtype, device="cuda")
+    luma, chroma = wide[:, :320], wide.clone()[:120, :320]
+    luma[...], chroma[...] = there.y, there.uv
+    planes = offered(luma[..., None]), offered(chroma.view(120, 160, 2))
+    exported = kind(*planes, matrix="bt709", range="limited")
+    expected = crop_resize(frame, BOXES, 48, device="cpu")
+    assert not wrong(crop_resize(exported, BOXES, 48), expected, "float32")
 
 
 @pytest.mark.parametrize("kind", [NV12, P010, "BGRA"], ids=lambda kind: getattr(kind, "__name__", kind))

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from crop_case import Exported
 from gpu import random_frame
 
 from octopus import NV12, P010, CropPlan, FrameStream, InputError, crop_resize
@@ -285,11 +286,64 @@ def test_a_stream_takes_video(form):
         assert np.array_equal(stream.submit(BOXES[:2]), crop_resize(frame, BOXES[:2], (8, 9), device="cpu"))
 
 
+class ExportedOnce(Exported):
+    """As exporters were before DLPack had versions: `__dlpack__` takes a stream and nothing else."""
+
+    def __dlpack__(self, stream=None):
+        return super().__dlpack__(stream=stream)
+
+
+@pytest.mark.parametrize("kind", [Exported, ExportedOnce])
+@pytest.mark.parametrize("form", [NV12, P010])
+def test_planes_may_offer_dlpack_and_nothing_else(form, kind):
+    """Both with rows further apart than their length, as decoders' surfaces have them; no plane is copied."""
+    frame = video(form)
+    pairs = frame.uv.reshape(HEIGHT // 2, WIDTH // 2, 2)
+    assert frame.y.strides[0] > WIDTH * frame.y.itemsize and np.shares_memory(pairs, frame.uv)
+    right = crop_resize(frame, BOXES, 8, device="cpu")
+    for planes in ((frame.y, frame.uv), (frame.y[..., None], pairs)):
+        exported = form(*map(kind, planes), **named(frame))
+        assert repr(exported) == repr(frame) and f"{WIDTH}x{HEIGHT}" in repr(frame)
+        seen = frame_view(exported)
+        assert [seen.pointer, seen.chroma.pointer] == [plane.ctypes.data for plane in planes]
+        assert np.array_equal(crop_resize(exported, BOXES, 8, device="cpu"), right)
+
+
+def test_a_surface_is_cut_into_its_planes():
+    """Luma and chroma one below the other, (3H/2, W), as one exporter, at a pitch."""
+    frame = video(NV12)
+    surface = np.empty((HEIGHT * 3 // 2, WIDTH + 10), np.uint8)[:, :WIDTH]
+    surface[:HEIGHT], surface[HEIGHT:] = frame.y, frame.uv
+    whole = np.from_dlpack(Exported(surface))
+    cut = NV12(whole[:HEIGHT], whole[HEIGHT:], **named(frame))
+    assert np.shares_memory(cut.uv, surface)
+    right = crop_resize(frame, BOXES, 8, device="cpu")
+    assert np.array_equal(crop_resize(cut, BOXES, 8, device="cpu"), right)
+
+
 def on_gpu(shape, dtype, address, pitch):
     """A plane of which nothing is read but where it lies."""
     there = {"shape": shape, "typestr": np.dtype(dtype).str, "data": (address, False), "version": 3}
-    strides = pitch, np.dtype(dtype).itemsize
+    item = np.dtype(dtype).itemsize
+    strides = pitch, *(item * step for step in ((1,), (shape[-1], 1))[len(shape) - 2])
     return SimpleNamespace(__cuda_array_interface__={**there, "strides": strides})
+
+
+@pytest.mark.parametrize("form", [NV12, P010])
+def test_planes_on_the_gpu_may_have_the_shapes_of_pynvvideocodec(form):
+    """Luma (H, W, 1) and chroma (H/2, W/2, 2), by `__cuda_array_interface__` alone."""
+    item = 2 if form is P010 else 1
+    flat, deep = (
+        frame_view(
+            form(
+                on_gpu(luma, f"u{item}", 8192, 16 * item), on_gpu(chroma, f"u{item}", 4096, 32 * item),
+                matrix="bt709", range="full",
+            )
+        )
+        for luma, chroma in (((6, 8), (3, 8)), ((6, 8, 1), (3, 4, 2)))
+    )  # fmt: skip
+    assert flat.layout == deep.layout and (deep.pointer, deep.chroma.pointer) == (8192, 4096)
+    assert deep.strides == (16 * item, item, 0) and deep.chroma.strides == (32 * item, 2 * item, item)
 
 
 @pytest.mark.parametrize(("address", "pitch"), [(4097, 8), (4096, 9)])

@@ -135,5 +135,12 @@ onstart:
         raise WorkflowError("This node only submits; name what measures: --config device=cuda machine=NAME")
 
 
+# What a failed job leaves is that of an earlier run, which Snakemake takes for the job's own (its issue 3808): the next
+# run would measure nothing.
+onerror:
+    for job in workflow.scheduler.failed:
+        workflow.persistence.started(job)
+
+
 if workflow.is_main_process:
     drop_stale_receipts()

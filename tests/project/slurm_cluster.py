@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psutil
 
+MODEL = "model"  # of all GPUs
 DAEMONS = ("munged", "slurmctld", "slurmd")
 SBIN = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 # Nodes say that they have more CPUs than this host; no job is bound to any. No accounting, as on the smallest clusters.
@@ -37,6 +38,7 @@ SlurmdLogFile={folder}/%n.log
 SlurmdParameters=config_overrides
 SlurmdTimeout=10
 KillWait=2
+MinJobAge=3600
 ReturnToService=2
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
@@ -54,7 +56,7 @@ def missing() -> str:
 
 
 class Cluster:
-    """Partitions of nodes with so many GPUs each, the last of them the default; a context, which ends all that it began.
+    """Partitions of nodes with so many GPUs each, the last of them the default; a context, which ends what it began.
 
     A node's GPU is a file that is on every host, so that Slurm counts it and nothing can run on it.
     """
@@ -109,7 +111,9 @@ class Cluster:
     def tasks(self, node: str) -> list[psutil.Process]:
         """What the jobs on a node run."""
         marks = {"SLURMD_NODENAME": node, "SLURM_CONF": self.environment["SLURM_CONF"]}
-        return [process for process in psutil.process_iter() if marks.items() <= _environment(process).items()]
+        return [
+            process for process in psutil.process_iter() if marks.items() <= _environment(process).items()
+        ]
 
     def _begin(self) -> None:
         key = self.folder / "munge.key"
@@ -135,8 +139,8 @@ class Cluster:
         gpus = []
         for node, count in self.nodes.items():
             line = f"NodeName={node} NodeHostname={named['host']} NodeAddr=127.0.0.1 Port={ports.pop()}"
-            lines.append(f"{line} CPUs=16 RealMemory=64000" + (f" Gres=gpu:{count}" if count else ""))
-            gpus += [f"NodeName={node} Name=gpu File=/dev/null"] * count
+            lines.append(f"{line} CPUs=16 RealMemory=64000" + (f" Gres=gpu:{MODEL}:{count}" if count else ""))
+            gpus += [f"NodeName={node} Name=gpu Type={MODEL} File=/dev/null"] * count
         for name, nodes in self.partitions.items():
             lines.append(f"PartitionName={name} Nodes={','.join(nodes)} MaxTime=INFINITE State=UP")
         lines[-1] += " Default=YES\n"
@@ -145,7 +149,9 @@ class Cluster:
         # Snakemake's job step takes Slurm's variables away from `srun`, which then looks for the host's configuration.
         srun = self.folder / "bin/srun"
         srun.parent.mkdir()
-        srun.write_text(f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec {shutil.which("srun", path=SBIN)} "$@"\n')
+        srun.write_text(
+            f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec {shutil.which("srun", path=SBIN)} "$@"\n'
+        )
         srun.chmod(0o755)
 
     def _start(self, program: str, *arguments: str, name: str = "") -> None:
@@ -186,7 +192,6 @@ def free_ports(count: int) -> list[int]:
     for each in sockets:
         each.close()
     return ports
-
 
 
 def _environment(process: psutil.Process) -> dict[str, str]:

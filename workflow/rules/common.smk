@@ -132,7 +132,9 @@ def drop_stale_receipts():
 
 onstart:
     if workflow.non_local_exec and "auto" in (CONFIG.machine, CONFIG.device):
-        raise WorkflowError("This node only submits; name what measures: --config device=cuda machine=NAME")
+        raise WorkflowError(
+            "This node only submits; name what measures: --config device=cuda machine=NAME"
+        )
 
 
 # What a failed job leaves is that of an earlier run, which Snakemake takes for the job's own (its issue 3808): the next

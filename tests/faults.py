@@ -24,7 +24,7 @@ FILES, ROWS = f"{MEASURE}/test_files.py", f"{MEASURE}/test_rows.py"
 MEMORY, PAIRED = f"{MEASURE}/test_memory_lines.py", f"{MEASURE}/test_paired_runner.py"
 COMPARISON = "tests/study/studies/test_comparison.py"
 FLOW, WORKFLOW, WATCH = (f"tests/project/test_{name}.py" for name in ("flow", "workflow", "watch"))
-PYTHONS = "tests/project/test_pythons.py"
+PYTHONS, SLURM = "tests/project/test_pythons.py", "tests/project/test_slurm.py"
 CONFIG, CPU = "tests/project/test_config.py", "tests/library/backends/test_cpu.py"
 CACHE = "tests/library/backends/test_backends.py"
 FILE_OF_MIRROR = f"{DRONE}::test_a_wrong_file_of_a_mirror_is_refused"
@@ -165,6 +165,10 @@ FAULTS = {
             f"{FLOW}::test_a_killed_run_needs_no_unlocking",
             f"{FLOW}::test_old_results_stay_until_the_new_ones_are_complete",
         ),
+    ),
+    "a study fails after an edit of its settings": Fault(
+        "the plain command tries again; the old stay",
+        (f"{FLOW}::test_old_results_stay_until_the_new_ones_are_complete",),
     ),
     "SIGKILL in the paper": Fault(
         "the plain command works; the old stays",
@@ -347,10 +351,21 @@ FAULTS = {
         reason=f"{NOT_HERE}both ask conda, which the package index doesn't have; `make wheelhouse` and `make release` "
         "keep packages and workflow without it",
     ),
-    "the profile for Slurm": Fault(
-        "a GPU and some cores per study",
-        (f"{WORKFLOW}::test_on_a_cluster_every_study_gets_a_gpu_and_a_number_of_cores",),
-        "its settings alone: no cluster is at hand for a study end to end",
+    "Slurm: a study and its node": Fault(
+        "one GPU and the node for a study, none for the rest",
+        (
+            f"{WORKFLOW}::test_no_rule_asks_a_cluster_for_more_cores_than_a_node_has",
+            f"{SLURM}::test_each_study_has_a_gpu_and_a_node_and_nothing_else_has",
+            f"{SLURM}::test_what_measures_must_be_named",
+            f"{SLURM}::test_a_node_without_its_gpu_is_an_error",
+        ),
+    ),
+    "Slurm: scancel, a node vanishes, the time is over": Fault(
+        "the run ends; a rerun heals, the old stay",
+        (f"{SLURM}::test_what_ends_a_job_ends_the_run_and_a_rerun_heals",),
+    ),
+    "Slurm: Snakemake is killed, its job goes on": Fault(
+        "a second run is refused", (f"{SLURM}::test_a_run_whose_jobs_go_on_is_not_begun_again",)
     ),
     "other packages of the locked versions": Fault(
         "are refused",

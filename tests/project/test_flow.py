@@ -242,6 +242,7 @@ def test_old_results_stay_until_the_new_ones_are_complete(flow: Workflow, ends: 
         os.killpg(run.pid, signal.SIGKILL)
         run.wait()
     assert [path.read_text() for path in kept] == ["of an earlier run"] * 2
+    assert flow.jobs(*DRY) & set(STUDIES) == {"distribution"}  # a plain command tries again
     for path, content in zip(kept, before, strict=True):
         path.write_bytes(content)
     flow.complete("--touch", *wanted)

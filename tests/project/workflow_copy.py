@@ -48,9 +48,12 @@ class Workflow:
 
     def start(self, *arguments: str, mirror: str | Path = "") -> subprocess.Popen[str]:
         """Begin that as a command, in a process group of its own."""
-        command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
+        return self.command("--cores", "1", *arguments, mirror=mirror)
+
+    def command(self, *arguments: str, mirror: str | Path = "") -> subprocess.Popen[str]:
+        """The same without a number of cores."""
         return subprocess.Popen(
-            command,
+            [sys.executable, "-m", "snakemake", *arguments],
             cwd=self.folder,
             env=self._environment(mirror),
             text=True,

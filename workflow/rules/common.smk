@@ -7,6 +7,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+from snakemake_interface_common.exceptions import WorkflowError
+
 from octopus.backends import resolve
 from octopus_study import doors
 from octopus_study.config import MIRROR_VARIABLE, check_config
@@ -21,7 +23,8 @@ CONFIG = check_config(config, source="the configuration (config/config.yaml, --c
 MACHINE = machine_id(CONFIG.device) if CONFIG.machine == "auto" else CONFIG.machine
 RAW = CONFIG.raw_dir
 RESULTS = f"{CONFIG.results_dir}/{MACHINE}"
-DEVICE = resolve(CONFIG.device)
+# A machine that is named may be another one than this, which only submits: its device need not be here.
+DEVICE = resolve(CONFIG.device) if "auto" in (CONFIG.machine, CONFIG.device) else CONFIG.device
 DOORS = doors.read()
 CHOSEN = STUDIES if CONFIG.studies == "all" else CONFIG.studies
 
@@ -75,6 +78,11 @@ def seconds(study):
     return None if quick else doors.study_seconds(study, DEVICE, door, Path(CONFIG.reference_dir), DOORS)
 
 
+def minutes(wildcards):
+    """Time limit of a study on a cluster: thrice what it is expected to take, and half an hour for what nobody timed."""
+    return 30 + round(3 * (seconds(wildcards.study) or 600) / 60)
+
+
 def takes(wildcards, output):
     """How long a study is expected to take; made from the output, as its title."""
     known = doors.said(seconds(Path(output.rows).stem))
@@ -120,6 +128,20 @@ def drop_stale_receipts():
         if why := why_stale(path, CONFIG.data, CONFIG.mirror):
             print(f"{path}: {why}; it is fetched again", file=sys.stderr)
             path.unlink()
+
+
+onstart:
+    if workflow.non_local_exec and "auto" in (CONFIG.machine, CONFIG.device):
+        raise WorkflowError(
+            "This node only submits; name what measures: --config device=cuda machine=NAME"
+        )
+
+
+# What a failed job leaves is that of an earlier run, which Snakemake takes for the job's own (its issue 3808): the next
+# run would measure nothing.
+onerror:
+    for job in workflow.scheduler.failed:
+        workflow.persistence.started(job)
 
 
 if workflow.is_main_process:

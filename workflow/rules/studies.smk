@@ -4,6 +4,8 @@ STUDY = {
     "title": study_title,
     "takes": takes,
 }
+# What a cluster is asked for: a node for nothing else, and one of its GPUs. On a CPU all studies ran with 24 GB.
+NEEDS = {"gpu": int(DEVICE == "cuda"), "mem_mb": 32000, "runtime": minutes, "slurm_extra": "--exclusive"}
 
 
 # A study takes all cores, so that nothing else runs while it measures. What an earlier run left stays until this one is over.
@@ -19,7 +21,7 @@ rule study:
         "../envs/octopus.yaml"
     threads: ALL_CORES
     resources:
-        gpu=int(DEVICE == "cuda"),
+        **NEEDS,
     params:
         **STUDY,
     message:

@@ -13,7 +13,7 @@ from pathlib import Path
 from install import BUILD, EVERY, entries
 
 MAIN, CUDA12 = "requirements.lock", "requirements-cuda12.lock"
-EVERYWHERE = ("docs", "test", "notebooks", "release", "dev")
+EVERYWHERE = ("docs", "test", "slurm", "notebooks", "release", "dev")
 EXTRAS = {
     MAIN: ("cuda13", "torch", "transformers", "peers", "models", "arena-cuda13", *EVERYWHERE),
     CUDA12: ("cuda12", *EVERYWHERE),

@@ -77,7 +77,7 @@ test-gpu: $(TEST_STAMP) ## install and run the tests that need a GPU: those that
 test-integrations: $(BESIDE)/.installed ## install torch and whom octopus.integrations stands in for (6 GB), and compare answers
 	$(BESIDE)/bin/python -m pytest -n auto --dist loadfile tests/library/integrations tests/library/crop/test_torch.py \
 		tests/library/crop/test_torch_operators.py tests/library/images/test_images_calls.py
-	$(BESIDE)/bin/python -m pytest tests/library/test_docs.py -k "torch or integrations"
+	$(BESIDE)/bin/python -m pytest tests/library/test_docs.py tests/project/test_examples.py -k "torch or integrations or examples"
 
 fuzz: $(TEST_STAMP) ## install and make random calls with guard pages around all memory, for FUZZ_SECONDS (five minutes)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$${FUZZ_SEED:-$$(date +%s)} $(BIN)/python -m pytest tests/library/test_fuzz.py -rP
@@ -129,7 +129,7 @@ $(RUN_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INS
 $(BESIDE)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(BESIDE)
 	$(BESIDE)/bin/python -m pip install --quiet -e ".[transformers,ultralytics,sahi,supervision]" $(TESTED) \
-		av pytest pytest-xdist hypothesis
+		av "ray[data]" pytest pytest-xdist hypothesis
 	@touch $@
 
 $(TEST_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INSTALL)

@@ -24,7 +24,7 @@ from octopus.errors import InputError, OutOfMemoryError, shown
 log = logging.getLogger(__name__)
 
 MAX_THREADS = 1024
-TOLD = 64  # times that somebody is told of finished blocks, at most
+TOLD = 256  # times that somebody is told of finished blocks, at most
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _SETTINGS = ("OCTOPUS_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
 

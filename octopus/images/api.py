@@ -100,7 +100,7 @@ def resize(
         A CUDA stream of any library; default: the current one of the images' library. The call returns once the work is
         queued on it. One that isn't torch's must outlive the tensors that it works on. None where the CPU works.
     device : {"auto", "cpu", "cuda", "cuda:0", ...} or torch.device
-        "auto" works where the images lie. Images on the host with "cuda" are brought to the GPU in one upload, and the
+        "auto" works where the images lie. Images on the host with "cuda" are brought to the GPU together, and the
         result stays there.
 
     Returns

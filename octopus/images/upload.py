@@ -1,4 +1,4 @@
-"""The one upload that brings a call's table, and images on the host, to the GPU, and the launch behind it."""
+"""What brings a call's table, and images on the host, to the GPU, and the launch behind it."""
 
 from __future__ import annotations
 

@@ -271,6 +271,9 @@ TORCH = (
     "rescale_and_normalize",
     "_fuse_mean_std_and_rescale_factor",
 )
+PREPARING = (
+    "_prepare_image_like_inputs", "_prepare_images_structure", "fetch_images", "process_image", "convert_to_rgb",
+)  # fmt: skip
 PIL = ("_preprocess", "resize", "rescale", "normalize")
 BACKENDS = "transformers.image_processing_backends"
 QWEN2_VL, SIGLIP2 = (
@@ -350,12 +353,25 @@ class _Accelerated:
     """What a stand-in has beside its original class."""
 
     _stands_for: Known
-    _leaves_plain: bool  # whether `process_image` is the one that gives such images back as they are
+    _leaves_plain: (
+        bool  # whether the code before `_preprocess` is the one that gives such images back as they are
+    )
+
+    def _prepare_image_like_inputs(self, images: Any, *args: Any, **kwargs: Any) -> Any:
+        """As the original, which asks every image several times what it is: half of a call with many small ones."""
+        asked = args or kwargs.get("input_data_format") is not None or kwargs.get("expected_ndims", 3) != 3
+        if (
+            self._leaves_plain
+            and not asked
+            and type(images) is list
+            and images
+            and all(map(_is_plain, images))
+        ):
+            return images
+        return super()._prepare_image_like_inputs(images, *args, **kwargs)  # type: ignore[misc]
 
     def process_image(self, image: Any, *args: Any, **kwargs: Any) -> Any:
         """As the original, but images stay where they are: those that go to a GPU go there at once."""
-        if self._leaves_plain and kwargs.get("input_data_format") is None and not args and _is_plain(image):
-            return image
         return super().process_image(image, *args, **{**kwargs, "device": None})  # type: ignore[misc]
 
     def _preprocess(self, images: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
@@ -376,7 +392,7 @@ class _Accelerated:
 
 
 def _is_plain(image: Any) -> bool:
-    """Whether it is a tensor of torch that can have its channels first alone: most of a call is spent on asking so."""
+    """Whether it is a tensor of torch whose channels can be the first of its axes alone."""
     kind = type(image)
     if kind.__name__ != "Tensor" or kind.__module__ != "torch":
         return False
@@ -413,7 +429,7 @@ def _class_of(kind: type) -> type:
     }
     backend = getattr(import_module(BACKENDS), "TorchvisionBackend", None)
     names["_leaves_plain"] = all(
-        getattr(kind, name) is getattr(backend, name, None) for name in ("process_image", "convert_to_rgb")
+        getattr(kind, name, None) is getattr(backend, name, name) for name in PREPARING
     )
     return type(kind.__name__, (_Accelerated, kind), names)
 

@@ -26,6 +26,7 @@ _ORDER = (
     "drone",
     "detector",
     "concurrency",
+    "scaling",
     "image_shape",
 )
 Count = Annotated[int, Field(gt=0)]

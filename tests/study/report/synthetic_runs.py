@@ -19,6 +19,7 @@ from synthetic_edge import detector, drone, satellite
 from synthetic_images import images
 from synthetic_mapping import mapping, sequences, total_cost
 from synthetic_pipelines import pipelines
+from synthetic_scaling import scaling
 
 from octopus_study.measure.rows import Case, Row, unavailable, write_rows
 
@@ -90,6 +91,7 @@ def write_run(
         "images": lambda: images(kind, dataset, timed),
         "pipelines": lambda: pipelines(kind, dataset, timed),
         "concurrency": lambda: concurrency(kind, dataset, timed),
+        "scaling": lambda: scaling(kind, dataset, timed),
         "image_shape": lambda: image_shape(kind, dataset, timed),
         "satellite": lambda: satellite(kind, SCENES[dataset], timed, full=tensorrt),
         "drone": lambda: drone(kind, dataset),

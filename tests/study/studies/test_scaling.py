@@ -159,7 +159,7 @@ def test_workers_wait_for_the_common_moment():
 def test_a_gpu_that_cannot_be_had_leaves_the_others(way):
     with Team(way, 2, COPIES, Failing) as team:
         for _ in range(2):
-            with pytest.raises(Unavailable, match="^GPU 1: RuntimeError: no memory is left$"):
+            with pytest.raises(Unavailable, match=r"^GPU 1: RuntimeError: no memory is left$"):
                 team.block({0: range(2), 1: range(2)}, upload=True)
             assert team.block({0: range(2)}, upload=True) > 0
 

@@ -192,6 +192,15 @@ PIPELINES = {
     "model-documents": "Pages",
     "slices": "Slices of 4K",
 }
+# Several GPUs: works, what is timed of them, and ways to have a worker for each.
+SCALING_WORKS = {"crops": "Crops", "images": "Ragged images", "copies": "Copies alone"}
+SCALING = {
+    "weak_resident": "weak",
+    "weak_uploaded": "weak, uploaded",
+    "strong_resident": "strong",
+    "strong_uploaded": "strong, uploaded",
+}
+WAYS = {"processes": "Processes", "threads": "Threads"}
 # Shapes of images: denoisers, and ways to run one.
 DENOISERS = {"drunet": "DRUNet", "unet": "UNet", "dncnn": "DnCNN"}
 SHAPE_WAYS = {row.name: row.label for row in methods.IMAGE_METHODS}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from octopus.backends.cuda import memory

@@ -50,10 +50,7 @@ def rates(run: Run) -> Iterator[Number]:
 
 def _of_way(run: Run, group: Group, rows: pd.DataFrame, table: pd.DataFrame, way: str) -> Iterator[Number]:
     one, shared = f"{way}-1", group.quantity.startswith("strong")
-    floor = floor_of(table, one)
-    if floor == floor:
-        key, source = group.key(run, one).derive("noise_floor"), group.rows_of(run, f"{one} and {one}-again")
-        yield make_number(key, source, "fraction", floor, note=f"{one} against itself, paired per block")
+    yield from _floor(run, group, table, one)
     shares: list[Number] = []
     for gpus in sorted(gpus_of(name) for name in table.columns if name.rpartition("-")[0] == way):
         name = f"{way}-{gpus}"
@@ -73,6 +70,17 @@ def _of_way(run: Run, group: Group, rows: pd.DataFrame, table: pd.DataFrame, way
         yield make_absent(most, group.rows_of(run), "fraction", first_reason(of_way, "nothing was timed"))
 
 
+def _floor(run: Run, group: Group, table: pd.DataFrame, name: str) -> Iterator[Number]:
+    """Yield the noise floor of the method that was entered twice."""
+    floor = floor_of(table, name)
+    if floor == floor:
+        key, source = (
+            group.key(run, name).derive("noise_floor"),
+            group.rows_of(run, f"{name} and {name}-again"),
+        )
+        yield make_number(key, source, "fraction", floor, note=f"{name} against itself, paired per block")
+
+
 def _note(shared: bool, gpus: int) -> str:
     """Say how a share of linear follows from times."""
     return f"time of one GPU / {f'{gpus} x ' if shared else ''}time of {gpus}, median of per-block ratios"
@@ -82,7 +90,8 @@ def _rate(run: Run, group: Group, name: str, times: pd.Series, gpus: int) -> Num
     """Return items a second, or for copies 1e9 bytes a second."""
     unit, factor = ("GB/s", GB_S) if group.workload == COPIES else ("1/s", 1000.0)
     found, items = median_interval(times), group.n * gpus
-    rate = Interval(*(items * factor / time for time in (found.value, found.high, found.low)), found.count)
+    value, high, low = (items * factor / time for time in found[:3])
+    rate = Interval(value, low, high, found.count)
     key, note = group.key(run, name).derive("rate"), heeding(f"{items} items / median", group, times)
     return make_number(key, group.rows_of(run, name), unit, *rate, note=note)
 
@@ -91,6 +100,7 @@ def spreads(run: Run) -> Iterator[Number]:
     """Yield how much longer the slowest GPU alone takes than the fastest one, of those that are said to be equal."""
     for group, rows in groups(run, quantity=ALONE, unit="ms"):
         table = pivot(rows)
+        yield from _floor(run, group, table, "gpu-0")
         medians = (
             table[[name for name in table.columns if not name.endswith("-again")]].median().sort_values()
         )
@@ -175,8 +185,8 @@ TABLE = Spec(
     },
     after=_spread,
     caption="Several GPUs of one host, by a process per GPU and by a thread per GPU: time of a block, what goes "
-    "through in a second, and its share of linear, which is the rate / GPUs times the rate of one, with its interval of 95 "
-    "%. Weak: a block's work for each GPU; strong: shared by all. Uploaded: from page-locked memory, within the time.",
+    "through in a second, and its share of linear, which is the rate / GPUs times the rate of one, with its interval. "
+    "Weak: a block's work for each GPU; strong: shared by all. Uploaded: from page-locked memory, within the time.",
     absent=lambda frame: with_reasons(frame, STUDY, NO_TIMES) if frame.machines(STUDY) else no_run(STUDY),
     widths=("2.4fr", "0.5fr", "0.9fr", "1fr", "1.6fr", "0.9fr", "1fr", "1.6fr"),
 )

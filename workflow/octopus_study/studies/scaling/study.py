@@ -30,7 +30,11 @@ ALONE = "alone"
 UPLOADED = "weak_uploaded"
 QUANTITIES = ("weak_resident", UPLOADED, "strong_resident", "strong_uploaded")
 NEEDS = "several GPUs of one host are asked for, and this machine has none"
-WORKS = {crops_of: QUANTITIES, images_of: QUANTITIES, copies_of: (UPLOADED,)}
+WORKS: dict[Callable[[Context], Work], tuple[str, ...]] = {
+    crops_of: QUANTITIES,
+    images_of: QUANTITIES,
+    copies_of: (UPLOADED,),
+}
 
 
 class Together(NamedTuple):

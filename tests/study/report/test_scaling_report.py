@@ -91,7 +91,7 @@ def test_one_gpu_has_rates_and_reasons(report_of) -> None:
     for claim in CLAIMS:
         assert verdicts[claim].verdict == "not measurable here"
         assert "one GPU is visible" in verdicts[claim].reason
-    rows = lines(folder, "scaling")
+    rows = lines(folder, "scaling_gpus")
     assert ["**2, 4, 8 GPUs: one GPU is visible**"] in [row[:1] for row in rows]
     assert {
         row[1] for row in rows if len(row) > 1 and row[0] in ("Crops, weak", "Copies alone, weak, uploaded")
@@ -110,13 +110,13 @@ def test_claims_and_table_of_four_gpus(full: Path, numbers: Frame) -> None:
     for claim, holds in expected.items():
         assert verdicts[claim, "pretended-gpu"] == ("reproduced" if holds else "not reproduced")
         assert verdicts[claim, "pretended-cpu"] == "not measurable here"
-    rows = {tuple(row[:2]): row for row in lines(full, "scaling") if len(row) > 2}
+    rows = {tuple(row[:2]): row for row in lines(full, "scaling_gpus") if len(row) > 2}
     row = rows["Ragged images, strong, uploaded", "4"]
     key = f"gpu.scaling.images.n{WORKS['images']}.threads-4.strong_uploaded.host"
     assert row[5] == numbers.text(key) and row[6] == numbers.text(f"{key}.rate")
     assert row[7].startswith(numbers.text(f"{key}.share_of_linear").split()[0])
     assert rows["Crops, weak", "1"][4] == "\u2013" and ("Crops, weak", "8") not in rows
-    assert "share of linear" in caption(full, "scaling")
+    assert "share of linear" in caption(full, "scaling_gpus")
 
 
 def test_a_figure_has_a_line_per_way_and_quantity(numbers: Frame) -> None:

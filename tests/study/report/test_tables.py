@@ -131,7 +131,7 @@ def test_every_study_says_its_day_commit_data_and_foreign_load(runs: Path, tmp_p
     ]
     assert rows["Stage timing"] == ["2026-11-21, 0123456789, VisDrone val"] * 2
     assert {"Power", "Image shape", "Sequences"} <= set(rows)
-    assert numbers.text("cpu.machine.commits") == "commits 0123456789 (14 studies), ffffffffff (1 study)"
+    assert numbers.text("cpu.machine.commits") == "commits 0123456789 (15 studies), ffffffffff (1 study)"
     assert numbers.text("gpu.machine.commits") == "commit 0123456789"
     assert numbers.text("cpu.machine.days") == "2026-11-21 to 2026-11-22"
 

@@ -92,6 +92,13 @@ def test_one_gpu_has_its_rows_and_a_reason_for_each_that_lacks(measured):
     assert answers(rows, study.ALONE)["gpu-1"] == "unavailable: one GPU is visible"
 
 
+def test_fewer_batches_than_gpus_are_not_shared(measured):
+    rows = measured("images", 2, **{"scaling.batches": 1, "scaling.images": 1})
+    strong = answers(rows, "strong_resident")
+    assert strong["threads-2"] == strong["processes-2"] == "unavailable: 1 batches are too few for all GPUs"
+    assert answers(rows, "weak_resident")["threads-2"] == strong["threads-1"] == "same"
+
+
 def test_without_a_gpu_every_row_says_that_it_needs_one(quick_rows, quick_context):
     rows = quick_rows("scaling")
     planned = [

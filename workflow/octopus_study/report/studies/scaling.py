@@ -232,9 +232,9 @@ def _panel(axis: style.Axes, points: dict[tuple[str, str], list[tuple[float, Num
 
 REPORT = StudyReport(
     numbers=(rates, spreads),
-    tables={"scaling": TABLE},
+    tables={"scaling_gpus": TABLE},
     figures={
-        "scaling": Chart(
+        "scaling_gpus": Chart(
             draw,
             caption="Several GPUs of one host: share of linear over the number of GPUs, weak and strong, with data on "
             "the GPUs and uploaded, by processes and by threads.",

@@ -80,6 +80,8 @@ def rows_of(context: Context, part: Part, work: Work, visible: int, make: Make) 
                 together = members(name, comparison.quantity, work.count)
                 if max(together.shares) >= visible:
                     missing[name] = seen(visible)
+                elif not all(together.shares.values()):
+                    missing[name] = f"{work.count} batches are too few for all GPUs"
                 elif context.measures(comparison.key, name):
                     method = _method(name, teams[together.way], together.shares, upload, work.tolerance)
                     shares = together.shares.values()
@@ -99,7 +101,9 @@ def members(name: str, quantity: str, count: int) -> Together:
         return Together(PROCESSES, {int(number): range(count)})
     gpus = int(number)
     if quantity.startswith("strong"):
-        return Together(way, {rank: range(rank, count, gpus) for rank in range(gpus)})
+        # Neighbours, so that each GPU goes through all that it holds, as one alone does, and no cache holds its part.
+        ends = [rank * count // gpus for rank in range(gpus + 1)]
+        return Together(way, {rank: range(ends[rank], ends[rank + 1]) for rank in range(gpus)})
     return Together(way, dict.fromkeys(range(gpus), range(count)))
 
 

@@ -73,7 +73,7 @@ class Crops:
         boxes = [device.place(chosen) for chosen in self.boxes]
         plan = CropPlan(
             frames[0], self.boxes.shape[1], self.size, mean=self.mean, std=self.std, box_dtype="int32",
-            device=device.name,
+            device=device.name, stream=device.stream,
         )  # fmt: skip
         return lambda index: plan.run(frames[index], boxes[index], stream=device.stream)
 
@@ -118,7 +118,8 @@ class Images:
         batches = [
             self._parts(device, pixels, sizes) for pixels, sizes in zip(there, self.sizes, strict=True)
         ]
-        plan = of_images.ImagePlan("resize", batches[0], self.sizes.shape[1], device=device.name, **OPTIONS)
+        where = {"device": device.name, "stream": device.stream}
+        plan = of_images.ImagePlan("resize", batches[0], self.sizes.shape[1], **where, **OPTIONS)
         return lambda index: plan.run(batches[index], stream=device.stream)
 
     def _parts(self, device: Any, pixels: Any, sizes: NDArray[np.int64]) -> list[Any]:

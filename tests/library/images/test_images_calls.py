@@ -230,7 +230,7 @@ def test_an_error_of_who_is_told_ends_the_packing_and_leaves_the_threads(monkeyp
             with contextlib.suppress(RuntimeError):  # the other thread may do all of it
                 found.copy_to(memory, packed.pointers, fail)
         octopus.set_num_threads(1)
-        with pytest.raises(RuntimeError, match="no upload of 7"):
+        with pytest.raises(RuntimeError, match="no upload of"):
             found.copy_to(memory, packed.pointers, fail)
         octopus.set_num_threads(2)
         memory[:] = 0

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from octopus.backends import cpu
-from octopus.backends import cuda
+from octopus.backends import cpu, cuda
 from octopus.backends.cuda import memory
 from octopus_study.config import load_config
 from octopus_study.peers.job import CropJob, make_job

@@ -392,12 +392,12 @@ class _Accelerated:
 
 
 def _is_plain(image: Any) -> bool:
-    """Whether it is a tensor of torch whose channels can be the first of its axes alone."""
+    """Whether it is a tensor of torch of three channels, which can be the first of its axes alone."""
     kind = type(image)
     if kind.__name__ != "Tensor" or kind.__module__ != "torch":
         return False
     shape = image.shape
-    return len(shape) == 3 and shape[0] in (1, 3) and shape[2] not in (1, 3)
+    return len(shape) == 3 and shape[0] == 3 and shape[2] not in (1, 3, 4)
 
 
 def _taken(images: Sequence[Any], asked: dict[str, Any], pil: bool) -> list[Any]:

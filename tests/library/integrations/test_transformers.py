@@ -317,6 +317,9 @@ def test_what_is_plain_is_what_the_original_leaves_as_it_is(kind):
             left = [each._prepare_image_like_inputs(given, do_convert_rgb=True) for each in (original, made)]
             assert [one.shape for one in left[0]] == [one.shape for one in left[1]]
             assert all(one is image for side in left for one in side) or not stand_ins._is_plain(image)
+    original.process_image = lambda image, *args, **kwargs: image + 1  # of this object alone
+    (one,) = accelerate(original)._prepare_image_like_inputs([torch.zeros(3, 5, 7)])
+    assert (one == 1).all()
     assert not any(map(stand_ins._is_plain, (np.zeros((3, 5, 7), np.uint8), torch.zeros(5, 7), "url")))
 
 

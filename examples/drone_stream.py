@@ -102,7 +102,7 @@ def open_video(path: str) -> tuple[str, Any, Iterator[Any]]:
         pictures = decode(path)
         try:
             first = next(pictures)
-        except (ImportError, OSError, RuntimeError, ValueError, StopIteration) as error:
+        except (ImportError, LookupError, OSError, RuntimeError, ValueError, StopIteration) as error:
             log.info("not by %s: %s", name, (str(error) or "no frame").splitlines()[0])
             continue
         return name, first, chain([first], pictures)

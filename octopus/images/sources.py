@@ -70,6 +70,14 @@ class Geometry:
     reach: tuple[Any, Columns]
 
     @property
+    def gapless(self) -> bool:
+        """Whether each image takes its bytes and no others, in whatever order of its axes."""
+        below, above = self.reach
+        return self.dense or (
+            not np.any(below) and np.array_equal(above, self.shapes.prod(axis=1) * self.item)
+        )
+
+    @property
     def held(self) -> int:
         """Values of a pixel in memory: a fourth one that is left out, too."""
         return len(self.order) if self.channels == 3 else self.channels
@@ -115,7 +123,7 @@ class Sources:
     def packed(self) -> tuple[Sources, int]:
         """The same images one after the other, `pointers` counted from 0, and the bytes that they take."""
         shape = self.geometry
-        if not shape.dense:
+        if not shape.gapless:
             strides = _contiguous(shape.shapes, shape.item)
             steps, reach = _by_axes(strides, shape.last), _reach(shape.shapes, strides, shape.item, True)
             shape = replace(shape, strides=strides, steps=steps, dense=True, reach=reach)
@@ -135,11 +143,11 @@ class Sources:
     ) -> None:
         """Copy images on the host into bytes; `begins` says where each of them begins, in ascending order.
 
-        By several threads: one alone is slower than the bus to a GPU. Where images are contiguous `told` is called now
+        By several threads: one alone is slower than the bus to a GPU. Where images have no gaps `told` is called now
         and then, in the calling thread, with the number of the first bytes that need not be waited for.
         """
         threads = min(MOST_COPYING, 1 + int(self.geometry.reach[1].sum()) // PIECE_BYTES)
-        if self.geometry.dense:
+        if self.geometry.gapless:
             goals, *others = table = self._cut(begins)
             ends, goals[:] = goals + table[2], goals + memory.ctypes.data
             addresses = (row.ctypes.data for row in (goals, *others))

@@ -359,14 +359,9 @@ class _Accelerated:
 
     def _prepare_image_like_inputs(self, images: Any, *args: Any, **kwargs: Any) -> Any:
         """As the original, which asks every image several times what it is: half of a call with many small ones."""
-        asked = args or kwargs.get("input_data_format") is not None or kwargs.get("expected_ndims", 3) != 3
-        if (
-            self._leaves_plain
-            and not asked
-            and type(images) is list
-            and images
-            and all(map(_is_plain, images))
-        ):
+        usual = self._leaves_plain and self.__dict__.keys().isdisjoint(PREPARING) and not args
+        asked = kwargs.get("input_data_format") is not None or kwargs.get("expected_ndims", 3) != 3
+        if usual and not asked and type(images) is list and images and all(map(_is_plain, images)):
             return images
         return super()._prepare_image_like_inputs(images, *args, **kwargs)  # type: ignore[misc]
 
@@ -392,12 +387,12 @@ class _Accelerated:
 
 
 def _is_plain(image: Any) -> bool:
-    """Whether it is a tensor of torch whose channels can be the first of its axes alone."""
+    """Whether it is a tensor of torch of three channels, which can be the first of its axes alone."""
     kind = type(image)
     if kind.__name__ != "Tensor" or kind.__module__ != "torch":
         return False
     shape = image.shape
-    return len(shape) == 3 and shape[0] in (1, 3) and shape[2] not in (1, 3)
+    return len(shape) == 3 and shape[0] == 3 and shape[2] not in (1, 3, 4)
 
 
 def _taken(images: Sequence[Any], asked: dict[str, Any], pil: bool) -> list[Any]:

@@ -79,7 +79,7 @@ def seconds(study):
 
 
 def minutes(wildcards):
-    """Time limit of a study on a cluster: thrice what it is expected to take, and half an hour for what nobody timed."""
+    """Time limit of a study on a cluster: half an hour, and thrice what it is expected to take (10 minutes if not known)."""
     return 30 + round(3 * (seconds(wildcards.study) or 600) / 60)
 
 

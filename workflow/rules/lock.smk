@@ -1,5 +1,6 @@
 # Takes away the lock that a killed run left; that of a run which is alive stays, and Snakemake refuses a second one.
-# A job on a cluster's node goes on when the run that sent it was killed, so that the run is alive as long as its jobs.
+# A job on a cluster's node goes on when the run that sent it was killed, so that the run is alive as long as one of its
+# jobs works; of those that still wait in a queue nothing is known here.
 
 import fcntl
 from contextlib import suppress
@@ -12,7 +13,7 @@ def say_alive(folder):
     The kernel lets go of it however the process ends.
     """
     folder.mkdir(exist_ok=True)
-    alive = open(folder / "alive", "w")
+    alive = open(folder / "alive", "a+")
     if workflow.is_main_process:
         with suppress(OSError):  # another one holds it, or the file system knows no locks
             fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -4,7 +4,7 @@ STUDY = {
     "title": study_title,
     "takes": takes,
 }
-# What a cluster is asked for: a node for nothing else, and one of its GPUs. On a CPU all studies ran with 24 GB.
+# What a cluster is asked for: one GPU, and its node for nothing else. On a CPU all studies ran with 24 GB.
 NEEDS = {"gpu": int(DEVICE == "cuda"), "mem_mb": 32000, "runtime": minutes, "slurm_extra": "--exclusive"}
 
 

@@ -15,6 +15,7 @@ import threading
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -63,7 +64,11 @@ class _Job:
             waits = self._helpers > 0
         if waits:
             self._done.acquire()
-        self.over = True
+        self.over, self._kernel = True, _nothing  # helpers may find this job in the queue much later
+
+
+def _nothing(_: int) -> None:
+    """What is left of a call that is over, so that nothing it held stays with it."""
 
 
 class _Pool:
@@ -185,8 +190,10 @@ def launch_telling(
             return
         while everything[-1] < blocks:
             kernel(few.buffer_info()[0])
-            before, first = first, next((i for i in range(first, blocks) if not done[i]), blocks)
-            if before < first < blocks:
+            before = first
+            with suppress(ValueError):  # all are done
+                first = done.index(0, first)
+            if before < first:
                 told(first)
 
     threads = min(threads, _pool.count, blocks)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -405,6 +406,29 @@ def test_an_error_of_shared_work_comes_to_the_caller_and_helpers_go_on(restored)
     assert len(done) < 1000
     threads.share([partial(done.append, 2)] * 100, 3)
     assert done.count(2) == 100
+
+
+def test_a_call_that_is_over_keeps_nothing_while_helpers_are_busy(restored):
+    octopus.set_num_threads(2)
+    busy, go = threading.Event(), threading.Event()
+
+    def wait():
+        busy.set()
+        go.wait(60)
+
+    other = threading.Thread(target=threads.share, args=([wait] * 2, 2))
+    other.start()
+    try:
+        assert busy.wait(60)
+        time.sleep(0.1)  # until the helper has the other piece
+        held = np.zeros(1)
+        gone = weakref.ref(held)
+        threads._pool.run(lambda _, held=held: held.fill(1), 0, 2)
+        del held
+        assert gone() is None
+    finally:
+        go.set()
+        other.join()
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1025, 1.5, "2", True, None])

@@ -159,6 +159,9 @@ def uploads_in_stretches():
     try:
         for least in (1 << 20, 1):
             upload.STRETCH_BYTES, sources.PIECE_BYTES = least, 40
+            turned = [np.moveaxis(np.moveaxis(image, 2, 0).copy(), 0, 2) for image in given]  # in planes
+            answer = images.resize(turned, size=6, device="cuda")
+            results[f"planes-{least}"] = float(np.abs(at(answer) - right).max())
             gpu.uploads.clear()
             answer = images.resize(given, size=6, device="cuda")
             error = float(np.abs(at(answer) - right).max())

@@ -310,13 +310,16 @@ def test_what_is_plain_is_what_the_original_leaves_as_it_is(kind):
     original = make(name, **options)
     made = accelerate(original)
     assert made._leaves_plain
-    for shape in ((3, 5, 7), (1, 5, 7), (3, 5, 3), (5, 7, 3)):
+    for shape in ((3, 5, 7), (1, 5, 7), (3, 5, 3), (3, 5, 4), (5, 7, 3)):
         image = torch.zeros(shape, dtype=torch.uint8)
-        assert stand_ins._is_plain(image) == (shape in ((3, 5, 7), (1, 5, 7)))
+        assert stand_ins._is_plain(image) == (shape == (3, 5, 7))
         for given in ([image], [image] * 3, image):
             left = [each._prepare_image_like_inputs(given, do_convert_rgb=True) for each in (original, made)]
             assert [one.shape for one in left[0]] == [one.shape for one in left[1]]
             assert all(one is image for side in left for one in side) or not stand_ins._is_plain(image)
+    original.process_image = lambda image, *args, **kwargs: image + 1  # of this object alone
+    (one,) = accelerate(original)._prepare_image_like_inputs([torch.zeros(3, 5, 7)])
+    assert (one == 1).all()
     assert not any(map(stand_ins._is_plain, (np.zeros((3, 5, 7), np.uint8), torch.zeros(5, 7), "url")))
 
 

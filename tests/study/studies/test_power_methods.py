@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from octopus.backends import cpu
+from octopus.backends import cpu, cuda
 from octopus.backends.cuda import memory
 from octopus_study.config import load_config
 from octopus_study.peers.job import CropJob, make_job
@@ -72,7 +72,7 @@ def test_no_more_than_these_are_copied_from_a_device(count: int, every: int, mon
         ctypes.memmove(destination, source, nbytes)
 
     monkeypatch.setattr(memory, "copy", copy)
-    monkeypatch.setattr(memory, "stream_of", lambda stream: SimpleNamespace(sync=lambda: None))
+    monkeypatch.setattr(cuda, "stream_of", lambda stream: SimpleNamespace(sync=lambda: None))
     values = on_host.out
     out = memory.DeviceArray(values.shape, values.dtype, buffer=values, pointer=values.ctypes.data)
     there = CropJob(on_host.frame, on_host.boxes, on_host.size, on_host.mean, on_host.std, out)

@@ -77,7 +77,7 @@ def files_of(*studies: str) -> set[str]:
 
 
 def hanging(cluster: Cluster, study: str) -> psutil.Process:
-    """The process that measures, stopped as soon as it has begun."""
+    """The process that measures, stopped as soon as it has begun, with those that it began."""
     found: list[psutil.Process] = []
 
     def begun() -> bool:
@@ -88,6 +88,8 @@ def hanging(cluster: Cluster, study: str) -> psutil.Process:
 
     until(begun, 120)
     found[0].suspend()
+    for process in found[0].children(recursive=True):
+        process.suspend()
     return found[0]
 
 

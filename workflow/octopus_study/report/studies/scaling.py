@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from octopus_study.measure.statistics import Interval, median_interval, ratio_interval
 from octopus_study.report.charts import lines, style
 from octopus_study.report.charts.palette import BLUE, VERMILION
@@ -26,6 +24,7 @@ from octopus_study.report.text import reason
 from octopus_study.report.view import View, views
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 STUDY, ALONE, LINEAR = "scaling", "alone", "linear"

@@ -121,7 +121,10 @@ class Sources:
         return self.geometry.sides
 
     def packed(self) -> tuple[Sources, int]:
-        """The same images one after the other, `pointers` counted from 0, and the bytes that they take."""
+        """The same images one after the other, `pointers` counted from 0, and the bytes that they take.
+
+        Those without gaps keep the order of their axes.
+        """
         shape = self.geometry
         if not shape.gapless:
             strides = _contiguous(shape.shapes, shape.item)
@@ -139,15 +142,21 @@ class Sources:
         return (self.pointers < last - below) & (self.pointers > first - above)
 
     def copy_to(
-        self, memory: NDArray[np.uint8], begins: Columns, told: Callable[[int], Any] = lambda end: None
+        self,
+        memory: NDArray[np.uint8],
+        begins: Columns,
+        told: Callable[[int], Any] = lambda end: None,
+        as_they_lie: bool = False,
     ) -> None:
         """Copy images on the host into bytes; `begins` says where each of them begins, in ascending order.
 
-        By several threads: one alone is slower than the bus to a GPU. Where images have no gaps `told` is called now
-        and then, in the calling thread, with the number of the first bytes that need not be waited for.
+        Each becomes contiguous, or with `as_they_lie` what `packed` says of it.
+
+        By several threads: one alone is slower than the bus to a GPU. Where bytes stay in their order `told` is called
+        now and then, in the calling thread, with the number of the first bytes that need not be waited for.
         """
         threads = min(MOST_COPYING, 1 + int(self.geometry.reach[1].sum()) // PIECE_BYTES)
-        if self.geometry.gapless:
+        if self.geometry.dense or (as_they_lie and self.geometry.gapless):
             goals, *others = table = self._cut(begins)
             ends, goals[:] = goals + table[2], goals + memory.ctypes.data
             addresses = (row.ctypes.data for row in (goals, *others))

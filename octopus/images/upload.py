@@ -81,7 +81,7 @@ class Upload:
         if self._way is not None:
             slot.array[self._transform : self.room].view(np.float32).reshape(-1, 4)[:] = self._way
         if self._packed is not None:
-            job.sources.copy_to(slot.array, self._packed, told)
+            job.sources.copy_to(slot.array, self._packed, told, as_they_lie=True)
 
     def send(self, job: Job, slot: Slot, device: int, results: Results, queue: Any) -> None:
         """Write a job into a slot and queue it; the slot is free again behind what was queued, also if that fails.

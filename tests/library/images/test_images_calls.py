@@ -207,7 +207,7 @@ def test_images_are_packed_one_after_the_other(form, threads, piece, monkeypatch
 
     before = octopus.set_num_threads(threads)
     try:
-        found.copy_to(memory, packed.pointers + 5, check)
+        found.copy_to(memory, packed.pointers + 5, check, as_they_lie=True)
     finally:
         octopus.set_num_threads(before)
     assert told == sorted(set(told)) and (len(told) > 1 or form == "steps" or threads > 1 or piece > 7)
@@ -216,6 +216,9 @@ def test_images_are_packed_one_after_the_other(form, threads, piece, monkeypatch
     for image, begin, strides in places:
         assert np.array_equal(np.ndarray(image.shape, np.uint8, memory, begin, strides), image)
     assert (memory[:5] == 7).all()
+    found.copy_to(memory, packed.pointers + 5)
+    for image, begin in zip(forms[form], packed.pointers + 5, strict=True):
+        assert np.array_equal(memory[begin : begin + image.size], np.ascontiguousarray(image).ravel())
 
 
 def test_an_error_of_who_is_told_is_raised_and_the_threads_go_on(monkeypatch):

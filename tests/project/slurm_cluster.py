@@ -103,8 +103,11 @@ class Cluster:
         """Let a node vanish with all that runs on it."""
         end_all(self.processes.pop(node))
         tasks = self.tasks(node)
-        for step in {task.parent() for task in tasks} - {None, *tasks}:
-            end_all(step)  # before its tasks, whose end it would tell the controller
+        steps = {task.parent() for task in tasks} - {None, *tasks}
+        for step in steps:
+            step.suspend()  # or it would tell the controller of the end of another, or of its tasks
+        for step in steps:
+            end_all(step)
         for task in tasks:
             end_all(task)
 

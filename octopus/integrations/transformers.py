@@ -353,9 +353,7 @@ class _Accelerated:
     """What a stand-in has beside its original class."""
 
     _stands_for: Known
-    _leaves_plain: (
-        bool  # whether the code before `_preprocess` is the one that gives such images back as they are
-    )
+    _leaves_plain: bool  # whether `PREPARING` is the code that gives plain images back as they are
 
     def _prepare_image_like_inputs(self, images: Any, *args: Any, **kwargs: Any) -> Any:
         """As the original, which asks every image several times what it is: half of a call with many small ones."""
@@ -417,16 +415,12 @@ def _taken(images: Sequence[Any], asked: dict[str, Any], pil: bool) -> list[Any]
 @cache
 def _class_of(kind: type) -> type:
     """The class of stand-ins, by the name of their original's class, so that both are saved alike."""
-    names: dict[str, Any] = {
-        "__module__": kind.__module__,
-        "__doc__": kind.__doc__,
-        "_stands_for": _known(kind),
-    }
     backend = getattr(import_module(BACKENDS), "TorchvisionBackend", None)
-    names["_leaves_plain"] = all(
-        getattr(kind, name, None) is getattr(backend, name, name) for name in PREPARING
+    plain = all(getattr(kind, name, None) is getattr(backend, name, name) for name in PREPARING)
+    copied = {"__module__": kind.__module__, "__doc__": kind.__doc__}
+    return type(
+        kind.__name__, (_Accelerated, kind), {**copied, "_stands_for": _known(kind), "_leaves_plain": plain}
     )
-    return type(kind.__name__, (_Accelerated, kind), names)
 
 
 def _restored(kind: type, state: dict[str, Any]) -> Any:

@@ -118,10 +118,13 @@ def check_apart(out: ArrayView, name_of_out: str = "out", /, **others: ArrayView
     for name, array in others.items():
         if array is None or array.device != out.device:
             continue
-        if any(begin < last and first < end for begin, end in (plane.extent for plane in array.planes)):
-            raise InputError(
-                f"{name_of_out} lies in the memory of {name}, which is read while that is written; pass other memory"
-            )
+        for plane in array.planes:
+            begin, end = plane.extent
+            if begin < last and first < end:
+                raise InputError(
+                    f"{name_of_out} lies in the memory of {name}, which is read while that is written; pass other "
+                    "memory"
+                )
 
 
 def hint_once(name: str, message: str) -> None:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from octopus.arrays import streams
 from octopus.arrays.checks import INT32_MAX
-from octopus.arrays.memory import check_memory
 from octopus.arrays.staging import Slot, Staging
 from octopus.arrays.views import ArrayView
 from octopus.backends.cuda import memory
@@ -21,7 +20,7 @@ from octopus.images.found import Columns
 from octopus.images.launcher import Launch
 from octopus.images.sizes import way_back
 from octopus.images.sources import ALIGNMENT, Sources
-from octopus.images.work import ADVICE, Job, Results, write
+from octopus.images.work import Job, Results, write
 from octopus.kernels.images import IMAGE
 from octopus.ragged.batch import RaggedBatch
 
@@ -241,7 +240,6 @@ def run_on_gpu(job: Job, results: Results, queue: Any, given: bool) -> None:
         _hand_over(results, reserved, queue)
     slot = _staging(job.staged).take(upload.room)
     if job.staged:
-        check_memory(upload.nbytes, memory.free_bytes(), "the GPU for the images", ADVICE)
         own = memory.DeviceArray((upload.nbytes,), np.uint8, stream=queue)
     device = own.pointer if job.staged else slot.twin(queue)
     upload.send(job, slot, device, results, queue)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from octopus.backends.cuda.device import current, driver, stream_of
+from octopus.errors import OutOfMemoryError
 
 if TYPE_CHECKING:
     from cuda.core import Stream
@@ -100,9 +101,22 @@ class DeviceArray:
 
 
 def allocate(nbytes: int, stream: Stream | None = None) -> Any:
-    """A buffer from the device's memory pool, in the order of `stream` (default: the default stream)."""
+    """A buffer from the device's memory pool, in the order of `stream` (default: the default stream).
+
+    Raises
+    ------
+    OutOfMemoryError
+        Says how much was asked for, and is free.
+    """
     device = current()
-    return device.allocate(max(int(nbytes), 1), stream=stream or device.default_stream)
+    try:
+        return device.allocate(max(int(nbytes), 1), stream=stream or device.default_stream)
+    except Exception as error:  # a class of cuda.core's own
+        if "OUT_OF_MEMORY" not in str(error):
+            raise
+        raise OutOfMemoryError(
+            f"{nbytes:,} bytes are needed on the GPU, {free_bytes():,} are free; do less at once"
+        ) from error
 
 
 def upload(array: np.ndarray) -> DeviceArray:

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from octopus import DeviceError, InputError, backends
+from octopus import DeviceError, InputError, OutOfMemoryError, backends
 from octopus.backends import cache
 from octopus.backends.cuda import device
 
@@ -127,6 +127,36 @@ def test_importing_octopus_is_light():
     code = f"import sys, octopus; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "words, error, said",
+    [
+        ("CUDA_ERROR_OUT_OF_MEMORY: no", OutOfMemoryError, "1,000 bytes are needed on the GPU, 7 are free"),
+        ("the GPU is gone", RuntimeError, "the GPU is gone"),
+    ],
+)
+def test_memory_that_a_gpu_lacks_is_said_and_other_errors_pass(monkeypatch, words, error, said):
+    from octopus.backends.cuda import memory
+
+    class Device:
+        default_stream = None
+
+        def allocate(self, nbytes, stream):
+            raise RuntimeError(words)
+
+    monkeypatch.setattr(memory, "current", Device)
+    monkeypatch.setattr(memory, "free_bytes", lambda: 7)
+    with pytest.raises(error, match=said):
+        memory.allocate(1000)
+
+
+@pytest.mark.gpu
+def test_memory_that_the_gpu_lacks_is_said():
+    from octopus.backends.cuda import memory
+
+    with pytest.raises(OutOfMemoryError, match="are needed on the GPU"):
+        memory.allocate(1 << 50)
 
 
 @pytest.mark.gpu

@@ -253,8 +253,9 @@ def test_pairs_are_multiplied_alike_by_every_processor(needed, form, monkeypatch
             pointer(arguments[3], np.int16), 16, 1,
         )  # fmt: skip
 
-    values = RNG.integers(0, 256, (7, 16, 2)).astype(np.int16)
-    weights = RNG.integers(-(2**19), 2**19, (7, 2))
+    random = np.random.default_rng(1)
+    values = random.integers(0, 256, (7, 16, 2)).astype(np.int16)
+    weights = random.integers(-(2**17), 2**19, (7, 2))
     low = weights.astype(np.int16)
     split = np.stack([low, (weights - low) >> 16], axis=1).astype(np.int16)  # a pair of each in an int32
     found = np.zeros(16, np.int16)

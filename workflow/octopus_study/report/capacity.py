@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from operator import truediv
 from typing import NamedTuple
 
 import numpy as np
 
 from octopus_study.measure.statistics import Interval
 
-NOTHING, WHOLE = Interval(0, 0, 0, 1), Interval(1, 1, 1, 1)
+NOTHING, WHOLE = Interval(0, 0, 0, 1), Interval(1, 1, 1, 1)  # exact: both ends are the value
 SECONDS_PER_HOUR, MILLION = 3600, 1e6
 
 
@@ -33,6 +34,9 @@ class Fleet(NamedTuple):
     gpus: int = 8
     nodes: int = 1000
     price: float = 2.0
+
+
+FLEET = Fleet()
 
 
 class Stages(NamedTuple):
@@ -74,10 +78,17 @@ class Stages(NamedTuple):
 
     def of_gpus(self, gpus: int, linear: Interval) -> Interval:
         """Images a second of the GPUs of a node; `linear` is their share of linear with data on the GPUs."""
-        return corners(
-            lambda work, upload, share: gpus * per_second(self.items, work / share + upload),
-            self.work, self.upload_of_all, linear,
-        )  # fmt: skip
+        return rate_of_gpus(self.items, gpus, (self.work, linear), (self.upload_of_all, WHOLE))
+
+
+def rate_of_gpus(items: int, gpus: int, *parts: tuple[Interval, Interval]) -> Interval:
+    """Return the images a second of some GPUs, each of which does `items` in turn through parts: ms on one GPU, and
+    the share of linear that is left of this part where all GPUs work."""
+
+    def rate(*ends: float) -> float:
+        return gpus * per_second(items, sum(map(truediv, ends[::2], ends[1::2])))
+
+    return corners(rate, *(one for part in parts for one in part))
 
 
 def corners(function: Callable[..., float], *inputs: Interval) -> Interval:

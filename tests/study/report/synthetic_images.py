@@ -69,6 +69,7 @@ def images(kind: str, dataset: str, timed: Timed) -> Iterator[Row]:
             for method, number in (("octopus", 1), ("transformers", launches)):
                 yield case.row(method, "deterministic", "launches", "count", number)
             whole.pop("dali")
+        yield case.row("batch", "deterministic", "read_bytes", "bytes", part * read)
         yield from timed(rng, case, "host", "end_to_end", whole | (bounds if kind == "cpu" else {}))
         yield unavailable(case, name, "host", "end_to_end", "ms", why)
         yield case.row("octopus", "deterministic", "table_bytes", "bytes", 64 * count)

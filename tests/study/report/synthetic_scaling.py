@@ -68,3 +68,11 @@ def scaling(kind: str, dataset: str, timed: Timed, visible: int = 4) -> Iterator
 def _block(way: str, quantity: str, gpus: int) -> float:
     shared, _, data = quantity.partition("_")
     return BLOCK[data] / linear(way, data, gpus) / (gpus if shared == "strong" else 1)
+
+
+def predicted(quantity: str, gpus: int) -> float:
+    """Return the milliseconds of a block that one GPU and copies alone foretell, by processes."""
+    shared, _, data = quantity.partition("_")
+    work = BLOCK["resident"]
+    upload = (BLOCK["uploaded"] - work) / linear("processes", "uploaded", gpus) if data == "uploaded" else 0
+    return (work + upload) / (gpus if shared == "strong" else 1)

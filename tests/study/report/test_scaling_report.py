@@ -7,25 +7,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import synthetic_scaling
 from frames import build_report, caption, lines
-from synthetic_runs import timed, write_run
-from synthetic_scaling import BLOCK, SLOWEST, WORKS, linear, scaling
+from synthetic_runs import sign, timed, write_run
+from synthetic_scaling import BLOCK, SLOWEST, WORKS, linear, predicted, scaling
 
 from octopus_study.measure.rows import write_rows
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame
+from octopus_study.report.labels import SCALING
 from octopus_study.report.studies import scaling as report
 
 Once = Callable[[str, Callable[[Path], object]], Path]
-CLAIMS = ("own-scaling-crops-linear", "own-scaling-upload", "own-scaling-spread")
+CLAIMS = ("own-scaling-crops-linear", "own-scaling-upload", "own-scaling-spread", "own-scaling-model")
 
 
 def of_gpus(visible: int) -> Callable[[Path], object]:
     """Write a report of a pretended machine with so many GPUs."""
 
     def fill(root: Path) -> None:
-        from synthetic_runs import sign
-
         folder = write_run(root / "reference", "pretended-gpu", "gpu", only=("scaling",))
         write_rows(folder / "scaling.csv", list(scaling("gpu", "visdrone-val", timed, visible)))
         sign(folder / "scaling.csv")
@@ -126,3 +126,47 @@ def test_a_figure_has_a_line_per_way_and_quantity(numbers: Frame) -> None:
     assert list(axes[0].get_xticks()) == [2, 4]
     shares = axes[0].containers[0].lines[0].get_ydata()
     assert np.allclose(shares, [linear("processes", "resident", count) for count in (2, 4)], rtol=0.01)
+
+
+@pytest.mark.parametrize("quantity", SCALING)
+def test_several_gpus_are_predicted_from_one_and_from_copies(report_of, quantity: str) -> None:
+    folder = report_of(4)
+    numbers, rows = Frame.read(folder / "numbers.csv"), lines(folder, "scaling_model")
+    of_way = f"gpu.scaling.images.n{WORKS['images']}.processes"
+    ratios = []
+    for count in (2, 4):
+        key = f"{of_way}-{count}.{quantity}.host"
+        time, ratio = numbers[f"{key}.predicted"], numbers[f"{key}.predicted_over_measured"]
+        assert time.value == pytest.approx(predicted(quantity, count), rel=0.02)
+        assert time.low < time.value < time.high and "of one process" in time.note
+        assert ratio.value == pytest.approx(time.value / numbers.value(key))
+        assert ratio.low < ratio.value < ratio.high and ratio.blocks >= 20
+        row = next(row for row in rows if row[:2] == [f"Ragged images, {SCALING[quantity]}", str(count)])
+        assert row[2].split()[0] == time.text.split()[0] and row[4].split()[0] == ratio.text
+        ratios.append(ratio)
+    worst = numbers[f"{of_way}.{quantity}.host.predicted_over_measured"]
+    assert worst.value == max(ratios, key=lambda one: abs(np.log(one.value))).value
+    assert f"{of_way}-1.{quantity}.host.predicted" not in numbers
+
+
+@pytest.mark.parametrize(("left", "verdict"), [(0.97, "reproduced"), (0.6, "not reproduced")])
+def test_a_wrong_prediction_fails_its_claim(monkeypatch, tmp_path: Path, left: float, verdict: str) -> None:
+    """Work on data that is there slows down with each GPU, and nothing that the model knows says so."""
+    monkeypatch.setitem(synthetic_scaling.LEFT, ("processes", "resident"), left)
+    monkeypatch.setitem(synthetic_scaling.LEFT, ("processes", "uploaded"), 0.99)
+    of_gpus(4)(tmp_path)
+    verdicts = {one.claim_id: one for one in read_claims(tmp_path / "report" / "claims.csv")}
+    assert verdicts["own-scaling-model"].verdict == verdict
+
+
+def test_without_copies_nothing_uploaded_is_predicted(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=("scaling",))
+    rows = [row for row in scaling("gpu", "visdrone-val", timed) if row.workload != "copies"]
+    write_rows(folder / "scaling.csv", rows)
+    sign(folder / "scaling.csv")
+    build_report(tmp_path / "report", None, tmp_path / "reference")
+    numbers = Frame.read(tmp_path / "report" / "numbers.csv")
+    place = f"gpu.scaling.crops.n{WORKS['crops']}.processes"
+    lacking = numbers[f"{place}.weak_uploaded.host.predicted_over_measured"]
+    assert lacking.text == "unavailable: one GPU or copies alone were not timed"
+    assert numbers.get(f"{place}.weak_resident.host.predicted_over_measured")

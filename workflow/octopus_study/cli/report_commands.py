@@ -132,6 +132,23 @@ def parity(
     build_parity_doc(reference, out)
 
 
+@report.command()
+def many(
+    out: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/many.md"),
+    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
+        "data/reference"
+    ),
+    gpus: Annotated[int, typer.Option(min=1, help="GPUs of a node.")] = 8,
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes.")] = 1000,
+    price: Annotated[float, typer.Option(min=0, help="Price of a GPU for an hour, in any currency.")] = 2.0,
+) -> None:
+    """Write the page on what a node and many nodes serve."""
+    from octopus_study.report.capacity import Fleet
+    from octopus_study.report.many_doc import build_many_doc
+
+    build_many_doc(reference, out, Fleet(gpus, nodes, price))
+
+
 @report.command("power-checks")
 def power_checks(
     out: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/power_checks.md"),

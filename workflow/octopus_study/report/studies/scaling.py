@@ -15,6 +15,8 @@ from octopus_study.report.measured import floor_of, heeding
 from octopus_study.report.missing import first_reason, footer, make_absent, no_run, with_reasons
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, paired, pivot
+from octopus_study.report.studies import scaling_model
+from octopus_study.report.studies.scaling_model import COPIES, STUDY, gpus_of
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
@@ -27,10 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-STUDY, ALONE, LINEAR = "scaling", "alone", "linear"
+ALONE, LINEAR = "alone", "linear"
 NO_TIMES = "No run of the study scaling that is shown timed anything."
 ONE = "No machine that is shown has a second GPU: there is no share of linear to draw."
-COPIES = "copies"
 GB_S = (1 << 20) / 1e6  # of 1 MiB in a millisecond
 LOOKS = {"processes": BLUE, "threads": VERMILION}
 MARKERS = {"resident": "o", "uploaded": "s"}
@@ -113,11 +114,6 @@ def spreads(run: Run) -> Iterator[Number]:
         found = ratio_interval(both[slow], both[fast])
         note = heeding(note, group, both[slow] / both[fast])
         yield make_number(key, group.rows_of(run, f"{slow} and {fast}"), "ratio", *found, note=note)
-
-
-def gpus_of(method: str) -> int:
-    """Return how many GPUs a method has."""
-    return int(method.removesuffix("-again").rpartition("-")[2])
 
 
 def _share(key: Key) -> Key:
@@ -231,7 +227,8 @@ def _panel(axis: style.Axes, points: dict[tuple[str, str], list[tuple[float, Num
 
 REPORT = StudyReport(
     numbers=(rates, spreads),
-    tables={"scaling_gpus": TABLE},
+    of_all=(scaling_model.predictions,),
+    tables={"scaling_gpus": TABLE, "scaling_model": scaling_model.TABLE},
     figures={
         "scaling_gpus": Chart(
             draw,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,6 +50,15 @@ def test_processors_give_the_same_rows_in_a_quick_run(rows):
     assert {"octopus", "transformers"} <= set(timed["method"]) and set(timed["answer"]) == {"same"}
     differing = rows[(rows["quantity"] == "values_differing") & rows["value"].notna()]
     assert len(differing) and (differing["value"] < 0.01).all()
+
+
+def test_no_core_gets_two_of_a_loaders_workers(quick_context, monkeypatch):
+    context = quick_context("pipelines")
+    settings = context.config.pipelines.model_copy(update={"loader_workers": [1, 2, 4, 16]})
+    config = context.config.model_copy(update={"pipelines": settings})
+    monkeypatch.setattr(loader, "available_cores", lambda: 3)
+    named = [part.case.workload for part in loader.parts(replace(context, config=config))]
+    assert named == ["loader-1-workers", "loader-2-workers", "loader-3-workers"]
 
 
 @pytest.mark.parametrize("side", [640, 1000, 2160])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from octopus import images as of_images
 from octopus.backends.cpu import set_num_threads
 from octopus.integrations.loader import ragged
-from octopus_study.measure import Case, Row
+from octopus_study.measure import Case, Row, available_cores
 from octopus_study.peers.availability import Unavailable, need, need_torch
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
@@ -138,9 +138,9 @@ KINDS = (OnDevice, InWorkers, Transformers)
 
 
 def parts(context: Context) -> Iterator[Part]:
-    """One part for each number of workers."""
+    """One part for each number of workers, of which no core gets two."""
     settings = context.config.pipelines
-    for workers in settings.loader_workers:
+    for workers in sorted({min(workers, available_cores()) for workers in settings.loader_workers}):
         case = Case(
             context.study, context.workload.dataset, f"loader-{workers}-workers", settings.loader_images
         )

@@ -27,7 +27,9 @@ class Pipelines(Section):
     most_detections: Count = Field(300, description="boxes that a detector gives at most")
     slice_side: Count = Field(640, description="of the slices of a frame of 3840 x 2160 px, in pixels")
     loader_images: Count = Field(256, description="JPEG images of a folder that a DataLoader reads")
-    loader_workers: list[Count] = Field([4], min_length=1, description="processes that decode them")
+    loader_workers: list[Count] = Field(
+        [4], min_length=1, description="processes that decode them, no more than there are cores"
+    )
     max_seconds: Seconds = Field(
         6.0, description="seconds after which a comparison with its least number of blocks ends"
     )

@@ -26,7 +26,9 @@ FILES = [
 TIMED = [path for path in FILES if path.stem not in ("parity", "power")]
 LEAST_BLOCKS = 20
 # What a method's answer was checked for, where that is not the way from end to end; and what is no comparison.
-CHECKED = {"mapping": "kernel", "total_cost": "total", "sequences": "total", "drone": "frame_time"}
+CHECKED = {
+    "mapping": "kernel", "total_cost": "total", "sequences": "total", "drone": "frame_time", "pipelines": "crops",
+}  # fmt: skip
 NO_OCTOPUS = ("concurrency", "image_shape")  # models alone: their answers stand in rows of their own
 # A curve over widths takes few blocks at each, and a trace few runs.
 NO_COMPARISON = ("tuner_probe", "forward", "kernel_time")

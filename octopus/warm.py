@@ -66,7 +66,7 @@ def _warm_up_others(where: str) -> None:
         given = {"normalize": (0, 1)}.get(operation, () if operation in STENCILS else (1,))
         getattr(ops, operation)(batch, *given, strategy="block_search", device=where)
     picture, source = np.zeros((2, 2, 3), np.uint8), {"source_pixels": 4} if where == "cuda" else {}
-    for dtype, rounding in product(_ELEMENTS, ("uint8", "pillow")):
+    for dtype, rounding in product(_ELEMENTS, ("uint8", "pillow", "torch")):
         options: dict[str, Any] = {"dtype": dtype, "rounding": rounding, "device": where, **source}
         ImagePlan("resize", picture, 1, size=2, filter="bicubic", **options)
         ImagePlan("patch_rows", picture, 1, result_rows=1, **options)

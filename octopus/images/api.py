@@ -15,7 +15,7 @@ from octopus.images.work import ADVICE, job_of, run_on_host
 from octopus.ragged.batch import RaggedBatch
 
 Filter: TypeAlias = Literal["nearest", "bilinear", "bicubic", "lanczos"]
-Rounding: TypeAlias = Literal["none", "uint8", "pillow"]
+Rounding: TypeAlias = Literal["none", "uint8", "pillow", "torch"]
 Layout: TypeAlias = Literal["NCHW", "NHWC"]
 Channels: TypeAlias = Literal["RGB", "BGR", "RGBA", "BGRA"]
 Source: TypeAlias = Literal["HWC", "CHW"]
@@ -63,11 +63,13 @@ def resize(
         When reducing, widen the filter to what an output pixel covers, as Pillow always does. Without it the answer is
         that of torch's `interpolate(antialias=False, align_corners=False)`, whose bicubic has a = -0.75 and repeats the
         image's border. Of no meaning for "nearest".
-    rounding : {"none", "uint8", "pillow"}
+    rounding : {"none", "uint8", "pillow", "torch"}
         Where values are rounded before they are normalised, for images of uint8. "none": nowhere. "uint8": half to
         even and clamped to 0 to 255 once, as processors on torch's tensors do. "pillow": bit for bit as Pillow up to
         12 does, in fixed point and to uint8 after each of the two passes, horizontal first. Every channel stands for
-        itself, as in Pillow's modes L, RGB and CMYK; of RGBA Pillow weighs the colours by the last one.
+        itself, as in Pillow's modes L, RGB and CMYK; of RGBA Pillow weighs the colours by the last one. "torch": as
+        torch's `interpolate(antialias=True)` of uint8, and so torchvision; on a CPU bit for bit, like Pillow but with
+        weights of 16 bits; on a GPU as "uint8".
     mean, std : float or C floats, optional
         In units of the images' values (0 to 255 for uint8), or with `scale` in units of 1; default 0 and 1. In the
         order of the result's channels.

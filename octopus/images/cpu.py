@@ -9,7 +9,7 @@ import numpy as np
 
 from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import compile, threads
-from octopus.images.spec import ImageSpec
+from octopus.images.spec import FIXED, ImageSpec
 from octopus.kernels.images import IMAGE, filter_code, filter_support
 
 CACHED = 256 * 1024  # bytes of a tile's intermediate rows: they stay in a core's second cache
@@ -29,8 +29,8 @@ class CpuEngine:
 
     def __init__(self, spec: ImageSpec) -> None:
         self.spec = spec
-        fixed = spec.rounding == "pillow"
-        self._kernel = load(spec.source, spec.dtype, spec.channels, fixed)
+        rounding = spec.rounding if spec.rounding in FIXED else ""
+        self._kernel = load(spec.source, spec.dtype, spec.channels, rounding)
         self._vectors = [np.ascontiguousarray(v, np.float32) for v in (spec.gain, spec.bias, spec.pad)]
         self._fixed = (
             *(spec.item if spec.kind == "batch" else (0, 0)), spec.kind == "rows", spec.layout in ("NCHW", "CTPP"),
@@ -71,7 +71,7 @@ class CpuEngine:
         )
         support = filter_support(filter_code(spec.filter, spec.antialias))
         ring = 2 * support * (np.maximum(scale_y, 1) if spec.antialias else 1) + 2 * LANES
-        size, sum_size = (2, 2) if spec.rounding == "pillow" else (np.dtype(spec.source).itemsize, 4)
+        size, sum_size = (2, 2) if spec.rounding in FIXED else (np.dtype(spec.source).itemsize, 4)
         strips = np.ceil(columns * spec.channels * (LANES * size * scale_x + sum_size * ring) / CACHED)
         unit = spec.patch if spec.kind == "rows" else LANES
         high = rows if number == 1 else np.ceil(np.maximum(BAND, 8 * ring) / scale_y.clip(1e-9) / unit) * unit
@@ -82,13 +82,13 @@ class CpuEngine:
         return tiles
 
 
-def load(source: str, out_dtype: str, channels: int, fixed: bool) -> Callable[[int], Any]:
+def load(source: str, out_dtype: str, channels: int, rounding: str) -> Callable[[int], Any]:
     """The compiled kernel for a dtype of images and one of results, and a number of channels."""
 
     def build() -> Callable[..., None]:
         from octopus.kernels.cpu import images
 
-        return images.build(source, out_dtype, channels, fixed)
+        return images.build(source, out_dtype, channels, rounding)
 
-    form = "fixed" if fixed else "float"
+    form = rounding or "float"
     return compile.load(f"images-{form}-{source}x{channels}-{out_dtype}", build)

@@ -17,7 +17,8 @@ from octopus.kernels.images import FILTERS
 
 KINDS = ("batch", "each", "rows")
 LAYOUTS, ORDERS = ("NCHW", "NHWC"), ("CTPP", "PPC")
-ROUNDINGS = ("none", "uint8", "pillow")
+FIXED = ("pillow", "torch")  # in fixed point
+ROUNDINGS = ("none", "uint8", *FIXED)
 DTYPES = ("float32", "float16", "bfloat16", "uint8")
 MAX_PATCH = 4096  # pixels of a patch's side, and of a merged block's
 
@@ -33,7 +34,7 @@ class ImageSpec:
     channels : {1, 3, 4}
     filter : {"nearest", "bilinear", "bicubic", "lanczos"}
     antialias : bool
-    rounding : {"none", "uint8", "pillow"}
+    rounding : {"none", "uint8", "pillow", "torch"}
         See `octopus.images.resize`; other than "none" for images of uint8 alone.
     gain, bias : ndarray, (C,), float32
         The normalisation as `value * gain + bias`.
@@ -131,9 +132,9 @@ def _check_filter(filter: Any, antialias: bool, rounding: Any, source: str) -> N
             f'rounding="{rounding}" makes uint8 of what is resized, but the images are {source}; ask for '
             'rounding="none", or convert them to uint8'
         )
-    if rounding == "pillow" and not antialias and filter != "nearest":
+    if rounding in FIXED and not antialias and filter != "nearest":
         raise InputError(
-            'rounding="pillow" is that of Pillow, which always antialiases; ask for antialias=True, or rounding="uint8"'
+            f'rounding="{rounding}" is of filters that antialias; ask for antialias=True, or rounding="uint8"'
         )
 
 

@@ -176,6 +176,8 @@ def make_engine(options: Options, geometry: Geometry, device: str) -> Any:
         return CpuEngine(spec)
     from octopus.images.cuda import CudaEngine
 
+    if spec.rounding == "torch":  # which resizes in float on a GPU
+        spec = replace(spec, rounding="uint8")
     return CudaEngine(spec)
 
 

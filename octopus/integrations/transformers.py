@@ -104,12 +104,11 @@ def _filter_of(call: Call) -> Any:
 def _rounding_of(call: Call) -> str:
     """Which rounding is the processor's, for images of uint8.
 
-    On a CPU torchvision resizes bytes in fixed point of 16 bits, with rounding between the passes, which Pillow's is
-    nearest to; elsewhere, and without the instructions for it, in float.
+    On a CPU torchvision resizes bytes in fixed point; without the instructions for it, and elsewhere, in float.
     """
     if call.pil:
         return "pillow"
-    return "pillow" if call.on_cpu and _fixed_point(_filter_of(call)) else "uint8"
+    return "torch" if call.on_cpu and _fixed_point(_filter_of(call)) else "uint8"
 
 
 @cache

@@ -56,6 +56,7 @@ FILTERS = {"nearest": NEAREST, "bilinear": BILINEAR, "bicubic": BICUBIC, "lanczo
 FIXED_BITS = 22  # fraction of Pillow's weights
 FIXED_ONE = 1 << FIXED_BITS
 FIXED_HALF = 1 << (FIXED_BITS - 1)
+SHORT_END = 1 << 15  # beyond torch's weights
 
 
 def filter_code(name: str, antialias: bool) -> int:
@@ -192,6 +193,23 @@ def filter_weight(code, pixel, centre, spread):
 def fixed_weight(weight):
     """A weight, divided by the sum, in Pillow's fixed point; int32."""
     return np.int32(weight * FIXED_ONE + (-0.5 if weight < 0.0 else 0.5))
+
+
+def short_bits(most):
+    """Fraction of torch's weights for uint8 on a CPU, int16, by the greatest one along an axis (float64)."""
+    bits = np.int64(0)
+    while bits < FIXED_BITS and np.int64(0.5 + most * np.float64(np.int64(2) << bits)) < SHORT_END:
+        bits += 1
+    return bits
+
+
+def short_weight(weight, bits):
+    """A weight, divided by the sum, with so many bits of fraction, in Pillow's fixed point; int32.
+
+    Sums of such are torch's, shifted: rounding and cutting them as Pillow does gives torch's bytes.
+    """
+    short = np.int32(weight * np.float64(np.int64(1) << bits) + (-0.5 if weight < 0.0 else 0.5))
+    return np.int32(short << np.int32(FIXED_BITS - bits))
 
 
 def fixed_pixel(total):

@@ -79,19 +79,25 @@ def resized(
     """One image (H, W, C) at a size (height, width), in float64."""
     down = weights(image.shape[0], size[0], filter, antialias)
     across = weights(image.shape[1], size[1], filter, antialias)
-    if rounding == "pillow":
-        rows = _fixed_pass(across, image.astype(np.int64).transpose(1, 0, 2)).transpose(1, 0, 2)
-        return _fixed_pass(down, rows).astype(np.float64)
+    if rounding in ("pillow", "torch"):
+        rows = _fixed_pass(across, image.astype(np.int64).transpose(1, 0, 2), rounding).transpose(1, 0, 2)
+        return _fixed_pass(down, rows, rounding).astype(np.float64)
     rows = np.einsum("xc,rck->rxk", across, image.astype(np.float64), optimize=True)
     result: np.ndarray = np.einsum("yr,rxk->yxk", down, rows, optimize=True)
     return np.rint(result).clip(0, 255) if rounding == "uint8" else result
 
 
-def _fixed_pass(share: np.ndarray, pixels: np.ndarray) -> np.ndarray:
-    """One of Pillow's passes along the first axis: weights of 22 binary places, then bytes again."""
-    fixed = np.trunc(share * 2**BITS + np.where(share < 0, -0.5, 0.5)).astype(np.int64)
-    total = np.einsum("yr,rxk->yxk", fixed, pixels) + (1 << (BITS - 1))
-    result: np.ndarray = (total >> BITS).clip(0, 255)
+def _fixed_pass(share: np.ndarray, pixels: np.ndarray, rounding: str) -> np.ndarray:
+    """One pass along the first axis: weights of 22 binary places, of torch as many as leave them below 2**15; then
+    bytes again."""
+    bits = BITS
+    if rounding == "torch":
+        bits = next(
+            b for b in range(BITS + 1) if b == BITS or int(0.5 + share.max() * 2 ** (b + 1)) >= 1 << 15
+        )
+    fixed = np.trunc(share * 2**bits + np.where(share < 0, -0.5, 0.5)).astype(np.int64)
+    total = np.einsum("yr,rxk->yxk", fixed, pixels) + (1 << (bits - 1))
+    result: np.ndarray = (total >> bits).clip(0, 255)
     return result
 
 

@@ -10,6 +10,7 @@ from dice import Dice
 from guarded import READ, Guard
 
 from octopus import RaggedBatch, images, set_num_threads
+from octopus.images.spec import FIXED
 from octopus.kernels import images_reference as reference
 
 # Dtype of the images, channels, dtype of the result: a kernel each, and one more where Pillow's rounding is asked for;
@@ -52,7 +53,7 @@ class Case:
         assert all(region.is_intact() for region in self.regions), "something was written beside an array"
         source, rounding, dtype = self.images[0].dtype.name, self.options["rounding"], self.options["dtype"]
         error = np.abs(found.astype(np.float64) - (expected.clip(0, 255) if self._in_levels else expected))
-        if self._in_levels and rounding != "pillow":
+        if self._in_levels and rounding not in FIXED:
             assert np.array_equal(np.rint(found), found)
             error = np.maximum(error - 0.5, 0)
         limit = CLOSE * TOPS[source] + (np.abs(expected) * 2.0**-11 if dtype == "float16" else 0)
@@ -97,7 +98,7 @@ class Case:
         taken = TAKEN[self.options["channels"]]
         given = [channels_last(one, self.options["source"])[..., taken] for one in self.images]
         options = {name: self.options[name] for name in ("filter", "antialias")}
-        options["rounding"] = "pillow" if self.options["rounding"] == "pillow" else "none"
+        options["rounding"] = self.options["rounding"] if self.options["rounding"] in FIXED else "none"
         if self.operation == "patch_rows":
             order, most = self.options["order"], self.options.get("max_rows")
             sides = (self.options["patch"], *((2, 2) if order == "CTPP" else (1, 1)))
@@ -129,7 +130,7 @@ def warm_up() -> None:
     """Compile or load all kernels."""
     for form in FORMS:
         image = np.zeros((2, 2, form[1]), form[0])
-        for rounding in ("none", "pillow") if form in PILLOW else ("none",):
+        for rounding in ("none", *FIXED) if form in PILLOW else ("none",):
             images.resize([image], 1, dtype=form[2], rounding=rounding, device="cpu")
 
 
@@ -144,10 +145,10 @@ def make(dice: Dice, guard: Guard) -> Case:
         given.append(_image(dice, guard, f"image{number}", side, channels, np.dtype(source), first))
         regions.append(guard.last)
     order = dice.pick(*ORDERS[channels])
-    rounding = dice.pick("none", "uint8", "pillow") if form in PILLOW or order[3:] else "none"
+    rounding = dice.pick("none", "uint8", *FIXED) if form in PILLOW or order[3:] else "none"
     filter, antialias = dice.pick("bilinear", "bicubic", "lanczos", "nearest"), dice.few(0.7)
     options = {
-        "filter": filter, "antialias": antialias or rounding == "pillow", "rounding": rounding, "dtype": dtype
+        "filter": filter, "antialias": antialias or rounding in FIXED, "rounding": rounding, "dtype": dtype
     }  # fmt: skip
     options["source"], options["channels"] = "CHW" if first else "HWC", order
     operation = dice.pick("resize", "resize_each", "patch_rows")

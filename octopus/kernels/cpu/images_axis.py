@@ -19,7 +19,8 @@ _window = compiled(images.window)
 _whole_window = compiled(images.whole_window)
 bilinear, bicubic = compiled(images.bilinear), compiled(images.bicubic)
 torch_bicubic, lanczos = compiled(images.torch_bicubic), compiled(images.lanczos)
-_fixed_weight = compiled(images.fixed_weight)
+_fixed_weight, _short_weight = compiled(images.fixed_weight), compiled(images.short_weight)
+_short_bits = compiled(images.short_bits)
 
 
 def _tap_of(weight: Callable) -> Callable:
@@ -125,17 +126,36 @@ def used_rows(starts, sizes, count, step, lanes, places):
         places[i] = last * step
 
 
+@compiled
+def _bits_of_axis(size, count, code, antialias, lot, table):
+    """`images.short_bits` of all output pixels of an axis, `lot` at a time; what the table holds is lost."""
+    starts, sizes, _, _, scratch = table
+    axis, most = axis_scale(size, count, antialias), np.float64(0.0)
+    for first in range(0, count, lot):
+        n = min(lot, count - first)
+        taps = _weigh(code, first, n, axis, size, starts, sizes, scratch)
+        totals = shifted(scratch, n)
+        for k in range(taps):
+            line = shifted(scratch, (k + 2) * n)
+            for i in range(n):
+                most = max(most, line[i] / totals[i])
+    return _short_bits(most)
+
+
 @cache
-def weights_of(fixed: bool) -> Callable:
+def weights_of(rounding: str) -> Callable:
     """A function that fills the table of output pixels `first` to `stop` of an axis.
 
-    The table is `starts, sizes` (int64), `weights` (`taps` for each output pixel; float32, or int32 in Pillow's fixed
-    point), and memory for `taps + 2` times 16 float64.
+    The table is `starts, sizes` (int64), `weights` (`taps` for each output pixel; float32, or int32 in the fixed point
+    of `rounding` "pillow" and "torch"), and memory for `taps + 2` times 16 float64.
     """
+    short = rounding == "torch"
 
     @compiled
-    def _stored(weight):
-        return _fixed_weight(weight) if fixed else np.float32(weight)
+    def _stored(weight, bits):
+        if short:
+            return _short_weight(weight, bits)
+        return _fixed_weight(weight) if rounding == "pillow" else np.float32(weight)
 
     @compiled
     def weigh(size, count, code, antialias, first, stop, table):
@@ -143,9 +163,12 @@ def weights_of(fixed: bool) -> Callable:
         if code == NEAREST or size == count:
             _copied(size, count, code, first, stop, starts, sizes)
             for i in range(stop - first):
-                weights[i * taps] = _stored(1.0)
+                weights[i * taps] = _stored(1.0, 0)
             return
         axis, lot = axis_scale(size, count, antialias), 1 if code == TORCH_BICUBIC else LANES
+        bits = np.int64(0)
+        if short and stop > first:
+            bits = _bits_of_axis(size, count, code, antialias, min(LANES, stop - first), table)
         for low in range(0, stop - first, lot):
             own, n = shifted(weights, low * taps), min(lot, stop - first - low)
             if code == TORCH_BICUBIC:
@@ -160,6 +183,6 @@ def weights_of(fixed: bool) -> Callable:
             for k in range(most):
                 line = shifted(scratch, (k + 2) * n)
                 for i in range(n):
-                    own[i * taps + k] = _stored(line[i] / totals[i])
+                    own[i * taps + k] = _stored(line[i] / totals[i], bits)
 
     return weigh

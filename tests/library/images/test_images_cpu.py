@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from images_case import noise, run, spec_of, table_of
 
 from octopus.arrays.views import view
 from octopus.backends.cpu import threads
-from octopus.images import cpu
+from octopus.images import cpu, work
 from octopus.images.cpu import CpuEngine
+from octopus.images.spec import FIXED
 from octopus.kernels import images_reference as reference
 
 RNG = np.random.default_rng(3)
@@ -78,8 +80,8 @@ def test_sources(source, channels, form):
         (filter, antialias, rounding)
         for filter in ("nearest", "bilinear", "bicubic", "lanczos")
         for antialias in (True, False)
-        for rounding in ("none", "uint8", "pillow")
-        if rounding != "pillow" or antialias or filter == "nearest"  # Pillow always antialiases
+        for rounding in ("none", "uint8", *FIXED)
+        if rounding not in FIXED or antialias or filter == "nearest"
     ],
 )
 def test_filters(filter, antialias, rounding):
@@ -90,10 +92,18 @@ def test_filters(filter, antialias, rounding):
         assert error.max() <= 1
         assert (error > 0).mean() < 1e-2
     else:
-        assert error.max() <= {"none": 255e-5, "pillow": 0}[rounding]
+        assert error.max() <= {"none": 255e-5}.get(rounding, 0)
 
 
-@pytest.mark.parametrize("rounding", ["uint8", "pillow"])
+def test_torchs_rounding_is_that_of_its_float_kernels_on_a_gpu(monkeypatch):
+    monkeypatch.setattr("octopus.images.cuda.CudaEngine", lambda spec: spec)
+    options = SimpleNamespace(spec=lambda dtype, channels: spec_of(dtype, channels, rounding="torch"))
+    model = SimpleNamespace(dtype="uint8", channels=3)
+    assert work.make_engine(options, model, "cuda").rounding == "uint8"
+    assert work.make_engine(options, model, "cpu").spec.rounding == "torch"
+
+
+@pytest.mark.parametrize("rounding", ["uint8", *FIXED])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "uint8"])
 def test_dtypes_bit_for_bit(dtype, rounding):
     """Nearest takes pixels as they are; gains and biases that lose nothing leave the cast alone to decide."""

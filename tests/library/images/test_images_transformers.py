@@ -1,8 +1,8 @@
 """The answers are those of the image processors of transformers, in values, grids and masks.
 
 The processors are made of their classes, so that nothing is fetched. On a GPU they resize in float and round once, as
-`rounding="uint8"` does; here torchvision is made to do so on the CPU, where it else resizes in fixed point, nearly
-as `rounding="pillow"` does. What lies halfway between two levels may be rounded either way.
+`rounding="uint8"` does; here torchvision is made to do so on the CPU, where it else resizes in fixed point, as
+`rounding="torch"` does. What lies halfway between two levels may be rounded either way where it is rounded once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ CLIP = {"mean": [0.48145466, 0.4578275, 0.40821073], "std": [0.26862954, 0.26130
 IMAGENET = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
 HALF = {"mean": [0.5] * 3, "std": [0.5] * 3}
 LEVEL = 1.01 / 255  # one level of uint8, before `std`
-LEVELS = {"uint8": 1, "pillow": 2}  # by which a value may be off, for each rounding
+LEVELS = {"uint8": 1, "torch": 0}  # by which a value may be off, for each rounding
 UNEQUAL = 0.01  # share of values that may be off
+LAST_BITS = 2e-6  # of what was normalised by sums in another order
 QWEN3 = {"patch_size": 16, "size": {"shortest_edge": 65536, "longest_edge": 16777216}, "image_mean": HALF["mean"],
          "image_std": HALF["std"]}  # fmt: skip
 SIDES = [(97, 143), (300, 201), (56, 56), (33, 640), (700, 380), (30, 41)]
@@ -60,7 +61,7 @@ def rounding(request, monkeypatch):
 def check(found, expected, std, rounding):
     assert found.shape == expected.shape
     difference = (found - expected).abs()
-    assert difference.max() <= LEVELS[rounding] * LEVEL / min(std)
+    assert difference.max() <= LEVELS[rounding] * LEVEL / min(std) + LAST_BITS
     assert (difference > LEVEL / max(std) / 4).float().mean() <= UNEQUAL
 
 

@@ -27,7 +27,7 @@ LOADED = "loaded"
 BATCH, SIDE = 32, 224
 LEAST, LARGEST = (256, 256), (1024, 1024)
 LEVEL = 1 / 255 / 0.5
-OPTIONS = {"filter": "bicubic", "rounding": "pillow", "scale": 255, "mean": 0.5, "std": 0.5, "source": "HWC"}
+OPTIONS = {"filter": "bicubic", "rounding": "torch", "scale": 255, "mean": 0.5, "std": 0.5, "source": "HWC"}
 
 
 class Folder:

@@ -146,7 +146,7 @@ def _empty_torch(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: A
     if model.device == "cpu":
         # NumPy asks the system for large pages, torch doesn't: to touch new memory first takes it three times as long.
         made = torch.from_numpy(np.empty(shape, "int16" if dtype == BFLOAT16 else dtype))
-        return made.view(kind)
+        return made.view(kind) if dtype == BFLOAT16 else made
     if stream is None or streams.is_current(stream, model):
         return torch.empty(shape, dtype=kind, device=device)
     with torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle), device)):

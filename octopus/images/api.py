@@ -69,7 +69,7 @@ def resize(
         12 does, in fixed point and to uint8 after each of the two passes, horizontal first. Every channel stands for
         itself, as in Pillow's modes L, RGB and CMYK; of RGBA Pillow weighs the colours by the last one. "torch": as
         torch's `interpolate(antialias=True)` of uint8, and so torchvision; on a CPU bit for bit, like Pillow but with
-        weights of 16 bits; on a GPU as "uint8".
+        weights of 16 bits (without AVX2 or NEON torch itself does so for "bicubic" alone); on a GPU as "uint8".
     mean, std : float or C floats, optional
         In units of the images' values (0 to 255 for uint8), or with `scale` in units of 1; default 0 and 1. In the
         order of the result's channels.

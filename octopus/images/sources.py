@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +25,9 @@ from octopus.ragged.batch import RaggedBatch
 LAYOUTS = ("HWC", "CHW")
 ALIGNMENT = 128  # of images that are packed for an upload: a line of the cache
 PIECE_BYTES = 1 << 19  # that a thread copies at a time
+THREAD_BYTES = (
+    1 << 22
+)  # to copy that are worth waking another thread, which takes as long as copying a third of them
 MOST_COPYING = 12  # threads, which are enough for a host's memory
 # Which axes of an image are its rows, its columns and its channels.
 _AXES = np.array([[0, 1, 2], [1, 2, 0]])
@@ -152,12 +156,19 @@ class Sources:
 
         Each becomes contiguous, or with `as_they_lie` what `packed` says of it.
 
-        By several threads: one alone is slower than the bus to a GPU. Where bytes stay in their order `told` is called
-        now and then, in the calling thread, with the number of the first bytes that need not be waited for.
+        Much of it by several threads: one alone is slower than the bus to a GPU. Where bytes stay in their order `told`
+        is then called now and then, in the calling thread, with the number of the first bytes that need not be waited
+        for.
         """
-        threads = min(MOST_COPYING, 1 + int(self.geometry.reach[1].sum()) // PIECE_BYTES)
+        threads = min(MOST_COPYING, 1 + int(self.geometry.reach[1].sum()) // THREAD_BYTES)
         if self.geometry.dense or (as_they_lie and self.geometry.gapless):
-            goals, *others = table = self._cut(begins)
+            spans = self._spans(begins)
+            if threads == 1:
+                base = memory.ctypes.data
+                for begin, pointer, size in zip(*(column.tolist() for column in spans), strict=True):
+                    ctypes.memmove(base + begin, pointer, size)
+                return
+            goals, *others = table = _cut(*spans)
             ends, goals[:] = goals + table[2], goals + memory.ctypes.data
             addresses = (row.ctypes.data for row in (goals, *others))
             launch_telling(
@@ -174,18 +185,23 @@ class Sources:
             copies.append(partial(np.copyto, goal, pixels))
         share(copies, threads)
 
-    def _cut(self, begins: Columns) -> Columns:
-        """Where each part of an image goes in memory, its address and its bytes, at most `PIECE_BYTES`; (3, P)."""
+    def _spans(self, begins: Columns) -> tuple[Columns, Columns, Columns]:
+        """Where each image goes in memory, its address and its bytes, (N,); a batch is one span, here as there."""
         sizes, pointers = self.geometry.reach[1], self.pointers
-        if isinstance(self.images, RaggedBatch):  # here as there one after the other
-            begins, sizes, pointers = begins[:1], sizes.sum(keepdims=True), pointers[:1]
-        counts = -(-sizes // PIECE_BYTES)
-        first = np.cumsum(counts) - counts
-        image = np.repeat(np.arange(len(sizes)), counts)
-        start = (np.arange(len(image)) - first[image]) * PIECE_BYTES
-        return np.stack(
-            [begins[image] + start, pointers[image] + start, np.minimum(sizes[image] - start, PIECE_BYTES)]
-        )
+        if isinstance(self.images, RaggedBatch):
+            begins, pointers, sizes = begins[:1], pointers[:1], sizes.sum(keepdims=True)
+        return begins, pointers, sizes
+
+
+def _cut(begins: Columns, pointers: Columns, sizes: Columns) -> Columns:
+    """The same of each part of a span, at most `PIECE_BYTES`; (3, P)."""
+    counts = -(-sizes // PIECE_BYTES)
+    first = np.cumsum(counts) - counts
+    span = np.repeat(np.arange(len(sizes)), counts)
+    start = (np.arange(len(span)) - first[span]) * PIECE_BYTES
+    return np.stack(
+        [begins[span] + start, pointers[span] + start, np.minimum(sizes[span] - start, PIECE_BYTES)]
+    )
 
 
 def packing_kernel() -> Callable[[int], Any]:

@@ -223,10 +223,12 @@ def _in_order(call: Call, sizes: Any) -> list[Any]:
     Since version 13 that is so where more than twice as many rows as columns go. Such images are resized lying on their
     side, so that the pass that is first here is that one; the launch for all then finds nothing left to resize.
     """
-    images, lost = list(call.images), np.array(call.sides) - sizes
+    images, filter = list(call.images), _filter_of(call)
+    if not call.pil or filter == "nearest" or _pillow() < VERTICAL_FIRST:
+        return images
+    lost = np.array(call.sides) - sizes
     turned = np.flatnonzero((lost[:, 0] > 0) & (lost[:, 0] > 2 * lost[:, 1]))
-    filter = _filter_of(call)
-    if call.pil and len(turned) and filter != "nearest" and _pillow() >= VERTICAL_FIRST:
+    if len(turned):
         lying, goals = [images[i].swapaxes(1, 2) for i in turned], np.array(sizes)[turned, ::-1]
         made = ops.resize_each(lying, goals, filter=filter, rounding="pillow", dtype="uint8", source="CHW")
         for i, item in zip(turned, made, strict=True):

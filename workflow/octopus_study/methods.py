@@ -317,6 +317,7 @@ PIPELINE_METHODS = (
     MethodRow("opencv-loop", "OpenCV, box by box", ORANGE, "D", library="OpenCV"),
     MethodRow("sahi", "sahi", GREEN, "X", library="sahi"),
     MethodRow("numpy-slices", "NumPy, slice by slice", GREY, "s"),
+    MethodRow("upload-only", "Upload alone", GREY),
 )
 
 # On images of different shape, by denoisers.

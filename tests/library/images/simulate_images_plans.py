@@ -153,12 +153,15 @@ def streams_of_out():
 
 def uploads_in_stretches():
     """How many copies bring images of the host and their table, and whether the answer is the CPU's."""
-    generator, kept = np.random.default_rng(4), (upload.STRETCH_BYTES, sources.PIECE_BYTES)
+    generator, kept = (
+        np.random.default_rng(4),
+        (upload.STRETCH_BYTES, sources.PIECE_BYTES, sources.THREAD_BYTES),
+    )
     given = [generator.integers(0, 256, (*side, 3), np.uint8) for side in ((2, 8), (9, 4), (5, 5))]
     right, results, threads = images.resize(given, size=6), {}, set_num_threads(1)
     try:
         for least in (1 << 20, 1):
-            upload.STRETCH_BYTES, sources.PIECE_BYTES = least, 40
+            upload.STRETCH_BYTES, sources.PIECE_BYTES, sources.THREAD_BYTES = least, 40, 40
             turned = [np.moveaxis(np.moveaxis(image, 2, 0).copy(), 0, 2) for image in given]  # in planes
             answer = images.resize(turned, size=6, device="cuda")
             results[f"planes-{least}"] = float(np.abs(at(answer) - right).max())
@@ -167,7 +170,7 @@ def uploads_in_stretches():
             error = float(np.abs(at(answer) - right).max())
             results[f"stretches-{least}"] = [len(gpu.uploads), sum(gpu.uploads), error]
     finally:
-        upload.STRETCH_BYTES, sources.PIECE_BYTES = kept
+        upload.STRETCH_BYTES, sources.PIECE_BYTES, sources.THREAD_BYTES = kept
         set_num_threads(threads)
     return results
 

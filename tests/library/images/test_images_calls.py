@@ -184,11 +184,12 @@ def test_a_plan_of_one_size_takes_no_sizes():
         plan.run(pictures, [[3, 3]])
 
 
-@pytest.mark.parametrize("piece", [7, 1 << 19])
+@pytest.mark.parametrize(("piece", "thread"), [(7, 7), (1 << 19, 7), (7, 1 << 22)])
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("form", ["arrays", "turned", "steps", "ragged"])
-def test_images_are_packed_one_after_the_other(form, threads, piece, monkeypatch):
+def test_images_are_packed_one_after_the_other(form, threads, piece, thread, monkeypatch):
     monkeypatch.setattr(sources, "PIECE_BYTES", piece)
+    monkeypatch.setattr(sources, "THREAD_BYTES", thread)
     given = pixels()
     forms = {
         "arrays": given,
@@ -210,7 +211,8 @@ def test_images_are_packed_one_after_the_other(form, threads, piece, monkeypatch
         found.copy_to(memory, packed.pointers + 5, check, as_they_lie=True)
     finally:
         octopus.set_num_threads(before)
-    assert told == sorted(set(told)) and (len(told) > 1 or form == "steps" or threads > 1 or piece > 7)
+    few = thread > 7 or piece > 7
+    assert told == sorted(set(told)) and (len(told) > 1 or form == "steps" or threads > 1 or few)
     assert all(np.array_equal(part, memory[: part.size]) for part in whole)
     places = zip(forms[form], (packed.pointers + 5).tolist(), packed.geometry.strides.tolist(), strict=True)
     for image, begin, strides in places:
@@ -223,6 +225,7 @@ def test_images_are_packed_one_after_the_other(form, threads, piece, monkeypatch
 
 def test_an_error_of_who_is_told_is_raised_and_the_threads_go_on(monkeypatch):
     monkeypatch.setattr(sources, "PIECE_BYTES", 7)
+    monkeypatch.setattr(sources, "THREAD_BYTES", 7)
     found = sources.sources_of(pixels())
     packed, size = found.packed()
     memory, before = np.zeros(size, np.uint8), octopus.set_num_threads(2)

@@ -11,6 +11,7 @@ from octopus_study.measure.rows import Case, Row, unavailable
 Timed = Callable[..., Iterator[Row]]
 MODEL = {"model-one": 1, "model-ragged": 32, "model-small": 256, "model-documents": 8}
 PREPARED = {"octopus": 2.0, "transformers": 24.0, "octopus-cpu": 30.0, "transformers-cpu": 90.0}
+UPLOAD = {"upload-only": 1.5}
 STEP = {"octopus": 10.0, "transformers": 32.0}
 CROPS = {"octopus": 0.04, "octopus-graph": 0.03, "torch-loop": 3.0, "opencv-loop": 6.0}
 OTHERS = {
@@ -25,7 +26,7 @@ def pipelines(kind: str, dataset: str, timed: Timed) -> Iterator[Row]:
     for workload, count in MODEL.items():
         case = Case("pipelines", dataset, workload, count if gpu else max(1, count // 8))
         prepared = {name: time for name, time in PREPARED.items() if gpu or not name.endswith("cpu")}
-        yield from timed(rng, case, "host", "prepare", _twice(prepared))
+        yield from timed(rng, case, "host", "prepare", _twice(prepared | (UPLOAD if gpu else {})))
         yield case.row("octopus", "deterministic", "values_differing", "fraction", 0.0004)
         if gpu:
             yield from timed(rng, case, "host", "model_step", _twice(STEP))

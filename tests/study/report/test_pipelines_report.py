@@ -26,9 +26,11 @@ def test_preprocessing_has_its_share_of_a_step(numbers: Frame, method: str) -> N
 def test_tables_of_pipelines(full: Path, numbers: Frame) -> None:
     model = by_name(full, "pipelines_model")
     row = model["32: 512 to 2048 px"]
-    assert row[1] == numbers.text(f"{KEY}.octopus.prepare.host.speedup_over_transformers")
-    assert row[7] == numbers.text(f"{KEY}.transformers.prepare.host.share_of_model_step")
+    assert row[1] == numbers.text(f"{KEY}.upload-only.prepare.host")
+    assert row[2] == numbers.text(f"{KEY}.octopus.prepare.host.speedup_over_transformers")
+    assert row[8] == numbers.text(f"{KEY}.transformers.prepare.host.share_of_model_step")
     assert row[-1] == numbers.text(f"{KEY}.octopus.cosine.deterministic")
+    assert pipelines.BOUND not in pipelines.RIVALS
     crops = by_name(full, "pipelines_crops")
     assert crops["28 detections of 300"][-2:] == ["0", "1"]
     data = by_name(full, "pipelines_data")

@@ -92,6 +92,17 @@ def test_a_folder_gives_its_pixels_in_order(quick_context, tmp_path):
     assert len({folder[index].shape for index in range(3)}) == 3
 
 
+@pytest.mark.parametrize("device", loader.ROUNDINGS)
+def test_a_batch_is_rounded_as_the_processor_in_the_workers_does(quick_context, tmp_path, device):
+    pytest.importorskip("torchvision")
+    pytest.importorskip("transformers")
+    folder = loader.Folder(loader.written(quick_context("pipelines"), tmp_path, 8))
+    pictures = [folder[index] for index in range(8)]
+    options = loader.OPTIONS | {"rounding": loader.ROUNDINGS[device]}
+    made = loader.of_images.resize(pictures, loader.SIDE, device="cpu", **options)
+    assert np.abs(made - loader.Processed()(pictures).numpy()).max() <= loader.Loaded.tolerance
+
+
 def test_an_answer_is_thinned_where_it_is_much(monkeypatch):
     monkeypatch.setattr(sys.modules[thinned.__module__], "CHECKED", 10)
     assert len(thinned(np.zeros((5, 2)))) == 5 and len(thinned(np.zeros((5, 4)))) == 2

@@ -27,7 +27,9 @@ LOADED = "loaded"
 BATCH, SIDE = 32, 224
 LEAST, LARGEST = (256, 256), (1024, 1024)
 LEVEL = 1 / 255 / 0.5
-OPTIONS = {"filter": "bicubic", "rounding": "torch", "scale": 255, "mean": 0.5, "std": 0.5, "source": "HWC"}
+OPTIONS = {"filter": "bicubic", "scale": 255, "mean": 0.5, "std": 0.5, "source": "HWC"}
+# torchvision rounds after each pass on a CPU alone; Pillow's passes are the same on any device, hardly a level off.
+ROUNDINGS = {"cpu": "torch", "cuda": "pillow"}
 
 
 class Folder:
@@ -54,7 +56,8 @@ def resized(pictures: list[NDArray[np.uint8]]) -> Any:
     """The batch made by Octopus in the worker."""
     import torch
 
-    return torch.from_numpy(of_images.resize(pictures, SIDE, device="cpu", **OPTIONS))
+    made = of_images.resize(pictures, SIDE, device="cpu", rounding=ROUNDINGS["cpu"], **OPTIONS)
+    return torch.from_numpy(made)
 
 
 class Processed:
@@ -110,7 +113,8 @@ class OnDevice(Loaded):
         """One upload, one launch."""
         if self.device == "cpu":
             return batch
-        return of_images.resize(batch.to("cuda", non_blocking=True), SIDE, **OPTIONS)
+        there = batch.to("cuda", non_blocking=True)
+        return of_images.resize(there, SIDE, rounding=ROUNDINGS["cuda"], **OPTIONS)
 
 
 class InWorkers(Loaded):

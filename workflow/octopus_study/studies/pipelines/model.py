@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.measure import Case, HostClock, PowerCapKept, Row
+from octopus_study.measure import Case, HostClock, Method, PowerCapKept, Row
 from octopus_study.peers.availability import Unavailable, need, need_torch
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context, empty_caches
@@ -20,7 +20,7 @@ from octopus_study.studies.pipelines.method import Step, compared, counted, made
 INSTALL = "pip install -e './workflow[models]'"
 PREPARE, STEP, COSINE, DIFFERING = "prepare", "model_step", "cosine", "values_differing"
 LEVEL = 1 / 255 / 0.26130258  # one level of a byte once normalised, by the least of the deviations
-METHODS = ("octopus", "transformers", "octopus-cpu", "transformers-cpu")
+METHODS = ("octopus", "transformers", "octopus-cpu", "transformers-cpu", "upload-only")
 TOWERS = METHODS[:2]
 
 
@@ -113,7 +113,29 @@ class AcceleratedOnHost(Accelerated, PreparedOnHost):
     name, on_cpu = "octopus-cpu", True
 
 
-KINDS = (Accelerated, Prepared, AcceleratedOnHost, PreparedOnHost)
+class UploadOnly(Step):
+    """As many bytes from page-locked memory to the GPU, and nothing else: no way from the host is faster."""
+
+    name = "upload-only"
+
+    def __init__(self, images: list[Any], device: str) -> None:
+        if device == "cpu":
+            raise Unavailable("a CPU has the images where they are")
+        torch = need_torch(device, "peers")
+        self._bytes = torch.empty(sum(image.numel() for image in images), dtype=torch.uint8, pin_memory=True)
+        self._there = torch.empty_like(self._bytes, device=device)
+
+    def run(self) -> None:
+        """A copy, queued."""
+        self._there.copy_(self._bytes, non_blocking=True)
+
+    @property
+    def timed(self) -> Method:
+        """What has no answer."""
+        return Method(self.name, self.run)
+
+
+KINDS = (Accelerated, Prepared, AcceleratedOnHost, PreparedOnHost, UploadOnly)
 
 
 class Tower:

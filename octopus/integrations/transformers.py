@@ -25,6 +25,10 @@ from octopus.integrations.common import FallbackWarning, UnknownError, check_ver
 
 TESTED = ("5.17", "5.18", "5.19", "5.20", "5.21", "5.22", "5.23")
 
+# What the driver brings to a GPU sooner than several threads have begun to pack it; it keeps the caller, as it does
+# where the original brings images.
+FEW_IMAGES, FEW_BYTES = 2, 1 << 23
+
 VERTICAL_FIRST = 13  # the first version of Pillow that begins with the vertical pass where that is less work
 
 # Of Pillow's numbers and torchvision's names.
@@ -408,9 +412,9 @@ def _taken(images: Sequence[Any], asked: dict[str, Any], pil: bool) -> list[Any]
     device = asked.get("device")
     if device is None:
         return list(images)
-    return [
-        image if image.device.type == "cpu" else image.to(device) for image in images
-    ]  # the launch brings those
+    few = len(images) <= FEW_IMAGES and sum(image.nbytes for image in images) <= FEW_BYTES
+    # The launch brings those on the host, unless they are few.
+    return [image.to(device) if few or image.device.type != "cpu" else image for image in images]
 
 
 @cache

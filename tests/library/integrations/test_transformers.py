@@ -530,4 +530,27 @@ def test_on_a_gpu(kind):
     form = None if kind in ("limits", "longest") else "pt"
     compare(processor, [one.cuda() for one in here], "float", return_tensors=form)
     compare(processor, here, "float", device="cuda", return_tensors=form)
+    compare(processor, here[:1], "float", device="cuda", return_tensors=form)
     compare(processor, pictures(), "float", device="cuda", return_tensors=form)
+
+
+class OnHost:
+    """An image on the host that says where it was sent."""
+
+    dtype, device = "torch.uint8", type("Device", (), {"type": "cpu"})
+
+    def __init__(self, nbytes):
+        self.nbytes = nbytes
+
+    def to(self, device):
+        return device
+
+
+@pytest.mark.parametrize(
+    ("sizes", "sent"), [([9], True), ([9, 9], True), ([9, 9, 9], False), ([1 << 23, 1], False)]
+)
+def test_few_images_go_to_the_gpu_by_themselves(sizes, sent):
+    images = [OnHost(size) for size in sizes]
+    found = stand_ins._taken(images, {"device": "cuda"}, False)
+    assert found == (["cuda"] * len(images) if sent else images)
+    assert stand_ins._taken(images, {"device": None}, False) == images

@@ -165,7 +165,7 @@ def test_what_has_no_rows_says_so(study: str, tmp_path: Path, reference: Path) -
         "images": "Batches of images: not measured yet.",
         "pipelines": "Steps of a model with Octopus and with transformers: not measured yet.",
         "power": "Energy: not measured yet",
-        "scaling": "Not measured yet: no run of the study scaling",
+        "scaling": "Nothing is predicted: no run of the study scaling",
     }
     assert [name for name, words in said.items() if words in text] == [study]
     assumed = row_of(text, "Share of linear, ragged images, weak")

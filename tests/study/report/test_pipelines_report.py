@@ -24,12 +24,14 @@ def test_preprocessing_has_its_share_of_a_step(numbers: Frame, method: str) -> N
 
 
 def test_tables_of_pipelines(full: Path, numbers: Frame) -> None:
-    model = by_name(full, "pipelines_model")
-    row = model["32: 512 to 2048 px"]
-    assert row[1] == numbers.text(f"{KEY}.upload-only.prepare.host")
-    assert row[2] == numbers.text(f"{KEY}.octopus.prepare.host.speedup_over_transformers")
-    assert row[8] == numbers.text(f"{KEY}.transformers.prepare.host.share_of_model_step")
-    assert row[-1] == numbers.text(f"{KEY}.octopus.cosine.deterministic")
+    row = by_name(full, "pipelines_model")["32: 512 to 2048 px"]
+    assert row[1] == numbers.text(f"{KEY}.octopus.prepare.host.speedup_over_transformers")
+    assert row[2] == numbers.text(f"{KEY}.upload-only.prepare.host")
+    assert row[4] == numbers.text(f"{KEY}.octopus-cpu.prepare.host.speedup_over_transformers-cpu")
+    assert f"{KEY}.octopus.prepare.host.speedup_over_upload-only" not in numbers
+    step = by_name(full, "pipelines_step")["32: 512 to 2048 px"]
+    assert step[3] == numbers.text(f"{KEY}.transformers.prepare.host.share_of_model_step")
+    assert step[-1] == numbers.text(f"{KEY}.octopus.cosine.deterministic")
     assert pipelines.BOUND not in pipelines.RIVALS
     crops = by_name(full, "pipelines_crops")
     assert crops["28 detections of 300"][-2:] == ["0", "1"]

@@ -29,14 +29,14 @@ def bar(
 
 
 def ratio(axis: Axes, place: float, number: Number, fontsize: float = 6, **look: Any) -> None:
-    """Draw a bar from 1 to a ratio, with its interval where it has one, and the ratio at its end."""
-    known, less = number.low == number.low, number.value < 1
+    """Draw a bar from 1 to a ratio, with its interval where it has one, and the ratio beside it."""
+    known = number.low == number.low
     error = {"ecolor": GREY, "elinewidth": 0.8, "capsize": 1.2}
     spans = style.errors([number]) if known else None
     axis.barh(place, number.value - 1, left=1, xerr=spans, error_kw=error, **look)
-    end = number.low if less and known else end_of(number)
-    side = {"ha": "right", "gap": -3} if less else {"ha": "left", "gap": 3}
-    beside(axis, place, end, f"{significant(number.value)}{TIMES}", fontsize=fontsize, **side)
+    # Right of the line at 1 in any case: left of it are the names of the bars.
+    end = max(1.0, end_of(number))
+    beside(axis, place, end, f"{significant(number.value)}{TIMES}", gap=3, fontsize=fontsize)
 
 
 def beside(axis: Axes, place: float, end: float, text: str, gap: float = 4, **options: Any) -> None:

@@ -11,6 +11,7 @@ from octopus_study.report.charts.palette import BLUE, VERMILION
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, make_number
 from octopus_study.report.labels import SCALING, SCALING_WORKS, WAYS
+from octopus_study.report.machines import run_list, shown
 from octopus_study.report.measured import floor_of, heeding
 from octopus_study.report.missing import first_reason, footer, make_absent, no_run, with_reasons
 from octopus_study.report.runs import Run
@@ -114,6 +115,17 @@ def spreads(run: Run) -> Iterator[Number]:
         found = ratio_interval(both[slow], both[fast])
         note = heeding(note, group, both[slow] / both[fast])
         yield make_number(key, group.rows_of(run, f"{slow} and {fast}"), "ratio", *found, note=note)
+
+
+def several(runs: list[Run]) -> Iterator[Number]:
+    """Yield ``shown.scaling.several``: the runs that timed more than one GPU, if any did."""
+    chosen = [run for run in runs if any(map(_is_several, run.rows["method"][run.rows["value"].notna()]))]
+    if chosen:
+        yield shown(chosen, "several", run_list(chosen))
+
+
+def _is_several(method: str) -> bool:
+    return method.partition("-")[0] in WAYS and gpus_of(method) > 1
 
 
 def _share(key: Key) -> Key:
@@ -227,6 +239,7 @@ def _panel(axis: style.Axes, points: dict[tuple[str, str], list[tuple[float, Num
 
 REPORT = StudyReport(
     numbers=(rates, spreads),
+    of_runs=(several,),
     of_all=(scaling_model.predictions,),
     tables={"scaling_gpus": TABLE, "scaling_model": scaling_model.TABLE},
     figures={

@@ -22,7 +22,9 @@ from octopus_study.report.view import View, views
 STUDY, COPIES, WAY = "scaling", "copies", "processes"
 RESIDENT, UPLOADED = "weak_resident", "weak_uploaded"
 PREDICTED, RATIO = "predicted", "predicted_over_measured"
-NOT_MEASURED = "Not measured yet: no run of the study scaling that is shown timed one GPU and copies."
+NOT_MEASURED = (
+    "Nothing is predicted: no run of the study scaling that is shown timed several GPUs, and copies alone."
+)
 
 
 def gpus_of(method: str) -> int:

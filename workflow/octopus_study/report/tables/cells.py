@@ -46,8 +46,13 @@ def interval(**columns: Any) -> Cell:
 
 
 def fact(**columns: Any) -> Cell:
-    """Say the text of a number or a fact, also of one without a value."""
-    return lambda view, key: view.text(at(view, key, columns), MISSING)
+    """Say the text of a number or a fact, or why there is none."""
+
+    def cell(view: View, key: Key) -> str:
+        shown = view.text(at(view, key, columns), MISSING)
+        return view.reasons.cell(shown) if shown.startswith("unavailable") else shown
+
+    return cell
 
 
 def time(**columns: Any) -> Cell:

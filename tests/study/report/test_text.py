@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from octopus_study.report.text import interval_text, quantity_text, reason, significant
+from octopus_study.report.text import interval_text, quantity_text, range_text, reason, significant
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,9 @@ from octopus_study.report.text import interval_text, quantity_text, reason, sign
         (0.0068, "ms", "6.80 µs"),
         (1234.4, "ms", "1.23 s"),
         (0.9491, "fraction", "94.9 %"),
+        (0.9991, "fraction", "99.91 %"),
+        (0.99982, "fraction", "99.98 %"),
+        (1.0, "fraction", "100 %"),
         (5.0, "ratio", "5.00\u00d7"),
         (204 * 2**20, "bytes", "204 MiB"),
         (3.5 * 2**10, "bytes", "3.50 KiB"),
@@ -38,6 +41,13 @@ def test_rounding_up_to_the_next_power_of_ten_gains_no_digit() -> None:
 def test_an_interval_has_digits_enough_to_tell_its_ends_apart() -> None:
     assert interval_text(1.0002, 1.0001, 1.0004, "ratio") == "1.0001\u20131.0004\u00d7"
     assert interval_text(1.0, math.nan, math.nan, "ms") == ""
+
+
+def test_a_range_is_in_the_unit_of_its_greatest_value() -> None:
+    assert range_text(0.45, 0.99982, "fraction") == "45.0\u201399.98 %"
+    assert range_text(0.99981, 0.99982, "fraction") == "99.98 %"
+    assert range_text(0.01, 0.02, "ms") == "10.0\u201320.0 µs"
+    assert range_text(15.21, 129.1, "ratio") == "15.2\u2013129\u00d7"
 
 
 @pytest.mark.parametrize(

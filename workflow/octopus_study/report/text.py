@@ -8,6 +8,7 @@ import re
 THIN_SPACE = "\u2009"
 TIMES = "\u00d7"
 SYMBOLS = {"us": "µs", "ratio": TIMES, "percent": "%", "fraction": "%", "count": "", "text": ""}
+NEARLY_ALL = 0.995
 _ERROR = re.compile(r"^largest error \S+ exceeds \S+; (?=\S)")
 _SLOW = re.compile(r"one batch takes [\d.e+-]+ s: (too slow .*?) \(arena\.\w+ = [\d.]+\)")
 _INSTALL = re.compile(r" \(pip install [^)]*\)$")
@@ -67,7 +68,14 @@ def quantity_text(value: float, unit: str, digits: int = 3) -> str:
         exact = f"{int(value):,}".replace(",", THIN_SPACE) if abs(value) >= 10_000 else str(int(value))
         return with_unit(exact, unit)
     name, factor = shown_unit(value, unit)
-    return with_unit(significant(value * factor, digits), name)
+    return with_unit(significant(value * factor, _enough(value, unit, digits)), name)
+
+
+def _enough(value: float, unit: str, digits: int) -> int:
+    """Return how many digits to show: of a share that is nearly all, so many that what is missing is seen."""
+    if unit != "fraction" or not NEARLY_ALL < value < 1:
+        return digits
+    return max(digits, 2 - math.floor(math.log10(100 * (1 - value))))
 
 
 def interval_text(value: float, low: float, high: float, unit: str, least: int = 3) -> str:
@@ -81,8 +89,11 @@ def interval_text(value: float, low: float, high: float, unit: str, least: int =
 
 
 def range_text(low: float, high: float, unit: str) -> str:
-    """Format the least and the greatest of several values; once where both look the same."""
-    return with_unit("\u2013".join(dict.fromkeys([significant(low), significant(high)])), unit)
+    """Format the least and the greatest of several values, in the unit that suits the latter; once where both look
+    the same."""
+    name, factor = shown_unit(high, unit)
+    ends = [significant(end * factor, _enough(end, unit, 3)) for end in (low, high)]
+    return with_unit("\u2013".join(dict.fromkeys(ends)), name)
 
 
 def reason(note: str) -> str:

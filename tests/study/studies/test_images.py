@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import PIL
 import pytest
+from PIL import Image
 
 from octopus_study.measure import Method
 from octopus_study.measure.bandwidth import copying
@@ -17,6 +18,7 @@ from octopus_study.studies.images.job import (
     MERGE,
     ONCE,
     PATCH,
+    RESIZERS,
     ROW,
     TEMPORAL,
     ImageJob,
@@ -77,6 +79,15 @@ def test_the_references_are_near_each_other_and_not_the_same():
     assert 0.5 < np.abs(once - between).max() < 2
     assert np.array_equal(between, np.rint(between)) and not np.array_equal(once, np.rint(once))
     assert np.abs(once - bilinear).max() > 20  # without antialiasing noise stays
+
+
+@pytest.mark.skipif("post" in PIL.__version__, reason="Pillow-SIMD has weights of its own")
+@pytest.mark.parametrize("size", [(33, 50), (90, 130), (200, 60), (7, 300)])
+def test_the_rounded_reference_is_pillows_to_the_byte(size):
+    image, (height, width) = np.array(FRAME), size
+    half = Image.fromarray(image).resize((width, len(image)), Image.Resampling.BICUBIC)
+    whole = half.resize((width, height), Image.Resampling.BICUBIC)
+    assert np.array_equal(RESIZERS[BETWEEN](image, height, width), np.asarray(whole))
 
 
 def test_a_wrong_level_nothing_at_all_and_a_written_image_are_told():

@@ -74,6 +74,7 @@ LIBRARIES = (
     Library("PyTorch", ("torch",), "peers"),
     Library("torchvision", ("torchvision",), "peers"),
     Library("PIL", ("pillow",)),
+    Library("Pillow-SIMD", ("pillow-simd",), install="pip install --target SITE-PACKAGES/pillow_simd pillow-simd"),
     Library("", ("onnx",), "peers"),
     Library("ONNX Runtime", ("onnxruntime", "onnxruntime-gpu"), "peers"),
     Library("CV-CUDA", ("cvcuda-cu13", "cvcuda-cu12"), "arena-cuda13"),
@@ -150,8 +151,8 @@ METHODS = (
     ),
     MethodRow("pillow", "Pillow (1 thread)", ORANGE, "D", library="PIL", listed=True),
     MethodRow("pillow-threads", "Pillow (all threads)", "#B87A00", "d", library="PIL", listed=True),
-    MethodRow("pillow-simd", "Pillow-SIMD (1 thread)", "#F4C95D", "8", library="PIL", listed=True),
-    MethodRow("pillow-simd-threads", "Pillow-SIMD (all threads)", "#C9A227", "H", library="PIL", listed=True),
+    MethodRow("pillow-simd", "Pillow-SIMD (1 thread)", "#F4C95D", "8", library="Pillow-SIMD", listed=True),
+    MethodRow("pillow-simd-threads", "Pillow-SIMD (all threads)", "#C9A227", "H", library="Pillow-SIMD", listed=True),
     MethodRow("kornia-rs", "kornia-rs", "#C2577A", "v", library="kornia-rs", target="kornia:Kornia"),
     MethodRow("kornia-rs-bytes", "kornia-rs (1 thread)", "#D98AA3", "^", library="kornia-rs", listed=True),
     MethodRow(
@@ -288,7 +289,12 @@ PROCESSOR_METHODS = (
     MethodRow("torchvision-grouped", "torchvision, grouped by shape", "#8C4B8C", ">", library="torchvision"),
     MethodRow("pillow", "Pillow (all threads)", ORANGE, "D", library="PIL", like="octopus-pillow"),
     MethodRow(
-        "pillow-simd", "Pillow-SIMD (all threads)", "#F4C95D", "d", library="PIL", like="octopus-pillow"
+        "pillow-simd",
+        "Pillow-SIMD (all threads)",
+        "#F4C95D",
+        "d",
+        library="Pillow-SIMD",
+        like="octopus-pillow",
     ),
     MethodRow("kornia-rs", "kornia-rs", "#C2577A", "v", library="kornia-rs", like="octopus-bilinear"),
     MethodRow("dali", "DALI", "#B08968", "H", library="DALI"),

@@ -172,3 +172,12 @@ def test_a_real_gpu_answers():
     gpu = machine_facts("cuda")["gpu"]
     assert gpu["name"] and gpu["driver"] and gpu["cuda"]
     assert gpu["memory_bytes"] > 1 << 30
+
+
+def test_a_package_in_a_folder_of_its_own_name_has_a_version(monkeypatch, tmp_path):
+    info = tmp_path / "toy_simd" / "Toy_SIMD-4.2.post1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: Toy-SIMD\nVersion: 4.2.post1\n")
+    assert machine.package_versions(("toy-simd",)) == {"toy-simd": None}
+    monkeypatch.syspath_prepend(tmp_path)
+    assert machine.package_versions(("toy-simd", "toy-none")) == {"toy-simd": "4.2.post1", "toy-none": None}

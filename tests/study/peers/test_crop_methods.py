@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
+import PIL
 import pytest
 from crop_methods import BOXES, EXACT, FRAME, NAMES, cropped, expected, job, levels, limit, make
 
 from octopus.errors import InputError
 from octopus_study import methods
+from octopus_study.peers import pillow
+from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.fused import OctopusOnGpu
 from octopus_study.peers.method import CropMethod
 from octopus_study.peers.published import Published, build_metadata
@@ -172,3 +176,22 @@ def test_metadata_are_the_published_eight_words_per_object():
     assert metadata[4].tolist() == [10, 20, 50, 70, 300, 200, 56, 40]
     # P1: 1000 objects x 8 int32 = 31 KB
     assert metadata[:1].nbytes * 1000 // 1024 == 31
+
+
+def test_pillow_and_pillow_simd_are_told_apart_wherever_they_lie(monkeypatch, tmp_path):
+    monkeypatch.setattr(PIL, "__version__", "12.1.1.post0")
+    assert pillow.image_module(simd=True) is pillow.Image
+    with pytest.raises(Unavailable, match=r"Pillow-SIMD 12\.1\.1\.post0 is in its place"):
+        pillow.image_module(simd=False)
+    monkeypatch.setattr(PIL, "__version__", "13.0.0")
+    assert pillow.image_module(simd=False) is pillow.Image
+    with pytest.raises(Unavailable, match=r"Pillow-SIMD is not installed .*SITE-PACKAGES/pillow_simd"):
+        pillow.image_module(simd=True)
+    place = tmp_path / "pillow_simd" / "PIL"
+    place.mkdir(parents=True)
+    (place / "__init__.py").touch()
+    (place / "Image.py").write_text("from . import __name__ as package")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert pillow.image_module(simd=True).package == "pillow_simd.PIL"
+    for name in ("pillow_simd.PIL.Image", "pillow_simd.PIL", "pillow_simd"):
+        sys.modules.pop(name)

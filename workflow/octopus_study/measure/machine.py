@@ -13,6 +13,7 @@ import re
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -123,8 +124,15 @@ def package_versions(names: tuple[str, ...]) -> dict[str, str | None]:
         try:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            versions[name] = None
+            versions[name] = _version_beside(name)
     return versions
+
+
+def _version_beside(name: str) -> str | None:
+    """Return the version of a package in a folder of its own name, beside the one whose place it would take."""
+    spec = find_spec(name.replace("-", "_"))
+    places = list(spec.submodule_search_locations or []) if spec else []
+    return next((found.version for found in metadata.distributions(name=name, path=places)), None)
 
 
 def available_cores() -> int:

@@ -1,4 +1,4 @@
-"""Pillow and Pillow-SIMD crop by crop, and which of the two is installed."""
+"""Pillow and Pillow-SIMD crop by crop. Both are named PIL; the second lies in a folder beside, or in Pillow's place."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import PIL
 from numpy.typing import NDArray
 from PIL import Image
 
-from octopus_study.peers.availability import Unavailable
+from octopus_study.peers.availability import Unavailable, need
 from octopus_study.peers.box_by_box import BoxByBox, OnThreads
 from octopus_study.peers.job import CropJob
 
-SIMD = "post"  # in the version of Pillow-SIMD, which takes Pillow's place
+SIMD = "post"  # in the version of Pillow-SIMD
+INSTALL = "pip install --target SITE-PACKAGES/pillow_simd pillow-simd"
 
 
-def require_pillow(simd: bool) -> None:
-    """Raise `Unavailable` unless the package that is imported is Pillow-SIMD, or Pillow itself."""
-    if (SIMD in PIL.__version__) is not simd:
-        other = "Pillow-SIMD" if simd else "Pillow"
-        raise Unavailable(
-            f"{other} is not installed: Pillow {PIL.__version__} is, and one takes the other's place"
-        )
+def image_module(simd: bool) -> Any:
+    """The module `Image` of Pillow-SIMD, or of Pillow itself; raises `Unavailable`."""
+    if simd is (SIMD in PIL.__version__):
+        return Image
+    if simd:
+        return need("pillow_simd.PIL.Image", "Pillow-SIMD", INSTALL)
+    raise Unavailable(f"Pillow is not installed: Pillow-SIMD {PIL.__version__} is in its place")
 
 
 class Pillow(BoxByBox):
@@ -37,17 +38,16 @@ class Pillow(BoxByBox):
 
     def __init__(self, job: CropJob) -> None:
         super().__init__(job)
-        require_pillow(self.simd)
+        self._module = image_module(self.simd)
         self._image: Any = None
 
     def begin(self, stage: int) -> None:
         """The frame in Pillow's own layout."""
-        self._image = Image.fromarray(self.job.frame)
+        self._image = self._module.fromarray(self.job.frame)
 
     def crop(self, x1: int, y1: int, x2: int, y2: int, item: NDArray[np.uint8]) -> None:
         """One crop."""
-        resized = self._image.crop((x1, y1, x2, y2)).resize(self._size, Image.Resampling.BILINEAR)
-        item[...] = resized
+        item[...] = self._image.crop((x1, y1, x2, y2)).resize(self._size, self._module.Resampling.BILINEAR)
 
 
 class PillowThreads(Pillow, OnThreads):
@@ -57,7 +57,7 @@ class PillowThreads(Pillow, OnThreads):
 
 
 class PillowSimd(Pillow):
-    """The same with Pillow-SIMD in its place."""
+    """The same with Pillow-SIMD."""
 
     name = "pillow-simd"
     simd = True

@@ -7,12 +7,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from octopus.backends.cpu import get_num_threads
 from octopus_study.peers.availability import Unavailable, need
 from octopus_study.peers.method import NOT_BY_EVENTS, blocking_stream
-from octopus_study.peers.pillow import require_pillow
+from octopus_study.peers.pillow import image_module
 from octopus_study.studies.images.job import (
     BETWEEN,
     BILINEAR,
@@ -47,7 +46,7 @@ class Pillow(ImageMethod):
         super().__init__(job)
         if job.on_gpu:
             raise Unavailable(ON_THE_HOST)
-        require_pillow(self.simd)
+        self._module = image_module(self.simd)
         mean, std = (np.array(values) for values in job.normal)
         shape = (3, 1, 1)  # of planes, whether of patches or of whole images
         self._gain = (1 / std).astype(np.float32).reshape(shape)
@@ -62,8 +61,8 @@ class Pillow(ImageMethod):
     def _one(self, index: int) -> None:
         job = self.job
         height, width = job.sizes[index].tolist()
-        image = Image.fromarray(job.images[index])
-        resized = np.asarray(image.resize((width, height), Image.Resampling.BICUBIC))
+        image = self._module.fromarray(job.images[index])
+        resized = np.asarray(image.resize((width, height), self._module.Resampling.BICUBIC))
         out = job.out[slice(*job.starts[index : index + 2])]
         if job.task == ROWS:
             patches = by_patches(resized)
@@ -80,7 +79,7 @@ class Pillow(ImageMethod):
 
 
 class PillowSimd(Pillow):
-    """The same with Pillow-SIMD in its place."""
+    """The same with Pillow-SIMD."""
 
     name = "pillow-simd"
     why_different = "weights of 16 bits, where Pillow has 22"

@@ -15,6 +15,7 @@ from octopus_study.report.measured import SUBJECT
 from octopus_study.report.view import View
 
 _GROUP = 0.8  # of the distance between two cases
+_COLUMNS = 3  # of the legend
 
 
 def draw(
@@ -38,7 +39,8 @@ def draw(
         Of the panels, in inches.
     """
     note = " ".join(filter(None, (_note(view, cases(view), others, labels) for view in shown)))
-    result, parts, legend = style.stacked([height], 0.4, note)
+    rows = -(-(1 + len(others)) // _COLUMNS)
+    result, parts, legend = style.stacked([height], max(0.4, 0.15 * rows), note)
     axes = parts[0].subplots(1, len(shown), squeeze=False)[0]
     bars_of = [[_timed(view, key, others) for key in cases(view)] for view in shown]
     width = _GROUP / max(1, *(len(timed) for panel in bars_of for timed in panel))  # in all panels
@@ -49,7 +51,7 @@ def draw(
         if place and [key.workload for key in keys] == [key.workload for key in cases(shown[0])]:
             axis.set_yticklabels([])
         style.title(axis, view.name, 90 // len(shown))
-    style.legend_of(legend, list(axes), 3)
+    style.legend_of(legend, list(axes), _COLUMNS)
     return result
 
 

@@ -110,10 +110,10 @@ MUTANTS = {
         (f"{TESTS}/report/test_power_report.py::test_the_energy_ratio_is_time_times_power",),
     ),
     "torch-on-one-thread": Mutant(
-        f"{STUDY}/peers/torch_method.py",
-        "self.torch.set_num_threads(get_num_threads())",
-        "self.torch.set_num_threads(1)",
-        (f"{TESTS}/peers/test_peer_effort.py",),
+        f"{STUDY}/peers/availability.py",
+        "torch.set_num_threads(get_num_threads())",
+        "torch.set_num_threads(1)",
+        (f"{TESTS}/peers/test_availability.py",),
     ),
     "roi-align-twice": Mutant(
         f"{STUDY}/peers/roi_align.py",

@@ -259,6 +259,8 @@ class ImagePlan:
             raise InputError(
                 f"the plan is for images of (library, side, dtype, channels) {planned}, found {found}"
             )
+        if None not in (like.ordinal, model.ordinal) and like.ordinal != model.ordinal:
+            raise InputError(f"the plan is for images on GPU {model.ordinal}, found GPU {like.ordinal}")
         count = len(geometry.sides)
         if count > self.max_images:
             raise InputError(f"the plan is for {self.max_images} images, found {count}; make a larger plan")

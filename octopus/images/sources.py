@@ -159,7 +159,8 @@ class Sources:
         is then called now and then, in the calling thread, with the number of the first bytes that need not be waited
         for.
         """
-        threads = min(MOST_COPYING, 1 + int(self.geometry.reach[1].sum()) // THREAD_BYTES)
+        nbytes = int(self.geometry.shapes.prod(axis=1).sum()) * self.geometry.item
+        threads = min(MOST_COPYING, 1 + nbytes // THREAD_BYTES)
         if self.geometry.dense or (as_they_lie and self.geometry.gapless):
             spans = self._spans(begins)
             if threads == 1:

@@ -72,8 +72,14 @@ class Call(NamedTuple):
             "filter": _filter_of(self), "rounding": "none" if floats else _rounding_of(self),
             "scale": 1 / asked["rescale_factor"] if asked["do_rescale"] else 1, **normal,
             "dtype": "uint8" if whole else "float32", "source": "CHW",
-            "device": "auto" if self.pil or asked.get("device") is None else asked["device"],
+            "device": self.device,
         }  # fmt: skip
+
+    @property
+    def device(self) -> Any:
+        """Where the images go, as `octopus.images` takes it; transformers also takes the number of a GPU."""
+        device = None if self.pil else self.asked.get("device")
+        return "auto" if device is None else f"cuda:{device}" if type(device) is int else device
 
     @property
     def on_cpu(self) -> bool:

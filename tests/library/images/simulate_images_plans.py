@@ -10,10 +10,12 @@ import pretended_gpu
 
 from octopus import InputError, backends, images, set_num_threads
 from octopus.arrays import memory, streams
-from octopus.arrays.views import view
+from octopus.arrays.views import ArrayView, view
 from octopus.backends.cuda.memory import DeviceArray
 from octopus.images import answer, cuda, sources, upload
+from octopus.images import plan as images_plan
 from octopus.images.cuda import CudaEngine, SimpleKernel
+from octopus.images.found import Found
 
 gpu = pretended_gpu.install()
 ROWS = {"patch": 2, "merge": 1, "temporal": 1, "order": "PPC"}
@@ -99,6 +101,19 @@ def other_library():
     plan = images.ImagePlan("patch_rows", on_gpu(2, 8), 4, result_rows=16, **ROWS)
     own = [DeviceArray((2, 8, 3), np.uint8)]
     return {"other-library": [refused(plan.run, own, WIDE), refused(plan.run, on_gpu(2, 8), WIDE)]}
+
+
+def other_gpu():
+    """A plan for images of torch on one GPU that is given some on another, which have no views to be looked at."""
+    plan = images.ImagePlan("patch_rows", on_gpu(2, 8), 4, result_rows=16, **ROWS)
+    pixels = ArrayView(0, (), (), np.dtype(np.uint8), "cuda", "other", None, 1)
+    there = Found([object()], pixels, [], np.array([4096]), [(2, 8, 3)], None, 1)
+    plan._like = (replace(plan._like[0], ordinal=0), *plan._like[1:])
+    look, images_plan.look = images_plan.look, lambda given: there
+    try:
+        return {"other-gpu": refused(plan.run, [object()], WIDE)}
+    finally:
+        images_plan.look = look
 
 
 def failed_launches():
@@ -219,6 +234,7 @@ def main():
         without_memory,
         loaded_kernels,
         other_library,
+        other_gpu,
         failed_launches,
         runs_that_are_alike,
         uploads_in_stretches,

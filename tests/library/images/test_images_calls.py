@@ -223,6 +223,18 @@ def test_images_are_packed_one_after_the_other(form, threads, piece, thread, mon
         assert np.array_equal(memory[begin : begin + image.size], np.ascontiguousarray(image).ravel())
 
 
+def test_views_of_a_frame_are_copied_by_as_many_threads_as_their_bytes_need(monkeypatch):
+    """Not as those between their first and their last one would."""
+    frame, asked = np.zeros((1024, 2048, 3), np.uint8), []
+    crops = [frame[8 * i : 8 * i + 16, :16] for i in range(64)]
+    monkeypatch.setattr(sources, "share", lambda work, most: asked.append(most) or [do() for do in work])
+    monkeypatch.setattr(sources, "THREAD_BYTES", 1 << 14)
+    found = sources.sources_of(crops)
+    packed, size = found.packed()
+    found.copy_to(np.zeros(size, np.uint8), packed.pointers)
+    assert asked == [1 + 64 * 16 * 16 * 3 // (1 << 14)]
+
+
 def test_an_error_of_who_is_told_is_raised_and_the_threads_go_on(monkeypatch):
     monkeypatch.setattr(sources, "PIECE_BYTES", 7)
     monkeypatch.setattr(sources, "THREAD_BYTES", 7)

@@ -30,6 +30,10 @@ def test_a_plan_takes_arrays_of_the_library_that_it_was_made_for(answers):
     assert "found ('octopus', 'cuda', 'uint8', 3)" in words and none == ""
 
 
+def test_a_plan_takes_images_on_its_own_gpu(answers):
+    assert "the plan is for images on GPU 0, found GPU 1" in answers["other-gpu"]
+
+
 def test_a_slot_whose_launch_fails_is_in_use_until_its_upload_is_done(answers):
     assert answers["failed-launches"] == [1, 1]
 

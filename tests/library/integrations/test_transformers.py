@@ -554,3 +554,11 @@ def test_few_images_go_to_the_gpu_by_themselves(sizes, sent):
     found = stand_ins._taken(images, {"device": "cuda"}, False)
     assert found == (["cuda"] * len(images) if sent else images)
     assert stand_ins._taken(images, {"device": None}, False) == images
+
+
+@pytest.mark.parametrize(
+    ("asked", "pil", "device"),
+    [(None, False, "auto"), (1, False, "cuda:1"), (1, True, "auto"), ("cuda", False, "cuda")],
+)
+def test_the_number_of_a_gpu_is_a_device(asked, pil, device):
+    assert stand_ins.Call(None, [], {"device": asked}, pil).device == device

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+import sys
+from unittest.mock import MagicMock
+
 import numpy as np
 import pytest
 from crop_methods import BOXES, FRAME, job
 
+from octopus.backends import cpu
 from octopus.errors import OctopusError
-from octopus_study.peers import padding
-from octopus_study.peers.availability import Unavailable, need, require_room
+from octopus_study.peers import availability, padding
+from octopus_study.peers.availability import Unavailable, need, need_torch, require_room
 from octopus_study.peers.padding import PaddedBatch
+from octopus_study.studies import context
 
 
 def test_a_missing_package_and_how_to_get_it():
     with pytest.raises(Unavailable, match=r"^Warp Drive is not installed \(pip install warp\)$"):
         need("octopus_warp_drive", "Warp Drive", "pip install warp")
+
+
+def test_torch_has_the_threads_of_the_library(monkeypatch):
+    """By itself it has those of OMP_NUM_THREADS, which Snakemake sets to its `--cores`."""
+    torch = MagicMock(__file__="torch.py")
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(availability, "_installed", lambda module: True)
+    before = cpu.set_num_threads(3)
+    try:
+        assert need_torch("cpu", "peers") is torch
+        torch.set_num_threads.assert_called_once_with(3)
+        context._set_threads(2)
+        torch.set_num_threads.assert_called_with(2)
+        assert cpu.get_num_threads() == 2
+    finally:
+        context._set_threads(before)
 
 
 def test_a_missing_parent_package():

@@ -127,6 +127,38 @@ def test_what_one_process_of_the_host_measured_is_called_so() -> None:
     assert judged(CLAIM, numbers)[9:11] == (REPRODUCED, "of one process")
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0.9, (NOT, "")), (1.2, ("not measurable here", "not in the rows"))],
+)
+def test_a_number_that_is_there_refutes_where_another_is_lacking(value: float, expected: tuple) -> None:
+    claim = LIMIT | {
+        "operator": "above",
+        "value": 1,
+        "unit": "ratio",
+        "number": [f"{{run}}.{X.id[2:]}", "{run}.z.y"],
+    }
+    numbers = frame(number(X, "ratio", value, value - 0.01, value + 0.01, ENOUGH))
+    assert judged(claim, numbers)[9:11] == expected
+
+
+@pytest.mark.parametrize(("floor", "expected"), [(0.004, NOT), (0.006, AMBIGUOUS)])
+def test_a_share_of_a_bound_has_a_noise_floor_too(floor: float, expected: str) -> None:
+    time = Key("m", "stage_timing", "w", 9, "octopus", "t", "device")
+    share = time.derive("share", "write-bound")
+    numbers = frame(
+        number(share, "fraction", 0.69, 0.685, 0.695, ENOUGH),
+        number(time.derive("noise_floor"), "fraction", floor),
+    )
+    claim = LIMIT | {
+        "operator": "at_least",
+        "value": 0.7,
+        "unit": "fraction",
+        "number": f"{{run}}.{share.id[2:]}",
+    }
+    assert verdict(claim, numbers) == expected
+
+
 def test_few_blocks_decide_nothing() -> None:
     for blocks, expected in ((MIN_BLOCKS - 1, AMBIGUOUS), (MIN_BLOCKS, REPRODUCED)):
         assert verdict(CLAIM, one(9.9, 10.1, blocks)) == expected

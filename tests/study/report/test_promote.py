@@ -22,6 +22,13 @@ def edit_record(path: Path, **changes: object) -> None:
     path.write_text(json.dumps(record))
 
 
+def fail_a_process(path: Path) -> None:
+    """Let a record say that one of its processes measured less than the others."""
+    record = json.loads(path.read_text())
+    record["extra"]["processes"] = {"measured": 3, "failed": ["process 1, visdrone, 28: no memory"]}
+    path.write_text(json.dumps(record))
+
+
 def load(path: Path, before: float | None, after: float | None) -> None:
     """Let a record say which loads were read; its machine has two cores."""
     record = json.loads(path.read_text())
@@ -53,6 +60,10 @@ def test_a_clean_real_run_is_copied(tmp_path: Path) -> None:
         (lambda folder: edit_record(folder / "stage_timing.json", dirty=None, reason="no git"), "no git"),
         (lambda folder: (folder / "distribution.json").unlink(), "provenance"),
         (
+            lambda folder: fail_a_process(folder / "distribution.json"),
+            r"some failed \(process 1, visdrone, 28: no memory\)",
+        ),
+        (
             lambda folder: (folder / "distribution.csv").open("a").write("x\n"),
             "changed after it was measured",
         ),
@@ -66,7 +77,16 @@ def test_a_clean_real_run_is_copied(tmp_path: Path) -> None:
             r"octopus at visdrone, n=\d+, .* 0\.6\d+ \[.*\] times itself, 20% are allowed",
         ),
     ],
-    ids=["dirty", "unknown", "no provenance", "edited rows", "load before", "load after", "A/A on the host"],
+    ids=[
+        "dirty",
+        "unknown",
+        "no provenance",
+        "a failed process",
+        "edited rows",
+        "load before",
+        "load after",
+        "A/A on the host",
+    ],
 )
 def test_a_doubtful_run_is_refused_whole(tmp_path: Path, spoil: object, reason: str) -> None:
     folder = write_run(tmp_path / "results", "m", "cpu", quick=True, only=BASIS)

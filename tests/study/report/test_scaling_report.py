@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,6 +99,28 @@ def test_one_gpu_has_rates_and_reasons(report_of) -> None:
     } == {"1"}
     words = [text.get_text() for text in report.draw(numbers).texts]
     assert " ".join(words).replace("\n", " ") == report.ONE
+
+
+def test_a_gpu_that_failed_is_no_fewer_gpus(tmp_path: Path) -> None:
+    """Shares of linear and the spread are of all GPUs of a host, or say which one failed."""
+    folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=("scaling",))
+    why = "unavailable: GPU 3: CUDAError: out of memory"
+    rows = [
+        row._replace(value=None, block=0, answer=why) if row.method in ("processes-4", "gpu-3") else row
+        for row in scaling("gpu", "visdrone-val", timed, 4)
+    ]
+    write_rows(folder / "scaling.csv", list(dict.fromkeys(rows)))
+    record = json.loads((folder / "scaling.json").read_text())
+    record["extra"]["gpus"] = ["NVIDIA H200"] * 4
+    (folder / "scaling.json").write_text(json.dumps(record))
+    sign(folder / "scaling.csv")
+    build_report(tmp_path / "report", None, tmp_path / "reference")
+    numbers = Frame.read(tmp_path / "report" / "numbers.csv")
+    place = f"gpu.scaling.crops.n{WORKS['crops']}"
+    assert numbers.text(f"{place}.processes.weak_resident.host.share_of_linear") == why
+    assert numbers[f"{place}.processes-2.weak_resident.host.share_of_linear"].known
+    assert numbers[f"{place}.threads.weak_resident.host.share_of_linear"].note.startswith("of 4 GPUs; ")
+    assert numbers.text(f"{place}.alone.host.spread") == why
 
 
 def test_claims_and_table_of_four_gpus(full: Path, numbers: Frame) -> None:

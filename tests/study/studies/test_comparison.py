@@ -16,6 +16,7 @@ from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.fused import Octopus
 from octopus_study.peers.job import make_job
 from octopus_study.studies import context as studies_context
+from octopus_study.studies import processes
 from octopus_study.studies.comparison import Comparison, Part, compare, measure_plan
 from octopus_study.studies.crops import ReferenceCrops, check
 
@@ -146,7 +147,29 @@ def test_processes_share_the_blocks_and_the_further_ones_measure_what_the_first_
     validate_rows(rows)
 
 
-@pytest.mark.parametrize("layer", ["device", "memory", "pipelined"])
+def broken_plan(context):
+    """A part that works in the first process alone, and one that works in all."""
+
+    def measure(context, part):
+        if context.process and part.case.n == 3:
+            raise ValueError("no memory\nhere")
+        yield from compare(context, part.comparisons[0], [quick("octopus"), quick("peer")])
+
+    return [Part(measure, (dataclasses.replace(PAIR, case=CASE._replace(n=n)),)) for n in (3, 4)]
+
+
+def test_what_fails_in_a_further_process_is_said(monkeypatch):
+    first = Context(processes=3)
+    rows = [row for part in broken_plan(first) for row in part.rows(first)]
+    monkeypatch.setattr(processes, "make_context", lambda *given: None)
+    monkeypatch.setattr(processes, "replace", lambda context, **changed: Context(3, **changed))
+    task = {"study": "arena", "config": None, "receipt": None, "plan": broken_plan, "process": 1}
+    rows, failed = processes.measure({**task, "shared": first.shared})
+    assert failed == ["uniform, 3: ValueError: no memory here"]
+    assert {row.n for row in rows} == {4} and {row.block // PROCESS_BLOCKS for row in rows} == {1}
+
+
+@pytest.mark.parametrize("layer", ["device", "memory", "paced"])
 def test_what_is_not_on_the_host_is_measured_by_one_process(layer):
     first, other = Context(processes=3), dataclasses.replace(PAIR, layer=layer)
     rows = compare(first, other, [quick("octopus"), quick("peer")])

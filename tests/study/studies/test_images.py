@@ -143,7 +143,7 @@ def test_every_method_gives_its_answer_or_says_what_is_missing(name, task):
         method.run()
     method.poison()
     answer = made.check(method.timed(), method.right)
-    otherwise = {"dali"} | ({"pillow"} if int(PIL.__version__.split(".")[0]) >= 13 else set())
+    otherwise = {"dali", "pillow-simd"} | ({"pillow"} if int(PIL.__version__.split(".")[0]) >= 13 else set())
     assert answer == "same" or (name in otherwise and method.why_different in answer)
 
 
@@ -173,7 +173,7 @@ def test_a_quick_run_has_every_method_and_every_reason(quick_rows):
         assert set(there.n) == {4} and set(there.layer) == {"host"}
         timed = there[there.value.notna()]
         assert OWN | {"octopus-again", *layers.BOUNDS} <= set(timed.method)
-        assert set(timed.answer[~timed.method.isin(["pillow", "dali"])]) == {"same", "n/a"}
+        assert set(timed.answer[~timed.method.isin(["pillow", "pillow-simd", "dali"])]) == {"same", "n/a"}
         assert there[there.value.isna()].answer.str.startswith("unavailable: ").all()
     facts = rows[rows.layer == "deterministic"].set_index(["workload", "quantity", "method"]).value
     assert facts["small", "table_bytes", "octopus"] <= 4 * 64 + 64

@@ -7,6 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
+from octopus.backends.cpu import get_num_threads
 from octopus_study.errors import Unavailable
 from octopus_study.measure.at_work import at_work
 from octopus_study.measure.rows import describe
@@ -43,7 +44,9 @@ def need(module: str, product: str, install: str = "") -> Any:
 
 
 def need_torch(device: str, extra: str) -> Any:
-    """Torch, able to work on `device` ("cpu" or "cuda").
+    """Torch, able to work on `device` ("cpu" or "cuda"), with as many threads as the library has.
+
+    By itself it has those of `OMP_NUM_THREADS`, which Snakemake sets to its `--cores`.
 
     Parameters
     ----------
@@ -59,6 +62,7 @@ def need_torch(device: str, extra: str) -> Any:
     torch = need("torch", "PyTorch", f"pip install -e './workflow[{extra}]'")
     if device == "cuda" and not torch.cuda.is_available():
         raise Unavailable(f"PyTorch {torch.__version__} finds no GPU")
+    torch.set_num_threads(get_num_threads())
     return torch
 
 

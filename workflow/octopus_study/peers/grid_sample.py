@@ -29,7 +29,6 @@ class GridSample(TorchMethod):
 
     def prepare(self) -> None:
         """Boxes to the device, and the grid there."""
-        self.use_threads()
         self._host_boxes.numpy()[...] = self.job.boxes
         self._boxes.copy_(self._host_boxes, non_blocking=True)
         height, width, _ = self.job.frame.shape
@@ -45,7 +44,6 @@ class GridSample(TorchMethod):
 
     def kernels(self) -> None:
         """Planes and sampling."""
-        self.use_threads()
         self._result = None  # its memory is free for the next
         planes = self.planes(self._planes).expand(self.job.count, -1, -1, -1)
         self._result = self.torch.nn.functional.grid_sample(

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from octopus.backends.cache import cache_dir
 from octopus_study.data.download import download, find_fault
@@ -25,6 +25,9 @@ ADDRESS = "https://raw.githubusercontent.com/{repository}/{commit}/{path}"
 MIRROR, MIRRORED = "OCTOPUS_MIRROR", "peers_src"
 FLAGS = ("-O3", "-std=c++17", "-shared", "-Xcompiler", "-fPIC")
 LONGEST = 900  # seconds that a compiler may take
+
+# By name of a source: its commit, its compiler, and the digest of what that made.
+_loaded: dict[str, dict[str, str]] = {}
 
 
 class Source(NamedTuple):
@@ -100,11 +103,19 @@ def library(source: Source) -> ctypes.CDLL:
     fetch(source, folder)
     own = HERE / f"{source.name}.cu"
     flags = (*FLAGS, f"-arch={_device()}")
-    digest = hashlib.sha256(own.read_bytes() + " ".join((source.commit, *flags)).encode())
+    version = _version_of(compiler)
+    digest = hashlib.sha256(own.read_bytes() + " ".join((source.commit, version, *flags)).encode())
     built = folder / f"{digest.hexdigest()[:16]}.so"
     if not built.exists():
         _compile(source.name, [compiler, *flags, "-I", str(folder), str(own)], built)
+    made = hashlib.sha256(built.read_bytes()).hexdigest()
+    _loaded[source.name] = {"commit": source.commit, "compiler": version, "sha256": made}
     return ctypes.CDLL(str(built))
+
+
+def loaded() -> dict[str, Any]:
+    """What this process runs of the sources, for the provenance; empty if it is none."""
+    return {"native": dict(_loaded)} if _loaded else {}
 
 
 def fetch(source: Source, folder: Path) -> None:
@@ -138,6 +149,12 @@ def _compiler(name: str) -> str:
     if compiler is None:
         raise Unavailable(f"{name} is C++, and there is no compiler for it (nvcc on the path, or CUDA_HOME)")
     return compiler
+
+
+def _version_of(compiler: str) -> str:
+    """The last line of what a compiler says of its version."""
+    said = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=LONGEST).stdout
+    return (said.strip().splitlines() or ["unknown"])[-1]
 
 
 def _device() -> str:

@@ -50,7 +50,6 @@ class PaddedTorch(TorchMethod):
 
     def kernels(self) -> None:
         """Convert, resize and normalise."""
-        self.use_threads()
         torch, size = self.torch, self.job.size
         for padded, crops in zip(
             self._padded.split(self._chunk), self._result.split(self._chunk), strict=True

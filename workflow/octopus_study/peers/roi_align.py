@@ -37,7 +37,6 @@ class RoiAlign(TorchMethod):
 
     def kernels(self) -> None:
         """Planes and pooling."""
-        self.use_threads()
         self._result = None  # its memory is free for the next
         planes = self.planes(self._planes)
         self._result = self._roi_align(planes, self._rois, self.job.size, sampling_ratio=1, aligned=True)

@@ -46,13 +46,6 @@ class TorchMethod(CropMethod):
         self.torch.addcmul(self.bias, self.frame.permute(2, 0, 1), self.gain, out=out[0])
         return out
 
-    def use_threads(self) -> None:
-        """On a CPU as many threads as the other methods have now."""
-        if not self.job.on_gpu:
-            from octopus.backends.cpu import get_num_threads
-
-            self.torch.set_num_threads(get_num_threads())
-
     def output(self) -> Any:
         """The tensor of the last run."""
         return self._result

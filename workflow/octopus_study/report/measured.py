@@ -33,6 +33,7 @@ BOUND, ROOF = "write-bound", "roof"
 PUBLISHED_PAIR = ("published", "n-launches")
 ONE_PROCESS = "of one process: the interval does not hold another run"
 _DISCARDED = "discarded_blocks"
+RIGHT = ("same", "n/a")  # answers of which there is nothing to say
 
 
 class Said(NamedTuple):
@@ -55,16 +56,24 @@ def medians(run: Run, report: StudyReport) -> Iterator[Number]:
             known = samples.notna().to_numpy()
             for method in dict.fromkeys(methods):
                 chosen = methods == method
-                first = int(chosen.argmax())
-                said = Said(str(method), rows["unit"].iat[first], rows["answer"].iat[first])
+                said = Said(
+                    str(method), rows["unit"].iat[int(chosen.argmax())], worst_answer(rows["answer"][chosen])
+                )
                 yield from _median(run, report, group, said, samples[chosen & known].sort_index())
     yield from _discarded(run)
+
+
+def worst_answer(answers: pd.Series) -> str:
+    """Return what the rows of a method say of its answer; where processes say several things, the first that isn't the
+    right answer."""
+    said = answers.unique()
+    return str(next((answer for answer in said if answer not in RIGHT), said[0]))
 
 
 def _median(run: Run, report: StudyReport, group: Group, said: Said, values: pd.Series) -> Iterator[Number]:
     method, unit, answer = said
     key, source = group.key(run, method), group.rows_of(run, method)
-    note = "" if answer in ("same", "n/a") else answer
+    note = "" if answer in RIGHT else answer
     if values.empty:
         yield make_number(key, source, unit, math.nan, text=note, note=note)
         return

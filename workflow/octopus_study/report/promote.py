@@ -42,10 +42,11 @@ def promote(
     Raises
     ------
     DataError
-        There is nothing to promote, or a study may not be a reference: it rests on synthetic objects, comes
-        from uncommitted code, lacks its provenance, breaks the schema, was measured on a loaded machine or while a
-        method differed from itself, has other settings than the standard, or holds energies that the results linter
-        refuses. Or the reference would be of several commits that were not all named. Nothing is copied then.
+        There is nothing to promote, or a study may not be a reference: it rests on synthetic objects, comes from
+        uncommitted code, lacks its provenance, breaks the schema, was measured on a loaded machine or while a
+        method differed from itself, lacks what one of its processes failed to measure, has other settings than
+        the standard, or holds energies that the results linter refuses. Or the reference would be of several
+        commits that were not all named. Nothing is copied then.
     """
     folder = Path(results_dir)
     files = sorted(folder.glob("*.csv"))
@@ -72,6 +73,8 @@ def refusal(rows_path: Path, standard: Mapping[str, Any] = MappingProxyType({}))
         findings = lint_file(rows_path)
     except MeasureError as error:
         return str(error).rstrip(".")
+    if failed := provenance["extra"].get("processes", {}).get("failed"):
+        return f"of the processes that share its comparisons some failed ({'; '.join(failed)})"
     if provenance["git"]["dirty"] is not False:
         return f"its code was not committed ({provenance['git']['reason'] or 'the git tree was dirty'})"
     if findings:

@@ -38,7 +38,7 @@ from octopus_study.measure import (
 from octopus_study.measure.dependence import LAYERS
 from octopus_study.measure.environment import claims_rules
 from octopus_study.measure.provenance import provenance, utc_now
-from octopus_study.peers import onnx_runtime
+from octopus_study.peers import native_build, onnx_runtime
 from octopus_study.peers.availability import Unavailable
 
 if TYPE_CHECKING:
@@ -274,8 +274,10 @@ def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
         extra={
             "threads": context.thread_count,
             "omp_wait_policy": os.environ["OMP_WAIT_POLICY"],
+            "omp_num_threads": os.environ.get("OMP_NUM_THREADS"),
             "workload_sha256": context.data.sha256,
             **onnx_runtime.imported(),
+            **native_build.loaded(),
             **context.notes,
         },
         rules=context.rules,
@@ -304,9 +306,12 @@ def empty_caches(device: str) -> None:
 
 
 def _set_threads(count: int) -> int:
-    """Let the library and Numba, with which the studies' own kernels run, use so many threads; returns those before."""
+    """Let the library, Numba, with which the studies' own kernels run, and PyTorch use so many threads; returns those
+    before."""
     import numba
 
     before = cpu.set_num_threads(count)
     numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+    if "torch" in sys.modules:  # once it is imported, `need_torch` sees to it
+        sys.modules["torch"].set_num_threads(count)
     return before

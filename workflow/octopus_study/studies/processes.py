@@ -31,28 +31,33 @@ log = logging.getLogger(__name__)
 
 Plan = Callable[[Context], Iterable[Part]]  # of a study; the other processes get it by its name
 MODULE = "octopus_study.studies.processes"
+FAILED = ".failed"  # beside the rows of a further process: a line for each part without any
 LEAST_SECONDS = 300  # what a process may always take; else twice the time of the first one
 
 
 def further_rows(context: Context, receipt: Path, plan: Plan) -> list[Row]:
-    """Rows of the further processes; one that fails is logged and noted in the provenance, and has none."""
+    """Rows of the further processes; what fails in one is logged and noted in the provenance, and has none there."""
     count = context.config.measure.processes if context.shared else 1
     empty_caches(context.device)
-    rows, failed = [], []
+    rows: list[Row] = []
+    lost, failed = 0, list[str]()
     limit = max(LEAST_SECONDS, 2 * (utc_now() - context.started).total_seconds())
     for process in range(1, count):
         try:
-            rows += _measured(context, _task(context, receipt, plan, process), limit)
+            found, why = _measured(context, _task(context, receipt, plan, process), limit)
+            rows += found
+            failed += why
         except MeasureError as error:
             log.warning("%s", error)
             failed.append(str(error))
+            lost += 1
     if context.shared:
-        context.notes["processes"] = {"measured": count - len(failed), "failed": failed}
+        context.notes["processes"] = {"measured": count - lost, "failed": failed}
     return rows
 
 
-def _measured(context: Context, task: dict[str, Any], limit: float) -> list[Row]:
-    """Have a fresh Python measure the shared comparisons.
+def _measured(context: Context, task: dict[str, Any], limit: float) -> tuple[list[Row], list[str]]:
+    """Have a fresh Python measure the shared comparisons; also what failed of them.
 
     Raises
     ------
@@ -78,10 +83,12 @@ def _measured(context: Context, task: dict[str, Any], limit: float) -> list[Row]
         log.info("process %d took %.0f s%s", process, time.monotonic() - started, ":" if said else "")
         for line in said:
             log.warning("process %d: %s", process, line)
-        return [
+        rows = [
             Row(*(value.item() if hasattr(value, "item") else value for value in row))
             for row in read_rows(out).itertuples(index=False)
         ]
+        failed = out.with_suffix(FAILED).read_text(encoding="utf-8").splitlines()
+        return rows, [f"process {process}, {line}" for line in failed]
 
 
 def _task(context: Context, receipt: Path, plan: Plan, process: int) -> dict[str, Any]:
@@ -89,27 +96,28 @@ def _task(context: Context, receipt: Path, plan: Plan, process: int) -> dict[str
     return {**of_context, "receipt": receipt, "plan": plan, "process": process}
 
 
-def measure(task: dict[str, Any]) -> list[Row]:
-    """Measure, in a further process, what the first one asks for; what fails here is left out."""
+def measure(task: dict[str, Any]) -> tuple[list[Row], list[str]]:
+    """Measure, in a further process, what the first one asks for; what fails here is left out, and said."""
     context = make_context(task["study"], task["config"], task["receipt"])
     context = replace(context, process=task["process"], shared=task["shared"])
-    rows = [row for part in task["plan"](context) for row in _part_rows(context, part)]
-    return [row for row in rows if row.value is not None and row.block >= PROCESS_BLOCKS]
-
-
-def _part_rows(context: Context, part: Part) -> list[Row]:
-    try:
-        return part.rows(context)
-    except Exception as error:  # whatever it is, the other parts go on
-        log.warning("%s: %s", part.case, describe(error))
-        return []
+    rows: list[Row] = []
+    failed: list[str] = []
+    for part in task["plan"](context):
+        try:
+            rows += part.rows(context)
+        except Exception as error:  # whatever it is, the other parts go on
+            failed.append(f"{part.case.workload}, {part.case.n}: {one_line(describe(error))}")
+            log.warning("%s", failed[-1])
+    return [row for row in rows if row.value is not None and row.block >= PROCESS_BLOCKS], failed
 
 
 def main() -> None:
     """Read a task from the standard input, and write its rows."""
     end_with_parent()
     task = pickle.load(sys.stdin.buffer)
-    write_rows(task["out"], measure(task))
+    rows, failed = measure(task)
+    task["out"].with_suffix(FAILED).write_text("\n".join(failed), encoding="utf-8")
+    write_rows(task["out"], rows)
     end_at_once()
 
 

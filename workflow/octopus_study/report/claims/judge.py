@@ -46,6 +46,12 @@ def judge(claim: Claim, frame: Frame) -> Iterator[Judgement]:
             _require_condition(claim, machine, frame)
             cases = list(_cases(claim, machine, frame, proxy))
             outcome = _together([case.outcome for case in cases])
+            lacking = next(
+                (name for name in claim.ids(machine) if not frame.get(_stand_in(claim, name, proxy))), ""
+            )
+            if lacking and outcome.verdict != "not reproduced":
+                cases = []
+                raise NotHereError(_why_absent(lacking, frame))
         except NotHereError as why:
             outcome = Outcome("not measurable here", str(why))
         yield _judgement(claim, machine, frame, cases, outcome, proxy)
@@ -92,12 +98,12 @@ def _require_place(claim: Claim, machine: str, frame: Frame) -> None:
 
 
 def _proxy(claim: Claim, machine: str, frame: Frame) -> str:
-    """Return the method that stands in for the published one; empty where none has to.
+    """Return the method that stands in for the published one; empty where none has to, or none can for all numbers.
 
     Raises
     ------
     NotHereError
-        Some number is absent in every way.
+        No number is there.
     """
     names = claim.ids(machine)
     if all(frame.get(name) for name in names):
@@ -106,7 +112,9 @@ def _proxy(claim: Claim, machine: str, frame: Frame) -> str:
         for other in others:
             if all(frame.get(name.replace(method, other)) for name in names):
                 return other
-    raise NotHereError(_why_absent(next(name for name in names if frame.get(name) is None), frame))
+    if any(frame.get(name) for name in names):
+        return ""
+    raise NotHereError(_why_absent(names[0], frame))
 
 
 def _require_condition(claim: Claim, machine: str, frame: Frame) -> None:
@@ -127,11 +135,13 @@ def _require_condition(claim: Claim, machine: str, frame: Frame) -> None:
 
 
 def _cases(claim: Claim, machine: str, frame: Frame, proxy: str) -> Iterator[_Case]:
-    """Yield the numbers that decide, each with its limits and its outcome."""
+    """Yield the numbers that decide and are there, each with its limits and its outcome."""
     for part, names in claim.parts().items():
         limits = _limits(claim, claim, machine, part, frame)
         for name in names:
-            number = frame[_stand_in(claim, name.replace("{run}", machine), proxy)]
+            number = frame.get(_stand_in(claim, name.replace("{run}", machine), proxy))
+            if number is None:
+                continue
             if claim.needs == "real-data" and number.dataset.startswith("synthetic-"):
                 raise NotHereError("needs the real VisDrone boxes")
             yield _Case(number, limits, _outcome(claim, number, limits, part, machine, frame))
@@ -180,8 +190,9 @@ def _outcome(claim: Claim, number: Number, limits: Limits, part: str, machine: s
 
 
 def _floor(number: Number, frame: Frame) -> float:
-    """Return the noise floor beside a speed-up; 0 where a number compares nothing, or nothing was measured twice."""
-    if number.derived != "speedup":
+    """Return the noise floor beside a speed-up or a share of a bound; 0 where a number compares nothing, or nothing was
+    measured twice."""
+    if number.derived not in ("speedup", "share"):
         return 0.0
     methods = (SUBJECT, number.other, number.method)
     keys = (number.key.but(method=name, derived="noise_floor", other="") for name in methods)

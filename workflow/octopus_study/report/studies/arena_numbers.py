@@ -133,7 +133,7 @@ def bound_shares(run: Run) -> Iterator[Number]:
 def best_peers(run: Run) -> Iterator[Number]:
     """Yield the fastest peer that gives the same answer, the fastest form of OpenCV, and the speed-ups over them."""
     for group, rows, table in filter(lambda timed: _has_peers(timed[0]), _timed(run)):
-        same = set(rows.loc[rows["answer"] == "same", "method"])
+        same = set(rows["method"]) - set(rows.loc[rows["answer"] != "same", "method"])
         peers = [name for name in table if name in same and name not in OWN and _is_method(name)]
         yield from fastest(run, group, table, peers, "best_peer", "peers with the same answer")
         yield from best_opencv(run, group, table)

@@ -39,8 +39,8 @@ MARKERS = {"resident": "o", "uploaded": "s"}
 
 
 def rates(run: Run) -> Iterator[Number]:
-    """Yield what goes through in a second, by each number of GPUs, and its share of linear; that of the most GPUs
-    also under the way's own name, with the reason where there is but one."""
+    """Yield what goes through in a second, by each number of GPUs, and its share of linear; that of all GPUs also under
+    the way's own name, with the reason where they were not timed or there is but one."""
     for group, rows in groups(run, layer="host", unit="ms"):
         if group.quantity == ALONE:
             continue
@@ -63,12 +63,19 @@ def _of_way(run: Run, group: Group, rows: pd.DataFrame, table: pd.DataFrame, way
             source = group.rows_of(run, f"{one} and {name}")
             shares.append(make_number(_share(group.key(run, name)), source, "fraction", *found, note=note))
     yield from shares
-    most = _share(group.key(run, way))
-    if shares:
+    most, gpus = _share(group.key(run, way)), max(visible(run), 2)
+    if shares and gpus_of(shares[-1].method) >= gpus:
         yield shares[-1].named(most)._replace(note=f"of {gpus_of(shares[-1].method)} GPUs; {shares[-1].note}")
     else:
         of_way = rows[rows["method"].str.startswith(f"{way}-")]
-        yield make_absent(most, group.rows_of(run), "fraction", first_reason(of_way, "nothing was timed"))
+        of_all = of_way[of_way["method"] == f"{way}-{gpus}"]
+        why = first_reason(of_all, first_reason(of_way, "nothing was timed"))
+        yield make_absent(most, group.rows_of(run), "fraction", why)
+
+
+def visible(run: Run) -> int:
+    """Return how many GPUs a run had, whether or not all of them worked; 0 of a run that doesn't say."""
+    return len(run.provenance.get("extra", {}).get("gpus", ()))
 
 
 def _floor(run: Run, group: Group, table: pd.DataFrame, name: str) -> Iterator[Number]:
@@ -106,7 +113,7 @@ def spreads(run: Run) -> Iterator[Number]:
             table[[name for name in table.columns if not name.endswith("-again")]].median().sort_values()
         )
         key = run.key(group.workload, int(group.n), "", quantity=ALONE, layer=group.layer, derived="spread")
-        if len(medians) < 2:
+        if len(medians) < max(visible(run), 2):
             yield make_absent(key, group.rows_of(run), "ratio", first_reason(rows, "nothing was timed"))
             continue
         fast, slow = str(medians.index[0]), str(medians.index[-1])

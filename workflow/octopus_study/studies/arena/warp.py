@@ -67,7 +67,6 @@ class AffineGrid(TorchMethod):
 
     def kernels(self) -> None:
         """Grid, planes and sampling."""
-        self.use_threads()
         job, functional = self.job, self.torch.nn.functional
         self._result = None  # its memory is free for the next
         grid = functional.affine_grid(self._theta, job.out.shape, align_corners=False)

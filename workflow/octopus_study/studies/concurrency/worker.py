@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from octopus.backends.cpu import set_num_threads
 from octopus_study.measure.rows import describe
 from octopus_study.studies.concurrency import models
 from octopus_study.studies.concurrency.device import Device
@@ -60,8 +61,8 @@ class Worker:
 
     def __init__(self, order: Order) -> None:
         self.order = order
+        set_num_threads(order.threads)
         self.torch, zoo = models.load()
-        self.torch.set_num_threads(order.threads)
         names, frame = pipelines_of(order.method), np.load(order.frame)
         self.pipelines = models.build(names, frame, order.seed, self.torch, zoo)
         self.device = Device(self.torch)

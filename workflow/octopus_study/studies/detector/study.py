@@ -161,8 +161,6 @@ def _make_bench(context: Context, size: tuple[int, int]) -> Bench:
     job = InputJob(frame.shape, size, crop.mean, crop.std, context.device, context.thread_count)
     camera = Camera(frame)
     examples = np.concatenate([job.expected(camera.frame(index)) for index in range(EXAMPLES)])
-    if context.device == "cpu":
-        need_torch("cpu", "models").set_num_threads(context.thread_count)
     detector = Detector(examples, context.device, context.seed)
     base, *others = INPUT_METHODS
     octopus = base(job)

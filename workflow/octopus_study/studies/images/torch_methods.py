@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from octopus.backends.cpu import get_num_threads
 from octopus_study.peers.availability import Unavailable, need, need_torch
 from octopus_study.studies.images.job import BETWEEN, MERGE, PATCH, PIXELS, ROW, ROWS, TEMPORAL, ImageJob
 from octopus_study.studies.images.method import MANY_LAUNCHES, ON_THE_HOST, ImageMethod
@@ -32,8 +31,6 @@ class TorchImages(ImageMethod):
             self.right, self.levels = BETWEEN, 2.01
         super().__init__(job)
         self.torch = need_torch("cuda" if on_gpu else "cpu", "peers")
-        if not on_gpu:
-            self.torch.set_num_threads(get_num_threads())
         self.images = [self._tensor(image) for image in (job.working if on_gpu else job.images)]
 
     def _tensor(self, image: Any) -> Any:
@@ -47,12 +44,16 @@ class TorchImages(ImageMethod):
 
 
 class Transformers(TorchImages):
-    """The model's own processor, made from its class, which downloads nothing."""
+    """The model's own processor, made from its class, which downloads nothing.
+
+    It makes each image contiguous planes before it resizes it, so it gets such, which spares it that copy.
+    """
 
     name = "transformers"
 
     def __init__(self, job: ImageJob) -> None:
         super().__init__(job)
+        self.images = [image.contiguous() for image in self.images]
         module, kind = PROCESSORS[job.task]
         self._processor = getattr(need(module, "transformers", INSTALL), kind)(
             **(PIXELS if job.task == ROWS else {})

@@ -8,10 +8,11 @@ import numpy as np
 
 from octopus.ragged import tuner
 from octopus_study.measure import Case, Row
+from octopus_study.measure.statistics import MIN_BLOCKS
 from octopus_study.studies.context import Context
 from octopus_study.studies.mapping.maps import METHODS
 
-RUNS = 5
+RUNS = MIN_BLOCKS
 NAMES = {"block_search": "octopus", "thread_search": "thread-search", "lookup": "lookup"}
 _Times = dict[tuple[str, int, str, str], float]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -106,18 +107,18 @@ class TorchLoop(FrameCrops):
 
 
 class OpenCvLoop(FrameCrops):
-    """As trackers have it: boxes copied to the host, where the frame is too, resized by OpenCV, and brought back."""
+    """As trackers have it: boxes copied to the host, where the frame is too, resized by OpenCV with as many threads as
+    the others have, and brought back."""
 
     name, why_different = "opencv-loop", ROUNDED
 
     def __init__(self, context: Context, *given: Any) -> None:
         super().__init__(context, *given)
         self._pixels = context.workload.frame
+        cv2.setNumThreads(context.thread_count)
 
     def run(self) -> None:
         """Bytes by OpenCV, one copy to the device, normalised there."""
-        import cv2
-
         height, width = self.size
         boxes = self.boxes[: int(self.number)].tolist()
         made = np.stack([cv2.resize(self._pixels[y1:y2, x1:x2], (width, height)) for x1, y1, x2, y2 in boxes])

@@ -178,6 +178,7 @@ class WholeStep(Step):
 def _measure(context: Context, part: Part, name: str) -> Iterator[Row]:
     prepare, whole, differing, cosine = part.comparisons
     torch = need_torch(context.device, "peers")
+    # Contiguous planes, which the processor would make of anything else first.
     images = [torch.from_numpy(image).permute(2, 0, 1).contiguous() for image in images_of(context, name)]
     makers = {kind.name: partial(kind, images, context.device) for kind in KINDS}
     steps, missing = made_of(part, context, makers)

@@ -74,7 +74,10 @@ LIBRARIES = (
     Library("PyTorch", ("torch",), "peers"),
     Library("torchvision", ("torchvision",), "peers"),
     Library("PIL", ("pillow",)),
-    Library("Pillow-SIMD", ("pillow-simd",), install="pip install --target SITE-PACKAGES/pillow_simd pillow-simd"),
+    Library(
+        "Pillow-SIMD", ("pillow-simd",),
+        install="pip install --target SITE-PACKAGES/pillow_simd pillow-simd, with CC='cc -mavx2'",
+    ),
     Library("", ("onnx",), "peers"),
     Library("ONNX Runtime", ("onnxruntime", "onnxruntime-gpu"), "peers"),
     Library("CV-CUDA", ("cvcuda-cu13", "cvcuda-cu12"), "arena-cuda13"),

@@ -14,7 +14,7 @@ from octopus_study.peers.box_by_box import BoxByBox, OnThreads
 from octopus_study.peers.job import CropJob
 
 SIMD = "post"  # in the version of Pillow-SIMD
-INSTALL = "pip install --target SITE-PACKAGES/pillow_simd pillow-simd"
+INSTALL = "pip install --target SITE-PACKAGES/pillow_simd pillow-simd, with CC='cc -mavx2'"
 
 
 def image_module(simd: bool) -> Any:

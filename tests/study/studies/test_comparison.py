@@ -166,6 +166,8 @@ def test_what_fails_in_a_further_process_is_said(monkeypatch):
     task = {"study": "arena", "config": None, "receipt": None, "plan": broken_plan, "process": 1}
     rows, failed = processes.measure({**task, "shared": first.shared})
     assert failed == ["uniform, 3: ValueError: no memory here"]
+    shared = {key: [*names, "gone"] for key, names in first.shared.items()}
+    assert processes.measure({**task, "shared": shared})[1][1:] == ["uniform, 4, end_to_end: gone: no row"]
     assert {row.n for row in rows} == {4} and {row.block // PROCESS_BLOCKS for row in rows} == {1}
 
 

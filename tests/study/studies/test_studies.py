@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.report.claims import load_claims
 from octopus_study.studies import STUDIES, processes, run_study
 from octopus_study.studies.context import make_context, write_run
+from octopus_study.studies.stage_timing import first_crop
 
 QUICK, CORE, CLAIMS = (
     Path(__file__).parents[3] / "config" / name for name in ("quick.yaml", "core.yaml", "claims.yaml")
@@ -104,6 +107,16 @@ def test_the_machine_is_measured_too(stages):
     launches = stages[stages.quantity == "launch_series"]
     assert sorted(set(launches.n)) == [1, 2, 4, 8]
     assert (stages[stages.quantity == "first_crop"].value > 0).sum() == 5
+
+
+def test_the_first_crop_of_a_process_has_nothing_of_the_artifact_in_it():
+    script = (
+        f"import runpy, sys; sys.argv[1:] = ['cpu']; runpy.run_path({first_crop.__file__!r}, run_name='__main__'); "
+        "print([name for name in sys.modules if name.startswith(('octopus_study', 'pydantic', 'pandas'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    milliseconds, imported = done.stdout.splitlines()
+    assert float(milliseconds) > 0 and imported == "[]"
 
 
 def test_memory_has_four_lines_and_its_payload_is_exact(stages):

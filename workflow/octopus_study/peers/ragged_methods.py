@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -122,13 +123,21 @@ def table_on_device(offsets: Any, items: int, total: int, owner: Any) -> Run:
     """A launch that fills the lookup table from offsets in device memory."""
     from cuda.core import LaunchConfig, launch
 
-    from octopus.backends.cuda import compile, stream_of
-    from octopus_study.kernels.cuda import FOLDER
-    from octopus_study.kernels.cuda.ragged_probes import TABLE_PART, THREADS, signature
+    from octopus.backends.cuda import stream_of
+    from octopus_study.kernels.cuda.ragged_probes import TABLE_PART, THREADS
 
-    dtype = offsets.dtype.name
-    kernel = compile.load(f"ragged-probe-table-{dtype}", lambda: signature("table", dtype), FOLDER)
+    kernel = _table_kernel(offsets.dtype.name)
     config, stream = LaunchConfig(grid=max(-(-total // TABLE_PART), 1), block=THREADS), stream_of(None)
     return lambda: launch(
         stream, config, kernel, offsets.pointer, np.int32(items), np.int64(total), owner.pointer
     )
+
+
+@cache
+def _table_kernel(dtype: str) -> Any:
+    """Loaded once: a method that is timed as a whole would load it again and again."""
+    from octopus.backends.cuda import compile
+    from octopus_study.kernels.cuda import FOLDER
+    from octopus_study.kernels.cuda.ragged_probes import signature
+
+    return compile.load(f"ragged-probe-table-{dtype}", lambda: signature("table", dtype), FOLDER)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -104,11 +104,26 @@ def measure(task: dict[str, Any]) -> tuple[list[Row], list[str]]:
     failed: list[str] = []
     for part in task["plan"](context):
         try:
-            rows += part.rows(context)
+            found = part.rows(context)
         except Exception as error:  # whatever it is, the other parts go on
             failed.append(f"{part.case.workload}, {part.case.n}: {one_line(describe(error))}")
-            log.warning("%s", failed[-1])
-    return [row for row in rows if row.value is not None and row.block >= PROCESS_BLOCKS], failed
+        else:
+            rows += [row for row in found if row.value is not None and row.block >= PROCESS_BLOCKS]
+            failed += _lacking(part, found, task["shared"])
+    for why in failed:
+        log.warning("%s", why)
+    return rows, failed
+
+
+def _lacking(part: Part, rows: Sequence[Row], shared: Mapping[tuple, Sequence[str]]) -> Iterator[str]:
+    """The methods of a part that the first process measured and this one could not, with the reason if there is one."""
+    for comparison in part.comparisons:
+        of_it = [row for row in rows if (*row[:4], row.quantity, row.layer) == comparison.key]
+        for name in shared.get(comparison.key, ()):
+            of_method = [row for row in of_it if row.method == name]
+            if all(row.value is None for row in of_method):
+                why = of_method[0].answer if of_method else "no row"
+                yield f"{comparison.case.workload}, {comparison.case.n}, {comparison.quantity}: {name}: {why}"
 
 
 def main() -> None:

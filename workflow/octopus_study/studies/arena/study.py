@@ -16,7 +16,7 @@ reads across the edge of a box is compared with Octopus that does so too, `octop
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from octopus_study.measure import Row
@@ -41,10 +41,11 @@ def plan(context: Context) -> Iterator[Part]:
     frames of video, affine maps, and the memory."""
     settings, shared = context.config.arena, shared_count(context)
     crops = reference_of(context)
-    batches = Batches(crops)
+    batches = Batches(crops, min(settings.counts))
     for workload in settings.workloads:
         for count in context.counts(settings):
-            yield Part(batches.measure, layers(case_of(context, workload, count), context.device))
+            compared = layers(case_of(context, workload, count), context.device)
+            yield Part(batches.measure, compared, batches.recall)
     if context.device == "cpu":
         for workload in ONE_THREAD:
             boxes = boxes_of(context, workload, shared)
@@ -67,11 +68,14 @@ class Batches:
     Attributes
     ----------
     crops : ReferenceCrops
+    least : int
+        Boxes of the smallest batch; in a larger one a method may be missing for want of room.
     missing : dict
         Why methods can't be made on this machine, whatever the batch.
     """
 
     crops: ReferenceCrops
+    least: int
     missing: dict[str, str] = field(default_factory=dict)
 
     def measure(self, context: Context, part: Part) -> Iterator[Row]:
@@ -89,11 +93,18 @@ class Batches:
         batch = Batch(context, job, right, every, locked)
         chosen = [comparison for comparison in part.comparisons if context.measures(comparison.key)]
         batch.gather([name for name in names() if any(context.measures(each.key, name) for each in chosen)])
-        if count == min(settings.counts):  # in a large batch it may be for want of room
+        if count == self.least:
             self.missing |= batch.missing
         for comparison in chosen:
             yield from batch.rows(comparison)
         batch.release()
+
+    def recall(self, rows: Sequence[Row]) -> None:
+        """The same of a batch that an earlier process measured: what has no time in any layer could not be made."""
+        timed = {row.method for row in rows if row.value is not None}
+        for row in rows:
+            if row.n == self.least and row.method not in timed:
+                self.missing.setdefault(row.method, row.answer.removeprefix("unavailable: "))
 
     def memory(self, context: Context, part: Part) -> Iterator[Row]:
         """Every method in a process of its own, but those that the batches could not make."""

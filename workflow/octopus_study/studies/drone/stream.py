@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from octopus import CropPlan, FrameStream
 from octopus_study.data.video import Clip
-from octopus_study.measure import HostClock, Method, Row, check_answers, run_paired
+from octopus_study.measure import HostClock, Method, Row, check_answers
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.job import TOLERANCE_LEVELS
-from octopus_study.studies.comparison import Part
+from octopus_study.studies.comparison import Part, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.drone.frames import NEEDS_GPU
 from octopus_study.studies.drone.video import Footage
@@ -135,10 +135,7 @@ def stream_rows(clip: Clip, footage: Footage, context: Context, part: Part) -> I
     clock = HostClock(host.synchronize, host.throttle, comparison.layer, warm=True)
     budget = context.budget_within(context.config.drone.max_seconds)
     methods, answers = loops(context, clip, footage)
-    yield from run_paired(
-        *(comparison.case, comparison.quantity, comparison.unit, methods, clock, budget, answers),
-        context.seed, SERIAL,
-    )  # fmt: skip
+    yield from compare(context, comparison, methods, answers, clock=clock, budget=budget, base=SERIAL)
 
 
 def loops(context: Context, clip: Clip, footage: Footage) -> tuple[list[Method], dict[str, str]]:

@@ -10,8 +10,8 @@ import numpy as np
 from octopus.arrays import streams
 from octopus.arrays.views import ArrayView
 from octopus.backends.cuda import memory
-from octopus.backends.cuda.device import is_capturing
-from octopus.errors import OutOfMemoryError
+from octopus.backends.cuda.device import current, is_capturing
+from octopus.errors import InputError, OutOfMemoryError
 
 ADVICE = "use fewer boxes, a smaller size or float16"
 
@@ -20,6 +20,17 @@ def check_memory(needed: int, free: int, where: str, advice: str = ADVICE) -> No
     """Refuse what can't be allocated before anything is."""
     if needed > free:
         raise OutOfMemoryError(f"{needed:,} bytes are needed on {where}, {free:,} are free; {advice}")
+
+
+def check_aligned(*arrays: ArrayView) -> None:
+    """Values in GPU memory must lie at multiples of their size: reading others ends all work of the process there."""
+    for array in arrays:
+        item = array.dtype.itemsize
+        if array.pointer % item and array.device == "cuda":
+            raise InputError(
+                f"values of {array.dtype} on the GPU must lie at multiples of {item} bytes, found some at "
+                f"{array.pointer:#x}; pass a copy"
+            )
 
 
 class PlanMemory:
@@ -35,6 +46,7 @@ class PlanMemory:
 
     def __init__(self, queue: Any) -> None:
         self.queue = queue
+        self._ordinal = current().device_id
         self._arrays: list[Any] = []
 
     def keep(self, *arrays: Any) -> None:
@@ -54,9 +66,16 @@ class PlanMemory:
         Raises
         ------
         InputError
-            If they lie on another GPU; the plan then stays on its stream.
+            If they or the plan's own memory lie on another GPU, or values where no kernel can read them; the plan then
+            stays on its stream.
         """
         streams.check_ordinals(*arrays)
+        if current().device_id != self._ordinal:
+            raise InputError(
+                f"the plan's memory lies on GPU {self._ordinal} but this thread works with GPU {current().device_id}; "
+                "make a plan for each GPU, in the thread that uses it"
+            )
+        check_aligned(*arrays)
         queue = streams.stream_for(arrays[0], beside, stream)
         if queue is not self.queue:
             self._move(queue)

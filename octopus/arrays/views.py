@@ -167,7 +167,9 @@ def view(array: Any, name: str) -> ArrayView:
     library = family(array)
     if library == "octopus":
         strides = c_strides(array.shape, array.dtype)
-        return ArrayView(array.pointer, array.shape, strides, array.dtype, "cuda", library, array)
+        return ArrayView(
+            array.pointer, array.shape, strides, array.dtype, "cuda", library, array, array.ordinal
+        )
     if library == "torch":
         return _view_torch(array, name)
     if hasattr(array, "__cuda_array_interface__"):

@@ -150,8 +150,9 @@ def crop_resize(
         make a `CropPlan`.
     stream : optional
         A CUDA stream of any library; default: the current one of the frame's library. The call returns once the work
-        is queued on it, except for a frame on the host, whose result is waited for. One that isn't torch's must
-        outlive the tensors that it works on. None where the CPU works.
+        is queued on it, except for a frame on the host, whose result is waited for. What it reads
+        must live until the work is done, and a stream that isn't torch's must outlive the tensors that it works on.
+        None where the CPU works.
     device : {"auto", "cpu", "cuda", "cuda:0", ...} or torch.device
         "auto" works where the frame lies; for a frame on the host, on the GPU if there is one. A number must be that of
         the GPU in use.

@@ -13,11 +13,13 @@ from typing import Any
 from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.reading import UnreadableError, reading
 from octopus.arrays.views import ArrayView
+from octopus.backends.cuda.device import is_capturing
 from octopus.crop.check import are_maps, check_box_shape, check_frame_index, check_gpu_boxes, kernel_dtype
 from octopus.crop.items import Items
 from octopus.crop.kernel import CropKernel
 from octopus.crop.launch import INSIDE
 from octopus.crop.options import CropOptions
+from octopus.errors import InputError
 from octopus.kernels.cuda.tiles import MAX_ITEMS, MOST_BOXES_INSIDE
 
 MAX_KERNELS = 16  # per thread; each holds at most 64 KiB of device memory
@@ -87,6 +89,11 @@ def _make(
     device: str,
     queue: Any,
 ) -> CropKernel:
+    if device == "cuda" and is_capturing(queue):
+        raise InputError(
+            "the first call of a kind on a stream reserves memory, which a graph can't capture; make it once before, "
+            "or make a CropPlan"
+        )
     check_box_shape(boxes.shape, boxes.dtype)
     if boxes.device == "cuda":
         check_gpu_boxes(boxes)

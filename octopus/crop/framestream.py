@@ -213,4 +213,7 @@ class FrameStream:
     def wait(self) -> None:
         """Wait until everything that was submitted is done."""
         if self.device == "cuda":
+            from octopus.backends.cuda.device import current
+
+            current()
             self._crops.sync()

@@ -146,7 +146,8 @@ class CropKernel:
             if self.device == "cpu":
                 self.engine.run(frame, host_boxes, out, given, written)
                 return
-            queue = self.memory.enter(stream, (*frame.planes, boxes, out, *items.arrays), boxes)
+            results = (out,) if written is None else (out, written)
+            queue = self.memory.enter(stream, (*frame.planes, boxes, *results, *items.arrays), boxes)
             refuses = boxes.device == "cuda" and self.spec.options.outside == "error"
             found = self.engine.read_boxes(boxes, queue) if refuses else None
             if items.counted is not None and (refuses or self.stage is not None):
@@ -250,18 +251,23 @@ def _first(
 
 
 def _likeness(frame: ArrayView, boxes: ArrayView, items: Items, out: ArrayView) -> tuple[Any, ...]:
-    """All that the checks and the launch of a run look at, but addresses and boxes."""
+    """All that the checks and the launch of a run look at, but boxes, and of addresses how they are aligned."""
     own = None if items is NONE else tuple(map(_kind_of, items))
     return (
         own,
         frame.shape, frame.strides, frame.dtype, frame.device, frame.family, frame.ordinal, frame.after,
         boxes.shape, boxes.strides, boxes.dtype, boxes.device, boxes.family, boxes.ordinal, boxes.after,
         out.shape, out.family, out.ordinal, out.after, frame.pointer & 3, out.pointer & 15,
+        boxes.pointer & 7,
     )  # fmt: skip
 
 
 def _kind_of(array: ArrayView | None) -> tuple[Any, ...] | None:
-    return None if array is None else (*array.layout, array.family, array.ordinal, array.after)
+    return (
+        None
+        if array is None
+        else (*array.layout, array.family, array.ordinal, array.after, array.pointer & 7)
+    )
 
 
 class _Repeat(NamedTuple):

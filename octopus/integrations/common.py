@@ -47,6 +47,7 @@ _warned: set[tuple[str, str]] = set()
 
 def warn_once(name: str, reason: str) -> None:
     """Say that and why the original works; again if the warning was made an error."""
-    if (name, reason) not in _warned:
+    key = (name, re.sub(r"\d+", "#", reason))  # with other sizes it is the same reason
+    if key not in _warned:
         warnings.warn(f"{name} works without octopus: {reason}", FallbackWarning, stacklevel=3)
-        _warned.add((name, reason))
+        _warned.add(key)

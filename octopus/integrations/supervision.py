@@ -36,7 +36,8 @@ def batched(infer: Callable[[Any], list[Any]], size: Any, **options: Any) -> Cal
     size : (int, int) or int
         Height and width of the items.
     **options
-        Of `octopus.images.resize`, such as `scale=255`, `channels="BGR"`, `antialias=False` or `device`.
+        Of `octopus.images.resize`, such as `scale=255`, `channels="BGR"`, `antialias=False` or `device`; not `out`,
+        since the number of slices varies.
 
     Returns
     -------
@@ -46,17 +47,23 @@ def batched(infer: Callable[[Any], list[Any]], size: Any, **options: Any) -> Cal
     Raises
     ------
     InputError
-        When called: as `octopus.images.resize`; or for detections with masks or oriented boxes, which aren't led
-        back, in a slice that was resized or padded.
+        For `out`. When called: as `octopus.images.resize`; or for detections with masks or oriented boxes, which aren't
+        led back, in a slice that was resized or padded.
     MissingPackageError
         If supervision can't be imported, or its version is not tested.
     """
     check_version("supervision", TESTED)
+    if options.get("out") is not None:
+        raise InputError("out can't be given to a slicer, whose number of slices varies; leave it out")
 
     def callback(slices: list[Any]) -> list[Any]:
         given = [np.asarray(one) for one in slices]  # images of Pillow, too
         batch, transform = images.resize(given, size, letterbox=True, **options)
-        ways = transform.copy_to_host() if hasattr(transform, "copy_to_host") else transform
+        ways = (
+            transform.copy_to_host(stream=options.get("stream"))
+            if hasattr(transform, "copy_to_host")
+            else transform
+        )
         found = infer(batch)
         if isinstance(found, list) and len(found) == len(given):  # else the slicer says what is wrong
             for one, way in zip(found, ways, strict=True):

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from octopus import images as ops
-from octopus.errors import InputError, shown_type
+from octopus.errors import DeviceError, InputError, OutOfMemoryError, shown_type
 from octopus.integrations.common import FallbackWarning, UnknownError, check_version, warn_once
 
 TESTED = ("5.17", "5.18", "5.19", "5.20", "5.21", "5.22", "5.23")
@@ -384,7 +384,7 @@ class _Accelerated:
             if args:
                 raise UnknownError("options are given by position")
             return row.run(Call(self, _taken(images, kwargs, row.pil), kwargs, row.pil))
-        except (UnknownError, InputError) as error:
+        except (UnknownError, InputError, DeviceError, OutOfMemoryError) as error:
             warn_once(type(self).__name__, str(error))
         if device is not None and not row.pil:
             images = [image.to(device) for image in images]

@@ -20,7 +20,7 @@ import numpy as np
 
 from octopus import images
 from octopus.crop.api import crop_resize
-from octopus.errors import DeviceError, InputError, shown_type
+from octopus.errors import DeviceError, InputError, OutOfMemoryError, shown_type
 from octopus.images.sizes import inner_places
 from octopus.integrations.common import FallbackWarning, UnknownError, check_version, warn_once
 
@@ -30,7 +30,7 @@ TESTED = ("8.4.179", "8.4.190")
 GROWTH, MARGIN = 1.02, 10
 BILINEAR = 1  # cv2.INTER_LINEAR
 LIKE_BGR: dict[str, Any] = {"channels": "BGR", "scale": 255}
-KNOWN_ERRORS = (UnknownError, InputError, DeviceError)
+KNOWN_ERRORS = (UnknownError, InputError, DeviceError, OutOfMemoryError)
 
 
 def letterbox(frames: Sequence[Any], box: Any, *, half: bool = False, device: Any = "auto") -> Any:

@@ -17,6 +17,7 @@ from octopus.errors import InputError, shown_type
 from octopus.ragged import convert, padded
 from octopus.ragged.blockmap import offsets_of
 from octopus.ragged.check import (
+    check_elements,
     check_offsets,
     check_shapes,
     check_sides,
@@ -88,6 +89,8 @@ class RaggedBatch:
             check_shapes(len(self), shapes)
         if self.offsets_on_host:
             check_offsets(self.size, offsets, shapes)
+        elif shapes is not None:
+            check_elements(self.size, shapes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied by way of the constructor, which checks the sizes anew and makes them read-only."""

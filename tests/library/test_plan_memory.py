@@ -24,7 +24,8 @@ class Queue:
 
 @pytest.fixture
 def log(monkeypatch):
-    monkeypatch.setattr(streams, "current", lambda: SimpleNamespace(device_id=0))
+    for module in (streams, memory):
+        monkeypatch.setattr(module, "current", lambda: SimpleNamespace(device_id=0))
     monkeypatch.setattr(
         streams, "driver", lambda: SimpleNamespace(cuCtxGetDevice=lambda: (0, 0))
     )  # GPU 0 is current

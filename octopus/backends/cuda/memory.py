@@ -16,6 +16,8 @@ from octopus.errors import OutOfMemoryError
 if TYPE_CHECKING:
     from cuda.core import Stream
 
+_NO_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
+
 
 class DeviceArray:
     """A C-contiguous array in device memory.
@@ -33,6 +35,8 @@ class DeviceArray:
         Address in device memory; that of `buffer` if None.
     stream : cuda.core.Stream
         On which the memory is allocated and, unless `release_on` names another, given back.
+    ordinal : int
+        Number of the GPU; by default of the one in use.
     """
 
     def __init__(
@@ -43,12 +47,14 @@ class DeviceArray:
         buffer: Any = None,
         pointer: int | None = None,
         stream: Stream | None = None,
+        ordinal: int | None = None,
     ) -> None:
         self.shape = tuple(map(int, shape))
         self.dtype = np.dtype(dtype)
         self.nbytes = math.prod(self.shape) * self.dtype.itemsize
         self._buffer = allocate(self.nbytes, stream) if buffer is None else buffer
         self.pointer = int(self._buffer.handle) if pointer is None else pointer
+        self.ordinal = current().device_id if ordinal is None else ordinal
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -70,12 +76,12 @@ class DeviceArray:
 
     def head(self, count: int) -> DeviceArray:
         """The first `count` items along the first axis, without a copy."""
-        return DeviceArray((count, *self.shape[1:]), self.dtype, buffer=self._buffer, pointer=self.pointer)
+        return self.part(0, (count, *self.shape[1:]))
 
     def part(self, start: int, shape: tuple[int, ...]) -> DeviceArray:
         """The elements from the one numbered `start` on as an array of a shape, without a copy."""
         pointer = self.pointer + start * self.dtype.itemsize
-        return DeviceArray(shape, self.dtype, buffer=self._buffer, pointer=pointer)
+        return DeviceArray(shape, self.dtype, buffer=self._buffer, pointer=pointer, ordinal=self.ordinal)
 
     def fill_bytes(self, value: int) -> DeviceArray:
         """Queue setting every byte of the allocation, also beyond `head`, to `value` (0xFF makes floats NaN)."""
@@ -128,22 +134,33 @@ def upload(array: np.ndarray) -> DeviceArray:
 def copy(destination: int, source: int, nbytes: int, stream: Any = None) -> None:
     """Queue a copy between any two addresses, host or device."""
     if nbytes:
+        current()  # the driver needs a context, which a thread's first call makes
         check(driver().cuMemcpyAsync(destination, source, nbytes, stream_of(stream).handle))
 
 
 def set_bytes(pointer: int, nbytes: int, value: int) -> None:
     """Queue setting bytes of anyone's device memory on the default stream."""
     if nbytes:
+        current()
         handle = int(stream_of(None).handle)
         check(driver().cuMemsetD8Async(pointer, value, nbytes, handle))
 
 
 def pinned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """A host array in page-locked memory, which the device copies without staging; freed with its last view."""
+    """A host array in page-locked memory, which the device copies without staging; freed with its last view.
+
+    Raises
+    ------
+    OutOfMemoryError
+        The system gives no more of such memory.
+    """
     current()
     count = int(np.prod(shape, dtype=np.int64))
     nbytes = max(count * np.dtype(dtype).itemsize, 1)
-    address = int(check(driver().cuMemHostAlloc(nbytes, 0))[0])
+    allocated = driver().cuMemHostAlloc(nbytes, 0)
+    if int(allocated[0]) == _NO_MEMORY:
+        raise OutOfMemoryError(f"{nbytes:,} bytes of page-locked memory are needed; do less at once")
+    address = int(check(allocated)[0])
     block = (ctypes.c_uint8 * nbytes).from_address(address)
     # At the end of the process the driver frees it; by then its library may be gone.
     weakref.finalize(block, driver().cuMemFreeHost, address).atexit = False

@@ -147,6 +147,7 @@ def install():
     from numba.cuda.simulator.kernel import BlockThread
 
     from octopus import backends
+    from octopus.arrays import memory as plan_memory
     from octopus.arrays import staging, streams
     from octopus.backends.cuda import device, memory
     from octopus.images import cuda, plan, upload, work
@@ -154,7 +155,7 @@ def install():
     BlockThread.start = start
     gpu = Gpu()
     here = SimpleNamespace(device_id=0, default_stream=gpu.stream, create_event=Event)
-    for module in (device, memory, staging, streams):
+    for module in (device, memory, plan_memory, staging, streams):
         module.current = lambda: here
     for module in (device, streams, upload):
         module.is_capturing = lambda stream: gpu.capturing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -70,3 +71,26 @@ def test_arrays_on_another_gpu_are_refused_before_the_plan_moves(log):
     with pytest.raises(InputError, match="an array lies on GPU 1 but GPU 0 is in use"):
         held.enter(second, (array_on(0), array_on(1)))
     assert held.queue is first and log == []
+
+
+def test_a_plan_is_refused_in_a_thread_of_another_gpu(log, monkeypatch):
+    first = Queue("first", log)
+    held = memory.PlanMemory(first)
+    monkeypatch.setattr(memory, "current", lambda: SimpleNamespace(device_id=1))
+    with pytest.raises(InputError, match="the plan's memory lies on GPU 0 but this thread works with GPU 1"):
+        held.enter(Queue("second", log), ())
+    assert held.queue is first and log == []
+
+
+@pytest.mark.parametrize("dtype, pointer", [("uint16", 65), ("float32", 66), ("float64", 68)])
+def test_values_between_their_places_are_refused(log, dtype, pointer):
+    first = Queue("first", log)
+    held, good = memory.PlanMemory(first), array_on(0)
+    wrong = dataclasses.replace(good, dtype=np.dtype(dtype), pointer=pointer)
+    with pytest.raises(
+        InputError, match=rf"must lie at multiples of {wrong.dtype.itemsize} bytes, found some at 0x4"
+    ):
+        held.enter(Queue("second", log), (good, wrong))
+    assert held.queue is first and log == []
+    on_host = dataclasses.replace(wrong, device="cpu")
+    assert held.enter(first, (good, on_host)) is first

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -149,6 +150,42 @@ def test_memory_that_a_gpu_lacks_is_said_and_other_errors_pass(monkeypatch, word
     monkeypatch.setattr(memory, "free_bytes", lambda: 7)
     with pytest.raises(error, match=said):
         memory.allocate(1000)
+
+
+def test_page_locked_memory_that_the_system_lacks_is_said(monkeypatch):
+    from octopus.backends.cuda import memory
+
+    monkeypatch.setattr(memory, "current", lambda: None)
+    monkeypatch.setattr(
+        memory, "driver", lambda: SimpleNamespace(cuMemHostAlloc=lambda nbytes, flags: (2, 0))
+    )
+    with pytest.raises(OutOfMemoryError, match="12 bytes of page-locked memory are needed"):
+        memory.pinned((3,), np.float32)
+
+
+def test_a_copy_is_made_in_a_thread_that_did_nothing_before(monkeypatch):
+    from octopus.backends.cuda import memory
+
+    calls = []
+    api = SimpleNamespace(
+        cuMemcpyAsync=lambda *given: calls.append("copy") or (0,),
+        cuMemsetD8Async=lambda *given: calls.append("set") or (0,),
+    )
+    monkeypatch.setattr(memory, "current", lambda: calls.append("current"))
+    monkeypatch.setattr(memory, "driver", lambda: api)
+    monkeypatch.setattr(memory, "stream_of", lambda stream: SimpleNamespace(handle=0))
+    memory.copy(8, 16, 4)
+    memory.set_bytes(8, 4, 0)
+    assert calls == ["current", "copy", "current", "set"]
+
+
+def test_parts_of_an_array_lie_on_its_gpu():
+    from octopus.arrays.views import view
+    from octopus.backends.cuda import memory
+
+    whole = memory.DeviceArray((4, 3), np.float32, buffer=object(), pointer=64, ordinal=1)
+    assert [view(part, "part").ordinal for part in (whole, whole.head(2), whole.part(3, (2,)))] == [1, 1, 1]
+    assert whole.head(2).shape == (2, 3) and whole.part(3, (2,)).pointer == 76
 
 
 @pytest.mark.gpu

@@ -17,8 +17,10 @@ import pytest
 import octopus
 from octopus import CropPlan, FrameStream, InputError, backends, crop_resize
 from octopus.arrays import checks
+from octopus.arrays.views import view
 from octopus.backends.cpu import threads
-from octopus.crop import kernel
+from octopus.crop import cache, kernel
+from octopus.crop.items import NONE
 
 RNG = np.random.default_rng(7)
 FRAME = RNG.integers(0, 256, (40, 60, 3), np.uint8)
@@ -368,9 +370,14 @@ def test_arrays_of_options_may_change_between_calls(name):
         assert np.array_equal(found, right)
 
 
-def test_the_same_options_in_other_forms_make_one_kernel(monkeypatch):
-    from octopus.crop import cache
+def test_the_first_call_of_a_kind_is_not_captured(monkeypatch):
+    monkeypatch.setattr(cache, "is_capturing", lambda queue: queue == "captured")
+    frame, boxes = view(FRAME, "frame"), view(np.zeros((1, 4), np.int32), "boxes")
+    with pytest.raises(InputError, match="reserves memory, which a graph can't capture"):
+        cache.kernel_for(frame, boxes, NONE, {"size": (8, 8)}, "cuda", "captured")
 
+
+def test_the_same_options_in_other_forms_make_one_kernel(monkeypatch):
     made = []
     monkeypatch.setattr(cache, "_thread", threading.local())
     monkeypatch.setattr(cache, "_make", lambda *arguments: made.append(arguments) or object())

@@ -10,6 +10,7 @@ import pytest
 import octopus
 from octopus import FrameStream, InputError, crop_resize
 from octopus.arrays.checks import OneAtATime
+from octopus.backends.cuda import device
 from octopus.crop.framestream import _Slot
 
 SIZE = (16, 24)
@@ -119,8 +120,9 @@ def queued(log, overlap):
     return stream
 
 
-def test_an_upload_waits_for_the_crops_that_read_its_slot_and_the_crops_for_the_upload():
+def test_an_upload_waits_for_the_crops_that_read_its_slot_and_the_crops_for_the_upload(monkeypatch):
     log = []
+    monkeypatch.setattr(device, "current", lambda: log.append("the GPU is made current"))
     stream = queued(log, overlap=True)
     for _ in range(3):
         stream.buffer()
@@ -137,7 +139,7 @@ def test_an_upload_waits_for_the_crops_that_read_its_slot_and_the_crops_for_the_
             f"crops crops {slot}",
             f"crops records done {slot}",
         ]
-    assert log == [*expected, "host waits for crops"]
+    assert log == [*expected, "the GPU is made current", "host waits for crops"]
 
 
 def test_without_overlap_everything_is_in_the_order_of_one_stream():

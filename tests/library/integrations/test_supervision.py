@@ -96,8 +96,21 @@ def test_errors():
         sliced(batched(lambda batch: [], 100), picture(), slice_wh=100)
     with pytest.raises(ValueError, match=r"must return `list\[Detections\]`"):
         sliced(batched(lambda batch: sv.Detections.empty(), 100), picture(), slice_wh=100)
+    with pytest.raises(InputError, match="whose number of slices varies"):
+        batched(masks, 100, out=np.empty((4, 3, 100, 100), np.float32))
     with pytest.raises(InputError, match="dtype"):
         sliced(batched(masks, 100, dtype="int8"), picture(), slice_wh=100)
+
+
+def test_transforms_are_read_behind_the_work(monkeypatch):
+    class Transform:
+        def copy_to_host(self, stream):
+            assert stream == "a stream"
+            return np.array([[1, 1, 0, 0]], np.float32)
+
+    monkeypatch.setattr(stand_ins.images, "resize", lambda given, size, **options: (given, Transform()))
+    empty = sv.Detections.empty()
+    assert batched(lambda batch: [empty], 64, stream="a stream")([picture()]) == [empty]
 
 
 def test_detections_are_boxes():

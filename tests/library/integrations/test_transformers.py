@@ -22,7 +22,7 @@ transformers = pytest.importorskip("transformers", reason="transformers is not i
 torch = pytest.importorskip("torch")
 Image = pytest.importorskip("PIL.Image")
 
-from octopus.errors import InputError, MissingPackageError  # noqa: E402
+from octopus.errors import DeviceError, InputError, MissingPackageError, OutOfMemoryError  # noqa: E402
 from octopus.integrations import common  # noqa: E402
 from octopus.integrations import transformers as stand_ins  # noqa: E402
 from octopus.integrations.transformers import FallbackWarning, accelerate  # noqa: E402
@@ -383,6 +383,25 @@ def test_what_is_not_known_is_left_to_the_original_and_said(name, given, options
         for _ in range(2):  # who makes it an error is told each time
             with pytest.raises(FallbackWarning, match=reason):
                 accelerate(processor)(given, **options)
+
+
+@pytest.mark.parametrize("error", [DeviceError, OutOfMemoryError])
+def test_without_a_gpu_or_its_memory_the_original_works(monkeypatch, error):
+    def refuse(*given, **options):
+        raise error("there are 7 bytes too few")
+
+    monkeypatch.setattr(stand_ins.ops, "resize", refuse)
+    processor = make("SiglipImageProcessor")
+    with pytest.warns(FallbackWarning, match="there are 7 bytes too few"):
+        found = accelerate(processor)(pictures())
+    check(processor(pictures()), found)
+
+
+def test_one_reason_is_said_once_whatever_the_sizes():
+    with pytest.warns(FallbackWarning) as warned:
+        for side in (3, 40, 500):
+            common.warn_once("Some", f"image 3 of shape {side}x{side} is too large")
+    assert len(warned) == 1 and len(common._warned) == 1
 
 
 def test_a_class_that_is_not_known_stays_as_it_is():

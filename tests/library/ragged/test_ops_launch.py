@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from octopus import InputError, RaggedBatch, RaggedPlan, backends, ops
+from octopus.arrays import memory as plan_memory
 from octopus.arrays import streams
 from octopus.arrays.views import ArrayView
 from octopus.backends.cuda import device, memory
@@ -66,6 +67,7 @@ def launches(monkeypatch):
     monkeypatch.setattr(backends, "resolve", lambda name: "cuda" if name == "auto" else name)
     monkeypatch.setattr(streams, "stream_for", lambda *_: QUEUE)
     monkeypatch.setattr(streams, "check_ordinals", lambda *_: None)
+    monkeypatch.setattr(plan_memory, "current", lambda: SimpleNamespace(device_id=0))
     return before
 
 
@@ -95,6 +97,13 @@ def test_what_nobody_can_compare_is_refused(launches):
     made = RaggedPlan("multiply", on_host, strategy="block_search").map
     with pytest.raises(InputError, match="nobody sees whether made fits"):
         RaggedPlan("multiply", on_gpu, strategy="block_search", made=made)
+
+
+def test_shapes_have_as_many_elements_as_there_are_values_also_where_offsets_are_on_the_gpu():
+    values, offsets = np.arange(6, dtype=np.float32), there(np.array([0, 2, 6]))
+    assert len(RaggedBatch(there(values), offsets, [[1, 2], [2, 2]])) == 2
+    with pytest.raises(InputError, match="items of these shapes have 1000002 values together, found 6"):
+        RaggedBatch(there(values), offsets, [[1, 2], [1000, 1000]])
 
 
 def test_results_must_not_lie_in_parameters(launches):

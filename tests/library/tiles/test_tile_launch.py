@@ -10,6 +10,7 @@ import pytest
 from numba import types
 
 from octopus import TilePlan, backends, keep_tiles
+from octopus.arrays import memory as plan_memory
 from octopus.arrays import streams
 from octopus.arrays.views import ArrayView
 from octopus.backends.cuda import compile, device, memory
@@ -99,6 +100,7 @@ def launches(monkeypatch):
     monkeypatch.setattr(backends, "resolve", lambda name: "cuda" if name == "auto" else name)
     monkeypatch.setattr(streams, "stream_for", lambda *_: QUEUE)
     monkeypatch.setattr(streams, "check_ordinals", lambda *_: None)
+    monkeypatch.setattr(plan_memory, "current", lambda: SimpleNamespace(device_id=0))
     cuda._kernel.cache_clear()
     yield found
     cuda._kernel.cache_clear()

@@ -74,7 +74,7 @@ def test_no_more_than_these_are_copied_from_a_device(count: int, every: int, mon
     monkeypatch.setattr(memory, "copy", copy)
     monkeypatch.setattr(cuda, "stream_of", lambda stream: SimpleNamespace(sync=lambda: None))
     values = on_host.out
-    out = memory.DeviceArray(values.shape, values.dtype, buffer=values, pointer=values.ctypes.data)
+    out = memory.DeviceArray(values.shape, values.dtype, buffer=values, pointer=values.ctypes.data, ordinal=0)
     there = CropJob(on_host.frame, on_host.boxes, on_host.size, on_host.mean, on_host.std, out)
     found = there.result(every)
     assert np.array_equal(found, values[::every])

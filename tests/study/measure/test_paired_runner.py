@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections import Counter
 
 import numpy as np
@@ -258,11 +259,18 @@ def test_host_clock_times_the_run_and_the_wait_for_the_device():
     assert clock.throttled() is None
 
 
-def test_a_warm_host_clock_times_the_second_of_two_runs():
-    events = []
-    clock = HostClock(synchronize=lambda: events.append("wait"), warm=True)
-    clock.time(lambda: events.append("run"))
-    assert events == ["run", "wait", "run", "wait"]
+@pytest.mark.parametrize(("milliseconds", "runs"), [((7, 5), 2), ((60, 5), 1)])
+def test_a_warm_host_clock_times_the_second_run_or_a_first_one_that_is_long(monkeypatch, milliseconds, runs):
+    now, taken = [0.0], iter(milliseconds)
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: round(1e6 * now[0]))
+    clock = HostClock(synchronize=lambda: None, warm=True)
+
+    def run():
+        now[0] += next(taken)
+
+    assert clock.time(run) == milliseconds[runs - 1] == now[0] - sum(milliseconds[: runs - 1])
+    assert clock.runs(milliseconds[0]) == runs
+    assert HostClock().runs(1.0) == 1
 
 
 def test_host_clock_asks_its_watcher():

@@ -16,6 +16,7 @@ from octopus_study.studies.comparison import Comparison, compare
 from octopus_study.studies.context import Context
 
 Crops = NDArray[np.float32]
+CHECKED = 100  # crops of a batch that are compared with the reference at most, spread over all of it
 
 
 class ReferenceCrops:
@@ -67,9 +68,10 @@ def checked_rows(
     methods: Sequence[Method],
     expected: NDArray[np.float32],
     missing: Mapping[str, str] | None = None,
+    every: int = 1,
 ) -> list[Row]:
-    """Check the methods once, then time them in each of the comparisons."""
-    answers = check(job, methods, expected)
+    """Check the methods once, as :func:`check` does, then time them in each of the comparisons."""
+    answers = check(job, methods, expected, every)
     return [
         row for comparison in comparisons for row in compare(context, comparison, methods, answers, missing)
     ]
@@ -96,6 +98,11 @@ def check(
 def _thinned(method: Method, every: int) -> Method:
     result = method.result
     return method if result is None else replace(method, result=lambda: result()[::every])
+
+
+def every_checked(count: int) -> int:
+    """Of so many crops each so-many-th is compared with the reference."""
+    return -(-count // CHECKED)
 
 
 def padding_rows(case: Case, boxes: NDArray[np.int32]) -> list[Row]:

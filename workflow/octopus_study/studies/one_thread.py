@@ -13,7 +13,7 @@ from octopus_study.peers.fused import Octopus
 from octopus_study.peers.opencv import ONE_THREAD
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import ReferenceCrops, checked_rows, crop_job
+from octopus_study.studies.crops import ReferenceCrops, checked_rows, crop_job, every_checked
 
 METHODS = (Octopus, *ONE_THREAD)
 
@@ -33,4 +33,6 @@ def _measure(
     job = crop_job(context, boxes)
     methods = [kind(job).timed() for kind in METHODS]
     with context.threads(1):
-        return checked_rows(context, part.comparisons, job, methods, crops.of(job.boxes))
+        every = every_checked(part.case.n)
+        right = crops.of(job.boxes[::every])
+        return checked_rows(context, part.comparisons, job, methods, right, every=every)

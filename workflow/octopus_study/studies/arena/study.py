@@ -28,12 +28,11 @@ from octopus_study.studies.arena.pipeline import PageLocked
 from octopus_study.studies.arena.workloads import LARGE, VISDRONE, boxes_of, case_of, shared_count
 from octopus_study.studies.comparison import Part
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import ReferenceCrops, crop_job, padding_rows, reference_of
+from octopus_study.studies.crops import ReferenceCrops, crop_job, every_checked, padding_rows, reference_of
 
 ONE_THREAD = (VISDRONE, "uniform", LARGE)  # boxes that grow, that hardly change, that shrink
 EDGES = ("box", "image")
 SWITCHED_OFF = "not measured in this run (arena.memory is false)"
-CHECKED = 100  # crops of a batch that are compared with the reference at most, spread over all of it
 
 
 def plan(context: Context) -> Iterator[Part]:
@@ -84,7 +83,7 @@ class Batches:
         boxes = boxes_of(context, part.case.workload, count)
         yield from padding_rows(part.case, boxes)
         context.require_room(count)
-        every = -(-count // CHECKED)
+        every = every_checked(count)
         job = crop_job(context, boxes)
         locked = PageLocked(job) if job.on_gpu and count <= settings.pipeline_max_count else None
         if locked is not None:

@@ -23,7 +23,14 @@ from octopus_study.peers.job import CropJob
 from octopus_study.peers.published import Published
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import check, checked_rows, crop_job, padding_rows, reference_of
+from octopus_study.studies.crops import (
+    check,
+    checked_rows,
+    crop_job,
+    every_checked,
+    padding_rows,
+    reference_of,
+)
 
 STUDY = "distribution"
 VISDRONE = "visdrone"
@@ -97,7 +104,8 @@ def _quantiles(case: Case, boxes: NDArray[np.int32]) -> list[Row]:
 
 def _speed(context: Context, part: Part, job: CropJob) -> Iterator[Row]:
     """The kernels beside the write bound, and end to end."""
-    expected = reference_of(context, job.frame).of(job.boxes)
+    every = every_checked(len(job.boxes))
+    expected = reference_of(context, job.frame).of(job.boxes[::every])
     fused = (OctopusOnGpu if job.on_gpu else Octopus)(job)
     published = Published(job)
     kernels = [
@@ -108,7 +116,7 @@ def _speed(context: Context, part: Part, job: CropJob) -> Iterator[Row]:
     whole = [fused.timed(), *([published.timed()] if job.on_gpu else [])]
     missing = {published.name: SAME_ON_CPU}
     for quantity, methods in ((KERNELS, kernels), (WHOLE, whole)):
-        yield from checked_rows(context, part.of(quantity), job, methods, expected, missing)
+        yield from checked_rows(context, part.of(quantity), job, methods, expected, missing, every)
 
 
 def _frame_times(context: Context, comparison: Comparison, frame: NDArray[np.uint8]) -> list[Row]:

@@ -18,7 +18,7 @@ from octopus_study.peers.published import NLaunches, Published
 from octopus_study.studies import limits, one_thread
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import Crops, ReferenceCrops, checked_rows, crop_job, reference_of
+from octopus_study.studies.crops import ReferenceCrops, checked_rows, crop_job, every_checked, reference_of
 from octopus_study.studies.stage_timing import machine
 
 WORKLOAD = "visdrone"
@@ -61,19 +61,21 @@ def _measure(context: Context, part: Part, crops: ReferenceCrops) -> Iterator[Ro
     job = crop_job(context, sample_boxes(context.workload.pool, part.case.n, context.seed))
     fused = (OctopusOnGpu if job.on_gpu else Octopus)(job)
     published = Published(job)
-    yield from _whole(context, part, job, fused, published, crops.of(job.boxes))
+    yield from _whole(context, part, job, fused, published, crops)
     yield from _stages(context, part, fused, published)
 
 
 def _whole(
-    context: Context, part: Part, job: CropJob, fused: Octopus, published: Published, right: Crops
+    context: Context, part: Part, job: CropJob, fused: Octopus, published: Published, crops: ReferenceCrops
 ) -> Iterator[Row]:
     """From boxes on the host to the synchronised result; and the device alone, beside the time to write as much."""
+    every = every_checked(part.case.n)
+    right = crops.of(job.boxes[::every])
     whole = [method.timed() for method in (fused, published, NLaunches(job), NLaunchesFused(job))]
-    yield from checked_rows(context, part.of(WHOLE), job, whole, right)
+    yield from checked_rows(context, part.of(WHOLE), job, whole, right, every=every)
     kernels = [method.timed(method.kernels) for method in (fused, published)]
     kernels.append(Method("write-bound", fill(job.out)))
-    yield from checked_rows(context, part.of(KERNELS), job, kernels, right)
+    yield from checked_rows(context, part.of(KERNELS), job, kernels, right, every=every)
 
 
 def _stages(context: Context, part: Part, fused: Octopus, published: Published) -> Iterator[Row]:

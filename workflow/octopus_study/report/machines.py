@@ -161,12 +161,13 @@ def shown(runs: list[Run], name: str, text: str, selector: str = PROVENANCE) -> 
 
 
 def aliases(runs: list[Run]) -> Iterator[Number]:
-    """Yield ``alias.gpu`` and ``alias.cpu``: the reference machine of each kind, the first by name."""
+    """Yield ``alias.gpu`` and ``alias.cpu``: of each kind the reference machine with the most studies, then the first by
+    name."""
     for name in ("gpu", "cpu"):
-        found = sorted({run.scope for run in runs if run.role == "reference" and kind(run) == name})
-        if found:
-            run = next(run for run in runs if run.scope == found[0])
-            yield _text(run, Key("alias", name), run.scope)
+        studies = Counter(run.scope for run in runs if run.role == "reference" and kind(run) == name)
+        if studies:
+            machine = min(studies, key=lambda scope: (-studies[scope], scope))
+            yield _text(next(run for run in runs if run.scope == machine), Key("alias", name), machine)
 
 
 def dataset_names(run: Run) -> str:

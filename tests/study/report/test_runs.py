@@ -144,6 +144,7 @@ def test_all_that_is_refused_is_named(folder: Path) -> None:
 def test_committed_references_are_what_was_measured() -> None:
     assert {run.scope for run in load_runs(None, ROOT / "data" / "reference")} == {
         "amd-epyc-2c",
+        "nvidia-h100-80gb-hbm3",
         "nvidia-h200",
     }
 

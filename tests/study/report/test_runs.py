@@ -22,6 +22,7 @@ from octopus_study.measure.rows import read_rows
 from octopus_study.report import past, samples
 from octopus_study.report.build import derive, numbers_of
 from octopus_study.report.frame import Frame
+from octopus_study.report.machines import aliases
 from octopus_study.report.measured import ONE_PROCESS
 from octopus_study.report.runs import Run, load_runs, read_run
 from octopus_study.report.studies import drone_numbers, report_of, total_cost_reuse
@@ -147,6 +148,13 @@ def test_committed_references_are_what_was_measured() -> None:
         "nvidia-h100-80gb-hbm3",
         "nvidia-h200",
     }
+
+
+def test_the_gpu_of_the_text_is_the_one_with_the_most_studies(tmp_path: Path) -> None:
+    write_run(tmp_path, "a-gpu", "gpu", quick=True, only=BASIS)
+    write_run(tmp_path, "b-gpu", "gpu", quick=True, only=("mapping",))
+    write_run(tmp_path, "c-gpu", "gpu", quick=True, only=("mapping",))
+    assert [(one.id, one.text) for one in aliases(load_runs(None, tmp_path))] == [("alias.gpu", "b-gpu")]
 
 
 TOTAL = "m.stage_timing.visdrone.n1000.octopus.end_to_end.host"

@@ -161,7 +161,7 @@ def shown(runs: list[Run], name: str, text: str, selector: str = PROVENANCE) -> 
 
 
 def aliases(runs: list[Run]) -> Iterator[Number]:
-    """Yield ``alias.gpu`` and ``alias.cpu``: of each kind the reference machine with the most studies, the first by name."""
+    """Yield ``alias.gpu`` and ``alias.cpu``: the reference of each kind with the most studies, or the first by name."""
     for name in ("gpu", "cpu"):
         studies = Counter(run.scope for run in runs if run.role == "reference" and kind(run) == name)
         if studies:

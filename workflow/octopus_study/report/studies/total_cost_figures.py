@@ -47,7 +47,7 @@ def stack(frame: Frame) -> Figure:
     if not shown:
         return style.empty(NO_TIMES)
     note = " ".join(filter(None, (_note(view) for view in shown)))
-    height = 0.95 + _METHOD * len(METHODS)
+    height = 0.95 + _METHOD * len(METHODS) * (1 if len(shown) < 3 else 0.7)  # three still share a page with text
     result, rows, legend = style.stacked([height] * len(shown), 0.25, note)
     drawn = []
     for part, view in zip(rows, shown, strict=True):

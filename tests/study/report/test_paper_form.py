@@ -1,4 +1,4 @@
-"""What the paper may be: twelve pages, nine figures, seven tables, letters that can be read.
+"""What the paper may be: thirteen pages, nine figures, seven tables, letters that can be read.
 
 And what the supplement must have: everything."""
 

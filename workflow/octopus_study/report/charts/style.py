@@ -154,6 +154,11 @@ def stacked(charts: list[float], legend: float, note: str = "") -> tuple[Figure,
     return result, parts[: len(charts)], parts[len(charts)]
 
 
+def per_machine(height: float, machines: int) -> list[float]:
+    """Return the heights of as many rows of panels; more than two are lower, so that they share a page with text."""
+    return [height * (1 if machines < 3 else 0.7)] * machines
+
+
 def legend_of(part: Any, axes: list[Axes], columns: int, **options: Any) -> None:
     """Fill the part of a legend with the entries of some axes, each label once."""
     entries = _entries(axes)

@@ -140,7 +140,7 @@ def scaling(frame: Frame) -> Figure:
     if not shown:
         return style.empty(NO_TIMES)
     note = " ".join(filter(None, (_note(view) for view in shown)))
-    result, parts, legend = style.stacked([2.15] * len(shown), 0.4, note)
+    result, parts, legend = style.stacked(style.per_machine(2.15, len(shown)), 0.4, note)
     drawn = []
     for part, view in zip(parts, shown, strict=True):
         axes = part.subplots(1, len(DISTRIBUTIONS), squeeze=False, sharey=True)[0]

@@ -47,8 +47,8 @@ def stack(frame: Frame) -> Figure:
     if not shown:
         return style.empty(NO_TIMES)
     note = " ".join(filter(None, (_note(view) for view in shown)))
-    height = 0.95 + _METHOD * len(METHODS) * (1 if len(shown) < 3 else 0.7)  # three still share a page with text
-    result, rows, legend = style.stacked([height] * len(shown), 0.25, note)
+    heights = style.per_machine(0.95 + _METHOD * len(METHODS), len(shown))
+    result, rows, legend = style.stacked(heights, 0.25, note)
     drawn = []
     for part, view in zip(rows, shown, strict=True):
         keys = [key for key in cases(view) if key.workload in _PANELS]
@@ -111,7 +111,7 @@ def amortisation(frame: Frame) -> Figure:
     if not shown:
         return style.empty(NO_TIMES)
     note = " ".join(filter(None, (_note(view) for view in shown)))
-    result, rows, legend = style.stacked([2.3] * len(shown), 0.42, note)
+    result, rows, legend = style.stacked(style.per_machine(2.3, len(shown)), 0.42, note)
     drawn = []
     for part, view in zip(rows, shown, strict=True):
         axes = part.subplots(1, len(IMAGE_KERNELS), squeeze=False)[0]

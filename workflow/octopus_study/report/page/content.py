@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from octopus_study.report import studies, uses
@@ -19,6 +20,7 @@ NO_RUN, NOWHERE = "not measured", "none so far"
 _PLACES = {"any": "any machine", "real-data": "any machine with the real data", "gpu": "an NVIDIA GPU"}
 _PLACES |= {board: name for board, (_, name) in BOARDS.items()}
 _DIGITS = ".7g"  # the whole value is in the trace
+_LABEL = 14  # letters of a line that say what it is
 
 
 class ClaimRow(NamedTuple):
@@ -110,23 +112,29 @@ def sections(frame: Frame) -> list[dict[str, Any]]:
 
 
 def all_numbers(frame: Frame, traces: Mapping[str, list[str]]) -> dict[str, Any]:
-    """Return the numbers by column, and the traces of numbers and claims: each line once, and its place in each."""
+    """Return the numbers by column, and the traces of numbers and claims: each line once, and its place in each.
+
+    Like lines stand together, and a number's places are steps from those of the number before: half as many bytes when
+    compressed.
+    """
     drawn = {name for names in uses.read_by_figures(frame).values() for name in names}
     columns: dict[str, list[Any]] = {}
     for number in frame:
         for name, value in _cells(number, frame, number.id in drawn).items():
             columns.setdefault(name, []).append(value)
-    places: dict[str, int] = {}
-    coded = {name: [places.setdefault(line, len(places)) for line in lines] for name, lines in traces.items()}
-    ids = [number.id for number in frame]
-    return {
-        "numbers": columns,
-        "lines": list(places),
-        "traces": [
-            coded.pop(name) for name in ids
-        ],  # of the numbers, in their order: the first line is the id
-        "claims": coded,
-    }
+    every = dict.fromkeys(line for trace in traces.values() for line in trace)
+    lines = sorted(every, key=lambda line: line[:_LABEL])
+    places = {line: place for place, line in enumerate(lines)}
+    coded = {name: [places[line] for line in trace] for name, trace in traces.items()}
+    of_numbers = [coded.pop(number.id) for number in frame]  # the first line is the id
+    return {"numbers": columns, "lines": lines, "traces": list(_steps(of_numbers)), "claims": coded}
+
+
+def _steps(traces: Iterable[Sequence[int]]) -> Iterator[list[int]]:
+    before: Sequence[int] = ()
+    for trace in traces:
+        yield [place - last for place, last in zip(trace, chain(before, repeat(0)), strict=False)]
+        before = trace
 
 
 def _cells(number: Number, frame: Frame, drawn: bool) -> dict[str, Any]:

@@ -10,6 +10,8 @@ async function unpacked(name) {
 
 async function load() {
   data = JSON.parse(await unpacked("data"));
+  let before = []; // places are steps from those of the trace before
+  data.traces = data.traces.map((steps) => (before = steps.map((step, i) => step + (before[i] ?? 0))));
   ids = new Map(data.traces.map((lines, index) => [data.lines[lines[0]], index]));
   const names = Object.keys(data.numbers);
   rows = data.traces.map((_, i) => Object.fromEntries([["i", i], ...names.map((name) => [name, data.numbers[name][i]])]));

@@ -3,6 +3,7 @@ need none."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ _KINDS = {kind: kind.capitalize() for kind in get_args(Kind) if kind != "fact"}
 _VERDICTS = get_args(Verdict)
 _BOARDS = {f"needs {name}" for _, name in BOARDS.values()}
 _NOTHING = "nothing measures it"
+_INTERVAL = re.compile(r" \[[^]]*\]")
 _RULE_NOTE = (
     "The whole 95 % interval must satisfy the rule, by more than the noise floor and than another seed of "
     "the resampling would move it; else the verdict is ambiguous. By proxy: another runtime executes the same graph. "
@@ -223,21 +225,24 @@ def _expected(frame: Frame, judgements: list[Judgement]) -> Table:
         tallies = [_tally([one for one in published if one.scope == name]) for name in names]
         rows.append([f"{human({}, study)}: {len(_by_claim(published)) or 'no'} published claims", *tallies])
         for same in _by_claim(one for one in mine if one.source == OWN).values():
-            cells = {one.scope: _brief(one) for one in same}
-            rows.append([same[0].claim, *(cells.get(name, MISSING) for name in names)])
+            briefs = {one.scope: _brief(one) for one in same}
+            cells = [briefs.get(name, MISSING) for name in names]
+            if set(cells) != {MISSING}:
+                rows.append([same[0].claim, *cells])
     caption = (
         "Expected results, study by study: how its published claims ended (reproduced / not reproduced / ambiguous / "
-        "not measurable here), then each claim of this paper with what its rule asks for and what was measured. "
-        f"Reproduced unless said otherwise. {MISSING}: not measurable on this machine."
+        "not measurable here), then each claim of this paper that a machine shown can decide: what its rule asks for and "
+        "what was measured. Reproduced unless said otherwise; no: not reproduced. Intervals stand in the supplement. "
+        f"{MISSING}: not measurable on this machine."
     )
-    return by_machine(frame, caption, ["Claims"], rows, names, ("2.1fr",))
+    return by_machine(frame, caption, ["Claims"], rows, names, ("2.7fr",))
 
 
 def _brief(judgement: Judgement) -> str:
     if judgement.verdict == "not measurable here":
         return MISSING
-    verdict = "" if judgement.verdict == "reproduced" else f", {judgement.verdict}"
-    return f"{judgement.rule}: {judgement.measured}{verdict}"
+    verdict = {"reproduced": "", "not reproduced": ", no"}.get(judgement.verdict, f", {judgement.verdict}")
+    return f"{judgement.rule}: {_INTERVAL.sub('', judgement.measured)}{verdict}"
 
 
 def _tally(chosen: list[Judgement]) -> str:

@@ -231,8 +231,8 @@ def _expected(frame: Frame, judgements: list[Judgement]) -> Table:
                 rows.append([same[0].claim, *cells])
     caption = (
         "Expected results, study by study: how its published claims ended (reproduced / not reproduced / ambiguous / "
-        "not measurable here), then each claim of this paper that a machine shown can decide: what its rule asks for, "
-        "and what was measured. Reproduced unless said otherwise; no: not reproduced. Intervals stand in the supplement. "
+        "not measurable here), then each claim of this paper that a machine shown can decide, with its rule "
+        "and what was measured. Reproduced unless said otherwise; no: not reproduced. Intervals: in the supplement. "
         f"{MISSING}: not measurable on this machine."
     )
     return by_machine(frame, caption, ["Claims"], rows, names, ("2.7fr",))

@@ -154,7 +154,17 @@ def test_the_gpu_of_the_text_is_the_one_with_the_most_studies(tmp_path: Path) ->
     write_run(tmp_path, "a-gpu", "gpu", quick=True, only=BASIS)
     write_run(tmp_path, "b-gpu", "gpu", quick=True, only=("mapping",))
     write_run(tmp_path, "c-gpu", "gpu", quick=True, only=("mapping",))
-    assert [(one.id, one.text) for one in aliases(load_runs(None, tmp_path))] == [("alias.gpu", "b-gpu")]
+    runs = load_runs(None, tmp_path)
+    assert [(one.id, one.text) for one in aliases(runs)] == [("alias.gpu", "b-gpu")]
+
+
+def test_other_references_have_numbers_and_no_place_in_tables_and_figures(tmp_path: Path) -> None:
+    names = [write_run(tmp_path, f"{name}-gpu", "gpu", quick=True, only=BASIS).name for name in "ab"]
+    frame = Frame(numbers_of(load_runs(None, tmp_path), PUBLISHED))
+    assert frame.machines("stage_timing") == names
+    assert frame.shown("stage_timing") == names[:1]
+    assert {number.machine for number in frame if number.derived == "launch_share"} == set(names)
+    assert "b-gpu" not in frame["shown.stage_timing"].file
 
 
 TOTAL = "m.stage_timing.visdrone.n1000.octopus.end_to_end.host"

@@ -10,7 +10,7 @@ from pathlib import Path
 from octopus_study.measure._files import atomic_text
 from octopus_study.report import studies
 from octopus_study.report.frame import HERE, Frame, Number
-from octopus_study.report.machines import aliases, machine_facts, shown_runs
+from octopus_study.report.machines import aliases, machine_facts, of_text, shown_runs
 from octopus_study.report.measured import comparisons, medians
 from octopus_study.report.past import past_spreads
 from octopus_study.report.published import published_numbers
@@ -93,9 +93,10 @@ def derive_all(runs: list[Run]) -> Iterator[Number]:
     for run in runs:
         yield from derive(run, studies.report_of(run.study))
     yield from by(machine_facts, runs)
-    yield from by(shown_runs, runs)
-    for study in dict.fromkeys(run.study for run in runs):
-        chosen = [run for run in runs if run.study == study]
+    told = of_text(runs)
+    yield from by(shown_runs, told)
+    for study in dict.fromkeys(run.study for run in told):
+        chosen = [run for run in told if run.study == study]
         yield from _by_each(studies.report_of(study).of_runs, chosen)
     yield from by(aliases, runs)
 

@@ -169,6 +169,12 @@ def aliases(runs: list[Run]) -> Iterator[Number]:
             yield _text(next(run for run in runs if run.scope == machine), Key("alias", name), machine)
 
 
+def of_text(runs: list[Run]) -> list[Run]:
+    """Return the runs of this machine and of the references that the text, tables and figures show."""
+    scopes = {HERE, *(number.text for number in aliases(runs))}
+    return [run for run in runs if run.scope in scopes]
+
+
 def dataset_names(run: Run) -> str:
     """Name the data sets of objects; the four generators and rows without data are not worth a caption."""
     if run.study in GENERATED:

@@ -125,7 +125,7 @@ def figure_of(name: str, frame: Frame, numbers: str | Path = "numbers.csv") -> t
     from octopus_study.report.charts import style
 
     study, chart = figures()[name]
-    shows = bool(frame.machines(study)) or chart.published
+    shows = bool(frame.shown(study)) or chart.published
     if not shows and not chart.absent:
         raise InputError(f"The figure {name} needs a run of the study {study}; {numbers} has none.")
     with mpl.rc_context(style.RC):
@@ -143,5 +143,5 @@ def _footer(frame: Frame, study: str) -> str:
 def is_synthetic(frame: Frame, study: str) -> bool:
     """Say whether any number of a study rests on the generated stand-in for real data; a run that measured nothing has
     none."""
-    stand_ins = [m for m in frame.machines(study) if frame.text(f"{m}.{study}.synthetic") == "yes"]
+    stand_ins = [m for m in frame.shown(study) if frame.text(f"{m}.{study}.synthetic") == "yes"]
     return any(number.study == study and number.machine in stand_ins and number.known for number in frame)

@@ -224,7 +224,7 @@ def read_by_figures(frame: Frame) -> dict[str, set[str]]:
 
     read = {}
     for name, (study, chart) in figures().items():
-        if frame.machines(study) or chart.absent or chart.published:
+        if frame.shown(study) or chart.absent or chart.published:
             _, watched = watch(partial(figure_of, name), frame)
             pyplot.close("all")
             read[name] = watched.seen

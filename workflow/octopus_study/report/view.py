@@ -119,6 +119,11 @@ class View:
 
 
 def views(frame: Frame, study: str) -> list[View]:
-    """Return a view of each machine with a run of a study, with one list of reasons for all of them."""
+    """Return a view of each machine of a study that is shown, with one list of reasons for all of them."""
     reasons = Reasons()
-    return [View(frame, machine, study, reasons) for machine in frame.machines(study)]
+    return [View(frame, machine, study, reasons) for machine in frame.shown(study)]
+
+
+def every_view(frame: Frame, study: str) -> list[View]:
+    """Return a view of each machine with a run of a study, shown or not: numbers are derived for all."""
+    return [View(frame, machine, study) for machine in frame.machines(study)]

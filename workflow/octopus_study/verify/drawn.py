@@ -30,7 +30,7 @@ def axes(scene: Scene) -> Outcome:
     """The unit of each axis that names one against the numbers that are drawn along it."""
     count, faults = 0, []
     for name, (study, chart) in figures().items():
-        if name not in _MOVED and (scene.frame.machines(study) or chart.published):
+        if name not in _MOVED and (scene.frame.shown(study) or chart.published):
             for label, share in judged(name, scene.frame):
                 count += 1
                 if share < LEAST_SHARE:

@@ -38,7 +38,7 @@ from octopus_study.report.studies.arena_view import (
     by_reason,
 )
 from octopus_study.report.text import quantity_text, significant, with_unit
-from octopus_study.report.view import View, views
+from octopus_study.report.view import View, every_view
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,7 +196,7 @@ def layer_shares(frame: Frame) -> Iterator[Number]:
 
 def _known(frame: Frame, quantity: str, layer: str) -> Iterator[tuple[View, Number]]:
     """Yield the numbers of a quantity on a layer, machine by machine."""
-    for view in views(frame, STUDY):
+    for view in every_view(frame, STUDY):
         yield from ((view, n) for n in view.select(quantity=quantity, layer=layer) if n.known)
 
 

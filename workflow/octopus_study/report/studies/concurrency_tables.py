@@ -28,7 +28,7 @@ _GOALS = {
 
 
 def _absent(frame: Frame, subject: str = "Two models on one GPU") -> str:
-    return f"{subject}. {pair.no_times(frame) if frame.machines(pair.STUDY) else pair.NO_RUN}"
+    return f"{subject}. {pair.no_times(frame) if frame.shown(pair.STUDY) else pair.NO_RUN}"
 
 
 def _makespan(view: View, key: Key) -> str:

@@ -166,7 +166,7 @@ def _footer(frame: Frame) -> str:
 
 def _note(frame: Frame) -> str:
     """Name the machines without a detector, and why."""
-    if not frame.machines(STUDY):
+    if not frame.shown(STUDY):
         return f"{NO_RUN} Only the published values are shown."
     without = [view for view in views(frame, STUDY) if not measured(view)]
     reasons = {view.name: next(map(view.text, cases(view)), "") for view in without}

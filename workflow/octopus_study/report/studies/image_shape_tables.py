@@ -39,7 +39,7 @@ def _no_title(view: View) -> str:
 
 
 def _absent(frame: Frame) -> str:
-    why = shape.no_memory(frame) if frame.machines(shape.STUDY) else shape.NO_RUN
+    why = shape.no_memory(frame) if frame.shown(shape.STUDY) else shape.NO_RUN
     return f"Memory of image models by the width of the image. {why}"
 
 

@@ -87,7 +87,7 @@ _TORCHVISION = {
 
 def _absent(what: str) -> Callable[[Frame], str]:
     """Say that there is no run, or that those at hand have nothing of it."""
-    return lambda frame: f"{what}: no run at hand has it." if frame.machines(STUDY) else NO_RUN
+    return lambda frame: f"{what}: no run at hand has it." if frame.shown(STUDY) else NO_RUN
 
 
 KERNELS = Spec(

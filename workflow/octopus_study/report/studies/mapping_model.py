@@ -30,7 +30,7 @@ from octopus_study.report.studies.mapping_numbers import CLASSES, PAIRS
 from octopus_study.report.tables.spec import beside
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import quantity_text, range_text, significant
-from octopus_study.report.view import View, views
+from octopus_study.report.view import View, every_view, views
 
 STUDY = "mapping"
 FITTED = "thread-search-scalar"
@@ -173,7 +173,7 @@ def _clock(run: Run) -> float:
 def predictions(frame: Frame) -> Iterator[Number]:
     """Yield what the model says of block metadata over a search by every thread on the published machines: a step takes
     as many cycles there as where it was fitted. With a verdict beside each, and one sentence on all."""
-    for view in views(frame, STUDY):
+    for view in every_view(frame, STUDY):
         step, parts = view.get(view.key(_WORKLOAD, quantity="step_cycles")), []
         for name in HARDWARE if step else ():
             predicted = _predicted(frame, name, step)

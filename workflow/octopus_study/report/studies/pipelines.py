@@ -15,7 +15,7 @@ from octopus_study.report.samples import Group, groups, pivot
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
-from octopus_study.report.view import View, views
+from octopus_study.report.view import View, every_view, views
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ def on_the_cpu(run: Run) -> Iterator[Number]:
 
 def of_a_step(frame: Frame) -> Iterator[Number]:
     """Yield which share of a model's step preprocessing takes, and how many images a second go through it."""
-    for view in views(frame, STUDY):
+    for view in every_view(frame, STUDY):
         for step in view.select(quantity=STEP, layer="host"):
             prepared = view.get(step.key.but(quantity=PREPARE))
             if step.key.derived or not step.known or prepared is None or not prepared.known:
@@ -86,7 +86,7 @@ def _of(*quantities: str) -> Callable[[View], list[Key]]:
 
 
 def _absent(what: str) -> Callable[[Frame], str]:
-    return lambda frame: f"{what}: no run at hand has it." if frame.machines(STUDY) else NO_RUN
+    return lambda frame: f"{what}: no run at hand has it." if frame.shown(STUDY) else NO_RUN
 
 
 _SHARE = {"quantity": PREPARE, "derived": "share", "other": STEP}

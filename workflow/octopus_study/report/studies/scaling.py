@@ -201,7 +201,7 @@ TABLE = Spec(
     caption="Several GPUs of one host, by a process per GPU and by a thread per GPU: time of a block, what goes "
     "through in a second, and its share of linear, which is the rate / GPUs times the rate of one, with its interval. "
     "Weak: a block's work for each GPU; strong: shared by all. Uploaded: from page-locked memory, within the time.",
-    absent=lambda frame: with_reasons(frame, STUDY, NO_TIMES) if frame.machines(STUDY) else no_run(STUDY),
+    absent=lambda frame: with_reasons(frame, STUDY, NO_TIMES) if frame.shown(STUDY) else no_run(STUDY),
     widths=("2.4fr", "0.5fr", "0.9fr", "1fr", "1.6fr", "0.9fr", "1fr", "1.6fr"),
 )
 

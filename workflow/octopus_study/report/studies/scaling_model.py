@@ -17,7 +17,7 @@ from octopus_study.report.measured import ONE_PROCESS
 from octopus_study.report.missing import make_absent
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
-from octopus_study.report.view import View, views
+from octopus_study.report.view import View, every_view
 
 STUDY, COPIES, WAY = "scaling", "copies", "processes"
 RESIDENT, UPLOADED = "weak_resident", "weak_uploaded"
@@ -35,7 +35,7 @@ def gpus_of(method: str) -> int:
 def predictions(frame: Frame) -> Iterator[Number]:
     """Yield the predicted time of every block of several GPUs by processes, that time over the measured one, and of
     each work and quantity the ratio that is farthest from 1."""
-    for view in views(frame, STUDY):
+    for view in every_view(frame, STUDY):
         for work in (name for name in SCALING_WORKS if name != COPIES):
             for quantity in SCALING:
                 yield from _of_quantity(view, work, quantity)

@@ -24,7 +24,7 @@ from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import RESAMPLED, blocks, by_block, groups, heeded, pivot
 from octopus_study.report.selector import either, where
-from octopus_study.report.view import View, views
+from octopus_study.report.view import View, every_view
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +101,7 @@ def savings(run: Run) -> Iterator[Number]:
 
 def explained(frame: Frame) -> Iterator[Number]:
     """Yield slope x launches saved and its share of the saving, with the ends that both intervals allow."""
-    for view in views(frame, STUDY):
+    for view in every_view(frame, STUDY):
         for name in _BY_LAUNCHES:
             slower, faster = SAVINGS[name]
             launch = _slope(view, _LAUNCHES[slower][2]) or _slope(view, _ON_CPU)
@@ -136,7 +136,7 @@ def _slope(view: View, launcher: str) -> Number | None:
 def launch_shares(frame: Frame) -> Iterator[Number]:
     """Yield the part of each run end to end that its launches take, and for the fused kernel launch / (launch
     + kernel): from one half on, launching takes longer than all else."""
-    for view in views(frame, STUDY):
+    for view in every_view(frame, STUDY):
         for method, (*_, launcher) in _LAUNCHES.items():
             launch = _slope(view, launcher)
             for time in view.select(workload="visdrone", method=method) if launch else ():
@@ -153,7 +153,7 @@ def metadata_overhead(frame: Frame) -> Iterator[Number]:
     """Yield (build + upload) / end to end of the published kernels, with the ends that all three intervals allow: they
     are separate measurements."""
     quantities = ["build_metadata", "upload_metadata", "end_to_end"]
-    for view in views(frame, STUDY):
+    for view in every_view(frame, STUDY):
         for whole in view.select(method="published", quantity="end_to_end", layer="host"):
             parts = [part for name in quantities if (part := view.get(whole.key.but(quantity=name)))]
             if len(parts) == len(quantities):
@@ -272,7 +272,7 @@ def bounds(frame: Frame) -> Iterator[Number]:
 
 def cached_bounds(frame: Frame) -> Iterator[Number]:
     """Yield a sentence that names where the write bound stays within a cache; absent without the stage timings."""
-    machines = frame.machines(STUDY)
+    machines = frame.shown(STUDY)
     if not machines:
         return
     where = {"workload": "visdrone", "method": BOUND, "quantity": "crop_resize_normalize"}

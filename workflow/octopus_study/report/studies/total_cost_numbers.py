@@ -28,7 +28,7 @@ from octopus_study.report.studies.total_cost_reuse import (
     rests,
     sampled,
 )
-from octopus_study.report.view import View, views
+from octopus_study.report.view import View, every_view, views
 
 LADDER = ("one-thread-per-image", "linear-search")
 NO_DOWNLOAD = "total_without_download"
@@ -223,7 +223,7 @@ def published_entry(frame: Frame) -> Iterator[Number]:
 def survives(frame: Frame) -> Iterator[Number]:
     """Yield, gain by gain and for block metadata built by either code, against which tables the published one
     survives."""
-    for view in views(frame, STUDY):
+    for view in every_view(frame, STUDY):
         for name, stage in _STAGES.items():
             gain = frame.get(published("pipeline_gain", stage, "gain"))
             for owner in OWNERS:

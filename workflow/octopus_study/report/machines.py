@@ -161,11 +161,15 @@ def shown(runs: list[Run], name: str, text: str, selector: str = PROVENANCE) -> 
 
 
 def aliases(runs: list[Run]) -> Iterator[Number]:
-    """Yield ``alias.gpu`` and ``alias.cpu``: the reference of each kind with the most studies, or the first by name."""
+    """Yield ``alias.gpu`` and ``alias.cpu``: the reference of each kind with the most studies; among equals that of the
+    fewest commits, then the first by name."""
     for name in ("gpu", "cpu"):
-        studies = Counter(run.scope for run in runs if run.role == "reference" and kind(run) == name)
-        if studies:
-            machine = min(studies, key=lambda scope: (-studies[scope], scope))
+        commits: dict[str, list[str]] = {}
+        for run in runs:
+            if run.role == "reference" and kind(run) == name:
+                commits.setdefault(run.scope, []).append(run.commit)
+        if commits:
+            machine = min(commits, key=lambda one: (-len(commits[one]), len(set(commits[one])), one))
             yield _text(next(run for run in runs if run.scope == machine), Key("alias", name), machine)
 
 

@@ -128,10 +128,13 @@ def device_name(run: Run) -> str:
 
 
 def shown_runs(runs: list[Run]) -> Iterator[Number]:
-    """Yield ``shown.<study>``: the machines, data sets and days of all runs of a study, for captions."""
+    """Yield ``shown.<study>``: the machines, data sets and days of all runs of a study, for captions; and
+    ``shown.<study>.device``: those on GPUs."""
     for study in dict.fromkeys(run.study for run in runs):
         chosen = [run for run in runs if run.study == study]
         yield shown(chosen, "", run_list(chosen))
+        if on_gpus := [run for run in chosen if kind(run) == "gpu"]:
+            yield shown(on_gpus, "device", run_list(on_gpus))
 
 
 def run_list(runs: list[Run]) -> str:

@@ -7,8 +7,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from octopus_study.measure.dependence import LAYERS, process_count
+from octopus_study.measure.dependence import LAYERS
 from octopus_study.measure.statistics import (
+    FEW_PROCESSES,
     Comparison,
     caution,
     compare,
@@ -18,7 +19,7 @@ from octopus_study.measure.statistics import (
 )
 from octopus_study.report.frame import Key, Number, Source, make_number, make_text
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot
+from octopus_study.report.samples import AGAIN, ONE_PROCESS, Group, alone, groups, paired, pivot
 from octopus_study.report.selector import where
 from octopus_study.report.student import mean_interval
 from octopus_study.report.study import StudyReport
@@ -31,7 +32,6 @@ SUBJECT = "octopus"
 BOUND, ROOF = "write-bound", "roof"
 # The source documents' own comparison: their one launch against their N launches.
 PUBLISHED_PAIR = ("published", "n-launches")
-ONE_PROCESS = "of one process: the interval does not hold another run"
 _DISCARDED = "discarded_blocks"
 RIGHT = ("same", "n/a")  # answers of which there is nothing to say
 
@@ -82,7 +82,8 @@ def _median(run: Run, report: StudyReport, group: Group, said: Said, values: pd.
     yield make_number(key, source, unit, *middle, note=note)
     if unit == "ms" and group.n > 0 and group.quantity in report.per_object:
         per_object = middle.scaled(1000 / group.n)
-        yield make_number(key.derive("per_object"), source, "us", *per_object, note="median / n")
+        each = heeding("median / n", group, values)
+        yield make_number(key.derive("per_object"), source, "us", *per_object, note=each)
 
 
 def _discarded(run: Run) -> Iterator[Number]:
@@ -112,7 +113,7 @@ def comparisons(run: Run, report: StudyReport) -> Iterator[Number]:
             continue
         floor = floor_of(table)
         if report.compares(group, f"{SUBJECT}{AGAIN}"):
-            yield from _noise(run, group, table, floor)
+            yield from noise(run, group, table, floor)
         for pair in pairs:
             yield from speedup(run, group, table, pair, floor)
         if report.compares(group, BOUND):
@@ -136,7 +137,8 @@ def _pairs(table: pd.DataFrame) -> list[tuple[str, str]]:
     return [*pairs, PUBLISHED_PAIR] if set(PUBLISHED_PAIR) <= set(table.columns) else pairs
 
 
-def _noise(run: Run, group: Group, table: pd.DataFrame, floor: float) -> Iterator[Number]:
+def noise(run: Run, group: Group, table: pd.DataFrame, floor: float) -> Iterator[Number]:
+    """Yield the noise floor of a group; nothing where nothing was entered twice."""
     again = f"{SUBJECT}{AGAIN}"
     if {SUBJECT, again} <= set(table.columns):
         source = group.rows_of(run, f"{SUBJECT} and {again}")
@@ -170,9 +172,14 @@ def speedup(
 
 def heeding(note: str, group: Group, samples: pd.Series) -> str:
     """Add to a note what the interval of samples, indexed by block, heeds, or that it can't hold another run."""
-    alone = group.layer in LAYERS and len(samples) > 1 and process_count(samples) == 1
-    said = (note, caution(samples), ONE_PROCESS if alone and group.quantity != _DISCARDED else "")
-    return "; ".join(filter(None, said))
+    timed = group.layer in LAYERS and group.quantity != _DISCARDED
+    return "; ".join(filter(None, (note, caution(samples), alone(samples) if timed else "")))
+
+
+def inherited(note: str, *numbers: Number) -> str:
+    """Add to the note of what follows from numbers what their intervals do not hold."""
+    said = (why for why in (ONE_PROCESS, FEW_PROCESSES) if any(why in number.note for number in numbers))
+    return "; ".join(filter(None, (note, *said)))
 
 
 def ratio_of(table: pd.DataFrame, method: str, other: str) -> float:
@@ -190,9 +197,10 @@ def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bou
     ratio = ratio_interval(both[method], both[bound])
     key, source = group.key(run, method), group.rows_of(run, f"{method} and {bound}")
     note = heeding("median of per-block ratios", group, both[method] / both[bound])
-    yield make_number(key.derive("times", bound), source, "ratio", *ratio, note=note)
+    times = make_number(key.derive("times", bound), source, "ratio", *ratio, note=note)
     share = (1 / ratio.value, 1 / ratio.high, 1 / ratio.low, ratio.count)
-    yield make_number(key.derive("share", bound), source, "fraction", *share, note=f"1 / times_{bound}")
+    note = inherited(f"1 / times_{bound}", times)
+    yield from (times, make_number(key.derive("share", bound), source, "fraction", *share, note=note))
 
 
 def share_of_roof(

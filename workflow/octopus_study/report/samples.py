@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from octopus_study.measure.dependence import blocks_of, by_process
+from octopus_study.measure.dependence import blocks_of, by_process, process_count
 from octopus_study.measure.statistics import Interval, caution, over_processes, processes_said
 from octopus_study.report.frame import Key, Source
 from octopus_study.report.runs import Run, once
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 AGAIN = "-again"
 RESAMPLES = 1000
+ONE_PROCESS = "of one process: the interval does not hold another run"
 RESAMPLED = "the interval resamples"  # what the note of a number says whose interval another seed would move
 
 
@@ -100,6 +101,11 @@ def by_block(rows: pd.DataFrame) -> pd.Series:
 def drawn(samples: pd.Series | pd.DataFrame) -> str:
     """Say, for a note, what the interval of :func:`resampled` rests on."""
     return processes_said(samples) or f"{RESAMPLED} them"
+
+
+def alone(samples: pd.Series) -> str:
+    """Say, for a note, that several samples of the host's clock are of one process; empty of others."""
+    return ONE_PROCESS if len(samples) > 1 and process_count(samples) == 1 else ""
 
 
 def heeded(note: str, samples: pd.Series) -> str:

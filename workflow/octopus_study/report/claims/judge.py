@@ -16,7 +16,8 @@ from octopus_study.report.claims.rules import BOARDS, COMPUTED, Claim, Limits, R
 from octopus_study.report.claims.units import require_same_kind
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.labels import METHODS, human
-from octopus_study.report.measured import ONE_PROCESS, SUBJECT
+from octopus_study.report.measured import SUBJECT
+from octopus_study.report.samples import ONE_PROCESS
 from octopus_study.report.text import interval_text, quantity_text, range_text
 
 # More numbers than these are shown as their range.
@@ -192,7 +193,7 @@ def _outcome(claim: Claim, number: Number, limits: Limits, part: str, machine: s
 def _floor(number: Number, frame: Frame) -> float:
     """Return the noise floor beside a speed-up or a share of a bound; 0 where a number compares nothing, or nothing was
     measured twice."""
-    if number.derived not in ("speedup", "share"):
+    if number.derived not in ("speedup", "share", "over"):
         return 0.0
     methods = (SUBJECT, number.other, number.method)
     keys = (number.key.but(method=name, derived="noise_floor", other="") for name in methods)

@@ -267,12 +267,18 @@ def _bound_share(axis: Axes, shares: dict[str, list[Number]]) -> None:
     axis.grid(axis="x", visible=False)
 
 
+def _on_gpus(frame: Frame) -> str:
+    shown = frame.text(f"shown.{STUDY}.device")
+    return f"Measured on: {shown}." if shown else "Nothing was measured on a GPU."
+
+
 CHARTS = {
     "arena_device": Chart(
         device,
         "Time on the device alone, method by method, on a GPU. Hatched: the answer differs from the reference. Methods "
         "without a time are named below the bars, with the reason.",
         NO_RUN,
+        footer=_on_gpus,
     ),
     "arena_end_to_end": Chart(
         end_to_end,
@@ -297,5 +303,6 @@ CHARTS = {
         "Share of the write bound by number of boxes, for the methods with the same answer, each against the time that "
         "filling its own output takes.",
         NO_RUN,
+        footer=_on_gpus,
     ),
 }

@@ -16,7 +16,7 @@ from octopus_study.report.frame import Frame, Number, make_number, published
 from octopus_study.report.measured import SUBJECT, floor_of, speedup
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import RESAMPLES, by_block, drawn, groups, heeded, pivot, resampled
+from octopus_study.report.samples import RESAMPLES, alone, by_block, drawn, groups, heeded, pivot, resampled
 from octopus_study.report.selector import either, where
 from octopus_study.report.series import Series
 from octopus_study.report.studies.drone_view import METHODS, clip_seconds, frames_of
@@ -73,7 +73,7 @@ def frames(run: Run) -> Iterator[Number]:
             if method in METHODS and values.size:
                 key, source = frames_of(group.key(run, method)), group.rows_of(run, method)
                 mean = resampled(values, np.mean)
-                note = f"over the frames; {drawn(values)}"
+                note = "; ".join(filter(None, ("over the frames", drawn(values), alone(values))))
                 yield make_number(key.but(quantity="mean"), source, "ms", *mean, note=note)
                 if group.workload == longest[group.layer]:
                     for name, *rest, note in _spread(values, mean, budgets.get(group.workload)):
@@ -86,7 +86,7 @@ def frames(run: Run) -> Iterator[Number]:
 
 def _spread(values: pd.Series, mean: Interval, budget: float | None) -> Iterator[tuple]:
     """Yield name, unit, value with its interval, and note."""
-    note = f"over the frames; {drawn(values)}"
+    note = "; ".join(filter(None, ("over the frames", drawn(values), alone(values))))
     yield "p50", "ms", *median_interval(values), heeded("over the frames", values)
     if values.size >= ENOUGH_FOR_P99:
         yield "p99", "ms", *resampled(values, _p99), note
@@ -146,7 +146,8 @@ def length(run: Run) -> Iterator[Number]:
         (_, short), (dataset, long) = by_length[min(by_length)], by_length[max(by_length)]
         clips = [f"clip-{seconds}s" for seconds in (max(by_length), min(by_length))]
         chosen = where(workload=clips, quantity=FRAME_TIME, layer="host", method=SUBJECT)
-        note = f"mean frame of the longest clip / of the shortest, over the frames; {drawn(long)}"
+        note = "mean frame of the longest clip / of the shortest, over the frames"
+        note = "; ".join(filter(None, (note, drawn(long), alone(long))))
         key, source = run.key("length", method=SUBJECT), run.from_rows(dataset, chosen)
         yield make_number(key, source, "ratio", *_ratio_of_means(long, short), note=note)
 

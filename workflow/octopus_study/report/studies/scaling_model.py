@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from octopus_study.measure.statistics import FEW_PROCESSES, Interval
+from octopus_study.measure.statistics import Interval
 from octopus_study.report.capacity import corners
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number
 from octopus_study.report.labels import SCALING, SCALING_WORKS
-from octopus_study.report.measured import ONE_PROCESS
+from octopus_study.report.measured import inherited
 from octopus_study.report.missing import make_absent
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
@@ -63,7 +63,7 @@ def _of_time(view: View, number: Number) -> Iterator[Number]:
         return
     shared = gpus_of(number.method) if number.quantity.startswith("strong") else 1
     time = corners(lambda *ms: _time(*ms) / shared, *map(interval_of, parts))
-    source, heeded = joined(*parts, number), _heeded(*parts, number)
+    source, heeded = joined(*parts, number), inherited("", *parts, number)
     note = "time of one GPU" if len(parts) == 1 else "time of one GPU + its upload x copies of all / of one"
     note = f"{note}, / {shared}" if shared > 1 else note
     yield make_number(
@@ -88,11 +88,6 @@ def _basis(view: View, key: Key) -> list[Number]:
 def _time(work: float, uploaded: float = 0, alone: float = 1, at_once: float = 0) -> float:
     """Return ms of a block; without uploads it is the work alone."""
     return work + (uploaded - work) * at_once / alone
-
-
-def _heeded(*numbers: Number) -> str:
-    """Say what the intervals of some numbers do not hold."""
-    return "; ".join(why for why in (ONE_PROCESS, FEW_PROCESSES) if any(why in n.note for n in numbers))
 
 
 def interval_of(number: Number) -> Interval:

@@ -19,10 +19,10 @@ from octopus_study.report.frame import (
     make_text,
     published,
 )
-from octopus_study.report.measured import BOUND, heeding
+from octopus_study.report.measured import BOUND, heeding, inherited
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import RESAMPLED, blocks, by_block, groups, heeded, pivot
+from octopus_study.report.samples import RESAMPLED, alone, blocks, by_block, groups, heeded, pivot
 from octopus_study.report.selector import either, where
 from octopus_study.report.view import View, every_view
 
@@ -119,7 +119,7 @@ def _explained(saved: Number, launch: Number, launches: int) -> Iterator[Number]
     if saved.low > 0:
         share = (expected[0] / saved.value, expected[1] / saved.high, expected[2] / saved.low)
         yield make_number(
-            key.derive("explained"), source, "fraction", *share, saved.blocks, note=f"{note} / saving"
+            key.derive("explained"), source, "fraction", *share, saved.blocks, note=inherited(f"{note} / saving", saved)
         )
 
 
@@ -228,7 +228,7 @@ def growths(run: Run) -> Iterator[Number]:
             key = run.key("visdrone", method="growth", quantity=quantity, layer=f"n{few}", derived=f"n{many}")
             timed = "end_to_end" if "speedup" in quantity else quantity
             selector = where(workload="visdrone", n=(few, many), quantity=timed, layer=_layer(quantity))
-            said = processes_said(values)
+            said = processes_said(values) or (alone(values) if _layer(quantity) == "host" else "")
             note = "; ".join(filter(None, (f"median at n={many} / median at n={few}", said)))
             grown = unpaired_ratio_interval(values, base)
             yield make_number(key, run.from_rows(dataset, selector), "ratio", *grown, note=note)

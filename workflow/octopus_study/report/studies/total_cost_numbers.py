@@ -12,7 +12,7 @@ from octopus_study.measure.dependence import process_count
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, make_text, published
 from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES
 from octopus_study.report.machines import kind
-from octopus_study.report.measured import SUBJECT, floor_of, memory_gains, speedup, spread
+from octopus_study.report.measured import SUBJECT, floor_of, memory_gains, noise, speedup, spread
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import groups, paired, pivot
@@ -68,7 +68,7 @@ def measured(frame: Frame) -> list[View]:
 
 def gains(run: Run) -> Iterator[Number]:
     """Yield the gains of block metadata, built by either code, over each table; the same by workload, whatever its
-    number of images; and the least and the greatest of them."""
+    number of images, with the noise floor; and the least and the greatest of them."""
     numbers = [*_speedups(run), *memory_gains(run, OWNERS, (PUBLISHED_TABLE,))]
     yield from numbers
     numbers += [number for number in without_download(run) if number.method in OWNERS]
@@ -81,6 +81,9 @@ def gains(run: Run) -> Iterator[Number]:
             f"gain.{name}.{number.workload}", method=number.method, derived="over", other=number.other
         )
         yield number.named(key)
+    for floor in _floors(run):
+        key = run.key(f"gain.{names[floor.quantity]}.{floor.workload}", method=SUBJECT, derived=floor.derived)
+        yield floor.named(key)
     for (name, owner, table), chosen in ranges.items():
         values = [number.value for number in chosen]
         key = run.key(f"gain.{name}", method=owner, derived="over", other=table)
@@ -92,6 +95,14 @@ def _timed(run: Run) -> dict[str, str]:
     """Return the layer of each stage that is compared."""
     kernel = "device" if kind(run) == "gpu" else "host"
     return {"setup": "host", "upload": "host", "total": "host", "kernel": kernel}
+
+
+def _floors(run: Run) -> Iterator[Number]:
+    timed = _timed(run)
+    for group, rows in groups(run, unit="ms"):
+        if timed.get(group.quantity) == group.layer:
+            table = pivot(rows)
+            yield from noise(run, group, table, floor_of(table))
 
 
 def _speedups(run: Run) -> Iterator[Number]:

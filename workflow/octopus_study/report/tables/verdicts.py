@@ -17,6 +17,7 @@ from octopus_study.report.labels import human
 from octopus_study.report.tables.overview import by_machine
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import reason
+from octopus_study.report.view import every_view
 from octopus_study.sections import in_order
 
 YOUNGER = "\u2020"
@@ -41,7 +42,7 @@ class Claims:
     what : str
         What its claims are on, for the caption; `note` is a further sentence.
     shown : tuple of str
-        Facts ``shown.<fact>`` of which the first that is known says what was measured.
+        Studies, or facts ``shown.<fact>``, of which the first that is known says what was measured.
     measured : str
         How that is said.
     absent : str
@@ -263,7 +264,7 @@ def _marked(judgements: list[Judgement]) -> str:
 
 
 def _caption(table: Claims, frame: Frame, judged: list[Judgement]) -> str:
-    shown = next(filter(None, (frame.text(f"shown.{fact}") for fact in table.shown)), "")
+    shown = next(filter(None, (_measured(frame, fact) for fact in table.shown)), "")
     if not table.what:
         return (
             "Published claims that the studies touch and the verdict of a fixed rule; the sample is that of 1000 "
@@ -274,6 +275,13 @@ def _caption(table: Claims, frame: Frame, judged: list[Judgement]) -> str:
     measured = table.measured.format(shown) if shown or table.measured == "{}." else ""
     rule = f"and the verdict of a fixed rule. {table.note}{_RULE_NOTE}{_marked(judged)} {measured}"
     return f"Published claims on {table.what}, {rule}".rstrip()
+
+
+def _measured(frame: Frame, fact: str) -> str:
+    """Return a fact of the runs shown, or of a study all runs, since each machine has a column."""
+    if "." in fact:
+        return frame.text(f"shown.{fact}")
+    return "; ".join(view.title for view in every_view(frame, fact))
 
 
 def _of_rule(judgement: Judgement) -> str:

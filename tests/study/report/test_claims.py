@@ -26,9 +26,8 @@ from octopus_study.report.claims.changes import RECORD, history, read_changes, w
 from octopus_study.report.claims.formula import evaluate
 from octopus_study.report.claims.rules import OWN
 from octopus_study.report.frame import Frame, Key, Number
-from octopus_study.report.samples import ONE_PROCESS
 from octopus_study.report.published import published_numbers
-from octopus_study.report.samples import RESAMPLED
+from octopus_study.report.samples import ONE_PROCESS, RESAMPLED
 
 CLAIM = {
     "id": "c", "claim": "…", "source": "P1", "study": "stage_timing", "kind": "magnitude", "needs": "any",

@@ -23,8 +23,8 @@ from octopus_study.report import past, samples
 from octopus_study.report.build import derive, numbers_of
 from octopus_study.report.frame import Frame
 from octopus_study.report.machines import aliases
-from octopus_study.report.samples import ONE_PROCESS
 from octopus_study.report.runs import Run, load_runs, read_run
+from octopus_study.report.samples import ONE_PROCESS
 from octopus_study.report.studies import drone_numbers, report_of, total_cost_reuse
 from octopus_study.studies import STUDIES
 

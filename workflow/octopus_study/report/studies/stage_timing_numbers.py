@@ -119,7 +119,12 @@ def _explained(saved: Number, launch: Number, launches: int) -> Iterator[Number]
     if saved.low > 0:
         share = (expected[0] / saved.value, expected[1] / saved.high, expected[2] / saved.low)
         yield make_number(
-            key.derive("explained"), source, "fraction", *share, saved.blocks, note=inherited(f"{note} / saving", saved)
+            key.derive("explained"),
+            source,
+            "fraction",
+            *share,
+            saved.blocks,
+            note=inherited(f"{note} / saving", saved),
         )
 
 

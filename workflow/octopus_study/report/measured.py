@@ -11,7 +11,6 @@ from octopus_study.measure.dependence import LAYERS
 from octopus_study.measure.statistics import (
     FEW_PROCESSES,
     Comparison,
-    caution,
     compare,
     median_interval,
     noise_floor,
@@ -19,7 +18,7 @@ from octopus_study.measure.statistics import (
 )
 from octopus_study.report.frame import Key, Number, Source, make_number, make_text
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, ONE_PROCESS, Group, alone, groups, paired, pivot
+from octopus_study.report.samples import AGAIN, ONE_PROCESS, Group, groups, heeded, noted, paired, pivot
 from octopus_study.report.selector import where
 from octopus_study.report.student import mean_interval
 from octopus_study.report.study import StudyReport
@@ -172,14 +171,13 @@ def speedup(
 
 def heeding(note: str, group: Group, samples: pd.Series) -> str:
     """Add to a note what the interval of samples, indexed by block, heeds, or that it can't hold another run."""
-    timed = group.layer in LAYERS and group.quantity != _DISCARDED
-    return "; ".join(filter(None, (note, caution(samples), alone(samples) if timed else "")))
+    return heeded(note, samples, timed=group.layer in LAYERS and group.quantity != _DISCARDED)
 
 
 def inherited(note: str, *numbers: Number) -> str:
     """Add to the note of what follows from numbers what their intervals do not hold."""
     said = (why for why in (ONE_PROCESS, FEW_PROCESSES) if any(why in number.note for number in numbers))
-    return "; ".join(filter(None, (note, *said)))
+    return noted(note, *said)
 
 
 def ratio_of(table: pd.DataFrame, method: str, other: str) -> float:

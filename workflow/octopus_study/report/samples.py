@@ -108,9 +108,15 @@ def alone(samples: pd.Series) -> str:
     return ONE_PROCESS if len(samples) > 1 and process_count(samples) == 1 else ""
 
 
-def heeded(note: str, samples: pd.Series) -> str:
-    """Add to a note what the median's interval of samples, indexed by block, heeds."""
-    return "; ".join(filter(None, (note, caution(samples))))
+def heeded(note: str, samples: pd.Series, timed: bool = False) -> str:
+    """Add to a note what the median's interval of samples, indexed by block, heeds; of those `timed` on the host's
+    clock also that it can't hold another run."""
+    return noted(note, caution(samples), alone(samples) if timed else "")
+
+
+def noted(*parts: str) -> str:
+    """Return a note of its parts, without those that say nothing."""
+    return "; ".join(filter(None, parts))
 
 
 def resampled(samples: pd.Series | pd.DataFrame, statistic: Callable[..., np.ndarray]) -> Interval:

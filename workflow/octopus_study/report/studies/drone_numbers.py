@@ -16,7 +16,17 @@ from octopus_study.report.frame import Frame, Number, make_number, published
 from octopus_study.report.measured import SUBJECT, floor_of, speedup
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import RESAMPLES, alone, by_block, drawn, groups, heeded, pivot, resampled
+from octopus_study.report.samples import (
+    RESAMPLES,
+    alone,
+    by_block,
+    drawn,
+    groups,
+    heeded,
+    noted,
+    pivot,
+    resampled,
+)
 from octopus_study.report.selector import either, where
 from octopus_study.report.series import Series
 from octopus_study.report.studies.drone_view import METHODS, clip_seconds, frames_of
@@ -73,21 +83,20 @@ def frames(run: Run) -> Iterator[Number]:
             if method in METHODS and values.size:
                 key, source = frames_of(group.key(run, method)), group.rows_of(run, method)
                 mean = resampled(values, np.mean)
-                note = "; ".join(filter(None, ("over the frames", drawn(values), alone(values))))
+                note = noted("over the frames", drawn(values), alone(values))
                 yield make_number(key.but(quantity="mean"), source, "ms", *mean, note=note)
                 if group.workload == longest[group.layer]:
-                    for name, *rest, note in _spread(values, mean, budgets.get(group.workload)):
+                    for name, *rest, said in _spread(values, mean, budgets.get(group.workload), note):
                         budget = where(workload=group.workload, quantity="frame_budget")
                         chosen = source
                         if name in _BUDGETED:
                             chosen = source._replace(selector=either([source.selector, budget]))
-                        yield make_number(key.but(quantity=name), chosen, *rest, note=note)
+                        yield make_number(key.but(quantity=name), chosen, *rest, note=said)
 
 
-def _spread(values: pd.Series, mean: Interval, budget: float | None) -> Iterator[tuple]:
-    """Yield name, unit, value with its interval, and note."""
-    note = "; ".join(filter(None, ("over the frames", drawn(values), alone(values))))
-    yield "p50", "ms", *median_interval(values), heeded("over the frames", values)
+def _spread(values: pd.Series, mean: Interval, budget: float | None, note: str) -> Iterator[tuple]:
+    """Yield name, unit, value with its interval, and note; `note` is that of the mean."""
+    yield "p50", "ms", *median_interval(values), heeded("over the frames", values, timed=True)
     if values.size >= ENOUGH_FOR_P99:
         yield "p99", "ms", *resampled(values, _p99), note
     yield "max", "ms", float(values.max()), "longest frame"
@@ -147,7 +156,7 @@ def length(run: Run) -> Iterator[Number]:
         clips = [f"clip-{seconds}s" for seconds in (max(by_length), min(by_length))]
         chosen = where(workload=clips, quantity=FRAME_TIME, layer="host", method=SUBJECT)
         note = "mean frame of the longest clip / of the shortest, over the frames"
-        note = "; ".join(filter(None, (note, drawn(long), alone(long))))
+        note = noted(note, drawn(long), alone(long))
         key, source = run.key("length", method=SUBJECT), run.from_rows(dataset, chosen)
         yield make_number(key, source, "ratio", *_ratio_of_means(long, short), note=note)
 

@@ -15,7 +15,7 @@ from octopus_study.report.labels import DISTRIBUTIONS, OPERATIONS, human
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import SUBJECT, floor_of, share_of_bound, speedup, spread
 from octopus_study.report.runs import Run, once
-from octopus_study.report.samples import Group, alone, by_block, groups, heeded, pivot
+from octopus_study.report.samples import Group, by_block, groups, heeded, pivot
 from octopus_study.report.text import quantity_text
 
 COPY = "copy-bound"
@@ -197,8 +197,7 @@ def tuner(run: Run) -> Iterator[Number]:
             key = run.key(method="tuner", quantity=name)
             slowest = max(values, key=lambda case: float(case.median()))
             greatest = median_interval(slowest)
-            of_one = alone(slowest) if rows["layer"].iloc[0] in LAYERS else ""
-            note = "; ".join(filter(None, (heeded(note, slowest), of_one)))
+            note = heeded(note, slowest, timed=rows["layer"].iloc[0] in LAYERS)
             blocks = greatest.count if greatest.count > 1 else None
             yield make_number(key, source, str(rows["unit"].iloc[0]), *greatest[:3], blocks, note=note)
 

@@ -63,14 +63,13 @@ def _of_time(view: View, number: Number) -> Iterator[Number]:
         return
     shared = gpus_of(number.method) if number.quantity.startswith("strong") else 1
     time = corners(lambda *ms: _time(*ms) / shared, *map(interval_of, parts))
-    source, heeded = joined(*parts, number), inherited("", *parts, number)
+    behind = (*parts, number)
+    source = joined(*behind)
     note = "time of one GPU" if len(parts) == 1 else "time of one GPU + its upload x copies of all / of one"
-    note = f"{note}, / {shared}" if shared > 1 else note
-    yield make_number(
-        number.key.derive(PREDICTED), source, "ms", *time, note="; ".join(filter(None, (note, heeded)))
-    )
+    note = inherited(f"{note}, / {shared}" if shared > 1 else note, *behind)
+    yield make_number(number.key.derive(PREDICTED), source, "ms", *time, note=note)
     ratio = corners(lambda predicted, measured: predicted / measured, time, interval_of(number))
-    note = "; ".join(filter(None, ("predicted / median, over all ends of the intervals", heeded)))
+    note = inherited("predicted / median, over all ends of the intervals", *behind)
     yield make_number(number.key.derive(RATIO), source, "ratio", *ratio, note=note)
 
 

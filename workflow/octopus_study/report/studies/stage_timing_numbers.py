@@ -22,7 +22,7 @@ from octopus_study.report.frame import (
 from octopus_study.report.measured import BOUND, heeding, inherited
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import RESAMPLED, alone, blocks, by_block, groups, heeded, pivot
+from octopus_study.report.samples import RESAMPLED, alone, blocks, by_block, groups, heeded, noted, pivot
 from octopus_study.report.selector import either, where
 from octopus_study.report.view import View, every_view
 
@@ -234,7 +234,7 @@ def growths(run: Run) -> Iterator[Number]:
             timed = "end_to_end" if "speedup" in quantity else quantity
             selector = where(workload="visdrone", n=(few, many), quantity=timed, layer=_layer(quantity))
             said = processes_said(values) or (alone(values) if _layer(quantity) == "host" else "")
-            note = "; ".join(filter(None, (f"median at n={many} / median at n={few}", said)))
+            note = noted(f"median at n={many} / median at n={few}", said)
             grown = unpaired_ratio_interval(values, base)
             yield make_number(key, run.from_rows(dataset, selector), "ratio", *grown, note=note)
 

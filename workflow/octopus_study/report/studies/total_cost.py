@@ -11,7 +11,7 @@ from octopus_study.report.frame import Frame, Key, published
 from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES, STRATEGIES
 from octopus_study.report.measured import SUBJECT
 from octopus_study.report.missing import no_run
-from octopus_study.report.samples import AGAIN, Group
+from octopus_study.report.samples import Group
 from octopus_study.report.studies import total_cost_figures, total_cost_numbers, total_cost_reuse
 from octopus_study.report.studies.total_cost_numbers import GAINS, WORKLOADS, cases, measured
 from octopus_study.report.studies.total_cost_reuse import (
@@ -60,9 +60,8 @@ _MOST_EXACT = 1000
 
 
 def compares(group: Group, other: str) -> bool:
-    """Octopus is compared with the kernel of the published table and the way back of its result, and with itself."""
-    again = other == f"{SUBJECT}{AGAIN}"
-    return again or (other == PUBLISHED_TABLE and group.quantity in ("kernel", "download"))
+    """Octopus is compared with the kernel of the published table and the way back of its result."""
+    return other == PUBLISHED_TABLE and group.quantity in ("kernel", "download")
 
 
 TIMES = Spec(

@@ -15,7 +15,7 @@ from octopus_study.report.machines import kind
 from octopus_study.report.measured import SUBJECT, floor_of, memory_gains, noise, speedup, spread
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import groups, paired, pivot
+from octopus_study.report.samples import groups, noted, paired, pivot
 from octopus_study.report.selector import either
 from octopus_study.report.studies.total_cost_reuse import (
     FIRST_KERNEL,
@@ -76,14 +76,11 @@ def gains(run: Run) -> Iterator[Number]:
     ranges: dict[tuple[str, str, str], list[Number]] = {}
     for number in numbers:
         name = names[number.quantity]
-        ranges.setdefault((name, number.method, number.other), []).append(number)
-        key = run.key(
-            f"gain.{name}.{number.workload}", method=number.method, derived="over", other=number.other
-        )
+        key = run.key(f"gain.{name}.{number.workload}", method=number.method, derived=number.derived)
+        if number.other:
+            ranges.setdefault((name, number.method, number.other), []).append(number)
+            key = key.but(derived="over", other=number.other)
         yield number.named(key)
-    for floor in _floors(run):
-        key = run.key(f"gain.{names[floor.quantity]}.{floor.workload}", method=SUBJECT, derived=floor.derived)
-        yield floor.named(key)
     for (name, owner, table), chosen in ranges.items():
         values = [number.value for number in chosen]
         key = run.key(f"gain.{name}", method=owner, derived="over", other=table)
@@ -97,19 +94,12 @@ def _timed(run: Run) -> dict[str, str]:
     return {"setup": "host", "upload": "host", "total": "host", "kernel": kernel}
 
 
-def _floors(run: Run) -> Iterator[Number]:
-    timed = _timed(run)
-    for group, rows in groups(run, unit="ms"):
-        if timed.get(group.quantity) == group.layer:
-            table = pivot(rows)
-            yield from noise(run, group, table, floor_of(table))
-
-
 def _speedups(run: Run) -> Iterator[Number]:
     timed = _timed(run)
     for group, rows in groups(run, unit="ms"):
         if timed.get(group.quantity) == group.layer:
             table = pivot(rows)
+            yield from noise(run, group, table, floor_of(table))
             for other in TABLES[:1] if group.quantity == "kernel" else TABLES:
                 for owner in OWNERS:
                     if len(table) > 1 and {owner, other} <= set(table.columns):
@@ -154,7 +144,7 @@ def _of_draws(run: Run, key: Key, drawn: list[Draws], function: Callable[..., np
     same = len({len(one.values) for one in drawn}) == 1
     values = function(*(one.values if same else one.values[:1] for one in drawn))
     found = Draws(values, min(one.blocks for one in drawn), drawn[0].processes)
-    note = "; ".join(filter(None, ("from the gains of the workloads", found.note)))
+    note = noted("from the gains of the workloads", found.note)
     count = found.blocks if found.blocks > 1 else None
     return make_number(key, source, "ratio", *found.interval[:3], count, note=note)
 

@@ -321,9 +321,9 @@ class Frame:
         runs = [key for key in self._index if key[2:] == ("measured_on", "") and study in ("", key[1])]
         return sorted({key[0] for key in runs}, key=lambda name: (name != HERE, not self.is_gpu(name), name))
 
-    def shown(self, study: str) -> list[str]:
-        """Return the machines of a study that tables and figures show: this one and the references of the text. What
-        others measured is in the verdicts and on the results page."""
+    def shown(self, study: str = "") -> list[str]:
+        """Return the machines of a study, or of any, that tables and figures show: this one and the references of the
+        text. What others measured is in the verdicts and on the results page."""
         text = {HERE, *self.aliases.values()}
         return [machine for machine in self.machines(study) if machine in text or not self.aliases]
 

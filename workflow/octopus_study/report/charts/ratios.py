@@ -50,7 +50,7 @@ def draw(
         bars.names(axis, [name_of[key.workload] for key in keys], edge=0.45, fontsize=7)
         if place and [key.workload for key in keys] == [key.workload for key in cases(shown[0])]:
             axis.set_yticklabels([])
-        style.title(axis, view.name, 90 // len(shown))
+        style.title(axis, view.name, 48 // len(shown))
     style.legend_of(legend, list(axes), _COLUMNS)
     return result
 

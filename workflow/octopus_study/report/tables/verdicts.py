@@ -218,7 +218,7 @@ def _counts(frame: Frame, judgements: list[Judgement]) -> Table:
 
 def _expected(frame: Frame, judgements: list[Judgement]) -> Table:
     """What who runs the studies should find: per study how its published claims ended, and each claim of this paper."""
-    names = [name for name in frame.machines() if name in {judgement.scope for judgement in judgements}]
+    names = [name for name in frame.shown() if name in {judgement.scope for judgement in judgements}]
     rows: list[list[str] | str] = []
     for study in in_order({one.study for one in judgements}):
         mine = [one for one in judgements if one.study == study]

@@ -20,9 +20,9 @@ from octopus_study.measure import line, statistics
 from octopus_study.measure.dependence import PROCESS_BLOCKS, by_process
 from octopus_study.measure.rows import read_rows
 from octopus_study.report import past, samples
-from octopus_study.report.build import derive, numbers_of
+from octopus_study.report.build import derive, derive_all, numbers_of
 from octopus_study.report.frame import Frame
-from octopus_study.report.machines import aliases
+from octopus_study.report.machines import aliases, of_text
 from octopus_study.report.runs import Run, load_runs, read_run
 from octopus_study.report.samples import ONE_PROCESS
 from octopus_study.report.studies import drone_numbers, report_of, total_cost_reuse
@@ -167,6 +167,19 @@ def test_other_references_have_numbers_and_no_place_in_tables_and_figures(tmp_pa
     assert frame.shown("stage_timing") == names[:1]
     assert {number.machine for number in frame if number.derived == "launch_share"} == set(names)
     assert "b-gpu" not in frame["shown.stage_timing"].file
+
+
+def test_a_reference_of_several_gpus_is_shown_where_a_study_is_about_them(tmp_path: Path) -> None:
+    for name in "ab":
+        write_run(tmp_path, f"{name}-gpu", "gpu", quick=True, only=(*BASIS, "scaling"))
+    runs = load_runs(None, tmp_path)
+    several = next(run for run in runs if (run.scope, run.study) == ("b-gpu", "scaling"))
+    several.provenance.setdefault("extra", {})["gpus"] = ["one", "the other"]
+    assert {one.id: one.text for one in aliases(runs)} == {"alias.gpu": "a-gpu", "alias.gpus": "b-gpu"}
+    assert {(run.scope, run.study) for run in of_text(runs) if run.scope == "b-gpu"} == {("b-gpu", "scaling")}
+    frame = Frame(derive_all(runs))
+    assert frame.shown("scaling") == ["a-gpu", "b-gpu"]
+    assert frame.shown("stage_timing") == frame.shown() == ["a-gpu"]
 
 
 TOTAL = "m.stage_timing.visdrone.n1000.octopus.end_to_end.host"

@@ -4,8 +4,9 @@ A number is named by its columns (:class:`Key`), from which its id follows:
 ``<machine>.<study>.<workload>.n<n>.<method>.<quantity>.<layer>`` is a median over blocks, and one more part names what
 was derived from it (``.speedup_over_published``, ``.per_object`` …). A part that says nothing is left out. The machine
 is ``here`` for this machine's run, else the folder of the reference run (``nvidia-h200``), and ``published`` for typed
-values (``published.<table>.<keys>.<quantity>``). The rows ``alias.gpu`` and ``alias.cpu`` name the reference machines
-that the paper means by ``gpu.`` and ``cpu.``, so its text needs no machine's name.
+values (``published.<table>.<keys>.<quantity>``). The rows ``alias.gpu``, ``alias.cpu`` and ``alias.gpus`` name the
+reference machines that the paper means by ``gpu.``, ``cpu.`` and, with several GPUs, ``gpus.``, so its text needs no
+machine's name.
 
 Series, traces and pictures are files of their own beside it (:mod:`octopus_study.report.series`).
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 import csv
 import difflib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -215,6 +216,11 @@ def published(table: str, *keys: str) -> str:
     return ".".join((PUBLISHED, table, *keys))
 
 
+def of_study(aliases: Mapping[str, str], study: str) -> list[str]:
+    """Return the references of the text that a study shows: that of several GPUs only where it is about them."""
+    return [machine for alias, machine in aliases.items() if alias != "gpus" or study == "scaling"]
+
+
 class Frame:
     """The numbers: by id with aliases of machines resolved, and by columns."""
 
@@ -324,7 +330,7 @@ class Frame:
     def shown(self, study: str = "") -> list[str]:
         """Return the machines of a study, or of any, that tables and figures show: this one and the references of the
         text. What others measured is in the verdicts and on the results page."""
-        text = {HERE, *self.aliases.values()}
+        text = {HERE, *of_study(self.aliases, study)}
         return [machine for machine in self.machines(study) if machine in text or not self.aliases]
 
     def fact(self, machine: str, name: str) -> str:

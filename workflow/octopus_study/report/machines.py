@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from octopus_study.measure.dependence import LAYERS, process_count
-from octopus_study.report.frame import HERE, Key, Number, make_text
+from octopus_study.report.frame import HERE, Key, Number, make_text, of_study
 from octopus_study.report.labels import DATASETS, GENERATED, PEER_PACKAGES, human, machine_name
 from octopus_study.report.quiet import loaded, loads
 from octopus_study.report.runs import Run
@@ -165,7 +165,8 @@ def shown(runs: list[Run], name: str, text: str, selector: str = PROVENANCE) -> 
 
 def aliases(runs: list[Run]) -> Iterator[Number]:
     """Yield ``alias.gpu`` and ``alias.cpu``: the reference of each kind with the most studies; among equals that of the
-    fewest commits, then the first by name."""
+    fewest commits, then the first by name; and ``alias.gpus``, the reference that saw the most GPUs, if more than one.
+    """
     for name in ("gpu", "cpu"):
         commits: dict[str, list[str]] = {}
         for run in runs:
@@ -174,12 +175,21 @@ def aliases(runs: list[Run]) -> Iterator[Number]:
         if commits:
             machine = min(commits, key=lambda one: (-len(commits[one]), len(set(commits[one])), one))
             yield _text(next(run for run in runs if run.scope == machine), Key("alias", name), machine)
+    seen = [run for run in runs if run.role == "reference" and visible(run) > 1]
+    if seen:
+        most = max(seen, key=visible)
+        yield _text(most, Key("alias", "gpus"), most.scope)
+
+
+def visible(run: Run) -> int:
+    """Return how many GPUs a run had, whether or not all of them worked; 0 of a run that doesn't say."""
+    return len(run.provenance.get("extra", {}).get("gpus", ()))
 
 
 def of_text(runs: list[Run]) -> list[Run]:
     """Return the runs of this machine and of the references that the text, tables and figures show."""
-    scopes = {HERE, *(number.text for number in aliases(runs))}
-    return [run for run in runs if run.scope in scopes]
+    names = {number.study: number.text for number in aliases(runs)}
+    return [run for run in runs if run.scope == HERE or run.scope in of_study(names, run.study)]
 
 
 def dataset_names(run: Run) -> str:

@@ -92,12 +92,16 @@ def _machine(frame: Frame, machine: str, fleet: Fleet) -> Iterator[str]:
         if view.fact("measured_on")
     ]
     yield f"Rows: {'; '.join(rows)}.\n"
+    alone = Frame(number for number in frame if number.machine == machine)
+    several = any(number.known for number in alone.select(machine, scaling.STUDY, derived="spread"))
+    measured = {"Several GPUs of one host": build(scaling.TABLE, alone)} if several else {}
     for head, table in (
         ("Images in a batch", _serving(views, fleet)),
         ("Images into a model", _models(views, fleet)),
         ("Energy", _energy(views, fleet)),
         ("Assumptions", assumptions(views, fleet)),
-        ("Held against several GPUs", build(TABLE, Frame(n for n in frame if n.machine == machine))),
+        *measured.items(),
+        ("Held against several GPUs", build(TABLE, alone)),
     ):
         yield f"### {head}: {frame.machine_name(machine)}\n"
         yield markdown(table) if table.rows else f"{table.caption}\n"

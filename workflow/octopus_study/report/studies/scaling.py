@@ -11,7 +11,7 @@ from octopus_study.report.charts.palette import BLUE, VERMILION
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, make_number
 from octopus_study.report.labels import SCALING, SCALING_WORKS, WAYS
-from octopus_study.report.machines import run_list, shown
+from octopus_study.report.machines import run_list, shown, visible
 from octopus_study.report.measured import floor_of, heeding
 from octopus_study.report.missing import first_reason, footer, make_absent, no_run, with_reasons
 from octopus_study.report.runs import Run
@@ -71,11 +71,6 @@ def _of_way(run: Run, group: Group, rows: pd.DataFrame, table: pd.DataFrame, way
         of_all = of_way[of_way["method"] == f"{way}-{gpus}"]
         why = first_reason(of_all, first_reason(of_way, "nothing was timed"))
         yield make_absent(most, group.rows_of(run), "fraction", why)
-
-
-def visible(run: Run) -> int:
-    """Return how many GPUs a run had, whether or not all of them worked; 0 of a run that doesn't say."""
-    return len(run.provenance.get("extra", {}).get("gpus", ()))
 
 
 def _floor(run: Run, group: Group, table: pd.DataFrame, name: str) -> Iterator[Number]:

@@ -172,7 +172,11 @@ def with_interval(number: Number) -> str:
     """Return value and interval with the unit once, as ``19.8 [18.7 to 22.1] µs`` with a dash."""
     digits, _, unit = number.text.partition(" ")
     ends, _, other = number.interval.partition(" ")
-    return f"{digits} [{ends}] {unit}" if ends and unit == other else f"{number.text} [{number.interval}]"
+    return (
+        f"{digits} [{ends}] {unit}".rstrip()
+        if ends and unit == other
+        else f"{number.text} [{number.interval}]"
+    )
 
 
 def is_wide(number: Number) -> bool:

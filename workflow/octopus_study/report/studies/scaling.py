@@ -197,7 +197,7 @@ TABLE = Spec(
     "through in a second, and its share of linear, which is the rate / GPUs times the rate of one, with its interval. "
     "Weak: a block's work for each GPU; strong: shared by all. Uploaded: from page-locked memory, within the time.",
     absent=lambda frame: with_reasons(frame, STUDY, NO_TIMES) if frame.shown(STUDY) else no_run(STUDY),
-    widths=("2.4fr", "0.5fr", "0.9fr", "1fr", "1.6fr", "0.9fr", "1fr", "1.6fr"),
+    widths=("2.2fr", "0.5fr", "1.8fr", "1.4fr", "1.6fr", "1.8fr", "1.4fr", "1.6fr"),
 )
 
 
@@ -213,7 +213,7 @@ def draw(frame: Frame) -> Figure:
             _panel(axis, _points(view, work))
             style.title(axis, f"{name}: {view.name}" if len(shown) > 1 else name)
         row[0].set_ylabel("Share of linear")
-    style.bottom_legend(list(axes.flat), 4)
+    style.bottom_legend(list(axes.flat), 4, columnspacing=0.8, handlelength=1.2)
     return figure
 
 
@@ -230,13 +230,17 @@ def _points(view: View, work: str) -> dict[tuple[str, str], list[tuple[float, Nu
 
 def _panel(axis: style.Axes, points: dict[tuple[str, str], list[tuple[float, Number]]]) -> None:
     axis.axhline(1, color="black", linewidth=0.8)
-    for (way, quantity), line in points.items():
+    gpus = sorted({gpus for line in points.values() for gpus, _ in line})
+    series = [(way, quantity) for way in WAYS for quantity in SCALING]
+    for number, (way, quantity) in enumerate(series):
         kind, _, data = quantity.partition("_")
         look = {"color": LOOKS[way], "marker": MARKERS[data], "linestyle": "-" if kind == "weak" else "--"}
+        look["markerfacecolor"] = LOOKS[way] if kind == "weak" else "white"
+        aside = (number + 0.5) / len(series) - 0.5  # beside one another, since many are alike
+        line = [(gpus.index(count) + 0.8 * aside, share) for count, share in points.get((way, quantity), ())]
         lines.line(axis, line, label=f"{WAYS[way]}, {SCALING[quantity]}", markersize=3.5, **look)
-    gpus = sorted({gpus for line in points.values() for gpus, _ in line})
-    axis.set_xticks(gpus, [f"{number:g}" for number in gpus])
-    axis.set(xlabel="GPUs", ylim=(0, None))
+    axis.set_xticks(range(len(gpus)), [f"{count:g}" for count in gpus])
+    axis.set(xlabel="GPUs", xlim=(-0.5, len(gpus) - 0.5), ylim=(0, None))
 
 
 REPORT = StudyReport(

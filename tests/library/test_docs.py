@@ -47,7 +47,7 @@ def test_examples(name):
     assert found.failed == 0
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/crops.md", "docs/running.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/crops.md"])
 def test_examples_with_torch(root, document):
     pytest.importorskip("torch")
     examples = [block for block in blocks_of(root / document) if "import torch" in block]

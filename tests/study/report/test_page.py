@@ -154,13 +154,15 @@ def test_missing_runs_and_references_leave_rows_that_say_so(
             claim = unrun[row.id]
             assert claim.unmeasured or content.command(claim.study) in row.reason, row
     for section in content.sections(frame):
-        assert bool(section["runs"]) == bool(frame.machines(section["id"])), section
+        shown = frame.shown(section["id"])
+        assert bool(section["runs"]) == bool(shown), section
+        assert section["first"] == (frame.machine_name(shown[0]) if shown else ""), section
 
 
 def test_more_numbers_leave_smaller_figures_and_too_many_are_told(
     page: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    section = {"id": "one", "title": "One", "runs": "", "figures": {DRAWN: ""}}
+    section = {"id": "one", "title": "One", "runs": "", "first": "", "figures": {DRAWN: ""}}
     shown = {"sections": [section], "claims": [], "counts": {}, "licences": [], "packed": {}}
     shown |= {"machines": overview.machines(Frame([]))}
     whole = build._fitting(shown, page.parent)
@@ -173,7 +175,7 @@ def test_more_numbers_leave_smaller_figures_and_too_many_are_told(
 
 def test_figures_are_as_wide_as_any_that_fit(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though not every width is tried."""
-    section = {"id": "one", "title": "One", "runs": "", "figures": {DRAWN: ""}}
+    section = {"id": "one", "title": "One", "runs": "", "first": "", "figures": {DRAWN: ""}}
     shown = {"sections": [section], "claims": [], "counts": {}, "licences": [], "packed": {}}
     shown |= {"machines": overview.machines(Frame([]))}
     picture, widths = build._picture, build._WIDTHS

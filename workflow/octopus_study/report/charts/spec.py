@@ -21,7 +21,7 @@ class Chart:
     draw : callable
         Makes the figure from the numbers.
     caption : str
-        What it shows, for the page that Snakemake makes of a run.
+        What it shows, for the results page, the documentation and the page that Snakemake makes of a run.
     absent : str
         A sentence that stands in its place where no run of the study is shown; without one, that is an error.
     published : bool
@@ -35,7 +35,7 @@ class Chart:
     """
 
     draw: Callable[[Frame], Figure]
-    caption: str = ""
+    caption: str
     absent: str = ""
     published: bool = False
     footer: Callable[[Frame], str] | None = None

@@ -95,7 +95,7 @@ def verdict_counts(rows: Iterable[ClaimRow]) -> dict[str, Counter[str]]:
 
 
 def sections(frame: Frame) -> list[dict[str, Any]]:
-    """Return the studies with figures or numbers, each with its name, its runs and the captions of its figures."""
+    """Return the studies with figures or numbers, each with its name, runs, first machine and figures."""
     reports = studies.reports()
     measured = {number.study for number in frame if number.known and number.role != PUBLISHED}
     return [
@@ -103,6 +103,7 @@ def sections(frame: Frame) -> list[dict[str, Any]]:
             "id": study,
             "title": human({}, study),
             "runs": frame.text(f"shown.{study}"),
+            "first": next(map(frame.machine_name, frame.shown(study)), ""),
             "command": command(study),
             "figures": {name: chart.caption for name, chart in reports[study].figures.items()},
         }

@@ -117,8 +117,8 @@ function makeChart(home) {
     filters.replaceChildren();
     makeSelect(filters, "Quantity", [...views.keys()].map((name) => [name]), (name) => { chosen.view = name; narrow(); }, chosen.view);
     for (const name of ["machine", "workload"]) {
-      const options = distinct(name);
-      chosen[name] = options.length > 1 && name === "machine" && options.length * distinct("method").length < 25 ? ALL : options[0];
+      const options = distinct(name), first = options.includes(home.dataset.first) ? home.dataset.first : options[0];
+      chosen[name] = options.length > 1 && name === "machine" && options.length * distinct("method").length < 25 ? ALL : first;
       makeSelect(filters, name === "machine" ? "Machine" : "Workload", [...options.map((one) => [one, one || "any"]), [ALL, "All"]], (one) => { chosen[name] = one; draw(); }, chosen[name]);
     }
     const table = Object.assign(document.createElement("button"), { type: "button", textContent: "Show in the table" });
@@ -145,7 +145,7 @@ function plot(home, part, title) {
     tip: `${row.machine}: ${[row.method, row.workload, row.n && `n = ${row.n}`, row.text, row.interval].filter(Boolean).join(", ")}` }));
   const low = Math.min(...values.map((row) => row.low)), high = Math.max(...values.map((row) => row.high));
   const scale = low > 0 && high > 10 * low ? { type: "log", nice: false, padding: 12 } : { zero: !overN && low > 0 && high > 2 * low };
-  const [x, y] = overN ? ["y", "x"] : ["x", "y"], axis = { field: "value", type: "quantitative", scale, title };
+  const [x, y] = overN ? ["y", "x"] : ["x", "y"], axis = { field: "value", type: "quantitative", scale, title, axis: { labelSeparation: 8 } };
   const legend = overN || many ? { orient: "bottom", columns: Math.max(1, Math.floor(home.clientWidth / 320)), labelLimit: 290, symbolLimit: 60 } : null;
   const color = { field: overN ? "name" : "machine", type: "nominal", title: null, legend, scale: { scheme: overN && new Set(values.map((row) => row.name)).size > 10 ? "tableau20" : "tableau10" } };
   const other = overN ? { field: "n", type: "quantitative", scale: { type: "log", nice: false, padding: 12 }, axis: { grid: false } } : { field: "name", type: "nominal", sort: null, title: null, axis: { labelLimit: home.clientWidth / 3 } };

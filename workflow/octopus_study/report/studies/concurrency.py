@@ -255,8 +255,19 @@ REPORT = StudyReport(
         "concurrency_crops": tables.CROPS,
     },
     figures={
-        "concurrency_makespan": Chart(figures.draw_makespans, absent=NO_RUN, footer=footer(STUDY)),
-        "concurrency_latency": Chart(figures.draw_latencies, absent=NO_RUN, footer=footer(STUDY)),
+        "concurrency_makespan": Chart(
+            figures.draw_makespans,
+            "Time until both results of a frame pair are there, with the share of the shorter model that is hidden, or "
+            "lost. Lines: the longer model alone, and the sum of both.",
+            absent=NO_RUN,
+            footer=footer(STUDY),
+        ),
+        "concurrency_latency": Chart(
+            figures.draw_latencies,
+            "Latency of each model by way: median and longest. Dashed: the model alone.",
+            absent=NO_RUN,
+            footer=footer(STUDY),
+        ),
     },
     claims="claims_companions",
 )

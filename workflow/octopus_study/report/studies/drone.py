@@ -175,6 +175,12 @@ REPORT = StudyReport(
     series=(drone_numbers.frame_series,),
     compares=lambda group, other: group.quantity == FRAME_TIME,
     tables={"drone": FRAMES, "drone_stream": STREAM},
-    figures={"drone_frames": Chart(draw, absent=NO_RUN)},
+    figures={
+        "drone_frames": Chart(
+            draw,
+            "Time of each frame of the longest clip, from the frame on the host to its crops.",
+            absent=NO_RUN,
+        )
+    },
     claims="claims_edge",
 )

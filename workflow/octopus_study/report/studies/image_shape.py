@@ -256,9 +256,18 @@ REPORT = StudyReport(
         "shape_patches": tables.patches,
     },
     figures={
-        "image_shape_memory": Chart(figures.draw_memory, absent=shape.NO_RUN, footer=footer(shape.STUDY)),
+        "image_shape_memory": Chart(
+            figures.draw_memory,
+            "Peak of allocated memory of a forward over the width of the image, and DRUNet's under each intervention. "
+            "Blue: split in quadrants. Stars: published.",
+            absent=shape.NO_RUN,
+            footer=footer(shape.STUDY),
+        ),
         "image_shape_throughput": Chart(
-            figures.draw_throughput, absent=shape.NO_RUN, footer=footer(shape.STUDY)
+            figures.draw_throughput,
+            "Time to cover an image with patches, by the patches per batch.",
+            absent=shape.NO_RUN,
+            footer=footer(shape.STUDY),
         ),
     },
     claims="claims_companions",

@@ -264,10 +264,33 @@ REPORT = StudyReport(
         "power_paced": tables.PACED_TABLE,
     },
     figures={
-        "power_traces": Chart(figures.draw_traces, published=True, footer=footer),
-        "energy_per_frame": Chart(figures.draw_energy, published=True, footer=footer),
-        "power_pareto": Chart(figures.draw_pareto, published=True, footer=footer),
-        "power_decomposition": Chart(draw_decomposition, published=True, footer=footer),
+        "power_traces": Chart(
+            figures.draw_traces,
+            "Power as its sensor gave it: the power-on test, whose four phases are judged, and one round of windows; "
+            "shaded where frames and energy were counted.",
+            published=True,
+            footer=footer,
+        ),
+        "energy_per_frame": Chart(
+            figures.draw_energy,
+            "Energy per frame over the number of boxes, published for the Jetson's module and measured on boards; "
+            "dotted: net of idle.",
+            published=True,
+            footer=footer,
+        ),
+        "power_pareto": Chart(
+            figures.draw_pareto,
+            "Mean power against time per frame; numbers of boxes are joined in grey, dotted lines have equal energy.",
+            published=True,
+            footer=footer,
+        ),
+        "power_decomposition": Chart(
+            draw_decomposition,
+            "Ratios of energy taken apart: on the logarithmic axis the bars of time and power add up to that of "
+            "energy. Where a voltage was read as power, the bar of power is missing.",
+            published=True,
+            footer=footer,
+        ),
     },
     indexed=("trace", "window_start"),
     windows=True,

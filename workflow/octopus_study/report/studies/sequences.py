@@ -165,6 +165,12 @@ REPORT = StudyReport(
     numbers=(gains, averages),
     compares=compares,
     tables={"sequences": SEQUENCES},
-    figures={"sequences": Chart(draw, absent=NO_RUN)},
+    figures={
+        "sequences": Chart(
+            draw,
+            "Total time of each way over that of Octopus, from lengths on the host to the result.",
+            absent=NO_RUN,
+        )
+    },
     claims="claims_mapping",
 )

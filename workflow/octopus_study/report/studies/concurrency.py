@@ -264,7 +264,7 @@ REPORT = StudyReport(
         ),
         "concurrency_latency": Chart(
             figures.draw_latencies,
-            "Latency of each model by way: median and longest. Dashed: the model alone.",
+            "Latency of each model by way: median and late iterations. Dashed: the model alone.",
             absent=NO_RUN,
             footer=footer(STUDY),
         ),

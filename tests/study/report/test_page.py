@@ -159,6 +159,16 @@ def test_missing_runs_and_references_leave_rows_that_say_so(
         assert section["first"] == (frame.machine_name(shown[0]) if shown else ""), section
 
 
+def test_methods_have_the_names_of_the_figures_and_no_two_share_one(full: Path) -> None:
+    found: dict[str, dict[str, set[str]]] = {}
+    for number in Frame.read(full / "numbers.csv"):
+        name = content.method_name(number.study, number.method)
+        found.setdefault(number.study, {}).setdefault(name, set()).add(number.method)
+    assert found["total_cost"]["A: table, as published"] == {"lookup-published"}
+    assert found["images"]["Octopus (bfloat16)"] == {"octopus-bf16"}
+    assert [(study, names) for study in found for names in found[study].values() if len(names) > 1] == []
+
+
 def test_more_numbers_leave_smaller_figures_and_too_many_are_told(
     page: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

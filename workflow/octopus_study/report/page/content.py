@@ -12,13 +12,39 @@ from octopus_study.report import studies, uses
 from octopus_study.report.claims import BOARDS, Claim, Judgement
 from octopus_study.report.claims.rules import COMPUTED
 from octopus_study.report.frame import HERE, PUBLISHED, Frame, Number
-from octopus_study.report.labels import METHODS, human
+from octopus_study.report.labels import (
+    CONCURRENCY_ARMS,
+    CROPS_BESIDE,
+    LADDER_STEPS,
+    METHODS,
+    PARITY_PEERS,
+    PIPELINE_METHODS,
+    PROCESSORS,
+    SHAPE_WAYS,
+    STRATEGIES,
+    TILE_OWNERS,
+    human,
+)
+from octopus_study.report.labels_edge import DETECTOR_METHODS, FRAME_METHODS, TILE_METHODS
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.sections import in_order
 
 NO_RUN, NOWHERE = "not measured", "none so far"
 _PLACES = {"any": "any machine", "real-data": "any machine with the real data", "gpu": "an NVIDIA GPU"}
 _PLACES |= {board: name for board, (_, name) in BOARDS.items()}
+# What a study's own figures call a method, where that isn't what others call it.
+_METHODS_OF = {
+    "arena": LADDER_STEPS | {"octopus": METHODS["octopus"]},
+    "concurrency": CONCURRENCY_ARMS | CROPS_BESIDE,
+    "detector": DETECTOR_METHODS,
+    "drone": FRAME_METHODS,
+    "image_shape": SHAPE_WAYS,
+    "images": PROCESSORS | TILE_OWNERS,
+    "parity": PARITY_PEERS,
+    "pipelines": PIPELINE_METHODS,
+    "satellite": TILE_METHODS,
+    **dict.fromkeys(("mapping", "sequences", "total_cost"), STRATEGIES),
+}
 _DIGITS = ".7g"  # the whole value is in the trace
 _LABEL = 14  # letters of a line that say what it is
 
@@ -139,13 +165,14 @@ def _steps(traces: Iterable[Sequence[int]]) -> Iterator[list[int]]:
 
 
 def _cells(number: Number, frame: Frame, drawn: bool) -> dict[str, Any]:
-    derived = " over ".join(filter(None, (number.derived, human(METHODS, number.other) * bool(number.other))))
+    other = method_name(number.study, number.other)
+    derived = " over ".join(filter(None, (number.derived, other)))
     return {
         "machine": frame.machine_name(number.machine) if frame.fact(number.machine, "id") else number.machine,
         "study": human({}, number.study),
         "workload": number.workload,
         "n": number.n,
-        "method": human(METHODS, number.method) if number.method else "",
+        "method": method_name(number.study, number.method),
         "quantity": " ".join(filter(None, (number.quantity.replace("_", " "), derived.replace("_", " ")))),
         "layer": number.layer.replace("_", " "),
         "value": _short(number.value),
@@ -156,6 +183,14 @@ def _cells(number: Number, frame: Frame, drawn: bool) -> dict[str, Any]:
         "interval": number.interval,
         "drawn": int(drawn),
     }
+
+
+def method_name(study: str, method: str) -> str:
+    """Return what the figures of a study call a method; empty where there is none."""
+    names = METHODS | _METHODS_OF.get(study, {})
+    if method in names or not method.endswith("-again"):
+        return human(names, method) if method else ""
+    return f"{human(names, method.removesuffix('-again'))}, entered twice"
 
 
 def _short(value: float) -> float | None:

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from octopus_study.site.crate import write_crate
+from octopus_study.site.pages import studies_page
 
 BROKEN = """
 [page](nowhere.md) [anchor](faq.md#nowhere)
@@ -103,3 +104,9 @@ def test_a_crate_says_of_each_file_what_it_is(root: Path, tmp_path: Path) -> Non
     assert all(entry["name"] for entry in described.values())
     rows = [name for name in packed if name.endswith(".csv") and name.count("/") == 3]
     assert rows and all(described[name]["dateCreated"].startswith("20") for name in rows)
+
+
+def test_every_figure_and_table_of_a_study_says_what_it_shows(root: Path) -> None:
+    rows = re.findall(r"^\| (?:figure|table) \| `(\w+)` \|(.*)\|$", studies_page(root), flags=re.MULTILINE)
+    assert len(rows) > 60
+    assert [name for name, text in rows if not text.strip()] == []

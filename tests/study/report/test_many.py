@@ -87,8 +87,8 @@ def row_of(text: str, *begin: str) -> list[str]:
 def value(cell: str) -> float:
     """The value of a cell, which lies within its interval."""
     digits, _, ends = cell.partition(" [")
-    number = float(digits.removesuffix(" %").replace("\u2009", ""))
-    low, high = (float(end.replace("\u2009", "")) for end in ends.rstrip("]").split("\u2013"))
+    number = float(digits.removesuffix(" %").replace("\u202f", ""))
+    low, high = (float(end.replace("\u202f", "")) for end in ends.rstrip("]").split("\u2013"))
     assert low < number < high
     return number
 

@@ -325,7 +325,7 @@ def test_sizes_are_judged_on_the_published_board(tmp_path: Path) -> None:
 
 def test_missing_sizes_are_lettered(full: Path) -> None:
     rows = {row[0]: row for row in lines(full, "mapping")}
-    assert rows["Large, 100\u2009000"][2].startswith("unavailable (")
+    assert rows["Large, 100\u202f000"][2].startswith("unavailable (")
     size = f"needs {8 * 100_000 * MEAN_ELEMENTS['large'] / 2**30:.1f} GiB of memory"
     assert size in caption(full, "mapping")
 

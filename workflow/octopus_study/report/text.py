@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-THIN_SPACE = "\u2009"
+THIN_SPACE = "\u202f"
 TIMES = "\u00d7"
 SYMBOLS = {"us": "µs", "ratio": TIMES, "percent": "%", "fraction": "%", "count": "", "text": ""}
 NEARLY_ALL = 0.995

@@ -61,7 +61,7 @@ def _study(name: str, claims: list[dict[str, Any]]) -> str:
 def _caption(spec: object) -> str:
     caption = spec.caption if isinstance(spec, Spec) else spec
     text = caption if isinstance(caption, str) else inspect.getdoc(caption) or ""
-    first = text.partition("\n\n")[0].replace("\n", " ").removeprefix("Return ")
+    first = text.partition("\n\n")[0].replace("\n", " ").removeprefix("Return ").removeprefix("the caption: ")
     return first[:1].upper() + first[1:]
 
 

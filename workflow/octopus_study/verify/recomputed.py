@@ -192,7 +192,7 @@ def _unit(unit: str) -> float:
 
 def _shown(number: Number) -> tuple[float, float] | None:
     """Return the value that a text shows, and by how much rounding may change it; None for words and ranges."""
-    text = number.text.replace("\u2212", "-").replace("\u2009", "").replace("\u00d7", " \u00d7")
+    text = number.text.replace("\u2212", "-").replace("\u202f", "").replace("\u00d7", " \u00d7")
     digits, _, unit = text.partition(" ")
     unit = unit or number.unit
     if (

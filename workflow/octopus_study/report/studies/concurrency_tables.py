@@ -102,7 +102,7 @@ def _busy(view: View, key: Key) -> str:
 
 
 def _proof_caption(frame: Frame) -> str:
-    """Say what is shown, which models no graph could hold, and why."""
+    """Return the caption: what each way counts of its mechanism, and which models no graph could hold."""
     caught: dict[str, str] = {}
     for view in filter(pair.timed, views(frame, pair.STUDY)):
         for stage, name in CONCURRENCY_STAGES.items():

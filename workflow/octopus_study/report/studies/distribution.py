@@ -189,6 +189,7 @@ def _kernels(view: View) -> list[Key]:
 
 
 def _caption(frame: Frame) -> str:
+    """Return the caption: speed by size distribution, over the published kernels and as a share of the write bound."""
     return (
         "Speed by size distribution, n = 1000: time of the kernels (crop, resize, normalise), speed-up over the "
         "published ones, kernel time / bound time with the share of the write bound, and end to end. "

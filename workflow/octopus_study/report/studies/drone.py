@@ -107,6 +107,7 @@ def _published(frame: Frame) -> Iterator[Row]:
 
 
 def _caption(frame: Frame) -> str:
+    """Return the caption: crops of each frame of a clip, late frames, and frames at the rate of the video."""
     budget = frame.text(published("drone_video", "scene", "frame_budget"))
     return (
         "Crops of each frame, from the frame on the host to the crops: mean frame of each clip, and of the longest one "

@@ -93,6 +93,7 @@ def _uneven(view: View) -> Iterator[Key | str]:
 
 
 def _widths_caption(frame: Frame) -> str:
+    """Return the caption: calls that split an image in quadrants, and memory, per width of DRUNet's image."""
     measured, counted = (
         [view.machine for view in shape.machines(frame, name)] for name in (shape.PEAK, shape.SPLITS)
     )

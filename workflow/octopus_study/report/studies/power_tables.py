@@ -100,6 +100,7 @@ def _published_energies(frame: Frame) -> Iterator[Row]:
 
 
 def _energy_caption(frame: Frame) -> str:
+    """Return the caption: time, mean power and energy per frame by number of boxes."""
     places = [
         (view, _case(view, n, method, ""))
         for view in power.measured(frame)
@@ -133,6 +134,7 @@ def _paced(view: View) -> list[Key]:
 
 
 def _paced_caption(frame: Frame) -> str:
+    """Return the caption: energy per frame at a fixed frame rate."""
     rates = sorted({view.fact("frame_rate") for view in power.measured(frame)} - {""})
     at = f" at {', '.join(rates)} frames/s" if rates else " at a fixed frame rate"
     return _sentences(

@@ -115,6 +115,18 @@ def _published_gains(frame: Frame) -> Iterator[Row]:
         yield [_HEADS[name], *(frame.text(key, MISSING) for key in keys)]
 
 
+def _gains_caption(frame: Frame) -> str:
+    """Return the caption: gains of block metadata over the lookup table, however either is built."""
+    return (
+        "Gains of block metadata over the lookup table: time or bytes with the table / with block metadata; bytes "
+        "beside the offsets that every batch has. The table is filled image by image (as published), by one call, or "
+        "by a kernel on the device; block metadata are built by a loop over the images (as published) or by compiled "
+        "code. "
+        "Below 1\u00d7, the table is the better one. The published total per mix leaves out the download; "
+        f"with it the published total is {frame.text(published('pipeline_gain', 'total', 'gain'))}."
+    )
+
+
 GAINED = Spec(
     study=STUDY,
     first="Gain",
@@ -123,14 +135,7 @@ GAINED = Spec(
     columns={name: _of_mix(mix) for mix, name in IMAGE_MIXES.items()},
     title=lambda view: f"{view.title}: light / heavy kernel",
     before=_published_gains,
-    caption=lambda frame: (
-        "Gains of block metadata over the lookup table: time or bytes with the table / with block metadata; bytes "
-        "beside the offsets that every batch has. The table is filled image by image (as published), by one call, or "
-        "by a kernel on the device; block metadata are built by a loop over the images (as published) or by compiled "
-        "code. "
-        "Below 1\u00d7, the table is the better one. The published total per mix leaves out the download; "
-        f"with it the published total is {frame.text(published('pipeline_gain', 'total', 'gain'))}."
-    ),
+    caption=_gains_caption,
     absent=NO_RUN,
 )
 

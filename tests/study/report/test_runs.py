@@ -22,7 +22,7 @@ from octopus_study.measure.rows import read_rows
 from octopus_study.report import past, samples
 from octopus_study.report.build import derive, derive_all, numbers_of
 from octopus_study.report.frame import Frame
-from octopus_study.report.machines import aliases, of_text
+from octopus_study.report.machines import aliases, machine_facts, of_text
 from octopus_study.report.runs import Run, load_runs, read_run
 from octopus_study.report.samples import ONE_PROCESS
 from octopus_study.report.studies import drone_numbers, report_of, total_cost_reuse
@@ -180,6 +180,18 @@ def test_a_reference_of_several_gpus_is_shown_where_a_study_is_about_them(tmp_pa
     frame = Frame(derive_all(runs))
     assert frame.shown("scaling") == ["a-gpu", "b-gpu"]
     assert frame.shown("stage_timing") == frame.shown() == ["a-gpu"]
+
+
+def test_what_runs_of_a_machine_found_apart_is_said_with_the_study(tmp_path: Path) -> None:
+    write_run(tmp_path, "a-gpu", "gpu", quick=True, only=(*BASIS, "scaling"))
+    runs = load_runs(None, tmp_path)
+    several = next(run for run in runs if run.study == "scaling")
+    cores = several.provenance["machine"]["cpu"]["cores"]
+    several.provenance["machine"]["cpu"]["cores"] = 2 * cores
+    facts = {number.id: number.text for number in machine_facts(runs)}
+    assert facts["a-gpu.machine.cores"] == str(cores)
+    assert facts["a-gpu.scaling.unlike"] == f"cores {2 * cores}"
+    assert [name for name in facts if name.endswith(".unlike")] == ["a-gpu.scaling.unlike"]
 
 
 TOTAL = "m.stage_timing.visdrone.n1000.octopus.end_to_end.host"

@@ -45,10 +45,11 @@ def fact(provenance: dict[str, Any], path: str) -> str:
 
 def machine_facts(runs: list[Run]) -> Iterator[Number]:
     """Yield ``<machine>.machine.<fact>`` once per machine, and ``<machine>.<study>.<fact>`` for every run."""
+    usual = {}
     for machine in dict.fromkeys(run.scope for run in runs):
         own = [run for run in runs if run.scope == machine]
-        facts = {name: fact(own[0].provenance, path) for name, path in FACTS.items()}
-        facts |= {
+        usual[machine] = _usual(own)
+        facts = usual[machine] | {
             "kind": kind(own[0]),
             "name": device_name(own[0]),
             "id": own[0].machine,
@@ -66,11 +67,27 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
             "rules": fact(run.provenance, "rules.sha256"),
             "commit": run.commit[:10],
             "other_load": _other_load(run),
+            "unlike": _unlike(run, usual[run.scope]),
             "processes": processes(run),
             "dataset": dataset_names(run),
             "synthetic": "yes" if any("synthetic-" in name for name in run.datasets) else "no",
         }
         yield from (_text(run, run.fact_key(name), text) for name, text in facts.items() if text)
+
+
+def _usual(runs: list[Run]) -> dict[str, str]:
+    """Return the facts of a machine, each as most of its runs found it."""
+    found = {name: Counter(fact(run.provenance, path) for run in runs) for name, path in FACTS.items()}
+    return {name: texts.most_common(1)[0][0] for name, texts in found.items()}
+
+
+def _unlike(run: Run, usual: dict[str, str]) -> str:
+    """Return the facts that a run found otherwise than most runs of its machine; empty where there are none."""
+    texts = {name: fact(run.provenance, path) for name, path in FACTS.items()}
+    apart = [
+        f"{name.replace('_', ' ')} {text}" for name, text in texts.items() if text not in ("", usual[name])
+    ]
+    return ", ".join(apart)
 
 
 def _days(runs: list[Run]) -> str:

@@ -33,7 +33,7 @@ def machines(frame: Frame) -> Table:
     rows.append(["Discarded blocks", *(_discarded(frame, machine) for machine in names)])
     caption = (
         "Machines, and per study the day, the commit of the code and the data of the runs shown, with the load average "
-        "of the minute before and after where other work ran on the machine. Peers: those that any of the runs found. "
+        "of the minute before and after where other work ran on the machine, and what was not as in most runs. Peers: those that any of the runs found. "
         "Discarded blocks: those during which the device reported throttling, over all studies."
     )
     shown: list[list[str] | str] = [row for row in rows if any(cell != MISSING for cell in row[1:])]
@@ -67,8 +67,8 @@ def _studies(frame: Frame) -> list[str]:
 
 def _run(frame: Frame, machine: str, study: str) -> str:
     facts = _facts(frame, machine, tuple(f"{study}.{name}" for name in _OF_A_RUN))
-    load = frame.text(f"{machine}.{study}.other_load")
-    return f"{facts}; load {load}" if load else facts
+    load, unlike = (frame.text(f"{machine}.{study}.{name}") for name in ("other_load", "unlike"))
+    return "; ".join(filter(None, (facts, unlike, f"load {load}" if load else "")))
 
 
 def _discarded(frame: Frame, machine: str) -> str:

@@ -33,8 +33,9 @@ def machines(frame: Frame) -> Table:
     rows.append(["Discarded blocks", *(_discarded(frame, machine) for machine in names)])
     caption = (
         "Machines, and per study the day, the commit of the code and the data of the runs shown, with the load average "
-        "of the minute before and after where other work ran on the machine, and what was not as in most runs. Peers: those that any of the runs found. "
-        "Discarded blocks: those during which the device reported throttling, over all studies."
+        "of the minute before and after where other work ran on the machine, and what was not as in most runs. Peers: "
+        "those that any of the runs found. Discarded blocks: those during which the device reported throttling, over "
+        "all studies."
     )
     shown: list[list[str] | str] = [row for row in rows if any(cell != MISSING for cell in row[1:])]
     shown += [

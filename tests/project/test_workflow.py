@@ -46,7 +46,7 @@ def test_a_run_ends_with_the_paper_and_the_results_page(finished: Workflow) -> N
         assert (finished.folder / f"paper/build/{document}.pdf").read_bytes().startswith(b"%PDF")
     page = (finished.folder / "figures/report.html").read_bytes()
     assert len(page) <= 5_000_000
-    assert all(f'alt="Figure {name}"'.encode() in page for name in outputs.figures())
+    assert all(f'id="figure-{name}"'.encode() in page for name in outputs.figures())
     assert b"(this machine)" in page
 
 

@@ -29,6 +29,7 @@ from octopus_study.report.text import interval_text, quantity_text
 
 HERE = "here"
 PUBLISHED = "published"
+_ONLY_IN = {"gpus": "scaling"}  # an alias that one study alone shows
 # What stands between a derived quantity and the other method; "over" unless given.
 _JOINED = {"share": "share_of_{}", "times": "times_{}", "over": "over_{}"}
 
@@ -216,9 +217,9 @@ def published(table: str, *keys: str) -> str:
     return ".".join((PUBLISHED, table, *keys))
 
 
-def of_study(aliases: Mapping[str, str], study: str) -> list[str]:
+def references_of(aliases: Mapping[str, str], study: str) -> set[str]:
     """Return the references of the text that a study shows: that of several GPUs only where it is about them."""
-    return [machine for alias, machine in aliases.items() if alias != "gpus" or study == "scaling"]
+    return {machine for alias, machine in aliases.items() if _ONLY_IN.get(alias, study) == study}
 
 
 class Frame:
@@ -330,7 +331,7 @@ class Frame:
     def shown(self, study: str = "") -> list[str]:
         """Return the machines of a study, or of any, that tables and figures show: this one and the references of the
         text. What others measured is in the verdicts and on the results page."""
-        text = {HERE, *of_study(self.aliases, study)}
+        text = {HERE, *references_of(self.aliases, study)}
         return [machine for machine in self.machines(study) if machine in text or not self.aliases]
 
     def fact(self, machine: str, name: str) -> str:

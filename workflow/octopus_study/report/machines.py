@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from octopus_study.measure.dependence import LAYERS, process_count
-from octopus_study.report.frame import HERE, Key, Number, make_text, of_study
+from octopus_study.report.frame import HERE, Key, Number, make_text, references_of
 from octopus_study.report.labels import DATASETS, GENERATED, PEER_PACKAGES, human, machine_name
 from octopus_study.report.quiet import loaded, loads
 from octopus_study.report.runs import Run
@@ -59,7 +59,8 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
         }
         for name, text in facts.items():
             if text:
-                yield _text(own[0], Key(machine, "machine", quantity=name), text)
+                found = (run for run in own if name in FACTS and fact(run.provenance, FACTS[name]) == text)
+                yield _text(next(found, own[0]), Key(machine, "machine", quantity=name), text)
     for run in runs:
         facts = {
             "measured_on": run.measured_on or "unknown date",
@@ -68,6 +69,7 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
             "commit": run.commit[:10],
             "other_load": _other_load(run),
             "unlike": _unlike(run, usual[run.scope]),
+            "gpus": str(visible(run) or ""),
             "processes": processes(run),
             "dataset": dataset_names(run),
             "synthetic": "yes" if any("synthetic-" in name for name in run.datasets) else "no",
@@ -77,8 +79,9 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
 
 def _usual(runs: list[Run]) -> dict[str, str]:
     """Return the facts of a machine, each as most of its runs found it."""
-    found = {name: Counter(fact(run.provenance, path) for run in runs) for name, path in FACTS.items()}
-    return {name: texts.most_common(1)[0][0] for name, texts in found.items()}
+    found = {name: [fact(run.provenance, path) for run in runs] for name, path in FACTS.items()}
+    known = {name: Counter(filter(None, texts)).most_common(1) for name, texts in found.items()}
+    return {name: texts[0][0] if texts else "" for name, texts in known.items()}
 
 
 def _unlike(run: Run, usual: dict[str, str]) -> str:
@@ -182,7 +185,8 @@ def shown(runs: list[Run], name: str, text: str, selector: str = PROVENANCE) -> 
 
 def aliases(runs: list[Run]) -> Iterator[Number]:
     """Yield ``alias.gpu`` and ``alias.cpu``: the reference of each kind with the most studies; among equals that of the
-    fewest commits, then the first by name; and ``alias.gpus``, the reference that saw the most GPUs, if more than one.
+    fewest commits, then the first by name. And ``alias.gpus``: the one that saw the most GPUs, if more than one; among
+    equals the first by name.
     """
     for name in ("gpu", "cpu"):
         commits: dict[str, list[str]] = {}
@@ -206,7 +210,7 @@ def visible(run: Run) -> int:
 def of_text(runs: list[Run]) -> list[Run]:
     """Return the runs of this machine and of the references that the text, tables and figures show."""
     names = {number.study: number.text for number in aliases(runs)}
-    return [run for run in runs if run.scope == HERE or run.scope in of_study(names, run.study)]
+    return [run for run in runs if run.scope == HERE or run.scope in references_of(names, run.study)]
 
 
 def dataset_names(run: Run) -> str:

@@ -54,9 +54,11 @@ def assumptions(views: dict[str, View], fleet: Fleet) -> Table:
         )),
         *(_bandwidth_row(rate) for rate in dict.fromkeys([*rates[:1], *rates[-1:]])),
         *([] if rates else [["Upload, GB/s", NOT_YET, "study `scaling`", "Nothing uploaded is shown without it."]]),
-        ["Upload, host and kernels", "in turn", "assumed, as in the study `scaling`",
-         "The column overlapped is the other end."],
-        ["Slowest GPU / fastest", spread.text if spread else "1", f"`{spread.id}`" if spread else f"assumed: {NOT_YET}",
+        ["Upload, host and kernels", "in turn", "assumed: each batch is waited for",
+         "The column overlapped is the other end. Where one batch is queued behind another, as in the study `scaling`, "
+         "a part of the upload is hidden."],
+        ["Slowest GPU / fastest", *((shown(interval_of(spread)), f"`{spread.id}`") if spread else
+                                    ("1", f"assumed: {NOT_YET}")),
          "Equal shards wait for the slowest GPU; a queue of batches waits less."],
         ["Hours like these minutes", "yes", "assumed: intervals are of short runs",
          "Rates are proportional to what clocks lose in hours."],

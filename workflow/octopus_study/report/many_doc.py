@@ -92,8 +92,9 @@ def _machine(frame: Frame, machine: str, fleet: Fleet) -> Iterator[str]:
         if view.fact("measured_on")
     ]
     yield f"Rows: {'; '.join(rows)}.\n"
+    # Without aliases, which choose the machines of the paper's text, tables show every machine.
     alone = Frame(number for number in frame if number.machine == machine)
-    several = any(number.known for number in alone.select(machine, scaling.STUDY, derived="spread"))
+    several = any(number.known for number in alone.select(machine, scaling.STUDY, derived="share"))
     measured = {"Several GPUs of one host": build(scaling.TABLE, alone)} if several else {}
     for head, table in (
         ("Images in a batch", _serving(views, fleet)),

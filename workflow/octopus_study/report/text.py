@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-THIN_SPACE = "\u202f"
+NARROW_SPACE = "\u202f"
 TIMES = "\u00d7"
 SYMBOLS = {"us": "µs", "ratio": TIMES, "percent": "%", "fraction": "%", "count": "", "text": ""}
 NEARLY_ALL = 0.995
@@ -31,7 +31,7 @@ _STEPS = {
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """Round to `digits` significant digits, without exponent, with thin spaces between thousands from 10 000
+    """Round to `digits` significant digits, without exponent, with narrow spaces between thousands from 10 000
     on.
 
     Digits left of the point are never rounded away: 1234.4 is shown as 1234.
@@ -45,7 +45,7 @@ def significant(value: float, digits: int = 3) -> str:
     places = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
     text = f"{value:.{places}f}"
     if abs(value) >= 10_000:
-        text = f"{float(text):,.0f}".replace(",", THIN_SPACE)
+        text = f"{float(text):,.0f}".replace(",", NARROW_SPACE)
     return text.replace("-", "\u2212")
 
 
@@ -66,7 +66,7 @@ def with_unit(digits: str, unit: str) -> str:
 def quantity_text(value: float, unit: str, digits: int = 3) -> str:
     """Format a value with its unit, as ``0.192 ms``, with significant digits; counts and pixels are exact."""
     if unit in ("count", "px") and float(value).is_integer():
-        exact = f"{int(value):,}".replace(",", THIN_SPACE) if abs(value) >= 10_000 else str(int(value))
+        exact = f"{int(value):,}".replace(",", NARROW_SPACE) if abs(value) >= 10_000 else str(int(value))
         return with_unit(exact, unit)
     name, factor = shown_unit(value, unit)
     return with_unit(significant(value * factor, _enough(value, unit, digits)), name)

@@ -23,6 +23,7 @@ from octopus_study.report.labels import (
     SHAPE_WAYS,
     STRATEGIES,
     TILE_OWNERS,
+    WAYS,
     human,
 )
 from octopus_study.report.labels_edge import DETECTOR_METHODS, FRAME_METHODS, TILE_METHODS
@@ -43,6 +44,12 @@ _METHODS_OF = {
     "parity": PARITY_PEERS,
     "pipelines": PIPELINE_METHODS,
     "satellite": TILE_METHODS,
+    "scaling": {
+        f"{way}-{count}": f"{name}, {count} GPUs" for way, name in WAYS.items() for count in range(2, 65)
+    }
+    | {"linear": "linear"}
+    | {f"{way}-1": f"{name}, one GPU" for way, name in WAYS.items()}
+    | {f"gpu-{number}": f"GPU {number} alone" for number in range(64)},
     **dict.fromkeys(("mapping", "sequences", "total_cost"), STRATEGIES),
 }
 _DIGITS = ".7g"  # the whole value is in the trace
@@ -188,9 +195,9 @@ def _cells(number: Number, frame: Frame, drawn: bool) -> dict[str, Any]:
 def method_name(study: str, method: str) -> str:
     """Return what the figures of a study call a method; empty where there is none."""
     names = METHODS | _METHODS_OF.get(study, {})
-    if method in names or not method.endswith("-again"):
-        return human(names, method) if method else ""
-    return f"{human(names, method.removesuffix('-again'))}, entered twice"
+    once = method.removesuffix("-again")
+    name = human(names, once) if once else ""
+    return name if once == method else f"{name}, entered twice"
 
 
 def _short(value: float) -> float | None:

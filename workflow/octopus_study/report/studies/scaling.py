@@ -104,16 +104,15 @@ def spreads(run: Run) -> Iterator[Number]:
     for group, rows in groups(run, quantity=ALONE, unit="ms"):
         table = pivot(rows)
         yield from _floor(run, group, table, "gpu-0")
-        medians = (
-            table[[name for name in table.columns if not name.endswith("-again")]].median().sort_values()
-        )
+        names = [str(name) for name in table.columns if not name.endswith("-again")]
+        medians = sorted((median_interval(table[name].dropna()).value, name) for name in names)
         key = run.key(group.workload, int(group.n), "", quantity=ALONE, layer=group.layer, derived="spread")
         if len(medians) < max(visible(run), 2):
             yield make_absent(key, group.rows_of(run), "ratio", first_reason(rows, "nothing was timed"))
             continue
-        fast, slow = str(medians.index[0]), str(medians.index[-1])
+        (_, fast), *_, (_, slow) = medians
         both = paired(table, slow, fast)
-        note = f"{slow} / {fast}, slowest and fastest of {len(medians)}, median of per-block ratios"
+        note = f"{slow} / {fast}, by their times the slowest and fastest of {len(medians)}, median of per-block ratios"
         found = ratio_interval(both[slow], both[fast])
         note = heeding(note, group, both[slow] / both[fast])
         yield make_number(key, group.rows_of(run, f"{slow} and {fast}"), "ratio", *found, note=note)
@@ -240,7 +239,7 @@ def _panel(axis: style.Axes, points: dict[tuple[str, str], list[tuple[float, Num
         line = [(gpus.index(count) + 0.8 * aside, share) for count, share in points.get((way, quantity), ())]
         lines.line(axis, line, label=f"{WAYS[way]}, {SCALING[quantity]}", markersize=3.5, **look)
     axis.set_xticks(range(len(gpus)), [f"{count:g}" for count in gpus])
-    axis.set(xlabel="GPUs", xlim=(-0.5, len(gpus) - 0.5), ylim=(0, None))
+    axis.set(xlabel="GPUs", xlim=(-0.5, max(len(gpus), 1) - 0.5), ylim=(0, None))
 
 
 REPORT = StudyReport(

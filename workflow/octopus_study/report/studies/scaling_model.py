@@ -1,7 +1,8 @@
 """What several GPUs take, predicted from one of them and from copies alone, beside what they took.
 
-The work on a GPU's own data takes as long as on one GPU. Uploads go the stream's way before it, so that their time is
-added, not hidden; it is longer by as much as copies alone are where all GPUs copy at once.
+The work on a GPU's own data takes as long as on one GPU. What uploading adds to it on one GPU is longer by as much as
+copies alone are where all GPUs copy at once. It is less than the copies' own time, since the host queues batches behind
+one another.
 """
 
 from __future__ import annotations
@@ -113,8 +114,8 @@ TABLE = Spec(
         "Predicted / measured": cells.interval(derived=RATIO),
     },
     caption="Several GPUs of one host by a process each: time of a block, predicted from one GPU and from copies "
-    "alone, and measured. An upload's time is added to that of the work, and is longer by as much as copies alone are "
-    "when all GPUs copy. Ends of ratios: over all ends of the intervals.",
+    "alone, and measured. What uploading adds to a block on one GPU is longer by as much as copies alone are when all "
+    "GPUs copy. Ends of ratios: over all ends of the intervals.",
     absent=NOT_MEASURED,
     widths=("2.4fr", "0.5fr", "2fr", "2fr", "2fr"),
 )

@@ -95,13 +95,13 @@ def _machine(frame: Frame, machine: str, fleet: Fleet) -> Iterator[str]:
     # Without aliases, which choose the machines of the paper's text, tables show every machine.
     alone = Frame(number for number in frame if number.machine == machine)
     several = any(number.known for number in alone.select(machine, scaling.STUDY, derived="share"))
-    measured = {"Several GPUs of one host": build(scaling.TABLE, alone)} if several else {}
+    shares = [("Several GPUs of one host", build(scaling.TABLE, alone))] if several else []
     for head, table in (
         ("Images in a batch", _serving(views, fleet)),
         ("Images into a model", _models(views, fleet)),
         ("Energy", _energy(views, fleet)),
         ("Assumptions", assumptions(views, fleet)),
-        *measured.items(),
+        *shares,
         ("Held against several GPUs", build(TABLE, alone)),
     ):
         yield f"### {head}: {frame.machine_name(machine)}\n"

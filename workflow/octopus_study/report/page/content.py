@@ -44,12 +44,7 @@ _METHODS_OF = {
     "parity": PARITY_PEERS,
     "pipelines": PIPELINE_METHODS,
     "satellite": TILE_METHODS,
-    "scaling": {
-        f"{way}-{count}": f"{name}, {count} GPUs" for way, name in WAYS.items() for count in range(2, 65)
-    }
-    | {"linear": "linear"}
-    | {f"{way}-1": f"{name}, one GPU" for way, name in WAYS.items()}
-    | {f"gpu-{number}": f"GPU {number} alone" for number in range(64)},
+    "scaling": WAYS | {"gpu": "GPU", "linear": "linear"},
     **dict.fromkeys(("mapping", "sequences", "total_cost"), STRATEGIES),
 }
 _DIGITS = ".7g"  # the whole value is in the trace
@@ -196,7 +191,9 @@ def method_name(study: str, method: str) -> str:
     """Return what the figures of a study call a method; empty where there is none."""
     names = METHODS | _METHODS_OF.get(study, {})
     once = method.removesuffix("-again")
-    name = human(names, once) if once else ""
+    kind, _, number = once.rpartition("-")
+    numbered = once not in names and kind in names and number.isdigit()  # as processes-2 and gpu-0
+    name = f"{names[kind]} {number}" if numbered else human(names, once) if once else ""
     return name if once == method else f"{name}, entered twice"
 
 

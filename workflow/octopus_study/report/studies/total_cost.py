@@ -121,8 +121,7 @@ def _gains_caption(frame: Frame) -> str:
         "Gains of block metadata over the lookup table: time or bytes with the table / with block metadata; bytes "
         "beside the offsets that every batch has. The table is filled image by image (as published), by one call, or "
         "by a kernel on the device; block metadata are built by a loop over the images (as published) or by compiled "
-        "code. "
-        "Below 1\u00d7, the table is the better one. The published total per mix leaves out the download; "
+        "code. Below 1\u00d7, the table is the better one. The published total per mix leaves out the download; "
         f"with it the published total is {frame.text(published('pipeline_gain', 'total', 'gain'))}."
     )
 

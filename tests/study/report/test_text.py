@@ -40,6 +40,7 @@ def test_rounding_up_to_the_next_power_of_ten_gains_no_digit() -> None:
 
 def test_an_interval_has_digits_enough_to_tell_its_ends_apart() -> None:
     assert interval_text(1.0002, 1.0001, 1.0004, "ratio") == "1.0001\u20131.0004\u00d7"
+    assert interval_text(647.56, 647.56, 647.56, "MB") == "648\u2013648 MB"
     assert interval_text(1.0, math.nan, math.nan, "ms") == ""
 
 

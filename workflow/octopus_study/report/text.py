@@ -80,12 +80,12 @@ def _enough(value: float, unit: str, digits: int) -> int:
 
 
 def interval_text(value: float, low: float, high: float, unit: str, least: int = 3) -> str:
-    """Format an interval in the unit that suits its value, with `least` digits or enough to tell its ends apart."""
+    """Format an interval in the unit that suits its value: `least` digits, or up to five that tell its ends apart."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
     name, factor = shown_unit(value, unit)
     ends = [end * factor for end in (low, high)]
-    digits = next((d for d in range(least, 5) if significant(ends[0], d) != significant(ends[1], d)), 5)
+    digits = next((d for d in range(least, 6) if significant(ends[0], d) != significant(ends[1], d)), least)
     return with_unit("\u2013".join(significant(end, digits) for end in ends), name)
 
 

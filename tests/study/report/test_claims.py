@@ -107,18 +107,36 @@ def test_a_number_that_was_measured_once_is_ambiguous_and_a_count_is_not() -> No
     assert verdict(CLAIM | {"kind": "arithmetic"}, once) == REPRODUCED
 
 
-@pytest.mark.parametrize(("floor", "expected"), [(0.017, REPRODUCED), (0.021, AMBIGUOUS)])
-def test_a_margin_on_both_sides_has_room_for_a_smaller_noise_floor(floor: float, expected: str) -> None:
-    """As in `compare`, which calls methods equal where interval and noise floor lie within the margin."""
+EQUAL, TENTH = ("ratio", [0.98, 1.02]), ("fraction", [0.10, 0.20])
+
+
+@pytest.mark.parametrize(
+    ("rule", "interval", "floor", "expected"),
+    [
+        (EQUAL, (0.993, 1.0055), 0.017, REPRODUCED),
+        (EQUAL, (0.993, 1.0055), 0.021, AMBIGUOUS),
+        (EQUAL, (1.025, 1.030), 0.003, NOT),
+        (EQUAL, (1.025, 1.030), 0.010, AMBIGUOUS),
+        (TENTH, (0.14, 0.16), 0.04, REPRODUCED),  # in points, as the floor widens it
+        (TENTH, (0.14, 0.16), 0.06, AMBIGUOUS),
+        (TENTH, (0.01, 0.08), 0.06, AMBIGUOUS),
+    ],
+)
+def test_a_margin_on_both_sides_has_room_for_a_smaller_noise_floor(
+    rule: tuple[str, list[float]], interval: tuple[float, float], floor: float, expected: str
+) -> None:
+    """As in `compare`, which calls methods equal where interval and noise floor lie within the margin, and different
+    only beyond the floor."""
+    unit, between = rule
     claim = CLAIM | {
         "operator": "between",
-        "value": [0.98, 1.02],
+        "value": between,
         "tolerance": 0,
-        "unit": "ratio",
+        "unit": unit,
         "noise": "m.x.floor",
     }
     noise = number(X.but(workload="floor"), "fraction", floor)
-    assert verdict(claim, frame(number(X, "ratio", 0.9995, 0.993, 1.0055, ENOUGH), noise)) == expected
+    assert verdict(claim, frame(number(X, unit, sum(interval) / 2, *interval, ENOUGH), noise)) == expected
 
 
 def test_what_one_process_of_the_host_measured_is_called_so() -> None:

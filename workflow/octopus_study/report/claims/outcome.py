@@ -60,13 +60,13 @@ def decide(
         return Outcome("ambiguous", few)
     if math.isnan(floor):
         return Outcome("ambiguous", "there is no noise floor to judge by")
-    if floor <= _room(limits):
-        floor = 0.0
     margin = RESAMPLING * (high - low) if RESAMPLED in number.note else 0.0
     near = _side(low - margin, high + margin, limits)
     if near is None:
         straddles = _side(low, high, limits) is None
         return Outcome("ambiguous", "the interval holds the limit" if straddles else _MOVED)
+    if near and floor <= _room(limits, number.unit):
+        return _plain(near)
     if _side(*_widened(low - margin, high + margin, floor, number.unit), limits) is None:
         return Outcome(
             "ambiguous", f"nearer to the limit than the noise floor of {significant(100 * floor)} %"
@@ -88,14 +88,18 @@ def _few(number: Number, windows: bool) -> str:
     return f"{number.blocks} {what} are too few, {least} are needed" if few else ""
 
 
-def _room(limits: Limits) -> float:
-    """Return the room on either side of a value as a part of it; it has room for a noise floor that is no larger.
+def _room(limits: Limits, unit: str) -> float:
+    """Return the room on either side of a value, in what :func:`_widened` adds: in it a noise floor has room that is no
+    larger.
 
-    So that methods are equal by a claim where they are by :func:`octopus_study.measure.statistics.compare`. There is
-    none where a rule has one limit, or where what it leaves lies at zero.
+    So that methods are equal by a claim where they are by :func:`octopus_study.measure.statistics.compare`; outside,
+    a difference must exceed the floor in both. There is none where a rule has one limit, or where what it leaves lies
+    at zero.
     """
-    middle = (limits.low + limits.high) / 2
-    return (limits.high - limits.low) / 2 / middle if math.isfinite(middle) and middle > 0 else -1.0
+    middle, half = (limits.low + limits.high) / 2, (limits.high - limits.low) / 2
+    if not (math.isfinite(middle) and middle > 0):
+        return -1.0
+    return half / middle if unit == "ratio" else half
 
 
 def _widened(low: float, high: float, floor: float, unit: str) -> tuple[float, float]:

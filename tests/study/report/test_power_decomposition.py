@@ -11,6 +11,7 @@ from octopus.errors import InputError
 from octopus_study.measure.student import t_probability, t_quantile
 from octopus_study.report.studies.power_decomposition import (
     Decomposition,
+    Floors,
     Ratio,
     decompose,
     paired_ratio,
@@ -123,7 +124,7 @@ def test_small_parts_that_add_up_are_named_as_such() -> None:
 def test_a_difference_within_the_noise_floor_is_none() -> None:
     found = exact(0.97, 1.0, width=0.005)
     assert sentence(found) == "the saving of 3.0 % is all time"
-    assert sentence(found, noise=0.05) == "no difference in energy beyond noise"
+    assert sentence(found, Floors(0.05, 0.05, 0.05)) == "no difference in energy beyond noise"
 
 
 def test_the_published_claim_is_a_saving_that_power_takes_back_from() -> None:
@@ -140,7 +141,7 @@ def test_a_voltage_read_as_power_makes_all_savings_time() -> None:
     one, many = (198.643, 198.643 * 4913.3), (244.824, 244.824 * 4920.6)
     found = decompose(*([value] * 5 for value in one), *([value] * 5 for value in many))
     assert found.share_of_time == pytest.approx(1, abs=0.01)
-    assert sentence(found, noise=0.005) == "the saving of 19 % is all time"
+    assert sentence(found, Floors(0.005, 0.005, 0.005)) == "the saving of 19 % is all time"
 
 
 def test_no_share_where_there_is_no_difference() -> None:

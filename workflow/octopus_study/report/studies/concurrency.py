@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from octopus_study.measure.statistics import median_interval, ratio_interval
+from octopus_study.measure.statistics import MIN_BLOCKS, median_interval, ratio_interval
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Number, joined, make_number, make_text
 from octopus_study.report.labels import CONCURRENCY_ARMS, CONCURRENCY_STAGES
@@ -110,7 +110,7 @@ def _makespans(run: Run) -> Iterator[tuple[Group, pd.DataFrame]]:
 
 
 def verdicts(run: Run) -> Iterator[Number]:
-    """Yield the noise floor of one after the other, and the speed-up over it of every way to run both models."""
+    """Yield the noise floors of one after the other, and the speed-up over it of every way to run both models."""
     for group, table in _makespans(run):
         floor = floor_of(table, BASE)
         if floor == floor:
@@ -118,10 +118,23 @@ def verdicts(run: Run) -> Iterator[Number]:
             yield make_number(
                 key, group.rows_of(run, note.replace("against", "and")), "fraction", floor, note=note
             )
+        yield from _floor_of_shares(run, group, table)
         together = [name for name in table if name not in (BASE, *ALONE) and not name.endswith(AGAIN)]
         for pair in (*((name, BASE) for name in together), *PAIRS):
             if set(pair) <= set(table.columns):
                 yield from speedup(run, group, table, pair, floor, BASE)
+
+
+def _floor_of_shares(run: Run, group: Group, table: pd.DataFrame) -> Iterator[Number]:
+    """Yield by how much one after the other differs from itself in parts of the shorter model, as overlaps are."""
+    twice = (BASE, f"{BASE}{AGAIN}")
+    if len(whole := paired(table, *ALONE, *twice)) >= MIN_BLOCKS:
+        apart = (whole[twice[0]] - whole[twice[1]]) / whole[list(ALONE)].min(axis=1)
+        _, low, high, _ = median_interval(apart)
+        source = group.rows_of(run, " and ".join((*twice, *ALONE)))
+        note = "(makespan - makespan again) / min(T1, T2), the farther end of the interval of its median"
+        floor = (max(abs(low), abs(high)),)
+        yield _number(run, ("arms", BASE, "overlap_noise_floor"), source, "fraction", floor, note)
 
 
 def shares(run: Run) -> Iterator[Number]:

@@ -76,6 +76,17 @@ class Ratio(NamedTuple):
         return COSTS if self.low > 1 + noise else UNCLEAR
 
 
+class Floors(NamedTuple):
+    """Differences that are seen where there are none, as fractions: of a method that was entered twice."""
+
+    time: float
+    power: float
+    energy: float
+
+
+NO_FLOORS = Floors(0.0, 0.0, 0.0)
+
+
 class Decomposition(NamedTuple):
     """What makes the energy ratio of a method over another; below 1 the method needs less.
 
@@ -127,21 +138,22 @@ def paired_ratio(values: Values, other: Values) -> Ratio:
     return _ratio(_paired_logs(values, other, "value"))
 
 
-def sentence(parts: Decomposition, noise: float = 0.0) -> str:
+def sentence(parts: Decomposition, noise: Floors = NO_FLOORS) -> str:
     """Say by rule where the difference in energy comes from: one clause, without a capital and without a full stop.
 
-    A factor counts where its whole interval lies beyond the noise floor; percentages are of the other's energy, and
+    A factor counts where its whole interval lies beyond its noise floor; percentages are of the other's energy, and
     what power adds is what it adds to the time that is left, so that the numbers of a sentence add up.
 
     Parameters
     ----------
     parts : Decomposition
-    noise : float
-        Difference that is seen where there is none, as a fraction (from a method that was entered twice).
+    noise : Floors
     """
     if parts.windows < 2:
         return f"{parts.windows} window{'s' if parts.windows != 1 else ''} can't tell a difference from noise"
-    energy, time, power = (ratio.direction(noise) for ratio in (parts.energy, parts.time, parts.power))
+    energy, time, power = (
+        getattr(parts, name).direction(getattr(noise, name)) for name in ("energy", "time", "power")
+    )
     words = SENTENCES.get((energy, time, power), OTHERWISE[energy])
     effects = _effects(parts, power_first=(time, power) == (COSTS, SAVES))
     return words.format(**{name: _percent(effect) for name, effect in effects.items()})

@@ -10,11 +10,13 @@ from octopus_study.report.frame import Key, Number, make_number, make_text
 from octopus_study.report.labels import SHORT_METHODS, human
 from octopus_study.report.measured import PUBLISHED_PAIR, SUBJECT
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, Group, groups, paired, pivot
+from octopus_study.report.samples import AGAIN, Group, alone, groups, noted, paired, pivot
 from octopus_study.report.selector import either, where
 from octopus_study.report.studies import power_view as power
 from octopus_study.report.studies.power_decomposition import (
+    NO_FLOORS,
     Decomposition,
+    Floors,
     Ratio,
     decompose,
     paired_ratio,
@@ -25,6 +27,7 @@ from octopus_study.report.studies.power_quality import sensor_scope
 if TYPE_CHECKING:
     import pandas as pd
 
+TWICE = (SUBJECT, f"{SUBJECT}{AGAIN}")
 _NOTE = "paired windows, Student's t over the logarithms of their ratios"
 
 
@@ -38,30 +41,38 @@ def _key(run: Run, group: Group, pair: tuple[str, str], part: str) -> Key:
     return group.key(run, pair[0]).but(quantity=f"over_{pair[1]}", derived=part)
 
 
-def back_to_back(run: Run) -> Iterator[Number]:
-    """Yield the three ratios of every pair and count, the share of time and the sentence; of the published pair also
-    what is saved."""
-    floors = [
-        floor for _, table in _energies(run, power.BACK_TO_BACK) if (floor := _difference(table)) == floor
-    ]
+def _pairs(run: Run) -> Iterator[tuple[Group, tuple[str, str], Decomposition, str]]:
+    """Yield the ratios of every two methods that share windows back to back, Octopus entered twice among them, with
+    what their intervals don't hold."""
     for group, energies in _energies(run, power.BACK_TO_BACK):
         chosen = groups(run, **(group._asdict() | {"quantity": "time_per_frame"}))
         times = next((pivot(rows) for _, rows in chosen), run.rows[:0])
-        for pair in power.PAIRS:
+        for pair in (*power.PAIRS, TWICE):
             both = [paired(table, *pair) for table in (times, energies)]
             rounds = both[0].index.intersection(both[1].index)
             if len(rounds) > 1:
-                columns = (table.loc[rounds, method] for method in pair for table in both)
-                yield from _parts(run, group, pair, decompose(*columns), max(floors, default=0.0))
+                columns = [table.loc[rounds, method] for method in pair for table in both]
+                yield group, pair, decompose(*columns), alone(columns[0])
+
+
+def back_to_back(run: Run) -> Iterator[Number]:
+    """Yield the three ratios of every pair and count, the share of time and the sentence; of the published pair also
+    what is saved."""
+    found = list(_pairs(run))
+    seen = [Floors(*map(_farther, parts[:3])) for _, pair, parts, _ in found if pair == TWICE]
+    floors = Floors(*map(max, zip(*seen, strict=True))) if seen else NO_FLOORS
+    for group, pair, ratios, caveat in found:
+        if pair != TWICE:
+            yield from _parts(run, group, pair, ratios, floors, caveat)
 
 
 def _parts(
-    run: Run, group: Group, pair: tuple[str, str], ratios: Decomposition, floor: float
+    run: Run, group: Group, pair: tuple[str, str], ratios: Decomposition, floors: Floors, caveat: str
 ) -> Iterator[Number]:
-    both = group._replace(quantity=f"{group.quantity} and time_per_frame")
-    source = both.rows_of(run, " and ".join(pair))
-    note = f"{pair[0]} / {pair[1]}, {ratios.windows} {_NOTE}"
-    for name, ratio in (("time", ratios.time), ("power", ratios.power), ("energy", ratios.energy)):
+    source = _both(group).rows_of(run, " and ".join(pair))
+    note = noted(f"{pair[0]} / {pair[1]}, {ratios.windows} {_NOTE}", caveat)
+    for name in Floors._fields:
+        ratio = getattr(ratios, name)
         yield make_number(_key(run, group, pair, name), source, "ratio", *ratio, ratios.windows, note=note)
     if pair == PUBLISHED_PAIR:
         for name, ends in _changes(ratios).items():
@@ -72,9 +83,14 @@ def _parts(
     if math.isfinite(share):
         key = _key(run, group, pair, "share").but(other="time")
         yield make_number(key, source, "fraction", share, note="log time / log energy")
-    twice = where(quantity=group.quantity, layer=group.layer, method=(SUBJECT, f"{SUBJECT}{AGAIN}"))
-    source = source._replace(selector=either([source.selector, twice]))  # with the noise floor of all counts
-    yield make_text(_key(run, group, pair, "sentence"), source, sentence(ratios, floor), note)
+    quantities = (group.quantity, "time_per_frame")
+    twice = where(quantity=quantities, layer=group.layer, method=TWICE)
+    source = source._replace(selector=either([source.selector, twice]))  # with the noise floors of all counts
+    yield make_text(_key(run, group, pair, "sentence"), source, sentence(ratios, floors), note)
+
+
+def _both(group: Group) -> Group:
+    return group._replace(quantity=f"{group.quantity} and time_per_frame")
 
 
 def _changes(ratios: Decomposition) -> dict[str, tuple[float, float, float]]:
@@ -93,22 +109,20 @@ def _changes(ratios: Decomposition) -> dict[str, tuple[float, float, float]]:
 
 
 def noise(run: Run) -> Iterator[Number]:
-    """Yield by how much the energies of one method under two names seem to differ."""
-    for group, table in _energies(run, power.BACK_TO_BACK):
-        floor = _difference(table)
-        if floor == floor:
-            key = run.key(group.workload, int(group.n), quantity="energy_noise_floor")
-            note = f"{SUBJECT} against {SUBJECT}{AGAIN}, {_NOTE}; the farther end of the interval"
-            source = group.rows_of(run, f"{SUBJECT} and {SUBJECT}{AGAIN}")
-            yield make_number(key, source, "fraction", floor, note=note)
+    """Yield by how much time, power and energy of one method under two names seem to differ."""
+    for group, pair, parts, _ in _pairs(run):
+        if pair == TWICE:
+            source, note = _both(group).rows_of(run, " and ".join(pair)), f"{' against '.join(pair)}, {_NOTE}"
+            for name in Floors._fields:
+                key = run.key(group.workload, int(group.n), quantity=f"{name}_noise_floor")
+                floor = _farther(getattr(parts, name))
+                yield make_number(
+                    key, source, "fraction", floor, note=f"{note}; the farther end of the interval"
+                )
 
 
-def _difference(energies: pd.DataFrame) -> float:
-    """Return the end of the interval of a method over itself that lies farther from 1, as a fraction; NaN without."""
-    both = paired(energies, SUBJECT, f"{SUBJECT}{AGAIN}")
-    if len(both) < 2:
-        return math.nan
-    ratio = paired_ratio(both.iloc[:, 0], both.iloc[:, 1])
+def _farther(ratio: Ratio) -> float:
+    """Return the end of an interval that lies farther from 1, as a fraction."""
     return math.expm1(max(abs(math.log(ratio.low)), abs(math.log(ratio.high))))
 
 

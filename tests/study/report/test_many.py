@@ -20,6 +20,7 @@ from octopus_study.report.many_doc import many_doc
 
 Once = Callable[[str, Callable[[Path], object]], Path]
 STUDIES = ("images", "pipelines", "power", "scaling")
+RUNS = (*STUDIES, "stage_timing")
 BY_HAND = Stages(
     100, Interval(2, 1, 2.5, 30), Interval(1, 0.9, 1.2, 20), Interval(3, 2, 4, 40), Interval(6, 5, 8, 40)
 )
@@ -72,7 +73,7 @@ def reference(once: Once) -> Path:
 
     def fill(root: Path) -> None:
         for kind in ("gpu", "cpu"):
-            write_run(root, f"pretended-{kind}", kind, only=STUDIES)
+            write_run(root, f"pretended-{kind}", kind, only=RUNS)
 
     return once("many", fill)
 
@@ -134,9 +135,11 @@ def test_what_a_change_of_import_frees(reference: Path) -> None:
 
 def test_energy_goes_with_the_rate_of_its_windows(reference: Path) -> None:
     row = row_of(many_doc(reference), "100")
-    rate, node, watts, joules = (value(row[index]) for index in (1, 2, 3, 7))
-    assert node == pytest.approx(8 * rate * linear("processes", "resident", 4), rel=0.03)
-    assert watts == pytest.approx(node * joules / 1000, rel=0.01)
+    rate, kernel, node, watts, joules = (value(row[index]) for index in (1, 2, 3, 4, 8))
+    share = linear("processes", "resident", 4)
+    assert node == pytest.approx(8 * rate * share, rel=0.03)
+    assert watts == pytest.approx(node / share * joules / 1000, rel=0.03)
+    assert kernel > 0
 
 
 def test_a_reader_sets_gpus_nodes_and_the_price(reference: Path) -> None:

@@ -57,6 +57,8 @@ def assumptions(views: dict[str, View], fleet: Fleet) -> Table:
         ["Upload, host and kernels", "in turn", "assumed: each batch is waited for",
          "The column overlapped is the other end. Where one batch is queued behind another, as in the study `scaling`, "
          "a part of the upload is hidden."],
+        ["Host", "as fast, and as little shared", "assumed",
+         "What of a time is neither kernel nor upload follows it; a GPU that waits for it draws power all the same."],
         ["Slowest GPU / fastest", *((shown(interval_of(spread)), f"`{spread.id}`") if spread else
                                     ("1", f"assumed: {NOT_YET}")),
          "Equal shards wait for the slowest GPU; a queue of batches waits less."],

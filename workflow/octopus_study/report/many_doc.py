@@ -26,6 +26,7 @@ from octopus_study.report.many_assumptions import NOT_YET, assumptions, bandwidt
 from octopus_study.report.measured import SUBJECT
 from octopus_study.report.runs import load_runs
 from octopus_study.report.studies import images, pipelines, power, scaling
+from octopus_study.report.studies import stage_timing_numbers as stage_timing
 from octopus_study.report.studies.scaling_model import (
     RESIDENT,
     TABLE,
@@ -37,7 +38,7 @@ from octopus_study.report.tables.spec import build
 from octopus_study.report.tables.writers import MISSING, Table, markdown
 from octopus_study.report.view import View
 
-STUDIES = (images.STUDY, pipelines.STUDY, power.STUDY, scaling.STUDY)
+STUDIES = (images.STUDY, pipelines.STUDY, power.STUDY, stage_timing.STUDY, scaling.STUDY)
 BOXES = (100, 1000)  # of a frame, whose energy is shown
 OTHER = "transformers"
 _HEAD = """\
@@ -214,27 +215,33 @@ def model_times(view: View, key: Key) -> tuple[Interval, ...]:
 def _energy(views: dict[str, View], fleet: Fleet) -> Table:
     rows = [row for boxes in BOXES if (row := _frames(views, fleet, boxes))]
     header = [
-        "Boxes of a frame", "One GPU, frames/s", f"A node of {fleet.gpus}, frames/s", "GPUs of a node, W",
-        f"{fleet.nodes} nodes, million frames/s", "GPU hours a million frames", f"Cost at {fleet.price:g} an hour",
-        "kJ a million frames",
+        "Boxes of a frame", "One GPU, frames/s", "of the time, kernel", f"A node of {fleet.gpus}, frames/s",
+        "GPUs of a node, W", f"{fleet.nodes} nodes, million frames/s", "GPU hours a million frames",
+        f"Cost at {fleet.price:g} an hour", "kJ a million frames",
     ]  # fmt: skip
     caption = (
-        "Crops of frames on the GPU, launched back to back: time and energy of the same windows, by the sensor of the "
-        f"GPU's board. Energy of ragged images and of a model's steps: {NOT_YET}, and not guessed from another work's."
+        "Crops of frames on the GPU, launched back to back: time, power and energy of the same windows, by the sensor "
+        "of the GPU's board. What of the time is not the kernel's is the host's, and the board waits: rate and energy "
+        f"are then the host's as much as the GPU's. Energy of ragged images and of a model's steps: {NOT_YET}, and "
+        "not guessed from another work's."
     )
     return Table(caption if rows else f"Energy: {NOT_YET} by a sensor that passes its checks.", header, rows)
 
 
 def _frames(views: dict[str, View], fleet: Fleet, boxes: int) -> list[str]:
-    columns = {"n": boxes, "method": SUBJECT, "layer": "back_to_back"}
-    found = [
-        next((n for n in views[power.STUDY].select(quantity=name, **columns) if n.known), None)
-        for name in ("time_per_frame", "energy_per_frame_gpu_board")
-    ]
-    if not all(found):
+    def measured(study: str, quantity: str, layer: str) -> Interval | None:
+        found = views[study].select(
+            quantity=quantity, n=boxes, method=SUBJECT, layer=layer, workload="visdrone"
+        )
+        return next((interval_of(number) for number in found if number.known and not number.derived), None)
+
+    quantities = ("time_per_frame", "power_mean_gpu_board", "energy_per_frame_gpu_board")
+    time, power_mean, energy = (measured(power.STUDY, name, "back_to_back") for name in quantities)
+    if not (time and power_mean and energy):
         return []
-    time, energy = (interval_of(number) for number in found if number)
+    kernel = measured(stage_timing.STUDY, "crop_resize_normalize", "device")
+    part = shown(corners(truediv, kernel, time), 100, " %") if kernel else NOT_YET
     stages = Stages(1, time, time)
     node = stages.of_gpus(fleet.gpus, share_of(linear(views, "crops", RESIDENT)))
-    watts = corners(lambda joules, rate: joules * rate / 1000, energy, node)
-    return [str(boxes), shown(stages.rate), *_fleet(node, fleet, shown(watts)), shown(energy)]
+    watts = power_mean.scaled(fleet.gpus)
+    return [str(boxes), shown(stages.rate), part, *_fleet(node, fleet, shown(watts)), shown(energy)]

@@ -29,6 +29,7 @@ from octopus_study.report.text import interval_text, quantity_text
 
 HERE = "here"
 PUBLISHED = "published"
+WIDE = 0.05  # of a value: an interval that reaches farther to one side is shown beside it
 _ONLY_IN = {"gpus": "scaling"}  # an alias that one study alone shows
 # What stands between a derived quantity and the other method; "over" unless given.
 _JOINED = {"share": "share_of_{}", "times": "times_{}", "over": "over_{}"}
@@ -173,6 +174,12 @@ class Number(NamedTuple):
     def interval(self) -> str:
         """The interval as text, empty where there is none."""
         return interval_text(self.value, self.low, self.high, self.unit)
+
+    @property
+    def wide(self) -> bool:
+        """Whether its interval reaches farther than `WIDE` to one side, so that it is shown beside it."""
+        reach = max(self.high - self.value, self.value - self.low)
+        return reach > WIDE * abs(self.value)
 
     @property
     def synthetic(self) -> bool:

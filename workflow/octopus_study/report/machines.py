@@ -56,6 +56,7 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
             "peers": _peers(own),
             "days": _days(own),
             "commits": _commits(own),
+            "instances": _instances(own),
         }
         for name, text in facts.items():
             if text:
@@ -107,6 +108,17 @@ def _commits(runs: list[Run]) -> str:
     return "commits " + ", ".join(
         f"{commit} ({count} {'study' if count == 1 else 'studies'})" for commit, count in counts
     )
+
+
+def _instances(runs: list[Run]) -> str:
+    """Return how many cards and how many boots a machine's runs saw: runs of one kind of machine needn't be of one."""
+    names = {"card": "machine.identity.gpu", "boot": "machine.identity.boot"}
+    found = {name: [fact(run.provenance, path) for run in runs] for name, path in names.items()}
+    counts = {name: len(set(filter(None, seen))) for name, seen in found.items()}
+    parts = [f"{count} {name}{'s' if count > 1 else ''}" for name, count in counts.items() if count]
+    silent = found["boot"].count("")
+    parts += [f"{silent} {'study tells' if silent == 1 else 'studies tell'} none"] if parts and silent else []
+    return ", ".join(parts)
 
 
 def _other_load(run: Run) -> str:

@@ -216,7 +216,7 @@ def _together(outcomes: list[Outcome]) -> Outcome:
 
 
 def _shown(cases: list[_Case], outcome: Outcome) -> str:
-    """Return what was measured, with its interval where the verdict rests on that."""
+    """Return what was measured, with its interval where the verdict rests on that or it is wide."""
     if len(cases) <= _MOST_SHOWN:
         return " and ".join(_one(case, outcome.verdict == "ambiguous") for case in cases)
     values = [case.number.value for case in cases]
@@ -228,6 +228,8 @@ def _one(case: _Case, whole: bool) -> str:
     if whole and math.isfinite(number.low):
         ends = interval_text(number.value, number.low, number.high, number.unit, 4)
         return f"{quantity_text(number.value, number.unit, 4)} [{ends}]"
+    if number.wide:
+        return f"{number.text} [{number.interval}]"
     # A digit more where a number that doesn't satisfy the rule looks like its limit.
     alike = number.text == case.limits.target and case.outcome.verdict == "not reproduced"
     return quantity_text(number.value, number.unit, 4) if alike else number.text

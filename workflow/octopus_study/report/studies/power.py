@@ -122,7 +122,7 @@ def power_shown(runs: list[Run]) -> Iterator[Number]:
     """Yield on which machines energy was measured, and on which not and why."""
     measured = [run for run in runs if sensor_scope(run)]
     without = [run for run in runs if not sensor_scope(run)]
-    parts = [f"Energy was measured on {run_list(measured)}."] if measured else []
+    parts = [f"Energies shown are of {run_list(measured)}."] if measured else []
     parts += [f"No energy was measured on {place_name(run)}: {brief(why_none(run))}." for run in without]
     yield shown(runs, "energy", " ".join(parts), ALL_ROWS)
     if measured:

@@ -54,7 +54,7 @@ def _cell(quantity: str, n: int | None = None) -> Cell:
         number = _number(view, place)
         if number is None or not number.known:
             return f"{MISSING} ({view.reasons.letter(number.note)})" if number else MISSING
-        shown = cells.with_interval(number) if cells.is_wide(number) else number.text
+        shown = cells.with_interval(number) if number.wide else number.text
         marked = place.quantity.startswith("power_mean") and case.layer == power.BACK_TO_BACK
         return f"{shown} {_CAPPED}" if marked and _is_capped(view, place) else shown
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from octopus_study.report.frame import Frame, Key, Number
+from octopus_study.report.frame import WIDE, Frame, Key, Number
 from octopus_study.report.measured import BOUND
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.text import significant, with_unit
@@ -20,11 +20,9 @@ DIFFERENT = "\u2020"
 LAUNCH_BOUND = "\u2021"
 # From this share on, launches take most of a time.
 LAUNCH_BOUND_SHARE = 0.5
-# A median that is known less well than this shows its interval.
-WIDE = 0.05
 DIFFERENT_NOTE = f"{DIFFERENT}: the answer differs from the reference"
 LAUNCH_BOUND_NOTE = f"{LAUNCH_BOUND}: launch-bound, launches alone take at least half of the time"
-WIDE_NOTE = "an interval of 95 % is shown where it is wider than ±5 %"
+WIDE_NOTE = f"an interval of 95 % is shown where it is wider than ±{100 * WIDE:g} %"
 RATIO_NOTE = (
     f"Beside each ratio the verdict, and in brackets the noise floor ({MISSING}: too few blocks for one)"
 )
@@ -109,7 +107,7 @@ def time_text(frame: Frame, key: Key, reasons: Reasons | None = None) -> str:
     if shown.startswith("unavailable"):
         return reasons.cell(shown) if reasons else "unavailable"
     number = frame.get(key)
-    if number is not None and is_wide(number):
+    if number is not None and number.wide:
         shown = with_interval(number)
     return f"{shown} {LAUNCH_BOUND}" if is_launch_bound(frame, key) else shown
 
@@ -177,11 +175,6 @@ def with_interval(number: Number) -> str:
         if ends and unit == other
         else f"{number.text} [{number.interval}]"
     )
-
-
-def is_wide(number: Number) -> bool:
-    """Say whether the interval of a measured value reaches farther than `WIDE` to one side."""
-    return max(number.high - number.value, number.value - number.low) > WIDE * number.value
 
 
 def is_launch_bound(frame: Frame, key: Key) -> bool:

@@ -13,6 +13,7 @@ from octopus_study.sections import in_order
 # What a row says, and the facts in it.
 _FACTS = {
     "GPU": ("machine.gpu",),
+    "Seen by its runs": ("machine.instances",),
     "Driver, CUDA": ("machine.driver", "machine.cuda"),
     "Power limit (W)": ("machine.power_limit",),
     "CPU": ("machine.cpu",),
@@ -33,9 +34,9 @@ def machines(frame: Frame) -> Table:
     rows.append(["Discarded blocks", *(_discarded(frame, machine) for machine in names)])
     caption = (
         "Machines, and per study the day, the commit of the code and the data of the runs shown, with the load average "
-        "of the minute before and after where other work ran on the machine, and what was not as in most runs. Peers: "
-        "those that any of the runs found. Discarded blocks: those during which the device reported throttling, over "
-        "all studies."
+        "of the minute before and after where other work ran on the machine, and what was not as in most runs. Seen by "
+        "its runs: cards of this kind, and boots of their hosts. Peers: those that any of the runs found. Discarded "
+        "blocks: those during which the device reported throttling, over all studies."
     )
     shown: list[list[str] | str] = [row for row in rows if any(cell != MISSING for cell in row[1:])]
     shown += [

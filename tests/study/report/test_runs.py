@@ -194,6 +194,17 @@ def test_what_runs_of_a_machine_found_apart_is_said_with_the_study(tmp_path: Pat
     assert [name for name in facts if name.endswith(".unlike")] == ["a-gpu.scaling.unlike"]
 
 
+def test_cards_and_boots_that_runs_of_a_machine_saw_are_counted(tmp_path: Path) -> None:
+    write_run(tmp_path, "a-gpu", "gpu", quick=True, only=(*BASIS, "scaling"))
+    first, *others, last = load_runs(None, tmp_path)
+    for run in others:
+        run.provenance["machine"]["identity"] = {"host": None, "boot": "1", "gpu": "a"}
+    last.provenance["machine"]["identity"] = {"host": None, "boot": "2", "gpu": "a"}
+    first.provenance["machine"].pop("identity", None)
+    facts = {number.id: number.text for number in machine_facts([first, *others, last])}
+    assert facts["a-gpu.machine.instances"] == "1 card, 2 boots, 1 study tells none"
+
+
 TOTAL = "m.stage_timing.visdrone.n1000.octopus.end_to_end.host"
 
 

@@ -36,10 +36,9 @@ def share_of(number: Number | None) -> Interval:
 
 def assumptions(views: dict[str, View], fleet: Fleet) -> Table:
     """Return the table of assumptions: value, where it is from, and what changes if it is wrong."""
-    rates = bandwidths(views)
-    spread = next(
-        (n for n in views[scaling.STUDY].select(derived="spread", workload="images") if n.known), None
-    )
+    view, rates = views[scaling.STUDY], bandwidths(views)
+    seen = view.frame.text(f"{view.machine}.machine.instances") or "cards that nobody counted"
+    spread = next((n for n in view.select(derived="spread", workload="images") if n.known), None)
     rows = [
         ["GPUs of a node", str(fleet.gpus), "assumed", "Rates of nodes are proportional to it."],
         ["Nodes", str(fleet.nodes), "assumed", "The same."],
@@ -59,6 +58,8 @@ def assumptions(views: dict[str, View], fleet: Fleet) -> Table:
          "a part of the upload is hidden."],
         ["Host", "as fast, and as little shared", "assumed",
          "What of a time is neither kernel nor upload follows it; a GPU that waits for it draws power all the same."],
+        ["Cards of one kind, and their hosts", "alike", f"assumed; the rows of this machine are of {seen}",
+         "Rows of different studies are put together here as if one card had given them."],
         ["Slowest GPU / fastest", *((shown(interval_of(spread)), f"`{spread.id}`") if spread else
                                     ("1", f"assumed: {NOT_YET}")),
          "Equal shards wait for the slowest GPU; a queue of batches waits less."],

@@ -11,7 +11,7 @@ SYMBOLS = {"us": "µs", "ratio": TIMES, "percent": "%", "fraction": "%", "count"
 NEARLY_ALL = 0.995
 _ERROR = re.compile(r"^largest error \S+ exceeds \S+; (?=\S)")
 _SLOW = re.compile(r"one batch takes [\d.e+-]+ s: (too slow .*?) \(arena\.\w+ = [\d.]+\)")
-_INSTALL = re.compile(r" \(pip install [^)]*\)$")
+_INSTALL = re.compile(r" \(pip install [^)]*\)$|: pip uninstall .*$")
 _STEPS = {
     # A value below the first bound is shown in the smaller unit, from the second bound on in the larger one.
     "us": ((None, "us", 1.0), (1000.0, "ms", 1e-3)),

@@ -105,7 +105,8 @@ KERNELS = Spec(
         ("those of transformers", cells.fact(**_COUNT, method="transformers")),
     ],
     caption="Images of any size on a GPU, the kernel alone: its time, the share that it reaches of its roof (filling "
-    "the result, or copying the bytes that are read and written, whichever takes longer), and launches of a batch.",
+    "the result, or copying the bytes that are read and written, whichever takes longer), and launches of a batch. "
+    "Simple kernel: the one of Octopus that takes any images and options.",
     absent=_absent("Images of any size on a GPU"),
     widths=("1.9fr", *("1fr",) * 7),
 )

@@ -211,8 +211,8 @@ def ladder(frame: Frame) -> Table:
     ]
     caption = (
         "Baselines from unfair to fair, on 500 images with the light kernel: time of the baseline / time of Octopus; "
-        "as published, of block metadata. What the same method gains depends on what it is compared with. The "
-        "table is the published one."
+        "as published, of block metadata. What the same method gains depends on what it is compared with. "
+        "Lookup table: as published."
     )
     return beside(measured(frame), ["Baseline", "RTX 4090, published"], lines, caption, NO_RUN)
 

@@ -202,15 +202,17 @@ def _counts(frame: Frame, judgements: list[Judgement]) -> Table:
         for kind, label in _KINDS.items()
     }
     groups["By proxy"] = [one for one in judgements if one.proxy]
-    groups["This paper's own"] = [one for one in judgements if one.source == OWN]
+    groups["This paper's own"] = [one for one in judgements if one.source == OWN and one.kind != "fact"]
     rows: list[list[str] | str] = [
         [label, *(_tally([one for one in chosen if one.scope == name]) for name in names)]
         for label, chosen in groups.items()
+        if chosen
     ]
     caption = (
         "Claims by kind and verdict: reproduced / not reproduced / ambiguous / not measurable here. Arithmetic: "
         "computed from data or a seed, so that no measurement could refute it. Direction: more, less or no difference. "
-        "Magnitude: how much, as printed. By proxy: on another runtime than the published one. Facts that can't fail "
+        "Magnitude: how much, as printed. "
+        f"{'By proxy: on another runtime than the published one. ' if groups['By proxy'] else ''}Facts that can't fail "
         f"aren't counted. By rules younger than the rows: {_younger(judgements)}, own claims included."
     )
     return by_machine(frame, caption, ["Kind"], rows, names, ("auto",))
@@ -233,7 +235,8 @@ def _expected(frame: Frame, judgements: list[Judgement]) -> Table:
     caption = (
         "Expected results, study by study: how its published claims ended (reproduced / not reproduced / ambiguous / "
         "not measurable here), then each claim of this paper that a machine shown can decide, with its rule "
-        "and what was measured. Reproduced unless said otherwise; no: not reproduced. Intervals: in the supplement. "
+        "and what was measured. Reproduced unless said otherwise; no: not reproduced. Intervals, but of ambiguous ones: in "
+        "the supplement. "
         f"{MISSING}: not measurable on this machine."
     )
     return by_machine(frame, caption, ["Claims"], rows, names, ("2.7fr",))
@@ -243,7 +246,9 @@ def _brief(judgement: Judgement) -> str:
     if judgement.verdict == "not measurable here":
         return MISSING
     verdict = {"reproduced": "", "not reproduced": ", no"}.get(judgement.verdict, f", {judgement.verdict}")
-    return f"{judgement.rule}: {_INTERVAL.sub('', judgement.measured)}{verdict}"
+    unsure = judgement.verdict == "ambiguous"
+    measured = judgement.measured if unsure else _INTERVAL.sub("", judgement.measured)
+    return f"{judgement.rule}: {measured}{verdict}"
 
 
 def _tally(chosen: list[Judgement]) -> str:

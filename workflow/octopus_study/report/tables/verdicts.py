@@ -235,8 +235,8 @@ def _expected(frame: Frame, judgements: list[Judgement]) -> Table:
     caption = (
         "Expected results, study by study: how its published claims ended (reproduced / not reproduced / ambiguous / "
         "not measurable here), then each claim of this paper that a machine shown can decide, with its rule "
-        "and what was measured. Reproduced unless said otherwise; no: not reproduced. Intervals, but of ambiguous ones: in "
-        "the supplement. "
+        "and what was measured. Reproduced unless said otherwise; no: not reproduced. Intervals, but of ambiguous "
+        "ones: in the supplement. "
         f"{MISSING}: not measurable on this machine."
     )
     return by_machine(frame, caption, ["Claims"], rows, names, ("2.7fr",))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
+from synthetic_blocks import again, timed
 
 from octopus_study.measure.rows import Case, Row, unavailable
 
@@ -113,55 +114,53 @@ SETTINGS = {
     "letterbox": ("opencv",),
 }
 
-Timed = Callable[..., Iterator[Row]]
 
-
-def arena(kind: str, dataset: str, timed: Timed, tensorrt: bool = False) -> Iterator[Row]:
+def arena(kind: str, dataset: str, tensorrt: bool = False) -> Iterator[Row]:
     """Yield the rows of the arena study; without `tensorrt` its methods are unavailable."""
     rng = np.random.default_rng(3)
     for workload, side in (("uniform", 256), ("visdrone", 50)):
         for n in COUNTS[kind]:
             case = Case("arena", dataset, workload, n)
             yield from padding(case, n * 3 * side**2, n * 3 * (side**2 if side == 256 else 312 * 313))
-            yield from (gpu(rng, case, timed, tensorrt) if kind == "gpu" else cpu(rng, case, timed))
+            yield from (gpu(rng, case, tensorrt) if kind == "gpu" else cpu(rng, case))
     if kind == "cpu":
         laws = {method: CPU[method] for method in ("octopus", "opencv", "opencv-inplace", "opencv-table")}
-        yield from series(rng, Case("arena", dataset, "visdrone-1thread", 1000), "host", laws, timed)
+        yield from series(rng, Case("arena", dataset, "visdrone-1thread", 1000), "host", laws)
         for workload in ("visdrone", "uniform", "large"):
-            yield from byte_crops(rng, dataset, workload, timed)
+            yield from byte_crops(rng, dataset, workload)
     if kind == "gpu":
-        yield from kernel(rng, dataset, timed, tensorrt)
-        yield from roads(rng, dataset, timed)
-        yield from counts(rng, dataset, timed)
-    yield from inputs(rng, dataset, timed, kind, tensorrt)
+        yield from kernel(rng, dataset, tensorrt)
+        yield from roads(rng, dataset)
+        yield from counts(rng, dataset)
+    yield from inputs(rng, dataset, kind, tensorrt)
     yield from memory(Case("arena", dataset, "visdrone", 1000), kind, tensorrt)
 
 
-def byte_crops(rng: np.random.Generator, dataset: str, workload: str, timed: Timed) -> Iterator[Row]:
+def byte_crops(rng: np.random.Generator, dataset: str, workload: str) -> Iterator[Row]:
     """Yield the other kinds of results on one thread of a pretended CPU."""
     for kind, rival in BYTES.items():
         case = Case("arena", dataset, f"{workload}-{kind}-1thread", 1000)
         laws = {"octopus": (0.01, 0.1, "same"), rival: (0.03, 0.1, "same")}
-        yield from series(rng, case, "host", laws, timed)
+        yield from series(rng, case, "host", laws)
         if rival == "pillow-simd":
             yield unavailable(case, "pillow", "host", "end_to_end", "ms", NO_PILLOW)
 
 
-def kernel(rng: np.random.Generator, dataset: str, timed: Timed, torch: bool) -> Iterator[Row]:
+def kernel(rng: np.random.Generator, dataset: str, torch: bool) -> Iterator[Row]:
     """Yield the steps of the kernel, its kinds of results, and what a call costs; without `torch` not in its
     tensors."""
     for index, workload in enumerate(("ladder", "ladder-large")):
         case = Case("arena", dataset, workload, 1000)
         laws = {step: (0.0, times[index], "same") for step, times in LADDER.items()}
         laws["two-passes"] = (*laws["two-passes"][:2], ROUNDED)
-        yield from series(rng, case, "device", laws, timed)
+        yield from series(rng, case, "device", laws)
     laws = {kind: (0.0, time, "same") for kind, time in KINDS.items()}
-    yield from series(rng, Case("arena", dataset, "kinds", 1000), "device", laws, timed)
+    yield from series(rng, Case("arena", dataset, "kinds", 1000), "device", laws)
     for n in COUNTS["gpu"][:3]:
         case = Case("arena", dataset, "visdrone", n)
         times = {name: time for name, time in SUBMIT.items() if torch or name != "octopus-torch"}
-        yield from timed(rng, case, "host", "submit", times | {"octopus-again": times["octopus"]}, "n/a")
-        alone = {"octopus": 0.05, "octopus-one-call": 0.06, "octopus-again": 0.05}
+        yield from timed(rng, case, "host", "submit", again(times), "n/a")
+        alone = again({"octopus": 0.05, "octopus-one-call": 0.06})
         yield from timed(rng, case, "host", "end_to_end_alone", alone, "n/a")
         if not torch:
             yield unavailable(case, "octopus-torch", "host", "submit", "ms", "PyTorch is not installed")
@@ -170,7 +169,7 @@ def kernel(rng: np.random.Generator, dataset: str, timed: Timed, torch: bool) ->
     yield unavailable(case, "octopus-dlpack", "host", "submit_call", "ms", "PyTorch is not installed")
 
 
-def roads(rng: np.random.Generator, dataset: str, timed: Timed) -> Iterator[Row]:
+def roads(rng: np.random.Generator, dataset: str) -> Iterator[Row]:
     """Yield roads beside their bounds."""
     for workload, n, times in (
         ("road-float32", 28, {"octopus": 0.010, "write-bound": 0.008}),
@@ -182,7 +181,7 @@ def roads(rng: np.random.Generator, dataset: str, timed: Timed) -> Iterator[Row]
         yield from answered(timed(rng, case, "device", "kernel", again(times)), answers)
 
 
-def inputs(rng: np.random.Generator, dataset: str, timed: Timed, kind: str, torch: bool) -> Iterator[Row]:
+def inputs(rng: np.random.Generator, dataset: str, kind: str, torch: bool) -> Iterator[Row]:
     """Yield frames of video, and affine maps."""
     if kind == "cpu":
         for workload, n in (("nv12-1thread", 28), ("warp-1thread", 100)):
@@ -200,7 +199,7 @@ def inputs(rng: np.random.Generator, dataset: str, timed: Timed, kind: str, torc
             yield unavailable(case, "affine-grid", "device", "kernel", "ms", "PyTorch is not installed")
 
 
-def counts(rng: np.random.Generator, dataset: str, timed: Timed) -> Iterator[Row]:
+def counts(rng: np.random.Generator, dataset: str) -> Iterator[Row]:
     """Yield launches for as many of 1000 boxes as the GPU knows to count."""
     for counting in (0, *COUNTS["gpu"][:3]):
         case = Case("arena", dataset, f"count-{counting}", 1000)
@@ -211,11 +210,6 @@ def counts(rng: np.random.Generator, dataset: str, timed: Timed) -> Iterator[Row
         yield from timed(rng, case, "host", "end_to_end_alone", again(whole))
         for method in whole:
             yield case.row(method, "deterministic", "host_waits", "count", float(method.endswith("back")))
-
-
-def again(times: dict[str, float]) -> dict[str, float]:
-    """Enter Octopus twice."""
-    return times | {"octopus-again": times["octopus"]}
 
 
 def answered(rows: Iterator[Row], answers: dict[str, str]) -> Iterator[Row]:
@@ -234,7 +228,7 @@ def padding(case: Case, actual: int, padded: int) -> Iterator[Row]:
         yield case.row("padding", "deterministic", quantity, unit, value)
 
 
-def gpu(rng: np.random.Generator, case: Case, timed: Timed, tensorrt: bool) -> Iterator[Row]:
+def gpu(rng: np.random.Generator, case: Case, tensorrt: bool) -> Iterator[Row]:
     """Yield the layers of a pretended GPU."""
     here = {name: law for name, law in GPU.items() if tensorrt or not name.startswith("tensorrt")}
     device = {name: (a, b, answer) for name, (a, b, _, _, answer) in here.items() if a == a}
@@ -252,14 +246,14 @@ def gpu(rng: np.random.Generator, case: Case, timed: Timed, tensorrt: bool) -> I
         if layer == "pipeline" and case.n > PIPELINE_MOST:
             reasons |= dict.fromkeys(here, "results of more than 1000 boxes are not brought back")
         else:
-            yield from series(rng, case, layer, laws, timed)
+            yield from series(rng, case, layer, laws)
         for method in sorted(reasons):
             yield unavailable(case, method, layer, QUANTITIES[layer], "ms", reasons[method])
 
 
-def cpu(rng: np.random.Generator, case: Case, timed: Timed) -> Iterator[Row]:
+def cpu(rng: np.random.Generator, case: Case) -> Iterator[Row]:
     """Yield the one layer of a pretended CPU."""
-    yield from series(rng, case, "host", CPU, timed)
+    yield from series(rng, case, "host", CPU)
     for method in ("roi-align", "grid-sample", "padded-torch"):
         yield unavailable(case, method, "host", "end_to_end", "ms", "torch is not installed")
     for method in GPU_ONLY:
@@ -267,13 +261,12 @@ def cpu(rng: np.random.Generator, case: Case, timed: Timed) -> Iterator[Row]:
 
 
 def series(
-    rng: np.random.Generator, case: Case, layer: str, laws: dict[str, tuple[float, float, str]], timed: Timed
+    rng: np.random.Generator, case: Case, layer: str, laws: dict[str, tuple[float, float, str]]
 ) -> Iterator[Row]:
     """Yield paired blocks of all methods, Octopus twice."""
     quantity = QUANTITIES[layer]
-    times = {name: a * case.n + b for name, (a, b, _) in laws.items()}
-    times["octopus-again"] = times["octopus"]
-    answers = {name: answer for name, (*_, answer) in laws.items()} | {"octopus-again": "same"}
+    times = again({name: a * case.n + b for name, (a, b, _) in laws.items()})
+    answers = again({name: answer for name, (*_, answer) in laws.items()})
     for row in timed(rng, case, layer, quantity, times):
         answer = answers[row.method].replace(
             "different: ", f"different: largest error 0.{case.n} exceeds 0.004; "

@@ -6,13 +6,13 @@ that the tests know what the report must find.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
+from synthetic_blocks import again, timed
 
 from octopus_study.measure.rows import Case, Row, unavailable
 
-Timed = Callable[..., Iterator[Row]]
 NO_TORCH = "PyTorch is not installed (pip install -e './workflow[models]')"
 ODOMETRY, MATCHING = 22.0, 31.0  # ms alone
 ITERATIONS = 100
@@ -57,7 +57,7 @@ NOT_CAPTURED = "RuntimeError: the host asks how many keypoints there are"
 CROPS = {"model-alone": 9.0, "model-alone-again": 9.0, "crops-first": 9.21, "crops-beside": 9.12}
 
 
-def concurrency(kind: str, dataset: str, timed: Timed, mps: bool = True) -> Iterator[Row]:
+def concurrency(kind: str, dataset: str, mps: bool = True) -> Iterator[Row]:
     """Yield the rows of two models on one GPU; a CPU has neither PyTorch nor a GPU."""
     case, beside = (
         Case("concurrency", dataset, *one) for one in (("two-models", 2), ("crops-beside-model", 1000))
@@ -143,7 +143,7 @@ def peak(model: str, width: int, way: str = "as-published") -> float:
     return (WEIGHTS + MODELS[model] * pixels) * WORKSPACE.get(way, 1.0)
 
 
-def image_shape(kind: str, dataset: str, timed: Timed, caused_by_cudnn: bool = False) -> Iterator[Row]:
+def image_shape(kind: str, dataset: str, caused_by_cudnn: bool = False) -> Iterator[Row]:
     """Yield the rows of image shapes; a CPU has no PyTorch."""
     rng = np.random.default_rng(12)
     for model in MODELS:
@@ -154,9 +154,9 @@ def image_shape(kind: str, dataset: str, timed: Timed, caused_by_cudnn: bool = F
                 yield from missing(cases[0], "as-published")
                 continue
             for case in cases:
-                yield from shape(rng, case, model, "as-published", timed)
+                yield from shape(rng, case, model, "as-published")
         if model == "drunet":
-            yield from interventions(rng, kind, dataset, timed, caused_by_cudnn)
+            yield from interventions(rng, kind, dataset, caused_by_cudnn)
         case = Case("image_shape", dataset, f"{model}-patches", COVERED)
         if kind == "cpu":
             yield unavailable(case, "128x1", "device", "cover", "ms", NO_TORCH)
@@ -171,12 +171,10 @@ def image_shape(kind: str, dataset: str, timed: Timed, caused_by_cudnn: bool = F
                     MODELS[model] * side * side * (0.2 + 0.8 * batch)
                 )  # a part of it doesn't depend on the batch
                 yield case.row(f"{side}x{batch}", "memory", "batch_peak", "bytes", taken)
-        yield from timed(rng, case, "device", "cover", times | {"128x16-again": times["128x16"]})
+        yield from timed(rng, case, "device", "cover", again(times, "128x16"))
 
 
-def interventions(
-    rng: np.random.Generator, kind: str, dataset: str, timed: Timed, caused_by_cudnn: bool
-) -> Iterator[Row]:
+def interventions(rng: np.random.Generator, kind: str, dataset: str, caused_by_cudnn: bool) -> Iterator[Row]:
     """Yield every way at a width that is split and at one that runs whole."""
     for width in (1228, 1296):
         case = Case("image_shape", dataset, "drunet-interventions", width)
@@ -184,11 +182,11 @@ def interventions(
             if kind == "cpu":
                 yield from missing(case, way)
             else:
-                yield from shape(rng, case, "drunet", way, timed, caused_by_cudnn)
+                yield from shape(rng, case, "drunet", way, caused_by_cudnn)
 
 
 def shape(
-    rng: np.random.Generator, case: Case, model: str, way: str, timed: Timed, caused_by_cudnn: bool = False
+    rng: np.random.Generator, case: Case, model: str, way: str, caused_by_cudnn: bool = False
 ) -> Iterator[Row]:
     """Yield memory, splits and time of one width."""
     at_once = peak(model, case.n, way)

@@ -6,15 +6,15 @@ one per object, so that the tests know what the report must find.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.random import RandomState
+from synthetic_blocks import again, timed
 
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.measure.rows import Case, Row, unavailable
 
-Timed = Callable[..., Iterator[Row]]
 SIDE = 32  # of the thumbnail
 DOWNLINK = 2e6
 RULES = {"fixed": 0.535, "otsu": 0.47, "byte-budget": 0.51}
@@ -27,7 +27,7 @@ TILE_LAWS = {
 HOST_TILES = {"numpy": (0.06, 0.0), "opencv": (0.03, 0.0), "integral": (0.05, 0.5)}
 
 
-def satellite(kind: str, dataset: str, timed: Timed, full: bool = False) -> Iterator[Row]:
+def satellite(kind: str, dataset: str, full: bool = False) -> Iterator[Row]:
     """Yield the rows of the study of satellite tiles; with `full` the receipt holds the whole scene."""
     rng = np.random.default_rng(8)
     scenes = {"full": (dataset, 8192)} if full else {"window": (dataset, 1000), "scale": ("synthetic", 8192)}
@@ -41,8 +41,7 @@ def satellite(kind: str, dataset: str, timed: Timed, full: bool = False) -> Iter
             if variant == "uint16" and scene != "scale":
                 yield from picture(case, tiles, brightness)
             laws = TILE_LAWS[kind] | HOST_TILES
-            times = {method: slope * len(tiles) + fixed for method, (slope, fixed) in laws.items()}
-            times["octopus-again"] = times["octopus"]
+            times = again({method: slope * len(tiles) + fixed for method, (slope, fixed) in laws.items()})
             yield from timed(rng, case, "host", "end_to_end", times)
             own = {method: 0.4 * times[method] for method in (*TILE_LAWS[kind], "octopus-again")}
             if kind == "gpu":
@@ -113,8 +112,7 @@ def detections(seconds: tuple[int, ...] = (1, 5, 10)) -> dict[int, np.ndarray]:
 def drone(kind: str, dataset: str) -> Iterator[Row]:
     """Yield the rows of the study of the drone's video."""
     rng = np.random.default_rng(9)
-    laws = FRAME_LAWS[kind]
-    laws = laws | {"octopus-again": laws["octopus"]}
+    laws = again(FRAME_LAWS[kind])
     for seconds, counts in detections().items():
         case = Case("drone", dataset, f"clip-{seconds}s", int(counts.sum()))
         facts = {"detections": counts.sum(), "frames": len(counts)}
@@ -135,12 +133,11 @@ def drone(kind: str, dataset: str) -> Iterator[Row]:
     case = Case("drone", dataset, "second", int(counts.sum()))
     slope, fixed = laws["octopus"]
     whole = slope * counts.sum() + fixed * len(counts)
-    yield from blocks(
-        rng, case, "host", {"octopus": whole, "octopus-again": whole, "octopus-batch": whole - 20 * fixed}
-    )
+    times = again({"octopus": whole}) | {"octopus-batch": whole - 20 * fixed}
+    yield from timed(rng, case, "host", "clip_time", times)
     streams = {"stream-serial": 11.2, "stream-overlapped": 9.4, "upload-only": 9.0, "kernels-only": 2.2}
     if kind == "gpu":
-        yield from blocks(rng, case, "pipelined", streams)
+        yield from timed(rng, case, "pipelined", "clip_time", streams)
     else:
         for method in streams:
             yield unavailable(case, method, "pipelined", "clip_time", "ms", NO_GPU)
@@ -156,15 +153,6 @@ def frame_times(
             value = (slope * count + fixed) * shared * rng.normal(1, 0.01)
             answer = "different: rounds to uint8" if method == "n-launches-published" else "same"
             yield case.row(method, layer, "frame_time", "ms", value, block=frame, answer=answer)
-
-
-def blocks(rng: np.random.Generator, case: Case, layer: str, times: dict[str, float]) -> Iterator[Row]:
-    """Yield paired blocks of whole clips."""
-    for block in range(24):
-        shared = rng.normal(1, 0.02)
-        for method, time in times.items():
-            value = time * shared * rng.normal(1, 0.005)
-            yield case.row(method, layer, "clip_time", "ms", value, block=block, answer="same")
 
 
 FRAMES = 40
@@ -187,7 +175,7 @@ def detector(kind: str, dataset: str, torch: bool = True) -> Iterator[Row]:
                 yield unavailable(case, method, "host", quantity, "ms", why)
         return
     inference, selecting = MODEL[kind]
-    methods = PREPARING[kind] | {"octopus-again": PREPARING[kind]["octopus"]}
+    methods = again(PREPARING[kind])
     for frame in range(FRAMES):
         shared = rng.normal(1, 0.02)
         for method, preparing in methods.items():

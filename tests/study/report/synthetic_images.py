@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
+from synthetic_blocks import again, timed
 
 from octopus_study.measure.rows import Case, Row, unavailable
 
-Timed = Callable[..., Iterator[Row]]
 # Images on a GPU and on a CPU, bytes read and written on a GPU, and launches of the processor.
 BATCHES = {
     "large": (32, 4, 120e6, 688e6, 283),
@@ -19,7 +19,6 @@ BATCHES = {
 }
 GIGABYTES = {"gpu": 4200.0, "cpu": 14.0}
 SHARE = 0.65  # of its roof, which Octopus reaches
-AGAIN = "octopus-again"
 OTHERS = {
     "gpu": {
         "transformers": 20.0,
@@ -46,7 +45,7 @@ MISSING = {
 }
 
 
-def images(kind: str, dataset: str, timed: Timed) -> Iterator[Row]:
+def images(kind: str, dataset: str) -> Iterator[Row]:
     """Yield the rows of the study of images of any size."""
     rng = np.random.default_rng(11)
     for workload, (on_gpu, on_cpu, read, written, launches) in BATCHES.items():
@@ -56,7 +55,7 @@ def images(kind: str, dataset: str, timed: Timed) -> Iterator[Row]:
         bounds = {"write-bound": part * written / per_ms, "copy-bound": part * (read + written) / per_ms}
         bounds |= {f"{name}-bf16": part * (read * ("copy" in name) + written / 2) / per_ms for name in bounds}
         own = {"octopus": bounds["copy-bound"] / SHARE, "octopus-bf16": bounds["copy-bound-bf16"] / SHARE}
-        own |= {AGAIN: own["octopus"], "octopus-pillow": 1.1 * own["octopus"]}
+        own = again(own) | {"octopus-pillow": 1.1 * own["octopus"]}
         whole = own | {"octopus-one-call": own["octopus"] + 0.05}
         whole |= {name: factor * own["octopus"] for name, factor in OTHERS[kind].items()}
         name, why = MISSING[kind]

@@ -7,14 +7,14 @@ what the report must find.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from synthetic_blocks import again, timed
 
 from octopus_study.measure.rows import Case, Row, unavailable
 
-Timed = Callable[..., Iterator[Row]]
 OPERATIONS = {
     "multiply": 1.0,
     "normalize": 1.02,
@@ -44,7 +44,7 @@ MACHINES = {"gpu": Pretended(4200.0, 270_336, 0.003, "device"), "cpu": Pretended
 MEMORY_LIMIT = {"gpu": 60e9, "cpu": 2e9}
 
 
-def mapping(kind: str, dataset: str, timed: Timed) -> Iterator[Row]:
+def mapping(kind: str, dataset: str) -> Iterator[Row]:
     """Yield the rows of the mapping study."""
     rng = np.random.default_rng(5)
     machine = MACHINES[kind]
@@ -52,7 +52,7 @@ def mapping(kind: str, dataset: str, timed: Timed) -> Iterator[Row]:
         name = dataset if distribution == "visdrone" else "synthetic"
         for n in ITEMS:
             elements = n * mean
-            yield from maps(rng, Case("mapping", name, distribution, n), elements, kind, timed)
+            yield from maps(rng, Case("mapping", name, distribution, n), elements, kind)
             for operation, weight in OPERATIONS.items():
                 case = Case("mapping", name, f"{distribution}-{operation}", n)
                 if 8 * elements > MEMORY_LIMIT[kind]:
@@ -102,7 +102,7 @@ def kernels(machine: Pretended, elements: int, n: int, bytes_each: float, weight
     }
 
 
-def maps(rng: np.random.Generator, case: Case, elements: int, kind: str, timed: Timed) -> Iterator[Row]:
+def maps(rng: np.random.Generator, case: Case, elements: int, kind: str) -> Iterator[Row]:
     """Yield what building, uploading and holding the map takes."""
     n, blocks = case.n, case.n + elements // THRESHOLD
     sizes = {
@@ -154,13 +154,13 @@ KERNELS = {
 }
 
 
-def total_cost(kind: str, timed: Timed) -> Iterator[Row]:
+def total_cost(kind: str) -> Iterator[Row]:
     """Yield the rows of the study of total cost."""
     rng = np.random.default_rng(6)
     for mix, (n, pixels) in PIXELS.items():
         for name, weight in HEAVY.items():
             case = Case("total_cost", "synthetic", f"{mix}-{name}", n)
-            yield from costs(rng, case, pixels, weight, kind, timed)
+            yield from costs(rng, case, pixels, weight, kind)
     if kind == "cpu":
         why = "builds the table on a GPU"
         case = Case("total_cost", "synthetic", "flickr-500-light", 500)
@@ -168,9 +168,7 @@ def total_cost(kind: str, timed: Timed) -> Iterator[Row]:
             yield unavailable(case, "lookup-device", "host", quantity, "ms", why)
 
 
-def costs(
-    rng: np.random.Generator, case: Case, pixels: int, weight: float, kind: str, timed: Timed
-) -> Iterator[Row]:
+def costs(rng: np.random.Generator, case: Case, pixels: int, weight: float, kind: str) -> Iterator[Row]:
     """Yield every step of one mix."""
     machine = MACHINES[kind]
     stream = weight * 2 * pixels / machine.gigabytes / 1e6
@@ -187,8 +185,7 @@ def costs(
     offsets = 8 * (case.n + 1)
     sizes = {name: 4 * pixels + offsets if name in TABLES else offsets for name in methods}
     sizes |= {"block-metadata": 12 * blocks + offsets, "block-metadata-published": 20 * blocks + offsets}
-    kernel["octopus-again"], setup["octopus-again"] = kernel["octopus"], setup["octopus"]
-    sizes["octopus-again"] = sizes["octopus"]
+    kernel, setup, sizes = again(kernel), again(setup), again(sizes)
     methods.append("octopus-again")
     steps = {"setup": setup, "kernel": kernel}
     if kind == "gpu":
@@ -228,7 +225,7 @@ MIXES = {
 }
 
 
-def sequences(kind: str, timed: Timed, torch: bool = False) -> Iterator[Row]:
+def sequences(kind: str, torch: bool = False) -> Iterator[Row]:
     """Yield the rows of the study of ragged sequences; without `torch` there is no nested tensor."""
     rng = np.random.default_rng(7)
     machine = MACHINES[kind]

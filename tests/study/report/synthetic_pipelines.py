@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
+from synthetic_blocks import again, timed
 
 from octopus_study.measure.rows import Case, Row, unavailable
 
-Timed = Callable[..., Iterator[Row]]
 MODEL = {"model-one": 1, "model-ragged": 32, "model-small": 256, "model-documents": 8}
 PREPARED = {"octopus": 2.0, "transformers": 24.0, "octopus-cpu": 30.0, "transformers-cpu": 90.0}
 UPLOAD = {"upload-only": 1.5}
@@ -20,29 +20,25 @@ OTHERS = {
 }
 
 
-def pipelines(kind: str, dataset: str, timed: Timed) -> Iterator[Row]:
+def pipelines(kind: str, dataset: str) -> Iterator[Row]:
     """Yield the rows of the study of whole pipelines."""
     rng, gpu = np.random.default_rng(12), kind == "gpu"
     for workload, count in MODEL.items():
         case = Case("pipelines", dataset, workload, count if gpu else max(1, count // 8))
         prepared = {name: time for name, time in PREPARED.items() if gpu or not name.endswith("cpu")}
-        yield from timed(rng, case, "host", "prepare", _twice(prepared | (UPLOAD if gpu else {})))
+        yield from timed(rng, case, "host", "prepare", again(prepared | (UPLOAD if gpu else {})))
         yield case.row("octopus", "deterministic", "values_differing", "fraction", 0.0004)
         if gpu:
-            yield from timed(rng, case, "host", "model_step", _twice(STEP))
+            yield from timed(rng, case, "host", "model_step", again(STEP))
             yield case.row("octopus", "deterministic", "cosine", "fraction", 0.9999)
         else:
             yield unavailable(case, "octopus", "host", "model_step", "ms", "the tower takes minutes on a CPU")
     for counting in (28, 100):
         case = Case("pipelines", dataset, f"crops-{counting}", 300)
         times = {name: time for name, time in CROPS.items() if gpu or "graph" not in name}
-        yield from timed(rng, case, "host", "crops", _twice(times))
+        yield from timed(rng, case, "host", "crops", again(times))
         for name in CROPS if gpu else ():
             yield case.row(name, "deterministic", "host_waits", "count", float("loop" in name))
     for (workload, count, quantity), times in OTHERS.items():
         case = Case("pipelines", dataset, workload, count)
-        yield from timed(rng, case, "host", quantity, _twice(times))
-
-
-def _twice(times: dict[str, float]) -> dict[str, float]:
-    return times | {"octopus-again": times["octopus"]}
+        yield from timed(rng, case, "host", quantity, again(times))

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import numpy as np
 from synthetic_arena import arena, padding, parity
+from synthetic_blocks import BLOCKS, again, timed
 from synthetic_companions import concurrency, image_shape
 from synthetic_edge import detector, drone, satellite
 from synthetic_images import images
@@ -33,7 +34,6 @@ CLAIMS = ROOT / "config" / "claims.yaml"
 PAPER = ROOT / "paper"
 
 BASIS = ("stage_timing", "distribution")  # studies that every report has
-BLOCKS = 24
 GPU_LAUNCH_US = 6.0
 CPU_LAUNCH_US = 0.2
 # Milliseconds per object and fixed milliseconds of each method, on a pretended GPU and CPU.
@@ -80,26 +80,26 @@ def write_run(
     that folder."""
     folder = root / machine
     counts = (100, 1000) if quick else (100, 500, 1000, 2000)
-    studies: dict[str, Callable[[], Iterator[Row]]] = {
-        "stage_timing": lambda: stage_timing(kind, dataset, counts),
-        "distribution": lambda: distribution(kind, dataset),
-        "arena": lambda: arena(kind, dataset, timed, tensorrt),
-        "parity": lambda: parity(kind, dataset),
-        "mapping": lambda: mapping(kind, dataset, timed),
-        "total_cost": lambda: total_cost(kind, timed),
-        "sequences": lambda: sequences(kind, timed, tensorrt),
-        "images": lambda: images(kind, dataset, timed),
-        "pipelines": lambda: pipelines(kind, dataset, timed),
-        "concurrency": lambda: concurrency(kind, dataset, timed),
-        "scaling": lambda: scaling(kind, dataset, timed),
-        "image_shape": lambda: image_shape(kind, dataset, timed),
-        "satellite": lambda: satellite(kind, SCENES[dataset], timed, full=tensorrt),
-        "drone": lambda: drone(kind, dataset),
-        "detector": lambda: detector(kind, dataset, torch=kind == "gpu"),
+    studies: dict[str, Iterator[Row]] = {
+        "stage_timing": stage_timing(kind, dataset, counts),
+        "distribution": distribution(kind, dataset),
+        "arena": arena(kind, dataset, tensorrt),
+        "parity": parity(kind, dataset),
+        "mapping": mapping(kind, dataset),
+        "total_cost": total_cost(kind),
+        "sequences": sequences(kind, tensorrt),
+        "images": images(kind, dataset),
+        "pipelines": pipelines(kind, dataset),
+        "concurrency": concurrency(kind, dataset),
+        "scaling": scaling(kind, dataset),
+        "image_shape": image_shape(kind, dataset),
+        "satellite": satellite(kind, SCENES[dataset], full=tensorrt),
+        "drone": drone(kind, dataset),
+        "detector": detector(kind, dataset, torch=kind == "gpu"),
     }
     for study, rows in studies.items():
         if not only or study in (*BASIS, *only):
-            table = write_rows(folder / f"{study}.csv", list(rows()))
+            table = write_rows(folder / f"{study}.csv", list(rows))
             device = "cuda" if kind == "gpu" else "cpu"
             of = {"machine": machine, "device": device, "dataset": dataset}
             record = pretended_provenance(study, table, **of, extra=EXTRA.get(study))
@@ -240,23 +240,6 @@ def quantiles(case: Case, scale: float) -> Iterator[Row]:
         yield case.row("boxes", "deterministic", "height_quantile", "px", 1.3 * size, block=percentile)
 
 
-def timed(
-    rng: np.random.Generator,
-    case: Case,
-    layer: str,
-    quantity: str,
-    times: dict[str, float],
-    answer: str = "same",
-) -> Iterator[Row]:
-    """Yield paired blocks: noise of the block shared by all methods, and a little of each method's own."""
-    for block in range(BLOCKS):
-        shared = rng.normal(1, 0.02)
-        for method, time in times.items():
-            value = time * shared * rng.normal(1, 0.005)
-            yield case.row(method, layer, quantity, "ms", value, block=block, answer=answer)
-
-
 def with_again(laws: dict[str, tuple[float, float]], n: int) -> dict[str, float]:
     """Evaluate the laws for n objects and enter octopus a second time."""
-    times = {name: slope * n + fixed for name, (slope, fixed) in laws.items()}
-    return times | {"octopus-again": times["octopus"]}
+    return again({name: slope * n + fixed for name, (slope, fixed) in laws.items()})

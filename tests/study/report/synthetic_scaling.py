@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
+from synthetic_blocks import again, timed
 
 from octopus_study.measure.rows import Case, Row, unavailable
 
-Timed = Callable[..., Iterator[Row]]
 WORKS = {"crops": 102_400, "images": 8192, "copies": 1024}
 GPUS = (1, 2, 4, 8)
 # Milliseconds of a block on one GPU, and which part of linear is left with each doubling of the GPUs.
@@ -27,7 +27,7 @@ def linear(way: str, data: str, gpus: int) -> float:
     return LEFT[way, data] ** float(np.log2(gpus))
 
 
-def scaling(kind: str, dataset: str, timed: Timed, visible: int = 4) -> Iterator[Row]:
+def scaling(kind: str, dataset: str, visible: int = 4) -> Iterator[Row]:
     """Yield the rows of the study of several GPUs; on a CPU each says that it needs one."""
     rng = np.random.default_rng(13)
     visible = visible if kind == "gpu" else 0
@@ -48,9 +48,7 @@ def scaling(kind: str, dataset: str, timed: Timed, visible: int = 4) -> Iterator
                 if gpus <= visible
             }
             if times:
-                yield from timed(
-                    rng, case, "host", quantity, times | {"processes-1-again": times["processes-1"]}
-                )
+                yield from timed(rng, case, "host", quantity, again(times, "processes-1"))
             for way in ("processes", "threads"):
                 for gpus in GPUS:
                     if gpus > visible:
@@ -60,7 +58,7 @@ def scaling(kind: str, dataset: str, timed: Timed, visible: int = 4) -> Iterator
             for rank in range(visible)
         }
         if alone:
-            yield from timed(rng, case, "host", "alone", alone | {"gpu-0-again": alone["gpu-0"]})
+            yield from timed(rng, case, "host", "alone", again(alone, "gpu-0"))
         for rank in range(visible, 2):
             yield unavailable(case, f"gpu-{rank}", "host", "alone", "ms", why)
 

@@ -23,7 +23,6 @@ from synthetic_companions import (
     peak,
 )
 from synthetic_power import pretended_provenance
-from synthetic_runs import timed
 
 from octopus_study.measure.rows import Row, write_rows
 from octopus_study.report.charts import style
@@ -122,7 +121,7 @@ def test_rows_without_kernels_blocks_parts_or_more_contexts_say_what_they_lack(t
     new = ("kernel_time", "kernel_filled", "stage_time")
     rows = [
         row
-        for row in concurrency("gpu", "visdrone-val", timed)
+        for row in concurrency("gpu", "visdrone-val")
         if row.quantity not in new and not (row.quantity == "process_context" and row.block > 1)
     ]
     known = Frame.read(report_of(tmp_path, "concurrency", rows) / "numbers.csv")
@@ -152,7 +151,7 @@ def test_a_way_is_recommended_by_rule(numbers: Frame, full: Path) -> None:
 
 
 def test_without_mps_graphs_are_recommended(tmp_path: Path) -> None:
-    rows = list(concurrency("gpu", "visdrone-val", timed, mps=False))
+    rows = list(concurrency("gpu", "visdrone-val", mps=False))
     folder = report_of(tmp_path, "concurrency", rows)
     known = Frame.read(folder / "numbers.csv")
     assert known.text(f"{PAIR}.recommended.whole") == "CUDA graphs"
@@ -169,7 +168,7 @@ def test_a_way_with_another_answer_is_no_candidate(tmp_path: Path) -> None:
         row._replace(answer="different: half precision")
         if row.method in wrong and row.quantity == "makespan"
         else row
-        for row in concurrency("gpu", "visdrone-val", timed)
+        for row in concurrency("gpu", "visdrone-val")
     ]
     folder = report_of(tmp_path, "concurrency", rows)
     known = Frame.read(folder / "numbers.csv")
@@ -245,13 +244,13 @@ def test_memory_grows_with_the_batch_or_nobody_measured_it(numbers: Frame, tmp_p
     start = f"{SHAPE}.patches.drunet"
     assert numbers.value(f"{start}.side128.memory_batch") == pytest.approx(13 / 1)
     assert numbers.value(f"{start}.memory_batch") == pytest.approx((0.2 + 1.6) / 1.0)
-    rows = [row for row in image_shape("gpu", "visdrone-val", timed) if row.quantity != "batch_peak"]
+    rows = [row for row in image_shape("gpu", "visdrone-val") if row.quantity != "batch_peak"]
     known = Frame.read(report_of(tmp_path, "image_shape", rows) / "numbers.csv")
     assert known.text(f"{start}.memory_batch").startswith("unavailable: not measured yet")
 
 
 def test_memory_that_follows_cudnn_says_so(tmp_path: Path) -> None:
-    rows = list(image_shape("gpu", "visdrone-val", timed, caused_by_cudnn=True))
+    rows = list(image_shape("gpu", "visdrone-val", caused_by_cudnn=True))
     folder = report_of(tmp_path, "image_shape", rows)
     assert Frame.read(folder / "numbers.csv").text(f"{SHAPE}.cause.drunet.verdict") == HEURISTICS
     judged = {one.claim_id: one.verdict for one in read_claims(folder / "claims.csv")}
@@ -305,7 +304,7 @@ def test_claims_are_judged_by_direction_on_a_gpu_and_by_size_on_their_board(full
 
 
 def test_parts_that_no_row_measures_say_so_on_the_published_board(tmp_path: Path) -> None:
-    rows = list(concurrency("gpu", "visdrone-val", timed))
+    rows = list(concurrency("gpu", "visdrone-val"))
     folder = report_of(tmp_path, "concurrency", rows, "NVIDIA GeForce RTX 2060")
     judged = {one.claim_id: one for one in read_claims(folder / "claims.csv")}
     assert judged["conc-times"].verdict == "not reproduced"
@@ -347,7 +346,7 @@ def test_splits_counted_without_a_gpu_are_shown_without_memory(tmp_path: Path) -
         row
         if row.layer == "deterministic"
         else row._replace(value=None, block=0, answer="unavailable: needs a GPU")
-        for row in image_shape("gpu", "visdrone-val", timed)
+        for row in image_shape("gpu", "visdrone-val")
     ]
     folder = report_of(tmp_path, "image_shape", list({row[:9]: row for row in rows}.values()))
     known = Frame.read(folder / "numbers.csv")

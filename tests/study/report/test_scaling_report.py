@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import synthetic_scaling
 from frames import build_report, caption, lines
-from synthetic_runs import sign, timed, write_run
+from synthetic_runs import sign, write_run
 from synthetic_scaling import BLOCK, SLOWEST, WORKS, linear, predicted, scaling
 
 from octopus_study.measure.rows import write_rows
@@ -28,7 +28,7 @@ def of_gpus(visible: int) -> Callable[[Path], object]:
 
     def fill(root: Path) -> None:
         folder = write_run(root / "reference", "pretended-gpu", "gpu", only=("scaling",))
-        write_rows(folder / "scaling.csv", list(scaling("gpu", "visdrone-val", timed, visible)))
+        write_rows(folder / "scaling.csv", list(scaling("gpu", "visdrone-val", visible)))
         sign(folder / "scaling.csv")
         build_report(root / "report", None, root / "reference")
 
@@ -107,7 +107,7 @@ def test_a_gpu_that_failed_is_no_fewer_gpus(tmp_path: Path) -> None:
     why = "unavailable: GPU 3: CUDAError: out of memory"
     rows = [
         row._replace(value=None, block=0, answer=why) if row.method in ("processes-4", "gpu-3") else row
-        for row in scaling("gpu", "visdrone-val", timed, 4)
+        for row in scaling("gpu", "visdrone-val", 4)
     ]
     write_rows(folder / "scaling.csv", list(dict.fromkeys(rows)))
     record = json.loads((folder / "scaling.json").read_text())
@@ -186,7 +186,7 @@ def test_a_wrong_prediction_fails_its_claim(monkeypatch, tmp_path: Path, left: f
 
 def test_without_copies_nothing_uploaded_is_predicted(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=("scaling",))
-    rows = [row for row in scaling("gpu", "visdrone-val", timed) if row.workload != "copies"]
+    rows = [row for row in scaling("gpu", "visdrone-val") if row.workload != "copies"]
     write_rows(folder / "scaling.csv", rows)
     sign(folder / "scaling.csv")
     build_report(tmp_path / "report", None, tmp_path / "reference")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ import nbformat
 import papermill
 import pytest
 from traitlets.config import Config
+
+from octopus_study.config import load_config
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -74,15 +77,26 @@ def test_explore_results_offers_machines_studies_layers_and_claims(tmp_path: Pat
     assert "faster" in text and "pretended-gpu/" in text  # verdicts, and the way of a number
 
 
-def test_add_your_gpu_vets_promotes_and_compares(tmp_path: Path) -> None:
+@pytest.mark.parametrize("config", ["config", "quick"])
+def test_add_your_gpu_vets_promotes_and_compares(config: str, tmp_path: Path) -> None:
     reference = write_run(tmp_path / "reference", "pretended-gpu", "gpu", quick=True, only=("arena",)).parent
     results = write_run(tmp_path / "results", "mine", "gpu", quick=True, only=("arena",))
+    settings = load_config(ROOT / f"config/{config}.yaml").model_dump(mode="json")
+    for path in results.glob("*.json"):
+        record = json.loads(path.read_text())
+        record["config"]["values"] = settings
+        path.write_text(json.dumps(record))
     folders = {"results_dir": str(results), "reference_dir": str(reference)}
     text, pictures = shown(
         run_notebook("add_your_gpu", tmp_path, **folders, promote_to=str(tmp_path / "new"))
     )
-    assert pictures == 1 and "promoted to mine" in text and "intervals_overlap" in text
-    assert (tmp_path / "new/mine/arena.csv").read_bytes() == (results / "arena.csv").read_bytes()
+    assert pictures == 1 and "intervals_overlap" in text
+    if config == "quick":
+        assert "it was measured with other settings: measure.min_blocks is" in text
+        assert "promoted" not in text and not (tmp_path / "new").exists()
+    else:
+        assert "promoted to mine" in text and "other settings" not in text
+        assert (tmp_path / "new/mine/arena.csv").read_bytes() == (results / "arena.csv").read_bytes()
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)

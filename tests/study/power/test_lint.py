@@ -299,10 +299,10 @@ def test_the_command_tells_each_finding_in_a_line() -> None:
 
 def test_a_run_that_the_linter_refuses_is_not_promoted(tmp_path: Path) -> None:
     good = power_run().write(tmp_path / "results" / "good").parent
-    assert promote(good, tmp_path / "reference").name == "good"
+    assert promote(good, tmp_path / "reference", {}).name == "good"
     bad = DEFECTS["load_below_idle"].make().write(tmp_path / "results" / "bad").parent
     with pytest.raises(DataError, match=r"the results linter refuses it \(load-above-idle"):
-        promote(bad, tmp_path / "reference")
+        promote(bad, tmp_path / "reference", {})
     assert not (tmp_path / "reference" / "bad").exists()
 
 

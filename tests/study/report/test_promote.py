@@ -14,6 +14,7 @@ from octopus_study.report.compare import compare_runs
 from octopus_study.report.promote import promote
 
 OTHER = "f" * 40  # a commit beside that of the pretended runs
+ANY: dict[str, dict[str, object]] = {}  # a standard that asks for no settings, which made-up runs lack
 
 
 def edit_record(path: Path, **changes: object) -> None:
@@ -49,7 +50,7 @@ def slow_again(path: Path, layer: str, factor: float) -> None:
 
 def test_a_clean_real_run_is_copied(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "results", "m", "cpu", quick=True)
-    target = promote(folder, tmp_path / "reference")
+    target = promote(folder, tmp_path / "reference", ANY)
     assert sorted(path.name for path in target.iterdir()) == sorted(path.name for path in folder.iterdir())
 
 
@@ -92,7 +93,7 @@ def test_a_doubtful_run_is_refused_whole(tmp_path: Path, spoil: object, reason: 
     folder = write_run(tmp_path / "results", "m", "cpu", quick=True, only=BASIS)
     spoil(folder)
     with pytest.raises(DataError, match=reason):
-        promote(folder, tmp_path / "reference")
+        promote(folder, tmp_path / "reference", ANY)
     assert not (tmp_path / "reference").exists()
 
 
@@ -107,22 +108,22 @@ def test_a_core_run_does_not_replace_a_whole_one(tmp_path: Path) -> None:
     path.write_text(json.dumps(record))
     standard = {"stage_timing": {"counts": [100, 1000]}}
     with pytest.raises(DataError, match=r"stage_timing\.counts is \[9\], not \[100, 1000\]"):
-        promote(folder, tmp_path / "reference", standard=standard)
-    promote(folder, tmp_path / "reference", standard={"stage_timing": {"counts": [9]}})
+        promote(folder, tmp_path / "reference", standard)
+    promote(folder, tmp_path / "reference", {"stage_timing": {"counts": [9]}})
 
 
 def test_a_run_that_keeps_its_own_cores_busy_is_no_loaded_machine(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "results", "m", "cpu", quick=True, only=BASIS)
     load(folder / "stage_timing.json", 1.9, 2.05)
     slow_again(folder / "stage_timing.csv", "host", 1.1)  # within the limit of the host
-    promote(folder, tmp_path / "reference")
+    promote(folder, tmp_path / "reference", ANY)
 
 
 def test_by_events_a_method_must_be_nearer_to_itself(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "results", "m", "gpu", quick=True, only=BASIS)
     slow_again(folder / "stage_timing.csv", "device", 1.05)
     with pytest.raises(DataError, match=r"device: 0\.95.* 2% are allowed"):
-        promote(folder, tmp_path / "reference")
+        promote(folder, tmp_path / "reference", ANY)
 
 
 def test_several_commits_must_be_named(tmp_path: Path) -> None:
@@ -131,8 +132,8 @@ def test_several_commits_must_be_named(tmp_path: Path) -> None:
     said = r"2 commits: .*ffffffffff \(distribution\).*--commits .*ffffffffff"
     for commits in ((), ("ffffffff",)):
         with pytest.raises(DataError, match=said):
-            promote(folder, tmp_path / "reference", commits)
-    promote(folder, tmp_path / "reference", ("01234567", "ffffffff"))
+            promote(folder, tmp_path / "reference", ANY, commits)
+    promote(folder, tmp_path / "reference", ANY, ("01234567", "ffffffff"))
 
 
 def test_studies_that_stay_in_the_reference_count_as_its_commits(tmp_path: Path) -> None:
@@ -142,18 +143,18 @@ def test_studies_that_stay_in_the_reference_count_as_its_commits(tmp_path: Path)
     for path in folder.glob("distribution.*"):
         path.unlink()
     with pytest.raises(DataError, match=r"ffffffffff .*distribution"):
-        promote(folder, tmp_path / "reference")
+        promote(folder, tmp_path / "reference", ANY)
 
 
 def test_synthetic_boxes_are_refused(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "results", "m", "cpu", "synthetic-visdrone", quick=True, only=BASIS)
     with pytest.raises(DataError, match="synthetic"):
-        promote(folder, tmp_path / "reference")
+        promote(folder, tmp_path / "reference", ANY)
 
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="No results to promote"):
-        promote(tmp_path, tmp_path / "reference")
+        promote(tmp_path, tmp_path / "reference", ANY)
 
 
 def test_a_run_compared_with_itself_has_ratio_one(tmp_path: Path) -> None:

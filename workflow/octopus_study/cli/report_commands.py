@@ -203,7 +203,7 @@ def promote(
 
     standard = Config().model_dump(mode="json")
     named = [name.strip() for name in commits.split(",") if name.strip()]
-    typer.echo(f"promoted to {promote_run(results, reference, named, standard)}")
+    typer.echo(f"promoted to {promote_run(results, reference, standard, named)}")
 
 
 @report.command("past")

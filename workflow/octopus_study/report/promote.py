@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from octopus_study.errors import DataError, MeasureError
@@ -18,8 +17,8 @@ from octopus_study.report.quiet import loaded, unsteady
 def promote(
     results_dir: str | Path,
     reference_dir: str | Path,
+    standard: Mapping[str, Any],
     commits: Sequence[str] = (),
-    standard: Mapping[str, Any] = MappingProxyType({}),
 ) -> Path:
     """Copy ``results_dir`` to ``reference_dir/<machine>``, when it may stand as a reference.
 
@@ -29,10 +28,10 @@ def promote(
         ``data/results/<machine>``.
     reference_dir : path
         ``data/reference``.
-    commits : sequence of str
-        Beginnings of the commits that measured the reference as it will be, where it is more than one.
     standard : mapping
         The settings that a reference has, by section; those of a section that it lacks are not asked for.
+    commits : sequence of str
+        Beginnings of the commits that measured the reference as it will be, where it is more than one.
 
     Returns
     -------
@@ -65,7 +64,7 @@ def promote(
     return target
 
 
-def refusal(rows_path: Path, standard: Mapping[str, Any] = MappingProxyType({})) -> str:
+def refusal(rows_path: Path, standard: Mapping[str, Any]) -> str:
     """Say why one study may not become a reference; empty when it may."""
     try:
         provenance = validate_provenance(rows_path.with_suffix(".json"))

@@ -16,14 +16,15 @@ def test_a_mutant_changes_a_text_that_stands_once_and_names_tests_that_are_there
     name: str, root: Path
 ) -> None:
     mutant = MUTANTS[name]
-    assert (root / mutant.file).read_text(encoding="utf-8").count(mutant.old) == 1
+    file, old = (mutant.edit.keywords[name] for name in ("file", "old"))
+    assert (root / file).read_text(encoding="utf-8").count(old) == 1
     for test in mutant.tests:
         path, _, function = test.partition("::")
         assert f"def {function.partition('[')[0]}" in (root / path).read_text(encoding="utf-8")
 
 
 def test_a_mutant_is_killed(root: Path) -> None:
-    assert killed("gib", root)
+    assert killed("wrong-prefix", root)
 
 
 @pytest.mark.parametrize(("dead", "code"), [(True, 0), (False, 1)])
@@ -32,9 +33,9 @@ def test_the_exit_code_says_whether_one_survived(
 ) -> None:
     monkeypatch.setattr("mutants.killed", lambda name: dead)
     monkeypatch.setattr("mutants.passes", lambda tests: True)
-    assert main(["gib"]) == code
+    assert main(["wrong-prefix"]) == code
 
 
 def test_tests_that_fail_by_themselves_kill_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mutants.passes", lambda tests: False)
-    assert main(["gib"]) == 2
+    assert main(["wrong-prefix"]) == 2

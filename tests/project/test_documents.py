@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,8 @@ EXAMPLES = (
     "docs/images.md",
     "docs/tiles.md",
 )
+# Where documents name code; elsewhere they also name what a run writes.
+CODE = ("config/", "docs/", "notebooks/", "octopus/", "profiles/", "tests/", "workflow/")
 # Written in two parts, so that this file doesn't hold them.
 FORBIDDEN = ["/wor" + "k/", "/ro" + "ot/", "/opt/" + "pypi", "/opt/" + "wheels", "/Use" + "rs/"]
 SECRETS = r"(?i)index-url\s*=|find-links|[a-z]+://[^/\s]+:[^/\s]+@"
@@ -146,6 +149,25 @@ def test_octopus_commands_of_the_documents_exist(root: Path) -> None:
 def test_links_to_files_lead_somewhere(root: Path, document: str) -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", (root / document).read_text())
     assert [link for link in links if not (root / document).parent.joinpath(link).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_paths_in_backticks_exist(root: Path, document: str) -> None:
+    text = re.sub(r"```.*?```", "", (root / document).read_text(), flags=re.DOTALL)
+    words = [word for span in re.findall(r"`+([^`]+)`+", text) for word in span.split()]
+    paths = [word for word in words if word.startswith(CODE)]
+    assert [path for path in paths if not any(root.glob(re.sub(r"<\w+>", "*", path)))] == []
+
+
+@pytest.mark.parametrize(("container", "of"), [("octopus", "the library"), ("octopus_study", "the artifact")])
+def test_the_house_in_contributing_has_all_floors(root: Path, container: str, of: str) -> None:
+    contracts = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = (one["layers"] for one in contracts if one.get("containers") == [container])
+    table = (
+        (root / "CONTRIBUTING.md").read_text().partition(f"| {of} | what it does |\n")[2].partition("\n\n")[0]
+    )
+    named = [name for row in table.splitlines()[1:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert sorted(named) == sorted(name for floor in layers for name in floor.split(" | "))
 
 
 def test_everything_that_names_a_version_names_the_same(root: Path) -> None:

@@ -18,9 +18,9 @@ the time, and no program objected. Here every number passes the checks below on 
 table, and no option switches one off. Where a check fails, `unavailable: <reason>` stands in place of the energy. The
 reason names the check, unless there is simply no such sensor or it can't be read.
 
-`tests/power/test_mutations.py` plants every mis-reading of the second table in a healthy sensor and demands that the
-named check refuses it. `tests/power/test_checks_needed.py` takes each check away in turn and demands that a mis-reading
-then gets through, so that no check stands here for show.
+`tests/study/power/test_mutations.py` plants every mis-reading of the second table in a healthy sensor and demands that
+the named check refuses it. `tests/study/power/test_checks_needed.py` takes each check away in turn and demands that a
+mis-reading then gets through, so that no check stands here for show.
 """
 _STAGES = {
     "parse": "as a file is parsed",

@@ -75,6 +75,15 @@ def test_a_trace_prints_the_command_and_the_commit_that_the_provenance_has(
     assert "measured at" in lines(HOST, numbers)
 
 
+def test_a_number_that_nothing_shows_is_used_nowhere(numbers: Frame) -> None:
+    text = lines("cpu.satellite.window-uint16.n16.octopus.keep_tiles.host.noise_floor", numbers)
+    assert text.endswith("  used:         nowhere but in numbers.csv") and "  in " not in text
+
+
+def test_no_reference_of_the_paper_is_to_every_number() -> None:
+    assert list(uses.in_text("machine.study.workload.method.quantity", Frame([]), PAPER)) == []
+
+
 def test_an_unknown_id_suggests_near_ones(numbers: Frame) -> None:
     with pytest.raises(InputError, match=r"Did you mean.*end_to_end"):
         lines(f"{HOST}x", numbers)
@@ -87,6 +96,7 @@ def test_an_unknown_id_suggests_near_ones(numbers: Frame) -> None:
         ('#let at = "gpu.a."\n#num(at + "b")', "m.a.c", False),
         ('#for (scope, place) in places {\n let at = scope + ".a"\n num(at + ".b") }', "m.a.b", True),
         ('#versus("gpu.a", "other")', "m.a.speedup_over_other", True),
+        ('#versus-like("gpu.a.octopus.b", "other")', "m.a.octopus-image.b.speedup_over_other", True),
         ('#best("gpu.a")', "m.a.best_peer", True),
         ('#said("m.a.b")', "m.a.b", False),
     ],

@@ -26,7 +26,8 @@ from octopus_study.report.tables.writers import Table
 _CALLS = {
     **dict.fromkeys(("num", "ci", "has", "measured", "time-or-why", "share"), ("",)),
     "best": (".best_peer", ".speedup_over_best_peer", ".verdict_over_best_peer"),
-    **dict.fromkeys(("versus", "speedup"), (".speedup_over_{over}", ".verdict_over_{over}")),
+    **dict.fromkeys(("versus", "versus-like", "speedup"), (".speedup_over_{over}", ".verdict_over_{over}")),
+    "takes": (".verdict_over_{over}",),
 }
 _CALL = re.compile(rf"(?<![\w-])({'|'.join(sorted(_CALLS, key=len, reverse=True))})\(")
 _LET = re.compile(r"#?\blet ([\w-]+) = (?=[\w\"(])([^\n]*)")
@@ -71,7 +72,6 @@ def in_text(identifier: str, frame: Frame, paper_dir: Path) -> Iterator[str]:
         if identifier.startswith(f"{machine}.")
     ]
     found = _all_references(paper_dir)
-    yield from found.of_any
     numbers = {number for name in names for number in found.by_text.get(name, ())}
     for length in found.lengths:
         for tail in {name[len(name) - length :] for name in names if len(name) >= length}:
@@ -86,10 +86,8 @@ class _References(NamedTuple):
 
     Attributes
     ----------
-    of_any : list of str
-        Places that may show any number.
     places : list of str
-        Those that show some, in the order of the text; `by_text` and `by_tail` count in it.
+        Places that show some, in the order of the text; `by_text` and `by_tail` count in it.
     by_text : dict
         Those of references that are an id.
     by_tail : dict
@@ -98,7 +96,6 @@ class _References(NamedTuple):
         Of these ends: there are few, so that an id's own ends are looked up, instead of trying each.
     """
 
-    of_any: list[str]
     places: list[str]
     by_text: dict[str, list[int]]
     by_tail: dict[str, dict[re.Pattern[str], list[int]]]
@@ -107,15 +104,12 @@ class _References(NamedTuple):
 
 @cache
 def _all_references(paper_dir: Path) -> _References:
-    found = _References([], [], {}, {}, set())
+    found = _References([], {}, {}, set())
     for path in sorted(paper_dir.rglob("*.typ")):
         if path.name in LAYOUT or "build" in path.relative_to(paper_dir).parts:
             continue
         for line, pattern in _references(path):
             place, text = f"{path.as_posix()}:{line}", _unescaped(pattern.pattern)
-            if pattern.pattern == _ANYTHING:
-                found.of_any.append(place)
-                continue
             if re.escape(text) == pattern.pattern:
                 found.by_text.setdefault(text, []).append(len(found.places))
             else:
@@ -140,10 +134,12 @@ def _references(path: Path) -> list[tuple[int, re.Pattern[str]]]:
     for call in _CALL.finditer(source):
         line = source.count("\n", 0, call.start()) + 1
         first, *others = _arguments(source[call.end() :])
-        over = _pattern(others[0], lets) if others else _ANYTHING
+        name, over = _pattern(first, lets), _pattern(others[0], lets) if others else _ANYTHING
+        if call[1] == "versus-like":
+            name = name.replace(r"\.octopus\.", rf"(?:\.octopus\.|{re.escape('.octopus-image.')})")
         for suffix in _CALLS[call[1]]:
             added = re.escape(suffix).replace(re.escape("{over}"), over)
-            found.append((line, re.compile(_pattern(first, lets) + added)))
+            found.append((line, re.compile(name + added)))
     return found
 
 

@@ -20,6 +20,7 @@ from octopus_study.report.selector import either
 from octopus_study.report.studies.total_cost_reuse import (
     FIRST_KERNEL,
     OWNERS,
+    PUBLISHED_OWNER,
     PUBLISHED_TABLE,
     STUDY,
     TABLES,
@@ -222,19 +223,17 @@ def published_entry(frame: Frame) -> Iterator[Number]:
 
 
 def survives(frame: Frame) -> Iterator[Number]:
-    """Yield, gain by gain and for block metadata built by either code, against which tables the published one
-    survives."""
+    """Yield, gain by gain of block metadata built as published, against which tables the published one survives."""
     for view in every_view(frame, STUDY):
         for name, stage in _STAGES.items():
             gain = frame.get(published("pipeline_gain", stage, "gain"))
-            for owner in OWNERS:
-                key = view.key(f"gain.{name}", method=owner, derived="over")
-                numbers = [number for table in TABLES if (number := view.get(key.but(other=table)))]
-                if gain is not None and numbers:
-                    text = ", ".join(_survives(number, gain.value) for number in numbers)
-                    note = f"published: {gain.text}; survives where every workload reaches it"
-                    key = view.key(f"gain.{name}", method=owner, quantity="survives")
-                    yield make_text(key, joined(*numbers), text, note)
+            key = view.key(f"gain.{name}", method=PUBLISHED_OWNER, derived="over")
+            numbers = [number for table in TABLES if (number := view.get(key.but(other=table)))]
+            if gain is not None and numbers:
+                text = ", ".join(_survives(number, gain.value) for number in numbers)
+                note = f"published: {gain.text}; survives where every workload reaches it"
+                key = view.key(f"gain.{name}", method=PUBLISHED_OWNER, quantity="survives")
+                yield make_text(key, joined(*numbers), text, note)
 
 
 def _survives(number: Number, gain: float) -> str:

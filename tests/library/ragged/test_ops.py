@@ -21,7 +21,6 @@ from octopus.ragged.blockmap import STRATEGIES, BlockMap
 from octopus.ragged.plan import RaggedPlan
 
 SHAPES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=12)
-PARAMETERS_OF = {"normalize": lambda random, n: (random.random(n), random.random(n) + 0.5)}
 
 
 def batch_of(shapes, dtype, seed=0):

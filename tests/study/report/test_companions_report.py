@@ -78,7 +78,6 @@ def test_every_way_is_compared_with_one_after_the_other(numbers: Frame) -> None:
     assert 0 < numbers.value(f"{start}.sequential.makespan.host.noise_floor") < 0.02
     over, cost = (numbers[f"{PAIR}.arms.two-streams.{name}"] for name in ("over_sequential", "overhead"))
     assert cost.value == pytest.approx(over.value - 1) and cost.low == pytest.approx(over.low - 1)
-    assert numbers.value(f"{PAIR}.prefetch.gain") == pytest.approx(1.1, abs=0.3)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +105,7 @@ def test_streams_are_judged_by_their_best_arm(numbers: Frame) -> None:
     arms = {name: numbers[f"{PAIR}.arms.{name}.over_sequential"] for name in ("two-streams", "two-threads")}
     best = min(arms, key=lambda name: arms[name].value)
     assert numbers.text(f"{PAIR}.arms.best-streams") == CONCURRENCY_ARMS[best]
-    for quantity in ("overlap", "over_sequential", "overhead"):
+    for quantity in ("overlap", "over_sequential"):
         mine, its = (numbers[f"{PAIR}.arms.{arm}.{quantity}"] for arm in ("best-streams", best))
         assert (mine.value, mine.low, mine.high) == (its.value, its.low, its.high)
         assert mine.note.startswith(f"{best}, of two-streams and two-threads the one with the least makespan")
@@ -145,7 +144,6 @@ def test_latencies_have_a_tail(numbers: Frame) -> None:
 def test_a_way_is_recommended_by_rule(numbers: Frame, full: Path) -> None:
     assert numbers.text(f"{PAIR}.recommended.whole") == "Two processes with MPS"
     assert numbers.text(f"{PAIR}.recommended.memory") == "One after the other"
-    assert numbers.value(f"{PAIR}.recommended.pipeline.makespan") > 1.2
     rows = {row[0]: row for row in lines(full, "concurrency_rule")}
     assert rows["By the rule"][1] == "Two processes with MPS"
 

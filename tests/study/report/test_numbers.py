@@ -67,11 +67,10 @@ def test_the_slope_finds_the_cost_of_a_launch(numbers: Frame, identifier: str, e
 
 
 def test_parts_of_the_saving_add_up(numbers: Frame) -> None:
-    parts = [numbers.value(f"{GPU}.saving.{part}") for part in ("launches", "fusion", "total")]
-    assert parts[0] + parts[1] == pytest.approx(parts[2], rel=0.01)
+    saved = sum(numbers.value(f"{GPU}.saving.{part}") for part in ("launches", "fusion"))
     law = LAWS["gpu"]
     slow, fast = (law[method][0] * 1000 + law[method][1] for method in ("n-launches", "octopus"))
-    assert parts[2] == pytest.approx(slow - fast, rel=0.03)
+    assert saved == pytest.approx(slow - fast, rel=0.03)
 
 
 def test_a_slope_explains_only_the_saving_of_its_own_launches(numbers: Frame) -> None:
@@ -85,7 +84,7 @@ def test_a_slope_explains_only_the_saving_of_its_own_launches(numbers: Frame) ->
         share = numbers[f"{GPU}.saving.{name}.explained"]
         assert share.value == pytest.approx(launching / 1000 / saved, rel=0.05)
         assert share.low < share.value < share.high
-    assert f"{GPU}.saving.total.explained" not in numbers and f"{GPU}.saving.fusion.explained" not in numbers
+    assert f"{GPU}.saving.fusion.explained" not in numbers
 
 
 def test_launch_shares_tell_what_is_launch_bound(numbers: Frame) -> None:
@@ -104,9 +103,7 @@ def test_time_over_bound_time_and_the_share_of_the_bound(numbers: Frame) -> None
     assert numbers.value(f"{key}.share_of_write-bound") == pytest.approx(1 / times)
 
 
-def test_the_write_rate_tells_what_stays_within_a_cache(
-    make_numbers: Callable, runs: Path, tmp_path: Path
-) -> None:
+def test_a_rule_tells_what_stays_within_a_cache(make_numbers: Callable, runs: Path, tmp_path: Path) -> None:
     """Filling the output in a third of the time that the write limit allows can't be memory traffic."""
     folder = shutil.copytree(runs / "reference" / "pretended-cpu", tmp_path / "quick-cpu", ignore=LATER)
     rows = read_rows(folder / "stage_timing.csv")
@@ -115,9 +112,6 @@ def test_the_write_rate_tells_what_stays_within_a_cache(
     sign(folder / "stage_timing.csv")
     found = make_numbers(folder, None)
     key = "here.stage_timing.visdrone.n{}.write-bound.crop_resize_normalize.host"
-    assert found.value(f"{key.format(100)}.write_rate") == pytest.approx(
-        3 * 224 * 224 * 4 / 0.05 / 1e6 / 0.2, rel=0.03
-    )
     assert [found.text(f"{key.format(n)}.within_cache") for n in (100, 1000)] == ["yes", "no"]
     assert "n = 100." in found.text("shown.stage_timing.within_cache")
 

@@ -20,7 +20,6 @@ from octopus_study.report.studies import report_of
 ROWS = Table(
     {"workload": ["a", "a", "b-x", "b-y"], "n": [1, 2, 1, 2], "method": ["m", "m-again", "m", "other"]}
 )
-# Of each study, function and kind one number is derived again from its rows alone, by chance another on each machine.
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,6 @@ INPUTS = {
 SAVING_STEPS = {
     "launches": "N launches to one, published kernels",
     "launches-fused": "N launches to one, fused kernel",
-    "fusion": "Published kernels to the fused one",
-    "total": "N launches to Octopus",
 }
 WORKLOADS = {
     "uniform": "Uniform",

@@ -55,7 +55,6 @@ Columns = tuple[str, str, str]  # workload, method, quantity
 CLAIMED: dict[Columns, tuple[str, str]] = {
     ("arms", BEST, "overlap"): ("fraction", "two-threads"),
     ("arms", BEST, "over_sequential"): ("ratio", "two-threads"),
-    ("arms", BEST, "overhead"): ("fraction", "two-threads"),
     ("arms", "two-streams", "overlap"): ("fraction", "two-streams"),
     ("arms", "two-streams", "over_sequential"): ("ratio", "two-streams"),
     ("arms", "two-streams", "overhead"): ("fraction", "two-streams"),
@@ -72,8 +71,6 @@ CLAIMED: dict[Columns, tuple[str, str]] = {
     ("context", "process-mps", ""): ("MB", "process-mps"),
     ("mps", "", "context_ratio"): ("ratio", "process-mps"),
     ("mps", "", "memory_ratio"): ("ratio", PROCESSES_MPS),
-    ("recommended", PATTERN, "makespan"): ("ratio", PATTERN),
-    ("recommended", PATTERN, "latency"): ("ratio", PATTERN),
     **{("parts", stage, ""): ("ms", stage) for stage in CONCURRENCY_STAGES},
 }
 # What older rows lack.
@@ -173,7 +170,7 @@ def best_streams(run: Run) -> Iterator[Number]:
     best = min(arms, key=lambda ratio: ratio.value)
     source = joined(*arms)  # which arm is the best rests on all of them
     yield make_text(run.key("arms", method=BEST), source, CONCURRENCY_ARMS[best.method], best.note)
-    for quantity in ("over_sequential", "overhead", "overlap"):
+    for quantity in ("over_sequential", "overlap"):
         if found := known.get(best.key.but(quantity=quantity)):
             note = f"{best.method}, of {' and '.join(STREAMS)} the one with the least makespan: {found.note}"
             chosen = either([source.selector, found.selector])

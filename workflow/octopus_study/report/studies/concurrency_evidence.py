@@ -23,8 +23,8 @@ PROCESSES, PROCESSES_MPS = "two-processes", "two-processes-mps"
 GRAPHS, CAPTURED = "cuda-graphs", "captured_"
 # Time in kernels of a traced run, and the share of it in those with a block for every multiprocessor.
 FILLED_BY = ("kernel_time", "kernel_filled")
-# What is saved: by both, by copying while kernels run, by memory that the GPU reads by itself.
-SAVINGS = {"gain": (NO_FETCH, FETCH), "overlap_gain": (BASE, FETCH), "pinned_gain": (NO_FETCH, BASE)}
+# What is saved: by copying while kernels run, by memory that the GPU reads by itself.
+SAVINGS = {"overlap_gain": (BASE, FETCH), "pinned_gain": (NO_FETCH, BASE)}
 # Ratios beside those to one after the other: what, of which quantity, over what.
 RATIOS = (
     (("arms", "two-threads", f"over_{PROCESSES}"), "makespan", PROCESSES),

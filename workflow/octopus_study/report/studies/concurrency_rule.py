@@ -11,19 +11,12 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from octopus_study.measure.statistics import (
-    Interval,
-    compare,
-    median_interval,
-    processes_said,
-    ratio_interval,
-)
-from octopus_study.measure.statistics import unpaired_ratio_interval as unpaired
-from octopus_study.report.frame import Number, Source, make_number, make_text
+from octopus_study.measure.statistics import Interval, compare, median_interval
+from octopus_study.report.frame import Number, make_text
 from octopus_study.report.labels import CONCURRENCY_ARMS, human
 from octopus_study.report.measured import floor_of
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, by_block, groups, heeded, paired, pivot
+from octopus_study.report.samples import AGAIN, by_block, groups, paired, pivot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +42,7 @@ Samples = Mapping[str, "pd.Series"]
 
 
 def recommendations(run: Run) -> Iterator[Number]:
-    """Yield names of ways by goal, and what the published pattern lacks to the best of the others."""
+    """Yield names of ways by goal."""
     for group, rows in groups(run, quantity="makespan"):
         table = _candidates(rows)
         methods = [name for name in CANDIDATES if name in table]
@@ -66,7 +59,6 @@ def recommendations(run: Run) -> Iterator[Number]:
                 text = "; ".join(human(CONCURRENCY_ARMS, name) for name in names)
                 note = WHOLE_NOTE if goal == "whole" else NOTE
                 yield make_text(run.key("recommended", quantity=goal), source, text, note)
-        yield from _pattern(run, source, table, critical)
 
 
 def _candidates(rows: pd.DataFrame) -> pd.DataFrame:
@@ -105,25 +97,3 @@ def _least(samples: Samples) -> list[str]:
 
 def _low(interval: Interval) -> float:
     return interval.value if math.isnan(interval.low) else interval.low
-
-
-def _pattern(run: Run, source: Source, table: pd.DataFrame, critical: Samples) -> Iterator[Number]:
-    """Yield makespan and critical latency of the published pattern / those of the best of the other ways."""
-    others = [name for name in CANDIDATES if name in table and name != PATTERN]
-    if PATTERN in table and others:
-        best = min(others, key=lambda name: table[name].median())
-        both = paired(table, PATTERN, best)
-        if len(both) > 1:
-            ratio = ratio_interval(both[PATTERN], both[best])
-            note = heeded(f"{PATTERN} / {best}, median of per-block ratios", both[PATTERN] / both[best])
-            key = run.key("recommended", method=PATTERN, quantity="makespan")
-            yield make_number(key, source, "ratio", *ratio, note=note)
-    waits = {name: values for name, values in critical.items() if name != PATTERN}
-    if PATTERN in critical and waits:
-        best = _least(waits)[0]
-        ratio = unpaired(critical[PATTERN], waits[best])
-        key = run.key("recommended", method=PATTERN, quantity="latency")
-        note = "; ".join(
-            filter(None, (f"medians of {CRITICAL}: {PATTERN} / {best}", processes_said(critical[PATTERN])))
-        )
-        yield make_number(key, source, "ratio", *ratio, note=note)

@@ -199,7 +199,7 @@ REPORT = StudyReport(
         numbers.opencv,
         numbers.bandwidths,
         numbers.result_bytes,
-        numbers.write_rates,
+        numbers.write_caches,
         numbers.growths,
     ),
     of_published=(numbers.bounds,),

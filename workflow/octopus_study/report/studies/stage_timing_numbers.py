@@ -22,7 +22,7 @@ from octopus_study.report.frame import (
 from octopus_study.report.measured import BOUND, heeding, inherited
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import RESAMPLED, alone, blocks, by_block, groups, heeded, noted, pivot
+from octopus_study.report.samples import RESAMPLED, alone, blocks, by_block, groups, noted, pivot
 from octopus_study.report.selector import either, where
 from octopus_study.report.view import View, every_view
 
@@ -40,7 +40,6 @@ SAVINGS = {
     "launches": ("n-launches", "published"),
     "launches-fused": ("n-launches-fused", "octopus"),
     "fusion": ("published", "octopus"),
-    "total": ("n-launches", "octopus"),
 }
 # Where nothing but the number of launches differs, slope x launches saved tells how much of the saving they are.
 _BY_LAUNCHES = ("launches", "launches-fused")
@@ -196,8 +195,8 @@ def result_bytes(run: Run) -> Iterator[Number]:
         yield make_number(key, group.rows_of(run, BOUND), "bytes", value, note=note)
 
 
-def write_rates(run: Run) -> Iterator[Number]:
-    """Yield the rate at which the write bound fills its output, and whether a cache takes part of it."""
+def write_caches(run: Run) -> Iterator[Number]:
+    """Yield whether a cache takes part of the output that the write bound fills."""
     limits = _limits(run)
     if "write" not in limits:
         return
@@ -206,15 +205,11 @@ def write_rates(run: Run) -> Iterator[Number]:
     for group, rows in groups(run, quantity="crop_resize_normalize", method=BOUND):
         times = by_block(rows)
         if times.size:
-            rates = [_output_bytes(run) * group.n / time / 1e6 for time in median_interval(times)[:3]]
-            key, source = group.key(run, BOUND), group.rows_of(run, BOUND)
+            rate = _output_bytes(run) * group.n / median_interval(times).value / 1e6
+            key, source = group.key(run, BOUND).derive("within_cache"), group.rows_of(run, BOUND)
             source = source._replace(selector=either([source.selector, limited]))
-            value, high, low = rates
-            ends, note = (value, low, high, len(times)), heeded("output / time", times)
-            yield make_number(key.derive("write_rate"), source, "GB/s", *ends, note=note)
             note = f"yes: the write rate exceeds {CACHE_MARGIN} x the measured write limit"
-            cached = "yes" if value > CACHE_MARGIN * limit else "no"
-            yield make_text(key.derive("within_cache"), source, cached, note)
+            yield make_text(key, source, "yes" if rate > CACHE_MARGIN * limit else "no", note)
 
 
 def _output_bytes(run: Run) -> int:

@@ -116,20 +116,6 @@ def test_the_networks_in_a_graph_are_named(numbers: Frame) -> None:
     assert numbers.text(f"{PAIR}.graphs.not_captured") == "SuperPoint"
 
 
-def test_rows_without_kernels_blocks_parts_or_more_contexts_say_what_they_lack(tmp_path: Path) -> None:
-    new = ("kernel_time", "kernel_filled", "stage_time")
-    rows = [
-        row
-        for row in concurrency("gpu", "visdrone-val")
-        if row.quantity not in new and not (row.quantity == "process_context" and row.block > 1)
-    ]
-    known = Frame.read(report_of(tmp_path, "concurrency", rows) / "numbers.csv")
-    assert known.text(f"{PAIR}.precondition.filled").endswith("don't tell the kernels' thread blocks")
-    assert known.text(f"{PAIR}.parts.dinov2").endswith("together with the other model of its pipeline")
-    ratio = known[f"{PAIR}.mps.context_ratio"]
-    assert ratio.known and np.isnan(ratio.low)
-
-
 def test_latencies_have_a_tail(numbers: Frame) -> None:
     for name, factor in (("p50", 1.0), ("p99", 1.6)):
         number = numbers[f"{PAIR}.latency.visual-odometry.pipeline.{name}"]

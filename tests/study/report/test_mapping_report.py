@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from drawing import draw_watched
 from frames import build_report, caption, lines, matching
 from synthetic_mapping import ITEMS, MEAN_ELEMENTS, MIXES, OPERATIONS
 from synthetic_runs import sign, write_run
@@ -36,7 +35,6 @@ from octopus_study.report.view import View
 GPU = "gpu.mapping"
 COST = "gpu.total_cost"
 STUDIES = ("mapping", "total_cost", "sequences")
-NEW_ARMS = {"block-metadata-scalar", "block-metadata-published"}  # which older rows lack
 
 
 @pytest.fixture(scope="module")
@@ -109,24 +107,6 @@ def test_gains_and_losses_are_counted_at_each_width(numbers: Frame) -> None:
     )
     assert re.fullmatch(r"faster in 0 of 15 comparisons; slower in [1-9] of 15 comparisons, most in .*", one)
     assert f"{GPU}.memory-bound.appears" not in numbers
-
-
-def test_rows_older_than_an_arm_have_gaps_and_no_comparison_in_its_place(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "reference", "nvidia-h200", "gpu", only=STUDIES)
-    for study in STUDIES:
-        path = folder / f"{study}.csv"
-        kept = [line for line in path.read_text().splitlines() if not NEW_ARMS & set(line.split(","))]
-        path.write_text("\n".join(kept) + "\n")
-        sign(path)
-    report = build_report(tmp_path / "report", None, tmp_path / "reference")
-    known = Frame.read(report / "numbers.csv")
-    assert f"{GPU}.memory-bound.vector.appears" in known and f"{GPU}.memory-bound.scalar.appears" not in known
-    assert not matching(known, r".*block-metadata-(scalar|published)")
-    for name, first in (("mapping_widths", "Memory-bound, all"), ("amortisation", "500 images, heavy")):
-        (row,) = (row for row in lines(report, name) if row[0] == first)
-        assert row[1] == "\u2013" and "A dash: not measured" in caption(report, name)
-    for name in ("mapping_scaling", "mapping_heatmap", "total_cost_stack", "amortisation"):
-        draw_watched(name, report / "numbers.csv", tmp_path / name, pdf=False)
 
 
 def test_targets_are_judged_by_rule(numbers: Frame) -> None:

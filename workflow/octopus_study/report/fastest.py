@@ -32,13 +32,12 @@ def fastest(
 
     The fastest is the one that comes nearest to its own method of Octopus, by medians; `word` stands for it in keys.
     """
-    if not names or SUBJECT not in table:
+    own = {name: subject_of(name) for name in names if subject_of(name) in table}
+    if not own or SUBJECT not in table:
         return
     middle = table.median()
-    # Runs from before there was such a method of Octopus have the usual one alone.
-    own = {name: subject_of(name) if subject_of(name) in table else SUBJECT for name in names}
-    best = min(names, key=lambda name: middle[name] / middle[own[name]])
-    note = f"fastest of {len(names)} {what}, by median: {best}"
+    best = min(own, key=lambda name: middle[name] / middle[own[name]])
+    note = f"fastest of {len(own)} {what}, by median: {best}"
     yield make_text(
         group.key(run, SUBJECT).derive(word), group.rows_of(run), human(ARENA_METHODS, best), note
     )

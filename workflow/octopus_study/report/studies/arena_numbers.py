@@ -85,12 +85,8 @@ def _is_method(name: str) -> bool:
 
 
 def _has_peers(group: Group) -> bool:
-    """Say whether a group compares methods on the same boxes of RGB, and not the kernel with itself.
-
-    The names of older runs don't tell whether OpenCV had one thread where two were given.
-    """
-    peers = group.workload not in KERNEL_WORKLOADS and group.quantity in JUDGED
-    return peers and not group.workload.endswith("-2threads")
+    """Say whether a group compares methods on the same boxes of RGB, and not the kernel with itself."""
+    return group.workload not in KERNEL_WORKLOADS and group.quantity in JUDGED
 
 
 def _timed(run: Run) -> Iterator[tuple[Group, pd.DataFrame, pd.DataFrame]]:

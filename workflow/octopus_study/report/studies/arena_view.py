@@ -164,10 +164,8 @@ def speedup(column: Column, view: View, case: Key) -> str:
 
 
 def speedup_text(view: View, key: Key, method: str) -> str:
-    """Say the speed-up over a method of Octopus with the same answer, from the key of a comparison; older runs have
-    Octopus alone."""
-    own = key.but(method=subject_of(method))
-    return cells.speedup_text(view.frame, own if own.speedup(method) in view.frame else key, method)
+    """Say the speed-up over a method of Octopus with the same answer, from the key of a comparison."""
+    return cells.speedup_text(view.frame, key.but(method=subject_of(method)), method)
 
 
 def share(column: Column, view: View, case: Key) -> str:

@@ -73,23 +73,14 @@ CLAIMED: dict[Columns, tuple[str, str]] = {
     ("mps", "", "memory_ratio"): ("ratio", PROCESSES_MPS),
     **{("parts", stage, ""): ("ms", stage) for stage in CONCURRENCY_STAGES},
 }
-# What older rows lack.
-NOT_YET = {
-    ("precondition", "", "filled"): "the traces of this run don't tell the kernels' thread blocks",
-    **{
-        ("parts", stage, ""): "this run timed it together with the other model of its pipeline"
-        for stage in CONCURRENCY_STAGES
-    },
-}
 NEVER = {"litesam": "LiteSAM is in no package, EfficientLoFTR stands in"}
 
 
 def absent(run: Run) -> Iterator[Number]:
     """Yield what claims ask for with the reason why a run lacks it."""
     measured = run.rows["value"].notna().any()
-    for columns, (unit, method) in CLAIMED.items():
-        workload, arm, quantity = columns
-        fallback = NOT_YET.get(columns, "no row of this run has it")
+    fallback = "no row of this run has it"
+    for (workload, arm, quantity), (unit, method) in CLAIMED.items():
         why = first_reason(run.rows[run.rows["method"] == method], "" if not measured else fallback)
         why = why or first_reason(run.rows, fallback)
         key = run.key(workload, method=arm, quantity=quantity)

@@ -157,7 +157,7 @@ def scaling(frame: Frame) -> Figure:
 
 
 def _note(view: View) -> str:
-    """Name the lines that a machine's rows lack, such as those that are older than an arm."""
+    """Name the lines that a machine's rows lack."""
     keys = [key for name in DISTRIBUTIONS for key in timed(view, name)]
     pairs = {label: _pair(view, line[0]) for label, line in _LINES.items()}
     missing = [

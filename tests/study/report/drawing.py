@@ -1,10 +1,8 @@
-"""What is looked up while a figure is drawn or a table made, and what of a figure is cut off."""
+"""What of a figure is cut off, found while it is drawn."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,36 +13,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from octopus_study.report.charts import style
-from octopus_study.report.frame import Frame, Key, Number
+from octopus_study.report.frame import Frame
 from octopus_study.report.outputs import draw
 
 read_once = lru_cache(maxsize=4)(Frame.read)  # a report has thirty figures
 
 
-@contextmanager
-def looked_up() -> Iterator[set[str]]:
-    """The ids of all numbers that are looked up meanwhile."""
-    ids: set[str] = set()
-    find, select = Frame.find, Frame.select
-
-    def finding(self: Frame, key: Key | str) -> Number | None:
-        ids.add(self.resolve(key))
-        return find(self, key)
-
-    def selecting(self: Frame, *where: str, **columns: object) -> list[Number]:
-        numbers = select(self, *where, **columns)
-        ids.update(number.id for number in numbers)
-        return numbers
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Frame, "find", finding)
-        patch.setattr(Frame, "select", selecting)
-        yield ids
-
-
 def draw_watched(name: str, numbers: Path, stem: Path, pdf: bool = True) -> Path:
     """Draw a figure as PNG and, unless that is not wanted, PDF; write into a JSON beside it the labels of lines that
-    are cut off, and the ids of the numbers that were looked up."""
+    are cut off."""
     seen: list[Figure] = []
     save, savefig = style.save, Figure.savefig
 
@@ -56,7 +33,7 @@ def draw_watched(name: str, numbers: Path, stem: Path, pdf: bool = True) -> Path
         if path.suffix == ".png":
             savefig(figure, path, **options)
 
-    with looked_up() as ids, pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(style, "save", watched)
         patch.setattr(Frame, "read", read_once)
         if not pdf:
@@ -64,7 +41,7 @@ def draw_watched(name: str, numbers: Path, stem: Path, pdf: bool = True) -> Path
         draw(name, numbers, stem)
     (figure,) = seen
     cut = [line.get_label() for axis in figure.findobj(Axes) for line in axis.lines if is_cut(axis, line)]
-    stem.with_suffix(".json").write_text(json.dumps({"cut": cut, "read": sorted(ids)}))
+    stem.with_suffix(".json").write_text(json.dumps({"cut": cut}))
     return stem
 
 

@@ -136,7 +136,7 @@ def _references(path: Path) -> list[tuple[int, re.Pattern[str]]]:
         first, *others = _arguments(source[call.end() :])
         name, over = _pattern(first, lets), _pattern(others[0], lets) if others else _ANYTHING
         if call[1] == "versus-like":
-            name = name.replace(r"\.octopus\.", rf"(?:\.octopus\.|{re.escape('.octopus-image.')})")
+            name = name.replace(r"\.octopus\.", re.escape(".octopus-image."))
         for suffix in _CALLS[call[1]]:
             added = re.escape(suffix).replace(re.escape("{over}"), over)
             found.append((line, re.compile(name + added)))

@@ -63,6 +63,7 @@ from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame
 from octopus_study.report.labels import METHODS
+from octopus_study.report.missing import no_run
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
@@ -71,7 +72,6 @@ from octopus_study.report.view import views
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NO_RUN = "No run of the study toy is shown."
 TIMES = Spec(
     study="toy",
     first="Boxes",
@@ -79,7 +79,7 @@ TIMES = Spec(
     cases=lambda view: view.cases("octopus", "total"),
     columns={"At once": cells.time(), "Box by box": cells.time(method="numpy"), "Gain": cells.ratio("numpy")},
     caption="Sides of all boxes, added up.",
-    absent=NO_RUN,
+    absent=no_run("toy"),
 )
 
 
@@ -96,7 +96,7 @@ def draw(frame: Frame) -> Figure:
     return figure
 
 
-REPORT = StudyReport(tables={"toy": TIMES}, figures={"toy": Chart(draw, "Sums of sides.", NO_RUN)})
+REPORT = StudyReport(tables={"toy": TIMES}, figures={"toy": Chart(draw, "Sums of sides.")})
 '''
 CLAIM = """
   - id: toy-faster

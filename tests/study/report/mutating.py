@@ -131,8 +131,8 @@ def shown(run: Run, folder: Path, drawn: bool = True) -> Iterator[str]:
 
 
 def _drawn(frame: Frame, study: str) -> Iterator[str]:
-    for name, (of, chart) in figures().items():
-        if of == study and (chart.absent or chart.published or frame.machines(study)):
+    for name, (of, _) in figures().items():
+        if of == study:
             figure, _ = figure_of(name, frame)
             figure.set_dpi(30)
             figure.canvas.draw()

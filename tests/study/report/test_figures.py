@@ -14,10 +14,8 @@ import numpy as np
 import pytest
 from drawing import draw_watched
 from fontTools.ttLib import TTFont
-from synthetic_runs import BASIS, PUBLISHED, write_run
 
 from octopus.errors import InputError
-from octopus_study.report.build import build_numbers
 from octopus_study.report.charts import style
 from octopus_study.report.labels import METHODS
 from octopus_study.report.outputs import draw, figures
@@ -78,11 +76,3 @@ def test_no_method_is_shown_by_its_identifier() -> None:
 def test_an_unknown_figure_is_refused(full: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the figures are"):
         draw("pie", full / "numbers.csv", tmp_path / "pie")
-
-
-def test_a_figure_without_its_study_is_refused(tmp_path: Path) -> None:
-    folder = write_run(tmp_path, "m", "cpu", quick=True, only=BASIS)
-    (folder / "distribution.csv").unlink()
-    build_numbers(folder, None, PUBLISHED, tmp_path / "numbers.csv")
-    with pytest.raises(InputError, match="needs a run of the study distribution"):
-        draw("temporal_jitter", tmp_path / "numbers.csv", tmp_path / "figure")

@@ -14,6 +14,7 @@ from octopus_study.report import studies
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.claims import Judgement, read_claims
 from octopus_study.report.frame import Frame
+from octopus_study.report.missing import no_run
 from octopus_study.report.tables import overview, verdicts
 from octopus_study.report.tables.spec import make
 from octopus_study.report.tables.writers import Table, markdown, typst
@@ -87,49 +88,47 @@ def draw(name: str, numbers: str | Path, out_stem: str | Path) -> tuple[Path, Pa
     Raises
     ------
     InputError
-        There is no such figure, or no run of its study and nothing to say about it.
+        There is no such figure.
     """
     if name not in figures():
         raise InputError(f"There is no figure {name!r}; the figures are {', '.join(figures())}.")
-    return _draw(name, Frame.read(numbers), Path(numbers), Path(out_stem))
+    return _draw(name, Frame.read(numbers), Path(out_stem))
 
 
 def draw_all(numbers: str | Path, out_dir: str | Path, processes: int) -> None:
     """Draw all figures into a folder, several side by side; see :func:`draw`."""
     from octopus_study.report.charts import style  # noqa: F401  (forked processes then have it, and the numbers)
 
-    told = (Frame.read(numbers), Path(numbers), Path(out_dir))
+    told = (Frame.read(numbers), Path(out_dir))
     with ProcessPoolExecutor(processes, get_context("fork"), _TOLD.append, (told,)) as pool:
         list(pool.map(_draw_told, figures()))
 
 
-_TOLD: list[tuple[Frame, Path, Path]] = []  # of a process of `draw_all`
+_TOLD: list[tuple[Frame, Path]] = []  # of a process of `draw_all`
 
 
 def _draw_told(name: str) -> None:
-    frame, numbers, folder = _TOLD[-1]
-    _draw(name, frame, numbers, folder / name)
+    frame, folder = _TOLD[-1]
+    _draw(name, frame, folder / name)
 
 
-def _draw(name: str, frame: Frame, numbers: Path, stem: Path) -> tuple[Path, Path]:
+def _draw(name: str, frame: Frame, stem: Path) -> tuple[Path, Path]:
     from octopus_study.report.charts import style
 
-    figure, area = figure_of(name, frame, numbers)
+    figure, area = figure_of(name, frame)
     return style.save(figure, stem, area)
 
 
-def figure_of(name: str, frame: Frame, numbers: str | Path = "numbers.csv") -> tuple[Figure, Bbox]:
-    """Return a figure of the numbers in a file, and its area to save; see :func:`draw`."""
+def figure_of(name: str, frame: Frame) -> tuple[Figure, Bbox]:
+    """Return a figure of the numbers, and its area to save; see :func:`draw`."""
     import matplotlib as mpl
 
     from octopus_study.report.charts import style
 
     study, chart = figures()[name]
-    shows = bool(frame.shown(study)) or chart.published
-    if not shows and not chart.absent:
-        raise InputError(f"The figure {name} needs a run of the study {study}; {numbers} has none.")
+    shows = frame.shown(study) or chart.published
     with mpl.rc_context(style.RC):
-        figure = chart.draw(frame) if shows else style.empty(chart.absent)
+        figure = chart.draw(frame) if shows else style.empty(no_run(study))
         footer = chart.footer(frame) if chart.footer else _footer(frame, study)
         synthetic = chart.synthetic(frame) if chart.synthetic else is_synthetic(frame, study)
         return figure, style.finish(figure, footer, synthetic, chart.real)

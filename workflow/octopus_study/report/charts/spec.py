@@ -22,8 +22,6 @@ class Chart:
         Makes the figure from the numbers.
     caption : str
         What it shows, for the results page, the documentation and the page that Snakemake makes of a run.
-    absent : str
-        A sentence that stands in its place where no run of the study is shown; without one, that is an error.
     published : bool
         Whether it draws published values where there is no run.
     footer : callable, optional
@@ -36,7 +34,6 @@ class Chart:
 
     draw: Callable[[Frame], Figure]
     caption: str
-    absent: str = ""
     published: bool = False
     footer: Callable[[Frame], str] | None = None
     synthetic: Callable[[Frame], bool] | None = None

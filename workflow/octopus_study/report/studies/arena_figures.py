@@ -12,8 +12,9 @@ from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.labels import ARENA_METHODS, ARENA_WORKLOADS, QUANTITIES, human
 from octopus_study.report.measured import BOUND, SUBJECT
+from octopus_study.report.missing import no_run
 from octopus_study.report.studies import arena_view as arena
-from octopus_study.report.studies.arena_view import NO_RUN, STUDY, Column, bound_of
+from octopus_study.report.studies.arena_view import STUDY, Column, bound_of
 from octopus_study.report.text import quantity_text, significant
 from octopus_study.report.view import View, views
 
@@ -69,7 +70,7 @@ def end_to_end(frame: Frame) -> Figure:
         (view, gpu if arena.shown(view, "visdrone", "pipeline") else cpu) for view in views(frame, STUDY)
     )
     groups = [group for view, panels in titles if (group := group_of(view, panels))]
-    return draw_groups(groups, "End to end, all boxes (ms)") if groups else style.empty(NO_RUN)
+    return draw_groups(groups, "End to end, all boxes (ms)") if groups else style.empty(no_run(STUDY))
 
 
 def group_of(view: View, titles: Mapping[Column, str]) -> Group | None:
@@ -277,32 +278,27 @@ CHARTS = {
         device,
         "Time on the device alone, method by method, on a GPU. Hatched: the answer differs from the reference. Methods "
         "without a time are named below the bars, with the reason.",
-        NO_RUN,
         footer=_on_gpus,
     ),
     "arena_end_to_end": Chart(
         end_to_end,
         "Time from the boxes on the host to the result: on a GPU without (host) and with (pipeline) the transfers of "
         "frame and result, on a CPU with all cores, but for OpenCV's rows of one thread, and with one thread each.",
-        NO_RUN,
     ),
     "arena_memory": Chart(
         memory,
         "Four lines of memory per method, each method in a process of its own: bytes from shapes, most that an "
         "allocator held, growth of used memory, and what imports, modules and context take.",
-        NO_RUN,
     ),
     "arena_scaling": Chart(
         scaling,
         "Time over the number of boxes; dashed: the answer differs from the reference; dotted: the time that filling "
         "the output takes.",
-        NO_RUN,
     ),
     "arena_bound_share": Chart(
         bound_share,
         "Share of the write bound by number of boxes, for the methods with the same answer, each against the time that "
         "filling its own output takes.",
-        NO_RUN,
         footer=_on_gpus,
     ),
 }

@@ -20,7 +20,6 @@ from octopus_study.report.text import interval_text, reason, significant
 from octopus_study.report.view import View
 
 STUDY = "arena"
-NO_RUN = "No run of the study arena is at hand: older results lack it."
 # The published size of the comparison; a run without it shows its largest.
 PUBLISHED_COUNT = 1000
 QUANTITIES = {

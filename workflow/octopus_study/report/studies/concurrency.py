@@ -33,7 +33,7 @@ from octopus_study.report.studies import concurrency_figures as figures
 from octopus_study.report.studies import concurrency_tables as tables
 from octopus_study.report.studies.concurrency_evidence import FETCH, PROCESSES, PROCESSES_MPS, SAVINGS
 from octopus_study.report.studies.concurrency_evidence import number as _number
-from octopus_study.report.studies.concurrency_figures import ALONE, NO_RUN, PAIR, STUDY
+from octopus_study.report.studies.concurrency_figures import ALONE, PAIR, STUDY
 from octopus_study.report.studies.concurrency_rule import BASE, PATTERN, recommendations
 from octopus_study.report.studies.concurrency_tables import BESIDE, LATENCY
 from octopus_study.report.study import StudyReport
@@ -260,13 +260,11 @@ REPORT = StudyReport(
             figures.draw_makespans,
             "Time until both results of a frame pair are there, with the share of the shorter model that is hidden, or "
             "lost. Lines: the longer model alone, and the sum of both.",
-            absent=NO_RUN,
             footer=footer(STUDY),
         ),
         "concurrency_latency": Chart(
             figures.draw_latencies,
             "Latency of each model by way: median and late iterations. Dashed: the model alone.",
-            absent=NO_RUN,
             footer=footer(STUDY),
         ),
     },

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 STUDY = "concurrency"
 PAIR = "two-models"
 ALONE = tuple(f"{model}-alone" for model in CONCURRENCY_MODELS)
-NO_RUN = "No run of the study concurrency is at hand: older results lack it."
 _NO_TIMES = "No run of the study concurrency that is shown ran two models."
 _NO_LATENCIES = "No run of the study concurrency that is shown has latencies."
 _ROW = 0.19  # inches

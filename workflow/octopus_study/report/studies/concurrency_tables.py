@@ -7,6 +7,7 @@ from functools import partial
 
 from octopus_study.report.frame import Frame, Key
 from octopus_study.report.labels import CONCURRENCY_ARMS, CONCURRENCY_PROOFS, CONCURRENCY_STAGES, CROPS_BESIDE
+from octopus_study.report.missing import no_run
 from octopus_study.report.studies import concurrency_figures as pair
 from octopus_study.report.studies.concurrency_rule import BASE
 from octopus_study.report.tables import cells
@@ -28,7 +29,7 @@ _GOALS = {
 
 
 def _absent(frame: Frame, subject: str = "Two models on one GPU") -> str:
-    return f"{subject}. {pair.no_times(frame) if frame.shown(pair.STUDY) else pair.NO_RUN}"
+    return f"{subject}. {pair.no_times(frame) if frame.shown(pair.STUDY) else no_run(pair.STUDY)}"
 
 
 def _makespan(view: View, key: Key) -> str:

@@ -13,6 +13,7 @@ from octopus_study.report.frame import Frame, Key, Number, published
 from octopus_study.report.labels import human
 from octopus_study.report.labels_edge import DETECTOR_METHODS, DETECTOR_MODELS, DETECTOR_STAGES
 from octopus_study.report.measured import SUBJECT
+from octopus_study.report.missing import no_run
 from octopus_study.report.published import derived
 from octopus_study.report.studies import detector_numbers
 from octopus_study.report.studies.detector_numbers import WHOLE
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STUDY = "detector"
-NO_RUN = "No run of the study detector is at hand: older results lack it."
 PUBLISHED_ON = "T4, as published"
 RANDOM = "-random-weights"
 _PUBLISHED = {"gpu-preprocessing": "On the GPU", "cpu-preprocessing": "On the CPU"}
@@ -136,7 +136,7 @@ TABLE = Spec(
     "frames' own ratios with the verdict and the noise floor, detections, and in how many frames they differ from "
     "those of Octopus, then how many of either have no partner (those at one of the detector's thresholds counted, "
     "which make no frame different), on the timed input and on one that is interpolated.",
-    absent=NO_RUN,
+    absent=no_run(STUDY),
     widths=("1.5fr", *("1fr",) * 11),
 )
 
@@ -167,7 +167,7 @@ def _footer(frame: Frame) -> str:
 def _note(frame: Frame) -> str:
     """Name the machines without a detector, and why."""
     if not frame.shown(STUDY):
-        return f"{NO_RUN} Only the published values are shown."
+        return f"{no_run(STUDY)} Only the published values are shown."
     without = [view for view in views(frame, STUDY) if not measured(view)]
     reasons = {view.name: next(map(view.text, cases(view)), "") for view in without}
     return " ".join(f"No time on {name}{f': {reason(why)}' if why else ''}." for name, why in reasons.items())

@@ -8,13 +8,13 @@ from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, published
 from octopus_study.report.labels_edge import FRAME_METHODS
 from octopus_study.report.measured import SUBJECT
+from octopus_study.report.missing import no_run
 from octopus_study.report.studies import drone_numbers
 from octopus_study.report.studies.drone_figure import draw
 from octopus_study.report.studies.drone_numbers import BATCH, CLIP_TIME, FRAME_TIME, STREAMS
 from octopus_study.report.studies.drone_view import (
     LAYERS,
     METHODS,
-    NO_RUN,
     clip_seconds,
     clips,
     differs,
@@ -131,7 +131,7 @@ FRAMES = Spec(
     title=lambda view: "",
     before=_published,
     caption=_caption,
-    absent=NO_RUN,
+    absent=no_run("drone"),
     widths=("2.3fr", *("1fr",) * 10),
 )
 STREAM = Spec(
@@ -159,7 +159,7 @@ STREAM = Spec(
     "latter. Then frames that come from the host: uploads and kernels one after the other, side by side, and each "
     "alone. Hidden: (one after the other - side by side) / the shorter part; last: side by side / the longer part. "
     f"Medians, {cells.WIDE_NOTE}.",
-    absent=f"Streamed frames. {NO_RUN}",
+    absent=f"Streamed frames. {no_run('drone')}",
     widths=("1.5fr", *("1fr",) * 9),
 )
 REPORT = StudyReport(
@@ -180,7 +180,6 @@ REPORT = StudyReport(
         "drone_frames": Chart(
             draw,
             "Time of each frame of the longest clip, from the frame on the host to its crops.",
-            absent=NO_RUN,
         )
     },
     claims="claims_edge",

@@ -8,7 +8,6 @@ from octopus_study.report.frame import Key, Number
 from octopus_study.report.tables.cells import DIFFERENT
 from octopus_study.report.view import View
 
-NO_RUN = "No run of the study drone is at hand: older results lack it."
 METHODS = (
     "octopus", "octopus-graph", "n-launches", "n-launches-published", "opencv", "opencv-table", "opencv-table-threads",
 )  # fmt: skip

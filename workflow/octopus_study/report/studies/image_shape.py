@@ -260,13 +260,11 @@ REPORT = StudyReport(
             figures.draw_memory,
             "Peak of allocated memory of a forward over the width of the image, and DRUNet's under each intervention. "
             "Blue: split in quadrants. Stars: published.",
-            absent=shape.NO_RUN,
             footer=footer(shape.STUDY),
         ),
         "image_shape_throughput": Chart(
             figures.draw_throughput,
             "Time to cover an image with patches, by the patches per batch.",
-            absent=shape.NO_RUN,
             footer=footer(shape.STUDY),
         ),
     },

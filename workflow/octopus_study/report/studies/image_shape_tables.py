@@ -8,6 +8,7 @@ from octopus_study.methods import AS_PUBLISHED as PUBLISHED
 from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.frame import Frame, Key
 from octopus_study.report.labels import DENOISERS, SHAPE_WAYS
+from octopus_study.report.missing import no_run
 from octopus_study.report.studies import image_shape_view as shape
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
@@ -39,7 +40,7 @@ def _no_title(view: View) -> str:
 
 
 def _absent(frame: Frame) -> str:
-    why = shape.no_memory(frame) if frame.shown(shape.STUDY) else shape.NO_RUN
+    why = shape.no_memory(frame) if frame.shown(shape.STUDY) else no_run(shape.STUDY)
     return f"Memory of image models by the width of the image. {why}"
 
 

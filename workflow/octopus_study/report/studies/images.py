@@ -11,6 +11,7 @@ from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.labels import IMAGE_BATCHES, PROCESSORS, QUANTITIES, TILE_OWNERS
 from octopus_study.report.measured import ROOF, SUBJECT, floor_of, share_of_roof, speedup
+from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, pivot
 from octopus_study.report.study import StudyReport
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STUDY = "images"
-NO_RUN = "No run of the study images is at hand: older results lack it."
 NO_TIMES = "No run of the study images that is shown timed anything."
 # Octopus' methods and the bounds of a result of their dtype.
 BOUNDS = {
@@ -87,7 +87,7 @@ _TORCHVISION = {
 
 def _absent(what: str) -> Callable[[Frame], str]:
     """Say that there is no run, or that those at hand have nothing of it."""
-    return lambda frame: f"{what}: no run at hand has it." if frame.shown(STUDY) else NO_RUN
+    return lambda frame: f"{what}: no run at hand has it." if frame.shown(STUDY) else no_run(STUDY)
 
 
 KERNELS = Spec(
@@ -206,7 +206,6 @@ REPORT = StudyReport(
         "images": Chart(
             draw,
             caption="Images of any size on their way into a model: time of each way as a multiple of that of Octopus.",
-            absent=NO_RUN,
         )
     },
 )

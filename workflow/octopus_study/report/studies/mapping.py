@@ -30,7 +30,6 @@ from octopus_study.report.text import quantity_text, significant
 from octopus_study.report.view import View, views
 
 STUDY = "mapping"
-NO_RUN = no_run(STUDY)
 OPERATION = "multiply"
 # The distribution whose maps are shown: that of real data.
 SHOWN = "visdrone"
@@ -107,7 +106,7 @@ KERNELS = Spec(
     "like for like: several elements per thread in both, or one in both, as published. "
     f"Medians, {cells.WIDE_NOTE}; floor: difference of Octopus to itself. A dash: not measured in "
     "these rows.",
-    absent=f"Mapping strategies. {NO_RUN}",
+    absent=f"Mapping strategies. {no_run(STUDY)}",
     widths=("1.6fr", "1.1fr", "1.2fr", *("1fr",) * 8),
 )
 
@@ -147,7 +146,7 @@ BUILDING = Spec(
     caption="Maps of each strategy, at the most items: time to build on the host (of the table built "
     "on the device: that of its kernel), time to upload, bytes. A search by every thread and Octopus need the "
     "offsets alone, which a ragged batch has anyway.",
-    absent=f"Maps. {NO_RUN}",
+    absent=f"Maps. {no_run(STUDY)}",
 )
 
 
@@ -173,7 +172,7 @@ def tuner(frame: Frame) -> Table:
         "C over B: block metadata over a search by every thread, both with one element per thread, as published, or "
         "both with several."
     )
-    return beside(views(frame, STUDY), ["", "Jetson Orin Nano, published"], lines, caption, NO_RUN)
+    return beside(views(frame, STUDY), ["", "Jetson Orin Nano, published"], lines, caption, no_run(STUDY))
 
 
 def _most_items(operation: str, width: str) -> Callable[[View], str]:
@@ -212,7 +211,9 @@ def targets(frame: Frame) -> Table:
         "counts as missed where the whole interval lies beyond it."
     )
     widths = (["1.2fr", "1.1fr"], "1.6fr")
-    return beside(views(frame, STUDY), ["What", "Target"], lines, caption, NO_RUN, widths, text_columns=None)
+    return beside(
+        views(frame, STUDY), ["What", "Target"], lines, caption, no_run(STUDY), widths, text_columns=None
+    )
 
 
 REPORT = StudyReport(
@@ -232,17 +233,14 @@ REPORT = StudyReport(
             mapping_figures.heatmap,
             caption="How much slower than Octopus each strategy is: strategy by operation, a map per "
             "distribution and number of items.",
-            absent=NO_RUN,
         ),
         "mapping_scaling": Chart(
             mapping_figures.scaling,
             caption="What a search by every thread and a lookup table cost against Octopus, over the number of items.",
-            absent=NO_RUN,
         ),
         "mapping_memory": Chart(
             mapping_figures.memory,
             caption="Bytes that say who owns which element, strategy by strategy, over the number of elements.",
-            absent=NO_RUN,
         ),
     },
     claims="claims_mapping",

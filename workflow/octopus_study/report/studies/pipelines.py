@@ -10,6 +10,7 @@ from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number
 from octopus_study.report.labels import PIPELINE_METHODS, PIPELINES
 from octopus_study.report.measured import SUBJECT, floor_of, speedup
+from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, pivot
 from octopus_study.report.study import StudyReport
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STUDY = "pipelines"
-NO_RUN = "No run of the study pipelines is at hand: older results lack it."
 NO_TIMES = "No run of the study pipelines that is shown timed anything."
 PREPARE, STEP, CROPS = "prepare", "model_step", "crops"
 MODELS = [name for name in PIPELINES if name.startswith("model-")]
@@ -86,7 +86,7 @@ def _of(*quantities: str) -> Callable[[View], list[Key]]:
 
 
 def _absent(what: str) -> Callable[[Frame], str]:
-    return lambda frame: f"{what}: no run at hand has it." if frame.shown(STUDY) else NO_RUN
+    return lambda frame: f"{what}: no run at hand has it." if frame.shown(STUDY) else no_run(STUDY)
 
 
 _SHARE = {"quantity": PREPARE, "derived": "share", "other": STEP}
@@ -196,7 +196,6 @@ REPORT = StudyReport(
             draw,
             caption="Whole pipelines: images into Qwen2-VL, crops of detections, slices, and a folder of images; time "
             "of each way as a multiple of that with Octopus.",
-            absent=NO_RUN,
         )
     },
 )

@@ -15,7 +15,6 @@ from octopus_study.report.tables.spec import Spec, beside
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.view import KERNEL, View, views
 
-NO_RUN = no_run(STUDY)
 _OVER = {
     "n-launches": "over a launch per tile",
     "padded": "over padding",
@@ -55,7 +54,7 @@ def rules(frame: Frame) -> Table:
     )
     first = ["Rule", "Brightness from", "Tiles", "Bytes", "Saved", "To the ground"]
     widths = (["1.3fr", *["1fr"] * 5], "1.6fr")
-    return beside(machines, first, lines, caption, NO_RUN, widths, head="Pipeline, {}")
+    return beside(machines, first, lines, caption, no_run(STUDY), widths, head="Pipeline, {}")
 
 
 def _titles(machines: list[View]) -> dict[str, dict[str, Key]]:
@@ -107,7 +106,7 @@ JUDGING = Spec(
     caption="Judging the tiles of a scene: time of Octopus from the scene on the host to the flags there, its "
     "speed-ups and the noise floor; then its kernel alone, with its share of the time to read the scene once, and "
     f"speed-ups. Verdicts stand where it isn't faster. Medians, {cells.WIDE_NOTE}.",
-    absent=f"Judging the tiles. {NO_RUN}",
+    absent=f"Judging the tiles. {no_run(STUDY)}",
     widths=("1.6fr", *["1fr"] * 12),
 )
 
@@ -129,7 +128,6 @@ REPORT = StudyReport(
         "satellite_tiles": Chart(
             satellite_figures.tiles,
             caption="The scene with the tiles that each rule keeps and drops, and what any other threshold would keep.",
-            absent=NO_RUN,
             footer=satellite_figures.footer,
             synthetic=satellite_figures.synthetic,
             real="Sentinel-2",
@@ -138,7 +136,6 @@ REPORT = StudyReport(
             satellite_figures.pipeline,
             caption="What a scene takes to the ground, whole and rule by rule, and what judging its tiles "
             "takes before.",
-            absent=NO_RUN,
             real="Sentinel-2",
         ),
     },

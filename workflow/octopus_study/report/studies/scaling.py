@@ -252,7 +252,6 @@ REPORT = StudyReport(
             draw,
             caption="Several GPUs of one host: share of linear over the number of GPUs, weak and strong, with data on "
             "the GPUs and uploaded, by processes and by threads.",
-            absent=no_run(STUDY),
             footer=footer(STUDY),
         )
     },

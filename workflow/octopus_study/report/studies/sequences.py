@@ -11,6 +11,7 @@ from octopus_study.report.frame import Frame, Key, Number, joined, make_number, 
 from octopus_study.report.labels import SEQUENCE_WORKLOADS, STRATEGIES
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import SUBJECT, floor_of, memory_gains, ratio_of, speedup
+from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, pivot
 from octopus_study.report.selector import where
@@ -23,7 +24,6 @@ from octopus_study.report.view import KERNEL, View, views
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NO_RUN = "No run of the study sequences is at hand: older results lack it."
 NO_TIMES = "No run of the study sequences that is shown timed anything."
 OWNER, TABLE = "block-metadata", "lookup-published"
 OWNERS = ("block-metadata-published", OWNER)  # built by a loop on the host, as published, or by compiled code
@@ -148,7 +148,7 @@ SEQUENCES = Spec(
     "compiled code, over the lookup table (A) as published: setup, memory beside the offsets, kernel, total. Then the "
     "total time of Octopus and its speed-ups in total time, with the verdict where it isn't faster. Waste: share of "
     "the padded batch that is padding.",
-    absent=NO_RUN,
+    absent=no_run("sequences"),
     widths=("1.5fr", *("1fr",) * 11),
 )
 
@@ -169,7 +169,6 @@ REPORT = StudyReport(
         "sequences": Chart(
             draw,
             "Total time of each way over that of Octopus, from lengths on the host to the result.",
-            absent=NO_RUN,
         )
     },
     claims="claims_mapping",

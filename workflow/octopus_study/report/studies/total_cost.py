@@ -31,7 +31,6 @@ from octopus_study.report.tables.spec import Row, Spec, beside
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.view import View
 
-NO_RUN = no_run(STUDY)
 _FORMS = dict(zip(TABLES, ("as published", "one call", "on the device"), strict=True))
 _HEADS = {
     "setup": "Setup",
@@ -73,7 +72,7 @@ TIMES = Spec(
     caption="Total cost of one batch of uint8 images, timed end to end: setup, upload, kernel and download of the "
     "result (on a CPU setup and kernel). Light: blur 3\u00d73; heavy: blur 5\u00d75 and Sobel. Medians, "
     f"{cells.WIDE_NOTE}. A dash: not measured in these rows.",
-    absent=f"Total cost. {NO_RUN}",
+    absent=f"Total cost. {no_run(STUDY)}",
     widths=("1.7fr", *("1.1fr" for _ in total_cost_figures.METHODS)),
 )
 
@@ -135,7 +134,7 @@ GAINED = Spec(
     title=lambda view: f"{view.title}: light / heavy kernel",
     before=_published_gains,
     caption=_gains_caption,
-    absent=NO_RUN,
+    absent=no_run(STUDY),
 )
 
 
@@ -181,7 +180,7 @@ USES = Spec(
     "with the interval of resampled blocks. C as published: block metadata built by a loop over the images, as in the "
     f"published comparison; C: by compiled code. {NEVER.capitalize()}: its kernel is no faster. "
     f"{UNDECIDED.capitalize()}: in some resamples it is, in some it isn't. A dash: not measured in these rows.",
-    absent=NO_RUN,
+    absent=no_run(STUDY),
     widths=("1.6fr", *("1fr" for _ in _USES)),
 )
 _SMALLEST = "flickr-500-light"
@@ -214,7 +213,7 @@ def ladder(frame: Frame) -> Table:
         "as published, of block metadata. What the same method gains depends on what it is compared with. "
         "Lookup table: as published."
     )
-    return beside(measured(frame), ["Baseline", "RTX 4090, published"], lines, caption, NO_RUN)
+    return beside(measured(frame), ["Baseline", "RTX 4090, published"], lines, caption, no_run(STUDY))
 
 
 REPORT = StudyReport(
@@ -236,12 +235,10 @@ REPORT = StudyReport(
             total_cost_figures.stack,
             caption="Where the time of one batch goes, method by method: setup, upload, kernel and download, "
             "one after the other.",
-            absent=NO_RUN,
         ),
         "amortisation": Chart(
             total_cost_figures.amortisation,
             caption="When a lookup table pays: time of many uses of one batch, as a multiple of that of Octopus.",
-            absent=NO_RUN,
         ),
     },
     claims="claims_mapping",

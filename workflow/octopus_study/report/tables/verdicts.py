@@ -14,6 +14,7 @@ from octopus_study.report.claims.outcome import Verdict
 from octopus_study.report.claims.rules import BOARDS, COMPUTED, OWN, Kind
 from octopus_study.report.frame import Frame
 from octopus_study.report.labels import human
+from octopus_study.report.missing import no_run
 from octopus_study.report.tables.overview import by_machine
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import reason
@@ -63,7 +64,7 @@ CLAIMS = {
         "block metadata, a search by every thread and the lookup table",
         ("mapping", "total_cost"),
         note="Without more said, a gain is that of block metadata over the table as published. ",
-        absent="No run of the study mapping is at hand: older results lack it.",
+        absent=no_run("mapping"),
     ),
     "claims_edge": Claims(
         "the satellite's tiles, the drone's video and the detector",

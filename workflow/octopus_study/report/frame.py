@@ -183,7 +183,7 @@ class Number(NamedTuple):
 
     @property
     def synthetic(self) -> bool:
-        """Whether the number rests on generated data."""
+        """Whether the number rests on generated data: by design, or in place of real ones (see `labels.stand_in`)."""
         return "synthetic" in self.dataset
 
 

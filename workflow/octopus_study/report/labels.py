@@ -259,6 +259,11 @@ PUBLISHED_MACHINES = {
 }
 
 
+def stand_in(dataset: str) -> bool:
+    """Say whether a data set was generated in place of a real one, and not by design as plain `synthetic` is."""
+    return "synthetic-" in dataset
+
+
 def human(names: dict[str, str], identifier: str) -> str:
     """Return the human name of an identifier; one that nobody has named yet reads as words."""
     return names.get(identifier) or identifier.replace("_", " ").replace("-", " ").capitalize()

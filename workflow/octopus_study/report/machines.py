@@ -9,7 +9,7 @@ from typing import Any
 
 from octopus_study.measure.dependence import LAYERS, process_count
 from octopus_study.report.frame import HERE, Key, Number, make_text, references_of
-from octopus_study.report.labels import DATASETS, GENERATED, PEER_PACKAGES, human, machine_name
+from octopus_study.report.labels import DATASETS, GENERATED, PEER_PACKAGES, human, machine_name, stand_in
 from octopus_study.report.quiet import loaded, loads
 from octopus_study.report.runs import Run
 from octopus_study.report.selector import PROVENANCE
@@ -73,7 +73,7 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
             "gpus": str(visible(run) or ""),
             "processes": processes(run),
             "dataset": dataset_names(run),
-            "synthetic": "yes" if any("synthetic-" in name for name in run.datasets) else "no",
+            "synthetic": "yes" if any(map(stand_in, run.datasets)) else "no",
         }
         yield from (_text(run, run.fact_key(name), text) for name, text in facts.items() if text)
 

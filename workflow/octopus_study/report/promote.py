@@ -11,6 +11,7 @@ from octopus_study.errors import DataError, MeasureError
 from octopus_study.measure.provenance import validate_provenance
 from octopus_study.measure.rows import read_rows, validate_rows
 from octopus_study.power.lint import lint_file
+from octopus_study.report.labels import stand_in
 from octopus_study.report.quiet import loaded, unsteady
 
 
@@ -79,7 +80,7 @@ def refusal(rows_path: Path, standard: Mapping[str, Any]) -> str:
     if findings:
         return f"the results linter refuses it ({'; '.join(map(str, findings))})"
     rows = read_rows(rows_path)
-    stand_ins = sorted(name for name in rows["dataset"].unique() if name.startswith("synthetic-"))
+    stand_ins = sorted(filter(stand_in, rows["dataset"].unique()))
     if stand_ins:
         return f"it rests on synthetic data ({', '.join(stand_ins)})"
     return other_settings(provenance, standard) or loaded(provenance) or unsteady(rows)

@@ -15,7 +15,7 @@ from octopus_study.report.claims.outcome import Outcome, Verdict, decide
 from octopus_study.report.claims.rules import BOARDS, COMPUTED, Claim, Limits, Rule
 from octopus_study.report.claims.units import require_same_kind
 from octopus_study.report.frame import Frame, Key, Number
-from octopus_study.report.labels import METHODS, human
+from octopus_study.report.labels import METHODS, human, stand_in
 from octopus_study.report.measured import SUBJECT
 from octopus_study.report.samples import ONE_PROCESS
 from octopus_study.report.text import interval_text, quantity_text, range_text
@@ -143,7 +143,7 @@ def _cases(claim: Claim, machine: str, frame: Frame, proxy: str) -> Iterator[_Ca
             number = frame.get(_stand_in(claim, name.replace("{run}", machine), proxy))
             if number is None:
                 continue
-            if claim.needs == "real-data" and number.dataset.startswith("synthetic-"):
+            if claim.needs == "real-data" and stand_in(number.dataset):
                 raise NotHereError("needs the real VisDrone boxes")
             yield _Case(number, limits, _outcome(claim, number, limits, part, machine, frame))
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from octopus_study.report.frame import Frame, Key, Number, make_number, make_text, published
+from octopus_study.report.labels import stand_in
 from octopus_study.report.machines import device_name, shown
 from octopus_study.report.measured import SUBJECT, floor_of, padded_float32
 from octopus_study.report.runs import Run
@@ -125,7 +126,7 @@ def range_over_sizes(run: Run) -> Iterator[Number]:
 
 def generated(runs: list[Run]) -> Iterator[Number]:
     """Yield on which pixels the generated boxes lie: those of each run's own frame."""
-    stand_ins = [run for run in runs if any("synthetic-" in name for name in run.datasets)]
+    stand_ins = [run for run in runs if any(map(stand_in, run.datasets))]
     text = "synthetic boxes on synthetic pixels"
     if len(stand_ins) < len(runs):
         others = " and ".join(device_name(run) for run in stand_ins)
@@ -174,7 +175,7 @@ def _published(key: Key, quantity: str) -> str:
 def _verdict(computed: dict[str, str], printed: dict[str, str], waste: Number) -> str:
     if not printed:
         return "not published"
-    if waste.dataset.startswith("synthetic-"):
+    if stand_in(waste.dataset):
         return "not comparable"
     if MISSING in computed.values():
         return "not measured"

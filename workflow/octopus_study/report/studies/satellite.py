@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, published
+from octopus_study.report.labels import stand_in
 from octopus_study.report.labels_edge import TILE_RULES
 from octopus_study.report.measured import SUBJECT
 from octopus_study.report.missing import no_run
@@ -63,12 +64,12 @@ def _titles(machines: list[View]) -> dict[str, dict[str, Key]]:
     for view in machines:
         for key in scenes(view):
             scene, comma, variant = scene_name(key).rpartition(", ")
-            stand_in = " (synthetic sample)" if "synthetic-" in view.frame[key].dataset else ""
+            sample = " (synthetic sample)" if stand_in(view.frame[key].dataset) else ""
             size, sent = (
                 view.text(key.but(quantity=name), "unknown")
                 for name in ("scene_bytes", "scene_downlink_time")
             )
-            title = f"{scene}{stand_in}{comma}{variant}: {size}, {sent} to the ground"
+            title = f"{scene}{sample}{comma}{variant}: {size}, {sent} to the ground"
             titles.setdefault(title, {})[view.machine] = key
     return titles
 

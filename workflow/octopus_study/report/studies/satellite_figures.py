@@ -22,6 +22,7 @@ from octopus_study.report.charts.palette import (
     VERMILION,
 )
 from octopus_study.report.frame import Frame, Key, Number, published
+from octopus_study.report.labels import stand_in
 from octopus_study.report.labels_edge import SCENES, TILE_METHODS, TILE_RULES, VARIANTS
 from octopus_study.report.measured import SUBJECT
 from octopus_study.report.series import Series
@@ -236,8 +237,8 @@ def _titles(shown: list[View]) -> dict[str, Key]:
         for key in {key.workload.partition("-")[0]: key for key in scenes(view)}.values():
             number = view.frame[key]
             scene, _, variant = key.workload.partition("-")
-            stand_in = ", generated" if "synthetic-" in number.dataset else ""
-            title = f"{SCENES[scene]}{stand_in}, {number.text} tiles, {VARIANTS[variant]}"
+            generated = ", generated" if stand_in(number.dataset) else ""
+            title = f"{SCENES[scene]}{generated}, {number.text} tiles, {VARIANTS[variant]}"
             titles.setdefault(title, key)
     return titles
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from octopus_study.report.frame import HERE, Frame, Number, make_number, make_text, published
+from octopus_study.report.labels import stand_in
 from octopus_study.report.labels_edge import SCENES, TILE_RULES
 from octopus_study.report.machines import kind, shown
 from octopus_study.report.measured import SUBJECT, medians, share_of_bound
@@ -150,7 +151,7 @@ def absent(run: Run) -> Iterator[Number]:
 
 
 def _why_not(run: Run) -> str:
-    if any("synthetic-" in name for name in run.datasets):
+    if any(map(stand_in, run.datasets)):
         return "needs the real scene, not generated data"
     if not run.rows["workload"].str.startswith("full-").any():
         return f"needs the full scene of {SIDE} \u00d7 {SIDE} px, not a window of it"

@@ -13,7 +13,7 @@ from octopus_study.report.claims import Judgement
 from octopus_study.report.claims.outcome import Verdict
 from octopus_study.report.claims.rules import BOARDS, COMPUTED, OWN, Kind
 from octopus_study.report.frame import Frame
-from octopus_study.report.labels import human
+from octopus_study.report.labels import human, stand_in
 from octopus_study.report.missing import no_run
 from octopus_study.report.tables.overview import by_machine
 from octopus_study.report.tables.writers import MISSING, Table
@@ -302,5 +302,5 @@ def _cell(judgement: Judgement) -> str:
     mark = f"{judgement.verdict}, {judgement.measured}"
     notes = [f"by proxy, {judgement.proxy}"] if judgement.proxy else []
     notes += [judgement.reason] if judgement.reason else []
-    notes += ["synthetic"] if "synthetic-" in judgement.dataset else []
+    notes += ["synthetic"] if stand_in(judgement.dataset) else []
     return f"{mark} ({'; '.join(notes)})" if notes else mark

@@ -16,10 +16,10 @@ from octopus_study.power.judges import LOAD, levels
 from octopus_study.power.selftest import SelfTest
 from octopus_study.power.session import Trial
 from octopus_study.report.charts import palette, style
+from octopus_study.report.labels import POWER_SCOPES, human
 
 STEM = "power_selftest"
 COLUMNS = ("seconds", "phase", "power_w", "counter", "counter_unit")
-_SCOPES = {"gpu_board": "GPU board", "module_vdd_in": "module (VDD_IN)", "cpu_package": "CPU package"}
 _SHADES = {"idle": palette.LIGHT, LOAD: palette.SKY}
 
 
@@ -55,7 +55,7 @@ def plot(test: SelfTest, out_dir: Path) -> tuple[Path, Path]:
     """Draw the trace with its four phases shaded, and the verdict as its title; return the PDF and the PNG."""
     with mpl.rc_context(style.RC):
         figure = _figure(test)
-        facts = [f"{_SCOPES.get(test.scope, test.scope)}", f"{len(test.trace.samples)} readings"]
+        facts = [human(POWER_SCOPES, test.scope), f"{len(test.trace.samples)} readings"]
         if test.update_seconds is not None:
             facts.append(f"a new value each {test.update_seconds * 1e3:.3g} ms")
         area = style.finish(figure, f"Power-on test: {', '.join(facts)}.", synthetic=False)

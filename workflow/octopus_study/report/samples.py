@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 AGAIN = "-again"
 RESAMPLES = 1000
 ONE_PROCESS = "of one process: the interval does not hold another run"
+ENOUGH_FOR_P99 = 100  # of fewer samples the 99th percentile is the greatest
 RESAMPLED = "the interval resamples"  # what the note of a number says whose interval another seed would move
+p99 = partial(np.quantile, q=0.99)
 
 
 class Group(NamedTuple):

@@ -11,11 +11,11 @@ from octopus_study.measure.statistics import Interval
 from octopus_study.measure.student import t_quantile
 
 
-def mean_interval(values: Sequence[float] | np.ndarray, confidence: float = 0.95) -> Interval:
-    """Return the mean and its interval by Student's t; the ends are NaN for a single value."""
+def mean_interval(values: Sequence[float] | np.ndarray) -> Interval:
+    """Return the mean and its interval of 95 % by Student's t; the ends are NaN for a single value."""
     array = np.asarray(values, dtype=np.float64)
     mean = float(array.mean())
     if array.size < 2:
         return Interval(mean, math.nan, math.nan, int(array.size))
-    reach = t_quantile(confidence, array.size - 1) * float(array.std(ddof=1)) / math.sqrt(array.size)
+    reach = t_quantile(0.95, array.size - 1) * float(array.std(ddof=1)) / math.sqrt(array.size)
     return Interval(mean, mean - reach, mean + reach, int(array.size))

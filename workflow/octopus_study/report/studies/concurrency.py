@@ -4,10 +4,7 @@ processes take for themselves, and crops beside a model."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from octopus_study.measure.statistics import MIN_BLOCKS, median_interval, ratio_interval
 from octopus_study.report.charts.spec import Chart
@@ -18,11 +15,13 @@ from octopus_study.report.missing import first_reason, footer, make_absent, meas
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import (
     AGAIN,
+    ENOUGH_FOR_P99,
     Group,
     by_block,
     drawn,
     groups,
     heeded,
+    p99,
     paired,
     pivot,
     resampled,
@@ -45,9 +44,6 @@ STREAMS = ("two-streams", "two-threads")
 BEST = "best-streams"
 # Ratios between arms whose verdicts are shown, beside those to one after the other.
 PAIRS = ((PROCESSES_MPS, PROCESSES), ("two-threads", PROCESSES))
-# With fewer iterations the 99th percentile is their maximum.
-ENOUGH_FOR_P99 = 100
-_p99 = partial(np.quantile, q=0.99)
 _MEGABYTE = 1e6
 
 Columns = tuple[str, str, str]  # workload, method, quantity
@@ -198,7 +194,7 @@ def latencies(run: Run) -> Iterator[Number]:
             "max": ((float(values.max()),), note),
         }
         if values.size >= ENOUGH_FOR_P99:
-            percentiles["p99"] = (resampled(values, _p99), f"{note}; {drawn(values)}")
+            percentiles["p99"] = (resampled(values, p99), f"{note}; {drawn(values)}")
         for name, (interval, said) in percentiles.items():
             yield _number(run, (f"latency.{model}", method, name), source, "ms", interval, said)
 

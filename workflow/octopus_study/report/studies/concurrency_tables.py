@@ -97,11 +97,6 @@ def _counted(view: View, key: Key) -> str:
     return ", ".join(counts) or MISSING
 
 
-def _busy(view: View, key: Key) -> str:
-    text = view.text(key.but(quantity="kernel_busy", layer="device"), MISSING)
-    return view.reasons.cell(text) if text.startswith("unavailable") else text
-
-
 def _proof_caption(frame: Frame) -> str:
     """Return the caption: what each way counts of its mechanism, and which models no graph could hold."""
     caught: dict[str, str] = {}
@@ -135,7 +130,7 @@ PROOF = Spec(
     columns={
         "Counted": _counted,
         "Kernels": cells.text(quantity="kernels", layer="device"),
-        "Busy": _busy,
+        "Busy": cells.fact(quantity="kernel_busy", layer="device"),
         "Filled": cells.text(quantity="kernel_filled", layer="device"),
         "Streams overlap": cells.text(quantity="kernel_overlap", layer="device"),
         "Uploads hidden": cells.text(quantity="copies_hidden", layer="device"),

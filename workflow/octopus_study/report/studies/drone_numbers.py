@@ -4,7 +4,6 @@ upload hides behind the kernels."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +16,7 @@ from octopus_study.report.measured import SUBJECT, floor_of, speedup
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import (
+    ENOUGH_FOR_P99,
     RESAMPLES,
     alone,
     by_block,
@@ -24,6 +24,7 @@ from octopus_study.report.samples import (
     groups,
     heeded,
     noted,
+    p99,
     pivot,
     resampled,
 )
@@ -37,11 +38,8 @@ if TYPE_CHECKING:
 BATCH = "octopus-batch"
 STREAMS = ("stream-serial", "stream-overlapped", "upload-only", "kernels-only")
 FRAME_TIME, CLIP_TIME = "frame_time", "clip_time"
-# With fewer frames the 99th percentile is their maximum.
-ENOUGH_FOR_P99 = 100
 # What rests on the budget of a frame too.
 _BUDGETED = ("budget_share", "misses", "late_share")
-_p99 = partial(np.quantile, q=0.99)
 
 
 def facts(run: Run) -> Iterator[Number]:
@@ -98,7 +96,7 @@ def _spread(values: pd.Series, mean: Interval, budget: float | None, note: str) 
     """Yield name, unit, value with its interval, and note; `note` is that of the mean."""
     yield "p50", "ms", *median_interval(values), heeded("over the frames", values, timed=True)
     if values.size >= ENOUGH_FOR_P99:
-        yield "p99", "ms", *resampled(values, _p99), note
+        yield "p99", "ms", *resampled(values, p99), note
     yield "max", "ms", float(values.max()), "longest frame"
     whole = mean.scaled(len(values) / process_count(values))
     yield "sum", "ms", *whole, f"all frames, one after the other; {note}"

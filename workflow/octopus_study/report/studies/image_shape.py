@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BEST = shape.Patch(128, 16)  # published as the best
-_GIGABYTE = 1e9
 _STEP = re.compile(r"(\w+)-step(\d+)")
 _LEAST_WIDTHS = 3  # a line through two points says nothing
 # What claims need, whether it could be measured or not: workload, method, quantity -> unit.
@@ -131,7 +130,7 @@ def jumps(run: Run) -> Iterator[Number]:
             for width in set(shape.JUMP) & set(step.peaks):
                 key, value = (
                     run.key("peak", method=shape.MODEL, quantity=f"w{width}"),
-                    step.peaks[width] / _GIGABYTE,
+                    step.peaks[width] / shape.GIGABYTE,
                 )
                 yield make_number(key, step.source, "GB", value, note=f"{shape.PEAK} at this width")
             yield from _jump(run.key("jump", method=shape.MODEL), step.source, step.peaks)

@@ -25,7 +25,6 @@ FIRST = "first_allocated_peak"
 CUDNN = ("cudnn-benchmark", "cudnn-no-benchmark")
 WITHOUT = "no-cudnn"
 QUADRANTS, HEURISTICS, UNDECIDED = "four quadrants", "cuDNN heuristics", "undecided"
-_GIGABYTE = 1e9
 _LEAST = math.log1p(EQUAL_WITHIN)  # what a split changes at least, so that nothing is divided by nothing
 
 Ratios = dict[tuple[str, int], float]
@@ -84,7 +83,7 @@ def _first_forward(run: Run, workload: str) -> Iterator[Number]:
             key = run.key("first_forward", method=shape.MODEL, quantity=name)
             rows_of = f"workload={workload}, quantity={FIRST}, method={ways[0]}"
             source = run.from_rows(chosen["dataset"].iat[0], rows_of)
-            value, note = float(chosen["value"].max()) / _GIGABYTE, "greatest of its widths"
+            value, note = float(chosen["value"].max()) / shape.GIGABYTE, "greatest of its widths"
             yield make_number(key, source, "GB", value, note=note)
 
 

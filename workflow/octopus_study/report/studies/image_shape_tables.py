@@ -56,11 +56,6 @@ def _way(view: View, key: Key) -> str:
     return f"{SHAPE_WAYS[key.method]}{cells.different_mark(view.get(key), view.reasons)}"
 
 
-def _allocated(view: View, key: Key) -> str:
-    text = view.text(key, MISSING)
-    return view.reasons.cell(text) if text.startswith("unavailable") else cells.number_text(view.frame, key)
-
-
 def _ratio(view: View, key: Key) -> str:
     if key.method == PUBLISHED and view.get(key):
         return "1"
@@ -74,7 +69,7 @@ CAUSE = Spec(
     first="Way",
     label=_way,
     cases=_ways,
-    columns={**_CELLS, _MEMORY[shape.PEAK]: _allocated, "Ratio": _ratio, **_FORWARD},
+    columns={**_CELLS, _MEMORY[shape.PEAK]: cells.fact(), "Ratio": _ratio, **_FORWARD},
     title=_no_title,
     caption=f"What changes DRUNet's memory. {_MEMORY_NOTE}. Ratio: allocated peak / that of the unchanged model. The "
     "verdict is by rule: four quadrants, if images are split exactly at widths that are no multiple of "

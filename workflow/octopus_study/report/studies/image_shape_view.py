@@ -19,6 +19,7 @@ SUBSETS = {"all": "all", "whole": "run whole", "split": "split"}
 # The published jump: a width that is split, and the next one, which runs whole.
 JUMP = (1228, 1296)
 INTERVENTIONS = "-interventions"
+GIGABYTE = 1e9
 _NO_MEMORY = "No run of the study image_shape that is shown ran a model on a GPU."
 _PATCH = re.compile(r"(\d+)x(\d+)")
 no_memory = partial(with_reasons, study=STUDY, sentence=_NO_MEMORY)

@@ -27,6 +27,7 @@ from octopus_study.report.studies.mapping_costmodel import (
     ratio,
 )
 from octopus_study.report.studies.mapping_numbers import CLASSES, PAIRS
+from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import beside
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import quantity_text, range_text, significant
@@ -241,11 +242,7 @@ def model(frame: Frame) -> Table:
 
 
 def _cell(**columns: str) -> Callable[[View], str]:
-    def cell(view: View) -> str:
-        text = view.text(view.key(_WORKLOAD, **columns), MISSING)
-        return view.reasons.cell(text) if text.startswith("unavailable") else text
-
-    return cell
+    return lambda view: cells.fact(**columns)(view, view.key(_WORKLOAD))
 
 
 def _prediction(view: View, machine: str) -> str:

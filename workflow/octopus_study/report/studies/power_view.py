@@ -110,9 +110,9 @@ def published_ratio(table: str, n: int, part: str) -> Key:
     return Key(PUBLISHED, "derived", table, n, quantity=part)
 
 
-def ratio_key(view: View, n: int, pair: tuple[str, str], part: str, other: str = "") -> Key:
+def ratio_key(view: View, n: int, pair: tuple[str, str], part: str) -> Key:
     """Return the key of a part of the energy ratio of two methods."""
-    where = {"quantity": f"over_{pair[1]}", "layer": BACK_TO_BACK, "derived": part, "other": other}
+    where = {"quantity": f"over_{pair[1]}", "layer": BACK_TO_BACK, "derived": part}
     return view.key(WORKLOAD, n, pair[0], **where)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import logging
 import statistics
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from octopus_study.errors import MeasureError
 from octopus_study.measure._files import atomic_text
 from octopus_study.report import studies
 from octopus_study.report.frame import Key, Number, Source, make_number
+from octopus_study.report.history import version, versions
 from octopus_study.report.measured import comparisons
 from octopus_study.report.runs import Run, read_run
 from octopus_study.report.selector import either
@@ -154,9 +154,9 @@ def _source(number: Number, file: str, selector: str) -> Source:
 def _past_of(path: Path) -> Iterator[Past]:
     """Yield the speed-ups of every committed version of a study's rows but the present one, the oldest first."""
     seen = {path.read_bytes()}
-    for commit in reversed(_git(path.parent, "log", "--format=%H", "--", path.name).decode().split()):
-        rows, record = (_version(path.with_suffix(suffix), commit) for suffix in (".csv", ".json"))
-        if rows is None or record is None or rows in seen:
+    for commit, _, rows in versions(path):
+        record = version(path.with_suffix(".json"), commit)
+        if record is None or rows in seen:
             continue
         seen.add(rows)
         with tempfile.TemporaryDirectory() as folder:
@@ -178,26 +178,6 @@ def _speedups(path: Path, stored: str) -> Iterator[Past]:
     for number in comparisons(run, studies.report_of(run.study)):
         if number.derived == _KEPT and number.known:
             yield Past(number.id, number.value, number.low, number.high, *end)
-
-
-def _version(path: Path, commit: str) -> bytes | None:
-    """Return a file as it was in a commit; None where it wasn't."""
-    try:
-        return _git(path.parent, "show", f"{commit}:./{path.name}")
-    except MeasureError:
-        return None
-
-
-def _git(folder: Path, *arguments: str) -> bytes:
-    try:
-        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        said = getattr(error, "stderr", b"") or str(error).encode()
-        why = " ".join(said.decode(errors="replace").split())[:200]
-        raise MeasureError(
-            f"The history of {folder} can't be read: {why}. Past runs need a full clone."
-        ) from error
-    return done.stdout
 
 
 def _cell(value: str | float) -> str:

@@ -9,15 +9,14 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import subprocess
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from octopus.errors import InputError
 from octopus_study.measure._files import atomic_text
 from octopus_study.report.claims.rules import Lookup, Rule, claim_records
+from octopus_study.report.history import versions
 
 RECORD = "claims_changed.csv"
 _FIELDS = ("number", "each", "operator", "value", "published", "predicted", "tolerance", "room", "unit")
@@ -65,7 +64,7 @@ def write_changes(claims_yaml: str | Path, number_of: Lookup) -> Path:
 
     Raises
     ------
-    InputError
+    MeasureError
         There is no history here.
     """
     out = Path(claims_yaml).with_name(RECORD)
@@ -80,8 +79,8 @@ def write_changes(claims_yaml: str | Path, number_of: Lookup) -> Path:
 def history(claims_yaml: Path, number_of: Lookup) -> Iterator[Change]:
     """Yield the last change of each rule of the newest commit, in the order of the file."""
     last: dict[str, Change] = {}
-    for commit, changed, text in _versions(claims_yaml):
-        digests = {str(record["id"]): digest(record, number_of) for record in claim_records(text)}
+    for commit, changed, text in versions(claims_yaml):
+        digests = {str(record["id"]): digest(record, number_of) for record in claim_records(text.decode())}
         known = {name: change for name, change in last.items() if change.digest == digests.get(name)}
         last = {
             name: known.get(name, Change(name, code, changed, commit[:10])) for name, code in digests.items()
@@ -116,24 +115,6 @@ def _judged(rule: Rule, part: str, number_of: Lookup) -> list[tuple[str, ...]]:
         low, high, strict, *_ = rule.limits("", part, number_of)
         allowed = [f"{low:.9g}", f"{high:.9g}", str(strict)]
     return [(name, *allowed) for name in rule.parts()[part]]
-
-
-def _versions(claims_yaml: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield commit, time and text of every version of a file, the oldest first."""
-    name = claims_yaml.name
-    log = _git(claims_yaml, "log", "--reverse", "--topo-order", "--format=%H %cI", "--", name)
-    for commit, changed in (line.split() for line in log.splitlines()):
-        yield commit, changed, _git(claims_yaml, "show", f"{commit}:./{name}")
-
-
-def _git(claims_yaml: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(claims_yaml.parent), *arguments]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise InputError(
-            f"No history of {claims_yaml} ({error}): run this in a clone of the repository, with its whole history."
-        ) from None
 
 
 def recorded(claims_yaml: str | Path, number_of: Lookup) -> dict[str, Change]:

@@ -27,7 +27,7 @@ from octopus_study.report.labels import (
     SETTINGS,
 )
 from octopus_study.report.literals import check_paper
-from octopus_study.report.parity_doc import build_parity_doc, parity_doc
+from octopus_study.report.parity_doc import parity_doc
 from octopus_study.report.samples import Group
 from octopus_study.report.studies import arena_figures
 from octopus_study.report.studies import arena_view as arena
@@ -243,8 +243,8 @@ def test_the_committed_parity_page_is_what_the_report_writes() -> None:
     )
 
 
-def test_the_parity_page_says_who_is_missing(runs: Path, tmp_path: Path) -> None:
-    text = build_parity_doc(runs / "reference", tmp_path / "parity.md").read_text(encoding="utf-8")
+def test_the_parity_page_says_who_is_missing(runs: Path) -> None:
+    text = parity_doc(runs / "reference")
     assert "Pretended GPU, VisDrone val" in text and "(a) not installed." in text
 
 

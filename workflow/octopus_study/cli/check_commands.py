@@ -9,11 +9,9 @@ from typing import Annotated
 
 import typer
 
+from octopus_study.cli.options import ClaimsFile, Paper, Published, Reference
+
 _SHOWN_FAULTS = 10
-Reference = Annotated[Path, typer.Option(help="Folder with one folder per reference machine.")]
-Published = Annotated[Path, typer.Option(help="Folder of the published tables.")]
-ClaimsFile = Annotated[Path, typer.Option(help="The claims and the rules that decide them.")]
-Paper = Annotated[Path, typer.Option(help="Folder of the paper's sources.")]
 
 
 def trace(

@@ -7,20 +7,29 @@ from typing import Annotated
 
 import typer
 
+from octopus_study.cli.options import (
+    Claims,
+    ClaimsFile,
+    Figures,
+    Numbers,
+    Out,
+    OutDir,
+    Page,
+    Paper,
+    Published,
+    Reference,
+)
+
 report = typer.Typer(
     no_args_is_help=True, help="Numbers, tables, figures, claims and the paper from result rows."
 )
-
-OutDir = Annotated[Path, typer.Option("--out-dir", help="Folder to write to.")]
-Out = Annotated[Path, typer.Option(help="File to write.")]
-Numbers = Annotated[Path, typer.Option(help="numbers.csv, as `octopus report numbers` writes it.")]
 
 
 @report.command()
 def numbers(
     results: Annotated[Path, typer.Option(help="This machine's run, data/results/<machine>; may be absent.")],
-    reference: Annotated[Path, typer.Option(help="Folder with one folder per reference machine.")],
-    published: Annotated[Path, typer.Option(help="Folder of the published tables.")],
+    reference: Reference,
+    published: Published,
     out: Out,
 ) -> None:
     """Derive every number that a figure, a table or the paper shows."""
@@ -30,11 +39,7 @@ def numbers(
 
 
 @report.command()
-def claims(
-    numbers: Numbers,
-    claims: Annotated[Path, typer.Option(help="The claims and the rules that decide them.")],
-    out: Out,
-) -> None:
+def claims(numbers: Numbers, claims: ClaimsFile, out: Out) -> None:
     """Decide each claim: reproduced, not reproduced, ambiguous, or not measurable here."""
     from octopus_study.report.claims import build_claims
 
@@ -42,10 +47,7 @@ def claims(
 
 
 @report.command()
-def rules(
-    claims: Annotated[Path, typer.Option(help="The claims and the rules that decide them.")],
-    published: Annotated[Path, typer.Option(help="Folder of the published tables.")],
-) -> None:
+def rules(claims: ClaimsFile, published: Published) -> None:
     """Write beside the claims when each rule last changed, and by which commit, from git's history."""
     from octopus_study.report.claims.changes import write_changes
     from octopus_study.report.frame import Frame
@@ -55,11 +57,7 @@ def rules(
 
 
 @report.command()
-def tables(
-    numbers: Numbers,
-    claims: Annotated[Path, typer.Option(help="claims.csv, as `octopus report claims` writes it.")],
-    out_dir: OutDir,
-) -> None:
+def tables(numbers: Numbers, claims: Claims, out_dir: OutDir) -> None:
     """Write every table as .typ and .md."""
     from octopus_study.report.outputs import build_tables
 
@@ -92,9 +90,9 @@ def figures(
 
 @report.command()
 def paper(
-    source: Annotated[Path, typer.Option(help="Folder of the paper's sources.")],
+    source: Paper,
     build: Annotated[Path, typer.Option(help="Folder with numbers.json and tables/.")],
-    figures: Annotated[Path, typer.Option(help="Folder of the figures.")],
+    figures: Figures,
     out: Out,
     document: Annotated[str, typer.Option(help="octopus (the paper) or supplement.")] = "octopus",
 ) -> None:
@@ -106,12 +104,7 @@ def paper(
 
 @report.command()
 def page(
-    numbers: Numbers,
-    claims: Annotated[Path, typer.Option(help="claims.csv, as `octopus report claims` writes it.")],
-    rules: Annotated[Path, typer.Option(help="The claims and the rules that decide them.")],
-    source: Annotated[Path, typer.Option(help="Folder of the paper's sources.")],
-    figures: Annotated[Path, typer.Option(help="Folder of the figures.")],
-    out: Out,
+    numbers: Numbers, claims: Claims, rules: ClaimsFile, source: Paper, figures: Figures, out: Out
 ) -> None:
     """Write the results page: one HTML file that needs no network."""
     from octopus_study.report.page import build_page
@@ -120,24 +113,17 @@ def page(
 
 
 @report.command()
-def parity(
-    out: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/parity.md"),
-    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
-        "data/reference"
-    ),
-) -> None:
+def parity(out: Page = Path("docs/parity.md"), reference: Reference = Path("data/reference")) -> None:
     """Write the page on how near the answers are to those of other libraries."""
-    from octopus_study.report.parity_doc import build_parity_doc
+    from octopus_study.report.parity_doc import parity_doc
 
-    build_parity_doc(reference, out)
+    out.write_text(parity_doc(reference), encoding="utf-8")
 
 
 @report.command()
 def many(
-    out: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/many.md"),
-    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
-        "data/reference"
-    ),
+    out: Page = Path("docs/many.md"),
+    reference: Reference = Path("data/reference"),
     gpus: Annotated[int, typer.Option(min=1, help="GPUs of a node.")] = 8,
     nodes: Annotated[int, typer.Option(min=1, help="Nodes.")] = 1000,
     price: Annotated[float, typer.Option(min=0, help="Price of a GPU for an hour, in any currency.")] = 2.0,
@@ -150,22 +136,18 @@ def many(
 
 
 @report.command("power-checks")
-def power_checks(
-    out: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/power_checks.md"),
-) -> None:
+def power_checks(out: Page = Path("docs/power_checks.md")) -> None:
     """Write the page on the ways to misread a power sensor and the checks that stop them."""
-    from octopus_study.report.power_checks_doc import build_power_checks_doc
+    from octopus_study.report.power_checks_doc import power_checks_doc
 
-    build_power_checks_doc(out)
+    out.write_text(power_checks_doc(), encoding="utf-8")
 
 
 @report.command()
 def readme(
     document: Annotated[Path, typer.Option(help="Page whose blocks are renewed.")] = Path("README.md"),
     pictures: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("docs/pictures"),
-    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
-        "data/reference"
-    ),
+    reference: Reference = Path("data/reference"),
 ) -> None:
     """Renew the README's numbers, times and pictures, from what is committed."""
     from octopus_study import doors
@@ -189,9 +171,7 @@ def crate(out: Out, root: Annotated[Path, typer.Option(help="The checkout.")] = 
 @report.command()
 def promote(
     results: Annotated[Path, typer.Argument(help="A vetted run, data/results/<machine>.")],
-    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
-        "data/reference"
-    ),
+    reference: Reference = Path("data/reference"),
     commits: Annotated[
         str, typer.Option(help="Commits that measured the reference, where it is of several: A,B.")
     ] = "",
@@ -207,11 +187,7 @@ def promote(
 
 
 @report.command("past")
-def past_runs(
-    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
-        "data/reference"
-    ),
-) -> None:
+def past_runs(reference: Reference = Path("data/reference")) -> None:
     """Write past_runs.csv there: the speed-ups of every run that was once committed as a reference, from git."""
     from octopus_study.report.past import write_past
 
@@ -221,9 +197,7 @@ def past_runs(
 @report.command()
 def compare(
     results: Annotated[Path, typer.Argument(help="A run, data/results/<machine>.")],
-    reference: Annotated[Path, typer.Option(help="Folder with one folder per machine.")] = Path(
-        "data/reference"
-    ),
+    reference: Reference = Path("data/reference"),
 ) -> None:
     """Print this run beside the reference."""
     from octopus_study.report.compare import compare_runs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from octopus_study.measure._files import atomic_text
 from octopus_study.report.build import derive_all
 from octopus_study.report.frame import Frame
 from octopus_study.report.runs import load_runs
@@ -54,10 +53,3 @@ def parity_doc(reference_dir: str | Path) -> str:
     if not runs:
         return _HEAD + _NOTHING
     return _HEAD + markdown(build(PARITY, Frame(derive_all(runs))))
-
-
-def build_parity_doc(reference_dir: str | Path, out: str | Path) -> Path:
-    """Write the page."""
-    with atomic_text(Path(out)) as stream:
-        stream.write(parity_doc(reference_dir))
-    return Path(out)

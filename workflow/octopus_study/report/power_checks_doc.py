@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from octopus_study.measure._files import atomic_text
 from octopus_study.power.checks import CHECKS, STAGES
 from octopus_study.power.misreadings import MISREADINGS
 
@@ -49,10 +46,3 @@ def _checks() -> list[str]:
 def _misreadings() -> list[str]:
     lines = ["| Mis-reading | Planted in | What is wrong | Stopped by |", "| :--- | :--- | :--- | :--- |"]
     return lines + [f"| `{each.id}` | {each.sensor} | {each.what} | `{each.check}` |" for each in MISREADINGS]
-
-
-def build_power_checks_doc(out: str | Path) -> Path:
-    """Write the page."""
-    with atomic_text(Path(out)) as stream:
-        stream.write(power_checks_doc())
-    return Path(out)

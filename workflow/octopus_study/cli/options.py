@@ -1,0 +1,19 @@
+"""Options that several commands have, each with its help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+OutDir = Annotated[Path, typer.Option("--out-dir", help="Folder to write to.")]
+Out = Annotated[Path, typer.Option(help="File to write.")]
+Page = Annotated[Path, typer.Option(help="Page to write.")]
+Numbers = Annotated[Path, typer.Option(help="numbers.csv, as `octopus report numbers` writes it.")]
+Claims = Annotated[Path, typer.Option(help="claims.csv, as `octopus report claims` writes it.")]
+ClaimsFile = Annotated[Path, typer.Option(help="The claims and the rules that decide them.")]
+Reference = Annotated[Path, typer.Option(help="Folder with one folder per reference machine.")]
+Published = Annotated[Path, typer.Option(help="Folder of the published tables.")]
+Paper = Annotated[Path, typer.Option(help="Folder of the paper's sources.")]
+Figures = Annotated[Path, typer.Option(help="Folder of the figures.")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from octopus_study.power.checks import CHECKS, STAGES
 from octopus_study.power.misreadings import MISREADINGS
+from octopus_study.report.labels import POWER_STAGES
 
 _HEAD = """\
 # Checks between a sensor and an energy
@@ -19,13 +20,6 @@ reason names the check, unless there is simply no such sensor or it can't be rea
 the named check refuses it. `tests/study/power/test_checks_needed.py` takes each check away in turn and demands that a
 mis-reading then gets through, so that no check stands here for show.
 """
-_STAGES = {
-    "parse": "as a file is parsed",
-    "open": "as a sensor is opened",
-    "power-on": "in the power-on test",
-    "window": "as a window is cut out",
-    "table": "as a table is read again",
-}
 
 
 def power_checks_doc() -> str:
@@ -36,10 +30,11 @@ def power_checks_doc() -> str:
 
 
 def _checks() -> list[str]:
-    lines = ["| Check | When | What must hold | Stops |", "| :--- | :--- | :--- | :--- |"]
+    lines = ["| Check | Stage | What must hold | Stops |", "| :--- | :--- | :--- | :--- |"]
     ordered = sorted(CHECKS, key=lambda check: STAGES.index(check.stage))
     return lines + [
-        f"| `{check.id}` | {_STAGES[check.stage]} | {check.title} | {check.catches} |" for check in ordered
+        f"| `{check.id}` | {POWER_STAGES[check.stage]} | {check.title} | {check.catches} |"
+        for check in ordered
     ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from octopus_study.power.checks import CHECKS, TABLE, Check
 from octopus_study.report.frame import Frame, Key, Number
+from octopus_study.report.labels import POWER_STAGES
 from octopus_study.report.studies import power_view as power
 from octopus_study.report.studies.power_quality import CAPPED_FROM
 from octopus_study.report.tables import cells
@@ -25,13 +26,6 @@ _QUANTITIES = {
     f"{_GROSS}_net": "net of idle",
 }
 _OUTCOMES = {"failed": "FAILED"}
-_STAGES = {
-    "parse": "When a file is parsed",
-    "open": "When a source is opened",
-    "power-on": "In the power-on test, before any energy",
-    "window": "When a window is cut out of a trace",
-    "table": "When a stored table is read again",
-}
 
 
 def _sentences(*sentences: str) -> str:
@@ -233,7 +227,7 @@ def checks(frame: Frame) -> Table:
     shown = power.measured(frame)
     rows: list[Row] = []
     for check in CHECKS:
-        stage = _STAGES.get(check.stage, check.stage)
+        stage = POWER_STAGES.get(check.stage, check.stage)
         if stage not in rows:
             rows.append(stage)
         rows.append([check.title, check.catches, *(_outcome(view, check) for view in shown)])

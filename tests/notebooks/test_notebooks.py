@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import papermill
 import pytest
 from traitlets.config import Config
@@ -61,7 +63,12 @@ def shown(notebook: nbformat.NotebookNode) -> tuple[str, int]:
 def test_octopus_in_5_minutes_shows_crops_ragged_images_and_patch_rows(tmp_path: Path) -> None:
     text, pictures = shown(run_notebook("octopus_in_5_minutes", tmp_path))
     assert pictures == 5
-    assert "boxes: Octopus" in text and "patches of each image" in text
+    assert "one thread each" in text and "Octopus on all threads" in text and "patches of each image" in text
+    mapped = re.findall(r"box \[(.+)\] whole crop \[(.+)\]", text)
+    assert len(mapped) == 3
+    for box, back in (np.array([row[0].split(), row[1].split()], float) for row in mapped):
+        assert (back[:2] <= box[:2] + 0.1).all() and (back[2:] >= box[2:] - 0.1).all()
+        assert np.ptp(back[[0, 2]]) == pytest.approx(np.ptp(back[[1, 3]]), abs=0.2)
 
 
 def test_explore_results_offers_machines_studies_layers_and_claims(tmp_path: Path) -> None:
@@ -77,26 +84,37 @@ def test_explore_results_offers_machines_studies_layers_and_claims(tmp_path: Pat
     assert "faster" in text and "pretended-gpu/" in text  # verdicts, and the way of a number
 
 
-@pytest.mark.parametrize("config", ["config", "quick"])
+@pytest.mark.parametrize("config", ["config", "core"])
 def test_add_your_gpu_vets_promotes_and_compares(config: str, tmp_path: Path) -> None:
+    """A core run, which lies elsewhere, is taken where there is no full one, and is refused as a reference."""
     reference = write_run(tmp_path / "reference", "pretended-gpu", "gpu", quick=True, only=("arena",)).parent
-    results = write_run(tmp_path / "results", "mine", "gpu", quick=True, only=("arena",))
+    place = "results/core" if config == "core" else "results"
+    results = write_run(tmp_path / place, "mine", "gpu", quick=True, only=("arena",))
     settings = load_config(ROOT / f"config/{config}.yaml").model_dump(mode="json")
     for path in results.glob("*.json"):
         record = json.loads(path.read_text())
         record["config"]["values"] = settings
         path.write_text(json.dumps(record))
-    folders = {"results_dir": str(results), "reference_dir": str(reference)}
+    folders = {"results_dir": str(tmp_path / "results/mine"), "reference_dir": str(reference)}
     text, pictures = shown(
         run_notebook("add_your_gpu", tmp_path, **folders, promote_to=str(tmp_path / "new"))
     )
-    assert pictures == 1 and "intervals_overlap" in text
-    if config == "quick":
-        assert "it was measured with other settings: measure.min_blocks is" in text
+    assert pictures == 1 and "intervals_overlap" in text and "machine: CPU: ok" in text
+    assert "No run lies in" not in text
+    if config == "core":
+        assert "this is the core run of" in text
+        assert "it was measured with other settings: measure.max_seconds is" in text
         assert "promoted" not in text and not (tmp_path / "new").exists()
     else:
-        assert "promoted to mine" in text and "other settings" not in text
+        assert "promoted to mine" in text and "core run" not in text and "other settings" not in text
         assert (tmp_path / "new/mine/arena.csv").read_bytes() == (results / "arena.csv").read_bytes()
+
+
+def test_add_your_gpu_without_a_run_says_what_to_run(tmp_path: Path) -> None:
+    folders = {"results_dir": str(tmp_path / "results/mine"), "reference_dir": str(tmp_path / "reference")}
+    text, pictures = shown(run_notebook("add_your_gpu", tmp_path, **folders))
+    assert pictures == 0 and text.count("<table") == 0
+    assert "No run lies in" in text and "EFFORT=full" in text and "nothing to vet" in text
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)

@@ -22,6 +22,7 @@ import octopus
 log = logging.getLogger("detector_graph")
 IMAGENET = {"mean": (123.675, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
 LEAST_SCORE = 0.5
+SMALLEST = 32  # pixels of a frame's side: made-up boxes have from 8 pixels to a quarter of it
 
 
 def detect(frame: Any, corners: Any, sides: Any) -> tuple[Any, Any]:
@@ -76,6 +77,11 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=640)
     parser.add_argument("--height", type=int, default=360)
     given = parser.parse_args()
+    if min(given.frames, given.most) < 1 or min(given.width, given.height) < SMALLEST:
+        parser.error(
+            f"--frames and --most must be at least 1, --width and --height {SMALLEST}, found {vars(given)}; "
+            "leave them out for those that work"
+        )
     random = np.random.default_rng(42)
     video = random.integers(0, 256, (given.frames, given.height, given.width, 3), np.uint8)
     corners = random.integers(0, (given.width // 2, given.height // 2), (given.most, 2))

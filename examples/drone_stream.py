@@ -25,6 +25,7 @@ import octopus
 
 log = logging.getLogger("drone_stream")
 BUFFERS = 2  # frames under way: while one is cropped, the next is uploaded
+SMALLEST = 4  # pixels of a frame's side: made-up boxes have up to a quarter of it
 PASSES = 5  # of each loop over the made-up video; the median is shown
 IMAGENET = {"mean": (123.675, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
 NO_BOXES = np.empty((0, 4), np.int32)
@@ -165,8 +166,8 @@ def main() -> None:
     parser.add_argument("--video", help="a file to play, from its first frame to its last, as large as it is")
     options = vars(parser.parse_args())
     path = options.pop("video")
-    if min(options.values()) < 1:
-        parser.error(f"all numbers must be at least 1, found {options}")
+    if min(options.values()) < 1 or min(options["width"], options["height"]) < SMALLEST:
+        parser.error(f"all numbers must be at least 1, width and height {SMALLEST}, found {options}")
     if path is not None:
         play_file(path, options["most"])
         return

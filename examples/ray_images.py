@@ -151,6 +151,15 @@ def main() -> None:
     parser.add_argument("--address", help="of a Ray cluster that runs; default: one on this machine")
     parser.add_argument("--out", type=Path, help="where to write all batches as one array of NumPy")
     given = parser.parse_args()
+    least = {"images": 1, "workers": 0, "batch": 1, "size": 1}
+    if wrong := [f"--{name} {vars(given)[name]}" for name in least if vars(given)[name] < least[name]]:
+        parser.error(f"found {', '.join(wrong)}; --workers must be at least 0, the others 1")
+    if given.folder and not given.folder.is_dir():
+        parser.error(
+            f"--folder {given.folder} is no folder; name one with images, or leave it out to make some up"
+        )
+    if given.out and not given.out.absolute().parent.is_dir():
+        parser.error(f"--out {given.out} lies in no folder that exists; make it, or name another")
     if given.folder:
         run(given.folder, given)
         return

@@ -35,6 +35,34 @@ def run(root: Path, arguments: list[str], name: str = "drone_stream", **environm
     return done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("detector_graph", ["--frames", "0"], "must be at least 1"),
+        ("detector_graph", ["--frames", "-1"], "must be at least 1"),
+        ("detector_graph", ["--width", "8", "--height", "8"], "--width and --height 32"),
+        ("drone_stream", ["--most", "0"], "must be at least 1"),
+        ("drone_stream", ["--width", "3"], "width and height 4"),
+        ("ray_images", ["--batch", "0"], "found --batch 0; --workers must be"),
+        ("ray_images", ["--workers", "-1", "--size", "0"], "found --workers -1, --size 0; --workers"),
+        ("ray_images", ["--folder", "nowhere"], "--folder nowhere is no folder"),
+        ("ray_images", ["--folder", "README.md"], "--folder README.md is no folder"),
+        ("ray_images", ["--out", "nowhere/batch.npy"], "lies in no folder that exists"),
+    ],
+)
+def test_wrong_words_get_one_clear_error(root: Path, name: str, arguments: list[str], words: str) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        run(root, arguments, name, CUDA_VISIBLE_DEVICES="")
+    assert failed.value.returncode == 2 and words in failed.value.stderr
+    assert "Traceback" not in failed.value.stderr
+
+
+def test_the_smallest_frames_have_room_for_boxes(root: Path) -> None:
+    for name, side in (("detector_graph", "32"), ("drone_stream", "4")):
+        said = run(root, ["--frames", "2", "--width", side, "--height", side], name, CUDA_VISIBLE_DEVICES="")
+        assert "2 frames" in said
+
+
 def test_every_example_is_run_here(root: Path) -> None:
     found = sorted(path.name for path in (root / "examples").glob("*.py"))
     assert found == ["detector_graph.py", "drone_stream.py", "ray_images.py"]

@@ -34,6 +34,11 @@ Each row below names a setting under which Octopus and another library should ag
 | Video, NV12 | `NV12` as the frame | OpenCV's and FFmpeg's conversion, rounded to uint8; the definition in float64 |
 | Video, P010 | `P010` as the frame | the definition in float64 |
 
+Differences are those of the boxes that the tables name; those of other boxes differ. Where in a box a pixel is read is
+computed in float32, so that the largest difference grows with the box's side. Boxes are read as float32, too: where
+their corners have fractions, it also grows with the distance from the frame's corner. Both are fractions of a pixel,
+times the step from one pixel to the next: noise shows most of them, smooth pictures least.
+
 """
 _NOTHING = (
     "No reference machine has a run of the study `parity` yet. `octopus measure parity` makes one, and "

@@ -145,7 +145,7 @@ def test_octopus_commands_of_the_documents_exist(root: Path) -> None:
         assert name != "report" or sub in group["report"].commands
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "figures/README.md"])
+@pytest.mark.parametrize("document", [*DOCUMENTS, "figures/README.md"])
 def test_links_to_files_lead_somewhere(root: Path, document: str) -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", (root / document).read_text())
     assert [link for link in links if not (root / document).parent.joinpath(link).exists()] == []

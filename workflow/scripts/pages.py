@@ -35,5 +35,7 @@ PAGES = {
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages to those of `docs/`."""
     for name, page in PAGES.items():
+        if placeholder := files.get_file_from_path(name):  # what a reader finds who has no site
+            files.remove(placeholder)
         files.append(File.generated(config, name, content=page(ROOT)))
     return files

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frames import build_report, caption, lines, matching
+from matplotlib.text import Text
 from synthetic_mapping import ITEMS, MEAN_ELEMENTS, MIXES, OPERATIONS
 from synthetic_runs import sign, write_run
 
@@ -250,6 +251,15 @@ def test_sequences_have_an_average_over_all_mixes(numbers: Frame) -> None:
     )
     assert average == pytest.approx(sum(memory) / len(memory))
     assert "torch is not installed" in numbers.text(keys[0].but(method="nested-jagged"))
+
+
+def test_a_figure_names_who_has_no_time_in_some_cases(numbers: Frame) -> None:
+    failed = Key("pretended-gpu", "sequences", "nlp-10k", 10_000, "padded", "total", "host")
+    lost = (failed.id, failed.but(method="octopus").speedup("padded").id)
+    why = "unavailable: out of memory"
+    kept = (number._replace(value=math.nan, text=why) if number.id in lost else number for number in numbers)
+    words = " ".join(text.get_text() for text in sequences.draw(Frame(kept)).findobj(Text))
+    assert "PyTorch (nested, jagged)." in words and "Padded to the longest (NLP, 10 K);" in words
 
 
 def test_the_model_is_fitted_on_half_of_the_cases_and_checked_on_the_others(h200: Path) -> None:

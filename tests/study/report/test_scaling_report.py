@@ -142,6 +142,11 @@ def test_claims_and_table_of_four_gpus(full: Path, numbers: Frame) -> None:
     assert "share of linear" in caption(full, "scaling_gpus")
 
 
+def test_the_figure_names_the_machines_that_it_draws(numbers: Frame) -> None:
+    footer = report.REPORT.figures["scaling_gpus"].footer(numbers)
+    assert footer == f"Measured on: {numbers.text('shown.scaling.several')}." and "Pretended GPU" in footer
+
+
 def test_a_figure_has_a_line_per_way_and_quantity(numbers: Frame) -> None:
     axes = report.draw(numbers).axes
     shown = [[line.get_label() for line in axis.containers] for axis in axes]

@@ -102,7 +102,7 @@ def _of_number(number: Number, frame: Frame) -> Iterator[str]:
 
 def _field(name: str, text: str) -> Iterator[str]:
     if text:
-        yield f"  {name + ':':<14}{text}"
+        yield f"  {name + ': ':<14}{text}"
 
 
 def _rows(number: Number) -> Iterator[str]:
@@ -256,8 +256,8 @@ def _of_claim(claim: Claim, frame: Frame, claims_yaml: Path, paper_dir: Path) ->
     yield from (line for place in _said(claim.id, paper_dir) for line in _field("in text", place))
     for judgement in judge(claim, frame):
         why = f" ({judgement.reason})" if judgement.reason else ""
-        rule = f"{judgement.rule} {judgement.target}".strip()
-        yield from _field(judgement.machine, f"{judgement.verdict}, {judgement.measured}; rule {rule}{why}")
+        said = f"{judgement.verdict}, {judgement.measured}; rule {judgement.rule}{why}"
+        yield from _field(judgement.machine, said)
         for identifier in claim.ids(judgement.scope):
             number = frame.find(identifier)
             yield from (

@@ -38,7 +38,7 @@ def draw(
     height : float
         Of the panels, in inches.
     """
-    note = " ".join(filter(None, (_note(view, cases(view), others, labels) for view in shown)))
+    note = " ".join(filter(None, (_note(view, cases(view), others, labels, name_of) for view in shown)))
     rows = -(-(1 + len(others)) // _COLUMNS)
     result, parts, legend = style.stacked([height], max(0.4, 0.15 * rows), note)
     axes = parts[0].subplots(1, len(shown), squeeze=False)[0]
@@ -55,11 +55,19 @@ def draw(
     return result
 
 
-def _note(view: View, keys: list[Key], others: Sequence[str], labels: Mapping[str, str]) -> str:
-    """Name the methods that no case has on a machine."""
-    missing = [name for name in others if not any(view.get(key.speedup(name)) for key in keys)]
-    names = "; ".join(human(dict(labels), name) for name in missing)
-    return f"No time on {view.name}: {names}." if missing else ""
+def _note(
+    view: View, keys: list[Key], others: Sequence[str], labels: Mapping[str, str], name_of: Mapping[str, str]
+) -> str:
+    """Name the methods that no case has on a machine, and those that failed in some, with these cases."""
+    names = []
+    for method in others:
+        name = human(dict(labels), method)
+        if any(view.get(key.speedup(method)) for key in keys):
+            failed = [key for key in keys if view.text(key.but(method=method)).startswith("unavailable: ")]
+            names += [f"{name} ({'; '.join(name_of[key.workload] for key in failed)})"] if failed else []
+        else:
+            names.append(name)
+    return f"No time on {view.name}: {'; '.join(names)}." if names else ""
 
 
 def _timed(view: View, key: Key, others: Sequence[str]) -> dict[str, Number]:

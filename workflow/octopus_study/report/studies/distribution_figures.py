@@ -136,8 +136,10 @@ def _speed(axis: Axes, view: View, names: dict[str, str]) -> None:
             )
     for place, key in keys.items():
         text = view.text(key.derive("times", BOUND))
-        if (number := view.get(key)) and text:
-            bars.beside(axis, place, number.value, text, gap=5, fontsize=6)
+        # Intervals of both reach farther than the point where a machine is noisy.
+        ends = [bars.end_of(number) for method in (SUBJECT, BOUND) if (number := view.get(key.but(method=method)))]
+        if ends and text:
+            bars.beside(axis, place, max(ends), text, gap=5, fontsize=6)
     axis.set_yticks(range(len(names)), list(names.values()))
     # The axis is shared, so inverting it in each panel would undo itself.
     axis.set_ylim(len(names) - 0.5, -0.5)

@@ -38,7 +38,8 @@ def draw(frame: Frame) -> Figure:
     if not shown:
         return style.empty(NO_TIMES)
     methods = [[name for name, number in _medians(view).items() if number.known] for view in shown]
-    notes = " ".join(filter(None, map(_note, shown)))
+    differing = any(differs(view, number.key) for view in shown for number in _medians(view).values())
+    notes = " ".join(filter(None, [*map(_note, shown), f"{DIFFERENT_NOTE}." if differing else ""]))
     result, parts, legend = style.stacked([0.95 + _ROW * len(names) for names in methods], 0.25, notes)
     for part, view, names in zip(parts, shown, methods, strict=True):
         layers = [layer for layer in LAYERS if any(number.known for number in _medians(view, layer).values())]
@@ -120,7 +121,4 @@ def _facts(view: View, number: Number) -> str:
 def _note(view: View) -> str:
     medians = _medians(view)
     names = [FRAME_METHODS[name] for name, number in medians.items() if number.text.startswith("unavailable")]
-    parts = [f"No time on {view.name}: {'; '.join(names)}."] if names else []
-    if any(differs(view, number.key) for number in medians.values()):
-        parts.append(f"{DIFFERENT_NOTE}, on {view.name}.")
-    return " ".join(parts)
+    return f"No time on {view.name}: {'; '.join(names)}." if names else ""

@@ -252,7 +252,7 @@ REPORT = StudyReport(
             draw,
             caption="Several GPUs of one host: share of linear over the number of GPUs, weak and strong, with data on "
             "the GPUs and uploaded, by processes and by threads.",
-            footer=footer(STUDY),
+            footer=footer(STUDY, "several"),
         )
     },
 )

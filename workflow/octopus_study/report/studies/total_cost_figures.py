@@ -18,6 +18,7 @@ from octopus_study.report.studies.total_cost_reuse import (
     CHALLENGERS,
     OWNER,
     PUBLISHED_OWNER,
+    SAME_TABLE,
     TABLES,
     cost,
     parts,
@@ -149,6 +150,7 @@ def _uses(axis: Axes, frame: Frame, case: Key | None, kernel: str) -> None:
         ratios = [one.after(count) / costs[SUBJECT].after(count) for count in uses]
         low, high = min(low, *ratios), max(high, *ratios)
         look = {"color": METHOD_COLORS[method], "linewidth": 1.8 if method == SUBJECT else 1.1}
+        look["linestyle"] = "--" if method == SAME_TABLE else "-"  # the published table costs nearly as much
         axis.plot(uses, ratios, label=STRATEGIES[method], **look)
         for other in CHALLENGERS if method in TABLES else ():
             number = frame.get(
@@ -173,7 +175,8 @@ def _uses(axis: Axes, frame: Frame, case: Key | None, kernel: str) -> None:
 def _mark(axis: Axes, at: tuple[float, float], text: str, table: str, above: bool) -> None:
     """Mark where a table crosses another method, with the number of uses."""
     color = METHOD_COLORS[table]
-    axis.plot(*at, marker=METHOD_MARKERS[table], markerfacecolor="white", color=color)
+    marker = {"marker": METHOD_MARKERS[table], "markerfacecolor": "white", "linestyle": "none"}
+    axis.plot(*at, **marker, color=color, label="Measured: table catches up with C or D")
     behind = {"facecolor": "white", "lw": 0, "pad": 0.5, "alpha": 0.8}
     look = {"textcoords": "offset points", "fontsize": 6.2, "color": color, "ha": "center", "bbox": behind}
     axis.annotate(text, at, (0, 5 if above else -10), **look)

@@ -33,8 +33,8 @@ async function check() {
   const verdict = document.querySelector("#claims-filters [data-column=Verdict]");
   verdict.value = "reproduced";
   verdict.dispatchEvent(new Event("change"));
-  await pause(() => new Set(texts("claims-table", 8)).size === 1);
-  found.claims = new Set(texts("claims-table", 8)).size === 1 || texts("claims-table", 8);
+  await pause(() => new Set(texts("claims-table", 1)).size === 1);
+  found.claims = new Set(texts("claims-table", 1)).size === 1 || texts("claims-table", 1);
 
   const dialog = document.getElementById("trace"), link = document.querySelector("#numbers-table tbody a");
   link.click();
@@ -48,6 +48,13 @@ async function check() {
   await pause(() => dialog.open);
   found.again = dialog.open;
   dialog.close();
+
+  const large = document.getElementById("large"), picture = document.querySelector(".figures button");
+  picture.click();
+  found.large = (large.open && large.querySelector("img").src === picture.firstElementChild.src) || large.outerHTML;
+  large.close();
+  const number = rows.find((row) => row.interval && row.unit === "ms");
+  found.parsed = (number.low <= number.value && number.value <= number.high && /^[\d.]+ .s$/.test(number.text)) || number;
 
   const chart = document.querySelector(".chart:not([hidden])");
   await pause(() => chart.querySelector("svg"));

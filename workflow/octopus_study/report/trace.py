@@ -23,7 +23,7 @@ from octopus_study.report.samples import AGAIN
 from octopus_study.report.selector import parse, selects_rows
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_SHOWN_ROWS, _SHOWN_METHODS = 6, 4
+_SHOWN_ROWS, _SHOWN_METHODS = 4, 4
 
 
 def trace(
@@ -86,7 +86,7 @@ def _of_number(number: Number, frame: Frame) -> Iterator[str]:
     yield number.id
     yield from _field("shown as", f"{number.text} [{number.interval}]" if number.interval else number.text)
     if number.known:
-        ends = f", {number.low!r} to {number.high!r}" if number.interval else ""
+        ends = f", {number.low:.7g} to {number.high:.7g}" if number.interval else ""
         yield from _field("value", f"{number.value!r}{ends} ({number.unit})")
     yield from _field("note", number.note)
     yield from _field("data set", number.dataset)

@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import logging
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,11 @@ from octopus_study.report.tables import overview
 from octopus_study.report.trace import all_traces
 
 LIMIT = 5_000_000  # bytes
-_WIDTHS = (1200, 1000, 800, 600, 400)  # of the figures; more numbers leave less room for them
-_WEBP = {"quality": 60, "method": 4}
+# Widths of the figures, the first their own; more numbers leave less room for them.
+_WIDTHS = (1440, 800, 600, 400)
+_COLOURS = (
+    40  # of a figure of its own size: lines and letters that are as drawn take less room than smaller ones
+)
 
 
 def build_page(
@@ -80,18 +82,11 @@ def _fitting(shown: Mapping[str, Any], figures: Path) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    room = math.inf
     for width in _WIDTHS:
-        if room < width != _WIDTHS[-1]:
-            continue
         pictures = {path.stem: _picture(path, width) for path in sorted(figures.glob("*.png"))}
         page = environment.get_template("page.html").render(shown, pictures=pictures)
-        over = len(page.encode()) - LIMIT
-        if over <= 0:
+        if len(page.encode()) <= LIMIT:
             return page
-        # A smaller picture takes more bytes per pixel: one that is too large by its pixels alone isn't tried.
-        taken = sum(len(address) for address, _, _ in pictures.values())
-        room = width * math.sqrt(max(0, 1 - over / taken)) if taken else 0
     logging.getLogger(__name__).warning("The results page is larger than %d bytes: too many numbers.", LIMIT)
     return page
 
@@ -100,9 +95,12 @@ def _picture(path: Path, width: int) -> tuple[str, int, int]:
     """Return a figure as the address of its data, with its size on the page."""
     with Image.open(path) as figure:
         picture = figure.convert("RGB")
-    picture.thumbnail((width, 4 * width))
     stream = io.BytesIO()
-    picture.save(stream, "WEBP", **_WEBP)
+    if picture.width <= width:
+        picture.quantize(_COLOURS, dither=Image.Dither.NONE).save(stream, "WEBP", lossless=True, method=4)
+    else:
+        picture.thumbnail((width, 4 * width))
+        picture.save(stream, "WEBP", quality=60, method=4)
     return f"data:image/webp;base64,{_base64(stream.getvalue())}", *picture.size
 
 

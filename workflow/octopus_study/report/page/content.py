@@ -2,32 +2,61 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from octopus_study.report import studies, uses
+from octopus_study.report.charts.palette import CONCURRENCY_COLORS, METHOD_COLORS, METHOD_MARKERS
 from octopus_study.report.claims import BOARDS, Claim, Judgement
-from octopus_study.report.claims.rules import COMPUTED
+from octopus_study.report.claims.rules import COMPUTED, OWN
 from octopus_study.report.frame import HERE, PUBLISHED, Frame, Number
 from octopus_study.report.labels import (
+    ARENA_WORKLOADS,
     CONCURRENCY_ARMS,
+    CONCURRENCY_STAGES,
     CROPS_BESIDE,
+    DENOISERS,
+    DISTRIBUTIONS,
+    IMAGE_BATCHES,
+    IMAGE_KERNELS,
+    IMAGE_MIXES,
+    INPUTS,
     LADDER_STEPS,
+    LADDER_WORKLOADS,
     METHODS,
+    OPERATIONS,
     PARITY_PEERS,
     PIPELINE_METHODS,
+    PIPELINES,
     PROCESSORS,
+    QUANTITIES,
+    RESULT_KINDS,
+    ROADS,
+    SCALING,
+    SCALING_WORKS,
+    SEQUENCE_WORKLOADS,
+    SETTINGS,
     SHAPE_WAYS,
     STRATEGIES,
     TILE_OWNERS,
     WAYS,
+    WORKLOADS,
     human,
 )
-from octopus_study.report.labels_edge import DETECTOR_METHODS, FRAME_METHODS, TILE_METHODS
+from octopus_study.report.labels_edge import (
+    DETECTOR_METHODS,
+    DETECTOR_MODELS,
+    DETECTOR_STAGES,
+    FRAME_METHODS,
+    SCENES,
+    TILE_METHODS,
+    TILE_RULES,
+    VARIANTS,
+)
 from octopus_study.report.tables.writers import MISSING
+from octopus_study.report.view import every_view
 from octopus_study.sections import in_order
 
 NO_RUN, NOWHERE = "not measured", "none so far"
@@ -35,19 +64,47 @@ _PLACES = {"any": "any machine", "real-data": "any machine with the real data", 
 _PLACES |= {board: name for board, (_, name) in BOARDS.items()}
 # What a study's own figures call a method, where that isn't what others call it.
 _METHODS_OF = {
-    "arena": LADDER_STEPS | {"octopus": METHODS["octopus"]},
-    "concurrency": CONCURRENCY_ARMS | CROPS_BESIDE,
+    "arena": {
+        name: f"Octopus ({kind})" if name.startswith("octopus") else kind
+        for name, kind in RESULT_KINDS.items()
+    }
+    | METHODS
+    | LADDER_STEPS
+    | {"octopus": METHODS["octopus"]},
+    "concurrency": CONCURRENCY_ARMS | CROPS_BESIDE | CONCURRENCY_STAGES,
     "detector": DETECTOR_METHODS,
     "drone": FRAME_METHODS,
-    "image_shape": SHAPE_WAYS,
+    "image_shape": SHAPE_WAYS | DENOISERS,
     "images": PROCESSORS | TILE_OWNERS,
     "parity": PARITY_PEERS,
     "pipelines": PIPELINE_METHODS,
-    "satellite": TILE_METHODS,
+    "satellite": TILE_METHODS | TILE_RULES | {"octopus-cpu": PIPELINE_METHODS["octopus-cpu"]},
     "scaling": WAYS | {"gpu": "GPU", "linear": "linear"},
     **dict.fromkeys(("mapping", "sequences", "total_cost"), STRATEGIES),
 }
-_DIGITS = ".7g"  # the whole value is in the trace
+# What workloads begin with, and what else stands in their names.
+_WORKLOADS_OF = {
+    "arena": ARENA_WORKLOADS
+    | {name: f"Ladder, {text}" for name, text in LADDER_WORKLOADS.items()}
+    | ROADS
+    | INPUTS,
+    "detector": DETECTOR_MODELS,
+    "drone": {"clip": "Clip"},
+    "image_shape": DENOISERS,
+    "images": IMAGE_BATCHES,
+    "mapping": DISTRIBUTIONS | OPERATIONS,
+    "parity": SETTINGS,
+    "pipelines": PIPELINES | {"crops": "Detections", "loader": "JPEG"},
+    "satellite": SCENES | VARIANTS,
+    "scaling": SCALING_WORKS,
+    "sequences": SEQUENCE_WORKLOADS,
+    "total_cost": IMAGE_MIXES | IMAGE_KERNELS,
+}
+_PARTS = {"1thread": "one thread", "antialias": "antialiased", "nhwc": "NHWC"}
+_QUANTITIES = QUANTITIES | DETECTOR_STAGES | {name: text.capitalize() for name, text in SCALING.items()}
+_DERIVED = {"speedup": "speed-up over", "share": "share of", "times": "multiple of", "over": "over"}
+_COLOURS = METHOD_COLORS | CONCURRENCY_COLORS
+_GROUPS = ("published", "this paper's own", "facts")
 _LABEL = 14  # letters of a line that say what it is
 
 
@@ -60,7 +117,7 @@ class ClaimRow(NamedTuple):
     kind: str
     study: str
     machine: str
-    paper: str
+    stated: str
     reference: str
     yours: str
     predicted: str
@@ -109,16 +166,19 @@ def command(study: str) -> str:
 def _row(
     claim: Claim, machine: str, rule: str, values: tuple[str, str], verdict: str, reason: str
 ) -> ClaimRow:
-    paper, predicted = (MISSING, rule) if claim.predicted else (rule, MISSING)
+    stated, predicted = (MISSING, rule) if claim.predicted else (rule, MISSING)
     about = (claim.id, claim.claim, claim.source, claim.kind, human({}, claim.study))
-    return ClaimRow(*about, machine, paper, *values, predicted, verdict, reason)
+    return ClaimRow(*about, machine, stated, *values, predicted, verdict, reason)
 
 
-def verdict_counts(rows: Iterable[ClaimRow]) -> dict[str, Counter[str]]:
-    """Return how often each verdict was given, by machine."""
-    counts: dict[str, Counter[str]] = {}
+def verdict_counts(rows: Sequence[ClaimRow]) -> dict[str, dict[str, Counter[str]]]:
+    """Return how often each verdict was given, by machine and by who claims it: what only follows from constants is no
+    claim, and counted apart as in the paper."""
+    counts: dict[str, dict[str, Counter[str]]] = {}
     for row in rows:
-        counts.setdefault(row.machine, Counter())[row.verdict] += 1
+        of_machine = counts.setdefault(row.machine, {group: Counter() for group in _GROUPS})
+        group = 1 if row.source == OWN else 2 if row.kind == "fact" else 0
+        of_machine[_GROUPS[group]][row.verdict] += 1
     return counts
 
 
@@ -130,7 +190,7 @@ def sections(frame: Frame) -> list[dict[str, Any]]:
         {
             "id": study,
             "title": human({}, study),
-            "runs": frame.text(f"shown.{study}"),
+            "runs": "; ".join(view.title for view in every_view(frame, study)),
             "first": next(map(frame.machine_name, frame.shown(study)), ""),
             "command": command(study),
             "figures": {name: chart.caption for name, chart in reports[study].figures.items()},
@@ -156,7 +216,18 @@ def all_numbers(frame: Frame, traces: Mapping[str, list[str]]) -> dict[str, Any]
     places = {line: place for place, line in enumerate(lines)}
     coded = {name: [places[line] for line in trace] for name, trace in traces.items()}
     of_numbers = [coded.pop(number.id) for number in frame]  # the first line is the id
-    return {"numbers": columns, "lines": lines, "traces": list(_steps(of_numbers)), "claims": coded}
+    packed = {"numbers": columns, "lines": lines, "traces": list(_steps(of_numbers)), "claims": coded}
+    return packed | {"looks": _looks(frame)}
+
+
+def _looks(frame: Frame) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return colour and marker of each method of a study, as in its figures."""
+    looks: dict[str, dict[str, tuple[str, str]]] = {}
+    for number in frame:
+        if number.method in _COLOURS:
+            look = (_COLOURS[number.method], METHOD_MARKERS.get(number.method, "o"))
+            looks.setdefault(human({}, number.study), {})[method_name(number.study, number.method)] = look
+    return looks
 
 
 def _steps(traces: Iterable[Sequence[int]]) -> Iterator[list[int]]:
@@ -167,23 +238,17 @@ def _steps(traces: Iterable[Sequence[int]]) -> Iterator[list[int]]:
 
 
 def _cells(number: Number, frame: Frame, drawn: bool) -> dict[str, Any]:
-    other = method_name(number.study, number.other)
-    derived = " over ".join(filter(None, (number.derived, other)))
     return {
         "machine": frame.machine_name(number.machine) if frame.fact(number.machine, "id") else number.machine,
         "study": human({}, number.study),
-        "workload": number.workload,
+        "workload": workload_name(number.study, number.workload),
         "n": number.n,
         "method": method_name(number.study, number.method),
-        "quantity": " ".join(filter(None, (number.quantity.replace("_", " "), derived.replace("_", " ")))),
-        "layer": number.layer.replace("_", " "),
-        "value": _short(number.value),
-        "low": _short(number.low),
-        "high": _short(number.high),
+        "quantity": quantity_name(number),
+        "layer": "computed" if number.layer == "deterministic" else number.layer.replace("_", " "),
         "unit": number.unit,
-        "text": number.text,
-        "interval": number.interval,
         "drawn": int(drawn),
+        "differs": int(number.note.startswith("different: ")),
     }
 
 
@@ -197,5 +262,20 @@ def method_name(study: str, method: str) -> str:
     return name if once == method else f"{name}, entered twice"
 
 
-def _short(value: float) -> float | None:
-    return float(format(value, _DIGITS)) if math.isfinite(value) else None
+def workload_name(study: str, workload: str) -> str:
+    """Return a workload's name: the longest beginning that the figures of a study name, then the rest as words."""
+    names, parts = WORKLOADS | _PARTS | _WORKLOADS_OF.get(study, {}), workload.split("-")
+    for count in range(len(parts), 0, -1):
+        if begin := names.get("-".join(parts[:count])):
+            words = " ".join(names.get(part, part) for part in parts[count:])
+            rest = names.get("-".join(parts[count:]), words)
+            return f"{begin}, {rest}" if rest else begin
+    return human({}, workload.replace(".", " "))
+
+
+def quantity_name(number: Number) -> str:
+    """Return what a number is of, and what was derived from it."""
+    derived, other = number.derived.replace("_", " "), method_name(number.study, number.other)
+    if other:
+        derived = f"{_DERIVED.get(number.derived, f'{derived} over')} {other}"
+    return ": ".join(filter(None, (human(_QUANTITIES, number.quantity), derived)))

@@ -1,6 +1,9 @@
 "use strict";
 const byId = (id) => document.getElementById(id);
 const ALL = "*"; // no cell is that
+const SHAPES = { o: "circle", s: "square", D: "diamond", d: "M0,-1L.6,0L0,1L-.6,0Z", "^": "triangle-up", v: "triangle-down", "<": "triangle-left", ">": "triangle-right", P: "cross",
+  X: "M-.7,-1L0,-.3L.7,-1L1,-.7L.3,0L1,.7L.7,1L0,.3L-.7,1L-1,.7L-.3,0L-1,-.7Z", p: "M0,-1L.95,-.31L.59,.81L-.59,.81L-.95,-.31Z", h: "M0,-1L.87,-.5L.87,.5L0,1L-.87,.5L-.87,-.5Z",
+  "*": "M0,-1L.24,-.32L.95,-.31L.38,.12L.59,.81L0,.4L-.59,.81L-.38,.12L-.95,-.31L-.24,-.32Z" };
 let data, ids, rows, tables = {}, plots = [];
 
 async function unpacked(name) {
@@ -14,7 +17,7 @@ async function load() {
   data.traces = data.traces.map((steps) => (before = steps.map((step, i) => step + (before[i] ?? 0))));
   ids = new Map(data.traces.map((lines, index) => [data.lines[lines[0]], index]));
   const names = Object.keys(data.numbers);
-  rows = data.traces.map((_, i) => Object.fromEntries([["i", i], ...names.map((name) => [name, data.numbers[name][i]])]));
+  rows = data.traces.map((trace, i) => ({ i, ...shownIn(trace), ...Object.fromEntries(names.map((name) => [name, data.numbers[name][i]])) }));
   openTrace();
   if (!byId("packed-vega")) return;
   for (const name of ["vega", "vega-lite"]) {
@@ -27,6 +30,14 @@ async function load() {
     makeChart(home);
     await new Promise((next) => setTimeout(next)); // the page stays awake between two charts
   }
+}
+
+/* Values and texts stand in the traces alone. */
+function shownIn(trace) {
+  const after = (name) => trace.map((line) => data.lines[line]).find((line) => line.startsWith(name))?.slice(16) ?? "";
+  const [, text, interval] = after("  shown as:").match(/^(.*?)(?: \[(.*)\])?$/), [, ...ends] = after("  value:").match(/^(\S*?)(?:, (\S+) to (\S+))? \(/) ?? [];
+  const [value, low, high] = [0, 1, 2].map((i) => (ends[i] && Number.isFinite(+ends[i]) ? +ends[i] : null));
+  return { text, interval: interval ?? "", value, low, high };
 }
 
 /* Light and dark: as the system has it, until somebody chooses. */
@@ -62,6 +73,14 @@ addEventListener("click", (event) => { // the same trace again is no change of t
   if (location.hash && event.target.closest?.("a")?.hash === location.hash) openTrace();
 });
 
+/* Figures, as large as they are. */
+addEventListener("click", (event) => {
+  const figure = event.target.closest?.(".figures button"), dialog = byId("large");
+  if (!figure) return;
+  dialog.querySelector("img").replaceWith(figure.querySelector("img").cloneNode());
+  dialog.showModal();
+});
+
 /* Tables. */
 function makeSelect(home, title, options, change, value) {
   const select = document.createElement("select"), label = document.createElement("label");
@@ -95,13 +114,17 @@ function makeTables(DataTable) {
 
 /* Charts: one quantity of a study, by method; over n where there are several. */
 function viewsOf(study) {
-  const views = new Map();
+  const views = new Map(), known = new Set();
   for (const row of rows.filter((one) => one.study === study && one.value !== null && one.machine !== "published")) {
     const name = [row.quantity, row.layer, row.unit].filter(Boolean).join(", ");
+    const same = [name, row.machine, row.workload, row.n, row.value, row.interval].join("|"); // of all GPUs, under two names
+    if (row.interval && known.has(same)) continue;
+    known.add(same);
     views.set(name, [...(views.get(name) ?? []), row]);
   }
-  const weight = ([, view]) => view.reduce((sum, row) => sum + 1 + 1000 * row.drawn, 0);
-  return new Map([...views].sort((a, b) => weight(b) - weight(a)));
+  const drawn = [...views].filter(([, view]) => view.some((row) => row.drawn)); // the table has the others
+  const weight = ([, view]) => view.reduce((sum, row) => sum + 1 + 1000 * (row.drawn && row.interval ? 1 : 0), 0);
+  return new Map((drawn.length ? drawn : [...views]).sort((a, b) => weight(b) - weight(a)));
 }
 function makeChart(home) {
   const views = viewsOf(home.dataset.study), filters = home.querySelector(".filters");
@@ -140,22 +163,30 @@ function plot(home, part, title) {
   const count = (name) => new Set(part.map((row) => row[name])).size;
   const overN = count("n") > 2, many = count("machine") > 1;
   const css = getComputedStyle(document.body), text = css.color;
+  const differing = new Set(part.filter((row) => row.differs).map((row) => row.method));
+  const called = (row, name) => (name === "method" && differing.has(row.method) ? `${row.method} \u2020` : row[name]);
   const values = part.map((row) => ({ ...row, low: row.low ?? row.value, high: row.high ?? row.value,
-    name: ["method", "workload", overN ? "machine" : "n"].filter((name) => row[name] && count(name) > 1).map((name) => row[name]).join(", ") || row.method || row.quantity,
+    name: ["method", "workload", overN ? "machine" : "n"].filter((name) => row[name] && count(name) > 1).map((name) => called(row, name)).join(", ") || called(row, "method") || row.quantity,
     tip: `${row.machine}: ${[row.method, row.workload, row.n && `n = ${row.n}`, row.text, row.interval].filter(Boolean).join(", ")}` }));
   const low = Math.min(...values.map((row) => row.low)), high = Math.max(...values.map((row) => row.high));
   const scale = low > 0 && high > 10 * low ? { type: "log", nice: false, padding: 12 } : { zero: !overN && low > 0 && high > 2 * low };
   const [x, y] = overN ? ["y", "x"] : ["x", "y"], axis = { field: "value", type: "quantitative", scale, title, axis: { labelSeparation: 8 } };
   const legend = overN || many ? { orient: "bottom", columns: Math.max(1, Math.floor(home.clientWidth / 320)), labelLimit: 290, symbolLimit: 60 } : null;
-  const color = { field: overN ? "name" : "machine", type: "nominal", title: null, legend, scale: { scheme: overN && new Set(values.map((row) => row.name)).size > 10 ? "tableau20" : "tableau10" } };
-  const other = overN ? { field: "n", type: "quantitative", scale: { type: "log", nice: false, padding: 12 }, axis: { grid: false } } : { field: "name", type: "nominal", sort: null, title: null, axis: { labelLimit: home.clientWidth / 3 } };
-  const encoding = { [x]: axis, [y]: other, color, ...(overN ? { shape: { field: "name", legend: null } } : {}) };
+  const narrow = home.clientWidth < 600, lines = narrow ? Math.max(...values.map((row) => row.name.split(", ").length)) : 1;
+  const names = [...new Map(values.map((row) => [row.name, row.method]))], asDrawn = overN && !many && count("workload") < 2 && count("method") > 1;
+  const looks = names.map(([, method]) => data.looks[home.dataset.study]?.[method] ?? ["#6E6E6E", "o"]);
+  const scheme = { scheme: overN && names.length > 10 ? "tableau20" : "tableau10" }, domain = names.map(([name]) => name);
+  const color = { field: overN ? "name" : "machine", type: "nominal", title: null, legend, scale: asDrawn ? { domain, range: looks.map(([one]) => one) } : scheme };
+  const shape = { field: "name", type: "nominal", title: null, legend, ...(asDrawn ? { scale: { domain, range: looks.map(([, one]) => SHAPES[one] ?? "circle") } } : {}) };
+  const label = narrow ? { labelExpr: "split(datum.label, ', ')", labelLimit: home.clientWidth / 2 } : { labelLimit: home.clientWidth / 3 };
+  const other = overN ? { field: "n", type: "quantitative", scale: { type: "log", nice: false, padding: 12 }, axis: { grid: false } } : { field: "name", type: "nominal", sort: null, title: null, axis: label };
+  const encoding = { [x]: axis, [y]: other, color, ...(overN ? { shape } : {}) };
   const range = { mark: { type: "rule", aria: false }, encoding: { [x]: { ...axis, field: "low" }, [`${x}2`]: { field: "high" } } };
   const point = { mark: { type: "point", filled: true, size: 60, cursor: "pointer" }, encoding: { tooltip: { field: "tip" }, description: { field: "tip" } } };
-  const lines = overN ? [{ mark: { type: "line", aria: false } }] : [];
-  const spec = { width: "container", ...(overN ? { height: 320 } : { height: { step: 18 } }), background: null, data: { values }, encoding, layer: [...lines, range, point],
+  const joined = overN ? [{ mark: { type: "line", aria: false } }] : [];
+  const spec = { width: "container", ...(overN ? { height: 320 } : { height: { step: 4 + 14 * lines } }), background: null, data: { values }, encoding, layer: [...joined, range, point],
     config: { view: { stroke: null }, font: css.fontFamily, axis: { labelColor: text, titleColor: text, gridOpacity: 0.25, labelFontSize: 12, titleFontSize: 12 }, legend: { labelColor: text, labelFontSize: 12 } } };
-  const description = `${home.dataset.study}: ${title}, ${values.length} numbers. A click on a point opens its trace; the table of numbers has them all.`;
+  const description = `${home.dataset.study}: ${title}, ${values.length} numbers. A click on a point opens its trace; the table of numbers has them all.${differing.size ? " \u2020: the answer differs from the reference." : ""}`;
   home.querySelector("figcaption").textContent = description;
   const compiled = vegaLite.compile(spec, { logger: vega.logger(vega.Error) }).spec;
   const view = new vega.View(vega.parse(compiled), { renderer: "svg", container: home.querySelector(".plot"), hover: true }).description(description);

@@ -137,7 +137,9 @@ def _speed(axis: Axes, view: View, names: dict[str, str]) -> None:
     for place, key in keys.items():
         text = view.text(key.derive("times", BOUND))
         # Intervals of both reach farther than the point where a machine is noisy.
-        ends = [bars.end_of(number) for method in (SUBJECT, BOUND) if (number := view.get(key.but(method=method)))]
+        ends = [
+            bars.end_of(number) for method in (SUBJECT, BOUND) if (number := view.get(key.but(method=method)))
+        ]
         if ends and text:
             bars.beside(axis, place, max(ends), text, gap=5, fontsize=6)
     axis.set_yticks(range(len(names)), list(names.values()))

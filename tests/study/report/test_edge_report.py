@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frames import build_report, caption, lines, matching
+from matplotlib.text import Text
 from synthetic_edge import FRAME_LAWS, FRAMES, PREPARING, RULES, SIDE, detections
 from synthetic_runs import sign, write_run
 
@@ -21,7 +22,13 @@ from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame, Key
 from octopus_study.report.outputs import draw
 from octopus_study.report.samples import ratio_of_sums, resampled
-from octopus_study.report.studies import detector, drone_view, satellite_figures, satellite_numbers
+from octopus_study.report.studies import (
+    detector,
+    drone_figure,
+    drone_view,
+    satellite_figures,
+    satellite_numbers,
+)
 from octopus_study.report.view import View, views
 
 FIGURES = ("satellite_tiles", "satellite_pipeline", "drone_frames", "detector_stages")
@@ -264,6 +271,8 @@ def test_tables_show_published_beside_measured(full: Path, tensorrt: Path, numbe
 def test_other_answers_are_marked(full: Path, numbers: Frame) -> None:
     other = Key("pretended-gpu", "drone", "clip-10s", 8347, "n-launches-published", "frame_time", "host")
     assert drone_view.differs(View(numbers, other.machine, "drone"), other) == " \u2020"
+    words = " ".join(text.get_text() for text in drone_figure.draw(numbers).findobj(Text))
+    assert words.count("\u2020: the answer differs") == 1
     marked = {row[0] for row in lines(full, "drone") if "\u2020" in row[0]}
     assert marked == {"N launches, published \u2020"} and "\u2020: the answer differs" in caption(
         full, "drone"

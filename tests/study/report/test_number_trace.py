@@ -43,7 +43,16 @@ def lines(identifier: str, frame: Frame) -> str:
             ("typed", "stage_timing.csv:2", "value 0.098"),
         ),
         ("shown.stage_timing", ("provenance", "in text")),
-        ("one-launch-faster", ("claims.yaml:", "reproduced", "speedup_over_n-launches", "verdicts.typ:")),
+        (
+            "one-launch-faster",
+            (
+                "claims.yaml:",
+                "Pretended GPU: reproduced",
+                "; rule > 1\u00d7",
+                "speedup_over_n-launches",
+                "verdicts.typ:",
+            ),
+        ),
     ],
 )
 def test_a_trace_names_every_station(identifier: str, parts: tuple[str, ...], numbers: Frame) -> None:

@@ -184,7 +184,7 @@ function plot(home, part, title) {
   const range = { mark: { type: "rule", aria: false }, encoding: { [x]: { ...axis, field: "low" }, [`${x}2`]: { field: "high" } } };
   const point = { mark: { type: "point", filled: true, size: 60, cursor: "pointer" }, encoding: { tooltip: { field: "tip" }, description: { field: "tip" } } };
   const joined = overN ? [{ mark: { type: "line", aria: false } }] : [];
-  const spec = { width: "container", ...(overN ? { height: 320 } : { height: { step: 4 + 14 * lines } }), background: null, data: { values }, encoding, layer: [...joined, range, point],
+  const spec = { width: "container", padding: { left: 5, top: 5, bottom: 5, right: 16 }, ...(overN ? { height: 320 } : { height: { step: 4 + 14 * lines } }), background: null, data: { values }, encoding, layer: [...joined, range, point],
     config: { view: { stroke: null }, font: css.fontFamily, axis: { labelColor: text, titleColor: text, gridOpacity: 0.25, labelFontSize: 12, titleFontSize: 12 }, legend: { labelColor: text, labelFontSize: 12 } } };
   const description = `${home.dataset.study}: ${title}, ${values.length} numbers. A click on a point opens its trace; the table of numbers has them all.${differing.size ? " \u2020: the answer differs from the reference." : ""}`;
   home.querySelector("figcaption").textContent = description;

@@ -165,14 +165,10 @@ def test_verdicts_are_counted_as_in_the_paper(full: Path) -> None:
     frame, judged = Frame.read(full / "numbers.csv"), read_claims(full / "claims.csv")
     counts = content.verdict_counts(content.claim_rows(load_claims(CLAIMS), judged, frame))
     for machine in {one.scope for one in judged}:
-        published = [
-            one for one in judged if one.scope == machine and one.kind != "fact" and one.source != OWN
-        ]
-        of_machine = counts[frame.machine_name(machine)]
-        assert of_machine["published"] == Counter(one.verdict for one in published)
-        assert of_machine["this paper's own"].total() == sum(
-            one.scope == machine and one.source == OWN for one in judged
-        )
+        claims = [one for one in judged if one.scope == machine and one.kind != "fact"]
+        for group, own in (("published", False), ("this paper's own", True)):
+            expected = Counter(one.verdict for one in claims if (one.source == OWN) == own)
+            assert counts[frame.machine_name(machine)][group] == expected
 
 
 def test_workloads_and_quantities_read_as_words_and_no_two_share_a_name(full: Path) -> None:

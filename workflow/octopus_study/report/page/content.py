@@ -177,7 +177,7 @@ def verdict_counts(rows: Sequence[ClaimRow]) -> dict[str, dict[str, Counter[str]
     counts: dict[str, dict[str, Counter[str]]] = {}
     for row in rows:
         of_machine = counts.setdefault(row.machine, {group: Counter() for group in _GROUPS})
-        group = 1 if row.source == OWN else 2 if row.kind == "fact" else 0
+        group = 2 if row.kind == "fact" else 1 if row.source == OWN else 0
         of_machine[_GROUPS[group]][row.verdict] += 1
     return counts
 

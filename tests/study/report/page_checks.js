@@ -60,6 +60,10 @@ async function check() {
   await pause(() => chart.querySelector("svg"));
   const marks = chart.querySelectorAll("svg [aria-roledescription=point]");
   found.drawn = (marks.length > 0 && [...marks].every((mark) => mark.getAttribute("aria-label"))) || chart.innerText;
+  const charts = [...document.querySelectorAll(".chart:not([hidden])")];
+  await pause(() => charts.every((one) => one.querySelector("svg .background")));
+  const wide = (one) => one.querySelector("svg .role-frame > g > .background").getBoundingClientRect().width / one.clientWidth;
+  found.charts = charts.every((one) => wide(one) > 0.5) || charts.map((one) => `${one.dataset.study} ${wide(one)}`);
   const before = document.documentElement.className;
   document.getElementById("theme").click();
   found.themed = document.documentElement.className !== before || before;

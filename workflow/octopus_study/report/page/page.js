@@ -175,14 +175,14 @@ function plot(home, part, title) {
   const narrow = home.clientWidth < 600, lines = narrow ? Math.max(...values.map((row) => row.name.split(", ").length)) : 1;
   const names = [...new Map(values.map((row) => [row.name, row.method]))], asDrawn = overN && !many && count("workload") < 2 && count("method") > 1;
   const looks = names.map(([, method]) => data.looks[home.dataset.study]?.[method] ?? ["#6E6E6E", "o"]);
-  const scheme = { scheme: overN && names.length > 10 ? "tableau20" : "tableau10" }, domain = names.map(([name]) => name);
+  const domain = names.map(([name]) => name), scheme = { scheme: overN && names.length > 10 ? "tableau20" : "tableau10", ...(overN ? { domain } : {}) };
   const color = { field: overN ? "name" : "machine", type: "nominal", title: null, legend, scale: asDrawn ? { domain, range: looks.map(([one]) => one) } : scheme };
-  const shape = { field: "name", type: "nominal", title: null, legend, ...(asDrawn ? { scale: { domain, range: looks.map(([, one]) => SHAPES[one] ?? "circle") } } : {}) };
+  const shape = { field: "name", type: "nominal", title: null, legend, scale: { domain, ...(asDrawn ? { range: looks.map(([, one]) => SHAPES[one] ?? "circle") } : {}) } }; // one legend with the colours
   const label = narrow ? { labelExpr: "split(datum.label, ', ')", labelLimit: home.clientWidth / 2 } : { labelLimit: home.clientWidth / 3 };
   const other = overN ? { field: "n", type: "quantitative", scale: { type: "log", nice: false, padding: 12 }, axis: { grid: false } } : { field: "name", type: "nominal", sort: null, title: null, axis: label };
-  const encoding = { [x]: axis, [y]: other, color, ...(overN ? { shape } : {}) };
+  const encoding = { [x]: axis, [y]: other, color };
   const range = { mark: { type: "rule", aria: false }, encoding: { [x]: { ...axis, field: "low" }, [`${x}2`]: { field: "high" } } };
-  const point = { mark: { type: "point", filled: true, size: 60, cursor: "pointer" }, encoding: { tooltip: { field: "tip" }, description: { field: "tip" } } };
+  const point = { mark: { type: "point", filled: true, size: 60, cursor: "pointer" }, encoding: { tooltip: { field: "tip" }, description: { field: "tip" }, ...(overN ? { shape } : {}) } };
   const joined = overN ? [{ mark: { type: "line", aria: false } }] : [];
   const spec = { width: "container", padding: { left: 5, top: 5, bottom: 5, right: 16 }, ...(overN ? { height: 320 } : { height: { step: 4 + 14 * lines } }), background: null, data: { values }, encoding, layer: [...joined, range, point],
     config: { view: { stroke: null }, font: css.fontFamily, axis: { labelColor: text, titleColor: text, gridOpacity: 0.25, labelFontSize: 12, titleFontSize: 12 }, legend: { labelColor: text, labelFontSize: 12 } } };

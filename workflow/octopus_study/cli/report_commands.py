@@ -130,9 +130,9 @@ def many(
 ) -> None:
     """Write the page on what a node and many nodes serve."""
     from octopus_study.report.capacity import Fleet
-    from octopus_study.report.many_doc import build_many_doc
+    from octopus_study.report.many_doc import many_doc
 
-    build_many_doc(reference, out, Fleet(gpus, nodes, price))
+    out.write_text(many_doc(reference, Fleet(gpus, nodes, price)), encoding="utf-8")
 
 
 @report.command("power-checks")

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from operator import truediv
 from pathlib import Path
 
-from octopus_study.measure._files import atomic_text
 from octopus_study.measure.statistics import Interval
 from octopus_study.report.build import derive_all
 from octopus_study.report.capacity import (
@@ -75,13 +74,6 @@ def many_doc(reference_dir: str | Path, fleet: Fleet = FLEET) -> str:
     machines = [machine for machine in frame.machines() if frame.is_gpu(machine)]
     pages = [text for machine in machines for text in _machine(frame, machine, fleet)]
     return "\n".join([_HEAD.format(**fleet._asdict()), *(pages or [_NONE])])
-
-
-def build_many_doc(reference_dir: str | Path, out: str | Path, fleet: Fleet) -> Path:
-    """Write the page."""
-    with atomic_text(Path(out)) as stream:
-        stream.write(many_doc(reference_dir, fleet))
-    return Path(out)
 
 
 def _machine(frame: Frame, machine: str, fleet: Fleet) -> Iterator[str]:
@@ -222,7 +214,7 @@ def _energy(views: dict[str, View], fleet: Fleet) -> Table:
     caption = (
         "Crops of frames on the GPU, launched back to back: time, power and energy of the same windows, by the sensor "
         "of the GPU's board. What of the time is not the kernel's is the host's, and the board waits: rate and energy "
-        f"are then the host's as much as the GPU's. Energy of ragged images and of a model's steps: {NOT_YET}, and "
+        f"then rest on the host, too. Energy of ragged images and of a model's steps: {NOT_YET}, and "
         "not guessed from another work's."
     )
     return Table(caption if rows else f"Energy: {NOT_YET} by a sensor that passes its checks.", header, rows)

@@ -25,9 +25,8 @@ from octopus_study.report.trace import all_traces
 LIMIT = 5_000_000  # bytes
 # Widths of the figures, the first their own; more numbers leave less room for them.
 _WIDTHS = (1440, 800, 600, 400)
-_COLOURS = (
-    40  # of a figure of its own size: lines and letters that are as drawn take less room than smaller ones
-)
+# Of a figure of its own size: lines and letters that are as drawn take less room than smaller ones.
+_COLOURS = 40
 
 
 def build_page(

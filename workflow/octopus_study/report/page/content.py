@@ -177,8 +177,8 @@ def verdict_counts(rows: Sequence[ClaimRow]) -> dict[str, dict[str, Counter[str]
     counts: dict[str, dict[str, Counter[str]]] = {}
     for row in rows:
         of_machine = counts.setdefault(row.machine, {group: Counter() for group in _GROUPS})
-        group = 2 if row.kind == "fact" else 1 if row.source == OWN else 0
-        of_machine[_GROUPS[group]][row.verdict] += 1
+        group = "facts" if row.kind == "fact" else "this paper's own" if row.source == OWN else "published"
+        of_machine[group][row.verdict] += 1
     return counts
 
 

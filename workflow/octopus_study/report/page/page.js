@@ -114,12 +114,14 @@ function makeTables(DataTable) {
 
 /* Charts: one quantity of a study, by method; over n where there are several. */
 function viewsOf(study) {
-  const views = new Map(), known = new Set();
+  const views = new Map(), known = new Map();
   for (const row of rows.filter((one) => one.study === study && one.value !== null && one.machine !== "published")) {
     const name = [row.quantity, row.layer, row.unit].filter(Boolean).join(", ");
-    const same = [name, row.machine, row.workload, row.n, row.value, row.interval].join("|"); // of all GPUs, under two names
-    if (row.interval && known.has(same)) continue;
-    known.add(same);
+    // What is of all GPUs has two names, with their number and without; other methods may well agree to the last digit.
+    const base = row.method.replace(/ \d+$/, ""), same = [name, row.machine, row.workload, row.n, base, row.value, row.interval].join("|");
+    const others = known.get(same) ?? [];
+    if (others.some((one) => (one === base) !== (row.method === base))) continue;
+    known.set(same, [...others, row.method]);
     views.set(name, [...(views.get(name) ?? []), row]);
   }
   const drawn = [...views].filter(([, view]) => view.some((row) => row.drawn)); // the table has the others

@@ -11,7 +11,7 @@ SYMBOLS = {"us": "µs", "ratio": TIMES, "percent": "%", "fraction": "%", "count"
 NEARLY_ALL = 0.995
 _ERROR = re.compile(r"^largest error \S+ exceeds \S+; (?=\S)")
 _SLOW = re.compile(r"one batch takes [\d.e+-]+ s: (too slow .*?) \(arena\.\w+ = [\d.]+\)")
-_INSTALL = re.compile(r" \(pip install [^)]*\)$|: pip uninstall .*$")
+_BEHIND = re.compile(r" \(pip install [^)]*\)$|: pip uninstall .*$|: \[ONNXRuntimeError\].*$")
 _STEPS = {
     # A value below the first bound is shown in the smaller unit, from the second bound on in the larger one.
     "us": ((None, "us", 1.0), (1000.0, "ms", 1e-3)),
@@ -100,9 +100,9 @@ def range_text(low: float, high: float, unit: str) -> str:
 def reason(note: str) -> str:
     """Return why an answer is different or unavailable, from ``different: why`` or ``unavailable: why``.
 
-    A measured error or time in front of a known cause and a command to install something behind it are left out: they
-    differ from run to run, and rows keep them.
+    A measured error or time in front of a known cause, and a command to install something or a line of a log behind it
+    are left out: they differ from run to run, and rows keep them.
     """
     # Rows of a method that could not be made say which error said so: `Unavailable`, which adds nothing.
-    why = _INSTALL.sub("", note.partition(":")[2].strip()).removeprefix("Unavailable: ")
+    why = _BEHIND.sub("", note.partition(":")[2].strip()).removeprefix("Unavailable: ")
     return _SLOW.sub(r"\1", _ERROR.sub("", why)) or "no reason given"

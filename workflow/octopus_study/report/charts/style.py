@@ -24,6 +24,7 @@ DPI = 200  # of a PNG
 SHAPING = ("GDEF", "GPOS", "GSUB")  # tables of a font
 WIDTH, COLUMN = 7.2, 3.5  # inches: the text of the paper, and one of its columns
 NOTE_WIDTH, NOTE_LINE = 142, 0.125  # characters and inches of a line of a note
+TALLEST = 9.0  # inches: a figure that shares a page with its caption, without footer and stamp
 # Behind words that a line may cross.
 BEHIND = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
 RC = {
@@ -144,7 +145,7 @@ def stacked(charts: list[float], legend: float, note: str = "") -> tuple[Figure,
     `note` stands at the very bottom. Each has its own room, so that none can cover another.
     """
     lines = textwrap.fill(note, NOTE_WIDTH)
-    below = [legend, NOTE_LINE * (lines.count("\n") + 1.5)] if note else [legend]
+    below = [legend, note_height(note)] if note else [legend]
     heights = [*charts, *below]
     result, _ = new_figure(sum(heights))
     result.clear()
@@ -152,6 +153,16 @@ def stacked(charts: list[float], legend: float, note: str = "") -> tuple[Figure,
     if note:
         parts[-1].text(0.005, 1, lines, fontsize=6.5, color=GREY, va="top")
     return result, parts[: len(charts)], parts[len(charts)]
+
+
+def note_height(note: str) -> float:
+    """Return the room in inches that a note needs below a figure."""
+    return NOTE_LINE * (textwrap.fill(note, NOTE_WIDTH).count("\n") + 1.5) if note else 0.0
+
+
+def row_height(wanted: float, rows: int, rest: float) -> float:
+    """Return the height of a row in inches: the wanted one, or less where all rows and `rest` need more than a page."""
+    return max(min(wanted, (TALLEST - rest) / rows), wanted / 2)
 
 
 def per_machine(height: float, machines: int) -> list[float]:

@@ -27,7 +27,8 @@ NO_TIMES = "No run of the arena that is shown timed the VisDrone boxes."
 NO_MEMORY = "No run of the arena that is shown measured memory."
 NO_BOUND = "No run that is shown timed the write bound on a device: that needs a GPU."
 HATCH = "/////"
-_BAR = 0.2  # inches, with the gap to the next
+# Inches: a bar, and a method's four bars, with the gap to the next; a legend.
+_BAR, _METHOD, _LEGEND = 0.2, 0.25, 0.25
 _BOTH = ("visdrone", "uniform")
 
 
@@ -82,9 +83,10 @@ def group_of(view: View, titles: Mapping[Column, str]) -> Group | None:
 def draw_groups(groups: list[Group], xlabel: str) -> Figure:
     """Draw one row of panels per machine, each with a note on the methods without a time."""
     notes = [group.note for group in groups]
-    note_lines = [style.NOTE_LINE * (note.count("\n") + 1) for note in notes]
-    heights = [0.75 + _BAR * group.most + room for group, room in zip(groups, note_lines, strict=True)]
-    result, parts, legend = style.stacked(heights, 0.25)
+    rooms = [0.75 + style.NOTE_LINE * (note.count("\n") + 1) for note in notes]
+    bar = style.row_height(_BAR, sum(group.most for group in groups), sum(rooms) + _LEGEND)
+    heights = [room + bar * group.most for group, room in zip(groups, rooms, strict=True)]
+    result, parts, legend = style.stacked(heights, _LEGEND)
     for part, group, note in zip(parts, groups, notes, strict=True):
         axes = part.subplots(1, len(group.panels), squeeze=False)[0]
         for axis, (title, key) in zip(axes, group.panels.items(), strict=True):
@@ -137,8 +139,9 @@ def memory(frame: Frame) -> Figure:
     note = " ".join(f"Unavailable on {name}. {why}." for name, why in missing.items() if why)
     columns, bars_of = min(2, len(shown)), [len(methods) for methods in shown.values()]
     tallest = [max(bars_of[start : start + columns]) for start in range(0, len(shown), columns)]
-    heights = [0.75 + 0.25 * most for most in tallest]
-    result, parts, legend = style.stacked([sum(heights)], 0.25, note)
+    method = style.row_height(_METHOD, sum(tallest), 0.75 * len(tallest) + _LEGEND + style.note_height(note))
+    heights = [0.75 + method * most for most in tallest]
+    result, parts, legend = style.stacked([sum(heights)], _LEGEND, note)
     axes = panels.grid(parts[0], len(shown), columns, height_ratios=heights)
     for index, (axis, (view, methods)) in enumerate(zip(axes, shown.items(), strict=True)):
         _memory(axis, methods, tallest[index // columns])

@@ -75,7 +75,7 @@ def measured(view: View, *keys: Key) -> dict[str, list[Number]]:
 def without_time(view: View, keys: Iterable[Key]) -> str:
     """Say which methods have no time in any of some comparisons, and why: ``A, B: why; C: another``."""
     methods = entered(view, keys).items()
-    return by_reason((name, ns[-1].note) for name, ns in methods if not any(n.known for n in ns))
+    return by_reason((name, ns[0].note) for name, ns in methods if not any(n.known for n in ns))
 
 
 def by_reason(notes: Iterable[tuple[str, str]]) -> str:

@@ -58,6 +58,8 @@ def test_a_range_is_in_the_unit_of_its_greatest_value() -> None:
         ("different: largest error 0.0088 exceeds 0.0044", "largest error 0.0088 exceeds 0.0044"),
         ("unavailable: DALI is not installed (pip install -e './workflow[x]')", "DALI is not installed"),
         ("unavailable: RTX can't be loaded: [ONNXRuntimeError] : 1 : FAIL : twice", "RTX can't be loaded"),
+        ("unavailable: MemoryError: Can't allocate 31 bytes on device 0.", "too little memory was free"),
+        ("unavailable: beside others 6,021 bytes are needed, 4,584 are free", "too little memory was free"),
         ("unavailable", "no reason given"),
         (
             "unavailable: one batch takes 0.77 s: too slow for 20 blocks beside the others (arena.max_seconds = 3)",

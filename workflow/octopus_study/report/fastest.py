@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from octopus_study import methods
 from octopus_study.report.frame import Number, make_text
 from octopus_study.report.labels import ARENA_METHODS, human
-from octopus_study.report.measured import SUBJECT, floor_of, speedup
+from octopus_study.report.measured import SUBJECT, floor_of, ratio_of, speedup
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import Group
+from octopus_study.report.samples import Group, paired
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,14 +30,14 @@ def fastest(
 ) -> Iterator[Number]:
     """Yield which of some methods is the fastest, and the speed-up over it of Octopus with the same answer.
 
-    The fastest is the one that comes nearest to its own method of Octopus, by medians; `word` stands for it in keys.
+    The fastest is the one over which the speed-up is least; `word` stands for it in keys.
     """
     own = {name: subject_of(name) for name in names if subject_of(name) in table}
+    own = {name: subject for name, subject in own.items() if len(paired(table, subject, name)) > 1}
     if not own or SUBJECT not in table:
         return
-    middle = table.median()
-    best = min(own, key=lambda name: middle[name] / middle[own[name]])
-    note = f"fastest of {len(own)} {what}, by median: {best}"
+    best = min(own, key=lambda name: ratio_of(table, own[name], name))
+    note = f"fastest of {len(own)} {what}, by its speed-up: {best}"
     yield make_text(
         group.key(run, SUBJECT).derive(word), group.rows_of(run), human(ARENA_METHODS, best), note
     )

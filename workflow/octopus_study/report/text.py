@@ -11,6 +11,7 @@ SYMBOLS = {"us": "µs", "ratio": TIMES, "percent": "%", "fraction": "%", "count"
 NEARLY_ALL = 0.995
 _ERROR = re.compile(r"^largest error \S+ exceeds \S+; (?=\S)")
 _SLOW = re.compile(r"one batch takes [\d.e+-]+ s: (too slow .*?) \(arena\.\w+ = [\d.]+\)")
+_MEMORY = re.compile(r"OutOfMemoryError|MemoryError|Failed to allocate memory|bytes are needed, [\d,]+ are free")
 _BEHIND = re.compile(r" \(pip install [^)]*\)$|: pip uninstall .*$|: \[ONNXRuntimeError\].*$")
 _STEPS = {
     # A value below the first bound is shown in the smaller unit, from the second bound on in the larger one.
@@ -101,8 +102,10 @@ def reason(note: str) -> str:
     """Return why an answer is different or unavailable, from ``different: why`` or ``unavailable: why``.
 
     A measured error or time in front of a known cause, and a command to install something or a line of a log behind it
-    are left out: they differ from run to run, and rows keep them.
+    are left out, and so is how many bytes were free: they differ from run to run, and rows keep them.
     """
     # Rows of a method that could not be made say which error said so: `Unavailable`, which adds nothing.
     why = _BEHIND.sub("", note.partition(":")[2].strip()).removeprefix("Unavailable: ")
-    return _SLOW.sub(r"\1", _ERROR.sub("", why)) or "no reason given"
+    if _MEMORY.search(why):
+        return "too little memory was free"
+    return _SLOW.sub(r"\1", _ERROR.sub("", why)).rstrip(".") or "no reason given"

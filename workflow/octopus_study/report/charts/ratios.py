@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,6 +12,7 @@ from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.frame import Key, Number
 from octopus_study.report.labels import human
 from octopus_study.report.measured import SUBJECT
+from octopus_study.report.text import reason
 from octopus_study.report.view import View
 
 _GROUP = 0.8  # of the distance between two cases
@@ -24,7 +25,7 @@ def draw(
     others: Sequence[str],
     labels: Mapping[str, str],
     name_of: Mapping[str, str],
-    height: float,
+    like: Mapping[str, str] | None = None,
 ) -> Figure:
     """Draw the whole time of each case, which `name_of` names by its workload.
 
@@ -35,18 +36,21 @@ def draw(
         The cases of a machine, as keys of Octopus' times.
     others : sequence of str
         The other methods, in their order; `labels` has their names, and Octopus' own.
-    height : float
-        Of the panels, in inches.
+    like : mapping, optional
+        Which method of Octopus gives the answer of another one, where it isn't the usual one.
     """
-    note = " ".join(filter(None, (_note(view, cases(view), others, labels, name_of) for view in shown)))
-    rows = -(-(1 + len(others)) // _COLUMNS)
+    own = like or {}
+    speedups = {view: [_timed(view, key, others, own) for key in cases(view)] for view in shown}
+    timed = {name for panel in speedups.values() for there in panel for name in there}
+    note = " ".join(filter(None, (_note(view, cases(view), others, timed, labels, name_of) for view in shown)))
+    rows = -(-(1 + len(timed)) // _COLUMNS)
+    height = min(4.6, 1.2 + 0.1 * len(timed) * max(len(panel) for panel in speedups.values()))
     result, parts, legend = style.stacked([height], max(0.4, 0.15 * rows), note)
     axes = parts[0].subplots(1, len(shown), squeeze=False)[0]
-    bars_of = [[_timed(view, key, others) for key in cases(view)] for view in shown]
-    width = _GROUP / max(1, *(len(timed) for panel in bars_of for timed in panel))  # in all panels
+    width = _GROUP / max(1, *(len(there) for panel in speedups.values() for there in panel))  # in all panels
     for place, (axis, view) in enumerate(zip(axes, shown, strict=True)):
         keys = cases(view)
-        _panel(axis, bars_of[place], width, labels)
+        _panel(axis, speedups[view], width, labels)
         bars.names(axis, [name_of[key.workload] for key in keys], edge=0.45, fontsize=7)
         if place and [key.workload for key in keys] == [key.workload for key in cases(shown[0])]:
             axis.set_yticklabels([])
@@ -56,23 +60,36 @@ def draw(
 
 
 def _note(
-    view: View, keys: list[Key], others: Sequence[str], labels: Mapping[str, str], name_of: Mapping[str, str]
+    view: View,
+    keys: list[Key],
+    others: Sequence[str],
+    timed: Container[str],
+    labels: Mapping[str, str],
+    name_of: Mapping[str, str],
 ) -> str:
-    """Name the methods that no case has on a machine, and those that failed in some, with these cases."""
-    names = []
+    """Name the methods that have no time on a machine, or none in some cases, with what its rows say; one without rows
+    where another machine shown has its time."""
+    why: dict[str, list[str]] = {}
     for method in others:
-        name = human(dict(labels), method)
-        if any(view.get(key.speedup(method)) for key in keys):
-            failed = [key for key in keys if view.text(key.but(method=method)).startswith("unavailable: ")]
-            names += [f"{name} ({'; '.join(name_of[key.workload] for key in failed)})"] if failed else []
-        else:
-            names.append(name)
-    return f"No time on {view.name}: {'; '.join(names)}." if names else ""
+        texts = {name_of[key.workload]: text for key in keys if (text := view.text(key.but(method=method)))}
+        causes: dict[str, list[str]] = {}
+        for case, text in texts.items():
+            if text.startswith("unavailable: "):
+                causes.setdefault(reason(text), []).append(case)
+        if not texts and method in timed:
+            causes["not measured there"] = []
+        for cause, cases in causes.items():
+            name, rest = human(dict(labels), method), [case for case in texts if case not in cases]
+            few, but = min((cases, ""), (rest, "but for "), key=lambda named: len(named[0]))
+            why.setdefault(cause, []).append(f"{name} ({but}{'; '.join(few)})" if rest else name)
+    said = "; ".join(f"{', '.join(names)}: {cause}" for cause, names in why.items())
+    return f"No time on {view.name}. {said}." if said else ""
 
 
-def _timed(view: View, key: Key, others: Sequence[str]) -> dict[str, Number]:
+def _timed(view: View, key: Key, others: Sequence[str], own: Mapping[str, str]) -> dict[str, Number]:
     """Return the speed-ups of a case, by the other method."""
-    return {method: number for method in others if (number := view.get(key.speedup(method)))}
+    found = {method: view.get(key.but(method=own.get(method, SUBJECT)).speedup(method)) for method in others}
+    return {method: number for method, number in found.items() if number}
 
 
 def _panel(axis: Axes, panel: list[dict[str, Number]], width: float, labels: Mapping[str, str]) -> None:

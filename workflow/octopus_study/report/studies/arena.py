@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from octopus_study.report.fastest import LIKE
+from octopus_study.report.fastest import LIKE, subject_of
 from octopus_study.report.frame import Frame, Key, published
 from octopus_study.report.labels import ARENA_METHODS, ARENA_WORKLOADS, LAYERS, QUANTITIES, human
 from octopus_study.report.measured import BOUND, padded_float32
@@ -91,7 +91,7 @@ def counts(frame: Frame) -> Table:
             rows += _count_rows(view, arena.comparisons(view, *column), every)
     caption = (
         f"Speed-up of Octopus over each method by number of boxes n: medians of per-block ratios, {_VERDICT_NOTE}. "
-        f"{cells.DIFFERENT_NOTE}. {MISSING}: not measured."
+        f"{cells.DIFFERENT_NOTE}. {MISSING}: not measured.{machines[0].reasons.note if machines else ''}"
     )
     header = ["Method", *(f"n = {n}" for n in every)]
     return Table(caption if rows else f"Speed-ups. {NOT_SHOWN}", header, rows)
@@ -100,8 +100,9 @@ def counts(frame: Frame) -> Table:
 def _count_rows(view: View, keys: list[Key], every: list[int]) -> Iterator[Row]:
     lines: list[Row] = []
     for method, times in arena.measured(view, *keys).items():
-        texts = [arena.speedup_text(view, keys[0].but(n=n), method) for n in every]
-        if any(text != MISSING for text in texts):
+        cases = [keys[0].but(n=n, method=subject_of(method)) for n in every]
+        texts = [cells.versus_text(view.frame, case, method, view.reasons) for case in cases]
+        if not all(text.startswith(MISSING) for text in texts):
             mark = f" {cells.DIFFERENT}" if arena.differs(times) else ""
             lines.append([f"{human(ARENA_METHODS, method)}{mark}", *texts])
     if lines:

@@ -159,12 +159,8 @@ def time(column: Column, view: View, case: Key) -> str:
 def speedup(column: Column, view: View, case: Key) -> str:
     """Say the speed-up of Octopus over a method."""
     key = at(view, column, SUBJECT)
-    return speedup_text(view, key, case.method) if key else MISSING
-
-
-def speedup_text(view: View, key: Key, method: str) -> str:
-    """Say the speed-up over a method of Octopus with the same answer, from the key of a comparison."""
-    return cells.speedup_text(view.frame, key.but(method=subject_of(method)), method)
+    subject = subject_of(case.method)
+    return cells.speedup_text(view.frame, key.but(method=subject), case.method) if key else MISSING
 
 
 def share(column: Column, view: View, case: Key) -> str:

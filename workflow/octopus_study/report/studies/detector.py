@@ -3,6 +3,7 @@ same."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -194,7 +195,8 @@ def _machine(axis: Axes, view: View) -> None:
         bars.beside(axis, place, end, quantity_text(whole, "ms"), gap=3)
         longest = max(longest, end)
     _finish(axis, longest, [DETECTOR_METHODS[key.method] for key in keys])
-    axis.set_title(f"{view.name}\n{model_name(view)}", fontsize=7, fontweight="normal")
+    title = f"{view.name}\n{textwrap.fill(model_name(view), 24)}"
+    axis.set_title(title, fontsize=7, fontweight="normal")
 
 
 def _finish(axis: Axes, longest: float, labels: list[str]) -> None:

@@ -185,11 +185,7 @@ def draw(frame: Frame) -> Figure:
     shown = [view for view in views(frame, STUDY) if cases(view)]
     if not shown:
         return style.empty(NO_TIMES)
-    timed = [
-        name for name in OTHERS if any(view.get(key.speedup(name)) for view in shown for key in cases(view))
-    ]
-    bars = len(timed) * max(len(cases(view)) for view in shown)
-    return ratios.draw(shown, cases, timed, PROCESSORS, IMAGE_BATCHES, min(4.6, 1.2 + 0.1 * bars))
+    return ratios.draw(shown, cases, OTHERS, PROCESSORS, IMAGE_BATCHES, ALIKE)
 
 
 REPORT = StudyReport(

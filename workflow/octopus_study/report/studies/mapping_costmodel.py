@@ -109,12 +109,13 @@ class Hardware(NamedTuple):
     cache: float
 
 
-# Multiprocessors, clocks and caches: NVIDIA's data sheets of Jetson Orin Nano 8 GB, T4 and H200, white paper of the Ada
+# Multiprocessors, clocks and caches: NVIDIA's data sheets of Jetson Orin Nano 8 GB, T4, H100 SXM and H200, white paper of the Ada
 # architecture. Threads per multiprocessor: CUDA C++ Programming Guide, compute capabilities 8.7, 7.5, 8.9 and 9.0.
 HARDWARE = {
     "jetson-orin-nano": Hardware("Orin", 8, 1536, 625, 4e6),
     "t4": Hardware("T4", 40, 1024, 1590, 4e6),
     "rtx-4090": Hardware("4090", 128, 1536, 2520, 72e6),
+    "h100": Hardware("H100", 132, 2048, 1980, 50e6),
     "h200": Hardware("H200", 132, 2048, 1980, 50e6),
 }
 

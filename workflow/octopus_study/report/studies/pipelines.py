@@ -174,11 +174,8 @@ def draw(frame: Frame) -> Figure:
     shown = [view for view in views(frame, STUDY) if cases(view)]
     if not shown:
         return style.empty(NO_TIMES)
-    timed = [
-        name for name in RIVALS if any(view.get(key.speedup(name)) for view in shown for key in cases(view))
-    ]
     names = {key.workload: named(key.workload) for view in shown for key in cases(view)}
-    return ratios.draw(shown, cases, timed, PIPELINE_METHODS, names, 3.4)
+    return ratios.draw(shown, cases, RIVALS, PIPELINE_METHODS, names)
 
 
 REPORT = StudyReport(

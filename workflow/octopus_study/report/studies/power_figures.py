@@ -73,7 +73,7 @@ def _test(axis: Axes, view: View) -> list[float]:
             axis.plot(ends, [mean] * 2, color=BLACK, linewidth=1.2)
             _above(axis, sum(ends) / 2, mean, quantity_text(mean, "W"), fontsize=6, va="baseline")
     axis.set(xlabel="Time (s)")
-    style.title(axis, f"{view.name}: power-on test", 38)
+    axis.set_title(f"{view.name}:\npower-on test")
     return watts
 
 

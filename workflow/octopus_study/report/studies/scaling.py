@@ -210,8 +210,9 @@ def draw(frame: Frame) -> Figure:
     for row, view in zip(axes, shown, strict=True):
         for axis, (work, name) in zip(row, SCALING_WORKS.items(), strict=True):
             _panel(axis, _points(view, work))
-            style.title(axis, f"{name}: {view.name}" if len(shown) > 1 else name)
+            style.title(axis, f"{view.name}: {name}" if axis is row[0] or len(shown) > 1 else name)
         row[0].set_ylabel("Share of linear")
+        row[0].set_ylim(bottom=0)  # of all panels, which are drawn by now
     style.bottom_legend(list(axes.flat), 4, columnspacing=0.8, handlelength=1.2)
     return figure
 
@@ -239,7 +240,7 @@ def _panel(axis: style.Axes, points: dict[tuple[str, str], list[tuple[float, Num
         line = [(gpus.index(count) + 0.8 * aside, share) for count, share in points.get((way, quantity), ())]
         lines.line(axis, line, label=f"{WAYS[way]}, {SCALING[quantity]}", markersize=3.5, **look)
     axis.set_xticks(range(len(gpus)), [f"{count:g}" for count in gpus])
-    axis.set(xlabel="GPUs", xlim=(-0.5, max(len(gpus), 1) - 0.5), ylim=(0, None))
+    axis.set(xlabel="GPUs", xlim=(-0.5, max(len(gpus), 1) - 0.5))
 
 
 REPORT = StudyReport(

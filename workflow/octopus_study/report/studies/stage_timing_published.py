@@ -81,7 +81,7 @@ def _speedups(axis: Axes, frame: Frame, looks: list[Look]) -> None:
             axis.plot(list(known), list(known.values()), marker + dashes, color=color)
     axis.axhline(1, color=GREY, linewidth=0.8)
     axis.set(xscale="log", yscale="log", xlabel="Boxes (dashed: Octopus)")
-    style.plain_log(axis.xaxis)
+    style.plain_log(axis.xaxis, narrow=True)
     style.plain_log(axis.yaxis)
     axis.set_title("Speed-up over N launches")
 

@@ -183,7 +183,7 @@ def inherited(note: str, *numbers: Number) -> str:
 def ratio_of(table: pd.DataFrame, method: str, other: str) -> float:
     """Return the speed-up as :func:`speedup` gives it, without its interval."""
     both = paired(table, method, other)
-    return ratio_interval(both[other], both[method]).value
+    return ratio_interval(both[other], both[method]).value if len(both) else math.nan
 
 
 def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bound: str) -> Iterator[Number]:

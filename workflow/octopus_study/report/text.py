@@ -11,7 +11,9 @@ SYMBOLS = {"us": "µs", "ratio": TIMES, "percent": "%", "fraction": "%", "count"
 NEARLY_ALL = 0.995
 _ERROR = re.compile(r"^largest error \S+ exceeds \S+; (?=\S)")
 _SLOW = re.compile(r"one batch takes [\d.e+-]+ s: (too slow .*?) \(arena\.\w+ = [\d.]+\)")
-_MEMORY = re.compile(r"OutOfMemoryError|MemoryError|Failed to allocate memory|bytes are needed, [\d,]+ are free")
+_MEMORY = re.compile(
+    r"OutOfMemoryError|MemoryError|Failed to allocate memory|bytes are needed, [\d,]+ are free"
+)
 _BEHIND = re.compile(r" \(pip install [^)]*\)$|: pip uninstall .*$|: \[ONNXRuntimeError\].*$")
 _STEPS = {
     # A value below the first bound is shown in the smaller unit, from the second bound on in the larger one.

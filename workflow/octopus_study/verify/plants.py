@@ -288,8 +288,8 @@ PLANTS: dict[str, Plant] = {
         "a speed-up is that of the other method",
         code(
             f"{_STUDY}/report/measured.py",
-            "ratio_interval(both[other], both[method])",
-            "ratio_interval(both[method], both[other])",
+            "times = ratio_interval(both[other], both[method])",
+            "times = ratio_interval(both[method], both[other])",
         ),
         built=False,
         study="total_cost",

@@ -42,10 +42,10 @@ def draw(
     own = like or {}
     speedups = {view: [_timed(view, key, others, own) for key in cases(view)] for view in shown}
     timed = {name for panel in speedups.values() for there in panel for name in there}
-    note = " ".join(filter(None, (_note(view, cases(view), others, timed, labels, name_of) for view in shown)))
+    notes = [_note(view, cases(view), others, timed, labels, name_of) for view in shown]
     rows = -(-(1 + len(timed)) // _COLUMNS)
     height = min(4.6, 1.2 + 0.1 * len(timed) * max(len(panel) for panel in speedups.values()))
-    result, parts, legend = style.stacked([height], max(0.4, 0.15 * rows), note)
+    result, parts, legend = style.stacked([height], max(0.4, 0.15 * rows), " ".join(filter(None, notes)))
     axes = parts[0].subplots(1, len(shown), squeeze=False)[0]
     width = _GROUP / max(1, *(len(there) for panel in speedups.values() for there in panel))  # in all panels
     for place, (axis, view) in enumerate(zip(axes, shown, strict=True)):

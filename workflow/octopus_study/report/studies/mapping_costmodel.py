@@ -110,7 +110,8 @@ class Hardware(NamedTuple):
 
 
 # Multiprocessors, clocks and caches: NVIDIA's data sheets of Jetson Orin Nano 8 GB, T4, H100 SXM and H200, white paper
-# of the Ada architecture. Threads per multiprocessor: CUDA C++ Programming Guide, compute capabilities 8.7, 7.5, 8.9 and 9.0.
+# of the Ada architecture. Threads per multiprocessor: CUDA C++ Programming Guide, compute capabilities 8.7, 7.5, 8.9
+# and 9.0.
 HARDWARE = {
     "jetson-orin-nano": Hardware("Orin", 8, 1536, 625, 4e6),
     "t4": Hardware("T4", 40, 1024, 1590, 4e6),

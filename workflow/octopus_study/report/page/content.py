@@ -55,6 +55,7 @@ from octopus_study.report.labels_edge import (
     TILE_RULES,
     VARIANTS,
 )
+from octopus_study.report.studies.image_shape_view import Patch
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.view import every_view
 from octopus_study.sections import in_order
@@ -256,6 +257,8 @@ def method_name(study: str, method: str) -> str:
     """Return what the figures of a study call a method; empty where there is none."""
     names = METHODS | _METHODS_OF.get(study, {})
     once = method.removesuffix("-again")
+    if patch := Patch.of(once):
+        names = {once: patch.text}
     kind, _, number = once.rpartition("-")
     numbered = once not in names and kind in names and number.isdigit()  # as processes-2 and gpu-0
     name = f"{names[kind]} {number}" if numbered else human(names, once) if once else ""

@@ -219,9 +219,9 @@ def test_averages_are_those_of_the_mixes_with_the_light_kernel(numbers: Frame) -
 
 def test_what_survives_a_fair_table_is_said_by_rule(numbers: Frame) -> None:
     text = numbers.text(f"{COST}.gain.without_download.block-metadata-published.survives")
-    assert "filled image by image it survives (" in text
-    assert "filled by one call it survives (" in text
-    assert "built on the device it does not survive (" in text
+    assert "filled image by image it is reached (" in text
+    assert "filled by one call it is reached (" in text
+    assert "built on the device it is not reached (" in text
     text = numbers.text("cpu.total_cost.gain.total.block-metadata-published.survives")
     assert "in part" in text and "device" not in text
 

@@ -44,7 +44,7 @@ def draw(
     timed = {name for panel in speedups.values() for there in panel for name in there}
     notes = [_note(view, cases(view), others, timed, labels, name_of) for view in shown]
     rows = -(-(1 + len(timed)) // _COLUMNS)
-    height = min(4.6, 1.2 + 0.1 * len(timed) * max(len(panel) for panel in speedups.values()))
+    height = min(4.2, 1.2 + 0.1 * len(timed) * max(len(panel) for panel in speedups.values()))
     result, parts, legend = style.stacked([height], max(0.4, 0.15 * rows), " ".join(filter(None, notes)))
     axes = parts[0].subplots(1, len(shown), squeeze=False)[0]
     width = _GROUP / max(1, *(len(there) for panel in speedups.values() for there in panel))  # in all panels

@@ -218,7 +218,9 @@ def _together(outcomes: list[Outcome]) -> Outcome:
 def _shown(cases: list[_Case], outcome: Outcome) -> str:
     """Return what was measured, with its interval where the verdict rests on that or it is wide."""
     if len(cases) <= _MOST_SHOWN:
-        return " and ".join(_one(case, outcome.verdict == "ambiguous") for case in cases)
+        texts = [_one(case, outcome.verdict == "ambiguous") for case in cases]
+        alike = len(texts) > 1 and len(set(texts)) == 1
+        return f"{texts[0]} ({len(texts)} numbers)" if alike else " and ".join(texts)
     values = [case.number.value for case in cases]
     return f"{range_text(min(values), max(values), cases[0].number.unit)} ({len(cases)} numbers)"
 

@@ -60,6 +60,10 @@ def test_a_range_is_in_the_unit_of_its_greatest_value() -> None:
         ("unavailable: RTX can't be loaded: [ONNXRuntimeError] : 1 : FAIL : twice", "RTX can't be loaded"),
         ("unavailable: MemoryError: Can't allocate 31 bytes on device 0.", "too little memory was free"),
         ("unavailable: beside others 6,021 bytes are needed, 4,584 are free", "too little memory was free"),
+        (
+            "unavailable: The memory of a.memory:probe was not measured: exit status 1, ModuleNotFoundError: No a",
+            "the process that measures it failed",
+        ),
         ("unavailable", "no reason given"),
         (
             "unavailable: one batch takes 0.77 s: too slow for 20 blocks beside the others (arena.max_seconds = 3)",

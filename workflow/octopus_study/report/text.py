@@ -9,12 +9,22 @@ NARROW_SPACE = "\u202f"
 TIMES = "\u00d7"
 SYMBOLS = {"us": "µs", "ratio": TIMES, "percent": "%", "fraction": "%", "count": "", "text": ""}
 NEARLY_ALL = 0.995
-_ERROR = re.compile(r"^largest error \S+ exceeds \S+; (?=\S)")
-_SLOW = re.compile(r"one batch takes [\d.e+-]+ s: (too slow .*?) \(arena\.\w+ = [\d.]+\)")
-_MEMORY = re.compile(
-    r"OutOfMemoryError|MemoryError|Failed to allocate memory|bytes are needed, [\d,]+ are free"
+# What a reason is shown without, or as: it differs from run to run, and rows keep it.
+_SHORTER = (
+    (re.compile(r" \(pip install [^)]*\)$|: pip uninstall .*$|: \[ONNXRuntimeError\].*$"), ""),
+    (re.compile(r"^Unavailable: "), ""),  # which error said so, in rows of a method that could not be made
+    (re.compile(r"^largest error \S+ exceeds \S+; (?=\S)"), ""),
+    (re.compile(r"one batch takes [\d.e+-]+ s: (too slow .*?) \(arena\.\w+ = [\d.]+\)"), r"\1"),
+    (
+        re.compile(r"(?s)^.*(MemoryError|Failed to allocate memory|bytes are needed, [\d,]+ are free).*$"),
+        "too little memory was free",
+    ),
+    (
+        re.compile(r"(?s)^The memory of \S+:probe was not measured: exit status .*$"),
+        "the process that measures it failed",
+    ),
+    (re.compile(r"\.$"), ""),
 )
-_BEHIND = re.compile(r" \(pip install [^)]*\)$|: pip uninstall .*$|: \[ONNXRuntimeError\].*$")
 _STEPS = {
     # A value below the first bound is shown in the smaller unit, from the second bound on in the larger one.
     "us": ((None, "us", 1.0), (1000.0, "ms", 1e-3)),
@@ -101,13 +111,8 @@ def range_text(low: float, high: float, unit: str) -> str:
 
 
 def reason(note: str) -> str:
-    """Return why an answer is different or unavailable, from ``different: why`` or ``unavailable: why``.
-
-    A measured error or time in front of a known cause, and a command to install something or a line of a log behind it
-    are left out, and so is how many bytes were free: they differ from run to run, and rows keep them.
-    """
-    # Rows of a method that could not be made say which error said so: `Unavailable`, which adds nothing.
-    why = _BEHIND.sub("", note.partition(":")[2].strip()).removeprefix("Unavailable: ")
-    if _MEMORY.search(why):
-        return "too little memory was free"
-    return _SLOW.sub(r"\1", _ERROR.sub("", why)).rstrip(".") or "no reason given"
+    """Return why an answer is different or unavailable, from ``different: why`` or ``unavailable: why``."""
+    why = note.partition(":")[2].strip()
+    for pattern, shorter in _SHORTER:
+        why = pattern.sub(shorter, why)
+    return why or "no reason given"

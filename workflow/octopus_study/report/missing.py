@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from octopus_study.report.frame import Frame, Key, Number, Source, make_number
@@ -34,6 +34,14 @@ def make_absent(key: Key, source: Source, unit: str, why: str) -> Number:
 def first_reason(rows: pd.DataFrame, fallback: str) -> str:
     """Return what the first unavailable row says."""
     return next((str(answer) for answer in rows["answer"] if str(answer).startswith(_UNAVAILABLE)), fallback)
+
+
+def by_reason(notes: Iterable[tuple[str, str]]) -> str:
+    """Return names with the reasons in their notes, each reason once: ``A, B: why; C: another``."""
+    reasons: dict[str, list[str]] = {}
+    for name, note in notes:
+        reasons.setdefault(reason(note), []).append(name)
+    return "; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items())
 
 
 def measured_runs(runs: list[Run]) -> Iterator[Number]:

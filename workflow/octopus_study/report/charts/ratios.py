@@ -12,6 +12,7 @@ from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.frame import Key, Number
 from octopus_study.report.labels import human
 from octopus_study.report.measured import SUBJECT
+from octopus_study.report.missing import by_reason
 from octopus_study.report.text import reason
 from octopus_study.report.view import View
 
@@ -69,20 +70,20 @@ def _note(
 ) -> str:
     """Name the methods that have no time on a machine, or none in some cases, with what its rows say; one without rows
     where another machine shown has its time."""
-    why: dict[str, list[str]] = {}
+    notes: list[tuple[str, str]] = []
     for method in others:
         texts = {name_of[key.workload]: text for key in keys if (text := view.text(key.but(method=method)))}
-        causes: dict[str, list[str]] = {}
+        failed: dict[str, list[str]] = {}
         for case, text in texts.items():
             if text.startswith("unavailable: "):
-                causes.setdefault(reason(text), []).append(case)
+                failed.setdefault(reason(text), []).append(case)
         if not texts and method in timed:
-            causes["not measured there"] = []
-        for cause, cases in causes.items():
+            failed["not measured there"] = []
+        for why, cases in failed.items():
             name, rest = human(dict(labels), method), [case for case in texts if case not in cases]
             few, but = min((cases, ""), (rest, "but for "), key=lambda named: len(named[0]))
-            why.setdefault(cause, []).append(f"{name} ({but}{'; '.join(few)})" if rest else name)
-    said = "; ".join(f"{', '.join(names)}: {cause}" for cause, names in why.items())
+            notes.append((f"{name} ({but}{'; '.join(few)})" if rest else name, f"unavailable: {why}"))
+    said = by_reason(notes)
     return f"No time on {view.name}. {said}." if said else ""
 
 

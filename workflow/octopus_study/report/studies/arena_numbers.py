@@ -26,6 +26,7 @@ from octopus_study.report.measured import (
     share_of_bound,
     speedup,
 )
+from octopus_study.report.missing import by_reason
 from octopus_study.report.runs import Run, slug
 from octopus_study.report.samples import AGAIN, Group, groups, pivot
 from octopus_study.report.selector import BY_RULE, where
@@ -35,7 +36,6 @@ from octopus_study.report.studies.arena_view import (
     QUANTITIES,
     STUDY,
     bound_of,
-    by_reason,
 )
 from octopus_study.report.text import quantity_text, significant, with_unit
 from octopus_study.report.view import View, every_view
@@ -206,7 +206,8 @@ def answers(run: Run) -> Iterator[Number]:
     source = run.from_rows("n/a", f"unit=ms, {_JUDGED}")
     for word in ("same", "different", "unavailable"):
         key = run.key("methods", quantity=word)
-        notes = [(slug(name), note) for name, note in by_method.items() if note.partition(":")[0] == word]
+        chosen = {name: note for name, note in by_method.items() if note.partition(":")[0] == word}
+        notes = [(human(ARENA_METHODS, slug(name)), note) for name, note in chosen.items()]
         yield make_number(key, source, "count", float(len(notes)))
         if word != "same":
             yield make_text(key.but(quantity=f"{word}_why"), source, by_reason(notes) or "none")

@@ -13,10 +13,11 @@ from octopus_study.report.fastest import subject_of
 from octopus_study.report.frame import Key, Number
 from octopus_study.report.labels import ARENA_METHODS, LADDER_WORKLOADS, human, place
 from octopus_study.report.measured import BOUND, SUBJECT
+from octopus_study.report.missing import by_reason
 from octopus_study.report.samples import AGAIN
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.writers import MISSING
-from octopus_study.report.text import interval_text, reason, significant
+from octopus_study.report.text import interval_text, significant
 from octopus_study.report.view import View
 
 STUDY = "arena"
@@ -75,15 +76,8 @@ def measured(view: View, *keys: Key) -> dict[str, list[Number]]:
 def without_time(view: View, keys: Iterable[Key]) -> str:
     """Say which methods have no time in any of some comparisons, and why: ``A, B: why; C: another``."""
     methods = entered(view, keys).items()
-    return by_reason((name, ns[0].note) for name, ns in methods if not any(n.known for n in ns))
-
-
-def by_reason(notes: Iterable[tuple[str, str]]) -> str:
-    """Return methods with the reasons in their notes, each reason once: ``A, B: why; C: another``."""
-    reasons: dict[str, list[str]] = {}
-    for method, note in notes:
-        reasons.setdefault(reason(note), []).append(human(ARENA_METHODS, method))
-    return "; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items())
+    silent = ((name, ns[0].note) for name, ns in methods if not any(n.known for n in ns))
+    return by_reason((human(ARENA_METHODS, name), note) for name, note in silent)
 
 
 def differs(numbers: Iterable[Number]) -> bool:
@@ -112,7 +106,8 @@ def memory_lines(view: View) -> dict[str, dict[str, Number]]:
 def without_memory(view: View) -> str:
     """Say which methods have no line of memory at all, and why."""
     methods = memory_lines(view).items()
-    return by_reason((name, lines[MEMORY_LINES[0]].note) for name, lines in methods if not has_memory(lines))
+    silent = ((name, lines[MEMORY_LINES[0]].note) for name, lines in methods if not has_memory(lines))
+    return by_reason((human(ARENA_METHODS, name), note) for name, note in silent)
 
 
 def has_memory(lines: dict[str, Number]) -> bool:

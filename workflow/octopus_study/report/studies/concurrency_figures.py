@@ -10,8 +10,8 @@ from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import BLACK, BLUE, CONCURRENCY_COLORS, GREY, VERMILION
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.labels import CONCURRENCY_ARMS, CONCURRENCY_MODELS
-from octopus_study.report.missing import with_reasons
-from octopus_study.report.text import reason, significant
+from octopus_study.report.missing import by_reason, with_reasons
+from octopus_study.report.text import significant
 from octopus_study.report.view import View, views
 
 if TYPE_CHECKING:
@@ -59,13 +59,9 @@ def hidden(view: View, method: str) -> Number | None:
 
 def _note(view: View) -> str:
     """Name the ways that a machine lacks, with the reasons."""
-    by_reason: dict[str, list[str]] = {}
-    for method, name in CONCURRENCY_ARMS.items():
-        text = view.text(makespan(view, method))
-        if text.startswith("unavailable"):
-            by_reason.setdefault(reason(text), []).append(name)
-    texts = [f"{'; '.join(names)} ({why})" for why, names in by_reason.items()]
-    return f"Not on {view.name}: {'; '.join(texts)}." if texts else ""
+    texts = {name: view.text(makespan(view, method)) for method, name in CONCURRENCY_ARMS.items()}
+    said = by_reason((name, text) for name, text in texts.items() if text.startswith("unavailable"))
+    return f"No time on {view.name}. {said}." if said else ""
 
 
 def draw_makespans(frame: Frame) -> Figure:

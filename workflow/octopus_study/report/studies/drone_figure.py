@@ -11,6 +11,7 @@ from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import BLACK, GREY, METHOD_COLORS
 from octopus_study.report.frame import Frame, Number
 from octopus_study.report.labels_edge import FRAME_METHODS
+from octopus_study.report.missing import by_reason
 from octopus_study.report.studies.drone_view import (
     LAYERS,
     METHODS,
@@ -119,6 +120,6 @@ def _facts(view: View, number: Number) -> str:
 
 
 def _note(view: View) -> str:
-    medians = _medians(view)
-    names = [FRAME_METHODS[name] for name, number in medians.items() if number.text.startswith("unavailable")]
-    return f"No time on {view.name}: {'; '.join(names)}." if names else ""
+    texts = {FRAME_METHODS[name]: number.text for name, number in _medians(view).items()}
+    said = by_reason((name, text) for name, text in texts.items() if text.startswith("unavailable"))
+    return f"No time on {view.name}. {said}." if said else ""

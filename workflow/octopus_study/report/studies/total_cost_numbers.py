@@ -230,13 +230,13 @@ def survives(frame: Frame) -> Iterator[Number]:
             key = view.key(f"gain.{name}", method=PUBLISHED_OWNER, derived="over")
             numbers = [number for table in TABLES if (number := view.get(key.but(other=table)))]
             if gain is not None and numbers:
-                text = ", ".join(_survives(number, gain.value) for number in numbers)
+                text = ", ".join(_reached(number, gain.value) for number in numbers)
                 note = f"published: {gain.text}; reached where every workload reaches it"
                 key = view.key(f"gain.{name}", method=PUBLISHED_OWNER, quantity="survives")
                 yield make_text(key, joined(*numbers), text, note)
 
 
-def _survives(number: Number, gain: float) -> str:
+def _reached(number: Number, gain: float) -> str:
     some = "reached in part" if number.high >= gain else "not reached"
     verdict = "reached" if number.low >= gain else some
     return f"against a table {_FILLED[number.other]} it is {verdict} ({number.text})"

@@ -47,7 +47,7 @@ def test_tables_have_their_own_kind_of_machine_and_say_what_is_missing(full: Pat
     kernels, gpu, cpu = (lines(full, name) for name in ("images_kernel", "images", "images_cpu"))
     assert any(row[6:] == ["1", "1996"] for row in kernels)
     assert len([row for row in gpu if row[0].endswith("rows")]) == 4
-    assert any("20.0\u00d7" in row[2] for row in gpu if len(row) > 2) and any("(a)" in row[-2] for row in gpu)
+    assert any("20.0\u00d7" in row[4] for row in gpu if len(row) > 4) and any("(a)" in row[-2] for row in gpu)
     assert sum(row[0].startswith("32 of") for row in cpu) == 4  # two batches of two machines
     assert set(IMAGE_BATCHES) == set(workloads.BATCHES)
 

@@ -130,7 +130,9 @@ def test_a_claim_stands_beside_its_paper_reference_prediction_and_verdict(full: 
         if row.verdict == content.NO_RUN:
             continue
         one = verdicts.pop((row.id, row.machine))
-        assert (row.verdict, row.reason) == (one.verdict, one.reason)
+        proxy = [f"by proxy, {one.proxy}"] if one.proxy else []
+        assert row.verdict == one.verdict
+        assert row.reason == "; ".join(proxy + [one.reason] * bool(one.reason))
         assert one.rule in (row.stated, row.predicted)
         assert (row.yours if one.scope == "here" else row.reference) == one.measured
     assert not verdicts
@@ -203,7 +205,7 @@ def test_more_numbers_leave_smaller_figures_and_too_many_are_told(
     page: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     section = {"id": "one", "title": "One", "runs": "", "first": "", "figures": {DRAWN: ""}}
-    shown = {"sections": [section], "claims": [], "counts": {}, "licences": [], "packed": {}}
+    shown = {"sections": [section], "claims": [], "counts": {}, "licences": [], "sources": {}, "packed": {}}
     shown |= {"machines": overview.machines(Frame([]))}
     whole = build._fitting(shown, page.parent)
     monkeypatch.setattr(build, "LIMIT", len(whole) - 1)
@@ -215,7 +217,7 @@ def test_more_numbers_leave_smaller_figures_and_too_many_are_told(
 
 def test_figures_are_as_wide_as_any_that_fit(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     section = {"id": "one", "title": "One", "runs": "", "first": "", "figures": {DRAWN: ""}}
-    shown = {"sections": [section], "claims": [], "counts": {}, "licences": [], "packed": {}}
+    shown = {"sections": [section], "claims": [], "counts": {}, "licences": [], "sources": {}, "packed": {}}
     shown |= {"machines": overview.machines(Frame([]))}
     sizes = {}
     for width in (widths := build._WIDTHS):

@@ -55,7 +55,16 @@ def test_a_range_is_in_the_unit_of_its_greatest_value() -> None:
     ("note", "why"),
     [
         ("different: largest error 0.0088 exceeds 0.0044; rounds to uint8", "rounds to uint8"),
-        ("different: largest error 0.0088 exceeds 0.0044", "largest error 0.0088 exceeds 0.0044"),
+        ("different: largest error 0.0088 exceeds 0.0044", "by as much as 0.0088, more than 0.0044"),
+        (
+            "different: largest error 2 exceeds 1; mean of the medians of 3 processes, x",
+            "by as much as 2, more than 1",
+        ),
+        ("different: why; neighbouring blocks resemble each other (correlation 0.50), x", "why"),
+        (
+            "unavailable: RuntimeError: Output size exceeds 2147483647.",
+            "CV-CUDA takes no tensor of 2\u00b3\u00b9 bytes or more",
+        ),
         ("unavailable: DALI is not installed (pip install -e './workflow[x]')", "DALI is not installed"),
         ("unavailable: RTX can't be loaded: [ONNXRuntimeError] : 1 : FAIL : twice", "RTX can't be loaded"),
         ("unavailable: MemoryError: Can't allocate 31 bytes on device 0.", "too little memory was free"),

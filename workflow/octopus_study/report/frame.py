@@ -25,7 +25,7 @@ from octopus.errors import InputError
 from octopus_study.measure._files import atomic_text
 from octopus_study.report.selector import either
 from octopus_study.report.series import Series
-from octopus_study.report.text import interval_text, quantity_text
+from octopus_study.report.text import interval_text, quantity_text, shown_unit, telling_apart
 
 HERE = "here"
 PUBLISHED = "published"
@@ -174,6 +174,14 @@ class Number(NamedTuple):
     def interval(self) -> str:
         """The interval as text, empty where there is none."""
         return interval_text(self.value, self.low, self.high, self.unit)
+
+    @property
+    def precise(self) -> str:
+        """The text with as many digits as its interval, for where both stand side by side."""
+        if not self.interval or self.text != quantity_text(self.value, self.unit):
+            return self.text
+        _, factor = shown_unit(self.value, self.unit)
+        return quantity_text(self.value, self.unit, telling_apart(factor * self.low, factor * self.high))
 
     @property
     def wide(self) -> bool:

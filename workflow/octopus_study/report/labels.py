@@ -267,6 +267,15 @@ PUBLISHED_MACHINES = {
 }
 
 
+# The source documents of the published claims, by the name that a claim's source begins with.
+SOURCES = {
+    "P1": "Block-level scheduling for batches of images of different size",
+    "P2": "Hybrid block assignment for ragged image batches",
+    "P3": "Two GPU models side by side",
+    "P4": "GPU memory and the shape of a batch",
+}
+
+
 def stand_in(dataset: str) -> bool:
     """Say whether a data set was generated in place of a real one, and not by design as plain `synthetic` is."""
     return "synthetic-" in dataset

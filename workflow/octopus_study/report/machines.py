@@ -32,6 +32,7 @@ FACTS = {
 
 
 # A kernel's build name says nothing to a reader; major and minor version do.
+_MEMORY = re.compile(r" \d+GB( HBM\w*)?$")  # behind a GPU's name; the table of machines has it
 _KERNEL = re.compile(r"(Linux \d+\.\d+)\S*")
 
 
@@ -156,7 +157,7 @@ def kind(run: Run) -> str:
 def device_name(run: Run) -> str:
     """Return the human name of what a run measured on."""
     name = fact(run.provenance, FACTS[kind(run)])
-    return machine_name(name) if name else human({}, run.machine)
+    return _MEMORY.sub("", machine_name(name)) if name else human({}, run.machine)
 
 
 def shown_runs(runs: list[Run]) -> Iterator[Number]:

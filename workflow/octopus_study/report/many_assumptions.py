@@ -8,7 +8,7 @@ from octopus_study.report.frame import Number
 from octopus_study.report.studies import scaling
 from octopus_study.report.studies.scaling_model import COPIES, RESIDENT, UPLOADED, WAY, interval_of
 from octopus_study.report.tables.writers import Table
-from octopus_study.report.text import interval_text, significant
+from octopus_study.report.text import bracketed
 from octopus_study.report.view import View
 
 NOT_YET = "not measured yet"
@@ -97,6 +97,9 @@ def _bandwidth_row(rate: Number) -> list[str]:
 
 def shown(number: Interval, factor: float = 1, unit: str = "") -> str:
     """Return an interval with sensible digits; of large numbers four count, the rest are zeros."""
-    value, low, high = (float(f"{factor * end:.4g}") for end in number[:3])
-    ends = interval_text(value, low, high, "")
-    return f"{significant(value)}{unit}" + (f" [{ends}]" if ends else "")
+    value, low, high = (_of_four(factor * end) for end in number[:3])
+    return bracketed(value, low, high, unit)
+
+
+def _of_four(value: float) -> float:
+    return float(f"{value:.4g}") if abs(value) >= 1e4 else value

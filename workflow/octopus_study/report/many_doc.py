@@ -11,7 +11,6 @@ from octopus_study.report.build import derive_all
 from octopus_study.report.capacity import (
     FLEET,
     MILLION,
-    NOTHING,
     Fleet,
     Stages,
     corners,
@@ -40,6 +39,8 @@ from octopus_study.report.view import View
 STUDIES = (images.STUDY, pipelines.STUDY, power.STUDY, stage_timing.STUDY, scaling.STUDY)
 BOXES = (100, 1000)  # of a frame, whose energy is shown
 OTHER = "transformers"
+# Batches of images that are those of a model's.
+SAME_IMAGES = {"model-one": "one", "model-ragged": "large", "model-small": "small"}
 _HEAD = """\
 # Toward many
 
@@ -129,20 +130,30 @@ def _serving(views: dict[str, View], fleet: Fleet) -> Table:
     return Table(caption if rows else f"Batches of images: {NOT_YET}.", header, rows, (0, 1))
 
 
-def _batch(views: dict[str, View], fleet: Fleet, key: Key) -> Iterator[list[str]]:
+def _stages(views: dict[str, View], key: Key) -> tuple[Stages, Stages | None] | None:
+    """Return what a batch takes with its images on the GPU, and uploaded, which is None where nothing copied."""
     view = views[images.STUDY]
-    kernel = view.get(key.but(quantity="kernel", layer="device"))
-    nbytes = view.get(key.but(method="batch", quantity="read_bytes", layer="deterministic"))
-    if key.n is None or kernel is None or nbytes is None:
+    whole, kernel = view.get(key), view.get(key.but(quantity="kernel", layer="device"))
+    nbytes = _read_bytes(view, key)
+    if key.n is None or whole is None or kernel is None or nbytes is None:
+        return None
+    stages, uploads = Stages(key.n, interval_of(whole), interval_of(kernel)), _uploads(views, _exact(nbytes))
+    return stages, uploads and stages._replace(upload=uploads[0], upload_of_all=uploads[1])
+
+
+def _read_bytes(view: View, key: Key) -> Number | None:
+    return view.get(key.but(method="batch", quantity="read_bytes", layer="deterministic"))
+
+
+def _batch(views: dict[str, View], fleet: Fleet, key: Key) -> Iterator[list[str]]:
+    stages, nbytes = _stages(views, key), _read_bytes(views[images.STUDY], key)
+    if stages is None or nbytes is None or key.n is None:
         return
-    stages = Stages(key.n, interval_of(view.frame[key]), interval_of(kernel))
     name = f"{key.n} of {IMAGE_BATCHES[key.workload]}"
-    uploads = _uploads(views, _exact(nbytes))
-    for data, given in (("on the GPU", (NOTHING, NOTHING)), ("uploaded", uploads)):
-        if given is None:
+    for data, now in zip(("on the GPU", "uploaded"), stages, strict=True):
+        if now is None:
             yield [name, data, NOT_YET, *[MISSING] * 7]
             continue
-        now = stages._replace(upload=given[0], upload_of_all=given[1])
         node = now.of_gpus(fleet.gpus, share_of(linear(views, "images", RESIDENT)))
         part = shown(now.upload_share, 100, " %") if data == "uploaded" else MISSING
         fed = shown(node, nbytes.value / key.n / 1e9)
@@ -162,14 +173,18 @@ def _models(views: dict[str, View], fleet: Fleet) -> Table:
     rows = [_model(views, fleet, key, method) for key in cases for method in (SUBJECT, OTHER)]
     known = [row for row in rows if row]
     header = [
-        "Images", "Import", "Preprocessing, of the step", "One GPU, images/s", f"A node of {fleet.gpus}, images/s",
+        "Images", "Import", "Preprocessing / batch in turn", "of the step", "One GPU, images/s",
+        f"A node of {fleet.gpus}, images/s",
         f"{fleet.nodes} nodes, million images/s", "GPU hours a million images", f"Cost at {fleet.price:g} an hour",
         "GPUs of a thousand that the change frees", "overlapped",
     ]  # fmt: skip
     caption = (
         "Images from the host through the processor and the vision tower of Qwen2-VL, each step waited for, before and "
-        "after one import is changed. Overlapped: where preprocessing of a batch hides behind the tower, or the other "
-        "way round; it may free none."
+        "after one import is changed. Preprocessing / batch in turn: its time over that which the table above has, "
+        "uploaded, in turn; here images lie in ordinary memory, and the processor's own Python is part of it. Freed "
+        "GPUs follow from the two steps measured in pairs, so they may differ from what the two rates beside them say. "
+        "Overlapped: where preprocessing of a batch hides behind the tower, or the other way round, with one tower for "
+        "both; it may free none."
     )
     lacking = f"Steps of a model with Octopus and with transformers: {NOT_YET}."
     return Table(caption if known else lacking, header, known, (0, 1))
@@ -183,16 +198,27 @@ def _model(views: dict[str, View], fleet: Fleet, key: Key, method: str) -> list[
     prepare, step, tower = times[method]
     ways = [share_of(linear(views, "images", quantity)) for quantity in (UPLOADED, RESIDENT)]
     node = rate_of_gpus(key.n, fleet.gpus, (prepare, ways[0]), (tower, ways[1]))
-    longest = [corners(max, prepare, tower) for prepare, _, tower in (times[OTHER], times[SUBJECT])]
-    free = [saved(interval_of(speedup), 1000), saved(corners(truediv, *longest), 1000)]
+    (before, *_), (now, _, behind) = times[OTHER], times[SUBJECT]
+    overlapped = corners(lambda old, new, both: max(old, both) / max(new, both), before, now, behind)
+    free = [saved(interval_of(speedup), 1000), saved(overlapped, 1000)]
     return [
         f"{key.n}: {PIPELINES[key.workload]}",
         "Octopus" if method == SUBJECT else OTHER,
+        _over_in_turn(views, key, prepare) if method == SUBJECT else MISSING,
         shown(corners(truediv, prepare, step), 100, " %"),
         shown(Stages(key.n, step, step).rate),
         *_fleet(node, fleet),
         *(map(shown, free) if method == SUBJECT else [MISSING] * 2),
     ]
+
+
+def _over_in_turn(views: dict[str, View], key: Key, prepare: Interval) -> str:
+    """Return how many times as long preprocessing takes as its images do uploaded, in turn."""
+    batch = key.but(study=images.STUDY, workload=SAME_IMAGES.get(key.workload, ""), quantity="end_to_end")
+    _, uploaded = _stages(views, batch) or (None, None)
+    if uploaded is None:
+        return MISSING
+    return shown(corners(lambda *ms: ms[0] / sum(ms[1:]), prepare, uploaded.work, uploaded.upload))
 
 
 def model_times(view: View, key: Key) -> tuple[Interval, ...]:

@@ -11,6 +11,10 @@ SYMBOLS = {"us": "µs", "ratio": TIMES, "percent": "%", "fraction": "%", "count"
 NEARLY_ALL = 0.995
 # What a reason is shown without, or as: it differs from run to run, and rows keep it.
 _SHORTER = (
+    (
+        re.compile(r"; (mean of the medians|mean) of \d+ processes, .*$|; neighbouring blocks resemble .*$"),
+        "",
+    ),
     (re.compile(r" \(pip install [^)]*\)$|: pip uninstall .*$|: \[ONNXRuntimeError\].*$"), ""),
     (re.compile(r"^Unavailable: "), ""),  # which error said so, in rows of a method that could not be made
     (re.compile(r"^largest error \S+ exceeds \S+; (?=\S)"), ""),
@@ -19,10 +23,25 @@ _SHORTER = (
         re.compile(r"(?s)^.*(MemoryError|Failed to allocate memory|bytes are needed, [\d,]+ are free).*$"),
         "too little memory was free",
     ),
+    (re.compile(r"^The memory of \S+:probe was not measured: exit status 1, \S+\.Unavailable: "), ""),
+    (re.compile(r"^the profiler saw no kernel$"), "it launches no kernel"),
+    (re.compile(r"^on a CPU that is the method without -cpu$"), "on a CPU it is what the first columns show"),
     (
         re.compile(r"(?s)^The memory of \S+:probe was not measured: exit status .*$"),
         "the process that measures it failed",
     ),
+    (re.compile(r"^largest error (\S+) exceeds (\S+)$"), r"by as much as \1, more than \2"),
+    (
+        re.compile(r"(?s)^.*(exceeds 2147483647|NVCV_ERROR_OVERFLOW).*$"),
+        "CV-CUDA takes no tensor of 2\u00b3\u00b9 bytes or more",
+    ),
+    (
+        re.compile(r"(?s)^.*numel needs to be smaller than int32_t max.*$"),
+        "PyTorch pads no batch of 2\u00b3\u00b9 elements or more",
+    ),
+    (re.compile(r"(?s)^.*previous error during capture.*$"), "the capture failed"),
+    (re.compile(r"(?s)^.*Cannot copy between CPU and CUDA tensors during.*$"), "it copies pageable memory"),
+    (re.compile(r"^on a CPU that is octopus itself$"), "on a CPU it is what the first column shows"),
     (re.compile(r"\.$"), ""),
 )
 _STEPS = {
@@ -97,9 +116,23 @@ def interval_text(value: float, low: float, high: float, unit: str, least: int =
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
     name, factor = shown_unit(value, unit)
-    ends = [end * factor for end in (low, high)]
-    digits = next((d for d in range(least, 6) if significant(ends[0], d) != significant(ends[1], d)), least)
-    return with_unit("\u2013".join(significant(end, digits) for end in ends), name)
+    ends = low * factor, high * factor
+    digits = telling_apart(*ends, least=least)
+    to = "\u00a0to\u00a0" if high < 0 else "\u2013"  # a dash before a minus sign is hard to read
+    return with_unit(to.join(significant(end, digits) for end in ends), name)
+
+
+def telling_apart(low: float, high: float, least: int = 3) -> int:
+    """Return how many digits tell the ends of an interval apart: `least` or more, five at most, else `least`."""
+    return next((d for d in range(least, 6) if significant(low, d) != significant(high, d)), least)
+
+
+def bracketed(value: float, low: float, high: float, unit: str = "") -> str:
+    """Format a value and its interval, with as many digits as that has: ``0.2224 [0.2223 to 0.2225]`` with a dash; the
+    value alone without an interval."""
+    ends = interval_text(value, low, high, "")
+    digits = telling_apart(low, high) if ends else 3
+    return f"{significant(value, digits)}{unit}" + (f" [{ends}]" if ends else "")
 
 
 def range_text(low: float, high: float, unit: str) -> str:
@@ -111,7 +144,8 @@ def range_text(low: float, high: float, unit: str) -> str:
 
 
 def reason(note: str) -> str:
-    """Return why an answer is different or unavailable, from ``different: why`` or ``unavailable: why``."""
+    """Return why an answer is different or unavailable, from ``different: why`` or ``unavailable: why``, without what
+    a number's note says of its interval."""
     why = note.partition(":")[2].strip()
     for pattern, shorter in _SHORTER:
         why = pattern.sub(shorter, why)

@@ -84,7 +84,7 @@ def _whole(number: Number, frame: Frame, decides: Sequence[str], paper_dir: Path
 
 def _of_number(number: Number, frame: Frame) -> Iterator[str]:
     yield number.id
-    yield from _field("shown as", f"{number.text} [{number.interval}]" if number.interval else number.text)
+    yield from _field("shown as", f"{number.precise} [{number.interval}]" if number.interval else number.text)
     if number.known:
         ends = f", {number.low:.7g} to {number.high:.7g}" if number.interval else ""
         yield from _field("value", f"{number.value!r}{ends} ({number.unit})")

@@ -17,8 +17,9 @@ _CROPS = "arena.visdrone.n1000.octopus"
 _KERNEL, _CALL = f"{_CROPS}.crop_resize_normalize.device", f"{_CROPS}.end_to_end.host"
 _FEW = "arena.visdrone.n28.octopus.end_to_end.host"
 _ONE_THREAD = "arena.visdrone-1thread.n1000.octopus.end_to_end.host"
-_IMAGES = [f"images.large.n{count}.octopus.end_to_end" for count in (32, 4)]
-_PREPARED = [f"pipelines.model-ragged.n{count}.octopus.prepare.host" for count in (32, 4)]
+_COUNTS = 32, 4  # images of a batch on a GPU, and on a CPU
+_IMAGES = [f"images.large.n{count}.octopus.end_to_end" for count in _COUNTS]
+_PREPARED = [f"pipelines.model-ragged.n{count}.octopus.prepare.host" for count in _COUNTS]
 DASH = "\u2013"
 _NOTHING = "No reference machine has a run of these studies yet.\n"
 
@@ -40,13 +41,16 @@ ROWS = (
     Row("28 boxes, from boxes to batch", _FEW),
     Row("the same, over roiconvert, which is called from C and rounds", f"{_FEW}.speedup_over_roiconvert"),
     Row("one thread each, over OpenCV's fastest form", cpu=f"{_ONE_THREAD}.speedup_over_best_opencv"),
-    Row("images of 512 to 2048 px into patch rows", f"{_IMAGES[0]}.host", f"{_IMAGES[1]}.host"),
+    Row(
+        "{} images (on the CPU {}) of 512 to 2048 px into patch rows".format(*_COUNTS),
+        *(f"{name}.host" for name in _IMAGES),
+    ),
     Row(
         "the same, over transformers, which also makes room for its result",
         *(f"{name}.host.speedup_over_transformers" for name in _IMAGES),
     ),
     Row(
-        "one import changed, from images on the host to rows where the model is, over transformers",
+        "one import changed, from as many images on the host to rows where the model is, over transformers",
         *(f"{name}.speedup_over_transformers" for name in _PREPARED),
     ),
 )
@@ -85,7 +89,7 @@ def cell(frame: Frame, machine: str, identifier: str) -> str:
         else ""
     )
     name, interval = fastest and f", {fastest}", number.interval and f" [{number.interval}]"
-    return f"{number.text}{interval}{name}"
+    return f"{number.precise}{interval}{name}"
 
 
 def times(rows: Iterable[Timed]) -> str:

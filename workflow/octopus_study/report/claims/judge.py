@@ -227,11 +227,11 @@ def _shown(cases: list[_Case], outcome: Outcome) -> str:
 
 def _one(case: _Case, whole: bool) -> str:
     number = case.number
+    if number.wide:
+        return f"{number.precise} [{number.interval}]"
     if whole and math.isfinite(number.low):
         ends = interval_text(number.value, number.low, number.high, number.unit, 4)
         return f"{quantity_text(number.value, number.unit, 4)} [{ends}]"
-    if number.wide:
-        return f"{number.text} [{number.interval}]"
     # A digit more where a number that doesn't satisfy the rule looks like its limit.
     alike = number.text == case.limits.target and case.outcome.verdict == "not reproduced"
     return quantity_text(number.value, number.unit, 4) if alike else number.text

@@ -17,6 +17,7 @@ from PIL import Image
 from octopus_study.measure._files import atomic_text
 from octopus_study.report.claims import load_claims, read_claims
 from octopus_study.report.frame import Frame
+from octopus_study.report.labels import SOURCES
 from octopus_study.report.page import content
 from octopus_study.report.page.libraries import libraries, licences
 from octopus_study.report.tables import overview
@@ -60,6 +61,7 @@ def build_page(
         "counts": content.verdict_counts(rows),
         "sections": content.sections(frame),
         "machines": overview.machines(frame),
+        "sources": SOURCES,
         "packed": packed(content.all_numbers(frame, traces)),
         "licences": licences(),
     }

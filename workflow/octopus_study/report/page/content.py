@@ -103,6 +103,18 @@ _WORKLOADS_OF = {
 }
 _PARTS = {"1thread": "one thread", "antialias": "antialiased", "nhwc": "NHWC"}
 _QUANTITIES = QUANTITIES | DETECTOR_STAGES | {name: text.capitalize() for name, text in SCALING.items()}
+_QUANTITIES |= {
+    "power_mean_gpu_board": "Mean power, GPU board",
+    "energy_per_frame_gpu_board": "Energy of a frame, GPU board",
+    "energy_per_frame_net_gpu_board": "Energy of a frame without that at idle, GPU board",
+    "energy_uncertainty_gpu_board": "Uncertainty of an energy, GPU board",
+    "window_energy_counter_gpu_board": "Energy of a window, GPU board's counter",
+    "window_energy_integral_gpu_board": "Energy of a window, GPU board's power over time",
+    "misses": "Late frames",
+    "p50": "Median",
+    "p95": "95th percentile",
+    "p99": "99th percentile",
+}
 _DERIVED = {"speedup": "speed-up over", "share": "share of", "times": "multiple of", "over": "over"}
 _COLOURS = METHOD_COLORS | CONCURRENCY_COLORS
 _GROUPS = ("published", "this paper's own", "facts")
@@ -148,7 +160,8 @@ def _rows_of(claim: Claim, judgements: list[Judgement], frame: Frame) -> list[Cl
         here = one.scope == HERE
         beside = frame.aliases.get("gpu" if frame.is_gpu(HERE) else "cpu", "") if here else one.scope
         values = (measured.get(beside, MISSING), one.measured if here else MISSING)
-        rows.append(_row(claim, frame.machine_name(one.scope), one.rule, values, one.verdict, one.reason))
+        why = "; ".join(filter(None, [one.proxy and f"by proxy, {one.proxy}", one.reason]))
+        rows.append(_row(claim, frame.machine_name(one.scope), one.rule, values, one.verdict, why))
     return rows or [_row(claim, NOWHERE, MISSING, (MISSING, MISSING), NO_RUN, _lacks(claim))]
 
 

@@ -22,9 +22,8 @@ from octopus_study.report.view import View, views
 
 NOT_SHOWN = "No run of this study is shown."
 _VERDICT_NOTE = "faster unless said otherwise"
-_IMAGE = "same, image"
 _IMAGE_NOTE = (
-    f"{_IMAGE}: reads across the edge of a box, and is compared with Octopus and a reference that do so too"
+    "Image: reads across the edge of a box, and is compared with Octopus and a reference that do so too"
 )
 
 
@@ -39,9 +38,10 @@ def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool | No
         text = arena.answer_of(view, all_shown(view, columns), case.method)
         if case.method.startswith(BOUND):
             return MISSING
+        image = ", image" if case.method in (*LIKE, *LIKE.values()) else ""
         if text == "same":
-            return _IMAGE if case.method in (*LIKE, *LIKE.values()) else text
-        return text and f"other ({view.reasons.letter(text)})"
+            return f"{text}{image}"
+        return text and f"other{image} ({view.reasons.letter(text)})"
 
     def cases(view: View) -> list[Key]:
         on_device = shown(view, "visdrone", "device") is not None

@@ -17,7 +17,7 @@ from octopus_study.report.missing import by_reason
 from octopus_study.report.samples import AGAIN
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.writers import MISSING
-from octopus_study.report.text import interval_text, significant
+from octopus_study.report.text import bracketed
 from octopus_study.report.view import View
 
 STUDY = "arena"
@@ -74,9 +74,10 @@ def measured(view: View, *keys: Key) -> dict[str, list[Number]]:
 
 
 def without_time(view: View, keys: Iterable[Key]) -> str:
-    """Say which methods have no time in any of some comparisons, and why: ``A, B: why; C: another``."""
+    """Say which methods have no time in any of some comparisons, and why the last has none: ``A, B: why; C: another``.
+    Others may say that a later one has it."""
     methods = entered(view, keys).items()
-    silent = ((name, ns[0].note) for name, ns in methods if not any(n.known for n in ns))
+    silent = ((name, ns[-1].note) for name, ns in methods if not any(n.known for n in ns))
     return by_reason((human(ARENA_METHODS, name), note) for name, note in silent)
 
 
@@ -136,8 +137,7 @@ def entry(view: View, key: Key | None, say: Callable[[View, Key], str]) -> str:
 
 def _milliseconds(view: View, key: Key) -> str:
     number = view.frame[key]
-    ends = interval_text(number.value, number.low, number.high, "")
-    return f"{significant(number.value)} [{ends}]" if ends else significant(number.value)
+    return bracketed(number.value, number.low, number.high)
 
 
 def at(view: View, column: Column, method: str) -> Key | None:

@@ -82,7 +82,7 @@ WAYS = Spec(
     "are there. Ratio: makespan / that of one after the other, with the verdict and, in brackets, the noise floor. "
     "Hidden: share of the shorter model, (T1 + T2 \u2212 makespan) / min(T1, T2). Odometry, matching: median / "
     f"99th percentile of each model's latency. {_LATE}: the longest, there are too few iterations for a 99th "
-    f"percentile. {cells.DIFFERENT_NOTE}.",
+    "percentile.",
     absent=_absent,
     widths=("auto", "auto", "1.2fr", "1fr", "auto", "auto"),
 )

@@ -92,7 +92,7 @@ def _of_method(workload: str) -> Cell:
 
 def _gain(view: View, key: Key) -> str:
     gain = view.get(view.key("gain", quantity="total", derived="over", other=key.method))
-    return f"{gain.text} [{gain.interval}]" if gain else MISSING
+    return f"{gain.precise} [{gain.interval}]" if gain else MISSING
 
 
 def _by_frame(view: View, key: Key) -> str:

@@ -114,7 +114,7 @@ def _caption(frame: Frame) -> str:
         f"median, 99th percentile, longest frame, share of the {budget} that a frame may take, late frames, all frames "
         "together, and the speed-up of Octopus (median of the frames' ratios) with the verdict where it isn't faster. "
         "OpenCV leaves its crops on the host, and uses the threads that its rows name. At the rate of the video each "
-        f"method has a pass of its own, and the device idles between frames. {cells.DIFFERENT_NOTE}."
+        f"method has a pass of its own, and the device idles between frames."
     )
 
 
@@ -158,6 +158,7 @@ STREAM = Spec(
     caption="One second of video. Octopus frame by frame, and all frames in one launch, with the speed-up of the "
     "latter. Then frames that come from the host: uploads and kernels one after the other, side by side, and each "
     "alone. Hidden: (one after the other - side by side) / the shorter part; last: side by side / the longer part. "
+    "Frame by frame brings each frame to the place of the one before, which the check of inputs counts as a change. "
     f"Medians, {cells.WIDE_NOTE}.",
     absent=f"Streamed frames. {no_run('drone')}",
     widths=("1.5fr", *("1fr",) * 9),

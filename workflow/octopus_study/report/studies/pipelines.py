@@ -102,11 +102,11 @@ MODEL = Spec(
         "Upload alone": cells.time(method=BOUND),
         "On the CPU": cells.time(method=ON_CPU[0]),
         "over transformers there": cells.versus(ON_CPU[1], method=ON_CPU[0]),
-        "Other bytes": cells.fact(quantity="values_differing", layer="deterministic"),
+        "Bytes one level off": cells.fact(quantity="values_differing", layer="deterministic"),
     },
     caption="Images into Qwen2-VL, from the host to patch rows where the model is: transformers' processor with its "
-    "import changed, on the GPU and on the CPU beside it. Upload alone: as many bytes from page-locked memory, which "
-    "no way from the host beats. Other bytes: share of values that are one level off.",
+    "import changed, on the GPU and on the CPU beside it. Upload alone: as many bytes from page-locked memory. Bytes "
+    "one level off: share of all values.",
     absent=_absent("Images into a model"),
     widths=("2fr", "1.3fr", "1.2fr", "1.2fr", "1.3fr", "1.4fr", "0.8fr"),
 )

@@ -14,7 +14,7 @@ from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Row, Spec, build
 from octopus_study.report.tables.writers import MISSING, Table
-from octopus_study.report.text import TIMES, interval_text, significant
+from octopus_study.report.text import TIMES, bracketed
 from octopus_study.report.view import View
 
 _GROSS = "energy_per_frame"
@@ -180,8 +180,8 @@ def _pairs(view: View) -> Iterator[Key | str]:
 def _ratio(part: str) -> Cell:
     def text(view: View, case: Key) -> str:
         number = view.frame[case.derive(part)]
-        ends = interval_text(number.value, number.low, number.high, "")
-        return f"{significant(number.value)} [{ends}]{TIMES}" if ends else number.text
+        shown = bracketed(number.value, number.low, number.high)
+        return f"{shown}{TIMES}" if number.interval else number.text
 
     return text
 

@@ -59,8 +59,15 @@ def time(**columns: Any) -> Cell:
 
 
 def versus(other: str, **columns: Any) -> Cell:
-    """Say the speed-up over another method, with the verdict where it isn't ``faster``, or why the other has none."""
-    return lambda view, key: versus_text(view.frame, at(view, key, columns), other, view.reasons)
+    """Say the speed-up over another method, with the verdict where it isn't ``faster`` and a mark where the other's
+    answer differs; or why the other has no time."""
+
+    def cell(view: View, key: Key) -> str:
+        own = at(view, key, columns)
+        shown = versus_text(view.frame, own, other, view.reasons)
+        return shown + different_mark(view.get(own.but(method=other)), view.reasons)
+
+    return cell
 
 
 def speedup(other: str, **columns: Any) -> Cell:
@@ -168,12 +175,12 @@ def different_mark(number: Number | None, reasons: Reasons) -> str:
 
 def with_interval(number: Number) -> str:
     """Return value and interval with the unit once, as ``19.8 [18.7 to 22.1] µs`` with a dash."""
-    digits, _, unit = number.text.partition(" ")
+    digits, _, unit = number.precise.partition(" ")
     ends, _, other = number.interval.partition(" ")
     return (
         f"{digits} [{ends}] {unit}".rstrip()
         if ends and unit == other
-        else f"{number.text} [{number.interval}]"
+        else f"{number.precise} [{number.interval}]"
     )
 
 

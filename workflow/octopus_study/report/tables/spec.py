@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from octopus_study.report.frame import Frame, Key
+from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.writers import Table
 from octopus_study.report.view import View, views
@@ -72,6 +73,8 @@ def build(spec: Spec, frame: Frame) -> Table:
     for view in machines:
         rows += _section(spec, view, [cell for _, cell in columns])
     caption = _words(spec.caption, frame)
+    if cells.DIFFERENT_NOTE not in caption and any(cells.DIFFERENT in cell for row in rows for cell in row):
+        caption += f" {cells.DIFFERENT_NOTE}."
     if machines:
         caption += machines[0].reasons.note
     if not rows and spec.absent:

@@ -13,7 +13,7 @@ from octopus_study.report.claims import Judgement
 from octopus_study.report.claims.outcome import Verdict
 from octopus_study.report.claims.rules import BOARDS, COMPUTED, OWN, Kind
 from octopus_study.report.frame import Frame
-from octopus_study.report.labels import human, stand_in
+from octopus_study.report.labels import SOURCES, human, stand_in
 from octopus_study.report.missing import no_run
 from octopus_study.report.tables.overview import by_machine
 from octopus_study.report.tables.writers import MISSING, Table
@@ -133,7 +133,8 @@ def _open(frame: Frame, chosen: list[Judgement]) -> Table:
         for same in _by_claim(chosen).values()
         if _waits_for(same) == _NOTHING
     ]
-    caption = "Published claims that nothing here can decide, on any machine, and why."
+    titles = "; ".join(f"{source}: {title}" for source, title in SOURCES.items())
+    caption = f"Published claims that nothing here can decide, on any machine, and why. {titles}."
     return Table(caption, ["Published claim", "Source", "Why"], rows, (0, 1, 2), ("1fr", "auto", "1fr"))
 
 

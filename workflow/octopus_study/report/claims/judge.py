@@ -246,7 +246,18 @@ def _why_absent(name: str, frame: Frame) -> str:
     texts = [frame.text(name), *(number.text for number in (median, other) if number is not None)]
     few = "too few blocks to compare" if median and other and median.known and other.known else ""
     unavailable = next((text for text in texts if text.startswith("unavailable")), few)
-    return unavailable or f"not in the rows{_day(name, frame)}"
+    return unavailable or _elsewhere(name, frame) or f"not in the rows{_day(name, frame)}"
+
+
+def _elsewhere(name: str, frame: Frame) -> str:
+    """Say that machines of the other kind alone have a number; nothing where that isn't so."""
+    machine, _, rest = name.partition(".")
+    on_gpus = {frame.is_gpu(other) for other in frame.machines() if frame.get(f"{other}.{rest}")}
+    return (
+        f"measured on {'GPUs' if True in on_gpus else 'CPUs'} alone"
+        if on_gpus == {not frame.is_gpu(machine)}
+        else ""
+    )
 
 
 def _day(name: str, frame: Frame) -> str:

@@ -139,8 +139,8 @@ MEMORY = Spec(
     title=lambda view: "",
     caption="Memory of each method in a process of its own, VisDrone boxes. Payload: frame, boxes and result, from "
     "their shapes. Allocator peak: most that the method's own allocator held. Device delta: growth of used memory. "
-    "Beyond payload: device delta less payload; on a CPU the frame exists before the growth is counted. Fixed: "
-    "imports, modules and context.",
+    "Beyond payload: device delta less payload; on a CPU the frame exists before the growth is counted, and what works "
+    "on the host beside a GPU has its payload there. Fixed: imports, modules and context.",
     absent=f"Memory. {NOT_SHOWN}",
     widths=("2fr", *("1fr" for _ in _MEMORY_COLUMNS)),
 )

@@ -149,7 +149,7 @@ STREAM = Spec(
         "Side by side": cells.time(method=STREAMS[1], layer="pipelined"),
         "Uploads alone": cells.time(method=STREAMS[2], layer="pipelined"),
         "Kernels alone": cells.time(method=STREAMS[3], layer="pipelined"),
-        "Hidden": lambda view, key: cells.number_text(view.frame, view.key("overlap", quantity="fraction")),
+        "Hidden": lambda view, key: cells.time_text(view.frame, view.key("overlap", quantity="fraction")),
         "Of the longer": lambda view, key: cells.number_text(
             view.frame, view.key("overlap", quantity="over_ideal")
         ),

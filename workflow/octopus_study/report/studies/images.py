@@ -155,7 +155,7 @@ ON_GPU = Spec(
     "takes with the result's memory, too; sizes as before: from a plan that has seen them. On the CPU: from images on "
     "the host to a result there.",
     absent=_absent("Images of any size on a GPU"),
-    widths=("1.9fr", *("1fr",) * 9),
+    widths=("1.9fr", *("1.5fr",) * 3, "1.3fr", "0.8fr", "1.1fr", "1.1fr", "0.9fr", "0.9fr"),
 )
 ON_CPU = Spec(
     study=STUDY,

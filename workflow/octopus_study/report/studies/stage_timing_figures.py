@@ -150,7 +150,7 @@ def _scaling(axis: Axes, view: View) -> None:
     ):
         key = view.key("visdrone", None, method, **kernel)
         _line(axis, view, key, label=label, marker="", linestyle=dashes)
-    for method in (SUBJECT, "opencv", "opencv-inplace", "opencv-table"):
+    for method in (SUBJECT, "opencv", "opencv-inplace", "opencv-table", "opencv-frame"):
         look = {"marker": METHOD_MARKERS[method], "linestyle": "", "markerfacecolor": "white"}
         key = view.key("visdrone-1thread", None, method, **whole)
         _line(axis, view, key, label=f"{METHODS[method].partition(' (')[0]}, one thread", **look)

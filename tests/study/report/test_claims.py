@@ -107,6 +107,26 @@ def test_a_number_that_was_measured_once_is_ambiguous_and_a_count_is_not() -> No
     assert verdict(CLAIM | {"kind": "arithmetic"}, once) == REPRODUCED
 
 
+@pytest.mark.parametrize(
+    ("low", "said"), [(9.9, "10.9 ms [9.90\u201312.0 ms]"), (9.999, "11.00 ms [9.999\u201312.00 ms]")]
+)
+def test_an_ambiguous_number_has_a_digit_more_where_an_end_looks_like_its_limit(
+    low: float, said: str
+) -> None:
+    found = judged(LIMIT | {"operator": "at_least"}, one(low, 12))
+    assert (found.verdict, found.measured) == (AMBIGUOUS, said)
+
+
+def test_a_number_of_the_other_kind_of_machine_is_said_to_be_measured_there() -> None:
+    numbers = [
+        text(Key("cpu", "machine", quantity="kind"), "cpu"),
+        text(Key("cpu", "stage_timing", quantity="measured_on"), "2026-11-21"),
+    ]
+    there = number(Key("cpu", "x"), "ms", 10, 9, 11)
+    found = {one.scope: one.reason for one in judge(Claim(**CLAIM), Frame([*frame(), *numbers, there]))}
+    assert found["m"] == "measured on CPUs alone"
+
+
 EQUAL, TENTH = ("ratio", [0.98, 1.02]), ("fraction", [0.10, 0.20])
 
 

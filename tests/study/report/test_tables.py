@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from frames import TIME, lines, number, text
+from frames import SOURCE, TIME, caption, lines, number, text
 
 from octopus_study.report.build import by
-from octopus_study.report.frame import Frame
+from octopus_study.report.frame import Frame, make_number
 from octopus_study.report.machines import aliases, machine_facts, shown_runs
 from octopus_study.report.outputs import table_names
 from octopus_study.report.runs import load_runs
@@ -19,6 +19,7 @@ from octopus_study.report.studies.stage_timing import WITHIN_CACHE, within_cache
 from octopus_study.report.tables import cells, overview
 from octopus_study.report.tables.writers import Table, markdown, typst
 from octopus_study.report.text import significant
+from octopus_study.report.view import View
 
 # Of each group of studies: the table of its claims, and identifiers of the rows that a reader would stumble over.
 IDENTIFIERS = {
@@ -47,8 +48,7 @@ def test_stage_table_shows_published_beside_measured(full: Path) -> None:
     assert table[0][2] == "Jetson Orin Nano, as published"
     assert table[6][:3] == ["Crop and resize", "Published", "172.165 ms"]
     assert any("unavailable (a)" in row for row in table)
-    caption = (full / "tables" / "stage_timing.md").read_text(encoding="utf-8").partition("\n")[0]
-    assert caption.endswith("(a) the CPU reads the boxes where they are.")
+    assert caption(full, "stage_timing").endswith("(a) the CPU reads the boxes where they are.")
 
 
 def test_a_ratio_shows_its_verdict_and_the_noise_floor(full: Path, numbers: Frame) -> None:
@@ -82,6 +82,21 @@ def test_a_wide_interval_and_launches_that_dominate_are_shown() -> None:
     )
     assert cells.time_text(frame, TIME) == "10.0 [8.00\u201311.0] ms"
     assert cells.time_text(frame, narrow) == f"10.0 ms {cells.LAUNCH_BOUND}"
+
+
+def test_a_speed_up_over_another_answer_is_marked_with_the_reason() -> None:
+    why = "different: largest error 2 exceeds 1; why"
+    other = make_number(TIME.but(method="b"), SOURCE, "ms", 2.0, note=why)
+    view = View(
+        Frame([number(TIME, "ms", 1.0), other, number(TIME.speedup("b"), "ratio", 2.0)]), "m", "stage_timing"
+    )
+    assert cells.versus("b")(view, TIME) == "2.00\u00d7 \u2020 (a)" and view.reasons.note == " (a) why."
+
+
+@pytest.mark.parametrize("name", table_names())
+def test_a_mark_of_another_answer_is_explained(name: str, full: Path) -> None:
+    marked = any(cells.DIFFERENT in cell for row in lines(full, name) for cell in row)
+    assert not marked or f"{cells.DIFFERENT}:" in caption(full, name)
 
 
 def test_each_share_belongs_to_its_own_saving(full: Path, numbers: Frame) -> None:

@@ -5,8 +5,17 @@ from __future__ import annotations
 import math
 
 import pytest
+from frames import TIME, number
 
-from octopus_study.report.text import interval_text, quantity_text, range_text, reason, significant
+from octopus_study.report.tables import cells
+from octopus_study.report.text import (
+    bracketed,
+    interval_text,
+    quantity_text,
+    range_text,
+    reason,
+    significant,
+)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +51,16 @@ def test_an_interval_has_digits_enough_to_tell_its_ends_apart() -> None:
     assert interval_text(1.0002, 1.0001, 1.0004, "ratio") == "1.0001\u20131.0004\u00d7"
     assert interval_text(647.56, 647.56, 647.56, "MB") == "648\u2013648 MB"
     assert interval_text(1.0, math.nan, math.nan, "ms") == ""
+    assert interval_text(-0.02, -0.03, -0.01, "fraction") == "\u22123.00\u00a0to\u00a0\u22121.00 %"
+
+
+def test_a_value_beside_its_interval_has_as_many_digits() -> None:
+    assert bracketed(0.22241, 0.22233, 0.22249) == "0.2224 [0.2223\u20130.2225]"
+    assert bracketed(1.5, math.nan, math.nan, " s") == "1.50 s"
+    narrow, wide = (number(TIME, "ms", 0.22241, *ends) for ends in ((0.22233, 0.22249), (0.21, 0.24)))
+    assert (narrow.text, narrow.precise) == ("0.222 ms", "0.2224 ms")
+    assert wide.precise == wide.text == "0.222 ms"
+    assert cells.with_interval(narrow) == "0.2224 [0.2223\u20130.2225] ms"
 
 
 def test_a_range_is_in_the_unit_of_its_greatest_value() -> None:
@@ -61,8 +80,10 @@ def test_a_range_is_in_the_unit_of_its_greatest_value() -> None:
             "by as much as 2, more than 1",
         ),
         ("different: why; neighbouring blocks resemble each other (correlation 0.50), x", "why"),
+        ("different: largest error 2 exceeds 1; of one process: x", "by as much as 2, more than 1"),
+        ("different: why; of one process: the interval does not hold another run", "why"),
         (
-            "unavailable: RuntimeError: Output size exceeds 2147483647.",
+            "unavailable: RuntimeError: NVCV_ERROR_OVERFLOW: Output size exceeds 2147483647.",
             "CV-CUDA takes no tensor of 2\u00b3\u00b9 bytes or more",
         ),
         ("unavailable: DALI is not installed (pip install -e './workflow[x]')", "DALI is not installed"),

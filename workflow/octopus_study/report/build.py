@@ -66,15 +66,10 @@ def numbers_of(runs: list[Run], published_dir: str | Path) -> list[Number]:
 
 
 def for_authors(frame: Frame) -> dict[str, dict]:
-    """Return what the paper reads: by id the text, the interval, and the text that stands beside that where it has more
-    digits; and what may stand for a machine's name in an id."""
+    """Return what the paper reads: by id the text, the interval, and the text beside that; and what may stand for a
+    machine's name in an id."""
     here = {HERE: HERE} if frame.fact(HERE, "id") else {}
-    texts = {
-        number.id: tuple(dict.fromkeys((number.text, number.interval, number.precise)))
-        if number.interval
-        else (number.text, "")
-        for number in frame
-    }
+    texts = {number.id: (number.text, number.interval, number.precise) for number in frame}
     return {"machines": frame.aliases | here, "numbers": texts}
 
 

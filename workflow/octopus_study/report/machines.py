@@ -31,8 +31,8 @@ FACTS = {
 }
 
 
+_MEMORY = re.compile(r" \d+GB HBM\w*$")  # behind a GPU's name; the table of machines has it
 # A kernel's build name says nothing to a reader; major and minor version do.
-_MEMORY = re.compile(r" \d+GB( HBM\w*)?$")  # behind a GPU's name; the table of machines has it
 _KERNEL = re.compile(r"(Linux \d+\.\d+)\S*")
 
 

@@ -130,25 +130,23 @@ def _serving(views: dict[str, View], fleet: Fleet) -> Table:
     return Table(caption if rows else f"Batches of images: {NOT_YET}.", header, rows, (0, 1))
 
 
-def _stages(views: dict[str, View], key: Key) -> tuple[Stages, Stages | None] | None:
-    """Return what a batch takes with its images on the GPU, and uploaded, which is None where nothing copied."""
+def _stages(views: dict[str, View], key: Key) -> tuple[Number, Stages, Stages | None] | None:
+    """Return the bytes of a batch's images, and what it takes with them on the GPU, and uploaded, which is None where
+    nothing copied."""
     view = views[images.STUDY]
     whole, kernel = view.get(key), view.get(key.but(quantity="kernel", layer="device"))
-    nbytes = _read_bytes(view, key)
+    nbytes = view.get(key.but(method="batch", quantity="read_bytes", layer="deterministic"))
     if key.n is None or whole is None or kernel is None or nbytes is None:
         return None
     stages, uploads = Stages(key.n, interval_of(whole), interval_of(kernel)), _uploads(views, _exact(nbytes))
-    return stages, uploads and stages._replace(upload=uploads[0], upload_of_all=uploads[1])
-
-
-def _read_bytes(view: View, key: Key) -> Number | None:
-    return view.get(key.but(method="batch", quantity="read_bytes", layer="deterministic"))
+    return nbytes, stages, uploads and stages._replace(upload=uploads[0], upload_of_all=uploads[1])
 
 
 def _batch(views: dict[str, View], fleet: Fleet, key: Key) -> Iterator[list[str]]:
-    stages, nbytes = _stages(views, key), _read_bytes(views[images.STUDY], key)
-    if stages is None or nbytes is None or key.n is None:
+    found = _stages(views, key)
+    if found is None or key.n is None:
         return
+    nbytes, *stages = found
     name = f"{key.n} of {IMAGE_BATCHES[key.workload]}"
     for data, now in zip(("on the GPU", "uploaded"), stages, strict=True):
         if now is None:
@@ -176,15 +174,14 @@ def _models(views: dict[str, View], fleet: Fleet) -> Table:
         "Images", "Import", "Preprocessing / batch in turn", "of the step", "One GPU, images/s",
         f"A node of {fleet.gpus}, images/s",
         f"{fleet.nodes} nodes, million images/s", "GPU hours a million images", f"Cost at {fleet.price:g} an hour",
-        "GPUs of a thousand that the change frees", "overlapped",
+        "GPUs of a thousand that the change frees",
     ]  # fmt: skip
     caption = (
-        "Images from the host through the processor and the vision tower of Qwen2-VL, each step waited for, before and "
-        "after one import is changed. Preprocessing / batch in turn: its time over that which the table above has, "
-        "uploaded, in turn; here images lie in ordinary memory, and the processor's own Python is part of it. Freed "
-        "GPUs follow from the two steps measured in pairs, so they may differ from what the two rates beside them say. "
-        "Overlapped: where preprocessing of a batch hides behind the tower, or the other way round, with one tower for "
-        "both; it may free none."
+        "Images from the host through the processor and the vision tower of Qwen2-VL, each step waited for, before "
+        "and after one import is changed. Preprocessing / batch in turn: its time over that of the same images in the "
+        "table above, uploaded, in turn; here they lie in ordinary memory, and the processor's own Python is part of "
+        "it. Freed GPUs follow from the two steps measured in pairs, so they may differ from what the two rates "
+        "beside them say. Where preprocessing hides behind the tower of the batch before, the change frees none."
     )
     lacking = f"Steps of a model with Octopus and with transformers: {NOT_YET}."
     return Table(caption if known else lacking, header, known, (0, 1))
@@ -198,9 +195,6 @@ def _model(views: dict[str, View], fleet: Fleet, key: Key, method: str) -> list[
     prepare, step, tower = times[method]
     ways = [share_of(linear(views, "images", quantity)) for quantity in (UPLOADED, RESIDENT)]
     node = rate_of_gpus(key.n, fleet.gpus, (prepare, ways[0]), (tower, ways[1]))
-    (before, *_), (now, _, behind) = times[OTHER], times[SUBJECT]
-    overlapped = corners(lambda old, new, both: max(old, both) / max(new, both), before, now, behind)
-    free = [saved(interval_of(speedup), 1000), saved(overlapped, 1000)]
     return [
         f"{key.n}: {PIPELINES[key.workload]}",
         "Octopus" if method == SUBJECT else OTHER,
@@ -208,14 +202,14 @@ def _model(views: dict[str, View], fleet: Fleet, key: Key, method: str) -> list[
         shown(corners(truediv, prepare, step), 100, " %"),
         shown(Stages(key.n, step, step).rate),
         *_fleet(node, fleet),
-        *(map(shown, free) if method == SUBJECT else [MISSING] * 2),
+        shown(saved(interval_of(speedup), 1000)) if method == SUBJECT else MISSING,
     ]
 
 
 def _over_in_turn(views: dict[str, View], key: Key, prepare: Interval) -> str:
     """Return how many times as long preprocessing takes as its images do uploaded, in turn."""
     batch = key.but(study=images.STUDY, workload=SAME_IMAGES.get(key.workload, ""), quantity="end_to_end")
-    _, uploaded = _stages(views, batch) or (None, None)
+    _, _, uploaded = _stages(views, batch) or (None, None, None)
     if uploaded is None:
         return MISSING
     return shown(corners(lambda *ms: ms[0] / sum(ms[1:]), prepare, uploaded.work, uploaded.upload))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _UNAVAILABLE = "unavailable: "
+NOT_THERE = f"{_UNAVAILABLE}not measured there"
 # Layers whose rows need a device; what is counted without one is no measurement.
 _LAYERS = ("host", "memory", "device")
 

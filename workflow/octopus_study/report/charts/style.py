@@ -26,6 +26,8 @@ WIDTH, COLUMN = 7.2, 3.5  # inches: the text of the paper, and one of its column
 NOTE_WIDTH, NOTE_LINE = 142, 0.125  # characters and inches of a line of a note
 TALLEST = 9.0  # inches: a figure that shares a page with its caption, without footer and stamp
 # Behind words that a line may cross.
+HATCH = "/////"  # another answer than the reference, or another kernel than Octopus'
+DIFFERENT = {"Different answer": {"facecolor": "white", "edgecolor": GREY, "hatch": HATCH}}  # in a legend
 BEHIND = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
 RC = {
     "font.family": "DejaVu Sans",
@@ -176,10 +178,10 @@ def legend_of(part: Any, axes: list[Axes], columns: int, **options: Any) -> None
     part.legend(entries.values(), entries.keys(), loc="center", ncols=columns, **options)
 
 
-def legend_of_looks(part: Any, looks: Mapping[str, Mapping[str, Any]]) -> None:
-    """Fill the part of a legend with patches that look as bars do, in one line."""
+def legend_of_looks(part: Any, looks: Mapping[str, Mapping[str, Any]], columns: int = 0) -> None:
+    """Fill the part of a legend with patches that look as bars do, in one line or in some columns."""
     handles = [Patch(label=label, **look) for label, look in looks.items()]
-    part.legend(handles=handles, loc="center", ncols=len(handles))
+    part.legend(handles=handles, loc="center", ncols=columns or len(handles))
 
 
 def empty(sentence: str) -> Figure:

@@ -13,12 +13,12 @@ from octopus.errors import InputError
 from octopus_study.report.claims.judgement import Judgement
 from octopus_study.report.claims.outcome import Outcome, Verdict, decide
 from octopus_study.report.claims.rules import BOARDS, COMPUTED, Claim, Limits, Rule
-from octopus_study.report.claims.units import require_same_kind
+from octopus_study.report.claims.units import require_same_kind, size_of
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.labels import METHODS, human, stand_in
 from octopus_study.report.measured import SUBJECT
 from octopus_study.report.samples import ONE_PROCESS
-from octopus_study.report.text import interval_text, quantity_text, range_text
+from octopus_study.report.text import interval_text, quantity_text, range_text, significant
 
 # More numbers than these are shown as their range.
 _MOST_SHOWN = 3
@@ -227,14 +227,23 @@ def _shown(cases: list[_Case], outcome: Outcome) -> str:
 
 def _one(case: _Case, whole: bool) -> str:
     number = case.number
-    if number.wide:
-        return f"{number.precise} [{number.interval}]"
-    if whole and math.isfinite(number.low):
+    if whole and math.isfinite(number.low) and (not number.wide or _looks_like(case.limits, number)):
         ends = interval_text(number.value, number.low, number.high, number.unit, 4)
         return f"{quantity_text(number.value, number.unit, 4)} [{ends}]"
+    if number.wide:
+        return f"{number.precise} [{number.interval}]"
     # A digit more where a number that doesn't satisfy the rule looks like its limit.
     alike = number.text == case.limits.target and case.outcome.verdict == "not reproduced"
     return quantity_text(number.value, number.unit, 4) if alike else number.text
+
+
+def _looks_like(limits: Limits, number: Number) -> bool:
+    """Say whether an end of an interval looks like a limit at the usual digits."""
+    ends = {significant(end) for end in (number.low, number.high)}
+    unit = size_of(number.unit)
+    return any(
+        math.isfinite(limit) and significant(limit / unit) in ends for limit in (limits.low, limits.high)
+    )
 
 
 def _why_absent(name: str, frame: Frame) -> str:

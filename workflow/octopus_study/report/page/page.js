@@ -172,8 +172,9 @@ function plot(home, part, title) {
     tip: `${row.machine}: ${[row.method, row.workload, row.n && `n = ${row.n}`, row.text, row.interval].filter(Boolean).join(", ")}` }));
   const low = Math.min(...values.map((row) => row.low)), high = Math.max(...values.map((row) => row.high));
   const scale = low > 0 && high > 10 * low ? { type: "log", nice: false, padding: 12 } : { zero: !overN && low > 0 && high > 2 * low };
-  const [x, y] = overN ? ["y", "x"] : ["x", "y"], axis = { field: "value", type: "quantitative", scale, title, axis: { labelSeparation: 8 } };
-  const legend = overN || many ? { orient: "bottom", columns: Math.max(1, Math.floor(home.clientWidth / 320)), labelLimit: 290, symbolLimit: 60 } : null;
+  const [x, y] = overN ? ["y", "x"] : ["x", "y"], axis = { field: "value", type: "quantitative", scale, title, axis: { labelSeparation: 8, labelOverlap: "greedy" } };
+  const entry = 80 + 6.6 * Math.max(...values.map((row) => (overN ? row.name : row.machine).length)); // pixels of the longest
+  const legend = overN || many ? { orient: "bottom", columns: Math.max(1, Math.floor(home.clientWidth / entry)), labelLimit: home.clientWidth - 60, symbolLimit: 60 } : null;
   const narrow = home.clientWidth < 600, lines = narrow ? Math.max(...values.map((row) => row.name.split(", ").length)) : 1;
   const names = [...new Map(values.map((row) => [row.name, row.method]))], asDrawn = overN && !many && count("workload") < 2 && count("method") > 1;
   const looks = names.map(([, method]) => data.looks[home.dataset.study]?.[method] ?? ["#6E6E6E", "o"]);

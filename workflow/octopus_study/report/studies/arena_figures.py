@@ -26,7 +26,6 @@ NO_GPU = "No run on a GPU is shown: device events need one. Times of the host st
 NO_TIMES = "No run of the arena that is shown timed the VisDrone boxes."
 NO_MEMORY = "No run of the arena that is shown measured memory."
 NO_BOUND = "No run that is shown timed the write bound on a device: that needs a GPU."
-HATCH = "/////"
 # Inches: a bar, and a method's four bars, with the gap to the next; a legend.
 _BAR, _METHOD, _LEGEND = 0.2, 0.25, 0.25
 _BOTH = ("visdrone", "uniform")
@@ -100,7 +99,7 @@ def draw_groups(groups: list[Group], xlabel: str) -> Figure:
         legend,
         {
             "Same answer as the reference": {"facecolor": GREY, "edgecolor": GREY},
-            "Different answer": {"facecolor": "white", "edgecolor": GREY, "hatch": HATCH},
+            **style.DIFFERENT,
         },
     )
     return result
@@ -117,7 +116,7 @@ def _times(axis: Axes, view: View, key: Key, room: int) -> None:
         look = {
             "facecolor": "white" if other else color,
             "edgecolor": color,
-            "hatch": HATCH if other else None,
+            "hatch": style.HATCH if other else None,
         }
         error = {"ecolor": BLACK, "elinewidth": 0.9, "capsize": 1.5}
         bars.bar(axis, place, number, left=left, error=error, height=0.68, linewidth=0.8, **look)

@@ -75,7 +75,7 @@ def measured(view: View, *keys: Key) -> dict[str, list[Number]]:
 
 def without_time(view: View, keys: Iterable[Key]) -> str:
     """Say which methods have no time in any of some comparisons, and why the last has none: ``A, B: why; C: another``.
-    Others may say that a later one has it."""
+    An earlier one may only point to a later one."""
     methods = entered(view, keys).items()
     silent = ((name, ns[-1].note) for name, ns in methods if not any(n.known for n in ns))
     return by_reason((human(ARENA_METHODS, name), note) for name, note in silent)

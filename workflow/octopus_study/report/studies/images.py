@@ -151,9 +151,9 @@ ON_GPU = Spec(
         "CV-CUDA": cells.versus("cvcuda"),
     },
     caption="Images of any size on a GPU: the whole way from a list of images there to the synchronised result, and "
-    "speed-ups, with the verdict where it isn't faster. Octopus writes into memory that it has; one call: what it "
-    "takes with the result's memory, too; sizes as before: from a plan that has seen them. On the CPU: from images on "
-    "the host to a result there.",
+    "speed-ups, with the verdict where it isn't faster. Octopus writes into memory that it has; one call makes the "
+    "result's memory as well; sizes as before: a plan that has seen them. On the CPU: from images on the host to a "
+    "result there.",
     absent=_absent("Images of any size on a GPU"),
     widths=("1.9fr", *("1.5fr",) * 3, "1.3fr", "0.8fr", "1.1fr", "1.1fr", "0.9fr", "0.9fr"),
 )

@@ -82,7 +82,7 @@ def above_idle(run: Run) -> Iterator[Number]:
     highest = idle.groupby("n")["value"].max()
     ratios = (_windows(run, quantity, (power.BACK_TO_BACK,)).groupby("n")["value"].min() / highest).dropna()
     if len(ratios):
-        note = "least load / highest idle at any n"
+        note = "least load / highest idle of the same n"
         loaded = where(quantity=quantity, layer=power.BACK_TO_BACK)
         yield _fact(run, "least_load_over_idle", "ratio", ratios.min(), note, either([loaded, chosen]))
     if len(highest):

@@ -25,7 +25,7 @@ from octopus_study.report.frame import Frame, Key, Number, published
 from octopus_study.report.labels import stand_in
 from octopus_study.report.labels_edge import SCENES, TILE_METHODS, TILE_RULES, VARIANTS
 from octopus_study.report.measured import SUBJECT
-from octopus_study.report.missing import by_reason
+from octopus_study.report.missing import NOT_THERE, by_reason
 from octopus_study.report.series import Series
 from octopus_study.report.studies.satellite_numbers import EDGES, PUBLISHED, rank
 from octopus_study.report.text import quantity_text
@@ -294,5 +294,7 @@ def _processing(axis: Axes, view: View, key: Key) -> None:
 def _note(view: View, key: Key) -> str:
     """Name the methods that a machine has no time of."""
     keys = {TILE_METHODS[name]: key.but(method=name) for name in METHODS}
-    said = by_reason((name, view.text(one)) for name, one in keys.items() if view.get(one) is None)
+    said = by_reason(
+        (name, view.text(one) or NOT_THERE) for name, one in keys.items() if view.get(one) is None
+    )
     return f"No time on {view.name}. {said}." if said else ""

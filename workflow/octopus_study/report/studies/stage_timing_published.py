@@ -103,7 +103,7 @@ def _bounds(axis: Axes, frame: Frame, looks: list[Look]) -> None:
     levels = [Level(f"{JETSON}, published", times.value, text, hollow)]
     for view, _, color in looks:
         for method, name, look in (
-            ("published", "published kernels,\nmeasured here", {"facecolor": LIGHT, "hatch": "/////"}),
+            ("published", "published kernels,\nmeasured here", {"facecolor": LIGHT, "hatch": style.HATCH}),
             (SUBJECT, "Octopus", {"facecolor": color}),
         ):
             key = stage_key(view, N, method, "crop_resize_normalize")

@@ -73,14 +73,16 @@ def build(spec: Spec, frame: Frame) -> Table:
     for view in machines:
         rows += _section(spec, view, [cell for _, cell in columns])
     caption = _words(spec.caption, frame)
-    if cells.DIFFERENT_NOTE not in caption and any(cells.DIFFERENT in cell for row in rows for cell in row):
+    header = [spec.first, *(head for head, _ in columns)]
+    if cells.DIFFERENT_NOTE not in caption and any(
+        cells.DIFFERENT in cell for row in (header, *rows) for cell in row
+    ):
         caption += f" {cells.DIFFERENT_NOTE}."
     if machines:
         caption += machines[0].reasons.note
     if not rows and spec.absent:
         absent = _words(spec.absent, frame)
         caption = f"{caption} {absent}" if above else absent
-    header = [spec.first, *(head for head, _ in columns)]
     return Table(caption, header, [*above, *rows], tuple(spec.text_columns), tuple(spec.widths))
 
 

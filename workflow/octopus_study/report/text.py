@@ -9,27 +9,27 @@ NARROW_SPACE = "\u202f"
 TIMES = "\u00d7"
 SYMBOLS = {"us": "µs", "ratio": TIMES, "percent": "%", "fraction": "%", "count": "", "text": ""}
 NEARLY_ALL = 0.995
-# What a reason is shown without, or as: it differs from run to run, and rows keep it.
+# What a reason is shown without, or as, one after the other: rows keep what differs from run to run.
 _SHORTER = (
+    # What a number's note says of its interval, and the error or the time in front of a known cause.
     (
         re.compile(r"; (mean (of the medians )?of \d+|of one) process(es, |: ).*$|; neighbouring blocks .*$"),
         "",
     ),
-    (re.compile(r" \(pip install [^)]*\)$|: pip uninstall .*$|: \[ONNXRuntimeError\].*$"), ""),
-    (re.compile(r"^Unavailable: "), ""),  # which error said so, in rows of a method that could not be made
     (re.compile(r"^largest error \S+ exceeds \S+; (?=\S)"), ""),
+    (re.compile(r"^largest error (\S+) exceeds (\S+)$"), r"by as much as \1, more than \2"),
     (re.compile(r"one batch takes [\d.e+-]+ s: (too slow .*?) \(arena\.\w+ = [\d.]+\)"), r"\1"),
+    # Commands, lines of a log, and which error said so.
+    (re.compile(r" \(pip install [^)]*\)$|: pip uninstall .*$|: \[ONNXRuntimeError\].*$"), ""),
+    (re.compile(r"^(The memory of \S+:probe was not measured: exit status 1, \S+\.)?Unavailable: "), ""),
     (
         re.compile(r"(?s)^.*(MemoryError|Failed to allocate memory|bytes are needed, [\d,]+ are free).*$"),
         "too little memory was free",
     ),
-    (re.compile(r"^The memory of \S+:probe was not measured: exit status 1, \S+\.Unavailable: "), ""),
-    (re.compile(r"^on a CPU that is the method without -cpu$"), "on a CPU it is the same as without a GPU"),
     (
-        re.compile(r"(?s)^The memory of \S+:probe was not measured: exit status .*$"),
+        re.compile(r"(?s)^The memory of \S+:probe was not measured: .*$"),
         "the process that measures it failed",
     ),
-    (re.compile(r"^largest error (\S+) exceeds (\S+)$"), r"by as much as \1, more than \2"),
     (
         re.compile(r"(?s)^.*NVCV_ERROR.*exceeds 2147483647.*$"),
         "CV-CUDA takes no tensor of 2\u00b3\u00b9 bytes or more",
@@ -40,6 +40,8 @@ _SHORTER = (
     ),
     (re.compile(r"(?s)^.*previous error during capture.*$"), "the capture failed"),
     (re.compile(r"(?s)^.*Cannot copy between CPU and CUDA tensors during.*$"), "it copies pageable memory"),
+    # Names of methods.
+    (re.compile(r"^on a CPU that is the method without -cpu$"), "on a CPU it is the same as without a GPU"),
     (re.compile(r"^on a CPU that is octopus itself$"), "on a CPU that is Octopus itself"),
     (re.compile(r"\.$"), ""),
 )

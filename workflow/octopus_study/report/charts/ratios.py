@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,6 +19,16 @@ from octopus_study.report.view import View
 
 _GROUP = 0.8  # of the distance between two cases
 _COLUMNS = 3  # of the legend
+
+
+class Bar(NamedTuple):
+    """A speed-up, and the other method's note where its answer differs from the reference; else nothing."""
+
+    speedup: Number
+    differs: str
+
+
+Panel = Mapping[Key, Mapping[str, Bar]]  # by case and other method
 
 
 def draw(
@@ -40,38 +51,37 @@ def draw(
     like : mapping, optional
         Which method of Octopus gives the answer of another one, where it isn't the usual one.
     """
-    own = like or {}
-    speedups = {view: {key: _timed(view, key, others, own) for key in cases(view)} for view in shown}
-    differing = {
-        view: {key: _differing(view, key, there) for key, there in panel.items()}
-        for view, panel in speedups.items()
-    }
-    timed = {name for panel in speedups.values() for there in panel.values() for name in there}
+    own, called = like or {}, {name: human(dict(labels), name) for name in (SUBJECT, *others)}
+    panels = {view: {key: _timed(view, key, others, own) for key in cases(view)} for view in shown}
+    groups = [there for panel in panels.values() for there in panel.values()]
+    timed = {name for there in groups for name in there}
     notes = [
         note
-        for view in shown
+        for view, panel in panels.items()
         for note in (
-            _without(view, cases(view), others, timed, labels, name_of),
-            _hatched(view, speedups[view], differing[view], labels, name_of),
+            _without(view, panel, others, timed, called, name_of),
+            _hatched(view, panel, called, name_of),
         )
         if note
     ]
-    looks = {labels[SUBJECT]: {"color": METHOD_COLORS[SUBJECT]}}
-    looks |= {human(dict(labels), name): {"color": METHOD_COLORS[name]} for name in others if name in timed}
-    if any(found for panel in differing.values() for found in panel.values()):
+    looks = {
+        called[name]: {"color": METHOD_COLORS[name]}
+        for name in (SUBJECT, *others)
+        if name in {SUBJECT, *timed}
+    }
+    if any(bar.differs for there in groups for bar in there.values()):
         looks |= style.DIFFERENT
     rows = -(-len(looks) // _COLUMNS)
-    height = min(4.2, 1.2 + 0.1 * len(timed) * max(len(panel) for panel in speedups.values()))
+    height = min(4.2, 1.2 + 0.1 * len(timed) * max(map(len, panels.values())))
     result, parts, legend = style.stacked([height], max(0.4, 0.15 * rows), " ".join(notes))
     axes = parts[0].subplots(1, len(shown), squeeze=False)[0]
-    width = _GROUP / max(
-        1, *(len(there) for panel in speedups.values() for there in panel.values())
-    )  # in all panels
-    for place, (axis, view) in enumerate(zip(axes, shown, strict=True)):
-        keys = cases(view)
-        _panel(axis, speedups[view], differing[view], width)
-        bars.names(axis, [name_of[key.workload] for key in keys], edge=0.45, fontsize=7)
-        if place and [key.workload for key in keys] == [key.workload for key in cases(shown[0])]:
+    width = _GROUP / max(1, *map(len, groups))  # in all panels
+    first = [key.workload for key in panels[shown[0]]]
+    for place, (axis, (view, panel)) in enumerate(zip(axes, panels.items(), strict=True)):
+        workloads = [key.workload for key in panel]
+        _panel(axis, panel, width)
+        bars.names(axis, [name_of[workload] for workload in workloads], edge=0.45, fontsize=7)
+        if place and workloads == first:
             axis.set_yticklabels([])
         style.title(axis, view.name, 48 // len(shown))
     style.legend_of_looks(legend, looks, _COLUMNS)
@@ -80,10 +90,10 @@ def draw(
 
 def _without(
     view: View,
-    keys: list[Key],
+    keys: Iterable[Key],
     others: Sequence[str],
     timed: Container[str],
-    labels: Mapping[str, str],
+    called: Mapping[str, str],
     name_of: Mapping[str, str],
 ) -> str:
     """Name the methods that have no time on a machine, or none in some cases, with what its rows say; one without rows
@@ -92,35 +102,23 @@ def _without(
     for method in others:
         texts = {name_of[key.workload]: text for key in keys if (text := view.text(key.but(method=method)))}
         failed = {case: text for case, text in texts.items() if text.startswith("unavailable: ")}
-        name = human(dict(labels), method)
-        notes += _in_cases(name, failed, list(texts))
+        notes += _in_cases(called[method], failed, list(texts))
         if not texts and method in timed:
-            notes.append((name, NOT_THERE))
+            notes.append((called[method], NOT_THERE))
     said = by_reason(notes)
     return f"No time on {view.name}. {said}." if said else ""
 
 
-def _hatched(
-    view: View,
-    speedups: Mapping[Key, Mapping[str, Number]],
-    differing: Mapping[Key, Mapping[str, str]],
-    labels: Mapping[str, str],
-    name_of: Mapping[str, str],
-) -> str:
+def _hatched(view: View, panel: Panel, called: Mapping[str, str], name_of: Mapping[str, str]) -> str:
     """Name the methods whose answer differs on a machine, with what its rows say."""
     notes: list[tuple[str, str]] = []
-    for method in dict.fromkeys(name for there in differing.values() for name in there):
-        found = {name_of[key.workload]: there[method] for key, there in differing.items() if method in there}
-        cases = [name_of[key.workload] for key, there in speedups.items() if method in there]
-        notes += _in_cases(human(dict(labels), method), found, cases)
+    for method in dict.fromkeys(name for there in panel.values() for name in there):
+        drawn = {
+            name_of[key.workload]: there[method].differs for key, there in panel.items() if method in there
+        }
+        notes += _in_cases(called[method], {case: note for case, note in drawn.items() if note}, list(drawn))
     said = by_reason(notes)
     return f"Hatched on {view.name}, the answer differs. {said}." if said else ""
-
-
-def _differing(view: View, key: Key, methods: Iterable[str]) -> dict[str, str]:
-    """Return the notes of those methods whose answer differs from the reference."""
-    notes = {method: number.note for method in methods if (number := view.get(key.but(method=method)))}
-    return {method: note for method, note in notes.items() if note.startswith("different")}
 
 
 def _in_cases(name: str, notes: Mapping[str, str], cases: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -135,24 +133,28 @@ def _in_cases(name: str, notes: Mapping[str, str], cases: Sequence[str]) -> Iter
         yield f"{name} ({but}{'; '.join(few)})" if rest else name, notes[held[0]]
 
 
-def _timed(view: View, key: Key, others: Sequence[str], own: Mapping[str, str]) -> dict[str, Number]:
-    """Return the speed-ups of a case, by the other method."""
+def _timed(view: View, key: Key, others: Sequence[str], own: Mapping[str, str]) -> dict[str, Bar]:
+    """Return the bars of a case, by the other method."""
     found = {method: view.get(key.but(method=own.get(method, SUBJECT)).speedup(method)) for method in others}
-    return {method: number for method, number in found.items() if number}
+    return {
+        method: Bar(number, _differs(view, key.but(method=method)))
+        for method, number in found.items()
+        if number
+    }
 
 
-def _panel(
-    axis: Axes,
-    speedups: Mapping[Key, Mapping[str, Number]],
-    differing: Mapping[Key, Mapping[str, str]],
-    width: float,
-) -> None:
+def _differs(view: View, key: Key) -> str:
+    number = view.get(key)
+    return number.note if number and number.note.startswith("different") else ""
+
+
+def _panel(axis: Axes, panel: Panel, width: float) -> None:
     least = highest = 1.0
-    for place, (key, there) in enumerate(speedups.items()):
-        for index, (method, number) in enumerate(there.items()):
+    for place, there in enumerate(panel.values()):
+        for index, (method, (number, differs)) in enumerate(there.items()):
             color = METHOD_COLORS[method]
             look = {"facecolor": color, "edgecolor": color, "linewidth": 0}
-            if method in differing[key]:
+            if differs:
                 look |= {"facecolor": "white", "hatch": style.HATCH, "linewidth": 0.6}
             at = place + width * (index - (len(there) - 1) / 2)
             bars.ratio(axis, at, number, height=width * 0.9, **look)

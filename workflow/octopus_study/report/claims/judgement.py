@@ -50,6 +50,11 @@ class Judgement(NamedTuple):
     commit: str = ""
     younger: str = ""
 
+    @property
+    def notes(self) -> list[str]:
+        """What must be known beside a verdict: the method that stands in, and why it is no plain one."""
+        return [f"by proxy, {self.proxy}"] * bool(self.proxy) + [self.reason] * bool(self.reason)
+
 
 def read_claims(path: str | Path) -> list[Judgement]:
     """Read ``claims.csv``.

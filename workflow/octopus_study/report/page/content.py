@@ -160,7 +160,7 @@ def _rows_of(claim: Claim, judgements: list[Judgement], frame: Frame) -> list[Cl
         here = one.scope == HERE
         beside = frame.aliases.get("gpu" if frame.is_gpu(HERE) else "cpu", "") if here else one.scope
         values = (measured.get(beside, MISSING), one.measured if here else MISSING)
-        why = "; ".join(filter(None, [one.proxy and f"by proxy, {one.proxy}", one.reason]))
+        why = "; ".join(one.notes)
         rows.append(_row(claim, frame.machine_name(one.scope), one.rule, values, one.verdict, why))
     return rows or [_row(claim, NOWHERE, MISSING, (MISSING, MISSING), NO_RUN, _lacks(claim))]
 

@@ -88,7 +88,7 @@ def frames(run: Run) -> Iterator[Number]:
         if times.shape[1] < 2 or times.empty:
             continue
         key, source = group.key(run, SUBJECT), group.rows_of(run, "octopus/frame-*")
-        mean = float(np.mean([median_interval(times[name].dropna()).value for name in times]))
+        mean = float(np.mean([median_interval(times[name]).value for name in times]))
         yield make_number(key.derive("mean"), source, "ms", mean, note="mean of the medians")
         spread = resampled(times, _relative_spread)
         note = f"standard deviation of the frames' medians / their mean, over the blocks; {drawn(times)}"

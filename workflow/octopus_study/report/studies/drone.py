@@ -114,7 +114,7 @@ def _caption(frame: Frame) -> str:
         f"median, 99th percentile, longest frame, share of the {budget} that a frame may take, late frames, all frames "
         "together, and the speed-up of Octopus (median of the frames' ratios) with the verdict where it isn't faster. "
         "OpenCV leaves its crops on the host, and uses the threads that its rows name. At the rate of the video each "
-        f"method has a pass of its own, and the device idles between frames."
+        "method has a pass of its own, and the device idles between frames."
     )
 
 
@@ -149,7 +149,7 @@ STREAM = Spec(
         "Side by side": cells.time(method=STREAMS[1], layer="pipelined"),
         "Uploads alone": cells.time(method=STREAMS[2], layer="pipelined"),
         "Kernels alone": cells.time(method=STREAMS[3], layer="pipelined"),
-        "Hidden": lambda view, key: cells.time_text(view.frame, view.key("overlap", quantity="fraction")),
+        "Hidden": cells.interval(workload="overlap", n=None, method="", quantity="fraction", layer=""),
         "Of the longer": lambda view, key: cells.number_text(
             view.frame, view.key("overlap", quantity="over_ideal")
         ),

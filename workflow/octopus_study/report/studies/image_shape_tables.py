@@ -74,7 +74,7 @@ CAUSE = Spec(
     caption=f"What changes DRUNet's memory. {_MEMORY_NOTE}. Ratio: allocated peak / that of the unchanged model. The "
     "verdict is by rule: four quadrants, if images are split exactly at widths that are no multiple of "
     f"{MULTIPLE}, running one whole raises the peak, splitting one lowers it, and cuDNN's benchmark mode changes "
-    f"it by less; cuDNN heuristics in the opposite case; else undecided.",
+    "it by less; cuDNN heuristics in the opposite case; else undecided.",
     absent=_absent,
     widths=("1.6fr", *("1fr",) * 7),
 )

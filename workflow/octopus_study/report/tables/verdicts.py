@@ -301,7 +301,5 @@ def _cell(judgement: Judgement) -> str:
         why = judgement.reason.removesuffix(" Orin Nano")
         return f"{MISSING} ({reason(why) if why.startswith('unavailable: ') else why})"
     mark = f"{judgement.verdict}, {judgement.measured}"
-    notes = [f"by proxy, {judgement.proxy}"] if judgement.proxy else []
-    notes += [judgement.reason] if judgement.reason else []
-    notes += ["synthetic"] if stand_in(judgement.dataset) else []
+    notes = judgement.notes + ["synthetic"] * stand_in(judgement.dataset)
     return f"{mark} ({'; '.join(notes)})" if notes else mark

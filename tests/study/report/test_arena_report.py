@@ -192,6 +192,23 @@ def test_without_tensorrt_a_note_names_it_and_with_it_there_is_none(numbers: Fra
     assert "TensorRT is not installed" in without and "TensorRT" not in with_it
 
 
+def test_a_line_over_the_boxes_is_the_fastest_form_of_a_library_that_answers_alike(numbers: Frame) -> None:
+    view = gpu(numbers)
+    device, host = (
+        arena.fastest_forms(view, arena.comparisons(view, "visdrone", layer)) for layer in ("device", "host")
+    )
+    # The form with one scale is faster, and answers otherwise; views by hand are faster on the host alone.
+    assert [name for name in device if name.startswith(("cvcuda", "dali"))] == ["cvcuda"]
+    assert [name for name in host if name.startswith(("cvcuda", "dali"))] == ["cvcuda-views", "dali-pipeline"]
+    assert {"octopus", "octopus-image", "published", "write-bound"} <= set(device)
+
+
+def test_a_library_without_a_line_is_named_once(numbers: Frame) -> None:
+    view = gpu(numbers)
+    note = arena.without_time(view, arena.comparisons(view, "visdrone", "device"), arena.library_of)
+    assert note.count("DALI") == 1 and "TensorRT: TensorRT is not installed" in note and "CV-CUDA" not in note
+
+
 def test_a_different_answer_is_hatched(numbers: Frame) -> None:
     group = arena_figures.group_of(gpu(numbers), {("visdrone", "device"): "VisDrone"})
     assert group is not None and group.panels["VisDrone"].n == 1000

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
+from octopus_study.methods import METHODS
 from octopus_study.report.fastest import subject_of
 from octopus_study.report.frame import Key, Number
 from octopus_study.report.labels import ARENA_METHODS, LADDER_WORKLOADS, human, place
@@ -31,6 +32,7 @@ KERNEL_WORKLOADS = (*LADDER_WORKLOADS, KINDS)  # the kernel with itself
 MEMORY_LINES = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
 # Types of results other than float32, as names of methods carry them.
 _TYPES = ("fp16", "uint8")
+_LIBRARIES = {row.name: row.library for row in METHODS if row.library}
 Column = tuple[str, str]  # workload and layer
 
 
@@ -73,12 +75,37 @@ def measured(view: View, *keys: Key) -> dict[str, list[Number]]:
     return {name: numbers for name, numbers in times.items() if numbers}
 
 
-def without_time(view: View, keys: Iterable[Key]) -> str:
+def name_of(method: str) -> str:
+    """Return the name of a method in the arena."""
+    return human(ARENA_METHODS, method)
+
+
+def library_of(method: str) -> str:
+    """Return the library of which a method is a form; the method's name where it is of none."""
+    return _LIBRARIES.get(method) or name_of(method)
+
+
+def fastest_forms(view: View, keys: Iterable[Key]) -> dict[str, list[Number]]:
+    """Return the methods that have a time in some comparisons, each library in one form: of those with the same answer,
+    if there are any, the fastest with most boxes."""
+    times, ranks = measured(view, *keys), {}
+    for method, numbers in times.items():
+        most = max(numbers, key=lambda number: number.n)
+        rank = differs(numbers), -most.n, most.value, method
+        ranks[library_of(method)] = min(rank, ranks.get(library_of(method), rank))
+    best = {rank[-1] for rank in ranks.values()}
+    return {method: numbers for method, numbers in times.items() if method in best}
+
+
+def without_time(view: View, keys: Iterable[Key], name: Callable[[str], str] = name_of) -> str:
     """Say which methods have no time in any of some comparisons, and why the last has none: ``A, B: why; C: another``.
-    An earlier one may only point to a later one."""
-    methods = entered(view, keys).items()
-    silent = ((name, ns[-1].note) for name, ns in methods if not any(n.known for n in ns))
-    return by_reason((human(ARENA_METHODS, name), note) for name, note in silent)
+    An earlier one may only point to a later one. Of methods with one name the first says why."""
+    times: dict[str, list[Number]] = {}
+    why: dict[str, str] = {}
+    for method, numbers in entered(view, keys).items():
+        times.setdefault(name(method), []).extend(numbers)
+        why.setdefault(name(method), numbers[-1].note)
+    return by_reason((who, why[who]) for who, ns in times.items() if not any(n.known for n in ns))
 
 
 def differs(numbers: Iterable[Number]) -> bool:
@@ -107,8 +134,8 @@ def memory_lines(view: View) -> dict[str, dict[str, Number]]:
 def without_memory(view: View) -> str:
     """Say which methods have no line of memory at all, and why."""
     methods = memory_lines(view).items()
-    silent = ((name, lines[MEMORY_LINES[0]].note) for name, lines in methods if not has_memory(lines))
-    return by_reason((human(ARENA_METHODS, name), note) for name, note in silent)
+    silent = ((method, lines[MEMORY_LINES[0]].note) for method, lines in methods if not has_memory(lines))
+    return by_reason((name_of(method), note) for method, note in silent)
 
 
 def has_memory(lines: dict[str, Number]) -> bool:

@@ -1,6 +1,8 @@
 "use strict";
 const byId = (id) => document.getElementById(id);
 const ALL = "*"; // no cell is that
+const DECADES = { condition: { test: "abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) < 1e-9", value: 0.4 }, value: 0.08 };
+const OURS = { condition: { test: "test(/^Octopus(?!, entered)/, datum.method)", value: 3 }, value: 1.5 };
 const SHAPES = { o: "circle", s: "square", D: "diamond", d: "M0,-1L.6,0L0,1L-.6,0Z", "^": "triangle-up", v: "triangle-down", "<": "triangle-left", ">": "triangle-right", P: "cross",
   X: "M-.7,-1L0,-.3L.7,-1L1,-.7L.3,0L1,.7L.7,1L0,.3L-.7,1L-1,.7L-.3,0L-1,-.7Z", p: "M0,-1L.95,-.31L.59,.81L-.59,.81L-.95,-.31Z", h: "M0,-1L.87,-.5L.87,.5L0,1L-.87,.5L-.87,-.5Z",
   "*": "M0,-1L.24,-.32L.95,-.31L.38,.12L.59,.81L0,.4L-.59,.81L-.38,.12L-.95,-.31L-.24,-.32Z" };
@@ -172,23 +174,25 @@ function plot(home, part, title) {
     tip: `${row.machine}: ${[row.method, row.workload, row.n && `n = ${row.n}`, row.text, row.interval].filter(Boolean).join(", ")}` }));
   const low = Math.min(...values.map((row) => row.low)), high = Math.max(...values.map((row) => row.high));
   const scale = low > 0 && high > 10 * low ? { type: "log", nice: false, padding: 12 } : { zero: !overN && low > 0 && high > 2 * low };
-  const [x, y] = overN ? ["y", "x"] : ["x", "y"], axis = { field: "value", type: "quantitative", scale, title, axis: { labelSeparation: 8, labelOverlap: "greedy" } };
+  const [x, y] = overN ? ["y", "x"] : ["x", "y"], axis = { field: "value", type: "quantitative", scale, title, axis: { labelSeparation: 8, labelOverlap: "greedy", ...(scale.type ? { gridOpacity: DECADES } : {}) } };
   const entry = 80 + 6.6 * Math.max(...values.map((row) => (overN ? row.name : row.machine).length)); // pixels of the longest
   const legend = overN || many ? { orient: "bottom", columns: Math.max(1, Math.floor(home.clientWidth / entry)), labelLimit: home.clientWidth - 60, symbolLimit: 60 } : null;
   const narrow = home.clientWidth < 600, lines = narrow ? Math.max(...values.map((row) => row.name.split(", ").length)) : 1;
   const names = [...new Map(values.map((row) => [row.name, row.method]))], asDrawn = overN && !many && count("workload") < 2 && count("method") > 1;
   const looks = names.map(([, method]) => data.looks[home.dataset.study]?.[method] ?? ["#6E6E6E", "o"]);
+  const lighter = (one) => `light-dark(${one}, oklch(from ${one} max(l, 0.65) c h))`; // a dark line is lost on a dark page
+  const onGround = ([one]) => (CSS.supports("color", lighter(one)) ? lighter(one) : one);
   const domain = names.map(([name]) => name), scheme = { scheme: overN && names.length > 10 ? "tableau20" : "tableau10", ...(overN ? { domain } : {}) };
-  const color = { field: overN ? "name" : "machine", type: "nominal", title: null, legend, scale: asDrawn ? { domain, range: looks.map(([one]) => one) } : scheme };
+  const color = { field: overN ? "name" : "machine", type: "nominal", title: null, legend, scale: asDrawn ? { domain, range: looks.map(onGround) } : scheme };
   const shape = { field: "name", type: "nominal", title: null, legend, scale: { domain, ...(asDrawn ? { range: looks.map(([, one]) => SHAPES[one] ?? "circle") } : {}) } }; // one legend with the colours
   const label = narrow ? { labelExpr: "split(datum.label, ', ')", labelLimit: home.clientWidth / 2 } : { labelLimit: home.clientWidth / 3 };
   const other = overN ? { field: "n", type: "quantitative", scale: { type: "log", nice: false, padding: 12 }, axis: { grid: false } } : { field: "name", type: "nominal", sort: null, title: null, axis: label };
   const encoding = { [x]: axis, [y]: other, color };
   const range = { mark: { type: "rule", aria: false }, encoding: { [x]: { ...axis, field: "low" }, [`${x}2`]: { field: "high" } } };
   const point = { mark: { type: "point", filled: true, size: 60, cursor: "pointer" }, encoding: { tooltip: { field: "tip" }, description: { field: "tip" }, ...(overN ? { shape } : {}) } };
-  const joined = overN ? [{ mark: { type: "line", aria: false } }] : [];
+  const joined = overN ? [{ mark: { type: "line", aria: false }, encoding: { strokeWidth: OURS } }] : [];
   const spec = { width: "container", padding: { left: 5, top: 5, bottom: 5, right: 16 }, ...(overN ? { height: 320 } : { height: { step: 4 + 14 * lines } }), background: null, data: { values }, encoding, layer: [...joined, range, point],
-    config: { view: { stroke: null }, font: css.fontFamily, axis: { labelColor: text, titleColor: text, gridOpacity: 0.25, labelFontSize: 12, titleFontSize: 12 }, legend: { labelColor: text, labelFontSize: 12 } } };
+    config: { view: { stroke: null }, font: css.fontFamily, axis: { labelColor: text, titleColor: text, gridOpacity: 0.25, labelFontSize: 12, titleFontSize: 12 }, legend: { labelColor: text, labelFontSize: 12, symbolOpacity: 1 } } };
   const description = `${home.dataset.study}: ${title}, ${values.length} numbers. A click on a point opens its trace; the table of numbers has them all.${differing.size ? " \u2020: the answer differs from the reference." : ""}`;
   home.querySelector("figcaption").textContent = description;
   const compiled = vegaLite.compile(spec, { logger: vega.logger(vega.Error) }).spec;

@@ -28,10 +28,11 @@ from octopus_study.report.labels import (
 )
 from octopus_study.report.literals import check_paper
 from octopus_study.report.parity_doc import parity_doc
+from octopus_study.report.runs import read_run
 from octopus_study.report.samples import Group
 from octopus_study.report.studies import arena_figures
 from octopus_study.report.studies import arena_view as arena
-from octopus_study.report.studies.arena_numbers import limit_of
+from octopus_study.report.studies.arena_numbers import answers, limit_of
 from octopus_study.report.view import View
 from octopus_study.studies.arena import ladder as arena_ladder
 from octopus_study.studies.arena.layers import WRITE_BOUNDS, names
@@ -207,6 +208,23 @@ def test_a_library_without_a_line_is_named_once(numbers: Frame) -> None:
     view = gpu(numbers)
     note = arena.without_time(view, arena.comparisons(view, "visdrone", "device"), arena.library_of)
     assert note.count("DALI") == 1 and "TensorRT: TensorRT is not installed" in note and "CV-CUDA" not in note
+
+
+def test_the_largest_error_stands_for_a_method(runs: Path) -> None:
+    run = read_run(runs / "reference" / "pretended-gpu" / "arena.csv", "reference")
+    rows = run.rows["method"] == "grid-sample"
+    run.rows.loc[rows, "answer"] = [f"different: largest error {i % 7} exceeds 1" for i in range(rows.sum())]
+    (why,) = (number for number in answers(run) if number.quantity == "different_why")
+    assert "PyTorch (grid sample): by as much as 6, more than 1" in why.text
+
+
+def test_the_same_job_in_other_comparisons_of_a_run_has_a_range_of_shares(numbers: Frame) -> None:
+    again = numbers[f"{DEVICE}.share_again_of_write-bound"]
+    shares = [
+        numbers[f"gpu.arena.{name}.n1000.octopus.{TIMED}.share_of_write-bound"].value
+        for name in ("visdrone", "ladder", "kinds")
+    ]
+    assert (again.value, again.low, again.high) == (shares[0], min(shares), max(shares))
 
 
 def test_a_different_answer_is_hatched(numbers: Frame) -> None:

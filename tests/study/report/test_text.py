@@ -88,6 +88,10 @@ def test_a_range_is_in_the_unit_of_its_greatest_value() -> None:
         ),
         ("unavailable: DALI is not installed (pip install -e './workflow[x]')", "DALI is not installed"),
         ("unavailable: RTX can't be loaded: [ONNXRuntimeError] : 1 : FAIL : twice", "RTX can't be loaded"),
+        (
+            "unavailable: RTX can't be loaded: [ONNXRuntimeError] : library is already registered as X",
+            "RTX offers no device here",
+        ),
         ("unavailable: MemoryError: Can't allocate 31 bytes on device 0.", "too little memory was free"),
         ("unavailable: beside others 6,021 bytes are needed, 4,584 are free", "too little memory was free"),
         (

@@ -32,7 +32,13 @@ PUBLISHED = "published"
 WIDE = 0.05  # of a value: an interval that reaches farther to one side is shown beside it
 _ONLY_IN = {"gpus": "scaling"}  # an alias that one study alone shows
 # What stands between a derived quantity and the other method; "over" unless given.
-_JOINED = {"share": "share_of_{}", "times": "times_{}", "over": "over_{}"}
+_JOINED = {
+    "share": "share_of_{}",
+    "runs_of_share": "runs_of_share_of_{}",
+    "share_again": "share_again_of_{}",
+    "times": "times_{}",
+    "over": "over_{}",
+}
 
 
 class Key(NamedTuple):

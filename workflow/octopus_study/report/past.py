@@ -1,8 +1,8 @@
-"""Earlier runs of a reference machine: what its speed-ups were in each of them.
+"""Earlier runs of a reference machine: what its speed-ups and its shares of a bound were in each of them.
 
 ``data/reference/past_runs.csv`` is made from the history of this repository (`octopus report past`): every version
 of a study's rows that was once committed under ``data/reference`` is taken through the same derivation as today's, and
-its speed-ups are kept. Nothing in it is typed.
+those are kept. Nothing in it is typed.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from octopus_study.report.text import range_text
 log = logging.getLogger(__name__)
 
 FILE = "past_runs.csv"  # in the folder of the references
-_KEPT = "speedup"
+_KEPT = {"speedup": "runs", "share": "runs_of_share"}  # what is kept, and the name of its spread
 
 
 class Past(NamedTuple):
-    """A speed-up of an earlier run.
+    """A ratio of an earlier run.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Past(NamedTuple):
 
 
 def write_past(reference_dir: str | Path) -> Path:
-    """Derive the speed-ups of all earlier runs from the repository's history and write them.
+    """Derive the ratios of all earlier runs from the repository's history and write them.
 
     Raises
     ------
@@ -94,55 +94,54 @@ def read_past(path: Path) -> list[Past]:
 
 
 def past_spreads(runs: list[Run], numbers: Iterable[Number]) -> Iterator[Number]:
-    """Yield, for every speed-up that earlier runs of a machine have too, the least and the greatest of all runs; then
-    per study and layer how far speed-ups moved between runs."""
+    """Yield, for every ratio that earlier runs of a machine have too, the least and the greatest of all runs; then per
+    study and layer how far speed-ups, and shares of a bound, moved between runs."""
     file = next((Path(run.source).parents[1] / FILE for run in runs if run.role == "reference"), Path(FILE))
     earlier: dict[str, list[Past]] = {}
     for past in read_past(file):
         earlier.setdefault(past.number, []).append(past)
-    moved: dict[tuple[str, str, str], list[tuple[Number, list[Past]]]] = {}
+    moved: dict[Key, list[tuple[Number, list[Past]]]] = {}
     for number in numbers:
-        if number.id in earlier and number.derived == _KEPT and number.known:
+        if number.id in earlier and number.derived in _KEPT and number.known:
             yield _spread(number, earlier[number.id], file.as_posix())
-            moved.setdefault((number.machine, number.study, number.layer), []).append(
-                (number, earlier[number.id])
-            )
-    for (machine, study, layer), together in moved.items():
-        yield from _moves(Key(machine, study, quantity="runs", layer=layer), together, file.as_posix())
+            key = Key(number.machine, number.study, quantity=_KEPT[number.derived], layer=number.layer)
+            moved.setdefault(key, []).append((number, earlier[number.id]))
+    for key, together in moved.items():
+        yield from _moves(key, together, file.as_posix())
 
 
 def _spread(number: Number, earlier: list[Past], file: str) -> Number:
     values = [*(past.value for past in earlier), number.value]
     low, high = min(values), max(values)
     listing = ", ".join(f"{past.ended[:16]}: {past.value:.3g}" for past in earlier)
-    text = f"{len(values)} runs: {range_text(low, high, 'ratio')}"
+    text = f"{len(values)} runs: {range_text(low, high, number.unit)}"
     note = (
         f"least and greatest of the machine's runs, each with the code of its commit; earlier ones {listing}"
     )
-    key = number.key.derive("runs", number.other)
+    key = number.key.derive(_KEPT[number.derived], number.other)
     source = _source(number, file, either([number.selector, f"number={number.id}"]))
-    return make_number(key, source, "ratio", number.value, low, high, text=text, note=note)
+    return make_number(key, source, number.unit, number.value, low, high, text=text, note=note)
 
 
 def _moves(key: Key, together: list[tuple[Number, list[Past]]], file: str) -> Iterator[Number]:
-    """Yield by what factor the greatest of each ratio's runs exceeds the least, and how often two runs' intervals
-    exclude each other."""
+    """Yield by what factor the greatest of each ratio's runs exceeds the least, and how often the last two runs'
+    intervals exclude each other."""
     factors, disjoint = [], []
     for number, earlier in together:
         values = [*(past.value for past in earlier), number.value]
         last = earlier[-1]
         factors.append(max(values) / min(values))
         disjoint.append(last.high < number.low or number.high < last.low)
-    earlier_rows = f"number={key.machine}.{key.study}.*.{key.layer}.speedup_over_*"
+    earlier_rows = f"number={key.machine}.{key.study}.*.{key.layer}.{together[0][0].derived}_*"
     source = _source(together[0][0], file, f"layer={key.layer}, unit=ms; or {earlier_rows}")
     runs = 1 + max(len(earlier) for _, earlier in together)
-    note = f"greatest / least of a speed-up's runs, each with the code of its commit, over {len(together)} speed-ups"
+    note = f"greatest / least of a ratio's runs, over {len(together)} ratios"
     yield make_number(key, source, "count", float(runs), note="runs of the machine that are known")
     yield make_number(key.derive("median_factor"), source, "ratio", statistics.median(factors), note=note)
     yield make_number(key.derive("largest_factor"), source, "ratio", max(factors), note=note)
     share, note = (
         sum(disjoint) / len(disjoint),
-        "of the speed-ups: this run's interval and the last one's exclude each other",
+        "of the ratios: this run's interval and the last one's exclude each other",
     )
     yield make_number(key.derive("disjoint"), source, "fraction", share, note=note)
 
@@ -152,7 +151,7 @@ def _source(number: Number, file: str, selector: str) -> Source:
 
 
 def _past_of(path: Path) -> Iterator[Past]:
-    """Yield the speed-ups of every committed version of a study's rows but the present one, the oldest first."""
+    """Yield the ratios of every committed version of a study's rows but the present one, the oldest first."""
     seen = {path.read_bytes()}
     for commit, _, rows in versions(path):
         record = version(path.with_suffix(".json"), commit)
@@ -164,10 +163,10 @@ def _past_of(path: Path) -> Iterator[Past]:
             old.parent.mkdir()
             old.write_bytes(rows)
             old.with_suffix(".json").write_bytes(record)
-            yield from _speedups(old, commit)
+            yield from _ratios(old, commit)
 
 
-def _speedups(path: Path, stored: str) -> Iterator[Past]:
+def _ratios(path: Path, stored: str) -> Iterator[Past]:
     try:
         run = read_run(path, "reference")
     except MeasureError as error:
@@ -176,7 +175,7 @@ def _speedups(path: Path, stored: str) -> Iterator[Past]:
     digest = run.provenance["results"]["sha256"]
     end = (run.provenance["ended"], run.commit[:10], stored[:10], digest[:12])
     for number in comparisons(run, studies.report_of(run.study)):
-        if number.derived == _KEPT and number.known:
+        if number.derived in _KEPT and number.known:
             yield Past(number.id, number.value, number.low, number.high, *end)
 
 

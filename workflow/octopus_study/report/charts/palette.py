@@ -23,6 +23,8 @@ from octopus_study.methods import (
 _ALL = (*PIPELINE_METHODS, *PROCESSOR_METHODS, *METHODS, *ITEM_METHODS, *EDGE_METHODS)
 METHOD_COLORS = {row.name: row.colour for row in _ALL if row.colour}
 METHOD_MARKERS = {row.name: row.marker for row in _ALL if row.marker}
+# Of libraries whose forms look like Octopus or like other methods, where each library is one line.
+LIBRARY_COLORS = {"OpenCV": "#7A9A01", "torchvision": BLACK}
 MEMORY_COLORS = {
     "memory_payload": LIGHT,
     "memory_allocator_peak": SKY,

@@ -18,7 +18,7 @@ from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.labels import METHODS, human, stand_in
 from octopus_study.report.measured import SUBJECT
 from octopus_study.report.samples import ONE_PROCESS
-from octopus_study.report.text import interval_text, quantity_text, range_text, significant
+from octopus_study.report.text import interval_text, quantity_text, range_text, reason, significant
 
 # More numbers than these are shown as their range.
 _MOST_SHOWN = 3
@@ -115,7 +115,12 @@ def _proxy(claim: Claim, machine: str, frame: Frame) -> str:
                 return other
     if any(frame.get(name) for name in names):
         return ""
-    raise NotHereError(_why_absent(names[0], frame))
+    why = _why_absent(names[0], frame)
+    for method, others in claim.proxy.items():
+        last = _why_absent(names[0].replace(method, others[-1]), frame)
+        if last.startswith("unavailable"):
+            why += f"; {human(METHODS, others[-1])}: {reason(last)}"
+    raise NotHereError(why)
 
 
 def _require_condition(claim: Claim, machine: str, frame: Frame) -> None:

@@ -69,12 +69,12 @@ def decide(
         return _plain(near)
     if _side(*_widened(low - margin, high + margin, floor, number.unit), limits) is None:
         return Outcome(
-            "ambiguous", f"nearer to the limit than the noise floor of {significant(100 * floor)} %"
+            "ambiguous", f"ends nearer to the limit than the noise floor of {significant(100 * floor)} %"
         )
     return _plain(near)
 
 
-_MOVED = "nearer to the limit than resampling moves the interval"
+_MOVED = "ends nearer to the limit than resampling moves the interval"
 
 
 def _of_value(value: float, limits: Limits, exact: bool) -> Outcome:

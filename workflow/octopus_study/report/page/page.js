@@ -144,7 +144,7 @@ function makeChart(home) {
     filters.replaceChildren();
     makeSelect(filters, "Quantity", [...views.keys()].map((name) => [name]), (name) => { chosen.view = name; narrow(); }, chosen.view);
     for (const name of ["machine", "workload"]) {
-      const options = distinct(name), first = options.find((one) => name === "machine" && one === home.dataset.first) ?? options[0];
+      const options = distinct(name), first = options.find((one) => one === (name === "machine" ? home.dataset.first : "VisDrone")) ?? options[0];
       chosen[name] = options.length > 1 && name === "machine" && options.length * distinct("method").length < 25 ? ALL : first;
       makeSelect(filters, name === "machine" ? "Machine" : "Workload", [...options.map((one) => [one, one || "any"]), [ALL, "All"]], (one) => { chosen[name] = one; draw(); }, chosen[name]);
     }

@@ -21,7 +21,7 @@ from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.view import View, views
 
 NOT_SHOWN = "No run of this study is shown."
-_VERDICT_NOTE = "faster unless said otherwise"
+_VERDICT_NOTE = f"faster unless said otherwise, {cells.LOOSE_NOTE}"
 _IMAGE_NOTE = (
     "Image: reads across the edge of a box, and is compared with Octopus and a reference that do so too"
 )
@@ -68,7 +68,7 @@ def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool | No
         absent=f"{what}. {absent}",
         text_columns=(0, 1),
         # A cell over all columns would stretch those that are as wide as their content.
-        widths=("2.7fr", "1.1fr", *("2.1fr" for _ in columns), *("1.2fr" for _ in columns)),
+        widths=("2.7fr", "1.15fr", *("2.15fr" for _ in columns), *("1.95fr" for _ in columns)),
     )
 
 
@@ -91,7 +91,7 @@ def counts(frame: Frame) -> Table:
             rows += _count_rows(view, arena.comparisons(view, *column), every)
     caption = (
         f"Speed-up of Octopus over each method by number of boxes n: medians of per-block ratios, {_VERDICT_NOTE}. "
-        f"{cells.DIFFERENT_NOTE}. {MISSING}: not measured.{machines[0].reasons.note if machines else ''}"
+        f"{_IMAGE_NOTE}. {cells.DIFFERENT_NOTE}. {MISSING}: not measured.{machines[0].reasons.note if machines else ''}"
     )
     header = ["Method", *(f"n = {n}" for n in every)]
     return Table(caption if rows else f"Speed-ups. {NOT_SHOWN}", header, rows)
@@ -101,7 +101,7 @@ def _count_rows(view: View, keys: list[Key], every: list[int]) -> Iterator[Row]:
     lines: list[Row] = []
     for method, times in arena.measured(view, *keys).items():
         cases = [keys[0].but(n=n, method=subject_of(method)) for n in every]
-        texts = [cells.versus_text(view.frame, case, method, view.reasons) for case in cases]
+        texts = [cells.versus_text(view.frame, case, method, view.reasons, loose=True) for case in cases]
         if not all(text.startswith(MISSING) for text in texts):
             mark = f" {cells.DIFFERENT}" if arena.differs(times) else ""
             lines.append([f"{human(ARENA_METHODS, method)}{mark}", *texts])
@@ -229,7 +229,7 @@ BYTES = Spec(
     caption="Arena on CPUs: other kinds of results, not normalised, from the boxes to the result. Medians in ms with "
     f"intervals of 95 %, and speed-ups: time of the method / time of Octopus, {_VERDICT_NOTE}.",
     absent="Other kinds of results on CPUs. No run that is shown has these rows: they are measured on a CPU alone.",
-    widths=("2.4fr", *(("2fr", "1.2fr") * len(_BOXES))),
+    widths=("2.4fr", *(("1.8fr", "1.8fr") * len(_BOXES))),
 )
 _IN_SERIES = (
     "Batches in a row, VisDrone boxes, per batch: from boxes on the host to the result; a batch may begin before the "
@@ -246,7 +246,7 @@ REPORT = StudyReport(
         numbers.limits,
         numbers.answers,
     ),
-    of_all=(numbers.memory, numbers.layer_shares),
+    of_all=(numbers.memory, numbers.layer_shares, numbers.share_again),
     tables={
         "arena": _on_layers("visdrone", "No run on a GPU is shown.", gpu=True),
         "arena_uniform": _on_layers("uniform", NOT_SHOWN, gpu=None),

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from octopus_study.report.charts import bars, lines, panels, style
-from octopus_study.report.charts.palette import BLACK, GREY, MEMORY_COLORS, METHOD_COLORS, METHOD_MARKERS
+from octopus_study.report.charts.palette import (
+    BLACK,
+    GREY,
+    LIBRARY_COLORS,
+    MEMORY_COLORS,
+    METHOD_COLORS,
+    METHOD_MARKERS,
+)
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.labels import ARENA_METHODS, ARENA_WORKLOADS, QUANTITIES, human
@@ -159,7 +166,12 @@ def _memory(axis: Axes, methods: list[dict[str, Number]], room: int) -> None:
         axis.barh(places, values, height=height, color=MEMORY_COLORS[line], label=human(QUANTITIES, line))
     names = [method[arena.MEMORY_LINES[0]].method for method in methods]
     bars.names(axis, [human(ARENA_METHODS, name) for name in names], room, fontsize=6.5)
-    axis.set(xlabel="MiB")
+    axis.set(xlabel="MiB (logarithmic)", xscale="log")
+    sizes = [
+        method[line].value / 2**20 for method in methods for line in arena.MEMORY_LINES if line in method
+    ]
+    axis.set_xlim(left=min(size for size in sizes if size > 1) / 2)
+    style.plain_log(axis.xaxis, narrow=True)
 
 
 def scaling(frame: Frame) -> Figure:
@@ -173,13 +185,11 @@ def scaling(frame: Frame) -> Figure:
     ]
     if not shown:
         return style.empty(NO_TIMES)
-    by_machine: dict[View, list[Key]] = {}
-    for view, keys in shown:
-        by_machine.setdefault(view, []).extend(keys)
     missing = {
-        view.name: arena.without_time(view, keys, arena.library_of) for view, keys in by_machine.items()
+        f"{view.name}, {keys[0].layer}": arena.without_time(view, keys, arena.library_of)
+        for view, keys in shown
     }
-    note = " ".join(f"No time on {name}. {why}." for name, why in missing.items() if why)
+    note = " ".join(f"No time, {place}. {why}." for place, why in missing.items() if why)
     methods = {method for view, keys in shown for method in arena.fastest_forms(view, keys)}
     columns = min(3, len(shown))
     # Four columns of a legend, whose entries are 0.14 inches high.
@@ -201,7 +211,8 @@ def _scaling(axis: Axes, view: View, keys: list[Key]) -> None:
             axis,
             [(number.n, number) for number in numbers],
             label=human(ARENA_METHODS, method),
-            color=METHOD_COLORS.get(method, GREY),
+            color=LIBRARY_COLORS.get(arena.library_of(method)) or METHOD_COLORS.get(method, GREY),
+            zorder=3 if method == SUBJECT else 2,
             marker="" if bound else METHOD_MARKERS.get(method, "."),
             linestyle=":" if bound else "--" if arena.differs(numbers) else "-",
             linewidth=1.8 if method.startswith(SUBJECT) else 1.0,
@@ -248,7 +259,7 @@ _LABELLED = 4
 def _bound_share(axis: Axes, shares: dict[str, list[Number]]) -> None:
     counts = sorted({share.n for known in shares.values() for share in known})
     width = 0.8 / max(1, len(shares))
-    text = {"ha": "center", "va": "bottom", "fontsize": 6}
+    text = {"ha": "center", "va": "bottom", "fontsize": 6, "bbox": style.BEHIND}
     for index, (method, known) in enumerate(shares.items()):
         places = [counts.index(share.n) + width * (index - (len(shares) - 1) / 2) for share in known]
         axis.bar(
@@ -297,9 +308,9 @@ CHARTS = {
     ),
     "arena_scaling": Chart(
         scaling,
-        "Time over the number of boxes, each library in one form: of those with the same answer, if there are any, the "
-        "fastest with most boxes. Dashed: the answer differs from the reference; dotted: the time that filling the "
-        "output takes.",
+        "Time over the number of boxes, each library in one form per panel: of those with the same answer, if there "
+        "are any, the fastest with most boxes. A line ends where larger batches took too long or too much memory. "
+        "Dashed: the answer differs from the reference; dotted: the time that filling the output takes.",
     ),
     "arena_bound_share": Chart(
         bound_share,

@@ -3,6 +3,7 @@ host work take, which answers are which, and of the kernel alone what each step 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
@@ -37,7 +38,7 @@ from octopus_study.report.studies.arena_view import (
     STUDY,
     bound_of,
 )
-from octopus_study.report.text import quantity_text, significant, with_unit
+from octopus_study.report.text import quantity_text, range_text, significant, with_unit
 from octopus_study.report.view import View, every_view
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ _PAIRS = (
     ("padded-onnxruntime", "published"),
     *((own, other) for other, own in LIKE.items()),
 )
+# Where Octopus makes the crops of the arena again, beside other methods.
+_AGAIN = ("ladder", KINDS)
 # The published kernels read eight int32 per box.
 _METADATA_BYTES = 8 * 4
 # (layer, the layer within it, name of what it adds)
@@ -165,6 +168,28 @@ def limits(run: Run) -> Iterator[Number]:
         yield make_number(*place, MEMORY_LIMITED_FROM, text=text, note=note)
 
 
+def share_again(frame: Frame) -> Iterator[Number]:
+    """Yield the least and the greatest share of the bound that the kernel reached on the same job: beside the peers,
+    its own steps, and other kinds of results. Each comparison has memory of its own."""
+    for view, time in _known(frame, QUANTITIES["device"], "device"):
+        if (time.workload, time.method) != ("visdrone", SUBJECT):
+            continue
+        keys = [time.key.but(workload=name).derive("share", BOUND) for name in ("visdrone", *_AGAIN)]
+        shares = [share for key in keys if (share := view.get(key))]
+        if len(shares) > 1:
+            low, high = min(share.value for share in shares), max(share.value for share in shares)
+            place = (
+                time.key.derive("share_again", BOUND),
+                joined(*shares),
+                "fraction",
+                shares[0].value,
+                low,
+                high,
+            )
+            note = f"least and greatest of {len(shares)} comparisons of one run"
+            yield make_number(*place, text=range_text(low, high, "fraction"), note=note)
+
+
 def memory(frame: Frame) -> Iterator[Number]:
     """Yield what a method's growth leaves beside its payload, and multiples of that of the published kernels."""
     other = PUBLISHED_PAIR[0]
@@ -213,10 +238,15 @@ def answers(run: Run) -> Iterator[Number]:
             yield make_text(key.but(quantity=f"{word}_why"), source, by_reason(notes) or "none")
 
 
+def _error(answer: str) -> float:
+    found = re.search(r"largest error (\S+) exceeds", answer)
+    return float(found[1]) if found else 0.0
+
+
 def _answers(run: Run) -> dict[str, str]:
     """Return each method's answer, in the order of the arena.
 
-    Measured on some layer it is available; then one different answer makes it different.
+    Measured on some layer it is available; then one different answer makes it different, by the largest of its errors.
     """
     timed = run.rows[run.rows["unit"] == "ms"]
     timed = timed[~timed["workload"].isin(KERNEL_WORKLOADS) & timed["quantity"].isin(JUDGED)]
@@ -224,6 +254,8 @@ def _answers(run: Run) -> dict[str, str]:
     for method, rows in timed.groupby("method", sort=False):
         known = rows[rows["value"].notna()]
         given = list((known if len(known) else rows)["answer"])
-        by_method[str(method)] = next((answer for answer in given if answer != "same"), "same")
+        by_method[str(method)] = max(
+            (answer for answer in given if answer != "same"), key=_error, default="same"
+        )
     names = sorted(filter(_is_method, by_method), key=partial(place, ARENA_METHODS))
     return {name: by_method[name] for name in names}

@@ -182,7 +182,9 @@ def speedup(column: Column, view: View, case: Key) -> str:
     """Say the speed-up of Octopus over a method."""
     key = at(view, column, SUBJECT)
     subject = subject_of(case.method)
-    return cells.speedup_text(view.frame, key.but(method=subject), case.method) if key else MISSING
+    return (
+        cells.speedup_text(view.frame, key.but(method=subject), case.method, loose=True) if key else MISSING
+    )
 
 
 def share(column: Column, view: View, case: Key) -> str:

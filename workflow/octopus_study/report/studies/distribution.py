@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from octopus_study.measure.statistics import median_interval
-from octopus_study.report.frame import Frame, Key, Number, make_number, make_text, published
+from octopus_study.report.frame import Frame, Key, Number, joined, make_number, make_text, published
 from octopus_study.report.labels import stand_in
 from octopus_study.report.machines import device_name, shown
 from octopus_study.report.measured import SUBJECT, floor_of, padded_float32
@@ -21,7 +21,7 @@ from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import with_unit
-from octopus_study.report.view import KERNEL, View, views
+from octopus_study.report.view import KERNEL, View, every_view, views
 
 ABOVE_NOISE, WITHIN_NOISE = "above the noise", "not distinguishable from noise"
 QUANTILES = ("width_quantile", "height_quantile")
@@ -111,18 +111,18 @@ def _noise_floor(run: Run, group: Group) -> float:
     return next((floor for _, rows in same if not math.isnan(floor := floor_of(blocks(rows)))), math.nan)
 
 
-def range_over_sizes(run: Run) -> Iterator[Number]:
+def range_over_sizes(frame: Frame) -> Iterator[Number]:
     """Yield by how much the slowest distribution of sizes exceeds the fastest one, method by method."""
-    quantity, by = "crop_resize_normalize", ["n", "layer", "method"]
-    rows = run.rows[(run.rows["quantity"] == quantity) & run.rows["value"].notna()]
-    middle = rows.groupby([*by, "workload"])["value"].median()
-    for (n, layer, method), times in middle.groupby(level=by):
-        if len(times) > 1:
-            key = run.key("all", n, method, quantity=quantity, layer=layer, derived="range")
-            selector = f"n={n}, method={method}, quantity={quantity}, layer={layer}"
-            value = float(times.max() / times.min()) - 1
-            note = "slowest / fastest distribution - 1, of medians"
-            yield make_number(key, run.from_rows("synthetic", selector), "fraction", value, note=note)
+    for view in every_view(frame, "distribution"):
+        times: dict[Key, list[Number]] = {}
+        for number in view.select(quantity="crop_resize_normalize", derived=""):
+            if number.known:
+                times.setdefault(number.key.but(workload="all"), []).append(number)
+        for key, same in times.items():
+            if len(same) > 1:
+                value = max(n.value for n in same) / min(n.value for n in same) - 1
+                note = "slowest / fastest distribution - 1, of medians"
+                yield make_number(key.derive("range"), joined(*same), "fraction", value, note=note)
 
 
 def generated(runs: list[Run]) -> Iterator[Number]:
@@ -215,7 +215,8 @@ SPEED = Spec(
     caption=_caption,
 )
 REPORT = StudyReport(
-    numbers=(percentiles_of_sizes, shares_of_sizes, padded_float32, frames, range_over_sizes),
+    numbers=(percentiles_of_sizes, shares_of_sizes, padded_float32, frames),
+    of_all=(range_over_sizes,),
     of_runs=(generated,),
     series=(sizes,),
     indexed=QUANTILES,

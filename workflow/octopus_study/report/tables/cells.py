@@ -22,6 +22,8 @@ LAUNCH_BOUND = "\u2021"
 LAUNCH_BOUND_SHARE = 0.5
 DIFFERENT_NOTE = f"{DIFFERENT}: the answer differs from the reference"
 LAUNCH_BOUND_NOTE = f"{LAUNCH_BOUND}: launch-bound, launches alone take at least half of the time"
+LOOSE = 1.25  # a speed-up whose interval reaches farther than this factor is shown with it
+LOOSE_NOTE = f"with an interval of 95 % where it is wider than a factor of {LOOSE:g} either way"
 WIDE_NOTE = f"an interval of 95 % is shown where it is wider than ±{100 * WIDE:g} %"
 RATIO_NOTE = (
     f"Beside each ratio the verdict, and in brackets the noise floor ({MISSING}: too few blocks for one)"
@@ -119,22 +121,24 @@ def time_text(frame: Frame, key: Key, reasons: Reasons | None = None) -> str:
     return f"{shown} {LAUNCH_BOUND}" if is_launch_bound(frame, key) else shown
 
 
-def versus_text(frame: Frame, key: Key, other: str, reasons: Reasons) -> str:
+def versus_text(frame: Frame, key: Key, other: str, reasons: Reasons, loose: bool = False) -> str:
     """Return a speed-up; or a dash with the letter of the reason why the other method has no time."""
     if frame.get(key.speedup(other)):
-        return speedup_text(frame, key, other)
+        return speedup_text(frame, key, other, loose)
     note = frame.text(key.but(method=other))
     return f"{MISSING} ({reasons.letter(note)})" if note.startswith("unavailable") else MISSING
 
 
-def speedup_text(frame: Frame, key: Key, other: str) -> str:
+def speedup_text(frame: Frame, key: Key, other: str, loose: bool = False) -> str:
     """Return a speed-up, with the verdict where it isn't ``faster``; a verdict of ``ambiguous`` for want of a noise
-    floor is left out."""
+    floor is left out. With `loose` its interval stands beside it where that is wide."""
     number = frame.get(key.speedup(other))
     if number is None:
         return MISSING
     verdict = frame.text(key.derive("verdict", other))
-    return number.text if verdict in ("faster", "") else f"{number.text}, {verdict}"
+    wide = max(number.high / number.value, number.value / number.low) > LOOSE  # False without an interval
+    shown = with_interval(number) if loose and wide else number.text
+    return shown if verdict in ("faster", "") else f"{shown}, {verdict}"
 
 
 def ratio_text(frame: Frame, key: Key, other: str) -> str:

@@ -206,7 +206,7 @@ def test_a_line_over_the_boxes_is_the_fastest_form_of_a_library_that_answers_ali
 
 def test_a_library_without_a_line_is_named_once(numbers: Frame) -> None:
     view = gpu(numbers)
-    note = arena.without_time(view, arena.comparisons(view, "visdrone", "device"), arena.library_of)
+    note = arena.without_time(view, arena.comparisons(view, "visdrone", "device"), forms=False)
     assert note.count("DALI") == 1 and "TensorRT: TensorRT is not installed" in note and "CV-CUDA" not in note
 
 

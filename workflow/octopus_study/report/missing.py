@@ -42,7 +42,7 @@ def by_reason(notes: Iterable[tuple[str, str]]) -> str:
     reasons: dict[str, list[str]] = {}
     for name, note in notes:
         reasons.setdefault(reason(note), []).append(name)
-    return "; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items())
+    return "; ".join(f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in reasons.items())
 
 
 def measured_runs(runs: list[Run]) -> Iterator[Number]:

@@ -186,7 +186,7 @@ def scaling(frame: Frame) -> Figure:
     if not shown:
         return style.empty(NO_TIMES)
     missing = {
-        f"{view.name}, {keys[0].layer}": arena.without_time(view, keys, arena.library_of)
+        f"{view.name}, {keys[0].layer}": arena.without_time(view, keys[::-1], forms=False)
         for view, keys in shown
     }
     note = " ".join(f"No time, {place}. {why}." for place, why in missing.items() if why)

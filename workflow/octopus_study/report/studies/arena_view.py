@@ -18,7 +18,7 @@ from octopus_study.report.missing import by_reason
 from octopus_study.report.samples import AGAIN
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.writers import MISSING
-from octopus_study.report.text import bracketed
+from octopus_study.report.text import bracketed, reason
 from octopus_study.report.view import View
 
 STUDY = "arena"
@@ -97,15 +97,22 @@ def fastest_forms(view: View, keys: Iterable[Key]) -> dict[str, list[Number]]:
     return {method: numbers for method, numbers in times.items() if method in best}
 
 
-def without_time(view: View, keys: Iterable[Key], name: Callable[[str], str] = name_of) -> str:
+def without_time(view: View, keys: Iterable[Key], forms: bool = True) -> str:
     """Say which methods have no time in any of some comparisons, and why the last has none: ``A, B: why; C: another``.
-    An earlier one may only point to a later one. Of methods with one name the first says why."""
-    times: dict[str, list[Number]] = {}
-    why: dict[str, str] = {}
-    for method, numbers in entered(view, keys).items():
-        times.setdefault(name(method), []).extend(numbers)
-        why.setdefault(name(method), numbers[-1].note)
-    return by_reason((who, why[who]) for who, ns in times.items() if not any(n.known for n in ns))
+    An earlier one may only point to a later one. Forms of a library that lack it for one reason are named together;
+    without `forms` those are left out whose library has a time in another form."""
+    methods = entered(view, keys)
+    timed = {library_of(method) for method, numbers in methods.items() if any(n.known for n in numbers)}
+    silent = {method: ns[-1].note for method, ns in methods.items() if not any(n.known for n in ns)}
+    reasons: dict[str, set[str]] = {}
+    for method, note in silent.items():
+        reasons.setdefault(library_of(method), set()).add(reason(note))
+
+    def called(method: str, library: str) -> str:
+        return library if library not in timed and len(reasons[library]) == 1 else name_of(method)
+
+    left = {method: note for method, note in silent.items() if forms or library_of(method) not in timed}
+    return by_reason((called(method, library_of(method)), note) for method, note in left.items())
 
 
 def differs(numbers: Iterable[Number]) -> bool:

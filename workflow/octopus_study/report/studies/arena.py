@@ -68,7 +68,11 @@ def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool | No
         absent=f"{what}. {absent}",
         text_columns=(0, 1),
         # A cell over all columns would stretch those that are as wide as their content.
-        widths=("2.7fr", "1.15fr", *("2.15fr" for _ in columns), *("1.95fr" for _ in columns)),
+        # Intervals of speed-ups by events are never wide.
+        widths=(
+            *("2.5fr", "1.05fr", *("2.1fr" for _ in columns)),
+            *("1.4fr" if layer == "device" else "2.3fr" for _, layer in columns),
+        ),
     )
 
 
@@ -229,7 +233,7 @@ BYTES = Spec(
     caption="Arena on CPUs: other kinds of results, not normalised, from the boxes to the result. Medians in ms with "
     f"intervals of 95 %, and speed-ups: time of the method / time of Octopus, {_VERDICT_NOTE}.",
     absent="Other kinds of results on CPUs. No run that is shown has these rows: they are measured on a CPU alone.",
-    widths=("2.4fr", *(("1.8fr", "1.8fr") * len(_BOXES))),
+    widths=("2fr", *(("1.6fr", "2fr") * len(_BOXES))),
 )
 _IN_SERIES = (
     "Batches in a row, VisDrone boxes, per batch: from boxes on the host to the result; a batch may begin before the "

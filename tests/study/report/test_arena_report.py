@@ -10,14 +10,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from frames import lines, matching
+from frames import lines, matching, number, text
 from synthetic_arena import GPU, KINDS, LADDER, OUTPUT_BYTES
 from synthetic_runs import ROOT
 
 from octopus_study.measure.rows import read_rows
 from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.fastest import fastest
-from octopus_study.report.frame import Frame
+from octopus_study.report.frame import Frame, Key
 from octopus_study.report.labels import (
     ARENA_METHODS,
     LADDER_CHANGES,
@@ -215,16 +215,28 @@ def test_the_largest_error_stands_for_a_method(runs: Path) -> None:
     rows = run.rows["method"] == "grid-sample"
     run.rows.loc[rows, "answer"] = [f"different: largest error {i % 7} exceeds 1" for i in range(rows.sum())]
     (why,) = (number for number in answers(run) if number.quantity == "different_why")
-    assert "PyTorch (grid sample): by as much as 6, more than 1" in why.text
+    assert "PyTorch (grid sample): by as much as 6.00, more than 1.00" in why.text
+    run.rows.loc[run.rows.index[rows][3::7], "answer"] = "different: 7 of 30 values are NaN or infinite"
+    (why,) = (number for number in answers(run) if number.quantity == "different_why")
+    assert "PyTorch (grid sample): 7 of 30 values are NaN or infinite" in why.text
 
 
 def test_the_same_job_in_other_comparisons_of_a_run_has_a_range_of_shares(numbers: Frame) -> None:
-    again = numbers[f"{DEVICE}.share_again_of_write-bound"]
+    again = numbers[f"{DEVICE}.share_range_of_write-bound"]
     shares = [
         numbers[f"gpu.arena.{name}.n1000.octopus.{TIMED}.share_of_write-bound"].value
         for name in ("visdrone", "ladder", "kinds")
     ]
     assert (again.value, again.low, again.high) == (shares[0], min(shares), max(shares))
+
+
+def test_forms_that_lack_a_time_for_two_reasons_are_named_one_by_one() -> None:
+    case = Key("m", "arena", "visdrone", 1000, "octopus", "crop_resize_normalize", "device")
+    absent = {"dali": "too slow", "dali-slice": "too slow", "cvcuda": "too slow", "cvcuda-views": "no memory"}
+    numbers = [text(case.but(method=name), f"unavailable: {why}") for name, why in absent.items()]
+    numbers = [number._replace(note=number.text, unit="ms") for number in numbers]
+    view = View(Frame([number(case, "ms", 1.0), *numbers]), "m", "arena")
+    assert arena.without_time(view, [case]) == "CV-CUDA, DALI: too slow; CV-CUDA (views by hand): no memory"
 
 
 def test_a_different_answer_is_hatched(numbers: Frame) -> None:

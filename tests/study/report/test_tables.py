@@ -84,6 +84,16 @@ def test_a_wide_interval_and_launches_that_dominate_are_shown() -> None:
     assert cells.time_text(frame, narrow) == f"10.0 ms {cells.LAUNCH_BOUND}"
 
 
+@pytest.mark.parametrize(
+    ("ends", "shown"),
+    [((1.5, 2.4), "2.00\u00d7 [1.50\u20132.40\u00d7]"), ((1.9, 2.1), "2.00\u00d7"), ((), "2.00\u00d7")],
+)
+def test_a_loose_speed_up_has_its_interval(ends: tuple[float, ...], shown: str) -> None:
+    frame = Frame([number(TIME, "ms", 1.0), number(TIME.speedup("b"), "ratio", 2.0, *ends)])
+    assert cells.speedup_text(frame, TIME, "b", loose=True) == shown
+    assert cells.speedup_text(frame, TIME, "b") == "2.00\u00d7"
+
+
 def test_a_speed_up_over_another_answer_is_marked_with_the_reason() -> None:
     why = "different: largest error 2 exceeds 1; why"
     other = make_number(TIME.but(method="b"), SOURCE, "ms", 2.0, note=why)

@@ -74,13 +74,13 @@ def test_a_range_is_in_the_unit_of_its_greatest_value() -> None:
     ("note", "why"),
     [
         ("different: largest error 0.0088 exceeds 0.0044; rounds to uint8", "rounds to uint8"),
-        ("different: largest error 0.0088 exceeds 0.0044", "by as much as 0.0088, more than 0.0044"),
+        ("different: largest error 0.0088 exceeds 0.0044", "by as much as 0.00880, more than 0.00440"),
         (
             "different: largest error 2 exceeds 1; mean of the medians of 3 processes, x",
-            "by as much as 2, more than 1",
+            "by as much as 2.00, more than 1.00",
         ),
         ("different: why; neighbouring blocks resemble each other (correlation 0.50), x", "why"),
-        ("different: largest error 2 exceeds 1; of one process: x", "by as much as 2, more than 1"),
+        ("different: largest error 2 exceeds 1; of one process: x", "by as much as 2.00, more than 1.00"),
         ("different: why; of one process: the interval does not hold another run", "why"),
         (
             "unavailable: RuntimeError: NVCV_ERROR_OVERFLOW: Output size exceeds 2147483647.",
@@ -89,8 +89,8 @@ def test_a_range_is_in_the_unit_of_its_greatest_value() -> None:
         ("unavailable: DALI is not installed (pip install -e './workflow[x]')", "DALI is not installed"),
         ("unavailable: RTX can't be loaded: [ONNXRuntimeError] : 1 : FAIL : twice", "RTX can't be loaded"),
         (
-            "unavailable: RTX can't be loaded: [ONNXRuntimeError] : library is already registered as X",
-            "RTX offers no device here",
+            "unavailable: TensorRT for RTX can't be loaded: [ONNXRuntimeError] : 1 : EP library is already registered",
+            "TensorRT for RTX offers no device here",
         ),
         ("unavailable: MemoryError: Can't allocate 31 bytes on device 0.", "too little memory was free"),
         ("unavailable: beside others 6,021 bytes are needed, 4,584 are free", "too little memory was free"),

@@ -188,7 +188,7 @@ def promote(
 
 @report.command("past")
 def past_runs(reference: Reference = Path("data/reference")) -> None:
-    """Write past_runs.csv there: the speed-ups of every run that was once committed as a reference, from git."""
+    """Write past_runs.csv there: speed-ups and shares of a bound of every run that was once a reference, from git."""
     from octopus_study.report.past import write_past
 
     typer.echo(f"wrote {write_past(reference)}")

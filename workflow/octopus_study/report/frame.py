@@ -35,7 +35,7 @@ _ONLY_IN = {"gpus": "scaling"}  # an alias that one study alone shows
 _JOINED = {
     "share": "share_of_{}",
     "runs_of_share": "runs_of_share_of_{}",
-    "share_again": "share_again_of_{}",
+    "share_range": "share_range_of_{}",
     "times": "times_{}",
     "over": "over_{}",
 }

@@ -23,7 +23,7 @@ from octopus_study.report.history import version, versions
 from octopus_study.report.measured import comparisons
 from octopus_study.report.runs import Run, read_run
 from octopus_study.report.selector import either
-from octopus_study.report.text import range_text
+from octopus_study.report.text import quantity_text, range_text
 
 log = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ def past_spreads(runs: list[Run], numbers: Iterable[Number]) -> Iterator[Number]
 def _spread(number: Number, earlier: list[Past], file: str) -> Number:
     values = [*(past.value for past in earlier), number.value]
     low, high = min(values), max(values)
-    listing = ", ".join(f"{past.ended[:16]}: {past.value:.3g}" for past in earlier)
+    listing = ", ".join(f"{past.ended[:16]}: {quantity_text(past.value, number.unit)}" for past in earlier)
     text = f"{len(values)} runs: {range_text(low, high, number.unit)}"
     note = (
         f"least and greatest of the machine's runs, each with the code of its commit; earlier ones {listing}"

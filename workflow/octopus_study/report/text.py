@@ -19,12 +19,17 @@ _SHORTER = (
     (re.compile(r"^largest error \S+ exceeds \S+; (?=\S)"), ""),
     (
         re.compile(r"^largest error (\S+) exceeds (\S+)$"),
-        lambda found: f"by as much as {float(found[1]):.3g}, more than {float(found[2]):.3g}",
+        lambda found: (
+            f"by as much as {significant(float(found[1]))}, more than {significant(float(found[2]))}"
+        ),
     ),
     (re.compile(r"one batch takes [\d.e+-]+ s: (too slow .*?) \(arena\.\w+ = [\d.]+\)"), r"\1"),
+    # It is registered a second time only where it was before, and offered no device.
+    (
+        re.compile(r"(?s)^(TensorRT for RTX) can't be loaded: \[ONNXRuntimeError\].*already registered.*$"),
+        r"\1 offers no device here",
+    ),
     # Commands, lines of a log, and which error said so.
-    # The plugin is registered again only where it was before, and offered no device.
-    (re.compile(r"(?s)^(.*) can't be loaded: .*already registered.*$"), r"\1 offers no device here"),
     (re.compile(r" \(pip install [^)]*\)$|: pip uninstall .*$|: \[ONNXRuntimeError\].*$"), ""),
     (re.compile(r"^(The memory of \S+:probe was not measured: exit status 1, \S+\.)?Unavailable: "), ""),
     (

@@ -17,11 +17,13 @@ from octopus_study.report.claims.units import require_same_kind, size_of
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.labels import METHODS, human, stand_in
 from octopus_study.report.measured import SUBJECT
+from octopus_study.report.missing import by_reason
 from octopus_study.report.samples import ONE_PROCESS
-from octopus_study.report.text import interval_text, quantity_text, range_text, reason, significant
+from octopus_study.report.text import interval_text, quantity_text, range_text, significant
 
 # More numbers than these are shown as their range.
 _MOST_SHOWN = 3
+_UNAVAILABLE = "unavailable"
 _NOTHING, _PRINTED = "\u2013", "as printed"
 
 
@@ -115,12 +117,16 @@ def _proxy(claim: Claim, machine: str, frame: Frame) -> str:
                 return other
     if any(frame.get(name) for name in names):
         return ""
-    why = _why_absent(names[0], frame)
-    for method, others in claim.proxy.items():
-        last = _why_absent(names[0].replace(method, others[-1]), frame)
-        if last.startswith("unavailable"):
-            why += f"; {human(METHODS, others[-1])}: {reason(last)}"
-    raise NotHereError(why)
+    absent = {
+        other: _why_absent(names[0].replace(method, other), frame)
+        for method, others in claim.proxy.items()
+        for other in others
+        if method in names[0]
+    }
+    stand_ins = by_reason(
+        (human(METHODS, name), why) for name, why in absent.items() if why.startswith(_UNAVAILABLE)
+    )
+    raise NotHereError("; ".join(filter(None, (_why_absent(names[0], frame), stand_ins))))
 
 
 def _require_condition(claim: Claim, machine: str, frame: Frame) -> None:
@@ -259,7 +265,7 @@ def _why_absent(name: str, frame: Frame) -> str:
         other = frame.find(median.key.but(method=derived.partition("_over_")[2]))
     texts = [frame.text(name), *(number.text for number in (median, other) if number is not None)]
     few = "too few blocks to compare" if median and other and median.known and other.known else ""
-    unavailable = next((text for text in texts if text.startswith("unavailable")), few)
+    unavailable = next((text for text in texts if text.startswith(_UNAVAILABLE)), few)
     return unavailable or _elsewhere(name, frame) or f"not in the rows{_day(name, frame)}"
 
 

@@ -68,7 +68,7 @@ def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool | No
         absent=f"{what}. {absent}",
         text_columns=(0, 1),
         # A cell over all columns would stretch those that are as wide as their content.
-        # Intervals of speed-ups by events are never wide.
+        # No interval of a speed-up by events was wide so far.
         widths=(
             *("2.5fr", "1.05fr", *("2.1fr" for _ in columns)),
             *("1.4fr" if layer == "device" else "2.3fr" for _, layer in columns),
@@ -250,7 +250,7 @@ REPORT = StudyReport(
         numbers.limits,
         numbers.answers,
     ),
-    of_all=(numbers.memory, numbers.layer_shares, numbers.share_again),
+    of_all=(numbers.memory, numbers.layer_shares, numbers.share_range),
     tables={
         "arena": _on_layers("visdrone", "No run on a GPU is shown.", gpu=True),
         "arena_uniform": _on_layers("uniform", NOT_SHOWN, gpu=None),

@@ -158,7 +158,7 @@ def memory(frame: Frame) -> Figure:
 
 
 def _memory(axis: Axes, methods: list[dict[str, Number]], room: int) -> None:
-    """Draw the bars; a line that nobody can tell has none."""
+    """Draw the bars; a line that nobody can tell, or that is zero, has none."""
     height = 0.8 / len(arena.MEMORY_LINES)
     for index, line in enumerate(arena.MEMORY_LINES):
         values = [method[line].value / 2**20 if line in method else float("nan") for method in methods]
@@ -167,16 +167,13 @@ def _memory(axis: Axes, methods: list[dict[str, Number]], room: int) -> None:
     names = [method[arena.MEMORY_LINES[0]].method for method in methods]
     bars.names(axis, [human(ARENA_METHODS, name) for name in names], room, fontsize=6.5)
     axis.set(xlabel="MiB (logarithmic)", xscale="log")
-    sizes = [
-        method[line].value / 2**20 for method in methods for line in arena.MEMORY_LINES if line in method
-    ]
-    axis.set_xlim(left=min(size for size in sizes if size > 1) / 2)
+    axis.set_xlim(left=min((bar.get_width() for bar in axis.patches if bar.get_width() > 0), default=1.0) / 2)
     style.plain_log(axis.xaxis, narrow=True)
 
 
 def scaling(frame: Frame) -> Figure:
-    """Draw times of the VisDrone boxes over their number, a line per library and the write bound: device and host on a
-    GPU, host on a CPU, one panel each."""
+    """Draw times of the VisDrone boxes over their number, each other library in one form: device and host on a GPU,
+    host on a CPU, one panel each."""
     shown = [
         (view, keys)
         for view in views(frame, STUDY)
@@ -185,6 +182,7 @@ def scaling(frame: Frame) -> Figure:
     ]
     if not shown:
         return style.empty(NO_TIMES)
+    # Larger batches are refused for their size before a library is looked for, so the fewest boxes say why.
     missing = {
         f"{view.name}, {keys[0].layer}": arena.without_time(view, keys[::-1], forms=False)
         for view, keys in shown
@@ -304,13 +302,14 @@ CHARTS = {
     "arena_memory": Chart(
         memory,
         "Four lines of memory per method, each method in a process of its own: bytes from shapes, most that an "
-        "allocator held, growth of used memory, and what imports, modules and context take.",
+        "allocator held, growth of used memory, and what imports, modules and context take. Zero has no bar.",
     ),
     "arena_scaling": Chart(
         scaling,
-        "Time over the number of boxes, each library in one form per panel: of those with the same answer, if there "
-        "are any, the fastest with most boxes. A line ends where larger batches took too long or too much memory. "
-        "Dashed: the answer differs from the reference; dotted: the time that filling the output takes.",
+        "Time over the number of boxes, each other library in one form per panel: of those with the same answer, if "
+        "there are any, the fastest with most boxes. A line ends where larger batches take too long, too much memory, "
+        "or are more than the library takes. Dashed: the answer differs from the reference; dotted: the time that "
+        "filling the output takes.",
     ),
     "arena_bound_share": Chart(
         bound_share,

@@ -3,6 +3,7 @@ host work take, which answers are which, and of the kernel alone what each step 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -62,7 +63,7 @@ _PAIRS = (
     *((own, other) for other, own in LIKE.items()),
 )
 # Where Octopus makes the crops of the arena again, beside other methods.
-_AGAIN = ("ladder", KINDS)
+_SAME_JOB = ("ladder", KINDS)
 # The published kernels read eight int32 per box.
 _METADATA_BYTES = 8 * 4
 # (layer, the layer within it, name of what it adds)
@@ -168,18 +169,18 @@ def limits(run: Run) -> Iterator[Number]:
         yield make_number(*place, MEMORY_LIMITED_FROM, text=text, note=note)
 
 
-def share_again(frame: Frame) -> Iterator[Number]:
+def share_range(frame: Frame) -> Iterator[Number]:
     """Yield the least and the greatest share of the bound that the kernel reached on the same job: beside the peers,
     its own steps, and other kinds of results. Each comparison has memory of its own."""
     for view, time in _known(frame, QUANTITIES["device"], "device"):
         if (time.workload, time.method) != ("visdrone", SUBJECT):
             continue
-        keys = [time.key.but(workload=name).derive("share", BOUND) for name in ("visdrone", *_AGAIN)]
+        keys = [time.key.but(workload=name).derive("share", BOUND) for name in ("visdrone", *_SAME_JOB)]
         shares = [share for key in keys if (share := view.get(key))]
         if len(shares) > 1:
             low, high = min(share.value for share in shares), max(share.value for share in shares)
             place = (
-                time.key.derive("share_again", BOUND),
+                time.key.derive("share_range", BOUND),
                 joined(*shares),
                 "fraction",
                 shares[0].value,
@@ -239,8 +240,9 @@ def answers(run: Run) -> Iterator[Number]:
 
 
 def _error(answer: str) -> float:
+    """Return how far an answer is off; what has no size, such as values that are no numbers, is farther than all."""
     found = re.search(r"largest error (\S+) exceeds", answer)
-    return float(found[1]) if found else 0.0
+    return math.inf if found is None or found[1] == "nan" else float(found[1])
 
 
 def _answers(run: Run) -> dict[str, str]:

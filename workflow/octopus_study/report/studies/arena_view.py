@@ -99,7 +99,7 @@ def fastest_forms(view: View, keys: Iterable[Key]) -> dict[str, list[Number]]:
 
 def without_time(view: View, keys: Iterable[Key], forms: bool = True) -> str:
     """Say which methods have no time in any of some comparisons, and why the last has none: ``A, B: why; C: another``.
-    An earlier one may only point to a later one. Forms of a library that lack it for one reason are named together;
+    An earlier one may only point to it. Forms of a library that lack it for one reason are named together;
     without `forms` those are left out whose library has a time in another form."""
     methods = entered(view, keys)
     timed = {library_of(method) for method, numbers in methods.items() if any(n.known for n in numbers)}

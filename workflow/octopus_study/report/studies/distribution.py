@@ -115,7 +115,7 @@ def range_over_sizes(frame: Frame) -> Iterator[Number]:
     """Yield by how much the slowest distribution of sizes exceeds the fastest one, method by method."""
     for view in every_view(frame, "distribution"):
         times: dict[Key, list[Number]] = {}
-        for number in view.select(quantity="crop_resize_normalize", derived=""):
+        for number in view.select(quantity="crop_resize_normalize"):
             if number.known:
                 times.setdefault(number.key.but(workload="all"), []).append(number)
         for key, same in times.items():

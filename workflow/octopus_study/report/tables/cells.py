@@ -22,8 +22,8 @@ LAUNCH_BOUND = "\u2021"
 LAUNCH_BOUND_SHARE = 0.5
 DIFFERENT_NOTE = f"{DIFFERENT}: the answer differs from the reference"
 LAUNCH_BOUND_NOTE = f"{LAUNCH_BOUND}: launch-bound, launches alone take at least half of the time"
-LOOSE = 1.25  # a speed-up whose interval reaches farther than this factor is shown with it
-LOOSE_NOTE = f"with an interval of 95 % where it is wider than a factor of {LOOSE:g} either way"
+LOOSE = 1.25  # a speed-up is shown with an interval that reaches farther than this factor
+LOOSE_NOTE = f"with an interval of 95 % where it reaches farther than a factor of {LOOSE:g}"
 WIDE_NOTE = f"an interval of 95 % is shown where it is wider than ±{100 * WIDE:g} %"
 RATIO_NOTE = (
     f"Beside each ratio the verdict, and in brackets the noise floor ({MISSING}: too few blocks for one)"
@@ -131,13 +131,13 @@ def versus_text(frame: Frame, key: Key, other: str, reasons: Reasons, loose: boo
 
 def speedup_text(frame: Frame, key: Key, other: str, loose: bool = False) -> str:
     """Return a speed-up, with the verdict where it isn't ``faster``; a verdict of ``ambiguous`` for want of a noise
-    floor is left out. With `loose` its interval stands beside it where that is wide."""
+    floor is left out. With `loose` an interval that reaches farther stands beside it."""
     number = frame.get(key.speedup(other))
     if number is None:
         return MISSING
     verdict = frame.text(key.derive("verdict", other))
-    wide = max(number.high / number.value, number.value / number.low) > LOOSE  # False without an interval
-    shown = with_interval(number) if loose and wide else number.text
+    far = max(number.high / number.value, number.value / number.low) > LOOSE  # False without an interval
+    shown = with_interval(number) if loose and far else number.text
     return shown if verdict in ("faster", "") else f"{shown}, {verdict}"
 
 

@@ -167,7 +167,13 @@ def _memory(axis: Axes, methods: list[dict[str, Number]], room: int) -> None:
     names = [method[arena.MEMORY_LINES[0]].method for method in methods]
     bars.names(axis, [human(ARENA_METHODS, name) for name in names], room, fontsize=6.5)
     axis.set(xlabel="MiB (logarithmic)", xscale="log")
-    axis.set_xlim(left=min((bar.get_width() for bar in axis.patches if bar.get_width() > 0), default=1.0) / 2)
+    sizes = [
+        n.value
+        for method in methods
+        for line in arena.MEMORY_LINES
+        if (n := method.get(line)) and n.value > 0
+    ]
+    axis.set_xlim(left=min(sizes, default=2**20) / 2**21)  # half of the least, in MiB
     style.plain_log(axis.xaxis, narrow=True)
 
 

@@ -179,16 +179,12 @@ def share_range(frame: Frame) -> Iterator[Number]:
         shares = [share for key in keys if (share := view.get(key))]
         if len(shares) > 1:
             low, high = min(share.value for share in shares), max(share.value for share in shares)
-            place = (
-                time.key.derive("share_range", BOUND),
-                joined(*shares),
-                "fraction",
-                shares[0].value,
-                low,
-                high,
-            )
-            note = f"least and greatest of {len(shares)} comparisons of one run"
-            yield make_number(*place, text=range_text(low, high, "fraction"), note=note)
+            key, source = time.key.derive("share_range", BOUND), joined(*shares)
+            about = {
+                "text": range_text(low, high, "fraction"),
+                "note": f"of {len(shares)} comparisons of one run",
+            }
+            yield make_number(key, source, "fraction", shares[0].value, low, high, **about)
 
 
 def memory(frame: Frame) -> Iterator[Number]:

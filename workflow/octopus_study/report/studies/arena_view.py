@@ -98,21 +98,26 @@ def fastest_forms(view: View, keys: Iterable[Key]) -> dict[str, list[Number]]:
 
 
 def without_time(view: View, keys: Iterable[Key], forms: bool = True) -> str:
-    """Say which methods have no time in any of some comparisons, and why the last has none: ``A, B: why; C: another``.
-    An earlier one may only point to it. Forms of a library that lack it for one reason are named together;
-    without `forms` those are left out whose library has a time in another form."""
+    """Say which methods have no time in any of some comparisons, and why the last has none; an earlier one may only
+    point to it. Without `forms` those are left out whose library has a time in another form."""
     methods = entered(view, keys)
-    timed = {library_of(method) for method, numbers in methods.items() if any(n.known for n in numbers)}
-    silent = {method: ns[-1].note for method, ns in methods.items() if not any(n.known for n in ns)}
+    timed = {method for method, numbers in methods.items() if any(n.known for n in numbers)}
+    libraries = set() if forms else set(map(library_of, timed))
+    silent = {name: ns[-1].note for name, ns in methods.items() if name not in timed}
+    return _silent({name: note for name, note in silent.items() if library_of(name) not in libraries}, timed)
+
+
+def _silent(notes: Mapping[str, str], others: Iterable[str]) -> str:
+    """Say why methods have nothing: ``A, B: why; C: another``. Forms of a library are named together, where they have
+    nothing for one reason and it has no form among `others`."""
     reasons: dict[str, set[str]] = {}
-    for method, note in silent.items():
+    for method, note in notes.items():
         reasons.setdefault(library_of(method), set()).add(reason(note))
-
-    def called(method: str, library: str) -> str:
-        return library if library not in timed and len(reasons[library]) == 1 else name_of(method)
-
-    left = {method: note for method, note in silent.items() if forms or library_of(method) not in timed}
-    return by_reason((called(method, library_of(method)), note) for method, note in left.items())
+    whole = {library for library, found in reasons.items() if len(found) == 1} - set(map(library_of, others))
+    return by_reason(
+        (library if (library := library_of(method)) in whole else name_of(method), note)
+        for method, note in notes.items()
+    )
 
 
 def differs(numbers: Iterable[Number]) -> bool:
@@ -140,9 +145,11 @@ def memory_lines(view: View) -> dict[str, dict[str, Number]]:
 
 def without_memory(view: View) -> str:
     """Say which methods have no line of memory at all, and why."""
-    methods = memory_lines(view).items()
-    silent = ((method, lines[MEMORY_LINES[0]].note) for method, lines in methods if not has_memory(lines))
-    return by_reason((name_of(method), note) for method, note in silent)
+    methods = memory_lines(view)
+    known = set(filter(lambda method: has_memory(methods[method]), methods))
+    return _silent(
+        {name: methods[name][MEMORY_LINES[0]].note for name in methods if name not in known}, known
+    )
 
 
 def has_memory(lines: dict[str, Number]) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from octopus.arrays.views import host_numbers
 
+_TORCH = ("torch", "dtype"), ("torch", "device")
 _FIXED = {str, bool, type(None), type}
 _SIMPLE = {int, float, *_FIXED}
 
@@ -36,8 +38,10 @@ def _read(name: str, value: Any) -> Any:
         kinds = tuple(map(type, value))
         simple = _SIMPLE.issuperset(kinds)
         return kinds, tuple(value) if simple else tuple(_read(name, part) for part in value)
-    if isinstance(value, np.dtype) or (kind.__module__, kind.__name__) == ("torch", "dtype"):
-        return value
+    if isinstance(value, dict):
+        return kind, *value, *reading(value.items())
+    if isinstance(value, (np.dtype, Enum)) or (kind.__module__, kind.__name__) in _TORCH:
+        return kind, value
     found = value if kind is np.ndarray else host_numbers(value, name)
     if found.dtype.hasobject:
         raise UnreadableError

@@ -1,7 +1,7 @@
 """Arrays of other libraries: what they hold, and where; nothing is copied.
 
-Understood are NumPy arrays, torch tensors, CuPy and Numba arrays, `DeviceArray`, and whatever else offers
-`__cuda_array_interface__` or DLPack.
+Understood are NumPy arrays, torch tensors, CuPy and Numba arrays, `DeviceArray`, images of Pillow, and whatever else
+offers `__cuda_array_interface__` or DLPack.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from octopus.arrays.pillow import Raster, is_pillow, rasters
 from octopus.backends.cuda.device import LEGACY
 from octopus.errors import InputError, shown_type
 
@@ -176,10 +177,14 @@ def view(array: Any, name: str) -> ArrayView:
         return _view_interface(array)
     if hasattr(array, "__dlpack__"):
         return _view_dlpack(array, name)
+    if is_pillow(type(array)):
+        (array,) = rasters([array], name)
+    if isinstance(array, Raster):
+        return view(array.array, name)
     unread = ", which is what cv2.imread gives for a file that it can't read"
     raise InputError(
         f"{name} is {shown_type(array)}{unread if array is None and name.startswith(('frame', 'image')) else ''}; "
-        "pass a NumPy array, a torch tensor, or any array with DLPack or __cuda_array_interface__"
+        "pass a NumPy array, a torch tensor, an image of Pillow, or any array with DLPack or __cuda_array_interface__"
     )
 
 

@@ -13,7 +13,7 @@ from octopus.arrays.views import ArrayView
 from octopus.crop.cache import kernel_for
 from octopus.crop.check import check_box_shape, check_count, check_frame_index, check_gpu_boxes, kernel_dtype
 from octopus.crop.cuda import TRANSFORM_BYTES
-from octopus.crop.frame import frame_view, made_channels
+from octopus.crop.frame import frame_view, made_channels, pillow_frame
 from octopus.crop.items import Items, items_of, own_normalisation
 from octopus.crop.kernel import CropKernel
 from octopus.crop.options import Channels, Dtype, Edge, Filter, Layout, Options, Outside, PadMode, Size
@@ -67,8 +67,9 @@ def crop_resize(
     frame : array, (H, W, C) or (F, H, W, C), uint8, uint16 or float32; or NV12 or P010
         One frame, or several of which `frame_index` chooses. C is 1 to 64; channels come last. NumPy, torch, CuPy,
         Numba, or anything with DLPack or `__cuda_array_interface__`; never copied where it already lies on the device
-        that works. Rows may be further apart than their length. `octopus.NV12` and `octopus.P010` are frames of video,
-        which count as three channels of uint8.
+        that works. Rows may be further apart than their length. An image of Pillow is read in its memory, too: of the
+        mode RGB three channels, of RGBA and RGBX four, of L and I;16 one. `octopus.NV12` and `octopus.P010` are frames
+        of video, which count as three channels of uint8.
     boxes : array, (N, 4) or (N, 2, 3), integer or float
         `x1, y1, x2, y2` in pixels, a box covers `[x1, x2) x [y1, y2)`; on the host or on the GPU. What lies beyond the
         frame is cut off, see `outside`. Boxes are read as float32, whose numbers lie 1/16384 of a pixel apart at 1000
@@ -188,6 +189,7 @@ def crop_resize(
     >>> crop_resize(frame, [[10, 20, 60, 90], [5, 5, 6, 6]], mean=127.5, std=127.5, device="cpu").shape
     (2, 3, 224, 224)
     """
+    frame, channels = pillow_frame(frame, channels)
     model, described = frame_view(frame), boxes_view(boxes)
     if not described.shape:
         check_box_shape(described.shape, described.dtype)

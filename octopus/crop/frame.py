@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from octopus.arrays.channels import ORDERS, check_order
 from octopus.arrays.checks import INT32_MAX, MAX_SIDE, of_dtype
+from octopus.arrays.pillow import is_pillow, rasters
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.crop.video import Planes, VideoView, video_view
 from octopus.errors import InputError, shown_type
@@ -50,6 +51,19 @@ class FrameSpec(NamedTuple):
         """As part of a file's name."""
         order = "" if self.order == "RGB" else f"-{self.order.lower()}"
         return f"{self.dtype}x{self.channels}{order}"
+
+
+def pillow_frame(frame: Any, order: Any) -> tuple[Any, Any]:
+    """A frame that may be an image of Pillow as an array, and how it stores its channels: RGB in four bytes."""
+    if not is_pillow(type(frame)):
+        return frame, order
+    (raster,) = rasters([frame], "frame")
+    if len(raster.shape) == 2:
+        return raster.array[..., None], order
+    if raster.shape[2] == 3 and raster.strides[1] == 4:
+        raster = raster._replace(shape=(*raster.shape[:2], 4))
+        order = {"RGB": "RGBA", "BGR": "BGRA"}.get(order, order)
+    return raster.array, order
 
 
 def frame_view(frame: Any) -> ArrayView:

@@ -135,7 +135,7 @@ def resize(
         layout=layout, letterbox=letterbox, pad_value=pad_value, crop=crop, shortest=shortest, channels=channels,
         source=source,
     )  # fmt: skip
-    return _run("resize", options, images, None, out, stream, device)
+    return run("resize", options, images, None, out, stream, device)
 
 
 @untraced
@@ -193,7 +193,7 @@ def resize_each(
         filter=filter, antialias=antialias, rounding=rounding, mean=mean, std=std, scale=scale, dtype=dtype,
         layout=layout, channels=channels, source=source,
     )  # fmt: skip
-    batch: RaggedBatch = _run("resize_each", options, images, sizes, out, stream, device)
+    batch: RaggedBatch = run("resize_each", options, images, sizes, out, stream, device)
     return batch
 
 
@@ -281,15 +281,27 @@ def patch_rows(
         rounding=rounding, mean=mean, std=std, scale=scale, dtype=dtype, channels=channels, source=source,
         max_rows=max_rows,
     )  # fmt: skip
-    made: tuple[Any, ...] = _run("patch_rows", options, images, sizes, out, stream, device)
+    made: tuple[Any, ...] = run("patch_rows", options, images, sizes, out, stream, device)
     return made
 
 
-def _run(
-    operation: str, options: dict[str, Any], images: Any, sizes: Any, out: Any, stream: Any, device: Any
-) -> Any:
-    """Check a call, reserve memory for what it makes, and do it."""
-    job = job_of(operation, options, images, sizes, device)
+def run(
+    operation: str, options: dict[str, Any], images: Any, sizes: Any, out: Any = None, stream: Any = None,
+    device: Any = "auto", library: str | None = None, key: Any = None,
+) -> Any:  # fmt: skip
+    """Check a call, reserve memory for what it makes, and do it.
+
+    Parameters
+    ----------
+    operation : {"resize", "resize_each", "patch_rows"}
+    options : dict
+        Arguments of the operation but for these here; some may be missing, `source` and `channels` not.
+    library : {"numpy", "torch"}, optional
+        Of the result; by default that of the images.
+    key : optional
+        Stands for the options, which are then not looked at again.
+    """
+    job = job_of(operation, options, images, sizes, device, library, key)
     check_stream(stream, job.model.device)
     check_tensor(out, "out")
     given = "" if out is None else "out"

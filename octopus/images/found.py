@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus.arrays.pillow import Raster, is_pillow, rasters
 from octopus.arrays.views import ArrayView, torch_model, view
 from octopus.errors import InputError, shown_type
 from octopus.ragged.batch import RaggedBatch
@@ -33,7 +34,7 @@ class Found(NamedTuple):
     Attributes
     ----------
     images : sequence or RaggedBatch
-        As the caller gave them.
+        As the caller gave them, but a `Raster` for each image of Pillow.
     model : ArrayView
         Like the first image: library, side, GPU and dtype; without the image.
     views : list of ArrayView
@@ -75,6 +76,8 @@ def look(images: Any) -> Found:
     """
     if isinstance(images, RaggedBatch):
         return _of_batch(images)
+    if is_pillow(type(images)):
+        images = [images]
     if not isinstance(images, (list, tuple)):
         dimensions = getattr(images, "ndim", 0)
         remedy = (
@@ -88,12 +91,37 @@ def look(images: Any) -> Found:
             "there are no images: the list is empty, so that neither dtype nor library are known"
         )
     kinds = set(map(type, images))
+    if any(map(is_pillow, kinds)):
+        images, kinds = _rastered(images)
+    if kinds == {Raster}:
+        return _of_rasters(images)
     if kinds == {np.ndarray}:
         return _of_arrays(images) or _of_any(images)
     torch = sys.modules.get("torch")
     if torch is not None and kinds == {torch.Tensor}:
         return _of_tensors(torch.Tensor, images) or _of_any(images)
     return _of_any(images)
+
+
+def _rastered(images: Sequence[Any]) -> tuple[Sequence[Any], set[type]]:
+    """The images with a `Raster` in place of each of Pillow's, all of which are decoded at once, and their types."""
+    numbers = [number for number, image in enumerate(images) if is_pillow(type(image))]
+    made = rasters([images[number] for number in numbers], "image", numbers)
+    if len(made) == len(images):
+        return made, {Raster}
+    images = list(images)
+    for number, raster in zip(numbers, made, strict=True):
+        images[number] = raster
+    return images, set(map(type, images))
+
+
+def _of_rasters(images: Sequence[Raster]) -> Found:
+    """Images of Pillow; their values count as NumPy's."""
+    pointers, shapes, strides, dtypes, _, _ = zip(*images, strict=True)
+    if len(set(dtypes)) > 1:
+        return _of_any(images)  # which refuses them
+    model = ArrayView(0, (), (), dtypes[0], "cpu", "numpy", None)
+    return Found(images, model, [], np.array(pointers, np.int64), list(shapes), list(strides), 1)
 
 
 def _of_arrays(images: Sequence[Any]) -> Found | None:

@@ -21,7 +21,8 @@ from octopus.images.answer import Arrays, answer
 from octopus.images.capacity import result_capacity, source_capacity
 from octopus.images.found import Found, look
 from octopus.images.options import options_of
-from octopus.images.sources import Geometry, geometry_of, packing_kernel, sources_of
+from octopus.images.packing import packing_kernel
+from octopus.images.sources import Geometry, geometry_of, sources_of
 from octopus.images.spec import ImageSpec
 from octopus.images.upload import Graph, room_for, tell_torch, upload_of
 from octopus.images.work import ADVICE, Job, Pattern, make_engine, result_model, run_on_host, side_for

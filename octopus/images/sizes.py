@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,7 @@ Columns = NDArray[np.int64]
 
 MAX_RATIO = 200  # of an image's sides, as the rule of the Qwen2-VL family has it
 MIN_PIXELS, MAX_PIXELS = 56 * 56, 28 * 28 * 1280
+FEW = 8  # images, for which Python's numbers are quicker than arrays
 FINEST = 1e-5  # of the scales among which SigLIP2's rule searches
 
 
@@ -145,15 +148,37 @@ def fit_sizes(sizes: Any, patch: int = 16, max_rows: int = 256) -> NDArray[np.in
     for name, value in (("patch", patch), ("max_rows", max_rows)):
         if not is_count(value) or value < 1:
             raise InputError(f"{name} must be a positive integer, found {shown(value)}")
-    found = checked_sizes(sizes, None).astype(np.float64)
+    found = checked_sizes(sizes, None)
+    if len(found) <= FEW:
+        return np.array([_fit(height, width, int(patch), int(max_rows)) for height, width in found.tolist()])
+    sides = found.astype(np.float64)
     least, most = np.full((2, len(found), 1), [[[FINEST / 10]], [[100.0]]])
     while (
         open_ := most - least >= FINEST
     ).any():  # halved as in that function, so that no result differs from it
         middle = (least + most) / 2
-        fits = np.prod(_patches(found, middle, patch), axis=1, keepdims=True) <= max_rows
+        fits = np.prod(_patches(sides, middle, patch), axis=1, keepdims=True) <= max_rows
         least, most = np.where(open_ & fits, middle, least), np.where(open_ & ~fits, middle, most)
-    return _patches(found, least, patch).astype(np.int64) * int(patch)
+    return _patches(sides, least, patch).astype(np.int64) * int(patch)
+
+
+@lru_cache(maxsize=1024)
+def _fit(height: int, width: int, patch: int, most: int) -> tuple[int, int]:
+    """The same for one image: NumPy takes ten times as long for so little."""
+
+    def at(scale: float) -> tuple[int, int]:
+        down, across = (max(math.ceil(side * scale / patch), 1) for side in (height, width))
+        return down, across
+
+    low, high = FINEST / 10, 100.0
+    while high - low >= FINEST:
+        middle = (low + high) / 2
+        if math.prod(at(middle)) <= most:
+            low = middle
+        else:
+            high = middle
+    down, across = at(low)
+    return down * patch, across * patch
 
 
 def _patches(sides: NDArray[np.float64], scale: Any, patch: int) -> NDArray[np.float64]:

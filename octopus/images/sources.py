@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -14,20 +11,14 @@ from numpy.typing import NDArray
 
 from octopus.arrays.channels import ORDERS, check_order
 from octopus.arrays.checks import check_choice, hint_once
+from octopus.arrays.pillow import Raster
 from octopus.arrays.views import ArrayView, dtype_name, view
-from octopus.backends.cpu import compile
-from octopus.backends.cpu.threads import launch_telling, share
 from octopus.errors import InputError
 from octopus.images.check import CHANNELS, check_dtype, check_images, may_be_channels
 from octopus.images.found import Columns, Found, look
 from octopus.ragged.batch import RaggedBatch
 
 LAYOUTS = ("HWC", "CHW")
-ALIGNMENT = 128  # of images that are packed for an upload: a line of the cache
-PIECE_BYTES = 1 << 19  # that a thread copies at a time
-# To copy for each further thread: on an H200's host 6 MB take less time by two threads than by twelve, 25 MB by seven.
-THREAD_BYTES = 1 << 22
-MOST_COPYING = 12  # threads, which are enough for a host's memory
 # Which axes of an image are its rows, its columns and its channels.
 _AXES = np.array([[0, 1, 2], [1, 2, 0]])
 
@@ -73,12 +64,17 @@ class Geometry:
     reach: tuple[Any, Columns]
 
     @property
-    def gapless(self) -> bool:
-        """Whether each image takes its bytes and no others, in whatever order of its axes."""
+    def compact(self) -> Any:
+        """Which images lie within as many bytes as they have values, in whatever order of their axes, (N,) or True."""
         below, above = self.reach
-        return self.dense or (
-            not np.any(below) and np.array_equal(above, self.shapes.prod(axis=1) * self.item)
-        )
+        return self.dense or (below == 0) & (above <= self.shapes.prod(axis=1) * self.item)
+
+    @property
+    def spread(self) -> NDArray[np.bool_]:
+        """Which images are three values in pixels of four bytes and nothing else, as Pillow stores RGB, (N,)."""
+        apart = (self.steps[:, 1:] == (4, 1)).all(axis=1) & (self.steps[:, 0] == 4 * self.sides[:, 1])
+        found: NDArray[np.bool_] = apart & (self.channels == 3 and self.item == 1)
+        return found
 
     @property
     def held(self) -> int:
@@ -103,7 +99,7 @@ class Sources:
 
     Attributes
     ----------
-    images, model, views, pointers
+    images, model, views, pointers, shapes
         As of `Found`.
     geometry : Geometry
         Perhaps that of other images, which differ in where they lie alone.
@@ -113,6 +109,7 @@ class Sources:
     model: ArrayView
     views: list[ArrayView]
     pointers: Columns
+    shapes: Any
     geometry: Geometry
 
     def __len__(self) -> int:
@@ -123,96 +120,28 @@ class Sources:
         """Heights and widths, (N, 2)."""
         return self.geometry.sides
 
-    def packed(self) -> tuple[Sources, int]:
-        """The same images one after the other, `pointers` counted from 0, and the bytes that they take.
+    def joined(self) -> Sources:
+        """The same images, with a copy of each of Pillow's whose rows lie in several pieces."""
+        broken = self.broken()
+        if not broken:
+            return self
+        images, pointers = list(self.images), self.pointers.copy()
+        for number in broken:
+            images[number] = images[number].array
+            pointers[number] = view(images[number], "image").pointer
+        return replace(self, images=images, pointers=pointers)
 
-        Those without gaps keep the order of their axes.
-        """
-        shape = self.geometry
-        if not shape.gapless:
-            strides = _contiguous(shape.shapes, shape.item)
-            steps, reach = _by_axes(strides, shape.last), _reach(shape.shapes, strides, shape.item, True)
-            shape = replace(shape, strides=strides, steps=steps, dense=True, reach=reach)
-        sizes = shape.reach[1]
-        if not isinstance(self.images, RaggedBatch):
-            sizes = -(-sizes // ALIGNMENT) * ALIGNMENT
-        ends = np.cumsum(sizes)
-        return Sources(self.images, self.model, [], ends - sizes, shape), int(ends[-1])
+    def broken(self) -> dict[int, tuple[Columns, Columns]]:
+        """Addresses and bytes of the pieces of each image of Pillow whose rows lie in several."""
+        if isinstance(self.images, RaggedBatch):
+            return {}
+        rasters = ((number, image) for number, image in enumerate(self.images) if type(image) is Raster)
+        return {number: image.runs for number, image in rasters if image.runs is not None}
 
     def meeting(self, first: int, last: int) -> Any:
         """Which images have bytes from the address `first` to before `last`, (N,)."""
         below, above = self.geometry.reach
         return (self.pointers < last - below) & (self.pointers > first - above)
-
-    def copy_to(
-        self,
-        memory: NDArray[np.uint8],
-        begins: Columns,
-        told: Callable[[int], Any] = lambda end: None,
-        as_they_lie: bool = False,
-    ) -> None:
-        """Copy images on the host into bytes; `begins` says where each of them begins, in ascending order.
-
-        Each becomes contiguous, or with `as_they_lie` what `packed` says of it.
-
-        Much of it by several threads: one alone is slower than the bus to a GPU. Where bytes stay in their order `told`
-        is then called now and then, in the calling thread, with the number of the first bytes that need not be waited
-        for.
-        """
-        nbytes = int(self.geometry.shapes.prod(axis=1).sum()) * self.geometry.item
-        threads = min(MOST_COPYING, 1 + nbytes // THREAD_BYTES)
-        if self.geometry.dense or (as_they_lie and self.geometry.gapless):
-            spans = self._spans(begins)
-            if threads == 1:
-                base = memory.ctypes.data
-                for begin, pointer, size in zip(*(column.tolist() for column in spans), strict=True):
-                    ctypes.memmove(base + begin, pointer, size)
-                return
-            goals, *others = table = _cut(*spans)
-            ends, goals[:] = goals + table[2], goals + memory.ctypes.data
-            addresses = (row.ctypes.data for row in (goals, *others))
-            launch_telling(
-                packing_kernel(), table.shape[1], *addresses, threads=threads,
-                told=lambda done: told(int(ends[done - 1])),
-            )  # fmt: skip
-            return
-        copies = []
-        for image, begin, shape in zip(
-            self.images, begins.tolist(), self.geometry.shapes.tolist(), strict=True
-        ):
-            pixels = view(image, "image").numpy()
-            goal = memory[begin : begin + pixels.nbytes].view(pixels.dtype).reshape(shape[: pixels.ndim])
-            copies.append(partial(np.copyto, goal, pixels))
-        share(copies, threads)
-
-    def _spans(self, begins: Columns) -> tuple[Columns, Columns, Columns]:
-        """Where each image goes in memory, its address and its bytes, (N,); a batch is one span, here as there."""
-        sizes, pointers = self.geometry.reach[1], self.pointers
-        if isinstance(self.images, RaggedBatch):
-            begins, pointers, sizes = begins[:1], pointers[:1], sizes.sum(keepdims=True)
-        return begins, pointers, sizes
-
-
-def _cut(begins: Columns, pointers: Columns, sizes: Columns) -> Columns:
-    """The same of each part of a span, at most `PIECE_BYTES`; (3, P)."""
-    counts = -(-sizes // PIECE_BYTES)
-    first = np.cumsum(counts) - counts
-    span = np.repeat(np.arange(len(sizes)), counts)
-    start = (np.arange(len(span)) - first[span]) * PIECE_BYTES
-    return np.stack(
-        [begins[span] + start, pointers[span] + start, np.minimum(sizes[span] - start, PIECE_BYTES)]
-    )
-
-
-def packing_kernel() -> Callable[[int], Any]:
-    """What packs images for an upload; loaded, or compiled once per machine."""
-
-    def build() -> Callable[..., None]:
-        from octopus.kernels.cpu import copies
-
-        return copies.build()
-
-    return compile.load("copies", build)
 
 
 def sources_of(images: Any, source: Any = None, channels: Any = "RGB") -> Sources:
@@ -229,7 +158,7 @@ def sources_of(images: Any, source: Any = None, channels: Any = "RGB") -> Source
         For no images, or any that can't be read; names the first that is wrong.
     """
     found = look(images)
-    return Sources(*found[:4], geometry_of(found, source, channels))
+    return Sources(*found[:5], geometry_of(found, source, channels))
 
 
 def geometry_of(found: Found, source: Any = None, channels: Any = "RGB") -> Geometry:
@@ -248,16 +177,19 @@ def geometry_of(found: Found, source: Any = None, channels: Any = "RGB") -> Geom
     shapes, strides, flat = _columns(found, item)
     dense = found.strides is None
     last = _channels_last(shapes, source, flat)
-    ordered, steps = _by_axes(shapes, last), _by_axes(strides, last)
+    ordered, steps = by_axes(shapes, last), by_axes(strides, last)
     number = check_images(shapes, ordered, steps, found.pointers, item, dense)
     return Geometry(
         dtype_name(found.model.dtype), item, check_order(channels, number, "images"), channels, shapes, last, strides,
-        ordered[:, :2], steps, dense, _reach(shapes, strides, item, dense),
+        ordered[:, :2], steps, dense, reach_of(shapes, strides, item, dense),
     )  # fmt: skip
 
 
 def _columns(found: Found, item: int) -> tuple[Columns, Columns, Any]:
-    """Shapes and strides in bytes, (N, 3) each; images (H, W) become (H, W, 1), and the third says which they are."""
+    """Shapes and strides in bytes, (N, 3) each; images (H, W) become (H, W, 1).
+
+    Third, as of `_flat`, of which images it is known that channels come last: of these, and of Pillow's.
+    """
     shapes, strides, flat = found.shapes, found.strides, _flat(found.shapes)
     if flat is not False:
         if strides is not None:
@@ -266,8 +198,12 @@ def _columns(found: Found, item: int) -> tuple[Columns, Columns, Any]:
             shapes = np.pad(shapes, ((0, 0), (0, 1)), constant_values=1)
         else:
             shapes = [(*s, 1) if len(s) == 2 else s for s in shapes]
+    rasters = (
+        [] if isinstance(found.images, RaggedBatch) else [type(image) is Raster for image in found.images]
+    )
+    flat = flat | np.array(rasters) if any(rasters) else flat
     sides = _threes(shapes)
-    return sides, _contiguous(sides, item) if strides is None else _threes(strides) * found.unit, flat
+    return sides, contiguous_strides(sides, item) if strides is None else _threes(strides) * found.unit, flat
 
 
 def _flat(shapes: Any) -> Any:
@@ -293,7 +229,7 @@ def _threes(numbers: Any) -> Columns:
     return np.fromiter(chain.from_iterable(numbers), np.int64, 3 * count).reshape(count, 3)
 
 
-def _contiguous(shapes: Columns, item: int) -> Columns:
+def contiguous_strides(shapes: Columns, item: int) -> Columns:
     """Strides of images without gaps, (N, 3), in bytes."""
     strides = np.empty((len(shapes), 3), np.int64)
     strides[:, 2] = item
@@ -302,7 +238,7 @@ def _contiguous(shapes: Columns, item: int) -> Columns:
     return strides
 
 
-def _reach(shapes: Columns, strides: Columns, item: int, dense: bool) -> tuple[Any, Columns]:
+def reach_of(shapes: Columns, strides: Columns, item: int, dense: bool) -> tuple[Any, Columns]:
     """As of `Geometry`."""
     if dense:
         return 0, shapes[:, 0] * strides[:, 0]
@@ -314,7 +250,7 @@ def _channels_last(shapes: Columns, source: str | None, flat: Any) -> Any:
     """For which images channels come last; the same for all where that is so.
 
     Where both ends could be channels, as in three columns of pixels, the image is taken as the others of the list are.
-    Of images of two dimensions (`flat`) the third was added last.
+    Of some (`flat`) it is known.
     """
     if flat is False:
         ends = set(shapes[:, 2].tolist())
@@ -324,7 +260,7 @@ def _channels_last(shapes: Columns, source: str | None, flat: Any) -> Any:
             return True
     last = np.full(len(shapes), source == "HWC") if source else may_be_channels(shapes[:, 2])
     first = may_be_channels(shapes[:, 0])
-    both = last & first
+    both = last & first & np.logical_not(flat)
     unsaid = last & ~first & np.logical_not(flat)
     if source is None and both.any() and (first & ~last).any() and not unsaid.any():
         last = last & ~both
@@ -341,7 +277,7 @@ def _channels_last(shapes: Columns, source: str | None, flat: Any) -> Any:
     return last if last.any() else False
 
 
-def _by_axes(columns: Columns, last: Any) -> Columns:
+def by_axes(columns: Columns, last: Any) -> Columns:
     """Columns in the order rows, columns, channels."""
     if isinstance(last, bool):
         return columns if last else columns[:, _AXES[1]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from octopus.backends.cuda.device import is_capturing
 from octopus.errors import InputError
 from octopus.images.found import Columns
 from octopus.images.launcher import Launch
+from octopus.images.packing import ALIGNMENT, Packing
 from octopus.images.sizes import way_back
-from octopus.images.sources import ALIGNMENT, Sources
+from octopus.images.sources import Sources
 from octopus.images.work import Job, Results, write
 from octopus.kernels.images import IMAGE
 from octopus.ragged.batch import RaggedBatch
@@ -57,21 +59,28 @@ class Upload:
         sources, self.count = job.sources, len(job.sources)
         self.records = records or self.count
         table_bytes = self.nbytes = self.records * IMAGE.itemsize
-        self._packed: Columns | None = None
+        self._packing: Packing | None = None
         if job.staged:
-            sources, pixels = sources.packed()
-            begin, self.nbytes = _aligned(table_bytes), _aligned(table_bytes) + pixels
-            self._packed = sources.pointers + begin
-            sources.pointers = self._packed  # not 0, which would be no image
+            self._packing = Packing(sources, as_they_lie=True, begin=_aligned(table_bytes))
+            self.nbytes = self._packing.nbytes
+            sources = replace(sources, pointers=self._packing.begins, geometry=self._packing.geometry)
         self._transform = _aligned(self.nbytes)
         self.room = self._transform + self.count * TRANSFORM_BYTES
         self._first, self._table = sources.geometry.first, np.zeros(table_bytes, np.uint8)
         self.launch, self._order = _fill(np.ndarray(self.records, IMAGE, self._table), sources, job, like)
         self._way = way_back(sources.sides, job.items) if job.options.boxed else None
 
-    def write(self, job: Job, slot: Slot, device: int, told: Callable[[int], Any] = lambda end: None) -> None:
-        """Write all of a job into page-locked memory that goes to the address `device`; `told` as of `copy_to`."""
-        pointers = job.sources.pointers if self._packed is None else self._packed + device
+    def write(
+        self, job: Job, slot: Slot, device: int, told: Callable[[int], Any] = lambda end: None,
+        pixels: bool = True,
+    ) -> None:  # fmt: skip
+        """Write all of a job, perhaps without `pixels`, into page-locked memory that goes to the address `device`.
+
+        `told` is as of `Packing.copy`.
+        """
+        pointers = job.sources.pointers
+        if self._packing is not None:
+            pointers = self._packing.begins + device
         if self._first is not None:
             pointers = pointers + self._first
         slot.array[: self._table.size] = self._table
@@ -79,15 +88,17 @@ class Upload:
         column[:] = pointers if self._order is None else pointers[self._order]
         if self._way is not None:
             slot.array[self._transform : self.room].view(np.float32).reshape(-1, 4)[:] = self._way
-        if self._packed is not None:
-            job.sources.copy_to(slot.array, self._packed, told, as_they_lie=True)
+        if pixels and self._packing is not None:
+            self._packing.copy(job.sources, slot.array, told)
 
     def send(self, job: Job, slot: Slot, device: int, results: Results, queue: Any) -> None:
         """Write a job into a slot and queue it; the slot is free again behind what was queued, also if that fails.
 
-        What is written is uploaded while the rest is.
+        What is written is uploaded while the rest is. Images that are page-locked themselves are not written: they go
+        as they are, and the call waits until they have gone, since their owner may change them behind it.
         """
-        sent = 0
+        sent, packing = 0, self._packing
+        locked = packing is not None and packing.page_locked(job.sources)
 
         def upload(end: int) -> None:
             nonlocal sent
@@ -96,9 +107,17 @@ class Upload:
                 sent = end
 
         try:
-            self.write(job, slot, device, upload)
-            upload(self.nbytes)
+            self.write(job, slot, device, upload, not locked)
+            if packing is not None and locked:
+                memory.copy(device, slot.address, self._table.size, queue)
+                for begin, pointer, size in packing.places(job.sources):
+                    memory.copy(device + begin, pointer, size, queue)
+                slot.sent(queue)
+            else:
+                upload(self.nbytes)
             self.launch_on(job, slot, device, results, queue)
+            if locked:
+                slot.wait()
         finally:
             slot.sent(queue, *job.sources.views)
 

@@ -90,7 +90,7 @@ class Pattern:
 
     def job(self, found: Found, model: ArrayView) -> Job:
         """Such a call, whose result is like `model`."""
-        sources = Sources(*found[:4], self.geometry)
+        sources = Sources(*found[:5], self.geometry)
         return Job(sources, self.items, self.engine, model, self.options, self)
 
 
@@ -120,11 +120,14 @@ class Calls:
         self.last: Pattern | None = None
 
 
-def job_of(operation: str, given: dict[str, Any], images: Any, sizes: Any, device: Any) -> Job:
-    """Look at the images and check all of a call; `given` are the arguments of the operation's options."""
+def job_of(
+    operation: str, given: dict[str, Any], images: Any, sizes: Any, device: Any, library: str | None = None,
+    key: Any = None,
+) -> Job:  # fmt: skip
+    """Look at the images and check all of a call; arguments are as of `api.run`."""
     found = look(images)
     where = side_for(found.model, device)
-    calls = _calls(operation, given, where)
+    calls = _calls(operation, given, where, key)
     pattern = calls.last
     if pattern is None or not pattern.fits(found, sizes):
         geometry = geometry_of(found, given["source"], given["channels"])
@@ -133,7 +136,7 @@ def job_of(operation: str, given: dict[str, Any], images: Any, sizes: Any, devic
             options = options_of(operation, given)
             calls.engines[kind] = options, make_engine(options, geometry, where)
         pattern = calls.last = Pattern(found, sizes, geometry, *calls.engines[kind])
-    return pattern.job(found, result_model(found.model, where))
+    return pattern.job(found, result_model(found.model, where, library))
 
 
 def side_for(model: ArrayView, device: Any) -> str:
@@ -143,18 +146,19 @@ def side_for(model: ArrayView, device: Any) -> str:
     return streams.device_for(model, device, "images")
 
 
-def result_model(model: ArrayView, where: str) -> ArrayView:
-    """What results are like: of the images' library, on the side that works."""
+def result_model(model: ArrayView, where: str, library: str | None = None) -> ArrayView:
+    """What results are like: of the images' library unless another is named, on the side that works."""
+    family = library or model.family
     if model.device == where:
-        return model
-    return replace(model, device=where, ordinal=backends.cuda.device.current().device_id)
+        return model if family == model.family else replace(model, family=family)
+    return replace(model, device=where, family=family, ordinal=backends.cuda.device.current().device_id)
 
 
-def _calls(operation: str, given: dict[str, Any], where: str) -> Calls:
-    """What this thread has of calls with these arguments."""
+def _calls(operation: str, given: dict[str, Any], where: str, key: Any) -> Calls:
+    """What this thread has of calls with these arguments, for which `key` may stand."""
     known: OrderedDict[Any, Calls] = _thread.__dict__.setdefault("calls", OrderedDict())
     try:
-        key = (operation, where, *reading(given.items()))
+        key = (operation, where, key) if key is not None else (operation, where, *reading(given.items()))
     except UnreadableError:
         return Calls()
     made = known.get(key)
@@ -195,8 +199,9 @@ def write(table: NDArray[Any], sources: Sources, items: Items) -> None:
 
 def run_on_host(job: Job, results: Results) -> None:
     """Do a job on the CPU."""
-    table = np.zeros(len(job.sources), IMAGE)
-    write(table, job.sources, job.items)
+    sources = job.sources.joined()
+    table = np.zeros(len(sources), IMAGE)
+    write(table, sources, job.items)
     job.engine.run(table, results.out, None)
     if results.transform is not None:
         results.transform.numpy()[...] = way_back(job.sources.sides, job.items)

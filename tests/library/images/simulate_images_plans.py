@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pretended_gpu
+from PIL import Image
 
 from octopus import InputError, backends, images, set_num_threads
 from octopus.arrays import memory, streams
 from octopus.arrays.views import ArrayView, view
 from octopus.backends.cuda.memory import DeviceArray
-from octopus.images import answer, cuda, sources, upload
+from octopus.images import answer, cuda, packing, upload
 from octopus.images import plan as images_plan
 from octopus.images.cuda import CudaEngine, SimpleKernel
 from octopus.images.found import Found
@@ -170,13 +171,13 @@ def uploads_in_stretches():
     """How many copies bring images of the host and their table, and whether the answer is the CPU's."""
     generator, kept = (
         np.random.default_rng(4),
-        (upload.STRETCH_BYTES, sources.PIECE_BYTES, sources.THREAD_BYTES),
+        (upload.STRETCH_BYTES, packing.PIECE_BYTES, packing.THREAD_BYTES),
     )
     given = [generator.integers(0, 256, (*side, 3), np.uint8) for side in ((2, 8), (9, 4), (5, 5))]
     right, results, threads = images.resize(given, size=6), {}, set_num_threads(1)
     try:
         for least in (1 << 20, 1):
-            upload.STRETCH_BYTES, sources.PIECE_BYTES, sources.THREAD_BYTES = least, 40, 40
+            upload.STRETCH_BYTES, packing.PIECE_BYTES, packing.THREAD_BYTES = least, 40, 40
             turned = [np.moveaxis(np.moveaxis(image, 2, 0).copy(), 0, 2) for image in given]  # in planes
             answer = images.resize(turned, size=6, device="cuda")
             results[f"planes-{least}"] = float(np.abs(at(answer) - right).max())
@@ -184,8 +185,18 @@ def uploads_in_stretches():
             answer = images.resize(given, size=6, device="cuda")
             error = float(np.abs(at(answer) - right).max())
             results[f"stretches-{least}"] = [len(gpu.uploads), sum(gpu.uploads), error]
+            mixed = [Image.fromarray(given[0]), given[1], Image.fromarray(given[2])]
+            results[f"pillow-{least}"] = float(
+                np.abs(at(images.resize(mixed, size=6, device="cuda")) - right).max()
+            )
+        locked = packing.Packing.page_locked
+        packing.Packing.page_locked = lambda self, sources: True
+        gpu.uploads.clear()
+        answer = images.resize(given, size=6, device="cuda")
+        packing.Packing.page_locked = locked
+        results["page-locked"] = [gpu.uploads[1:], float(np.abs(at(answer) - right).max())]
     finally:
-        upload.STRETCH_BYTES, sources.PIECE_BYTES, sources.THREAD_BYTES = kept
+        upload.STRETCH_BYTES, packing.PIECE_BYTES, packing.THREAD_BYTES = kept
         set_num_threads(threads)
     return results
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import random
 import weakref
@@ -182,83 +181,6 @@ def test_a_plan_of_one_size_takes_no_sizes():
     plan = ImagePlan("resize", pictures, 1, size=3, device="cpu")
     with pytest.raises(InputError, match="pass no sizes"):
         plan.run(pictures, [[3, 3]])
-
-
-@pytest.mark.parametrize(("piece", "thread"), [(7, 7), (1 << 19, 7), (7, 1 << 22)])
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("form", ["arrays", "turned", "steps", "ragged"])
-def test_images_are_packed_one_after_the_other(form, threads, piece, thread, monkeypatch):
-    monkeypatch.setattr(sources, "PIECE_BYTES", piece)
-    monkeypatch.setattr(sources, "THREAD_BYTES", thread)
-    given = pixels()
-    forms = {
-        "arrays": given,
-        "turned": [image.transpose(2, 0, 1) for image in given],
-        "steps": [given[0][::-1, :, ::-1], *given[1:]],
-        "ragged": RaggedBatch.from_list(given),
-    }
-    found = sources.sources_of(forms[form])
-    packed, size = found.packed()
-    memory = np.full(size + 5, 7, np.uint8)
-    whole, told = [], []
-
-    def check(end):
-        whole.append(memory[:end].copy())
-        told.append(end)
-
-    before = octopus.set_num_threads(threads)
-    try:
-        found.copy_to(memory, packed.pointers + 5, check, as_they_lie=True)
-    finally:
-        octopus.set_num_threads(before)
-    few = thread > 7 or piece > 7
-    assert told == sorted(set(told)) and (len(told) > 1 or form == "steps" or threads > 1 or few)
-    assert all(np.array_equal(part, memory[: part.size]) for part in whole)
-    places = zip(forms[form], (packed.pointers + 5).tolist(), packed.geometry.strides.tolist(), strict=True)
-    for image, begin, strides in places:
-        assert np.array_equal(np.ndarray(image.shape, np.uint8, memory, begin, strides), image)
-    assert (memory[:5] == 7).all()
-    found.copy_to(memory, packed.pointers + 5)
-    for image, begin in zip(forms[form], packed.pointers + 5, strict=True):
-        assert np.array_equal(memory[begin : begin + image.size], np.ascontiguousarray(image).ravel())
-
-
-def test_views_of_a_frame_are_copied_by_as_many_threads_as_their_bytes_need(monkeypatch):
-    """Not as those between their first and their last one would."""
-    frame, asked = np.zeros((1024, 2048, 3), np.uint8), []
-    crops = [frame[8 * i : 8 * i + 16, :16] for i in range(64)]
-    monkeypatch.setattr(sources, "share", lambda work, most: asked.append(most) or [do() for do in work])
-    monkeypatch.setattr(sources, "THREAD_BYTES", 1 << 14)
-    found = sources.sources_of(crops)
-    packed, size = found.packed()
-    found.copy_to(np.zeros(size, np.uint8), packed.pointers)
-    assert asked == [1 + 64 * 16 * 16 * 3 // (1 << 14)]
-
-
-def test_an_error_of_who_is_told_is_raised_and_the_threads_go_on(monkeypatch):
-    monkeypatch.setattr(sources, "PIECE_BYTES", 7)
-    monkeypatch.setattr(sources, "THREAD_BYTES", 7)
-    found = sources.sources_of(pixels())
-    packed, size = found.packed()
-    memory, before = np.zeros(size, np.uint8), octopus.set_num_threads(2)
-
-    def fail(end):
-        raise RuntimeError(f"no upload of {end}")
-
-    try:
-        for _ in range(3):
-            with contextlib.suppress(RuntimeError):  # the other thread may do all of it
-                found.copy_to(memory, packed.pointers, fail)
-        octopus.set_num_threads(1)
-        with pytest.raises(RuntimeError, match="no upload of"):
-            found.copy_to(memory, packed.pointers, fail)
-        octopus.set_num_threads(2)
-        memory[:] = 0
-        found.copy_to(memory, packed.pointers)
-    finally:
-        octopus.set_num_threads(before)
-    for image, begin in zip(pixels(), packed.pointers, strict=True):
-        assert np.array_equal(memory[begin : begin + image.size], image.ravel())
 
 
 @pytest.mark.parametrize("form", ["arrays", "steps"])
@@ -607,4 +529,5 @@ def test_fit_sizes_by_the_rule(patch, most):
     sides += [(1, 2**20), (2**20, 1), (patch * 16, patch * 16)]
     found = images.fit_sizes(sides, patch, most)
     assert found.tolist() == [fitted(pair, patch, most) for pair in sides]
+    assert found[:200].tolist() == [images.fit_sizes([pair], patch, most)[0].tolist() for pair in sides[:200]]
     assert (found.prod(axis=1) <= most * patch**2).all()

@@ -59,3 +59,10 @@ def test_images_of_the_host_are_uploaded_while_others_are_packed(answers):
         once[0] == 1 and pieces[0] == 7 and once[1] == pieces[1]
     )  # all but the last piece as soon as it is there
     assert max(once[2], pieces[2], answers["planes-1048576"], answers["planes-1"]) <= 1e-3
+    assert max(answers["pillow-1048576"], answers["pillow-1"]) <= 1e-3
+
+
+def test_images_that_are_page_locked_go_as_they_lie(answers):
+    """Behind the table, one copy each."""
+    copies, error = answers["page-locked"]
+    assert copies == [2 * 8 * 3, 9 * 4 * 3, 5 * 5 * 3] and error <= 1e-3

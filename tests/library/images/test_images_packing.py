@@ -1,0 +1,136 @@
+"""Images on the host, packed for an upload or a loader's batch: by however many threads, however each of them lies."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import octopus
+from octopus import RaggedBatch
+from octopus.images import packing, sources
+
+SIDES = [(9, 7), (5, 12), (20, 3)]
+
+
+def pixels():
+    generator = np.random.default_rng(4)
+    return [generator.integers(0, 256, (*side, 3), np.uint8) for side in SIDES]
+
+
+def in_blocks(image):
+    """An image of Pillow whose rows lie in several blocks, as those of a photograph do."""
+    size = Image.core.get_block_size()
+    Image.core.set_block_size(4096)
+    try:
+        large = Image.fromarray(np.tile(image, (30, 40, 1)))
+    finally:
+        Image.core.set_block_size(size)
+    return large
+
+
+def grey(image):
+    """One channel that is read three times."""
+    return np.lib.stride_tricks.as_strided(image[..., 0].copy(), image.shape, (image.shape[1], 1, 0))
+
+
+FORMS = {
+    "arrays": lambda given: given,
+    "turned": lambda given: [image.transpose(2, 0, 1) for image in given],
+    "steps": lambda given: [given[0][::-1, :, ::-1], *given[1:]],
+    "ragged": RaggedBatch.from_list,
+    "pillow": lambda given: [Image.fromarray(image) for image in given],
+    "blocks": lambda given: [given[0], in_blocks(given[1]), in_blocks(given[2])],
+    "grey": lambda given: [grey(image) for image in given],
+    "mixed": lambda given: [given[0][::-1], Image.fromarray(given[1]), given[2].transpose(2, 0, 1)],
+}
+
+
+@pytest.mark.parametrize(("piece", "thread"), [(8, 7), (1 << 19, 7), (8, 1 << 22)])
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("form", FORMS)
+def test_images_are_packed_one_after_the_other(form, threads, piece, thread, monkeypatch):
+    monkeypatch.setattr(packing, "PIECE_BYTES", piece)
+    monkeypatch.setattr(packing, "THREAD_BYTES", thread)
+    given = FORMS[form](pixels())
+    found = sources.sources_of(given)
+    packed = packing.Packing(found, as_they_lie=True, begin=5)
+    memory = np.full(packed.nbytes, 7, np.uint8)
+    whole, told = [], []
+
+    def check(end):
+        whole.append(memory[:end].copy())
+        told.append(end)
+
+    before = octopus.set_num_threads(threads)
+    try:
+        packed.copy(found, memory, check)
+    finally:
+        octopus.set_num_threads(before)
+    few = thread > 7 or piece > 8
+    assert told == sorted(set(told)) and (len(told) > 1 or form == "steps" or threads > 1 or few)
+    assert all(np.array_equal(part, memory[: part.size]) for part in whole)
+    arrays = [np.asarray(image) for image in given]
+    places = zip(arrays, packed.begins.tolist(), packed.geometry.strides.tolist(), strict=True)
+    for image, begin, strides in places:
+        assert np.array_equal(np.ndarray(image.shape, np.uint8, memory, begin, strides), image)
+    assert (memory[:5] == 7).all()
+    assert packed.nbytes <= 5 + sum(image.size + packing.ALIGNMENT for image in arrays)
+    packed = packing.Packing(found, as_they_lie=False)
+    memory = np.full(packed.nbytes, 7, np.uint8)
+    packed.copy(found, memory)
+    assert np.array_equal(memory, np.concatenate([image.ravel() for image in arrays]))
+
+
+def test_pixels_of_four_bytes_become_three_whatever_their_number():
+    """By vectors, and the last ones one by one: nothing behind them is written."""
+    for width in range(1, 40):
+        image = Image.fromarray(np.random.default_rng(width).integers(0, 256, (1, width, 3), np.uint8))
+        found = sources.sources_of([image])
+        packed = packing.Packing(found, as_they_lie=False)
+        memory = np.full(packed.nbytes + 40, 7, np.uint8)
+        packed.copy(found, memory)
+        assert (
+            np.array_equal(memory[: 3 * width], np.asarray(image).ravel())
+            and (memory[3 * width :] == 7).all()
+        )
+
+
+def test_views_of_a_frame_are_copied_by_as_many_threads_as_their_bytes_need(monkeypatch):
+    """Not as those between their first and their last one would."""
+    frame, asked = np.zeros((1024, 2048, 3), np.uint8), []
+    crops = [frame[8 * i : 8 * i + 16, :16] for i in range(64)]
+    monkeypatch.setattr(packing, "share", lambda work, most: asked.append(most) or [do() for do in work])
+    monkeypatch.setattr(packing, "THREAD_BYTES", 1 << 14)
+    found = sources.sources_of(crops)
+    packed = packing.Packing(found, as_they_lie=True)
+    packed.copy(found, np.zeros(packed.nbytes, np.uint8))
+    assert asked == [1 + 64 * 16 * 16 * 3 // (1 << 14)]
+
+
+def test_an_error_of_who_is_told_is_raised_and_the_threads_go_on(monkeypatch):
+    monkeypatch.setattr(packing, "PIECE_BYTES", 7)
+    monkeypatch.setattr(packing, "THREAD_BYTES", 7)
+    found = sources.sources_of(pixels())
+    packed = packing.Packing(found, as_they_lie=True)
+    memory, before = np.zeros(packed.nbytes, np.uint8), octopus.set_num_threads(2)
+
+    def fail(end):
+        raise RuntimeError(f"no upload of {end}")
+
+    try:
+        for _ in range(3):
+            with contextlib.suppress(RuntimeError):  # the other thread may do all of it
+                packed.copy(found, memory, fail)
+        octopus.set_num_threads(1)
+        with pytest.raises(RuntimeError, match="no upload of"):
+            packed.copy(found, memory, fail)
+        octopus.set_num_threads(2)
+        memory[:] = 0
+        packed.copy(found, memory)
+    finally:
+        octopus.set_num_threads(before)
+    for image, begin in zip(pixels(), packed.begins, strict=True):
+        assert np.array_equal(memory[begin : begin + image.size], image.ravel())

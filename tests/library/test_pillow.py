@@ -1,0 +1,232 @@
+"""Images of Pillow are read where they lie: all modes and forms of memory, and whatever is wrong with them."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import re
+import struct
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import psutil
+import pytest
+from PIL import Image
+
+import octopus
+from octopus import InputError, images
+from octopus.arrays import pillow
+from octopus.arrays.pillow import rasters
+
+GENERATOR = np.random.default_rng(6)
+MODES = ["RGB", "RGBA", "RGBX", "L"]
+BOXES = [[3, 4, 30, 25], [0, 0, 40, 30]]
+
+
+def picture(mode="RGB", height=30, width=40):
+    if mode == "I;16":
+        return Image.fromarray(GENERATOR.integers(0, 2**16, (height, width), np.uint16))
+    return Image.fromarray(GENERATOR.integers(0, 256, (height, width, 3), np.uint8)).convert(mode)
+
+
+def stored(image, form="PNG", **options):
+    file = io.BytesIO()
+    image.save(file, form, **options)
+    return file.getvalue()
+
+
+FORMS = {
+    "new": lambda: picture(),
+    "a row": lambda: picture(height=1),
+    "a column": lambda: picture(width=1),
+    "two rows": lambda: picture(height=2),
+    "a part": lambda: picture().crop((3, 5, 20, 29)),
+    "a file": lambda: Image.open(io.BytesIO(stored(picture()))),
+    "a JPEG": lambda: Image.open(io.BytesIO(stored(picture(), "JPEG"))),
+    "mapped": lambda: Image.frombuffer("L", (64, 48), bytes(range(256)) * 12, "raw", "L", 0, 1),
+    "upside down": lambda: Image.frombuffer("L", (64, 48), bytes(range(256)) * 12, "raw", "L", 0, -1),
+    "a photograph": lambda: picture(height=2100, width=2100),
+    **{mode: lambda mode=mode: picture(mode) for mode in (*MODES, "I;16")},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_pixels_are_those_of_numpy(form):
+    image = FORMS[form]()
+    (found,) = rasters([image])
+    expected = np.asarray(image)
+    assert found.shape == expected.shape and found.dtype == expected.dtype
+    assert np.array_equal(found.array, expected) and found.array.flags.writeable == (found.runs is not None)
+    assert (found.runs is not None) == (form == "a photograph")
+    if found.runs is None:
+        (again,) = rasters([image])
+        assert again.pointer == found.pointer == found.array.ctypes.data  # nothing was copied
+
+
+@pytest.mark.parametrize("setting", [{"PILLOW_ALIGNMENT": "64"}, {"PILLOW_BLOCK_SIZE": "4096"}])
+def test_however_pillow_reserves_memory(setting):
+    """It reads these settings once, when it is imported."""
+    code = (
+        "import numpy as np; from PIL import Image; from octopus.arrays.pillow import rasters\n"
+        "for size in ((7, 5), (300, 200), (40, 1)):\n"
+        "    pixels = np.random.default_rng(2).integers(0, 256, (*size, 3), np.uint8)\n"
+        "    (found,) = rasters([Image.fromarray(pixels)]); assert np.array_equal(found.array, pixels)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env={**os.environ, **setting})
+
+
+def test_a_pillow_of_another_struct_is_read_by_numpy(monkeypatch):
+    monkeypatch.setattr(pillow, "_LAYOUTS", (struct.Struct("=88x7i"), struct.Struct("=60x2i8x3q2i")))
+    for mode in (*MODES, "I;16"):
+        image = picture(mode)
+        assert np.array_equal(rasters([image])[0].array, np.asarray(image))
+    assert octopus.crop_resize(picture("L"), BOXES, 8).shape == (2, 1, 8, 8)
+
+
+def test_the_struct_of_this_pillow_is_known():
+    """Else every image is copied by Pillow's encoder; `_LAYOUTS` then lacks one."""
+    image = picture()
+    (found,) = rasters([image])
+    assert type(found.owner).__name__ == "PyCapsule" and found.strides == (160, 4, 1)
+
+
+@pytest.mark.parametrize("operation", ["resize", "resize_each", "patch_rows"])
+def test_images_of_pillow_are_images(operation):
+    """Alone, in lists, and beside arrays."""
+    given = [picture(height=60, width=50), picture(height=90, width=31), picture(height=2100, width=2100)]
+    arrays = [np.asarray(image) for image in given]
+    call = {
+        "resize": lambda x: images.resize(x, 16),
+        "resize_each": lambda x: (
+            images.resize_each(x, [[8, 9], [10, 11], [5, 6]][: len(x) if type(x) is list else 1]).values
+        ),
+        "patch_rows": lambda x: images.patch_rows(x, images.smart_sizes)[0],
+    }[operation]
+    expected = call(arrays)
+    for mixed in (given, [given[0], arrays[1], given[2]], [arrays[0], given[1], given[2]]):
+        assert np.array_equal(call(mixed), expected)
+    assert np.array_equal(call(given[0]), call(arrays[:1]))
+
+
+@pytest.mark.parametrize("mode", [*MODES, "I;16"])
+def test_modes_have_the_channels_of_their_arrays(mode):
+    image = picture(mode)
+    array = np.asarray(image)
+    assert np.array_equal(images.resize(image, 16), images.resize([array], 16))
+    expected = octopus.crop_resize(array if array.ndim == 3 else array[..., None], BOXES, 16)
+    # The kernels of three and of four stored channels sum in another order.
+    np.testing.assert_allclose(octopus.crop_resize(image, BOXES, 16), expected, rtol=1e-5, atol=1e-2)
+    if mode == "RGBA":  # the fourth is left out where that is said, as of arrays
+        three = images.resize(image, 16, channels="RGBA")
+        assert np.array_equal(three, images.resize([array], 16, channels="RGBA")) and three.shape[1] == 3
+
+
+def test_channels_of_pillow_come_last_whatever_their_sides():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing is to be asked
+        made = images.resize([picture(height=3, width=50), picture(height=4, width=3)], 8)
+    assert made.shape == (2, 3, 8, 8)
+
+
+@pytest.mark.parametrize("mode", ["P", "LA", "CMYK", "1", "F", "HSV", "YCbCr"])
+def test_a_mode_whose_values_are_no_pixels_is_refused(mode):
+    for call in (lambda x: images.resize([picture(), x], 8), lambda x: octopus.crop_resize(x, BOXES, 8)):
+        with pytest.raises(InputError, match=re.escape(f"has Pillow's mode {mode}") + r'.*convert\("RGB"\)'):
+            call(picture(mode))
+    with pytest.raises(InputError, match="image 1 has Pillow's mode"):
+        images.resize([picture(), picture(mode)], 8)
+
+
+def closed():
+    image = picture()
+    image.close()
+    return image
+
+
+def closed_file():
+    image = Image.open(io.BytesIO(stored(picture())))
+    image.close()
+    return image
+
+
+def bomb(monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    return Image.open(io.BytesIO(stored(picture())))
+
+
+WRONG = {
+    "closed": (closed, "image 1 can't be read: Operation on closed image"),
+    "a closed file": (closed_file, "image 1 can't be (decoded|read): "),
+    "truncated": (
+        lambda: Image.open(io.BytesIO(stored(picture(height=300, width=300), "JPEG")[:9000])),
+        "image 1 can't be decoded: .*truncated",
+    ),
+    "empty": (lambda: Image.new("RGB", (0, 5)), "image 1 is empty: 0x5"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_cannot_be_read_is_named(what):
+    make, message = WRONG[what]
+    with pytest.raises(InputError, match=message):
+        images.resize([picture(), make()], 8)
+
+
+def test_a_bomb_is_refused_by_pillow(monkeypatch):
+    with pytest.raises(Image.DecompressionBombError):
+        bomb(monkeypatch)
+
+
+def test_an_image_may_change_between_calls():
+    image = picture(height=80, width=60)
+    before = images.resize(image, 16)
+    array = np.asarray(image)
+    image.thumbnail((30, 30))
+    assert not np.array_equal(images.resize(image, 16), before)
+    assert np.array_equal(images.resize(image, 16), images.resize([np.asarray(image)], 16))
+    image.paste((1, 2, 3), (0, 0, 30, 40))
+    assert np.array_equal(images.resize(image, 16, dtype="uint8")[0, :, 0, 0], [1, 2, 3])
+    assert np.array_equal(images.resize([array], 16), before)
+
+
+def test_memory_outlives_the_image():
+    image = picture()
+    expected = np.asarray(image)
+    (found,) = rasters([image])
+    array = found.array
+    image.close()
+    del image, found
+    gc.collect()
+    assert np.array_equal(array, expected)
+
+
+def test_files_are_decoded_by_several_threads_those_of_one_file_in_turn():
+    several = [stored(picture(height=200, width=150)) for _ in range(9)]
+    file = io.BytesIO(b"".join(several[:1]))
+    given = [Image.open(io.BytesIO(one)) for one in several] + [Image.open(file), Image.open(file)]
+    given += given[:2]
+    found = images.resize(given, 16)
+    order = [*range(9), 0, 0, 0, 1]
+    expected = images.resize([Image.open(io.BytesIO(several[i])) for i in order], 16)
+    assert np.array_equal(found, expected)
+
+
+def test_no_memory_is_left_behind():
+    """Over ten thousand calls, wrong ones among them."""
+    given, broken, process = [picture(), picture("L").convert("RGB")], [picture("P")], psutil.Process()
+
+    def calls(count):
+        for _ in range(count):
+            images.resize(given, 4)
+            rasters(given)
+            with pytest.raises(InputError):
+                rasters(broken)
+        gc.collect()
+
+    calls(500)
+    before = process.memory_info().rss
+    calls(10_000)
+    assert process.memory_info().rss - before < 4 << 20

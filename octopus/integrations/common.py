@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib import import_module
+from importlib.resources import files
+from pkgutil import resolve_name
+from typing import Any
 
 from octopus.errors import MissingPackageError
 
@@ -18,23 +24,44 @@ class UnknownError(Exception):
     """What is asked for has no equivalent here; the message is the reason."""
 
 
-def check_version(package: str, tested: Sequence[str], untested: bool = False) -> None:
-    """Raise `MissingPackageError` unless a package's version lies between the first and the last of those tested.
+def check_version(package: str, tested: Sequence[str], older: bool = False) -> bool:
+    """Raise `MissingPackageError` for a package's version before those tested, unless `older` ones will do.
 
-    A bound of two numbers, such as 5.23, holds for all versions that begin with them.
+    A newer one is warned of, once. A bound of two numbers, such as 5.23, holds for all versions that begin with them.
+
+    Returns
+    -------
+    bool
+        Whether it is newer.
     """
+    found, newer = _version(package), is_newer(package, tested)
+    first, last = tested[0], tested[-1]
+    if _numbers(found) < _numbers(first) and not older:
+        raise MissingPackageError(
+            f"octopus was tested with {package} {first} to {last}, found the older {found}; pip install -U {package}, "
+            "or pass untested=True where there is such an option"
+        )
+    if newer and package not in _newer:
+        _newer.add(package)
+        warnings.warn(
+            f"{package} {found} is newer than {first} to {last}, with which octopus was tested", stacklevel=3
+        )
+    return newer
+
+
+def is_newer(package: str, tested: Sequence[str]) -> bool:
+    """Whether a package's version comes behind those tested."""
+    last = _numbers(tested[-1])
+    return _numbers(_version(package))[: len(last)] > last
+
+
+def _version(package: str) -> str:
     try:
-        found = str(import_module(package).__version__)
+        return str(import_module(package).__version__)
     except ImportError as error:
         raise MissingPackageError(
             f"{package} can't be imported ({error}); pip install 'octopus-ragged[{package}]'"
         ) from error
-    numbers, first, last = (_numbers(version) for version in (found, tested[0], tested[-1]))
-    if not (untested or (first <= numbers[: len(first)] and numbers[: len(last)] <= last)):
-        raise MissingPackageError(
-            f"octopus was tested with {package} {tested[0]} to {tested[-1]}, found {found}; install one of these, or "
-            "pass untested=True to try this one"
-        )
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -42,6 +69,44 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"^\d+|(?<=\.)\d+", version)[:3])
 
 
+def moved(code: Iterable[Any]) -> list[str]:
+    """The names of functions, or of methods of classes, whose source is another than in all versions that were tested.
+
+    Parameters
+    ----------
+    code : iterable of function or str
+        A text is a module and a name in it. `code.tsv` has the digests of all that stand-ins rely on.
+    """
+    known = _digests()
+    found = (named(one) for one in code)
+    return [
+        name for name, function in found if function is None or digest(function) not in known.get(name, ())
+    ]
+
+
+def named(one: Any) -> tuple[str, Any]:
+    """A function's module and name, as `code.tsv` has them, and the function; None if there is no such one."""
+    if isinstance(one, str):
+        try:
+            return one, inspect.unwrap(resolve_name(one))
+        except (ImportError, AttributeError):
+            return one, None
+    function = inspect.unwrap(one)
+    return f"{function.__module__}.{function.__qualname__}", function
+
+
+def digest(function: Any) -> str:
+    """Of a function's source."""
+    return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()[:8]
+
+
+@cache
+def _digests() -> dict[str, list[str]]:
+    rows = files("octopus.integrations").joinpath("code.tsv").read_text(encoding="utf-8").splitlines()
+    return {name: digests.split() for name, digests in (row.split("\t") for row in rows if row)}
+
+
+_newer: set[str] = set()
 _warned: set[tuple[str, str]] = set()
 
 

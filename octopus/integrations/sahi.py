@@ -51,7 +51,7 @@ def slices(
 
     Parameters
     ----------
-    image : array, (H, W, C)
+    image : array, (H, W, C), or PIL.Image.Image
         As in `octopus.crop_resize`, on the host or the GPU; SAHI reads images as red, green and blue.
     slice_height, slice_width : int, optional
         In pixels; without them SAHI chooses by the image's size.
@@ -73,10 +73,10 @@ def slices(
     ValueError
         SAHI's own, for an overlap of 1 or more.
     MissingPackageError
-        If SAHI can't be imported, or its version is not tested.
+        If SAHI can't be imported, or its version is older than those tested.
     """
     check_version("sahi", TESTED)
-    height, width = image.shape[:2]
+    height, width = image.shape[:2] if hasattr(image, "shape") else image.size[::-1]
     boxes = import_module("sahi.slicing").get_slice_bboxes(
         height, width, slice_height, slice_width,
         overlap_height_ratio=overlap_height_ratio, overlap_width_ratio=overlap_width_ratio,

@@ -50,22 +50,21 @@ def batched(infer: Callable[[Any], list[Any]], size: Any, **options: Any) -> Cal
         For `out`. When called: as `octopus.images.resize`; or for detections with masks or oriented boxes, which aren't
         led back, in a slice that was resized or padded.
     MissingPackageError
-        If supervision can't be imported, or its version is not tested.
+        If supervision can't be imported, or its version is older than those tested.
     """
     check_version("supervision", TESTED)
     if options.get("out") is not None:
         raise InputError("out can't be given to a slicer, whose number of slices varies; leave it out")
 
     def callback(slices: list[Any]) -> list[Any]:
-        given = [np.asarray(one) for one in slices]  # images of Pillow, too
-        batch, transform = images.resize(given, size, letterbox=True, **options)
+        batch, transform = images.resize(slices, size, letterbox=True, **options)
         ways = (
             transform.copy_to_host(stream=options.get("stream"))
             if hasattr(transform, "copy_to_host")
             else transform
         )
         found = infer(batch)
-        if isinstance(found, list) and len(found) == len(given):  # else the slicer says what is wrong
+        if isinstance(found, list) and len(found) == len(slices):  # else the slicer says what is wrong
             for one, way in zip(found, ways, strict=True):
                 _lead_back(one, way)
         return found

@@ -22,9 +22,15 @@ from octopus import images
 from octopus.crop.api import crop_resize
 from octopus.errors import DeviceError, InputError, OutOfMemoryError, shown_type
 from octopus.images.sizes import inner_places
-from octopus.integrations.common import FallbackWarning, UnknownError, check_version, warn_once
+from octopus.integrations.common import FallbackWarning, UnknownError, check_version, moved, warn_once
 
 TESTED = ("8.4.179", "8.4.190")
+
+# What is stood in for, and what that calls.
+PREDICTING, ENCODING = ("preprocess", "pre_transform"), ("__call__", "_crop_detections", "_crops_to_tensor")
+AUGMENT, UTILS = "ultralytics.data.augment", "ultralytics.utils"
+PADDING = tuple(f"{AUGMENT}.LetterBox.{name}" for name in ("__call__", "get_params", "apply_image"))
+CUTTING = f"{UTILS}.plotting.save_one_box", f"{UTILS}.ops.xywh2xyxy"
 
 # Boxes grow by this factor and so many pixels before they are cut out for re-identification.
 GROWTH, MARGIN = 1.02, 10
@@ -58,7 +64,7 @@ def letterbox(frames: Sequence[Any], box: Any, *, half: bool = False, device: An
     InputError
         For frames that are no images of uint8, or a `LetterBox` that asks for something else.
     MissingPackageError
-        If Ultralytics can't be imported, or its version is not tested.
+        If Ultralytics can't be imported, or its version is older than those tested.
     """
     check_version("ultralytics", TESTED)
     try:
@@ -162,7 +168,8 @@ def accelerate(target: Any, *, untested: bool = False) -> Any:
         Of a predictor `preprocess` is replaced, and what its trackers have; of a tracker what its encoder has; of an
         encoder (`ReID`) how it cuts out and stacks crops.
     untested : bool
-        Work with a version of Ultralytics outside `TESTED`.
+        Work with a version of Ultralytics older than those of `TESTED`. One that is newer is worked with anyway, after
+        a warning, where the code that is stood in for is known; where it is not, the original answers.
 
     Returns
     -------
@@ -173,20 +180,20 @@ def accelerate(target: Any, *, untested: bool = False) -> Any:
     InputError
         For what is none of these.
     MissingPackageError
-        If Ultralytics can't be imported, or its version is not tested.
+        If Ultralytics can't be imported, or its version is older than those tested.
     """
-    check_version("ultralytics", TESTED, untested)
+    newer = check_version("ultralytics", TESTED, untested)
     predictor = import_module("ultralytics.engine.predictor").BasePredictor
     # Without it there is no encoder; and importing it would let Ultralytics install what trackers need.
     encoder: Any = getattr(sys.modules.get("ultralytics.trackers.utils.reid"), "ReID", ())
     if isinstance(target, predictor):
-        _replace(target, predictor, ("preprocess", "pre_transform"), preprocess=_preprocess)
+        _replace(target, predictor, PREDICTING, PADDING if newer else (), preprocess=_preprocess)
         for tracker in getattr(target, "trackers", ()):
             if isinstance(getattr(tracker, "encoder", None), encoder):
                 accelerate(tracker, untested=untested)
     elif isinstance(target, encoder):
         new = {"_crop_detections": _crop_detections, "_crops_to_tensor": _crops_to_tensor}
-        _replace(target, encoder, ("__call__", *new), **new)
+        _replace(target, encoder, ENCODING, CUTTING if newer else (), **new)
     elif isinstance(getattr(target, "encoder", None), encoder):
         accelerate(target.encoder, untested=untested)
     else:
@@ -197,13 +204,30 @@ def accelerate(target: Any, *, untested: bool = False) -> Any:
     return target
 
 
-def _replace(target: Any, owner: type, methods: tuple[str, ...], **new: Any) -> None:
-    """Put functions in the place of methods of one object, if its class has those of the class that is known."""
+def _replace(
+    target: Any, owner: type, methods: tuple[str, ...], compared: tuple[str, ...], **new: Any
+) -> None:
+    """Put functions in the place of methods of one object, if its class has those of the class that is known.
+
+    With `compared`, what these call, it must also be code that is known.
+    """
     if any(getattr(type(target), name) is not getattr(owner, name) for name in methods):
         warn_once(type(target).__name__, "it computes something that octopus doesn't know")
         return
+    changed = moved([*(getattr(owner, name) for name in methods), *compared]) if compared else ()
+    if changed:
+        warn_once(type(target).__name__, f"this version of Ultralytics has changed {', '.join(changed)}")
+        return
     for name, function in new.items():
         setattr(target, name, MethodType(function, target))
+
+
+def relied_on() -> list[Any]:
+    """All code of Ultralytics that is stood in for; imports what trackers need."""
+    predictor = import_module("ultralytics.engine.predictor").BasePredictor
+    encoder = import_module("ultralytics.trackers.utils.reid").ReID
+    owned = [*((predictor, name) for name in PREDICTING), *((encoder, name) for name in ENCODING)]
+    return [*(getattr(owner, name) for owner, name in owned), *PADDING, *CUTTING]
 
 
 def _preprocess(self: Any, im: Any) -> Any:

@@ -12,6 +12,7 @@ sv = pytest.importorskip("supervision", reason="supervision is not installed")
 
 import octopus  # noqa: E402
 from octopus.errors import InputError, MissingPackageError  # noqa: E402
+from octopus.integrations import common  # noqa: E402
 from octopus.integrations import supervision as stand_ins  # noqa: E402
 from octopus.integrations.supervision import batched  # noqa: E402
 
@@ -125,10 +126,15 @@ def test_detections_are_boxes():
     assert octopus.crop_resize(picture(), sv.Detections.empty(), 32, device="cpu").shape == (0, 3, 32, 32)
 
 
-@pytest.mark.parametrize("version", ["0.29.1", "0.32.0"])
-def test_only_a_tested_version(monkeypatch, version):
-    monkeypatch.setattr(sys.modules["supervision"], "__version__", version)
-    with pytest.raises(MissingPackageError, match=f"tested with supervision 0.30 to 0.31, found {version}"):
+def test_an_older_version_is_refused_and_a_newer_one_warned_of(monkeypatch):
+    monkeypatch.setattr(common, "_newer", set())
+    monkeypatch.setattr(sys.modules["supervision"], "__version__", "0.29.1")
+    with pytest.raises(
+        MissingPackageError, match=r"tested with supervision 0\.30 to 0\.31, found the older 0\.29\.1"
+    ):
+        batched(one_by_one, 100)
+    monkeypatch.setattr(sys.modules["supervision"], "__version__", "0.32.0")
+    with pytest.warns(UserWarning, match=r"supervision 0\.32\.0 is newer than 0\.30 to 0\.31"):
         batched(one_by_one, 100)
 
 

@@ -347,17 +347,33 @@ def test_what_is_none_of_these(wrong):
         accelerate(wrong)
 
 
-@pytest.mark.parametrize(("version", "right"), [("8.4.178", False), ("8.4.183", True), ("8.4.191", False)])
-def test_only_a_tested_version(monkeypatch, version, right):
-    monkeypatch.setattr(sys.modules["ultralytics"], "__version__", version)
-    if right:
+def test_an_older_version_is_refused(monkeypatch):
+    monkeypatch.setattr(sys.modules["ultralytics"], "__version__", "8.4.178")
+    with pytest.raises(
+        MissingPackageError, match=r"8\.4\.179 to 8\.4\.190, found the older 8\.4\.178.*untested=True"
+    ):
         accelerate(Plain())
-        return
-    with pytest.raises(MissingPackageError, match=f"8.4.179 to 8.4.190, found {version}.*untested=True"):
-        accelerate(Plain())
-    with pytest.raises(MissingPackageError, match=f"found {version}"):
+    with pytest.raises(MissingPackageError, match=r"found the older 8\.4\.178"):
         letterbox(pictures(), LetterBox(320))
     assert accelerate(Plain(), untested=True).preprocess(pictures()).shape == (len(SIDES), 3, 320, 320)
+
+
+def test_a_newer_version_is_warned_of_and_works_where_its_code_is_known(monkeypatch):
+    monkeypatch.setattr(common, "_newer", set())
+    monkeypatch.setattr(sys.modules["ultralytics"], "__version__", "8.4.300")
+    with pytest.warns(UserWarning, match=r"ultralytics 8\.4\.300 is newer than 8\.4\.179 to"):
+        made = accelerate(Plain())
+    assert "preprocess" in vars(made) and made.preprocess(pictures()).shape == (len(SIDES), 3, 320, 320)
+    changed = "ultralytics.data.augment.LetterBox.get_params"
+    digests = {name: [] if name == changed else known for name, known in common._digests().items()}
+    monkeypatch.setattr(common, "_digests", lambda: digests)
+    with pytest.warns(FallbackWarning, match=f"has changed {changed}"):
+        assert "preprocess" not in vars(accelerate(Plain()))
+
+
+def test_all_code_that_is_stood_in_for_is_known():
+    """Of the versions that are tested: `known_code.py --write` adds another's."""
+    assert not common.moved(stand_ins.relied_on())
 
 
 def test_without_the_package(monkeypatch):

@@ -4,8 +4,9 @@
 >>> processor = accelerate(CLIPImageProcessor())  # doctest: +SKIP
 
 `KNOWN` says which code of transformers is stood in for. A processor is known if the methods that make its answer are
-those of a row, whatever its class; so a subclass with code of its own is seen. All before that, checks of arguments,
-nested lists, files, modes of Pillow, is left to the processor.
+those of a row, whatever its class; so a subclass with code of its own is seen. A call's options are checked by the
+processor's own code, once for each kind of call. Images of Pillow and arrays of three channels go to the launch as they
+are (`_gathered`); what is left, such as files and grey arrays, the processor's own code prepares.
 """
 
 from __future__ import annotations
@@ -13,23 +14,38 @@ from __future__ import annotations
 import copy
 import platform
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
+from inspect import signature, unwrap
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from octopus import images as ops
+from octopus.arrays.checks import dtype_text
+from octopus.arrays.pillow import Raster, decode, is_pillow, is_transparent, rasters, rgb
+from octopus.arrays.reading import UnreadableError, reading
+from octopus.arrays.untraced import untraced
+from octopus.backends.cpu.threads import get_num_threads, share
 from octopus.errors import DeviceError, InputError, OutOfMemoryError, shown_type
-from octopus.integrations.common import FallbackWarning, UnknownError, check_version, warn_once
+from octopus.images.api import run
+from octopus.integrations.common import (
+    FallbackWarning,
+    UnknownError,
+    check_version,
+    is_newer,
+    moved,
+    warn_once,
+)
 
-TESTED = ("5.17", "5.18", "5.19", "5.20", "5.21", "5.22", "5.23")
-
-# What the driver brings to a GPU sooner than several threads have begun to pack it; it keeps the caller, as it does
-# where the original brings images.
-FEW_IMAGES, FEW_BYTES = 2, 1 << 23
+TESTED = ("5.17", "5.18", "5.19", "5.20", "5.21", "5.22", "5.23", "5.24")
 
 VERTICAL_FIRST = 13  # the first version of Pillow that begins with the vertical pass where that is less work
+MOST_KINDS = 16  # of calls whose options are kept, for each processor
+CHANNELS = (1, 3, 4)  # of images, as transformers looks for them
+DTYPES = ("float32", "float16", "bfloat16")
+KNOWN_ERRORS = (UnknownError, InputError, DeviceError, OutOfMemoryError)
 
 # Of Pillow's numbers and torchvision's names.
 FILTERS = {
@@ -44,57 +60,99 @@ class Call(NamedTuple):
     Attributes
     ----------
     processor : BaseImageProcessor
-    images : list of torch.Tensor or ndarray
-        Channels first, (C, H, W).
+    images : list of torch.Tensor, ndarray or Raster
+        (C, H, W) or (H, W, C), as `source` says.
     asked : dict
         Options of the call by transformers' names, each with a value.
     pil : bool
         Whether it is on Pillow and NumPy, not on torchvision and torch.
+    dtype : str
+        Of results that are floats.
+    source : {"CHW", "HWC"}
+    made : dict or None
+        What calls with the same options share, if they are remembered.
     """
 
     processor: Any
     images: list[Any]
     asked: dict[str, Any]
     pil: bool
+    dtype: str = "float32"
+    source: str = "CHW"
+    made: dict[Any, Any] | None = None
 
     @property
     def sides(self) -> list[tuple[int, int]]:
         """Heights and widths."""
-        return [tuple(image.shape[-2:]) for image in self.images]
+        begin = 1 if self.source == "CHW" else 0
+        return [tuple(image.shape[begin : begin + 2]) for image in self.images]
 
     @property
-    def options(self) -> dict[str, Any]:
-        """Arguments that all functions of `octopus.images` take."""
-        asked, floats = self.asked, "float" in str(self.images[0].dtype)
-        whole = not (asked["do_rescale"] or asked["do_normalize"] or floats)
-        normal = {"mean": asked["image_mean"], "std": asked["image_std"]} if asked["do_normalize"] else {}
-        return {
-            "filter": _filter_of(self), "rounding": "none" if floats else _rounding_of(self),
-            "scale": 1 / asked["rescale_factor"] if asked["do_rescale"] else 1, **normal,
-            "dtype": "uint8" if whole else "float32", "source": "CHW",
-            "device": self.device,
-        }  # fmt: skip
-
-    @property
-    def device(self) -> Any:
-        """Where the images go, as `octopus.images` takes it; transformers also takes the number of a GPU."""
-        device = None if self.pil else self.asked.get("device")
-        return "auto" if device is None else f"cuda:{device}" if type(device) is int else device
+    def floats(self) -> bool:
+        """Whether the images are."""
+        return _dtype_text(self.images[0].dtype).startswith("float")
 
     @property
     def on_cpu(self) -> bool:
         """Whether the CPU computes it."""
         device = self.asked.get("device")
-        return self.pil or str(self.images[0].device if device is None else device).startswith("cpu")
+        if device is None:
+            device = getattr(self.images[0], "device", "cpu")
+        return self.pil or str(device).startswith("cpu")
+
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
+        """What `make` makes of the options, the images' dtype and where the work is done, kept for other calls."""
+        if self.made is None:
+            return make()
+        key = name, self.floats, self.on_cpu
+        if key not in self.made:
+            self.made[key] = make()
+        return self.made[key]
+
+    def launch(self, operation: str, images: list[Any], sizes: Any = None, **own: Any) -> Any:
+        """An operation of `octopus.images`, whose results are of the processor's library."""
+        options = {**self.once("options", self._options), **own, "source": self.source}
+        library = "numpy" if self.pil else "torch"
+        key = None if self.made is None else (self.made["number"], self.floats, self.source, *own.values())
+        return run(operation, options, images, sizes, None, None, self._device, library, key)
+
+    def _options(self) -> dict[str, Any]:
+        asked, floats = self.asked, self.floats
+        whole = not (asked["do_rescale"] or asked["do_normalize"] or floats)
+        normal = asked["do_normalize"]
+        return {
+            "filter": _filter_of(self), "rounding": "none" if floats else _rounding_of(self), "antialias": True,
+            "mean": asked["image_mean"] if normal else None, "std": asked["image_std"] if normal else None,
+            "scale": 1 / asked["rescale_factor"] if asked["do_rescale"] else 1,
+            "dtype": "uint8" if whole else self.dtype, "channels": "RGB",
+        }  # fmt: skip
+
+    @property
+    def _device(self) -> Any:
+        """Where the images go, as `octopus.images` takes it; transformers also takes the number of a GPU."""
+        device = None if self.pil else self.asked.get("device")
+        return "auto" if device is None else f"cuda:{device}" if type(device) is int else device
 
     def answer(self, **values: Any) -> Any:
         """The processor's output of these values."""
-        made = import_module("transformers.image_processing_utils").BatchFeature
-        return made(data=values, tensor_type=self.asked["return_tensors"])
+        tensors, made = self.asked["return_tensors"], _module("image_processing_utils").BatchFeature
+        done = tensors == "pt" and not any(isinstance(value, (list, np.ndarray)) for value in values.values())
+        return made(data=values, tensor_type=None if done else tensors)
 
     def listed(self, batch: Any) -> Any:
         """A batch as the list that the processor makes, which `return_tensors` would only put together again."""
         return list(batch) if self.asked["return_tensors"] is None else batch
+
+
+@cache
+def _dtype_text(dtype: Any) -> str:
+    """A dtype's name, which NumPy puts together anew each time."""
+    return str(dtype).removeprefix("torch.")
+
+
+@cache
+def _module(name: str) -> Any:
+    return import_module(f"transformers.{name}")
 
 
 def _filter_of(call: Call) -> Any:
@@ -132,27 +190,44 @@ def _fixed_point(filter: str) -> bool:
 
 def batch(call: Call) -> Any:
     """One size or one rule for all, perhaps the middle of it or padded: CLIP, SigLIP, ViT, DINOv2 and many others."""
-    asked, sizes = call.asked, [_size_of(call, *sides) for sides in call.sides]
-    images, crop = _in_order(call, sizes), asked["do_center_crop"]
-    if crop and asked["do_resize"] and _rule(asked["size"]) == {"shortest_edge"}:
-        cut = (asked["crop_size"].height, asked["crop_size"].width)
-        if call.pil and (((lack := cut - np.array(sizes)) > 0) & (lack % 2 == 1)).any():
-            raise UnknownError(
-                "an odd number of pixels is missing to crop_size, which Pillow's backend pads first"
-            )
-        made = ops.resize(images, cut, crop="center", shortest=asked["size"].shortest_edge, **call.options)
-    elif len(set(sizes)) == 1:
-        made = ops.resize(images, sizes[0], **call.options)
+    asked, size, crop = call.asked, call.asked["size"], call.asked["do_center_crop"]
+    known = call.once("rule", lambda: _rule(size)) if asked["do_resize"] else set()
+    if crop and known == {"shortest_edge"}:
+        cut, images = (asked["crop_size"].height, asked["crop_size"].width), call.images
+        if call.pil:
+            sizes = np.array([_size_of(call, *sides) for sides in call.sides])
+            if (((lack := cut - sizes) > 0) & (lack % 2 == 1)).any():
+                raise UnknownError(
+                    "an odd number of pixels is missing to crop_size, which Pillow's backend pads first"
+                )
+            images = _in_order(call, sizes)
+        made = call.launch("resize", images, size=cut, crop="center", shortest=size.shortest_edge)
+    elif known == {"height", "width"}:
+        images = call.images
+        if call.pil:
+            images = _in_order(call, np.full((len(images), 2), (size.height, size.width)))
+        made = call.launch("resize", images, size=(size.height, size.width))
         made = _middle(made, asked["crop_size"]) if crop else made
-    elif crop:
-        raise UnknownError(
-            "the middle of images of different size is known for size={'shortest_edge': ...} alone"
-        )
     else:
-        made = list(ops.resize_each(images, sizes, **call.options))
+        made = _of_any_size(call, [_size_of(call, *sides) for sides in call.sides])
     if asked["do_pad"] and (asked["pad_size"] or isinstance(made, list)):
         made = call.processor.pad(list(made), pad_size=asked["pad_size"], disable_grouping=True)
     return call.answer(pixel_values=made if isinstance(made, list) else call.listed(made))
+
+
+def _of_any_size(call: Call, sizes: list[tuple[int, int]]) -> Any:
+    """Images at sizes that a rule made of each."""
+    images = _in_order(call, sizes)
+    if len(set(sizes)) == 1:
+        made = call.launch("resize", images, size=sizes[0])
+        return _middle(made, call.asked["crop_size"]) if call.asked["do_center_crop"] else made
+    if call.asked["do_center_crop"]:
+        raise UnknownError(
+            "the middle of images of different size is known for size={'shortest_edge': ...} alone"
+        )
+    if call.dtype == "bfloat16":
+        raise UnknownError("images of several sizes can't be bfloat16 here")
+    return list(call.launch("resize_each", images, sizes))
 
 
 def _rule(size: Any) -> set[str]:
@@ -163,7 +238,7 @@ def _rule(size: Any) -> set[str]:
 
 def _size_of(call: Call, height: int, width: int) -> tuple[int, int]:
     """What an image becomes, by the functions of transformers that its processors call."""
-    size, rule = call.asked["size"], import_module("transformers.image_transforms")
+    size, rule = call.asked["size"], _module("image_transforms")
     if not call.asked["do_resize"]:
         return height, width
     if size.shortest_edge and size.longest_edge:
@@ -174,7 +249,7 @@ def _size_of(call: Call, height: int, width: int) -> tuple[int, int]:
             blank, size.shortest_edge, default_to_square=False, input_data_format="channels_first"
         )
     elif size.max_height and size.max_width:
-        limit = import_module("transformers.image_utils").get_image_size_for_max_height_width
+        limit = _module("image_utils").get_image_size_for_max_height_width
         found = limit((height, width), size.max_height, size.max_width)
     elif size.height and size.width:
         found = size.height, size.width
@@ -195,36 +270,54 @@ def _middle(made: Any, size: Any) -> Any:
 
 def smart_rows(call: Call) -> Any:
     """Patch rows at sizes that the images choose: the Qwen2-VL family."""
-    asked, size, sizes = call.asked, call.asked["size"], np.array(call.sides)
+    asked, sizes = call.asked, _sides
     if asked["do_resize"]:
-        factor = asked["patch_size"] * asked["merge_size"]
-        sizes = ops.smart_sizes(sizes, factor, size.shortest_edge, size.longest_edge)
-    options = (
-        {**call.options, "dtype": "float32"} if call.pil else call.options
-    )  # there whatever the values are
-    rows, grid = ops.patch_rows(
-        _in_order(call, sizes), sizes, patch=asked["patch_size"], merge=asked["merge_size"],
-        temporal=asked["temporal_patch_size"], **options,
-    )  # fmt: skip
+        size, factor = asked["size"], asked["patch_size"] * asked["merge_size"]
+        sizes = call.once(
+            "sizes", lambda: partial(ops.smart_sizes, factor=factor, min_pixels=size.shortest_edge,
+                                     max_pixels=size.longest_edge)
+        )  # fmt: skip
+    own = {
+        "patch": asked["patch_size"],
+        "merge": asked["merge_size"],
+        "temporal": asked["temporal_patch_size"],
+    }
+    rows, grid = _rows(call, sizes, **own, **({"dtype": call.dtype} if call.pil else {}))
     return call.answer(pixel_values=rows, image_grid_thw=grid)
 
 
 def fit_rows(call: Call) -> Any:
     """As many patch rows for every image, with a mask: SigLIP2 of the NaViT kind."""
-    asked, sizes = call.asked, np.array(call.sides)
+    asked, sizes = call.asked, _sides
     patch, most = asked["patch_size"], asked["max_num_patches"]
     if asked["do_resize"]:
-        sizes = ops.fit_sizes(sizes, patch, most)
-    rows, _, _ = ops.patch_rows(
-        _in_order(call, sizes), sizes, patch=patch, order="PPC", max_rows=most, **call.options
-    )
-    shapes = sizes // patch
-    mask = (np.arange(most) < shapes.prod(1, keepdims=True)).astype(np.int32)  # on the host, as there
+        sizes = call.once("sizes", lambda: partial(ops.fit_sizes, patch=patch, max_rows=most))
+    rows, _, shapes = _rows(call, sizes, patch=patch, order="PPC", max_rows=most)
+    counts = np.asarray(shapes).prod(1, keepdims=True)
+    mask: Any = (np.arange(most) < counts).astype(np.int32)  # on the host, as there
+    mask = mask if call.pil else _torch().from_numpy(mask)
+    shown = shapes if asked["return_tensors"] == "pt" else [tuple(pair) for pair in shapes.tolist()]
     return call.answer(
-        pixel_values=call.listed(rows),
-        pixel_attention_mask=call.listed(mask if call.pil else import_module("torch").from_numpy(mask)),
-        spatial_shapes=[tuple(pair) for pair in shapes.tolist()],
+        pixel_values=call.listed(rows), pixel_attention_mask=call.listed(mask), spatial_shapes=shown
     )
+
+
+def _sides(sides: Any) -> Any:
+    """The rule of sizes that stay as they are."""
+    return sides
+
+
+def _rows(call: Call, rule: Any, **own: Any) -> Any:
+    """Patch rows at the sizes that a rule makes."""
+    if not call.pil:
+        return call.launch("patch_rows", call.images, rule, **own)
+    sizes = rule(np.array(call.sides))
+    return call.launch("patch_rows", _in_order(call, sizes), sizes, **own)
+
+
+@cache
+def _torch() -> Any:
+    return import_module("torch")
 
 
 def _in_order(call: Call, sizes: Any) -> list[Any]:
@@ -261,6 +354,8 @@ class Known(NamedTuple):
         The class that the code is of.
     methods : tuple of str
         All that make its answer of images and options.
+    functions : tuple of str
+        What these call, by module and name.
     run : callable
         Makes the same answer of a `Call`.
     pil : bool
@@ -270,38 +365,64 @@ class Known(NamedTuple):
     module: str
     name: str
     methods: tuple[str, ...]
+    functions: tuple[str, ...]
     run: Callable[[Call], Any]
     pil: bool = False
 
 
 TORCH = (
-    "_preprocess",
-    "resize",
-    "rescale",
-    "normalize",
-    "rescale_and_normalize",
-    "_fuse_mean_std_and_rescale_factor",
-)
+    "_preprocess", "resize", "rescale", "normalize", "rescale_and_normalize", "_fuse_mean_std_and_rescale_factor",
+)  # fmt: skip
+PIL = ("_preprocess", "resize", "rescale", "normalize")
+# What gets the options of a call, and makes arrays of its images.
+RESOLVING = ("__call__", "_preprocess_image_like_inputs")
 PREPARING = (
     "_prepare_image_like_inputs", "_prepare_images_structure", "fetch_images", "process_image", "convert_to_rgb",
 )  # fmt: skip
-PIL = ("_preprocess", "resize", "rescale", "normalize")
-BACKENDS = "transformers.image_processing_backends"
+CONVERTING = (
+    "transformers.image_transforms.convert_to_rgb",
+    "transformers.image_utils.make_flat_list_of_images",
+)
+RULES = (
+    "transformers.image_transforms.get_size_with_aspect_ratio",
+    "transformers.image_transforms.get_resize_output_image_size",
+    "transformers.image_utils.get_image_size_for_max_height_width",
+)
+PIL_RULES = (
+    "transformers.image_transforms.resize", "transformers.image_transforms.rescale",
+    "transformers.image_transforms.normalize",
+)  # fmt: skip
+UTILS, BACKENDS = "transformers.image_processing_utils", "transformers.image_processing_backends"
 QWEN2_VL, SIGLIP2 = (
     "transformers.models.qwen2_vl.image_processing",
     "transformers.models.siglip2.image_processing",
 )
+FITTING = "get_image_size_for_max_num_patches"
 KNOWN = (
-    Known(BACKENDS, "TorchvisionBackend", (*TORCH, "center_crop", "pad"), batch),
-    Known(BACKENDS, "PilBackend", (*PIL, "center_crop", "pad"), batch, pil=True),
-    Known(f"{QWEN2_VL}_qwen2_vl", "Qwen2VLImageProcessor", (*TORCH, "patchify"), smart_rows),
-    Known(f"{QWEN2_VL}_pil_qwen2_vl", "Qwen2VLImageProcessorPil", (*PIL, "patchify"), smart_rows, pil=True),
-    Known(f"{SIGLIP2}_siglip2", "Siglip2ImageProcessor", TORCH, fit_rows),
-    Known(f"{SIGLIP2}_pil_siglip2", "Siglip2ImageProcessorPil", PIL, fit_rows, pil=True),
+    Known(BACKENDS, "TorchvisionBackend", (*TORCH, "center_crop", "pad"), RULES, batch),
+    Known(
+        BACKENDS, "PilBackend", (*PIL, "center_crop", "pad"),
+        (*RULES, *PIL_RULES, "transformers.image_transforms.center_crop"), batch, pil=True,
+    ),
+    Known(
+        f"{QWEN2_VL}_qwen2_vl", "Qwen2VLImageProcessor", (*TORCH, "patchify"),
+        (f"{QWEN2_VL}_qwen2_vl.smart_resize",), smart_rows,
+    ),
+    Known(
+        f"{QWEN2_VL}_pil_qwen2_vl", "Qwen2VLImageProcessorPil", (*PIL, "patchify"),
+        (f"{QWEN2_VL}_pil_qwen2_vl.smart_resize", *PIL_RULES), smart_rows, pil=True,
+    ),
+    Known(
+        f"{SIGLIP2}_siglip2", "Siglip2ImageProcessor", TORCH, (f"{SIGLIP2}_siglip2.{FITTING}",), fit_rows,
+    ),
+    Known(
+        f"{SIGLIP2}_pil_siglip2", "Siglip2ImageProcessorPil", PIL,
+        (f"{SIGLIP2}_pil_siglip2.{FITTING}", *PIL_RULES), fit_rows, pil=True,
+    ),
 )  # fmt: skip
 
 
-def accelerate(processor: Any, *, untested: bool = False) -> Any:
+def accelerate(processor: Any, *, dtype: Any = None, untested: bool = False) -> Any:
     """A stand-in for an image processor of transformers, or a processor that has one: one launch for all images.
 
     It is called as the original, and returns the same keys, shapes, dtypes and grids; it is an instance of the
@@ -312,9 +433,12 @@ def accelerate(processor: Any, *, untested: bool = False) -> Any:
     ----------
     processor : BaseImageProcessor or ProcessorMixin
         Of the latter the image processor alone is replaced, in a copy. It stays unchanged.
+    dtype : {"float32", "float16", "bfloat16"} or a dtype of NumPy or torch, optional
+        Of the pixels, where the original makes float32: that of the model, which saves it the cast. bfloat16 is for
+        processors on torchvision.
     untested : bool
-        Work with a version of transformers that is none of `TESTED`. The methods of a processor are looked at in any
-        version, but not the functions that these call.
+        Work with a version of transformers that is older than those of `TESTED`. One that is newer is worked with
+        anyway, after a warning, where the code that is stood in for is known; where it is not, the original answers.
 
     Returns
     -------
@@ -324,55 +448,158 @@ def accelerate(processor: Any, *, untested: bool = False) -> Any:
     Raises
     ------
     InputError
-        For what is neither.
+        For what is neither, or a dtype that it can't make.
     MissingPackageError
-        If transformers can't be imported, or its version is not tested.
+        If transformers can't be imported, or its version is older than those tested.
     """
-    check_version("transformers", TESTED, untested)
+    newer = check_version("transformers", TESTED, untested)
     image_processor = getattr(processor, "image_processor", None)
     if image_processor is not None:
         made = copy.copy(processor)
-        made.image_processor = accelerate(image_processor, untested=untested)
+        made.image_processor = accelerate(image_processor, dtype=dtype, untested=untested)
         return made
-    if isinstance(processor, _Accelerated):
-        return processor
-    if not isinstance(processor, import_module("transformers.image_processing_utils").BaseImageProcessor):
+    if not isinstance(processor, _module("image_processing_utils").BaseImageProcessor):
         raise InputError(
             "accelerate takes an image processor of transformers, or a processor that has one, found "
             f"{shown_type(processor)}"
         )
-    known = _known(type(processor))
-    if known is None:
-        warn_once(type(processor).__name__, "it computes something that octopus doesn't know")
+    kind, wanted = type(processor), "float32" if dtype is None else dtype_text(dtype, DTYPES)
+    if isinstance(processor, _Accelerated):
+        if dtype is None or wanted == processor._dtype:
+            return processor
+        kind = kind.__mro__[2]
+    known = _known(kind)
+    if wanted not in DTYPES or (known is not None and known.pil and wanted == "bfloat16"):
+        raise InputError(
+            f"dtype={wanted} is none of {', '.join(DTYPES)}; bfloat16 needs a processor on torchvision"
+        )
+    why = (
+        "it computes something that octopus doesn't know"
+        if known is None
+        else _changed(known)
+        if newer
+        else ""
+    )
+    if why:
+        warn_once(kind.__name__, why)
         return processor
-    return _restored(type(processor), dict(processor.__dict__))
+    return _restored(kind, dict(processor.__dict__), wanted)
 
 
 def _known(kind: type) -> Known | None:
     """The row whose code makes this class's answer."""
     for row in KNOWN:
-        try:
-            owner = getattr(import_module(row.module), row.name)
-        except (ImportError, AttributeError):  # not in this version, or its requirements are not installed
-            continue
-        if all(getattr(kind, name, None) is getattr(owner, name) for name in row.methods):
+        owner = _owner(row)
+        if owner is not None and all(
+            getattr(kind, name, None) is getattr(owner, name) for name in row.methods
+        ):
             return row
     return None
+
+
+def _owner(row: Known) -> Any:
+    try:
+        return getattr(import_module(row.module), row.name)
+    except (ImportError, AttributeError):  # not in this version, or its requirements are not installed
+        return None
+
+
+def _changed(row: Known) -> str:
+    """Which code of a row is another than in all versions that were tested; "" if none is."""
+    found = moved(_answering(row))
+    return f"this version of transformers has changed {', '.join(found)}" if found else ""
+
+
+def _answering(row: Known) -> list[Any]:
+    """The code of a row."""
+    return [*(getattr(_owner(row), name) for name in row.methods), *row.functions]
+
+
+def _preparing(pil: bool) -> list[Any]:
+    """The code by which options and images of a call reach `_preprocess`."""
+    backend = getattr(import_module(BACKENDS), "PilBackend" if pil else "TorchvisionBackend")
+    return [*(getattr(backend, name) for name in (*PREPARING, *RESOLVING, "preprocess")), *CONVERTING]
+
+
+def relied_on() -> list[Any]:
+    """All code of transformers that is stood in for, as far as this version has it."""
+    rows = [row for row in KNOWN if _owner(row) is not None]
+    return [code for row in rows for code in (*_answering(row), *_preparing(row.pil))]
+
+
+_numbers = count()
+
+
+class _Resolved(NamedTuple):
+    """What a processor makes of the options of a call."""
+
+    asked: dict[str, Any]
+
+
+class _Kind:
+    """Calls of one processor with the same options: what it looked like, the options with their defaults, and what all
+    of these calls share."""
+
+    __slots__ = ("asked", "made", "state")
+
+    def __init__(self, state: dict[str, Any], asked: dict[str, Any]) -> None:
+        self.state, self.asked, self.made = state, asked, {"number": next(_numbers)}
 
 
 class _Accelerated:
     """What a stand-in has beside its original class."""
 
+    __slots__ = ("_kinds",)  # none of its attributes, which are saved
+    _kinds: dict[Any, _Kind]
     _stands_for: Known
-    _leaves_plain: bool  # whether `PREPARING` is the code that gives plain images back as they are
+    _dtype: str
+    _forwards: bool  # whether nothing but known code comes before `_preprocess`
 
-    def _prepare_image_like_inputs(self, images: Any, *args: Any, **kwargs: Any) -> Any:
-        """As the original, which asks every image several times what it is: half of a call with many small ones."""
-        usual = self._leaves_plain and self.__dict__.keys().isdisjoint(PREPARING) and not args
-        asked = kwargs.get("input_data_format") is not None or kwargs.get("expected_ndims", 3) != 3
-        if usual and not asked and type(images) is list and images and all(map(_is_plain, images)):
-            return images
-        return super()._prepare_image_like_inputs(images, *args, **kwargs)  # type: ignore[misc]
+    @untraced
+    def preprocess(self, images: Any, *args: Any, **kwargs: Any) -> Any:
+        """As the original, which checks options and images one by one at each call."""
+        kind = self._kind(kwargs) if self._forwards and not args else None
+        if kind is not None:
+            row, asked = self._stands_for, kind.asked
+            try:
+                given = _gathered(images, asked, row.pil)
+                if given is not None:
+                    taken = _taken(given[0], asked, row.pil)
+                    return row.run(Call(self, taken, asked, row.pil, self._dtype, given[1], kind.made))
+            except KNOWN_ERRORS:
+                pass  # said below, if it holds for what the original prepares
+        return super().preprocess(images, *args, **kwargs)  # type: ignore[misc]
+
+    def _kind(self, given: dict[str, Any]) -> _Kind | None:
+        """What is known of calls with these options; None if they can't be remembered."""
+        try:
+            key = (*given, *reading(given.items()))
+            kinds = self._kinds
+        except (UnreadableError, InputError):
+            return None
+        except AttributeError:
+            kinds = self._kinds = {}
+        kind: _Kind | None = kinds.get(key)
+        if kind is not None and kind.state == self.__dict__:
+            return kind
+        if not self.__dict__.keys().isdisjoint((*PREPARING, *RESOLVING, "_preprocess")):
+            return None  # methods of this object alone
+        found = super().preprocess(_Resolved, **given)  # type: ignore[misc]
+        state = copy.deepcopy(self.__dict__)
+        try:
+            if not isinstance(found, _Resolved) or state != self.__dict__:
+                return None
+        except ValueError:  # arrays, which have no such comparison
+            return None
+        if len(kinds) >= MOST_KINDS:
+            kinds.clear()
+        kind = kinds[key] = _Kind(state, found.asked)
+        return kind
+
+    def _preprocess_image_like_inputs(self, images: Any, *args: Any, **kwargs: Any) -> Any:
+        if images is _Resolved:
+            return _Resolved(kwargs)
+        return super()._preprocess_image_like_inputs(images, *args, **kwargs)  # type: ignore[misc]
 
     def process_image(self, image: Any, *args: Any, **kwargs: Any) -> Any:
         """As the original, but images stay where they are: those that go to a GPU go there at once."""
@@ -383,32 +610,120 @@ class _Accelerated:
         try:
             if args:
                 raise UnknownError("options are given by position")
-            return row.run(Call(self, _taken(images, kwargs, row.pil), kwargs, row.pil))
-        except (UnknownError, InputError, DeviceError, OutOfMemoryError) as error:
+            return row.run(Call(self, _taken(images, kwargs, row.pil), kwargs, row.pil, self._dtype))
+        except KNOWN_ERRORS as error:
             warn_once(type(self).__name__, str(error))
         if device is not None and not row.pil:
             images = [image.to(device) for image in images]
-        return super()._preprocess(images, *args, **kwargs)  # type: ignore[misc]
+        made = super()._preprocess(images, *args, **kwargs)  # type: ignore[misc]
+        return made if self._dtype == "float32" else _cast(made, self._dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """In another process the class is made anew."""
-        return _restored, (type(self).__mro__[2], self.__dict__)
+        return _restored, (type(self).__mro__[2], self.__dict__, self._dtype)
 
 
-def _is_plain(image: Any) -> bool:
-    """Whether it is a tensor of torch of three channels, which can be the first of its axes alone."""
-    kind = type(image)
-    if kind.__name__ != "Tensor" or kind.__module__ != "torch":
-        return False
-    shape = image.shape
-    return len(shape) == 3 and shape[0] == 3 and shape[2] not in (1, 3, 4)
+def _cast(made: Any, dtype: str) -> Any:
+    """The original's output with its floats in another dtype."""
+
+    def cast(values: Any) -> Any:
+        if isinstance(values, (list, tuple)):
+            return [cast(one) for one in values]
+        if "float" not in str(values.dtype):
+            return values
+        return values.astype(dtype) if isinstance(values, np.ndarray) else values.to(getattr(_torch(), dtype))
+
+    made["pixel_values"] = cast(made["pixel_values"])
+    return made
+
+
+def _gathered(images: Any, asked: dict[str, Any], pil: bool) -> tuple[list[Any], str] | None:
+    """Images as octopus takes them, without a copy, and where their channels are: those of Pillow, and arrays of NumPy
+    and torch of three channels. None if one is of another kind, or may be read in two ways."""
+    flat, convert = _flat(images), asked.get("do_convert_rgb")
+    if not flat or asked.get("input_data_format") is not None:
+        return None
+    first, pillow = [], []
+    for number, image in enumerate(flat):
+        kind = type(image)
+        if kind is np.ndarray or (kind.__name__ == "Tensor" and kind.__module__ == "torch"):
+            shape = image.shape
+            if (
+                len(shape) != 3
+                or (shape[0] in CHANNELS) == (shape[2] in CHANNELS)
+                or 3 not in (shape[0], shape[2])
+            ):
+                return None
+            first.append(shape[0] == 3)
+        elif is_pillow(kind):
+            pillow.append(number)
+        else:
+            return None
+    made = list(flat)
+    if pillow:
+        opened = [made[number] for number in pillow]
+        decode(opened, "image", pillow)
+        opened = _as_rgb(opened) if convert else opened
+        if any(image.mode not in ("RGB", "L") for image in opened):
+            return None
+        for number, raster in zip(pillow, rasters(opened, "image", pillow), strict=True):
+            made[number] = raster if len(raster.shape) == 3 else _with_channels(raster, 3 if convert else 1)
+    if pil or any(first):
+        return [_channels_first(image, pil) for image in made], "CHW"
+    return made, "HWC"
+
+
+def _flat(images: Any) -> Sequence[Any]:
+    """Images of a call as a list: one, several, several lists, or a batch."""
+    if isinstance(images, (list, tuple)):
+        nested = images and all(isinstance(one, (list, tuple)) for one in images)
+        return [image for one in images for image in one] if nested else images
+    return list(images) if getattr(images, "ndim", 0) == 4 else [images]
+
+
+def _with_channels(grey: Raster, channels: int) -> Raster:
+    """A grey image with the same values in each of its channels."""
+    return grey._replace(shape=(*grey.shape, channels), strides=(*grey.strides, 0))
+
+
+def _channels_first(image: Any, pil: bool) -> Any:
+    """An image of three channels, or a grey raster, as (C, H, W), without a copy."""
+    if type(image) is Raster:
+        return image.array.transpose(2, 0, 1)
+    if type(image) is not np.ndarray:
+        if not pil:
+            return image if image.shape[0] == 3 else image.permute(2, 0, 1)
+        image = image.numpy()
+    return image if image.shape[0] == 3 else image.transpose(2, 0, 1)
+
+
+def _as_rgb(images: list[Any]) -> list[Any]:
+    """Images of Pillow that are RGB or grey, made by several threads of those that are not."""
+    found, white = list(images), _composites()
+
+    def convert(number: int) -> None:
+        found[number] = rgb(images[number], white)
+
+    plain = (image.mode in ("RGB", "L") and not (white and is_transparent(image)) for image in images)
+    share(
+        [partial(convert, number) for number, as_it_is in enumerate(plain) if not as_it_is], get_num_threads()
+    )
+    return found
+
+
+@cache
+def _composites() -> bool:
+    """Whether this transformers puts what is transparent on white, as it does from 5.21 on; before it drops the fourth
+    channel."""
+    return "return_numpy" in signature(_module("image_transforms").convert_to_rgb).parameters
 
 
 def _taken(images: Sequence[Any], asked: dict[str, Any], pil: bool) -> list[Any]:
-    """Images as octopus takes them."""
+    """Images as octopus takes them; the launch brings those on the host to a GPU."""
     if not images:
         raise UnknownError("there are no images")
-    dtypes = {str(getattr(image, "dtype", type(image))).removeprefix("torch.") for image in images}
+    kinds: set[Any] = {getattr(image, "dtype", type(image)) for image in images}
+    dtypes = {_dtype_text(kind) for kind in kinds}
     if not dtypes <= ({"uint8"} if pil else {"uint8", "float32"}) or len(dtypes) > 1:
         raise UnknownError(f"images are {', '.join(sorted(dtypes))}")
     if pil:
@@ -418,25 +733,36 @@ def _taken(images: Sequence[Any], asked: dict[str, Any], pil: bool) -> list[Any]
     device = asked.get("device")
     if device is None:
         return list(images)
-    few = len(images) <= FEW_IMAGES and sum(image.nbytes for image in images) <= FEW_BYTES
-    # The launch brings those on the host, unless they are few.
-    return [image.to(device) if few or image.device.type != "cpu" else image for image in images]
+    return [image.to(device) if getattr(image, "is_cuda", False) else image for image in images]
 
 
 @cache
-def _class_of(kind: type) -> type:
+def _class_of(kind: type, dtype: str) -> type:
     """The class of stand-ins, by the name of their original's class, so that both are saved alike."""
-    backend = getattr(import_module(BACKENDS), "TorchvisionBackend", None)
-    plain = all(getattr(kind, name, None) is getattr(backend, name, name) for name in PREPARING)
-    copied = {"__module__": kind.__module__, "__doc__": kind.__doc__}
-    return type(
-        kind.__name__, (_Accelerated, kind), {**copied, "_stands_for": _known(kind), "_leaves_plain": plain}
+    known: Any = _known(kind)
+    copied = {"__module__": kind.__module__, "__doc__": kind.__doc__, "__slots__": ()}
+    own = {**copied, "_stands_for": known, "_dtype": dtype, "_forwards": _has_known_preparation(kind, known)}
+    return type(kind.__name__, (_Accelerated, kind), own)
+
+
+def _has_known_preparation(kind: type, row: Known) -> bool:
+    """Whether options and images of a class reach `_preprocess` by known code alone, called from there at most."""
+    backend = getattr(import_module(BACKENDS), "PilBackend" if row.pil else "TorchvisionBackend")
+    if any(getattr(kind, name) is not getattr(backend, name) for name in (*PREPARING, *RESOLVING)):
+        return False
+    *others, last = (
+        unwrap(one.__dict__["preprocess"]) for one in kind.__mro__ if "preprocess" in one.__dict__
     )
+    if last is not unwrap(backend.preprocess) or any(
+        set(one.__code__.co_names) - {"super", "preprocess"} for one in others
+    ):
+        return False
+    return not (is_newer("transformers", TESTED) and moved(_preparing(row.pil)))
 
 
-def _restored(kind: type, state: dict[str, Any]) -> Any:
+def _restored(kind: type, state: dict[str, Any], dtype: str = "float32") -> Any:
     """A stand-in for an instance of `kind` with these attributes."""
-    made: Any = object.__new__(_class_of(kind))
+    made: Any = object.__new__(_class_of(kind, dtype))
     made.__dict__.update(copy.deepcopy(state))
     return made
 

@@ -8,6 +8,7 @@ are normalised; torchvision's as on a GPU, which rounds once, up to one level of
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 import re
 import subprocess
@@ -303,23 +304,171 @@ def test_one_image_and_many(kind, given, backend):
     compare(make(named(PROCESSORS[kind][0], backend)), given, backend, return_tensors="pt")
 
 
-@pytest.mark.parametrize("kind", PROCESSORS)
-def test_what_is_plain_is_what_the_original_leaves_as_it_is(kind):
-    name, options = PROCESSORS[kind]
-    original = make(name, **options)
-    made = accelerate(original)
-    assert made._leaves_plain
-    for shape in ((3, 5, 7), (1, 5, 7), (3, 5, 3), (3, 5, 4), (5, 7, 3)):
-        image = torch.zeros(shape, dtype=torch.uint8)
-        assert stand_ins._is_plain(image) == (shape == (3, 5, 7))
-        for given in ([image], [image] * 3, image):
-            left = [each._prepare_image_like_inputs(given, do_convert_rgb=True) for each in (original, made)]
-            assert [one.shape for one in left[0]] == [one.shape for one in left[1]]
-            assert all(one is image for side in left for one in side) or not stand_ins._is_plain(image)
-    original.process_image = lambda image, *args, **kwargs: image + 1  # of this object alone
-    (one,) = accelerate(original)._prepare_image_like_inputs([torch.zeros(3, 5, 7)])
-    assert (one == 1).all()
-    assert not any(map(stand_ins._is_plain, (np.zeros((3, 5, 7), np.uint8), torch.zeros(5, 7), "url")))
+def in_modes():
+    """Images of Pillow in all modes and orientations, lazily read files among them, each by its name."""
+    rgb = Image.fromarray(pictures([(91, 137)])[0])
+
+    def file(image, form, **options):
+        stored = io.BytesIO()
+        image.save(stored, form, **options)
+        return Image.open(stored)
+
+    def transparent(mode, colour):
+        made = rgb.convert(mode)
+        made.info["transparency"] = colour
+        return made
+
+    def turned(orientation):
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        return file(rgb, "PNG", exif=exif)
+
+    modes = ("RGB", "L", "LA", "P", "RGBA", "PA", "CMYK", "1", "F", "HSV", "YCbCr")
+    return {
+        **{mode: lambda mode=mode: rgb.convert(mode) for mode in modes},
+        "I;16": lambda: Image.fromarray(np.asarray(rgb)[..., 0].astype(np.uint16) * 257),
+        "RGB, one colour transparent": lambda: transparent("RGB", (10, 20, 30)),
+        "P, one colour transparent": lambda: transparent("P", 3),
+        "a JPEG": lambda: file(rgb, "JPEG"),
+        "a JPEG in CMYK": lambda: file(rgb.convert("CMYK"), "JPEG"),
+        "a grey JPEG": lambda: file(rgb.convert("L"), "JPEG"),
+        **{f"EXIF {number}": lambda number=number: turned(number) for number in range(1, 9)},
+    }
+
+
+@pytest.mark.parametrize("convert", [None, True, False])
+@pytest.mark.parametrize("kind", ["Qwen2-VL", "SigLIP", "CLIP", "DINOv2", "SigLIP2"])
+def test_all_modes_and_orientations_of_pillow(kind, convert):
+    """The original's answer, or its error."""
+    options = {} if convert is None else {"do_convert_rgb": convert}
+    processor = make(PROCESSORS[kind][0], **PROCESSORS[kind][1])
+    made = accelerate(processor)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for mode, image in in_modes().items():
+            results = []
+            for one in (processor, made):
+                try:
+                    results.append(one(image(), return_tensors="pt", **options))
+                except Exception as error:
+                    results.append(error)
+            if isinstance(results[0], Exception):
+                assert type(results[1]) is type(results[0]), mode
+            else:
+                check(*results, level_of(processor, options))
+
+
+def direct_forms():
+    given = pictures()
+    pillow = [Image.fromarray(one) for one in given]
+    tensors = [torch.from_numpy(one).permute(2, 0, 1) for one in given]
+    read_only = [one.copy() for one in given]
+    for one in read_only:
+        one.flags.writeable = False
+    odd_modes = [
+        image.convert(mode)
+        for image, mode in zip(pillow, ("RGBA", "P", "L", "CMYK", "1", "LA", "RGB"), strict=True)
+    ]
+    return {
+        "pillow": pillow, "numpy": given, "views": tensors, "tensors": [one.contiguous() for one in tensors],
+        "channels first": [one.transpose(2, 0, 1) for one in given], "flipped": [one[::-1, ::-1] for one in given],
+        "read-only": read_only, "mixed": [pillow[0], given[1], tensors[2], *pillow[3:]],
+        "nested": [pillow[:2], pillow[2:5]], "one": pillow[0], "a tuple": tuple(given), "all modes": odd_modes,
+        "a batch": np.stack([given[1], given[6]]), "a batch of tensors": torch.stack([tensors[1], tensors[6]]),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("form", direct_forms())
+@pytest.mark.parametrize("kind", ["Qwen2-VL", "CLIP", "SigLIP2"])
+def test_what_is_plain_is_left_to_nobody(kind, form, backend, monkeypatch):
+    """Neither checked nor converted by the original."""
+    processor = make(named(PROCESSORS[kind][0], backend), do_convert_rgb=True)
+    given = direct_forms()[form]
+    plain = (
+        [np.ascontiguousarray(one) for one in given] if form == "flipped" else given
+    )  # which torch doesn't take
+    expected, made = processor(plain, return_tensors="pt"), accelerate(processor)
+    owner = getattr(
+        transformers.image_processing_backends, "PilBackend" if backend == "pil" else "TorchvisionBackend"
+    )
+    monkeypatch.setattr(owner, "process_image", None)  # would be called if anything was left to it
+    found = made(given, return_tensors="pt")
+    check(expected, found, level_of(processor, {}), LEVELS[backend], SHARE[backend])
+
+
+def test_what_a_call_was_asked_for_is_looked_up_as_long_as_it_is_the_same(monkeypatch):
+    """Also of a processor whose attributes are changed, or their values are."""
+    processor = make("SiglipImageProcessor")
+    made, resolved = accelerate(processor), []
+    real = type(processor)._standardize_kwargs
+    monkeypatch.setattr(
+        transformers.image_processing_utils.BaseImageProcessor, "_standardize_kwargs",
+        lambda self, **options: resolved.append(options) or real(self, **options),
+    )  # fmt: skip
+
+    def answer(**options):
+        resolved.clear()
+        found = made(pictures(), return_tensors="pt", **options)
+        return found["pixel_values"].shape[-2:], len(resolved)
+
+    assert answer() == ((224, 224), 1) and answer() == ((224, 224), 0)
+    assert answer(size={"height": 32, "width": 48}) == ((32, 48), 1)
+    assert answer(size={"height": 32, "width": 48}) == ((32, 48), 0)
+    assert answer(size={"height": 48, "width": 32}) == ((48, 32), 1)
+    made.size["height"] = 100
+    assert answer() == ((100, 224), 1) and answer() == ((100, 224), 0)
+    made.size = made.size.__class__(height=60, width=70)
+    assert answer() == ((60, 70), 1)
+    assert processor.size["height"] == 224
+
+
+def test_methods_of_one_object_are_its_own():
+    processor = make("ViTImageProcessor")
+    processor.process_image = lambda image, *args, **kwargs: torch.zeros(3, 8, 8, dtype=torch.uint8)
+    compare(processor, pictures(), return_tensors="pt")
+
+
+def test_options_that_are_wrong_are_the_originals_errors_each_time():
+    made = accelerate(make("SiglipImageProcessor"))
+    for _ in range(2):
+        with pytest.raises(Exception, match="do_resize"):
+            made(pictures(), do_resize="yes")
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, "float16", np.float16])
+@pytest.mark.parametrize("kind", ["Qwen2-VL", "SigLIP", "SigLIP2", "CLIP"])
+def test_the_models_dtype(kind, dtype):
+    """That of the original's answer, rounded once; nothing else changes."""
+    processor = make(PROCESSORS[kind][0])
+    expected, found = (
+        processor(pictures(), return_tensors="pt"),
+        accelerate(processor, dtype=dtype)(pictures(), return_tensors="pt"),
+    )
+    wanted = torch.bfloat16 if dtype is torch.bfloat16 else torch.float16
+    assert found["pixel_values"].dtype == wanted
+    torch.testing.assert_close(
+        found["pixel_values"], expected["pixel_values"].to(wanted), rtol=1e-2, atol=1e-2
+    )
+    for key in set(expected) - {"pixel_values"}:
+        assert torch.equal(found[key], expected[key])
+
+
+def test_the_models_dtype_of_what_the_original_answers_and_of_copies():
+    made = accelerate(make("CLIPImageProcessor"), dtype="float16")
+    with pytest.warns(FallbackWarning):
+        found = made([one / 255 for one in pictures()], do_rescale=False, return_tensors="pt")
+    assert found["pixel_values"].dtype == torch.float16
+    for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made)), accelerate(made)):
+        assert other(pictures(), return_tensors="pt")["pixel_values"].dtype == torch.float16
+    assert (
+        accelerate(made, dtype="float32")(pictures(), return_tensors="pt")["pixel_values"].dtype
+        == torch.float32
+    )
+    pil = accelerate(make("CLIPImageProcessorPil"), dtype="float16")
+    assert pil(pictures(), return_tensors="np")["pixel_values"].dtype == np.float16
+    for name, dtype in (("CLIPImageProcessorPil", "bfloat16"), ("CLIPImageProcessor", "float64")):
+        with pytest.raises(InputError, match=f"dtype={dtype} is none of"):
+            accelerate(make(name), dtype=dtype)
 
 
 def test_floats_are_not_rounded():
@@ -390,7 +539,7 @@ def test_without_a_gpu_or_its_memory_the_original_works(monkeypatch, error):
     def refuse(*given, **options):
         raise error("there are 7 bytes too few")
 
-    monkeypatch.setattr(stand_ins.ops, "resize", refuse)
+    monkeypatch.setattr(stand_ins, "run", refuse)
     processor = make("SiglipImageProcessor")
     with pytest.warns(FallbackWarning, match="there are 7 bytes too few"):
         found = accelerate(processor)(pictures())
@@ -441,16 +590,64 @@ def test_errors_are_the_originals(name, given, options):
             accelerate(processor)(given, **options)
 
 
-def test_only_a_tested_version(monkeypatch):
-    processor = make("ViTImageProcessor")
+def test_a_newer_version_is_warned_of_once_and_works(monkeypatch):
+    monkeypatch.setattr(common, "_newer", set())
+    monkeypatch.setattr(stand_ins._class_of, "cache_clear", stand_ins._class_of.cache_clear)
+    stand_ins._class_of.cache_clear()
     monkeypatch.setattr(sys.modules["transformers"], "__version__", "6.1.0")
-    with pytest.raises(
-        MissingPackageError, match=r"tested with transformers 5\.17.* found 6\.1\.0.*untested=True"
-    ):
+    with pytest.warns(UserWarning, match=r"transformers 6\.1\.0 is newer than 5\.17 to") as warned:
+        made = accelerate(make("ViTImageProcessor"))
+    assert len(warned) == 1 and type(made)._forwards
+    compare(make("ViTImageProcessor"), pictures())
+    stand_ins._class_of.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        (
+            "transformers.image_processing_backends.TorchvisionBackend.rescale_and_normalize",
+            "ViTImageProcessor",
+        ),
+        ("transformers.image_transforms.get_resize_output_image_size", "CLIPImageProcessor"),
+        ("transformers.models.qwen2_vl.image_processing_qwen2_vl.smart_resize", "Qwen2VLImageProcessor"),
+    ],
+)
+def test_code_that_a_newer_version_changed_answers_itself(monkeypatch, changed, named):
+    digests = {name: [] if name == changed else known for name, known in common._digests().items()}
+    monkeypatch.setattr(common, "_digests", lambda: digests)
+    monkeypatch.setattr(common, "_newer", {"transformers"})
+    processor = make(named)
+    assert accelerate(processor) is not processor  # what is tested is not compared
+    monkeypatch.setattr(sys.modules["transformers"], "__version__", "6.1.0")
+    with pytest.warns(FallbackWarning, match=f"has changed {changed}"):
+        assert accelerate(processor) is processor
+
+
+def test_how_a_newer_version_prepares_images_is_left_to_it(monkeypatch):
+    changed = "transformers.image_transforms.convert_to_rgb"
+    digests = {name: [] if name == changed else known for name, known in common._digests().items()}
+    monkeypatch.setattr(common, "_digests", lambda: digests)
+    monkeypatch.setattr(common, "_newer", {"transformers"})
+    monkeypatch.setattr(sys.modules["transformers"], "__version__", "6.1.0")
+    stand_ins._class_of.cache_clear()
+    assert not type(accelerate(make("ViTImageProcessor")))._forwards
+    compare(make("ViTImageProcessor"), pictures())
+    stand_ins._class_of.cache_clear()
+
+
+def test_an_older_version_is_refused(monkeypatch):
+    processor = make("ViTImageProcessor")
+    monkeypatch.setattr(sys.modules["transformers"], "__version__", "5.16.2")
+    with pytest.raises(MissingPackageError, match=r"5\.17 to .* found the older 5\.16\.2.*untested=True"):
         accelerate(processor)
-    assert accelerate(processor, untested=True)(pictures(), return_tensors="pt")["pixel_values"].shape[
-        0
-    ] == len(SIDES)
+    found = accelerate(processor, untested=True)(pictures(), return_tensors="pt")["pixel_values"]
+    assert found.shape[0] == len(SIDES)
+
+
+def test_all_code_that_is_stood_in_for_is_known():
+    """Of the versions that are tested: `known_code.py --write` adds another's."""
+    assert not common.moved(stand_ins.relied_on())
 
 
 @pytest.mark.parametrize("wrong", [None, "clip", pictures()[0], transformers.ViTImageProcessor])
@@ -505,17 +702,17 @@ def test_a_processor_that_has_one():
 
 @pytest.mark.parametrize(("kind", "operation"), [("Qwen2-VL", "patch_rows"), ("SigLIP", "resize")])
 def test_one_call_does_all_of_it(monkeypatch, kind, operation):
-    asked, real = [], getattr(stand_ins.ops, operation)
+    asked, real = [], stand_ins.run
 
-    def counted(images, *args, **options):
-        asked.append(images)
-        return real(images, *args, **options)
+    def counted(operation, options, images, *others):
+        asked.append((operation, images))
+        return real(operation, options, images, *others)
 
-    monkeypatch.setattr(stand_ins.ops, operation, counted)
+    monkeypatch.setattr(stand_ins, "run", counted)
     for name in ("resize", "normalize"):
         monkeypatch.setattr(functional, name, None)
     accelerate(make(PROCESSORS[kind][0]))(pictures(), return_tensors="pt")
-    assert [len(images) for images in asked] == [len(SIDES)]
+    assert [(name, len(images)) for name, images in asked] == [(operation, len(SIDES))]
 
 
 def test_the_page_of_the_docs(root):
@@ -553,31 +750,9 @@ def test_on_a_gpu(kind):
     compare(processor, pictures(), "float", device="cuda", return_tensors=form)
 
 
-class OnHost:
-    """An image on the host that says where it was sent."""
-
-    dtype, device = "torch.uint8", type("Device", (), {"type": "cpu"})
-
-    def __init__(self, nbytes):
-        self.nbytes = nbytes
-
-    def to(self, device):
-        return device
-
-
-@pytest.mark.parametrize(
-    ("sizes", "sent"), [([9], True), ([9, 9], True), ([9, 9, 9], False), ([1 << 23, 1], False)]
-)
-def test_few_images_go_to_the_gpu_by_themselves(sizes, sent):
-    images = [OnHost(size) for size in sizes]
-    found = stand_ins._taken(images, {"device": "cuda"}, False)
-    assert found == (["cuda"] * len(images) if sent else images)
-    assert stand_ins._taken(images, {"device": None}, False) == images
-
-
 @pytest.mark.parametrize(
     ("asked", "pil", "device"),
     [(None, False, "auto"), (1, False, "cuda:1"), (1, True, "auto"), ("cuda", False, "cuda")],
 )
 def test_the_number_of_a_gpu_is_a_device(asked, pil, device):
-    assert stand_ins.Call(None, [], {"device": asked}, pil).device == device
+    assert stand_ins.Call(None, [], {"device": asked}, pil)._device == device

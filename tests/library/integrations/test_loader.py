@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import warnings
 from functools import partial
@@ -13,7 +14,8 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from octopus import RaggedBatch, get_num_threads, images  # noqa: E402
 from octopus.errors import InputError  # noqa: E402
-from octopus.integrations.loader import ragged  # noqa: E402
+from octopus.integrations import loader  # noqa: E402
+from octopus.integrations.loader import ragged, read  # noqa: E402
 
 COUNT, BATCH = 23, 4  # the last batch has three
 CALL = {"filter": "bicubic", "rounding": "pillow", "scale": 255, "mean": 0.5, "std": 0.5}
@@ -214,3 +216,156 @@ def test_the_page_of_the_docs(root):
     examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(examples) > 1
     exec("\n".join(examples), {})
+
+
+def pillow():
+    return pytest.importorskip("PIL.Image")
+
+
+def test_images_of_pillow_and_arrays_make_the_same_batch():
+    folder = [Folder()[index] for index in range(5)]
+    images_of_pillow = [pillow().fromarray(np.ascontiguousarray(one)) for one in folder]
+    expected = ragged(folder)
+    for given in (images_of_pillow, [*images_of_pillow[:2], *folder[2:]]):
+        batch = ragged(given)
+        assert batch.shapes.tolist() == expected.shapes.tolist() and torch.equal(
+            batch.values, expected.values
+        )
+
+
+def stored(image, form, **options):
+    file = io.BytesIO()
+    image.save(file, form, **options)
+    return file.getvalue()
+
+
+def files():
+    """Contents of files of all forms that people have, by name."""
+    base = (
+        pillow().fromarray(np.random.default_rng(5).integers(0, 256, (12, 16, 3), np.uint8)).resize((97, 61))
+    )
+    clear = base.convert("RGBA")
+    clear.putalpha(90)
+
+    def turned(number):
+        exif = pillow().Exif()
+        exif[0x0112] = number
+        return stored(base, "JPEG", exif=exif)
+
+    return {
+        "jpeg": stored(base, "JPEG"), "without subsampling": stored(base, "JPEG", subsampling=0),
+        "progressive": stored(base, "JPEG", progressive=True), "grey": stored(base.convert("L"), "JPEG"),
+        "CMYK": stored(base.convert("CMYK"), "JPEG"), "png": stored(base, "PNG"), "transparent": stored(clear, "PNG"),
+        "palette": stored(base, "GIF"), "webp": stored(base, "WEBP"), "bmp": stored(base, "BMP"),
+        "16 bits": stored(pillow().fromarray(np.asarray(base)[..., 0].astype(np.uint16) * 257), "PNG"),
+        **{f"EXIF {number}": turned(number) for number in range(1, 9)},
+    }  # fmt: skip
+
+
+def by_pillow(content):
+    """Upright, on white, RGB."""
+    operations = pytest.importorskip("PIL.ImageOps")
+    image = operations.exif_transpose(pillow().open(io.BytesIO(content)))
+    if "A" in image.getbands() or image.info.get("transparency") is not None:
+        white = pillow().new("RGBA", image.size, (255, 255, 255, 255))
+        image = pillow().alpha_composite(white, image.convert("RGBA"))
+    return np.asarray(image.convert("RGB"))
+
+
+@pytest.mark.parametrize("decoder", ["auto", "pillow"])
+@pytest.mark.parametrize("together", [64, 3])
+def test_files_are_read_as_pillow_does(decoder, together, monkeypatch):
+    monkeypatch.setattr(loader, "TOGETHER", together)
+    contents = files()
+    found = read(contents.values(), decoder=decoder)
+    for name, pixels in zip(contents, found, strict=True):
+        expected = by_pillow(contents[name])
+        assert pixels.dtype == torch.uint8 and pixels.device.type == "cpu"
+        assert np.array_equal(pixels.permute(1, 2, 0).numpy(), expected), name
+    assert images.resize(found, 8).shape == (len(contents), 3, 8, 8)
+
+
+def test_where_torchvision_decodes_nothing_pillow_does(monkeypatch):
+    """It has deprecated its decoders."""
+    monkeypatch.setattr(loader, "_torchvision", lambda: None)
+    contents = files()
+    for name, pixels in zip(contents, read(contents.values()), strict=True):
+        assert np.array_equal(pixels.permute(1, 2, 0).numpy(), by_pillow(contents[name])), name
+
+
+def test_paths_and_contents_in_any_order(tmp_path):
+    contents, given = files(), []
+    for name, content in contents.items():
+        path = tmp_path / f"{name}.image"
+        path.write_bytes(content)
+        given.append([path, str(path), content, bytearray(content), memoryview(content)][len(given) % 5])
+    for pixels, content in zip(read(iter(given)), contents.values(), strict=True):
+        assert np.array_equal(pixels.permute(1, 2, 0).numpy(), by_pillow(content))
+
+
+WRONG = {
+    "not there": (lambda path: path / "none.jpg", "No such file"),
+    "no image": (lambda path: b"not an image", "of no format that Pillow knows"),
+    "truncated": (lambda path: stored(pillow().new("RGB", (900, 900), 7), "JPEG")[:3000], "truncated"),
+    "no file": (lambda path: 7, "a source is a path or bytes, found an int"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_file_that_cannot_be_decoded_is_named_or_left_out(what, tmp_path):
+    make, message = WRONG[what]
+    good = stored(pillow().new("RGB", (20, 10), (1, 2, 3)), "PNG")
+    given = [good, make(tmp_path), good]
+    with pytest.raises(InputError, match=f"(?s)file 1.* can't be decoded: .*{message}.*skip"):
+        read(given)
+    for errors, count in (("skip", 2), ("none", 3)):
+        with pytest.warns(UserWarning, match=f"(?s)file 1.* can't be decoded: .*{message}") as warned:
+            found = read(given, errors=errors)
+        assert len(warned) == 1 and len(found) == count
+        assert [one is None for one in found] == ([False, True, False] if count == 3 else [False] * 2)
+
+
+def test_a_bomb_is_refused_by_pillow(monkeypatch):
+    monkeypatch.setattr(pillow(), "MAX_IMAGE_PIXELS", 100)
+    with pytest.raises(InputError, match=r"file 0 can't be decoded: .*decompression bomb"):
+        read([files()["jpeg"]])
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        ([], {}, "the list is empty"),
+        ("one.jpg", {}, r"found a str; pass \[file\]"),
+        (b"content", {}, r"found a bytes; pass \[file\]"),
+        ([b""], {"errors": "ignore"}, "errors='ignore' is unknown; use one of raise, skip, none"),
+        ([b""], {"decoder": "opencv"}, "decoder='opencv' is unknown; use one of auto, pillow"),
+    ],
+)
+def test_calls_that_read_nothing(given, options, message):
+    with pytest.raises(InputError, match=message):
+        read(given, **options)
+
+
+def test_progress_is_shown_where_it_is_wanted(capsys):
+    pytest.importorskip("tqdm")
+    read([files()["png"]] * 3)
+    assert not capsys.readouterr().err
+    read([files()["png"]] * 3, progress=True)
+    assert "3/3" in capsys.readouterr().err
+
+
+@pytest.mark.gpu
+def test_files_are_decoded_on_a_gpu():
+    """JPEG by nvJPEG, whose pixels differ where chroma was halved; all else, and all if asked for, by Pillow."""
+    contents = files()
+    exact = read(contents.values(), "cuda", decoder="pillow")
+    found = read(contents.values(), "cuda")
+    for name, pixels, same in zip(contents, found, exact, strict=True):
+        expected = torch.from_numpy(by_pillow(contents[name]).copy()).permute(2, 0, 1)
+        assert pixels.is_cuda and pixels.shape == expected.shape and pixels.dtype == torch.uint8
+        assert torch.equal(same.cpu(), expected), name
+        jpeg = contents[name][:2] == b"\xff\xd8" and name != "CMYK"
+        off = (pixels.cpu().int() - expected.int()).abs().max()
+        assert off <= (0 if not jpeg else 2 if name in ("without subsampling", "grey") else 64), (name, off)
+    with pytest.raises(InputError, match=r"file 0 can't be decoded: .*truncated"):
+        read([stored(pillow().new("RGB", (900, 900), 7), "JPEG")[:3000]], "cuda")

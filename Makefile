@@ -33,8 +33,9 @@ TEST_STAMP := $(VENV)/.installed-test-$(GPU)
 INSTALL := workflow/scripts/install.py
 # Packages that don't go with those of the locks: two bring an OpenCV of their own.
 BESIDE := $(VENV)-beside
+PACKAGES := transformers ultralytics sahi supervision
 # The last versions that octopus.integrations says it was tested with.
-TESTED := "transformers<5.24" "ultralytics<8.4.191" "sahi<0.13" "supervision<0.32"
+TESTED := "transformers<5.25" "ultralytics<8.4.191" "sahi<0.13" "supervision<0.32"
 
 export OCTOPUS_MIRROR := $(MIRROR)
 # Snakemake and its friends keep files in the user's cache folder, which a user without a home doesn't have.
@@ -52,7 +53,7 @@ export PIP_FIND_LINKS := $(abspath $(WHEELHOUSE))
 endif
 
 FUZZ_SECONDS ?= 300
-.PHONY: help verify paper test test-gpu test-integrations fuzz mutants faults docs lint wheelhouse release lock clean
+.PHONY: help verify paper test test-gpu test-integrations test-newest fuzz mutants faults docs lint wheelhouse release lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -74,10 +75,17 @@ test-gpu: $(TEST_STAMP) ## install and run the tests that need a GPU: those that
 	$(BIN)/python -m pytest -m "gpu and not alone" -n 4 --dist loadfile
 	$(BIN)/python -m pytest -m "gpu and alone"
 
-test-integrations: $(BESIDE)/.installed ## install torch and whom octopus.integrations stands in for (6 GB), and compare answers
-	$(BESIDE)/bin/python -m pytest -n auto --dist loadfile tests/library/integrations tests/library/crop/test_torch.py \
-		tests/library/crop/test_torch_operators.py tests/library/images/test_images_calls.py
+test-integrations: $(BESIDE)/.installed ## install torch and the packages of octopus.integrations (6 GB); compare answers and times
+	$(BESIDE)/bin/python -m pytest -n auto --dist loadfile -m "not gpu and not alone" tests/library/integrations \
+		tests/library/crop/test_torch.py tests/library/crop/test_torch_operators.py tests/library/images/test_images_calls.py
+	$(BESIDE)/bin/python -m pytest -m "alone and not gpu" tests/library/integrations
 	$(BESIDE)/bin/python -m pytest tests/library/test_docs.py tests/project/test_examples.py -k "torch or integrations or examples"
+
+test-newest: $(BESIDE)/.installed ## the same with the newest versions of these packages; prints which methods have changed
+	rm $(BESIDE)/.installed
+	$(BESIDE)/bin/python -m pip install --quiet --upgrade $(PACKAGES)
+	$(BESIDE)/bin/python tests/library/integrations/known_code.py
+	$(BESIDE)/bin/python -m pytest -n auto --dist loadfile -m "not gpu and not alone" tests/library/integrations
 
 fuzz: $(TEST_STAMP) ## install and make random calls with guard pages around all memory, for FUZZ_SECONDS (five minutes)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$${FUZZ_SEED:-$$(date +%s)} $(BIN)/python -m pytest tests/library/test_fuzz.py -rP
@@ -129,7 +137,7 @@ $(RUN_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INS
 $(BESIDE)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(BESIDE)
 	$(BESIDE)/bin/python -m pip install --quiet -e ".[transformers,ultralytics,sahi,supervision]" $(TESTED) \
-		av "ray[data]" pytest pytest-xdist hypothesis
+		av lap tqdm "ray[data]" pytest pytest-xdist hypothesis psutil
 	@touch $@
 
 $(TEST_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INSTALL)

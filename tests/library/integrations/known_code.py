@@ -1,38 +1,34 @@
-"""The table of the code that stand-ins rely on, `octopus/integrations/code.tsv`: what of it has moved, or is new.
+"""Compare the code that stand-ins rely on (`octopus/integrations/code.tsv`) with the installed packages.
 
-python tests/library/integrations/known_code.py            # print what the installed versions changed
-python tests/library/integrations/known_code.py --write    # add their digests, once the tests pass with them
+Prints which functions these have changed or no longer have. With `--write` their digests are added to the table: once
+the tests pass with a new version.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
 
-from octopus.integrations import common
+os.environ.setdefault("YOLO_AUTOINSTALL", "false")
+
+from octopus.integrations import common  # noqa: E402
 
 TABLE = Path(common.__file__).with_name("code.tsv")
 STAND_INS = ("transformers", "ultralytics")
 
 
-def rows():
-    """Name and digest of all code that the installed packages have."""
-    found = {}
-    for package in STAND_INS:
-        stand_in = import_module(f"octopus.integrations.{package}")
-        for name, function in map(common.named, stand_in.relied_on()):
-            if function is not None:
-                found[name] = common.digest(function)
-    return found
-
-
 def main(write):
     known = {name: list(digests) for name, digests in common._digests().items()}
-    for name, digest in rows().items():
-        if digest not in known.setdefault(name, []):
-            print(f"{name} is another than in all tested versions ({digest})")
-            known[name].append(digest)
+    for package in STAND_INS:
+        print(f"{package} {import_module(package).__version__}")
+        for name, function in map(common.named, import_module(f"octopus.integrations.{package}").relied_on()):
+            if function is None:
+                print(f"  {name} is gone")
+            elif common.digest(function) not in known.setdefault(name, []):
+                print(f"  {name} has changed")
+                known[name].append(common.digest(function))
     if write:
         TABLE.write_text("".join(f"{name}\t{' '.join(digests)}\n" for name, digests in sorted(known.items())))
 

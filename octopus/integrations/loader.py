@@ -63,18 +63,18 @@ def read(
     decoder : {"auto", "pillow"}
         On a GPU "auto" lets nvJPEG (by torchvision) decode JPEG there, in a fraction of the time. It makes of two
         neighbours with one chroma value two of the same colour, where Pillow interpolates: its pixels differ from
-        Pillow's by up to DIFFERENCE of 255 levels, in MEAN of 255 in the mean, on photographs with halved chroma. "pillow" gives
+        Pillow's by up to 32 of 255 levels, by 0.4 in the mean, in photographs with halved chroma. "pillow" gives
         Pillow's pixels on every device, as "auto" does on a CPU.
     errors : {"raise", "skip", "none"}
         What becomes of a file that can't be decoded: an error; a `UserWarning`, and the others are returned; or the
         same with None in its place. Each names the file.
     progress : bool, optional
-        Show how many files are done (by `tqdm`); by default on a terminal, for more than MANY of them.
+        Show how many files are done (by `tqdm`); by default on a terminal, for more than 256 of them.
 
     Returns
     -------
     list of torch.Tensor, (3, H, W), uint8
-        In the order of the sources. Up to TOGETHER of them share a block of memory.
+        In the order of the sources. Up to 64 of them share a block of memory.
 
     Raises
     ------

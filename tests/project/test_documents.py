@@ -22,7 +22,7 @@ from octopus.cli import COMMANDS
 from octopus_study import doors
 from octopus_study.cli.commands import app
 from octopus_study.report.frame import Frame
-from octopus_study.site.block import MARKS, ROWS, block, reference_frame, times, write_block
+from octopus_study.site.block import MARKS, ROWS, block, inputs_block, reference_frame, times, write_block
 from octopus_study.site.pictures import draw_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,10 +94,15 @@ def test_the_readme_is_short_and_its_two_commands_are_first(root: Path) -> None:
 
 
 def test_the_numbers_of_the_readme_are_those_of_the_references(root: Path, references: Frame) -> None:
-    page = (root / "README.md").read_text()
-    for name, text in (("numbers", block(references)), ("doors", times(doors.read(root / doors.DOORS)))):
+    for page, name, text in (
+        ("README.md", "numbers", block(references)),
+        ("README.md", "doors", times(doors.read(root / doors.DOORS))),
+        ("docs/integrations/transformers.md", "inputs", inputs_block(references)),
+    ):
         begin, end = (mark.format(name) for mark in MARKS)
-        assert page.partition(begin)[2].partition(end)[0] == text, "run `octopus report readme`"
+        assert (root / page).read_text().partition(begin)[2].partition(end)[0] == text, (
+            "run `octopus report readme`"
+        )
     runs = block(references).partition("Measured on: ")[2].partition(". Written")[0].split("; ")
     assert len(runs) == len(set(runs)) > 1
 

@@ -322,6 +322,12 @@ PIPELINE_METHODS = (
     MethodRow("octopus-cpu", "Octopus (on the CPU)", "#5AA3D8", "."),
     MethodRow("transformers", "transformers", VERMILION, "^", library="transformers"),
     MethodRow("transformers-cpu", "transformers (on the CPU)", "#E08A5B", "v", library="transformers"),
+    MethodRow("octopus-host-decoded", "Octopus (decoded on the CPU)", "#1F6F9F", "P"),
+    MethodRow("transformers-threads", "transformers (in threads)", "#B8860B", "<", library="transformers"),
+    MethodRow(
+        "transformers-compiled", "transformers (torch.compile)", "#8C4B8C", ">", library="transformers"
+    ),
+    MethodRow("hf-processors-rs", "hf-processors-rs", "#7FA650", "h", library="hf-processors-rs"),
     MethodRow("torch-loop", "PyTorch, box by box", PURPLE, "<", library="PyTorch"),
     MethodRow("opencv-loop", "OpenCV, box by box", ORANGE, "D", library="OpenCV"),
     MethodRow("sahi", "sahi", GREEN, "X", library="sahi"),

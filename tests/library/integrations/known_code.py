@@ -13,7 +13,7 @@ from pathlib import Path
 
 os.environ.setdefault("YOLO_AUTOINSTALL", "false")
 
-from octopus.integrations import common  # noqa: E402
+from octopus.integrations import common
 
 TABLE = Path(common.__file__).with_name("code.tsv")
 STAND_INS = ("transformers", "ultralytics")

@@ -17,7 +17,18 @@ GOOD = CASE.row("octopus", "host", "end_to_end", "ms", 1.25, answer="same")
 
 
 def test_columns_are_those_of_the_design():
-    assert ",".join(COLUMNS) == "study,dataset,workload,n,method,layer,quantity,unit,block,value,answer"
+    assert ",".join(COLUMNS) == "study,dataset,workload,n,method,layer,quantity,unit,block,value,answer,input"
+
+
+def test_a_file_from_before_inputs_were_told_apart_is_read(tmp_path):
+    given = CASE._replace(input="pillow").row("a", "host", "prepare", "ms", 1.0)
+    path = write_rows(tmp_path / "s.csv", [given, GOOD])
+    new = read_rows(path)
+    assert list(new["input"]) == ["pillow", ""]
+    path.write_text("".join(f"{line.rpartition(',')[0]}\n" for line in path.read_text().splitlines()))
+    old = read_rows(path)
+    assert list(old["input"]) == ["", ""] and old.drop(columns="input").equals(new.drop(columns="input"))
+    validate_rows(path)
 
 
 def test_rows_come_back_as_they_were_written(tmp_path):
@@ -122,4 +133,4 @@ def test_reasons_are_folded_into_one_short_line():
 
 def test_a_row_is_a_case_and_a_value():
     assert isinstance(GOOD, Row)
-    assert GOOD[:4] == tuple(CASE)
+    assert GOOD.case == CASE

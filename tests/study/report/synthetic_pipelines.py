@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,8 +10,12 @@ from synthetic_blocks import again, timed
 
 from octopus_study.measure.rows import Case, Row, unavailable
 
-MODEL = {"model-one": 1, "model-ragged": 32, "model-small": 256, "model-documents": 8}
-PREPARED = {"octopus": 2.0, "transformers": 24.0, "octopus-cpu": 30.0, "transformers-cpu": 90.0}
+MODEL = {"model-one": 1, "model-ragged": 32, "model-small": 256, "model-documents": 8, "model-photos": 8}
+INPUTS = ("pillow", "numpy", "torch", "torch-gpu", "jpeg")
+SLOWEST = "torch-gpu"  # of the inputs: with it a part of the gain is left
+PREPARED = {"octopus": 2.0, "transformers": 24.0, "transformers-threads": 12.0, "hf-processors-rs": 6.0}
+ON_CPU = {"octopus-cpu": 30.0, "transformers-cpu": 90.0}
+FILES = {"transformers": 100.0, "octopus-host-decoded": 8.0}
 UPLOAD = {"upload-only": 1.5}
 STEP = {"octopus": 10.0, "transformers": 32.0}
 CROPS = {"octopus": 0.04, "octopus-graph": 0.03, "torch-loop": 3.0, "opencv-loop": 6.0}
@@ -23,10 +28,21 @@ OTHERS = {
 def pipelines(kind: str, dataset: str) -> Iterator[Row]:
     """Yield the rows of the study of whole pipelines."""
     rng, gpu = np.random.default_rng(12), kind == "gpu"
-    for workload, count in MODEL.items():
-        case = Case("pipelines", dataset, workload, count if gpu else max(1, count // 8))
-        prepared = {name: time for name, time in PREPARED.items() if gpu or not name.endswith("cpu")}
-        yield from timed(rng, case, "host", "prepare", again(prepared | (UPLOAD if gpu else {})))
+    for (workload, count), form in itertools.product(MODEL.items(), INPUTS):
+        if form == SLOWEST and not gpu:
+            continue
+        case = Case("pipelines", dataset, workload, count if gpu else max(1, count // 8), form)
+        times = PREPARED | (FILES if form == "jpeg" else {}) | (UPLOAD if form == "torch" and gpu else {})
+        times = times | (ON_CPU if form == "pillow" and gpu else {})
+        times = times | ({"transformers": 6.0} if form == SLOWEST else {})
+        for row in timed(rng, case, "host", "prepare", again(times)):
+            on_gpu = form == "jpeg" and gpu and row.method in ("octopus", "octopus-again")
+            yield row._replace(answer="different: chroma") if on_gpu else row
+        if form == "jpeg" and gpu:
+            yield case.row("octopus", "deterministic", "decoded_most_off", "levels", 32.0)
+            yield case.row("octopus", "deterministic", "decoded_mean_off", "levels", 0.4)
+        if form != "pillow":
+            continue
         yield case.row("octopus", "deterministic", "values_differing", "fraction", 0.0004)
         if gpu:
             yield from timed(rng, case, "host", "model_step", again(STEP))

@@ -6,32 +6,55 @@ from pathlib import Path
 
 import pytest
 from frames import lines
-from synthetic_pipelines import PREPARED, STEP
+from synthetic_pipelines import FILES, PREPARED, STEP
 
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame
 from octopus_study.report.studies import pipelines
 
 KEY = "gpu.pipelines.model-ragged.n32"
+PILLOW = f"{KEY}.pillow"
 
 
 @pytest.mark.parametrize("method", STEP)
 def test_preprocessing_has_its_share_of_a_step(numbers: Frame, method: str) -> None:
-    share = numbers[f"{KEY}.{method}.prepare.host.share_of_model_step"]
+    share = numbers[f"{PILLOW}.{method}.prepare.host.share_of_model_step"]
     assert share.value == pytest.approx(PREPARED[method] / STEP[method], rel=0.02)
-    rate = numbers[f"{KEY}.{method}.model_step.host.images_per_second"]
+    rate = numbers[f"{PILLOW}.{method}.model_step.host.images_per_second"]
     assert rate.value == pytest.approx(1000 * 32 / STEP[method], rel=0.02)
 
 
+def test_the_worst_and_the_best_input_are_named(numbers: Frame) -> None:
+    """That of files on the GPU, the greatest of all, is of another answer."""
+    key = "gpu.pipelines.model.octopus.prepare.host"
+    least, greatest = (numbers[f"{key}.{name}_over_transformers"] for name in ("least", "greatest"))
+    assert least.value == pytest.approx(3, rel=0.02) and greatest.value == pytest.approx(12, rel=0.02)
+    assert least.low < least.value < least.high and "of 20 batches and inputs" in least.note
+    assert numbers.text(f"{key}.least_input").endswith("tensors on the GPU")
+    assert not numbers.text(f"{key}.greatest_input").endswith(("GPU", "JPEG files"))
+    case = least.note.partition(": ")[2].replace("speedup_over_transformers", "noise_floor")
+    assert numbers[f"{key}.noise_floor"].value == numbers[case].value
+
+
 def test_tables_of_pipelines(full: Path, numbers: Frame) -> None:
-    row = by_name(full, "pipelines_model")["32: 512 to 2048 px"]
-    assert row[1] == numbers.text(f"{KEY}.octopus.prepare.host.speedup_over_transformers")
-    assert row[2] == numbers.text(f"{KEY}.upload-only.prepare.host")
-    assert row[4] == numbers.text(f"{KEY}.octopus-cpu.prepare.host.speedup_over_transformers-cpu")
-    assert f"{KEY}.octopus.prepare.host.speedup_over_upload-only" not in numbers
+    inputs = by_name(full, "pipelines_inputs")
+    assert len(inputs) == 5
+    row = inputs["32: 512 to 2048 px"]
+    for place, form in enumerate(("pillow", "numpy", "torch", "torch-gpu")):
+        assert row[place] == numbers.text(f"{KEY}.{form}.octopus.prepare.host.speedup_over_transformers")
+    assert row[5] == numbers.text(f"{PILLOW}.octopus.model_step.host.speedup_over_transformers")
+    model = by_name(full, "pipelines_model")
+    row = model["32: 512 to 2048 px, Pillow"]
+    assert row[1] == numbers.text(f"{PILLOW}.octopus.prepare.host.speedup_over_transformers")
+    assert row[4] == numbers.text(f"{PILLOW}.octopus.prepare.host.speedup_over_hf-processors-rs")
+    assert row[6] == numbers.text(f"{PILLOW}.octopus-cpu.prepare.host.speedup_over_transformers-cpu")
+    decoded = numbers[f"{KEY}.jpeg.octopus-host-decoded.prepare.host.speedup_over_transformers"]
+    assert model["32: 512 to 2048 px, JPEG files"][5] == decoded.text
+    assert decoded.value == pytest.approx(FILES["transformers"] / FILES["octopus-host-decoded"], rel=0.02)
+    assert f"{KEY}.torch.octopus.prepare.host.speedup_over_upload-only" not in numbers
     step = by_name(full, "pipelines_step")["32: 512 to 2048 px"]
-    assert step[3] == numbers.text(f"{KEY}.transformers.prepare.host.share_of_model_step")
-    assert step[-1] == numbers.text(f"{KEY}.octopus.cosine.deterministic")
+    assert step[3] == numbers.text(f"{PILLOW}.transformers.prepare.host.share_of_model_step")
+    assert step[5] == numbers.text(f"{PILLOW}.octopus.cosine.deterministic")
     assert pipelines.BOUND not in pipelines.RIVALS
     crops = by_name(full, "pipelines_crops")
     assert crops["28 detections of 300"][-2:] == ["0", "1"]
@@ -62,6 +85,8 @@ def by_name(full: Path, table: str) -> dict[str, list[str]]:
 
 def test_claims_of_pipelines(full: Path) -> None:
     verdicts = {(one.claim_id, one.scope): one.verdict for one in read_claims(full / "claims.csv")}
-    for name in ("model", "crops", "waits", "cosine"):
+    for name in ("model", "files", "crops", "waits", "cosine"):
         assert verdicts[f"own-pipelines-{name}", "pretended-gpu"] == "reproduced"
         assert verdicts[f"own-pipelines-{name}", "pretended-cpu"] == "not measurable here"
+    assert verdicts["own-pipelines-inputs", "pretended-gpu"] == "reproduced"
+    assert verdicts["own-pipelines-inputs", "pretended-cpu"] == "reproduced"

@@ -21,12 +21,12 @@ def rows(quick_rows):
 
 def test_what_cannot_run_here_has_a_reason(rows, quick_context):
     planned = {
-        (part.case.workload, comparison.quantity, method)
+        (part.case.workload, part.case.input, comparison.quantity, method)
         for part in study.plan(quick_context("pipelines"))
         for comparison in part.comparisons
         for method in comparison.methods
     }
-    found = {tuple(row) for row in rows[["workload", "quantity", "method"]].itertuples(index=False)}
+    found = {tuple(row) for row in rows[["workload", "input", "quantity", "method"]].itertuples(index=False)}
     assert planned <= found
     lacking = rows[rows["value"].isna() & (rows["quantity"] != "discarded_blocks")]
     assert lacking["answer"].str.startswith("unavailable: ").all()
@@ -48,6 +48,7 @@ def test_processors_give_the_same_rows_in_a_quick_run(rows):
     pytest.importorskip("transformers")
     timed = rows[rows["quantity"].isin(["prepare", "loaded"]) & rows["value"].notna()]
     assert {"octopus", "transformers"} <= set(timed["method"]) and set(timed["answer"]) == {"same"}
+    assert set(timed["input"]) == {"pillow", "numpy", "torch", "jpeg", ""}
     differing = rows[(rows["quantity"] == "values_differing") & rows["value"].notna()]
     assert len(differing) and (differing["value"] < 0.01).all()
 

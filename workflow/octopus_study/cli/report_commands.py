@@ -146,17 +146,21 @@ def power_checks(out: Page = Path("docs/power_checks.md")) -> None:
 @report.command()
 def readme(
     document: Annotated[Path, typer.Option(help="Page whose blocks are renewed.")] = Path("README.md"),
+    inputs: Annotated[Path, typer.Option(help="Page whose table of inputs is renewed.")] = Path(
+        "docs/integrations/transformers.md"
+    ),
     pictures: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("docs/pictures"),
     reference: Reference = Path("data/reference"),
 ) -> None:
-    """Renew the README's numbers, times and pictures, from what is committed."""
+    """Renew the README's numbers, times and pictures, and the table of inputs, from what is committed."""
     from octopus_study import doors
-    from octopus_study.site.block import block, reference_frame, times, write_block
+    from octopus_study.site.block import block, inputs_block, reference_frame, times, write_block
     from octopus_study.site.pictures import draw_pictures
 
     frame = reference_frame(reference)
     write_block("numbers", block(frame), document)
     write_block("doors", times(doors.read()), document)
+    write_block("inputs", inputs_block(frame), inputs)
     draw_pictures(frame, pictures)
 
 

@@ -28,8 +28,9 @@ class Question(NamedTuple):
     layer: str
 
     def __str__(self) -> str:
-        study, dataset, workload, n = self.case
-        return f"{study} {self.quantity} ({self.layer}, {dataset}/{workload}, n={n})"
+        case = self.case
+        of = f", {case.input}" if case.input else ""
+        return f"{case.study} {self.quantity} ({self.layer}, {case.dataset}/{case.workload}, n={case.n}{of})"
 
 
 @dataclass

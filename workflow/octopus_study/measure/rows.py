@@ -49,6 +49,8 @@ class Row(NamedTuple):
         None exactly where `answer` says ``unavailable``.
     answer : str
         ``same``, ``different: why``, ``unavailable: why`` or ``n/a`` (there is no answer to compare).
+    input : str
+        What was handed over, in studies that compare that; else empty. Files from before it are read as if it was.
     """
 
     study: str
@@ -62,10 +64,17 @@ class Row(NamedTuple):
     block: int
     value: float | None
     answer: str
+    input: str = ""
+
+    @property
+    def case(self) -> Case:
+        """What it was measured on."""
+        return Case(*self[:4], self.input)
 
 
 COLUMNS = Row._fields
-_KEY = ("study", "dataset", "workload", "n", "method", "layer", "quantity", "block")
+HEADERS = (COLUMNS, COLUMNS[:-1])  # the second from before `input` was a column
+_KEY = ("study", "dataset", "workload", "n", "method", "layer", "quantity", "block", "input")
 _INTEGERS = ("n", "block")
 _PER_BLOCK = ("block", "value")
 
@@ -77,6 +86,7 @@ class Case(NamedTuple):
     dataset: str
     workload: str
     n: int
+    input: str = ""
 
     def row(
         self,
@@ -90,7 +100,7 @@ class Case(NamedTuple):
         answer: str = NO_ANSWER,
     ) -> Row:
         """Make one row of this case."""
-        return Row(*self, method, layer, quantity, unit, block, value, answer)
+        return Row(*self[:4], method, layer, quantity, unit, block, value, answer, self.input)
 
 
 def unavailable(case: Case, method: str, layer: str, quantity: str, unit: str, why: str) -> Row:
@@ -125,7 +135,7 @@ def write_rows(path: str | Path, rows: Iterable[Row]) -> Path:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(COLUMNS)
         writer.writerows(
-            [*row[:9], "" if row.value is None else repr(_plain(row.value)), row.answer] for row in rows
+            [*row[:9], "" if row.value is None else repr(_plain(row.value)), *row[10:]] for row in rows
         )
     return Path(path)
 
@@ -152,9 +162,9 @@ def read_rows(path: str | Path) -> pd.DataFrame:
         frame = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values={"value": [""]})
     except ValueError as error:
         raise MeasureError(f"{path} is not a result file: {one_line(error)}") from error
-    if tuple(frame.columns) != COLUMNS:
+    if tuple(frame.columns) not in HEADERS:
         raise MeasureError(f"{path} has the columns {list(frame.columns)}; result rows have {list(COLUMNS)}.")
-    return frame
+    return frame if "input" in frame else frame.assign(input="")
 
 
 def validate_rows(rows: pd.DataFrame | str | Path | Iterable[Row]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from octopus_study.errors import MeasureError
-from octopus_study.measure.rows import COLUMNS, read_rows
+from octopus_study.measure.rows import COLUMNS, HEADERS, read_rows
 
 LAYERS = ("back_to_back", "paced")
 IDLE, TRACE = "idle", "trace"
@@ -177,7 +177,7 @@ def read_table(path: str | Path) -> Table | None:
     if not path.is_file():
         raise MeasureError(f"There is no table {path} to check.")
     header = path.read_text(encoding="utf-8").partition("\n")[0].strip().split(",")
-    if header == list(COLUMNS):
+    if tuple(header) in HEADERS:
         rows = read_rows(path)
         if rows.duplicated(["n", "method", "layer", "quantity", "block", "workload", "dataset"]).any():
             raise MeasureError(f"{path} repeats rows; `octopus validate` says which.")

@@ -1,14 +1,13 @@
 """``numbers.csv``: every number that a figure, a table, a claim or the paper shows, with where it comes from.
 
 A number is named by its columns (:class:`Key`), from which its id follows:
-``<machine>.<study>.<workload>.n<n>.<method>.<quantity>.<layer>`` is a median over blocks, and one more part names what
-was derived from it (``.speedup_over_published``, ``.per_object`` …). A part that says nothing is left out. The machine
-is ``here`` for this machine's run, else the folder of the reference run (``nvidia-h200``), and ``published`` for typed
-values (``published.<table>.<keys>.<quantity>``). The rows ``alias.gpu``, ``alias.cpu`` and ``alias.gpus`` name the
-reference machines that the paper means by ``gpu.``, ``cpu.`` and, with several GPUs, ``gpus.``, so its text needs no
-machine's name.
-
-Series, traces and pictures are files of their own beside it (:mod:`octopus_study.report.series`).
+``<machine>.<study>.<workload>.n<n>.<input>.<method>.<quantity>.<layer>`` is a median over blocks; one more part names
+what was derived from it (``.speedup_over_published``, ``.per_object`` …). A part that says nothing is left out. The
+machine is ``here`` for this machine's run, else the folder of the reference run (``nvidia-h200``), and ``published``
+for typed values (``published.<table>.<keys>.<quantity>``). The rows ``alias.gpu``, ``alias.cpu`` and ``alias.gpus``
+name the reference machines that the paper means by ``gpu.``, ``cpu.`` and, with several GPUs, ``gpus.``, so its text
+needs no machine's name. Series, traces and pictures are files of their own beside it
+(:mod:`octopus_study.report.series`).
 """
 
 from __future__ import annotations
@@ -54,6 +53,8 @@ class Key(NamedTuple):
         What was derived from the median: ``speedup``, ``verdict``, ``noise_floor`` …
     other : str
         The method that it was derived against.
+    input : str
+        What was handed over.
     """
 
     machine: str
@@ -65,6 +66,7 @@ class Key(NamedTuple):
     layer: str = ""
     derived: str = ""
     other: str = ""
+    input: str = ""
 
     @property
     def id(self) -> str:
@@ -73,7 +75,7 @@ class Key(NamedTuple):
         derived = self.derived
         if self.other:
             derived = _JOINED.get(derived, f"{derived}_over_{{}}").format(self.other)
-        parts = (*self[:3], count, self.method, self.quantity, self.layer, derived)
+        parts = (*self[:3], count, self.input, self.method, self.quantity, self.layer, derived)
         return ".".join(part for part in parts if part)
 
     def but(self, **columns: Any) -> Key:
@@ -117,7 +119,7 @@ class Number(NamedTuple):
     ----------
     id : str
         Made from the columns of its :class:`Key`; a published one from its table, keys and quantity.
-    machine, study, workload, n, method, quantity, layer, derived, other
+    machine, study, workload, n, method, quantity, layer, derived, other, input
         As in :class:`Key`.
     role, dataset, file, selector, commit : str
         As in :class:`Source`.
@@ -143,6 +145,7 @@ class Number(NamedTuple):
     layer: str
     derived: str
     other: str
+    input: str
     role: str
     dataset: str
     value: float
@@ -160,7 +163,7 @@ class Number(NamedTuple):
     @property
     def key(self) -> Key:
         """The columns that name it."""
-        return Key(*self[1:10])
+        return Key(*self[1:11])
 
     @property
     def source(self) -> Source:
@@ -378,7 +381,7 @@ class Frame:
 def _from_record(record: list[str]) -> Number:
     cells: list[Any] = list(record)
     cells[4] = int(cells[4]) if cells[4] else None
-    cells[12:15] = [float(text) if text else math.nan for text in cells[12:15]]
+    cells[13:16] = [float(text) if text else math.nan for text in cells[13:16]]
     cells[-1] = int(cells[-1]) if cells[-1] else None
     return Number(*cells)
 

@@ -187,8 +187,17 @@ PIPELINES = {
     "model-one": "1080p",
     "model-ragged": "512 to 2048 px",
     "model-small": "64 to 512 px",
-    "model-documents": "Pages",
+    "model-documents": "pages",
+    "model-photos": "photographs",
     "slices": "Slices of 4K",
+}
+# What is handed over.
+HANDED_OVER = {
+    "pillow": "Pillow",
+    "numpy": "NumPy",
+    "torch": "tensors",
+    "torch-gpu": "tensors on the GPU",
+    "jpeg": "JPEG files",
 }
 # Several GPUs: works, what is timed of them, and ways to have a worker for each.
 SCALING_WORKS = {"crops": "Crops", "images": "Ragged images", "copies": "Copies alone"}

@@ -167,7 +167,7 @@ def _fleet(node: Interval, fleet: Fleet, *behind: str) -> list[str]:
 
 def _models(views: dict[str, View], fleet: Fleet) -> Table:
     view = views[pipelines.STUDY]
-    cases = [key.but(quantity=pipelines.STEP) for key in pipelines.cases(view, (pipelines.PREPARE,))]
+    cases = [key.but(quantity=pipelines.STEP, input="pillow") for key in pipelines.batches(view)]
     rows = [_model(views, fleet, key, method) for key in cases for method in (SUBJECT, OTHER)]
     known = [row for row in rows if row]
     header = [
@@ -177,7 +177,7 @@ def _models(views: dict[str, View], fleet: Fleet) -> Table:
         "GPUs of a thousand that the change frees",
     ]  # fmt: skip
     caption = (
-        "Images from the host through the processor and the vision tower of Qwen2-VL, each step waited for, before "
+        "Images of Pillow through the processor and the vision tower of Qwen2-VL, each step waited for, before "
         "and after one import is changed. Preprocessing / batch in turn: its time over that of the same images in the "
         "table above, uploaded, in turn; here they lie in ordinary memory, and the processor's own Python is part of "
         "it. Freed GPUs follow from the two steps measured in pairs, so they may differ from what the two rates "

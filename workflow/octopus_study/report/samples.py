@@ -26,21 +26,25 @@ p99 = partial(np.quantile, q=0.99)
 
 
 class Group(NamedTuple):
-    """Rows of one workload, count, quantity and layer: what was measured together or may be compared."""
+    """Rows of one workload, count, quantity, layer and input: what was measured together or may be compared."""
 
     dataset: str
     workload: str
     n: int
     quantity: str
     layer: str
+    input: str = ""
 
     def key(self, run: Run, method: str) -> Key:
         """Return the key of a method's median in this group."""
-        return run.key(self.workload, int(self.n), method, quantity=self.quantity, layer=self.layer)
+        return run.key(
+            self.workload, int(self.n), method, quantity=self.quantity, layer=self.layer, input=self.input
+        )
 
     def rows_of(self, run: Run, method: str = "") -> Source:
         """Return what numbers from the rows of a method, or of all methods, rest on."""
         chosen = f"workload={self.workload}, n={self.n}, quantity={self.quantity}, layer={self.layer}"
+        chosen += f", input={self.input}" if self.input else ""
         return run.from_rows(self.dataset, f"{chosen}, method={method}" if method else chosen)
 
 

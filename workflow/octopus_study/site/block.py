@@ -11,6 +11,9 @@ from octopus_study.measure._files import atomic_text
 from octopus_study.report.build import derive_all, vetted
 from octopus_study.report.frame import Frame
 from octopus_study.report.runs import load_runs
+from octopus_study.report.studies.pipelines import BY_INPUT
+from octopus_study.report.tables.spec import build
+from octopus_study.report.tables.writers import markdown
 
 MARKS = "<!-- --8<-- [start:{0}] -->\n", "<!-- --8<-- [end:{0}] -->"
 _CROPS = "arena.visdrone.n1000.octopus"
@@ -19,7 +22,10 @@ _FEW = "arena.visdrone.n28.octopus.end_to_end.host"
 _ONE_THREAD = "arena.visdrone-1thread.n1000.octopus.end_to_end.host"
 _COUNTS = 32, 4  # images of a batch on a GPU, and on a CPU
 _IMAGES = [f"images.large.n{count}.octopus.end_to_end" for count in _COUNTS]
-_PREPARED = [f"pipelines.model-ragged.n{count}.octopus.prepare.host" for count in _COUNTS]
+_PREPARED = "pipelines.model.octopus.prepare.host"
+_FILES = [f"pipelines.model-ragged.n{count}.jpeg.octopus.prepare.host" for count in _COUNTS]
+_STEP = "pipelines.model-ragged.n32.pillow.octopus.model_step.host"
+_OVER = "over_transformers"
 DASH = "\u2013"
 _NOTHING = "No reference machine has a run of these studies yet.\n"
 
@@ -50,9 +56,15 @@ ROWS = (
         *(f"{name}.host.speedup_over_transformers" for name in _IMAGES),
     ),
     Row(
-        "one import changed, from as many images on the host to rows where the model is, over transformers",
-        *(f"{name}.speedup_over_transformers" for name in _PREPARED),
+        "one import changed, Qwen2-VL's processor over itself: best input",
+        *[f"{_PREPARED}.greatest_{_OVER}"] * 2,
     ),
+    Row("the same: worst input", *[f"{_PREPARED}.least_{_OVER}"] * 2),
+    Row(
+        "{} JPEG files (on the CPU {}) to rows, over Pillow and the same processor".format(*_COUNTS),
+        *(f"{name}.speedup_{_OVER}" for name in _FILES),
+    ),
+    Row("32 Pillow images through the processor and the model's vision tower", f"{_STEP}.speedup_{_OVER}"),
 )
 STUDIES = frozenset(id.partition(".")[0] for row in ROWS for id in row[1:] if id)
 
@@ -79,17 +91,20 @@ def block(frame: Frame) -> str:
 
 
 def cell(frame: Frame, machine: str, identifier: str) -> str:
-    """Return a number with its interval, and the name of the opponent where it is the fastest of several."""
+    """Return a number with its interval, and of one chosen among several which it is: the fastest library, or the
+    input."""
     number = frame.get(f"{machine}.{identifier}") if identifier else None
     if not number:
         return DASH
-    fastest = (
-        frame.text(f"{machine}.{identifier.replace('.speedup_over_best', '.best')}")
-        if "_best_" in identifier
-        else ""
-    )
-    name, interval = fastest and f", {fastest}", number.interval and f" [{number.interval}]"
+    of = identifier.replace(".speedup_over_best", ".best").replace(f"t_{_OVER}", "t_input")
+    chosen = frame.text(f"{machine}.{of}") if of != identifier else ""
+    name, interval = chosen and f", {chosen}", number.interval and f" [{number.interval}]"
     return f"{number.precise}{interval}{name}"
+
+
+def inputs_block(frame: Frame) -> str:
+    """Return the table of what gains how much with one import changed, by what is handed over, as Markdown."""
+    return markdown(build(BY_INPUT, frame))
 
 
 def times(rows: Iterable[Timed]) -> str:

@@ -103,7 +103,7 @@ class Part:
         return rows
 
     def _gaps(self, reason: str, rows: Sequence[Row]) -> Iterator[Row]:
-        present = {(*row[:4], row.layer, row.quantity, row.method) for row in rows}
+        present = {(*row.case, row.layer, row.quantity, row.method) for row in rows}
         for comparison in self.comparisons:
             key = (*comparison.case, comparison.layer, comparison.quantity)
             yield from comparison.gaps(

@@ -118,7 +118,7 @@ def measure(task: dict[str, Any]) -> tuple[list[Row], list[str]]:
 def _lacking(part: Part, rows: Sequence[Row], shared: Mapping[tuple, Sequence[str]]) -> Iterator[str]:
     """The methods of a part that the first process measured and this one could not, with the reason if there is one."""
     for comparison in part.comparisons:
-        of_it = [row for row in rows if (*row[:4], row.quantity, row.layer) == comparison.key]
+        of_it = [row for row in rows if (*row.case, row.quantity, row.layer) == comparison.key]
         for name in shared.get(comparison.key, ()):
             of_method = [row for row in of_it if row.method == name]
             if all(row.value is None for row in of_method):

@@ -36,10 +36,10 @@ def draw(
     cases: Callable[[View], list[Key]],
     others: Sequence[str],
     labels: Mapping[str, str],
-    name_of: Mapping[str, str],
+    name_of: Callable[[Key], str],
     like: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Draw the whole time of each case, which `name_of` names by its workload.
+    """Draw the whole time of each case, which `name_of` names.
 
     Parameters
     ----------
@@ -76,12 +76,12 @@ def draw(
     result, parts, legend = style.stacked([height], max(0.4, 0.15 * rows), " ".join(notes))
     axes = parts[0].subplots(1, len(shown), squeeze=False)[0]
     width = _GROUP / max(1, *map(len, groups))  # in all panels
-    first = [key.workload for key in panels[shown[0]]]
+    first = list(map(name_of, panels[shown[0]]))
     for place, (axis, (view, panel)) in enumerate(zip(axes, panels.items(), strict=True)):
-        workloads = [key.workload for key in panel]
+        names = list(map(name_of, panel))
         _panel(axis, panel, width)
-        bars.names(axis, [name_of[workload] for workload in workloads], edge=0.45, fontsize=7)
-        if place and workloads == first:
+        bars.names(axis, names, edge=0.45, fontsize=7)
+        if place and names == first:
             axis.set_yticklabels([])
         style.title(axis, view.name, 48 // len(shown))
     style.legend_of_looks(legend, looks, _COLUMNS)
@@ -94,13 +94,13 @@ def _without(
     others: Sequence[str],
     timed: Container[str],
     called: Mapping[str, str],
-    name_of: Mapping[str, str],
+    name_of: Callable[[Key], str],
 ) -> str:
     """Name the methods that have no time on a machine, or none in some cases, with what its rows say; one without rows
     where another machine shown has its time."""
     notes: list[tuple[str, str]] = []
     for method in others:
-        texts = {name_of[key.workload]: text for key in keys if (text := view.text(key.but(method=method)))}
+        texts = {name_of(key): text for key in keys if (text := view.text(key.but(method=method)))}
         failed = {case: text for case, text in texts.items() if text.startswith("unavailable: ")}
         notes += _in_cases(called[method], failed, list(texts))
         if not texts and method in timed:
@@ -109,13 +109,11 @@ def _without(
     return f"No time on {view.name}. {said}." if said else ""
 
 
-def _hatched(view: View, panel: Panel, called: Mapping[str, str], name_of: Mapping[str, str]) -> str:
+def _hatched(view: View, panel: Panel, called: Mapping[str, str], name_of: Callable[[Key], str]) -> str:
     """Name the methods whose answer differs on a machine, with what its rows say."""
     notes: list[tuple[str, str]] = []
     for method in dict.fromkeys(name for there in panel.values() for name in there):
-        drawn = {
-            name_of[key.workload]: there[method].differs for key, there in panel.items() if method in there
-        }
+        drawn = {name_of(key): there[method].differs for key, there in panel.items() if method in there}
         notes += _in_cases(called[method], {case: note for case, note in drawn.items() if note}, list(drawn))
     said = by_reason(notes)
     return f"Hatched on {view.name}, the answer differs. {said}." if said else ""

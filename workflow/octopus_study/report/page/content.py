@@ -19,6 +19,7 @@ from octopus_study.report.labels import (
     CROPS_BESIDE,
     DENOISERS,
     DISTRIBUTIONS,
+    HANDED_OVER,
     IMAGE_BATCHES,
     IMAGE_KERNELS,
     IMAGE_MIXES,
@@ -255,7 +256,9 @@ def _cells(number: Number, frame: Frame, drawn: bool) -> dict[str, Any]:
     return {
         "machine": frame.machine_name(number.machine) if frame.fact(number.machine, "id") else number.machine,
         "study": human({}, number.study),
-        "workload": workload_name(number.study, number.workload),
+        "workload": ", ".join(
+            filter(None, (workload_name(number.study, number.workload), HANDED_OVER.get(number.input, "")))
+        ),
         "n": number.n,
         "method": method_name(number.study, number.method),
         "quantity": quantity_name(number),

@@ -195,7 +195,7 @@ def draw(frame: Frame) -> Figure:
     shown = [view for view in views(frame, STUDY) if cases(view)]
     if not shown:
         return style.empty(NO_TIMES)
-    return ratios.draw(shown, cases, OTHERS, PROCESSORS, IMAGE_BATCHES, ALIKE)
+    return ratios.draw(shown, cases, OTHERS, PROCESSORS, lambda key: IMAGE_BATCHES[key.workload], ALIKE)
 
 
 REPORT = StudyReport(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from octopus_study.report.charts import ratios, style
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Frame, Key, Number, joined, make_number
-from octopus_study.report.labels import PIPELINE_METHODS, PIPELINES
+from octopus_study.report.frame import Frame, Key, Number, joined, make_number, make_text
+from octopus_study.report.labels import HANDED_OVER, PIPELINE_METHODS, PIPELINES
 from octopus_study.report.measured import SUBJECT, floor_of, speedup
 from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run
@@ -26,7 +26,9 @@ NO_TIMES = "No run of the study pipelines that is shown timed anything."
 PREPARE, STEP, CROPS = "prepare", "model_step", "crops"
 MODELS = [name for name in PIPELINES if name.startswith("model-")]
 QUANTITIES = (PREPARE, CROPS, "slices", "loaded")
-BOUND, ON_CPU = "upload-only", ("octopus-cpu", "transformers-cpu")
+BOUND, ON_CPU, DECODED = "upload-only", ("octopus-cpu", "transformers-cpu"), "octopus-host-decoded"
+ORIGINAL = "transformers"
+DRAWN = ("model-one", "model-ragged")  # of images into a model, the others are in the table
 RIVALS = tuple(
     name
     for name in PIPELINE_METHODS
@@ -39,12 +41,46 @@ def compares(group: Group, other: str) -> bool:
     return other != BOUND
 
 
-def on_the_cpu(run: Run) -> Iterator[Number]:
-    """Yield the speed-up over the model's processor where both work on the CPU, beside a GPU."""
+def of_pairs(run: Run) -> Iterator[Number]:
+    """Yield speed-ups over the model's processor of other ways than the usual one: both on the CPU, beside a GPU, and
+    files decoded on the host."""
     for group, rows in groups(run, quantity=PREPARE, unit="ms"):
         table = pivot(rows)
-        if set(ON_CPU) <= set(table.columns):
-            yield from speedup(run, group, table, ON_CPU, floor_of(table))
+        for pair in (ON_CPU, (DECODED, ORIGINAL)):
+            if set(pair) <= set(table.columns):
+                yield from speedup(run, group, table, pair, floor_of(table))
+
+
+def of_inputs(frame: Frame) -> Iterator[Number]:
+    """Yield the least and the greatest speed-up over the processor among all batches and inputs whose answer is the
+    same, and which they are."""
+    for view in every_view(frame, STUDY):
+        found = view.select(quantity=PREPARE, layer="host", derived="speedup", other=ORIGINAL, method=SUBJECT)
+        known = [one for one in found if one.known and one.input and not _differs(view, one)]
+        if not known:
+            continue
+        key, source = view.key("model", method=SUBJECT, quantity=PREPARE, layer="host"), joined(*known)
+        chosen = {
+            name: pick(known, key=lambda one: one.value) for name, pick in (("least", min), ("greatest", max))
+        }
+        for name, one in chosen.items():
+            note = f"of {len(known)} batches and inputs: {one.id}"
+            values = (one.value, one.low, one.high, one.blocks)
+            yield make_number(key.derive(name, ORIGINAL), source, one.unit, *values, note=note)
+            images = "1 image" if one.n == 1 else f"{one.n} images"
+            text = f"{images} ({PIPELINES[one.workload]}), {HANDED_OVER[one.input]}"
+            yield make_text(key.derive(f"{name}_input"), source, text, note=note)
+        floor = view.get(chosen["least"].key.but(derived="noise_floor", other=""))
+        if floor is not None:
+            yield make_number(
+                key.derive("noise_floor"), source, floor.unit, floor.value, note=f"that of {floor.id}"
+            )
+
+
+def _differs(view: View, number: Number) -> bool:
+    """Return whether a speed-up is that of another answer."""
+    median = view.get(number.key.but(derived="", other=""))
+    return median is not None and median.note.startswith("different")
 
 
 def of_a_step(frame: Frame) -> Iterator[Number]:
@@ -78,7 +114,12 @@ def named(workload: str) -> str:
 
 
 def _label(view: View, key: Key) -> str:
-    return named(key.workload)
+    return named_case(key)
+
+
+def named_case(key: Key) -> str:
+    """Say a pipeline's name and what is handed over to it."""
+    return ", ".join(filter(None, (named(key.workload), HANDED_OVER.get(key.input, ""))))
 
 
 def _of(*quantities: str) -> Callable[[View], list[Key]]:
@@ -89,8 +130,27 @@ def _absent(what: str) -> Callable[[Frame], str]:
     return lambda frame: f"{what}: no run at hand has it." if frame.shown(STUDY) else no_run(STUDY)
 
 
+def batches(view: View) -> list[Key]:
+    """Return the batches of a model's images, each once whatever is handed over."""
+    return list(dict.fromkeys(key.but(input="") for key in cases(view, (PREPARE,))))
+
+
 _SHARE = {"quantity": PREPARE, "derived": "share", "other": STEP}
 _WAITS = {"quantity": "host_waits", "layer": "deterministic"}
+BY_INPUT = Spec(
+    study=STUDY,
+    first="Images",
+    label=lambda view, key: f"{key.n}: {named(key.workload)}",
+    cases=batches,
+    columns={name: cells.versus(ORIGINAL, input=form) for form, name in HANDED_OVER.items()}
+    | {"the model's step": cells.versus(ORIGINAL, input="pillow", quantity=STEP)},
+    caption="Images into Qwen2-VL, by what is handed over: speed-up over transformers' processor as documented when "
+    "one import is changed, to patch rows where the model is. With the original, JPEG files go through Pillow. On a "
+    "GPU Octopus decodes them there, and the pixels differ. The model's step: Pillow images through the processor and "
+    "the vision tower, in bfloat16.",
+    absent=_absent("Images into a model"),
+    widths=("1.5fr", *("1fr",) * 6),
+)
 MODEL = Spec(
     study=STUDY,
     first="Images",
@@ -98,22 +158,24 @@ MODEL = Spec(
     cases=_of(PREPARE),
     columns={
         "Octopus": cells.time(),
-        "over transformers": cells.versus("transformers"),
-        "Upload alone": cells.time(method=BOUND),
-        "On the CPU": cells.time(method=ON_CPU[0]),
-        "over transformers there": cells.versus(ON_CPU[1], method=ON_CPU[0]),
-        "Bytes one level off": cells.fact(quantity="values_differing", layer="deterministic"),
+        "over transformers": cells.versus(ORIGINAL),
+        "in threads": cells.versus("transformers-threads"),
+        "compiled": cells.versus("transformers-compiled"),
+        "over hf-processors-rs": cells.versus("hf-processors-rs"),
+        "Decoded on the CPU": cells.versus(ORIGINAL, method=DECODED),
+        "Both on the CPU": cells.versus(ON_CPU[1], method=ON_CPU[0]),
     },
-    caption="Images into Qwen2-VL, from the host to patch rows where the model is: transformers' processor with its "
-    "import changed, on the GPU and on the CPU beside it. Upload alone: as many bytes from page-locked memory. Bytes "
-    "one level off: share of all values.",
+    caption="Images into Qwen2-VL, by what is handed over, to patch rows where the model is: time with one import "
+    "changed, and speed-up over transformers' processor as documented, in a thread per core, compiled by torch for one "
+    "shape, and over a processor in Rust; over the first of these with files decoded on the host, and with both "
+    "processors on the CPU.",
     absent=_absent("Images into a model"),
-    widths=("2fr", "1.3fr", "1.2fr", "1.2fr", "1.3fr", "1.4fr", "0.8fr"),
+    widths=("2.4fr", "1.1fr", *("1fr",) * 6),
 )
 STEP_TABLE = Spec(
     study=STUDY,
     first="Images",
-    label=lambda view, key: f"{key.n}: {_label(view, key)}",
+    label=lambda view, key: f"{key.n}: {named(key.workload)}",
     cases=lambda view: view.cases(SUBJECT, STEP, ("host",), order=MODELS),
     columns={
         "Octopus": cells.time(),
@@ -122,12 +184,13 @@ STEP_TABLE = Spec(
         "with transformers": cells.text(**_SHARE, method="transformers"),
         "Images/s": cells.text(derived="images_per_second"),
         "Cosine": cells.fact(quantity="cosine", layer="deterministic"),
+        "Bytes off": cells.fact(quantity="values_differing", layer="deterministic"),
     },
-    caption="Images through Qwen2-VL's processor and vision tower, in bfloat16 with random weights: time of the step, "
-    "the share of it that preprocessing takes, and took with transformers, and the least cosine between the two "
-    "embeddings of a patch.",
+    caption="Images of Pillow through Qwen2-VL's processor and vision tower, in bfloat16 with random weights: time of "
+    "the step, the share of it that preprocessing takes, and took with transformers, the least cosine between the two "
+    "embeddings of a patch, and the share of values that are one level off.",
     absent=_absent("A model's step"),
-    widths=("2fr", *("1fr",) * 6),
+    widths=("2fr", *("1fr",) * 7),
 )
 CROP_TABLE = Spec(
     study=STUDY,
@@ -174,15 +237,20 @@ def draw(frame: Frame) -> Figure:
     shown = [view for view in views(frame, STUDY) if cases(view)]
     if not shown:
         return style.empty(NO_TIMES)
-    names = {key.workload: named(key.workload) for view in shown for key in cases(view)}
-    return ratios.draw(shown, cases, RIVALS, PIPELINE_METHODS, names)
+    return ratios.draw(shown, drawn, RIVALS, PIPELINE_METHODS, named_case)
+
+
+def drawn(view: View) -> list[Key]:
+    """Return the pipelines that the figure has room for."""
+    return [key for key in cases(view) if key.quantity != PREPARE or key.workload in DRAWN]
 
 
 REPORT = StudyReport(
-    of_all=(of_a_step,),
-    numbers=(on_the_cpu,),
+    of_all=(of_a_step, of_inputs),
+    numbers=(of_pairs,),
     compares=compares,
     tables={
+        "pipelines_inputs": BY_INPUT,
         "pipelines_model": MODEL,
         "pipelines_step": STEP_TABLE,
         "pipelines_crops": CROP_TABLE,

@@ -70,7 +70,7 @@ def _rule(run: Run, frame: Frame, tiles: Number, rule: str) -> Iterator[Number]:
     )
     number = frame.get(tiles.key.but(method=SUBJECT, quantity="end_to_end", layer="host"))
     known = number is not None and sent == sent and everything > 0
-    times = number[12:15] if known else (math.nan,) * 3
+    times = (number.value, number.low, number.high) if known else (math.nan,) * 3
     value, low, high = (sent + time / 1000 for time in times)
     values = {
         "kept_share": ([kept / tiles.value], "tiles / tiles"),

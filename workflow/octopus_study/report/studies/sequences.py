@@ -158,7 +158,7 @@ def draw(frame: Frame) -> Figure:
     shown = [view for view in views(frame, "sequences") if cases(view)]
     if not shown:
         return style.empty(NO_TIMES)
-    return ratios.draw(shown, cases, [OWNER, *OVER], STRATEGIES, SEQUENCE_WORKLOADS)
+    return ratios.draw(shown, cases, [OWNER, *OVER], STRATEGIES, lambda key: SEQUENCE_WORKLOADS[key.workload])
 
 
 REPORT = StudyReport(

@@ -43,7 +43,7 @@ class Measure(Section):
     )
     equal_within: Fraction = Field(0.02, description="two methods this close are called equal")
     processes: Count = Field(
-        3,
+        5,
         description="processes that share the blocks of each comparison on the host: intervals are over processes",
     )
 

@@ -14,7 +14,7 @@ from octopus_study.peers.availability import make_all
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 
-CHECKED = 1 << 24  # values of an answer that are compared, spread over all of it
+CHECKED = 1 << 22  # values of an answer that are compared, spread over all of it
 
 
 class Step:

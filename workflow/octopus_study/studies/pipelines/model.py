@@ -89,7 +89,7 @@ def methods_of(context: Context, name: str, form: str) -> tuple[str, ...]:
         *(["transformers-compiled"] if form in (TENSORS, ON_GPU) and not several else []),
         *(["hf-processors-rs"] if form != ON_GPU else []),
         *(["octopus-host-decoded"] if form == FILES and gpu else []),
-        *(["octopus-cpu", "transformers-cpu"] if form == PILLOW and gpu else []),
+        *(["octopus-cpu", "transformers-cpu"] if (name, form) == ("ragged", PILLOW) and gpu else []),
         *(["upload-only"] if form == TENSORS and gpu else []),
     )  # fmt: skip
 
@@ -99,6 +99,8 @@ def parts(context: Context) -> Iterator[Part]:
     for name in context.config.pipelines.batches:
         for form in context.config.pipelines.inputs:
             if form == ON_GPU and context.device == "cpu":
+                continue
+            if name == "photos" and form not in (PILLOW, FILES):  # as cameras and Pillow have them
                 continue
             count = count_of(context, name)
             case = Case(context.study, context.workload.dataset, f"model-{name}", count, form)

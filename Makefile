@@ -80,6 +80,7 @@ test-integrations: $(BESIDE)/.installed ## install torch and the packages of oct
 		tests/library/crop/test_torch.py tests/library/crop/test_torch_operators.py tests/library/images/test_images_calls.py
 	$(BESIDE)/bin/python -m pytest -m "alone and not gpu" tests/library/integrations
 	$(BESIDE)/bin/python -m pytest tests/library/test_docs.py tests/project/test_examples.py -k "torch or integrations or examples"
+	$(BESIDE)/bin/python -m pytest tests/study/studies/test_pipelines.py
 
 test-newest: $(BESIDE)/.installed ## the same with the newest versions of these packages; prints which methods have changed
 	rm $(BESIDE)/.installed
@@ -137,7 +138,7 @@ $(RUN_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INS
 $(BESIDE)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(BESIDE)
 	$(BESIDE)/bin/python -m pip install --quiet -e ".[transformers,ultralytics,sahi,supervision]" $(TESTED) \
-		av lap tqdm "ray[data]" pytest pytest-xdist hypothesis psutil
+		av lap tqdm "ray[data]" pytest pytest-xdist hypothesis psutil -e ./workflow hf-processors-rs
 	@touch $@
 
 $(TEST_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INSTALL)

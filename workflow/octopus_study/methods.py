@@ -287,7 +287,13 @@ PROCESSOR_METHODS = (
     MethodRow("octopus-bilinear", "Octopus (bilinear)", "#8FB8DE", "x"),
     MethodRow("octopus-simple", "Octopus (simple kernel)", "#5B84B1", "h"),
     MethodRow("transformers", "transformers", VERMILION, "^", library="transformers"),
-    MethodRow("transformers-cpu", "transformers (on the CPU)", "#E08A5B", "v", library="transformers"),
+    MethodRow(
+        "transformers-torchvision",
+        "transformers (decoded by torchvision)",
+        "#E08A5B",
+        "v",
+        library="transformers",
+    ),
     MethodRow("torchvision-loop", "torchvision, image by image", PURPLE, "<", library="torchvision"),
     MethodRow("torchvision-grouped", "torchvision, grouped by shape", "#8C4B8C", ">", library="torchvision"),
     MethodRow("pillow", "Pillow (all threads)", ORANGE, "D", library="PIL", like="octopus-pillow"),
@@ -321,7 +327,13 @@ PIPELINE_METHODS = (
     MethodRow("octopus-graph", "Octopus (CUDA graph)", "#003F66", "p"),
     MethodRow("octopus-cpu", "Octopus (on the CPU)", "#5AA3D8", "."),
     MethodRow("transformers", "transformers", VERMILION, "^", library="transformers"),
-    MethodRow("transformers-cpu", "transformers (on the CPU)", "#E08A5B", "v", library="transformers"),
+    MethodRow(
+        "transformers-torchvision",
+        "transformers (decoded by torchvision)",
+        "#E08A5B",
+        "v",
+        library="transformers",
+    ),
     MethodRow("octopus-host-decoded", "Octopus (decoded on the CPU)", "#1F6F9F", "P"),
     MethodRow("transformers-threads", "transformers (in threads)", "#B8860B", "<", library="transformers"),
     MethodRow(
@@ -332,7 +344,6 @@ PIPELINE_METHODS = (
     MethodRow("opencv-loop", "OpenCV, box by box", ORANGE, "D", library="OpenCV"),
     MethodRow("sahi", "sahi", GREEN, "X", library="sahi"),
     MethodRow("numpy-slices", "NumPy, slice by slice", GREY, "s"),
-    MethodRow("upload-only", "Upload alone", GREY),
 )
 
 # On images of different shape, by denoisers.

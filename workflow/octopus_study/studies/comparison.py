@@ -180,7 +180,7 @@ def _reasons(comparison: Comparison, methods: Sequence[Method], missing: Mapping
     strange = sorted({*names} - {*comparison.methods} | {*absent} - {*missing})
     if strange:
         raise InputError(
-            f"{comparison.quantity} of {comparison.case.workload} plans {', '.join(comparison.methods)}; "
+            f"{comparison.quantity} of {comparison.case} plans {', '.join(comparison.methods)}; "
             f"neither a method nor a reason fits {', '.join(strange)}"
         )
     return {name: missing[name] for name in absent}
@@ -201,7 +201,7 @@ def measure_plan(context: Context, plan: Iterable[Part], kept: Path | None = Non
             context.notes.update(notes)
         else:
             if part.comparisons:
-                log.info("workload %s, %d items", part.case.workload, part.case.n)
+                log.info("workload, items: %s", part.case)
             found = part.rows(context)
             if kept is not None:
                 with kept.open("ab") as file:

@@ -106,7 +106,7 @@ def measure(task: dict[str, Any]) -> tuple[list[Row], list[str]]:
         try:
             found = part.rows(context)
         except Exception as error:  # whatever it is, the other parts go on
-            failed.append(f"{part.case.workload}, {part.case.n}: {one_line(describe(error))}")
+            failed.append(f"{part.case}: {one_line(describe(error))}")
         else:
             rows += [row for row in found if row.value is not None and row.block >= PROCESS_BLOCKS]
             failed += _lacking(part, found, task["shared"])
@@ -123,7 +123,7 @@ def _lacking(part: Part, rows: Sequence[Row], shared: Mapping[tuple, Sequence[st
             of_method = [row for row in of_it if row.method == name]
             if all(row.value is None for row in of_method):
                 why = of_method[0].answer if of_method else "no row"
-                yield f"{comparison.case.workload}, {comparison.case.n}, {comparison.quantity}: {name}: {why}"
+                yield f"{comparison.case}, {comparison.quantity}: {name}: {why}"
 
 
 def main() -> None:

@@ -66,7 +66,7 @@ def compared(
     comparison: Comparison,
     steps: Mapping[str, Step],
     missing: Mapping[str, str],
-    right: Callable[[Step], NDArray[np.float32]],
+    right: Callable[[Any], NDArray[np.float32]],
     clock: Clock | None = None,
 ) -> list[Row]:
     """Check each step against its right answer, and time them."""

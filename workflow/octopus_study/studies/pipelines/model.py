@@ -8,14 +8,15 @@ import io
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from octopus_study.measure import Case, HostClock, Method, PowerCapKept, Row, available_cores
+from octopus_study.measure import Case, HostClock, PowerCapKept, Row, available_cores
+from octopus_study.measure.methods import SAME
 from octopus_study.peers.availability import Unavailable, need, need_torch
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context, empty_caches
@@ -62,7 +63,7 @@ def images_of(context: Context, name: str) -> list[NDArray[np.uint8]]:
     return cut(context.workload.frame, sizes, context.seed)
 
 
-def handed_over(form: str, images: Sequence[NDArray[np.uint8]], torch: Any) -> list[Any]:
+def input_of(form: str, images: Sequence[NDArray[np.uint8]], torch: Any) -> list[Any]:
     """Images as one kind of input."""
     if form == PILLOW:
         return [Image.fromarray(image) for image in images]
@@ -80,32 +81,34 @@ def _stored(image: NDArray[np.uint8]) -> bytes:
     return file.getvalue()
 
 
-def methods_of(context: Context, name: str, form: str) -> tuple[str, ...]:
-    """Who makes rows of a batch and a kind of input."""
-    several, gpu = BATCHES[name].images > 1, context.device == "cuda"
+def methods_of(device: str, name: str, form: str, count: int) -> tuple[str, ...]:
+    """Methods for a batch and an input. torch compiles for the sizes of the images, so that it compiles for one image;
+    and several threads need several images."""
     return (
         "octopus", "transformers",
-        *(["transformers-threads"] if several else []),
-        *(["transformers-compiled"] if form in (TENSORS, ON_GPU) and not several else []),
+        *(["transformers-threads"] if count > 1 else []),
+        *(["transformers-compiled"] if name == "one" and form != FILES else []),
         *(["hf-processors-rs"] if form != ON_GPU else []),
-        *(["octopus-host-decoded"] if form == FILES and gpu else []),
-        *(["octopus-cpu", "transformers-cpu"] if (name, form) == ("ragged", PILLOW) and gpu else []),
-        *(["upload-only"] if form == TENSORS and gpu else []),
+        *(["transformers-torchvision"] if form == FILES else []),
+        *(["octopus-host-decoded"] if form == FILES and device == "cuda" else []),
     )  # fmt: skip
 
 
+def inputs_of(device: str, name: str, forms: Sequence[str]) -> list[str]:
+    """Those of the inputs that a batch is measured with on a device; photographs are files, or Pillow opened them."""
+    known = (PILLOW, FILES) if name == "photos" else INPUTS
+    return [form for form in forms if form in known and (form != ON_GPU or device == "cuda")]
+
+
 def parts(context: Context) -> Iterator[Part]:
-    """One part per batch and kind of input. The model's step is that of Pillow images, which most people hand over."""
-    for name in context.config.pipelines.batches:
-        for form in context.config.pipelines.inputs:
-            if form == ON_GPU and context.device == "cpu":
-                continue
-            if name == "photos" and form not in (PILLOW, FILES):  # as cameras and Pillow have them
-                continue
-            count = count_of(context, name)
+    """One part per batch and input. The model's step is that of Pillow images, which most people pass."""
+    device, settings = context.device, context.config.pipelines
+    for name in settings.batches:
+        count = count_of(context, name)
+        for form in inputs_of(device, name, settings.inputs):
             case = Case(context.study, context.workload.dataset, f"model-{name}", count, form)
-            prepare = Comparison(case, PREPARE, "host", methods_of(context, name, form))
-            yield Part(partial(_measure, name=name), (prepare, *_further(case, context.device)))
+            prepare = Comparison(case, PREPARE, "host", methods_of(device, name, form, count))
+            yield Part(partial(_measure, name=name), (prepare, *_further(case, device)))
 
 
 def _further(case: Case, device: str) -> Iterator[Comparison]:
@@ -124,6 +127,7 @@ class Prepared(Step):
 
     name = "transformers"
     tolerance = 1.01 * LEVEL  # a value that lies next to a half may be rounded to either side
+    decoder = "cpu"  # where files are decoded, if both are possible
 
     def __init__(self, images: list[Any], device: str) -> None:
         self.torch = need_torch(device, "peers")
@@ -134,6 +138,14 @@ class Prepared(Step):
             raise Unavailable("this transformers has no processor that works on tensors; version 5 has")
         self.asked = {"device": "cuda"} if device == "cuda" and not self.on_cpu else {}
         self.grid: Any = None
+
+    @property
+    def judge(self) -> type[Prepared]:
+        """The method whose answer is right: that of the same pixels, by the same processor where it works."""
+        if self.on_cpu and self.device == "cuda":
+            return PreparedOnHost
+        files = isinstance(self.images[0], bytes)
+        return Decoded if files and self.device == self.decoder == "cuda" else Prepared
 
     def run(self) -> None:
         """One call, with the rows brought to the model."""
@@ -152,6 +164,20 @@ class Prepared(Step):
 
 def _decoded(content: bytes) -> Any:
     return Image.open(io.BytesIO(content)).convert("RGB")
+
+
+class Decoded(Prepared):
+    """The same with files decoded by torchvision where the processor works, on a GPU by nvJPEG."""
+
+    name, decoder = "transformers-torchvision", "cuda"
+
+    def opened(self, images: list[Any]) -> list[Any]:
+        """Tensors of files, decoded at once."""
+        from torchvision import io as files
+
+        contents = [self.torch.frombuffer(bytearray(image), dtype=self.torch.uint8) for image in images]
+        found: list[Any] = files.decode_jpeg(contents, files.ImageReadMode.RGB, self.device)
+        return found
 
 
 class InThreads(Prepared):
@@ -187,6 +213,7 @@ class InRust(Prepared):
     """hf-processors-rs, a processor of the same name in Rust, which works on the CPU with a thread per core."""
 
     name, on_cpu = "hf-processors-rs", True
+    tolerance = 2.01 * LEVEL  # fixed point of as many bits or fewer, rounded after each pass
 
     def __init__(self, images: list[Any], device: str) -> None:
         super().__init__(images, device)
@@ -205,18 +232,16 @@ class InRust(Prepared):
 
 
 class PreparedOnHost(Prepared):
-    """The processor on the CPU, as servers without a GPU to spare have it."""
+    """The processor on the CPU: the right answer of those who work there beside a GPU."""
 
-    name, on_cpu = "transformers-cpu", True
-    tolerance = 2.01 * LEVEL  # fixed point of as many bits or fewer, rounded after each pass
+    on_cpu = True
 
 
 class Accelerated(Prepared):
     """The same processor from `octopus.integrations.transformers.accelerate`: the changed import. Files are read by
     `octopus.integrations.loader.read`, to where the processor works."""
 
-    name = "octopus"
-    decoded_on_host = False
+    name, decoder = "octopus", "cuda"
 
     def __init__(self, images: list[Any], device: str) -> None:
         super().__init__(images, device)
@@ -224,52 +249,24 @@ class Accelerated(Prepared):
         from octopus.integrations.transformers import accelerate
 
         self.processor, self._read = accelerate(self.processor), read
-        if isinstance(images[0], bytes) and device == "cuda" and not self.decoded_on_host:
-            self.why_different = CHROMA
 
     def opened(self, images: list[Any]) -> list[Any]:
         """Files on the GPU, or on the host by several threads."""
         if not isinstance(images[0], bytes):
             return images
-        return self._read(images, "cpu" if self.decoded_on_host else self.device)
+        return self._read(images, self.device if self.decoder == "cuda" else "cpu")
 
 
 class HostDecoded(Accelerated):
     """Files decoded on the host, whose pixels are Pillow's."""
 
-    name, decoded_on_host = "octopus-host-decoded", True
+    name, decoder = "octopus-host-decoded", "cpu"
 
 
-class AcceleratedOnHost(Accelerated, PreparedOnHost):
-    """The changed import with the processor on the CPU."""
-
-    name, on_cpu = "octopus-cpu", True
-
-
-class UploadOnly(Step):
-    """As many bytes from page-locked memory to the GPU, and nothing else: no way from the host is faster."""
-
-    name = "upload-only"
-
-    def __init__(self, images: list[Any], device: str) -> None:
-        torch = need_torch(device, "peers")
-        self._bytes = torch.empty(sum(image.numel() for image in images), dtype=torch.uint8, pin_memory=True)
-        self._there = torch.empty_like(self._bytes, device=device)
-
-    def run(self) -> None:
-        """A copy, queued."""
-        self._there.copy_(self._bytes, non_blocking=True)
-
-    @property
-    def timed(self) -> Method:
-        """What has no answer."""
-        return Method(self.name, self.run)
-
-
-KINDS: dict[str, Callable[[list[Any], str], Step]] = {
+KINDS: dict[str, Callable[[list[Any], str], Prepared]] = {
     kind.name: kind
     for kind in (
-        Accelerated, HostDecoded, Prepared, InThreads, Compiled, InRust, AcceleratedOnHost, PreparedOnHost, UploadOnly,
+        Accelerated, HostDecoded, Prepared, InThreads, Compiled, InRust, Decoded,
     )
 }  # fmt: skip
 
@@ -312,34 +309,37 @@ class WholeStep(Step):
 
 
 def _measure(context: Context, part: Part, name: str) -> Iterator[Row]:
+    yield from _rows(context, part, name)
+    empty_caches(context.device)
+
+
+def _rows(context: Context, part: Part, name: str) -> Iterator[Row]:
     prepare, *others = part.comparisons
-    torch = need_torch(context.device, "peers")
-    images = handed_over(part.case.input, images_of(context, name), torch)
+    images = input_of(part.case.input, images_of(context, name), need_torch(context.device, "peers"))
     makers = {method: partial(KINDS[method], images, context.device) for method in prepare.methods}
     steps, missing = made_of(part, context, makers)
-    original = Prepared(images, context.device)
-    right = {False: _answer_of(original)}
-    if context.device == "cuda" and any(step.on_cpu for step in steps.values()):
-        right[True] = _answer_of(PreparedOnHost(images, context.device))
+    right = cache(lambda kind: _answer_of(kind(images, context.device)))
     if any(context.measures(prepare.key, step) for step in steps):
-        yield from compared(
-            context, prepare, steps, missing, lambda step: right.get(step.on_cpu, right[False])
-        )
+        rows = compared(context, prepare, steps, missing, lambda step: right(step.judge))
+        yield from (_told(row, steps.get(row.method.removesuffix("-again"))) for row in rows)
     if part.case.input == PILLOW:
-        yield from _of_the_model(context, others, steps, original, right[False])
+        yield from _of_the_model(context, others, steps, Prepared(images, context.device))
     elif others and not context.process:
         for comparison, reduce in zip(others, (np.max, np.mean), strict=True):
             yield from counted(comparison, {Accelerated.name: partial(_off, images, reduce)})
-    del images, steps, original
-    empty_caches(context.device)
+
+
+def _told(row: Row, step: Prepared | None) -> Row:
+    """A row of a method, which says where its pixels are others than Pillow's."""
+    other = step is not None and step.judge is Decoded and row.answer == SAME
+    return row._replace(answer=f"different: {CHROMA}") if other else row
 
 
 def _of_the_model(
     context: Context,
     comparisons: Sequence[Comparison],
-    steps: dict[str, Step],
+    steps: dict[str, Prepared],
     original: Prepared,
-    right: NDArray[np.float32],
 ) -> Iterator[Row]:
     whole, differing, cosine = comparisons
     if not context.process and Accelerated.name in steps:
@@ -347,7 +347,7 @@ def _of_the_model(
             differing, {Accelerated.name: partial(_differing, steps[Accelerated.name], original)}
         )
     if context.device == "cuda" and context.config.pipelines.tower:
-        yield from _with_tower(context, whole, cosine, steps, right)
+        yield from _with_tower(context, whole, cosine, steps, _answer_of(original))
     elif not context.process:
         reason = "off in the configuration" if context.device == "cuda" else "takes minutes on a CPU"
         yield from (row for comparison in (whole, cosine) for row in comparison.gaps(f"the tower {reason}"))
@@ -357,7 +357,7 @@ def _with_tower(
     context: Context,
     whole: Comparison,
     cosine: Comparison,
-    steps: dict[str, Step],
+    steps: dict[str, Prepared],
     right: NDArray[np.float32],
 ) -> Iterator[Row]:
     tower = Tower(need_torch("cuda", "peers"), context.seed)

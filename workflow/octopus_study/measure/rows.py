@@ -74,7 +74,7 @@ class Row(NamedTuple):
 
 COLUMNS = Row._fields
 HEADERS = (COLUMNS, COLUMNS[:-1])  # the second from before `input` was a column
-_KEY = ("study", "dataset", "workload", "n", "method", "layer", "quantity", "block", "input")
+KEY = ("study", "dataset", "workload", "n", "method", "layer", "quantity", "block", "input")
 _INTEGERS = ("n", "block")
 _PER_BLOCK = ("block", "value")
 
@@ -87,6 +87,9 @@ class Case(NamedTuple):
     workload: str
     n: int
     input: str = ""
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, (self.workload, str(self.n), self.input)))
 
     def row(
         self,
@@ -183,9 +186,9 @@ def validate_rows(rows: pd.DataFrame | str | Path | Iterable[Row]) -> None:
     if not records:
         raise MeasureError("There are no result rows: a study that measures nothing must say so in a row.")
     _require_schema(records)
-    repeated, times = Counter(tuple(record[k] for k in _KEY) for record in records).most_common(1)[0]
+    repeated, times = Counter(tuple(record[k] for k in KEY) for record in records).most_common(1)[0]
     if times > 1:
-        raise MeasureError(f"{times} rows have the same key {dict(zip(_KEY, repeated, strict=True))}.")
+        raise MeasureError(f"{times} rows have the same key {dict(zip(KEY, repeated, strict=True))}.")
 
 
 def require_distinct(rows: pd.DataFrame, where: str) -> None:
@@ -196,9 +199,9 @@ def require_distinct(rows: pd.DataFrame, where: str) -> None:
     MeasureError
         Names `where`, the table's place.
     """
-    repeated = rows.duplicated(list(_KEY))
+    repeated = rows.duplicated(list(KEY))
     if repeated.any():
-        key = rows.loc[repeated.idxmax(), list(_KEY)].to_dict()
+        key = rows.loc[repeated.idxmax(), list(KEY)].to_dict()
         raise MeasureError(f"{where} has several rows with the same key {key}.")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from octopus_study.errors import MeasureError
-from octopus_study.measure.rows import COLUMNS, HEADERS, read_rows
+from octopus_study.measure.rows import COLUMNS, HEADERS, KEY, read_rows
 
 LAYERS = ("back_to_back", "paced")
 IDLE, TRACE = "idle", "trace"
@@ -179,7 +179,7 @@ def read_table(path: str | Path) -> Table | None:
     header = path.read_text(encoding="utf-8").partition("\n")[0].strip().split(",")
     if tuple(header) in HEADERS:
         rows = read_rows(path)
-        if rows.duplicated(["n", "method", "layer", "quantity", "block", "workload", "dataset"]).any():
+        if rows.duplicated([*KEY]).any():
             raise MeasureError(f"{path} repeats rows; `octopus validate` says which.")
         found = _provenance(path.with_suffix(".json"))
         rate = _within(found, "config", "values", "power", "frame_rate")

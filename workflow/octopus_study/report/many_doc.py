@@ -179,8 +179,8 @@ def _models(views: dict[str, View], fleet: Fleet) -> Table:
     caption = (
         "Images of Pillow through the processor and the vision tower of Qwen2-VL, each step waited for, before "
         "and after one import is changed. Preprocessing / batch in turn: its time over that of the same images in the "
-        "table above, uploaded, in turn; here they lie in ordinary memory, and the processor's own Python is part of "
-        "it. Freed GPUs follow from the two steps measured in pairs, so they may differ from what the two rates "
+        "table above, uploaded, in turn; here they are Pillow's, and the processor's own Python is part of it. Freed "
+        "GPUs follow from the two steps measured in pairs, so they may differ from what the two rates "
         "beside them say. Where preprocessing hides behind the tower of the batch before, the change frees none."
     )
     lacking = f"Steps of a model with Octopus and with transformers: {NOT_YET}."
@@ -208,7 +208,9 @@ def _model(views: dict[str, View], fleet: Fleet, key: Key, method: str) -> list[
 
 def _over_in_turn(views: dict[str, View], key: Key, prepare: Interval) -> str:
     """Return how many times as long preprocessing takes as its images do uploaded, in turn."""
-    batch = key.but(study=images.STUDY, workload=SAME_IMAGES.get(key.workload, ""), quantity="end_to_end")
+    batch = key.but(
+        study=images.STUDY, workload=SAME_IMAGES.get(key.workload, ""), quantity="end_to_end", input=""
+    )
     _, _, uploaded = _stages(views, batch) or (None, None, None)
     if uploaded is None:
         return MISSING

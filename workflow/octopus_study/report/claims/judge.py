@@ -98,6 +98,8 @@ def _require_place(claim: Claim, machine: str, frame: Frame) -> None:
             raise NotHereError(f"needs {name}")
     if claim.needs == "gpu" and not frame.is_gpu(machine):
         raise NotHereError("needs a GPU")
+    if claim.needs == "cpu" and frame.is_gpu(machine):
+        raise NotHereError("is on a run without a GPU")
 
 
 def _proxy(claim: Claim, machine: str, frame: Frame) -> str:

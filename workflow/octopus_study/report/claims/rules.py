@@ -206,7 +206,7 @@ class Claim(Rule):
     source: str
     study: str
     kind: Kind
-    needs: Literal["any", "real-data", "gpu", "jetson", "t4", "rtx-4090", "rtx-2060"]
+    needs: Literal["any", "real-data", "gpu", "cpu", "jetson", "t4", "rtx-4090", "rtx-2060"]
     unmeasured: str = ""
     exact: str = ""
     windows: bool = False

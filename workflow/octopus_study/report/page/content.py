@@ -19,8 +19,8 @@ from octopus_study.report.labels import (
     CROPS_BESIDE,
     DENOISERS,
     DISTRIBUTIONS,
-    HANDED_OVER,
     IMAGE_BATCHES,
+    IMAGE_INPUTS,
     IMAGE_KERNELS,
     IMAGE_MIXES,
     INPUTS,
@@ -62,7 +62,12 @@ from octopus_study.report.view import every_view
 from octopus_study.sections import in_order
 
 NO_RUN, NOWHERE = "not measured", "none so far"
-_PLACES = {"any": "any machine", "real-data": "any machine with the real data", "gpu": "an NVIDIA GPU"}
+_PLACES = {
+    "any": "any machine",
+    "real-data": "any machine with the real data",
+    "gpu": "an NVIDIA GPU",
+    "cpu": "a CPU alone",
+}
 _PLACES |= {board: name for board, (_, name) in BOARDS.items()}
 # What a study's own figures call a method, where that isn't what others call it.
 _METHODS_OF = {
@@ -257,7 +262,7 @@ def _cells(number: Number, frame: Frame, drawn: bool) -> dict[str, Any]:
         "machine": frame.machine_name(number.machine) if frame.fact(number.machine, "id") else number.machine,
         "study": human({}, number.study),
         "workload": ", ".join(
-            filter(None, (workload_name(number.study, number.workload), HANDED_OVER.get(number.input, "")))
+            filter(None, (workload_name(number.study, number.workload), IMAGE_INPUTS.get(number.input, "")))
         ),
         "n": number.n,
         "method": method_name(number.study, number.method),
@@ -265,7 +270,7 @@ def _cells(number: Number, frame: Frame, drawn: bool) -> dict[str, Any]:
         "layer": "computed" if number.layer == "deterministic" else number.layer.replace("_", " "),
         "unit": number.unit,
         "drawn": int(drawn),
-        "differs": int(number.note.startswith("different: ")),
+        "differs": int(number.differs),
     }
 
 

@@ -107,6 +107,16 @@ def test_the_numbers_of_the_readme_are_those_of_the_references(root: Path, refer
     assert len(runs) == len(set(runs)) > 1
 
 
+def test_what_is_said_of_pixels_that_a_gpu_decodes_was_measured(root: Path, references: Frame) -> None:
+    most, mean = (
+        max(number.value for number in references if number.quantity == quantity)
+        for quantity in ("decoded_most_off", "decoded_mean_off")
+    )
+    for page in ("docs/integrations/loaders.md", "octopus/integrations/loader.py"):
+        text = " ".join((root / page).read_text().split())
+        assert f"by up to {most:.0f} of 255 levels" in text and f"by {mean:.1f} " in text
+
+
 def test_a_number_that_is_missing_leaves_its_row_out(tmp_path: Path, references: Frame) -> None:
     absent = ROWS[1].gpu
     fewer = Frame(number for number in references if number.id != references.resolve(f"gpu.{absent}"))

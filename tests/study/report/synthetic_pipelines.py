@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 
 import numpy as np
 from synthetic_blocks import again, timed
 
 from octopus_study.measure.rows import Case, Row, unavailable
+from octopus_study.studies.pipelines import model
 
-MODEL = {"model-one": 1, "model-ragged": 32, "model-small": 256, "model-documents": 8, "model-photos": 8}
-INPUTS = ("pillow", "numpy", "torch", "torch-gpu", "jpeg")
 SLOWEST = "torch-gpu"  # of the inputs: with it a part of the gain is left
-PREPARED = {"octopus": 2.0, "transformers": 24.0, "transformers-threads": 12.0, "hf-processors-rs": 6.0}
-ON_CPU = {"octopus-cpu": 30.0, "transformers-cpu": 90.0}
-FILES = {"transformers": 100.0, "octopus-host-decoded": 8.0}
-UPLOAD = {"upload-only": 1.5}
+PREPARED = {
+    "octopus": 2.0, "transformers": 24.0, "transformers-threads": 12.0, "transformers-compiled": 10.0,
+    "hf-processors-rs": 6.0, "transformers-torchvision": 30.0, "octopus-host-decoded": 8.0,
+}  # fmt: skip
+FILES = 100.0  # ms of transformers where Pillow decodes them
+NVJPEG = ("octopus", "octopus-again", "transformers-torchvision")
 STEP = {"octopus": 10.0, "transformers": 32.0}
 CROPS = {"octopus": 0.04, "octopus-graph": 0.03, "torch-loop": 3.0, "opencv-loop": 6.0}
 OTHERS = {
@@ -28,15 +28,15 @@ OTHERS = {
 def pipelines(kind: str, dataset: str) -> Iterator[Row]:
     """Yield the rows of the study of whole pipelines."""
     rng, gpu = np.random.default_rng(12), kind == "gpu"
-    for (workload, count), form in itertools.product(MODEL.items(), INPUTS):
-        if form == SLOWEST and not gpu:
-            continue
-        case = Case("pipelines", dataset, workload, count if gpu else max(1, count // 8), form)
-        times = PREPARED | (FILES if form == "jpeg" else {}) | (UPLOAD if form == "torch" and gpu else {})
-        times = times | (ON_CPU if form == "pillow" and gpu else {})
-        times = times | ({"transformers": 6.0} if form == SLOWEST else {})
+    device = "cuda" if gpu else "cpu"
+    forms = [(name, form) for name in model.BATCHES for form in model.inputs_of(device, name, model.INPUTS)]
+    for name, form in forms:
+        images = model.BATCHES[name].images
+        case = Case("pipelines", dataset, f"model-{name}", images if gpu else max(1, images // 8), form)
+        known = PREPARED | {"transformers": {SLOWEST: 6.0, "jpeg": FILES}.get(form, PREPARED["transformers"])}
+        times = {method: known[method] for method in model.methods_of(device, name, form, case.n)}
         for row in timed(rng, case, "host", "prepare", again(times)):
-            on_gpu = form == "jpeg" and gpu and row.method in ("octopus", "octopus-again")
+            on_gpu = form == "jpeg" and gpu and row.method in NVJPEG
             yield row._replace(answer="different: chroma") if on_gpu else row
         if form == "jpeg" and gpu:
             yield case.row("octopus", "deterministic", "decoded_most_off", "levels", 32.0)

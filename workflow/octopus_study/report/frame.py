@@ -199,6 +199,11 @@ class Number(NamedTuple):
         return reach > WIDE * abs(self.value)
 
     @property
+    def differs(self) -> bool:
+        """Whether it is of another answer than the reference."""
+        return self.note.startswith("different")
+
+    @property
     def synthetic(self) -> bool:
         """Whether the number rests on generated data: by design, or in place of real ones (see `labels.stand_in`)."""
         return "synthetic" in self.dataset

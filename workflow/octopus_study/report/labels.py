@@ -191,8 +191,8 @@ PIPELINES = {
     "model-photos": "photographs",
     "slices": "Slices of 4K",
 }
-# What is handed over.
-HANDED_OVER = {
+# What is passed to a processor.
+IMAGE_INPUTS = {
     "pillow": "Pillow",
     "numpy": "NumPy",
     "torch": "tensors",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +27,7 @@ _PREPARED = "pipelines.model.octopus.prepare.host"
 _FILES = [f"pipelines.model-ragged.n{count}.jpeg.octopus.prepare.host" for count in _COUNTS]
 _STEP = "pipelines.model-ragged.n32.pillow.octopus.model_step.host"
 _OVER = "over_transformers"
+_CHOSEN = re.compile(rf"\.speedup_over_(best_\w+)$|\.(least|greatest)_{_OVER}$")  # and which one was chosen
 DASH = "\u2013"
 _NOTHING = "No reference machine has a run of these studies yet.\n"
 
@@ -55,16 +57,20 @@ ROWS = (
         "the same, over transformers, which also makes room for its result",
         *(f"{name}.host.speedup_over_transformers" for name in _IMAGES),
     ),
+    Row("Qwen2-VL's processor with one import changed: least speed-up", *[f"{_PREPARED}.least_{_OVER}"] * 2),
+    Row("the same: greatest speed-up", *[f"{_PREPARED}.greatest_{_OVER}"] * 2),
     Row(
-        "one import changed, Qwen2-VL's processor over itself: best input",
-        *[f"{_PREPARED}.greatest_{_OVER}"] * 2,
-    ),
-    Row("the same: worst input", *[f"{_PREPARED}.least_{_OVER}"] * 2),
-    Row(
-        "{} JPEG files (on the CPU {}) to rows, over Pillow and the same processor".format(*_COUNTS),
+        "{} JPEG files (on the CPU {}) to rows, over Pillow and that processor".format(*_COUNTS),
         *(f"{name}.speedup_{_OVER}" for name in _FILES),
     ),
-    Row("32 Pillow images through the processor and the model's vision tower", f"{_STEP}.speedup_{_OVER}"),
+    Row(
+        "the same, over torchvision's decoder and that processor",
+        *(f"{name}.speedup_{_OVER}-torchvision" for name in _FILES),
+    ),
+    Row(
+        "32 Pillow images through processor and vision tower, speed-up of the step",
+        f"{_STEP}.speedup_{_OVER}",
+    ),
 )
 STUDIES = frozenset(id.partition(".")[0] for row in ROWS for id in row[1:] if id)
 
@@ -91,19 +97,21 @@ def block(frame: Frame) -> str:
 
 
 def cell(frame: Frame, machine: str, identifier: str) -> str:
-    """Return a number with its interval, and of one chosen among several which it is: the fastest library, or the
-    input."""
+    """Return a number with its interval; of one chosen among several which it is, the fastest library or the input;
+    and whether its answer differs."""
     number = frame.get(f"{machine}.{identifier}") if identifier else None
     if not number:
         return DASH
-    of = identifier.replace(".speedup_over_best", ".best").replace(f"t_{_OVER}", "t_input")
-    chosen = frame.text(f"{machine}.{of}") if of != identifier else ""
-    name, interval = chosen and f", {chosen}", number.interval and f" [{number.interval}]"
-    return f"{number.precise}{interval}{name}"
+    of = _CHOSEN.search(identifier)
+    chosen = of and frame.text(f"{machine}.{identifier[: of.start()]}.{of[1] or of[2]}")
+    median = frame.get(f"{machine}.{identifier.rpartition('.')[0]}")
+    parts = (chosen, "other pixels" if median and median.differs else "")
+    interval = number.interval and f" [{number.interval}]"
+    return ", ".join((f"{number.precise}{interval}", *filter(None, parts)))
 
 
 def inputs_block(frame: Frame) -> str:
-    """Return the table of what gains how much with one import changed, by what is handed over, as Markdown."""
+    """Return the table of what gains how much with one import changed, by what is passed, as Markdown."""
     return markdown(build(BY_INPUT, frame))
 
 

@@ -143,7 +143,7 @@ def _timed(view: View, key: Key, others: Sequence[str], own: Mapping[str, str]) 
 
 def _differs(view: View, key: Key) -> str:
     number = view.get(key)
-    return number.note if number and number.note.startswith("different") else ""
+    return number.note if number and number.differs else ""
 
 
 def _panel(axis: Axes, panel: Panel, width: float) -> None:

@@ -122,7 +122,7 @@ def _silent(notes: Mapping[str, str], others: Iterable[str]) -> str:
 
 def differs(numbers: Iterable[Number]) -> bool:
     """Say whether a time belongs to an answer that differs from the reference."""
-    return any(number.note.startswith("different") for number in numbers)
+    return any(number.differs for number in numbers)
 
 
 def answer_of(view: View, keys: Iterable[Key], method: str) -> str:

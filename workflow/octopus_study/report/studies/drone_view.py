@@ -41,4 +41,4 @@ def frames_of(key: Key, clip: str = "") -> Key:
 def differs(view: View, key: Key) -> str:
     """Return a mark where a method's crops differ from the reference, from the key of a median."""
     number = view.frame.find(key.but(layer="host"))
-    return f" {DIFFERENT}" if number and number.note.startswith("different") else ""
+    return f" {DIFFERENT}" if number and number.differs else ""

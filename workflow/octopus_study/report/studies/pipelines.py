@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from octopus_study.report.charts import ratios, style
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, make_text
-from octopus_study.report.labels import HANDED_OVER, PIPELINE_METHODS, PIPELINES
+from octopus_study.report.labels import IMAGE_INPUTS, PIPELINE_METHODS, PIPELINES
 from octopus_study.report.measured import SUBJECT, floor_of, speedup
 from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import Group, groups, pivot
+from octopus_study.report.samples import groups, pivot
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
@@ -26,61 +26,38 @@ NO_TIMES = "No run of the study pipelines that is shown timed anything."
 PREPARE, STEP, CROPS = "prepare", "model_step", "crops"
 MODELS = [name for name in PIPELINES if name.startswith("model-")]
 QUANTITIES = (PREPARE, CROPS, "slices", "loaded")
-BOUND, ON_CPU, DECODED = "upload-only", ("octopus-cpu", "transformers-cpu"), "octopus-host-decoded"
-ORIGINAL = "transformers"
+ORIGINAL, DECODED = "transformers", "octopus-host-decoded"
 DRAWN = ("model-one", "model-ragged")  # of images into a model, the others are in the table
-RIVALS = tuple(
-    name
-    for name in PIPELINE_METHODS
-    if not (name.startswith(SUBJECT) or name.endswith("cpu") or name == BOUND)
-)
+OTHERS = tuple(name for name in PIPELINE_METHODS if not name.startswith(SUBJECT))
 
 
-def compares(group: Group, other: str) -> bool:
-    """A bare copy is no opponent."""
-    return other != BOUND
-
-
-def of_pairs(run: Run) -> Iterator[Number]:
-    """Yield speed-ups over the model's processor of other ways than the usual one: both on the CPU, beside a GPU, and
-    files decoded on the host."""
+def host_decoded(run: Run) -> Iterator[Number]:
+    """Yield the speed-up over the model's processor with files decoded on the host."""
     for group, rows in groups(run, quantity=PREPARE, unit="ms"):
         table = pivot(rows)
-        for pair in (ON_CPU, (DECODED, ORIGINAL)):
-            if set(pair) <= set(table.columns):
-                yield from speedup(run, group, table, pair, floor_of(table))
+        if {DECODED, ORIGINAL} <= set(table.columns):
+            yield from speedup(run, group, table, (DECODED, ORIGINAL), floor_of(table))
 
 
 def of_inputs(frame: Frame) -> Iterator[Number]:
     """Yield the least and the greatest speed-up over the processor among all batches and inputs whose answer is the
-    same, and which they are."""
+    same, and which they are. What is chosen as the least or greatest of many has no interval of one."""
     for view in every_view(frame, STUDY):
         found = view.select(quantity=PREPARE, layer="host", derived="speedup", other=ORIGINAL, method=SUBJECT)
-        known = [one for one in found if one.known and one.input and not _differs(view, one)]
+        medians = {
+            one: view.get(one.key.but(derived="", other="")) for one in found if one.known and one.input
+        }
+        known = [one for one, median in medians.items() if median is not None and not median.differs]
         if not known:
             continue
         key, source = view.key("model", method=SUBJECT, quantity=PREPARE, layer="host"), joined(*known)
-        chosen = {
-            name: pick(known, key=lambda one: one.value) for name, pick in (("least", min), ("greatest", max))
-        }
-        for name, one in chosen.items():
+        for name, pick in (("least", min), ("greatest", max)):
+            one = pick(known, key=lambda one: one.value)
             note = f"of {len(known)} batches and inputs: {one.id}"
-            values = (one.value, one.low, one.high, one.blocks)
-            yield make_number(key.derive(name, ORIGINAL), source, one.unit, *values, note=note)
+            yield make_number(key.derive(name, ORIGINAL), source, one.unit, one.value, note=note)
             images = "1 image" if one.n == 1 else f"{one.n} images"
-            text = f"{images} ({PIPELINES[one.workload]}), {HANDED_OVER[one.input]}"
-            yield make_text(key.derive(f"{name}_input"), source, text, note=note)
-        floor = view.get(chosen["least"].key.but(derived="noise_floor", other=""))
-        if floor is not None:
-            yield make_number(
-                key.derive("noise_floor"), source, floor.unit, floor.value, note=f"that of {floor.id}"
-            )
-
-
-def _differs(view: View, number: Number) -> bool:
-    """Return whether a speed-up is that of another answer."""
-    median = view.get(number.key.but(derived="", other=""))
-    return median is not None and median.note.startswith("different")
+            text = f"{images} ({PIPELINES[one.workload]}), {IMAGE_INPUTS[one.input]}"
+            yield make_text(key.derive(name), source, text, note=note)
 
 
 def of_a_step(frame: Frame) -> Iterator[Number]:
@@ -118,8 +95,8 @@ def _label(view: View, key: Key) -> str:
 
 
 def named_case(key: Key) -> str:
-    """Say a pipeline's name and what is handed over to it."""
-    return ", ".join(filter(None, (named(key.workload), HANDED_OVER.get(key.input, ""))))
+    """Say a pipeline's name and what is passed to it."""
+    return ", ".join(filter(None, (named(key.workload), IMAGE_INPUTS.get(key.input, ""))))
 
 
 def _of(*quantities: str) -> Callable[[View], list[Key]]:
@@ -131,7 +108,7 @@ def _absent(what: str) -> Callable[[Frame], str]:
 
 
 def batches(view: View) -> list[Key]:
-    """Return the batches of a model's images, each once whatever is handed over."""
+    """Return the batches of a model's images, each once whatever is passed."""
     return list(dict.fromkeys(key.but(input="") for key in cases(view, (PREPARE,))))
 
 
@@ -142,12 +119,12 @@ BY_INPUT = Spec(
     first="Images",
     label=lambda view, key: f"{key.n}: {named(key.workload)}",
     cases=batches,
-    columns={name: cells.versus(ORIGINAL, input=form) for form, name in HANDED_OVER.items()}
+    columns={name: cells.versus(ORIGINAL, input=form) for form, name in IMAGE_INPUTS.items()}
     | {"the model's step": cells.versus(ORIGINAL, input="pillow", quantity=STEP)},
-    caption="Images into Qwen2-VL, by what is handed over: speed-up over transformers' processor as documented when "
-    "one import is changed, to patch rows where the model is. With the original, JPEG files go through Pillow. On a "
-    "GPU Octopus decodes them there, and the pixels differ. The model's step: Pillow images through the processor and "
-    "the vision tower, in bfloat16.",
+    caption="Images into Qwen2-VL, by what is passed: speed-up over transformers' processor as documented when one "
+    "import is changed, to patch rows where the model is. All images are cuts of one frame. With the original, Pillow "
+    "opens JPEG files; Octopus decodes them where the processor works. The model's step: Pillow images through the "
+    "processor and the vision tower, in bfloat16.",
     absent=_absent("Images into a model"),
     widths=("1.5fr", *("1fr",) * 6),
 )
@@ -162,13 +139,13 @@ MODEL = Spec(
         "in threads": cells.versus("transformers-threads"),
         "compiled": cells.versus("transformers-compiled"),
         "over hf-processors-rs": cells.versus("hf-processors-rs"),
-        "Decoded on the CPU": cells.versus(ORIGINAL, method=DECODED),
-        "Both on the CPU": cells.versus(ON_CPU[1], method=ON_CPU[0]),
+        "files by torchvision": cells.versus("transformers-torchvision"),
+        "Decoded on the host": cells.versus(ORIGINAL, method=DECODED),
     },
-    caption="Images into Qwen2-VL, by what is handed over, to patch rows where the model is: time with one import "
-    "changed, and speed-up over transformers' processor as documented, in a thread per core, compiled by torch for one "
-    "shape, and over a processor in Rust; over the first of these with files decoded on the host, and with both "
-    "processors on the CPU.",
+    caption="Images into Qwen2-VL, by what is passed, to patch rows where the model is: time with one import changed, "
+    "and speed-up over transformers' processor as documented, in a thread per core, compiled by torch for one shape, "
+    "over a processor in Rust, and over that of transformers with files decoded by torchvision where it works; last, "
+    "over the first of these with files that Octopus decodes on the host.",
     absent=_absent("Images into a model"),
     widths=("2.4fr", "1.1fr", *("1fr",) * 6),
 )
@@ -237,7 +214,7 @@ def draw(frame: Frame) -> Figure:
     shown = [view for view in views(frame, STUDY) if cases(view)]
     if not shown:
         return style.empty(NO_TIMES)
-    return ratios.draw(shown, drawn, RIVALS, PIPELINE_METHODS, named_case)
+    return ratios.draw(shown, drawn, OTHERS, PIPELINE_METHODS, named_case)
 
 
 def drawn(view: View) -> list[Key]:
@@ -247,8 +224,7 @@ def drawn(view: View) -> list[Key]:
 
 REPORT = StudyReport(
     of_all=(of_a_step, of_inputs),
-    numbers=(of_pairs,),
-    compares=compares,
+    numbers=(host_decoded,),
     tables={
         "pipelines_inputs": BY_INPUT,
         "pipelines_model": MODEL,

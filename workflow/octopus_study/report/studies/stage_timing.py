@@ -72,7 +72,7 @@ def _stage(sources: list[View], name: str, keys: list[Key]) -> list[Row]:
     if all(cell == MISSING for cell in shown):
         return []
     known = [number for key in keys if (number := sources[0].frame.find(key))]
-    mark = f" {cells.DIFFERENT}" if any(number.note.startswith("different") for number in known) else ""
+    mark = f" {cells.DIFFERENT}" if any(number.differs for number in known) else ""
     return [[name, f"{human(SHORT_METHODS, keys[0].method)}{mark}", *shown]]
 
 

@@ -61,13 +61,16 @@ def time(**columns: Any) -> Cell:
 
 
 def versus(other: str, **columns: Any) -> Cell:
-    """Say the speed-up over another method, with the verdict where it isn't ``faster`` and a mark where the other's
-    answer differs; or why the other has no time."""
+    """Say the speed-up over another method, with the verdict where it isn't ``faster`` and a mark where an answer of
+    the two differs; or why the other has no time."""
 
     def cell(view: View, key: Key) -> str:
         own = at(view, key, columns)
         shown = versus_text(view.frame, own, other, view.reasons)
-        return shown + different_mark(view.get(own.but(method=other)), view.reasons)
+        medians = (own, own.but(method=other)) if view.get(own.speedup(other)) else (own.but(method=other),)
+        return shown + "".join(
+            dict.fromkeys(different_mark(view.get(median), view.reasons) for median in medians)
+        )
 
     return cell
 
@@ -172,7 +175,7 @@ def bound_text(frame: Frame, key: Key) -> str:
 
 def different_mark(number: Number | None, reasons: Reasons) -> str:
     """Return the mark of an answer that differs from the reference, with the letter of the reason; else nothing."""
-    if number is None or not number.note.startswith("different"):
+    if number is None or not number.differs:
         return ""
     return f" {DIFFERENT} ({reasons.letter(number.note)})"
 

@@ -15,7 +15,9 @@ def shown(value: Any) -> str:
 
 
 def shown_type(value: Any) -> str:
-    """The name of a value's type behind its article, such as "a list" or "an int"."""
+    """The name of a value's type behind its article, such as "a list" or "an int"; of None the value."""
+    if value is None:
+        return "None"
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' or name == 'ndarray' else 'a'} {name}"
 

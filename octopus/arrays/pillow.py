@@ -158,8 +158,9 @@ def decode(images: Sequence[Any], name: str = "image", numbers: Sequence[int] | 
         for image, place in file:
             try:
                 image.load()
-            except Exception as error:  # each decoder has its own
-                raise InputError(f"{_named(name, numbers, place)} can't be decoded: {error}") from error
+            except Exception as error:  # each decoder has its own, and a closed file one without words
+                why = str(error) or "its file is closed; call image.load() before that"
+                raise InputError(f"{_named(name, numbers, place)} can't be decoded: {why}") from error
 
     if files:
         share([partial(load, tuple(file.values())) for file in files.values()], get_num_threads())
@@ -173,9 +174,9 @@ def _look(image: Any) -> tuple[tuple[int, ...], tuple[int, int], Any, bytes]:
     """Shape, channels and bytes of a pixel, what keeps the memory, and the addresses of all rows as bytes."""
     known, (width, height) = MODES.get(image.mode), image.size
     if known is None:
+        remedy = 'numpy.asarray(image).astype("float32")' if image.mode[0] in "IF" else 'image.convert("RGB")'
         raise ValueError(
-            f"has Pillow's mode {image.mode}, but only {', '.join(MODES)} are read as they are; pass "
-            'image.convert("RGB"), or "L" for grey'
+            f"has Pillow's mode {image.mode}, but only {', '.join(MODES)} are read as they are; pass {remedy}"
         )
     if not (width and height):
         raise ValueError(f"is empty: {width}x{height} pixels (width x height)")

@@ -61,6 +61,8 @@ def pillow_frame(frame: Any, order: Any) -> tuple[Any, Any]:
     if len(raster.shape) == 2:
         return raster.array[..., None], order
     if raster.shape[2] == 3 and raster.strides[1] == 4:
+        if isinstance(order, str) and order in ORDERS:
+            check_order(order, 3, "frames")
         raster = raster._replace(shape=(*raster.shape[:2], 4))
         order = {"RGB": "RGBA", "BGR": "BGRA"}.get(order, order)
     return raster.array, order

@@ -83,8 +83,8 @@ def _describe(given: Columns, shapes: Columns, steps: Columns, pointers: Columns
         (
             shapes[:, 2] != channels,
             lambda i: (
-                f"it has {shapes[i, 2]} channels and image 0 has {channels}; make them alike, or say by source= "
-                "where they are"
+                f"it has {shapes[i, 2]} channels and image 0 has {channels}; make them alike, those of Pillow by "
+                'image.convert("RGB"), or say by source= where channels are'
             ),
         ),
         (

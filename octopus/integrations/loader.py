@@ -38,6 +38,9 @@ EXIF, TURNED = (
     0x0112,
     {2: (2,), 3: (1, 2), 4: (1,), 5: (), 6: (2,), 7: (1, 2), 8: (1,)},
 )  # axes that are reversed
+PATHS = (str, os.PathLike)
+SOURCES = (*PATHS, bytes, bytearray, memoryview)
+UNDECODED = RuntimeError, DeprecationWarning  # of torchvision; the latter where warnings are errors
 END = b"\xff\xd9"  # of a JPEG that is whole
 
 
@@ -51,8 +54,8 @@ def read(
 ) -> list[Any]:
     """Decode images from files, or from bytes, by several threads or on the GPU.
 
-    All that Pillow opens: RGB, upright as its EXIF orientation says, what is transparent on white, as transformers
-    5.21 and later makes it of a file. Of an animation the first frame.
+    All that Pillow opens, as RGB: turned upright by its EXIF orientation, transparent pixels on white, as transformers
+    5.21 and later makes it of an image that Pillow opened. Of an animation the first frame.
 
     Parameters
     ----------
@@ -79,9 +82,9 @@ def read(
     Raises
     ------
     InputError
-        For no files, something that is none, or the first that can't be decoded, for whatever reason Pillow has: it is
-        not there, truncated, of a format that Pillow doesn't know, or has more pixels than
-        `PIL.Image.MAX_IMAGE_PIXELS` allows.
+        For no files, something that is neither path nor bytes, or the first that can't be decoded: it is not there,
+        truncated, of a format that Pillow doesn't know, has more than 8 bits a channel, or more than twice
+        `PIL.Image.MAX_IMAGE_PIXELS` (above the limit itself Pillow warns).
     MissingPackageError
         If torch or Pillow can't be imported.
     DeviceError
@@ -94,16 +97,18 @@ def read(
         need("PIL.Image", "Pillow", "pip install pillow"),
     )
     need("PIL.ImageOps", "Pillow", "pip install pillow")
-    if isinstance(sources, (str, bytes, bytearray, memoryview, os.PathLike)):
+    if isinstance(sources, SOURCES) or not isinstance(sources, Iterable):
         raise InputError(f"sources must be a list of files, found {shown_type(sources)}; pass [file]")
     named = list(enumerate(sources))
     if not named:
         raise InputError("there are no files to read: the list is empty")
+    for number, source in named:
+        if not isinstance(source, SOURCES):
+            raise InputError(f"file {number} is {shown_type(source)}; pass a path or the file's bytes")
     gpu = torch.device(device) if backends.resolve(device) == "cuda" else None
     jpeg = _torchvision() if decoder == "auto" else None
     made: list[Any] = []
-    with _counted(progress, len(named)) as done, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*TorchVision.*")
+    with _counted(progress, len(named)) as done:
         for begin in range(0, len(named), TOGETHER):
             files = [_File(pillow, number, source) for number, source in named[begin : begin + TOGETHER]]
             share([file.open for file in files], get_num_threads())
@@ -122,9 +127,7 @@ class _File:
 
     def __init__(self, pillow: Any, number: int, source: Any) -> None:
         self._pillow, self._source, self._turn = pillow, source, 1
-        self.name = f"file {number}" + (
-            "" if isinstance(source, (bytes, bytearray, memoryview)) else f" ({source})"
-        )
+        self.name = f"file {number} ({source})" if isinstance(source, PATHS) else f"file {number}"
         self.content: Any = None
         self.image: Any = None
         self.pixels: Any = None
@@ -136,18 +139,20 @@ class _File:
             self.content = self._bytes()
             self._opened = self._pillow.open(io.BytesIO(self.content))
             self._turn = self._opened.getexif().get(EXIF, 1)
+            if self._opened.mode[0] in "IF":  # which `convert` cuts off at 255
+                raise InputError(
+                    f"its mode {self._opened.mode} has more than 8 bits; open it with Pillow and bring it to 0 to 255"
+                )
         except self._pillow.UnidentifiedImageError:
             self.error = InputError("it is of no format that Pillow knows")
         except Exception as error:  # each format has its own
             self.error = error
 
-    def _bytes(self) -> Any:
-        if isinstance(self._source, (str, os.PathLike)):
+    def _bytes(self) -> bytes:
+        if isinstance(self._source, PATHS):
             with open(self._source, "rb") as file:
                 return file.read()
-        if isinstance(self._source, (bytes, bytearray, memoryview)):
-            return bytes(self._source)
-        raise InputError(f"a source is a path or bytes, found {shown_type(self._source)}")
+        return bytes(self._source)
 
     @property
     def is_plain_jpeg(self) -> bool:
@@ -170,7 +175,7 @@ class _File:
     def decode(self, jpeg: Callable[..., Any] | None) -> None:
         """Let torchvision decode it, whose pixels are the same and which holds no lock of Python's, or Pillow."""
         if jpeg is not None and self.is_plain_jpeg:
-            with suppress(RuntimeError):
+            with suppress(*UNDECODED):
                 self.take(jpeg(self.tensor))
                 return
         try:
@@ -205,7 +210,7 @@ def _decode(jpeg: Callable[..., Any], files: list[_File]) -> None:
     try:
         for file, pixels in zip(files, jpeg([file.tensor for file in files]) if files else [], strict=True):
             file.take(pixels)
-    except RuntimeError:  # which doesn't tell the file
+    except UNDECODED:  # which doesn't tell the file
         if len(files) > 1:
             for file in files:
                 _decode(jpeg, [file])
@@ -223,7 +228,7 @@ def _place(files: list[_File], gpu: Any) -> None:
 def _found(files: list[_File], errors: str) -> list[Any]:
     for file in files:
         if file.error is not None:
-            text = f"{file.name} can't be decoded: {file.error}"
+            text = f"{file.name} can't be decoded: {str(file.error).rstrip('.')}"
             if errors == "raise":
                 raise InputError(f'{text}; errors="skip" goes on without it') from file.error
             warnings.warn(text, UserWarning, stacklevel=3)

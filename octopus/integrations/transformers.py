@@ -460,8 +460,8 @@ def accelerate(processor: Any, *, dtype: Any = None, untested: bool = False) -> 
         return made
     if not isinstance(processor, _module("image_processing_utils").BaseImageProcessor):
         raise InputError(
-            "accelerate takes an image processor of transformers, or a processor that has one, found "
-            f"{shown_type(processor)}"
+            "accelerate takes an image processor of transformers, or a processor that has one, such as "
+            f"AutoImageProcessor.from_pretrained(name), found {shown_type(processor)}"
         )
     kind, wanted = type(processor), "float32" if dtype is None else dtype_text(dtype, DTYPES)
     if isinstance(processor, _Accelerated):
@@ -469,9 +469,11 @@ def accelerate(processor: Any, *, dtype: Any = None, untested: bool = False) -> 
             return processor
         kind = kind.__mro__[2]
     known = _known(kind)
-    if wanted not in DTYPES or (known is not None and known.pil and wanted == "bfloat16"):
+    if wanted not in DTYPES:
+        raise InputError(f"dtype={wanted} is none of {', '.join(DTYPES)}")
+    if known is not None and known.pil and wanted == "bfloat16":
         raise InputError(
-            f"dtype={wanted} is none of {', '.join(DTYPES)}; bfloat16 needs a processor on torchvision"
+            f"dtype=bfloat16 needs a processor on torchvision, found {kind.__name__}; ask for float16"
         )
     why = (
         "it computes something that octopus doesn't know"
@@ -481,7 +483,7 @@ def accelerate(processor: Any, *, dtype: Any = None, untested: bool = False) -> 
         else ""
     )
     if why:
-        warn_once(kind.__name__, why)
+        warn_once(kind.__name__, why if dtype is None else f"{why}, and dtype={wanted} has no effect")
         return processor
     return _restored(kind, dict(processor.__dict__), wanted)
 

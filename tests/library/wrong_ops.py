@@ -247,7 +247,7 @@ ROWS = [
         "blockmap.build",
         build,
         "offsets",
-        (None, "offsets is a NoneType"),
+        (None, "offsets is None"),
         ([], "offsets must be a flat integer array of N + 1 entries"),
         ([[0, 3]], "of (1, 2)"),
         ([0.0, 3.0], "found float64"),

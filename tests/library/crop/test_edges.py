@@ -452,7 +452,7 @@ FIXED.flags.writeable = False
     ("call", "words"),
     [
         (lambda: crop_resize(5, BOXES), r"^frame is an int; "),
-        (lambda: crop_resize(None, BOXES), r"^frame is a NoneType, which"),
+        (lambda: crop_resize(None, BOXES), r"^frame is None, which"),
         (lambda: crop_resize(FRAME, [[9, 1, 1, 4]]), r"; wrong boxes: 1 of 1$"),
         (lambda: crop_resize(FRAME[None], BOXES, frame_index=[0, 4]), r"; wrong entries: 1 of 2$"),
         (lambda: octopus.tile_means(FRAME, [[0, 0, 9, 9], [0, 0, 0, 9]]), r"; wrong tiles: 1 of 2$"),

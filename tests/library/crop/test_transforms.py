@@ -85,7 +85,7 @@ def test_detections_in_one_flat_array_take_the_rows_of_their_items(transform):
         (np.zeros((3, 2), complex), "integers or floats, found complex"),
         (np.zeros((3, 2), bool), "integers or floats, found bool"),
         (np.full((3, 2), None), "integers or floats, found object"),
-        (None, "is a NoneType"),
+        (None, "is None"),
     ],
 )
 def test_wrong_positions_say_what_they_may_be(transform, positions, words):

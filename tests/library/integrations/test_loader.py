@@ -150,7 +150,7 @@ def test_channels_at_both_ends():
         ([np.zeros((9, 8, 3), np.uint8), np.zeros((8, 9, 4), np.uint8)], "image 1"),
         ([np.zeros((9, 8, 3), np.uint8), np.zeros((8, 9, 1), np.uint8)], "image 1"),
         ([np.zeros((9, 8, 3), np.uint8), np.zeros((8, 9, 3), np.float32)], "image 1 of float32"),
-        ([np.zeros((9, 8, 3), np.uint8), None], "image 1 is a NoneType, which is what cv2.imread gives"),
+        ([np.zeros((9, 8, 3), np.uint8), None], "image 1 is None, which is what cv2.imread gives"),
         ([np.zeros((9, 8), np.uint8), np.zeros((8, 9, 1), np.uint8)], "found (9, 8) beside (8, 9, 1)"),
         ([np.zeros((0, 8, 3), np.uint8)], "image 0"),
         ([np.zeros((9, 8, 3), np.int64)], "int64"),
@@ -257,7 +257,6 @@ def files():
         "progressive": stored(base, "JPEG", progressive=True), "grey": stored(base.convert("L"), "JPEG"),
         "CMYK": stored(base.convert("CMYK"), "JPEG"), "png": stored(base, "PNG"), "transparent": stored(clear, "PNG"),
         "palette": stored(base, "GIF"), "webp": stored(base, "WEBP"), "bmp": stored(base, "BMP"),
-        "16 bits": stored(pillow().fromarray(np.asarray(base)[..., 0].astype(np.uint16) * 257), "PNG"),
         **{f"EXIF {number}": turned(number) for number in range(1, 9)},
     }  # fmt: skip
 
@@ -307,7 +306,10 @@ WRONG = {
     "not there": (lambda path: path / "none.jpg", "No such file"),
     "no image": (lambda path: b"not an image", "(of no format that Pillow knows|pi_heif)"),  # by Ultralytics
     "truncated": (lambda path: stored(pillow().new("RGB", (900, 900), 7), "JPEG")[:3000], "truncated"),
-    "no file": (lambda path: 7, "a source is a path or bytes, found an int"),
+    "16 bits": (
+        lambda path: stored(pillow().fromarray(np.full((9, 9), 999, np.uint16)), "PNG"),
+        "I;16 has more than 8 bits",
+    ),
 }
 
 
@@ -327,7 +329,7 @@ def test_a_file_that_cannot_be_decoded_is_named_or_left_out(what, tmp_path):
 
 def test_a_bomb_is_refused_by_pillow(monkeypatch):
     monkeypatch.setattr(pillow(), "MAX_IMAGE_PIXELS", 100)
-    with pytest.raises(InputError, match=r"file 0 can't be decoded: .*decompression bomb"):
+    with pytest.raises(InputError, match=r"file 0 can't be decoded: .*decompression bomb[^.]*; errors="):
         read([files()["jpeg"]])
 
 
@@ -337,6 +339,8 @@ def test_a_bomb_is_refused_by_pillow(monkeypatch):
         ([], {}, "the list is empty"),
         ("one.jpg", {}, r"found a str; pass \[file\]"),
         (b"content", {}, r"found a bytes; pass \[file\]"),
+        (None, {}, "must be a list of files, found None"),
+        ([b"", 7], {"errors": "skip"}, "file 1 is an int; pass a path or the file's bytes"),
         ([b""], {"errors": "ignore"}, "errors='ignore' is unknown; use one of raise, skip, none"),
         ([b""], {"decoder": "opencv"}, "decoder='opencv' is unknown; use one of auto, pillow"),
     ],
@@ -344,6 +348,24 @@ def test_a_bomb_is_refused_by_pillow(monkeypatch):
 def test_calls_that_read_nothing(given, options, message):
     with pytest.raises(InputError, match=message):
         read(given, **options)
+
+
+def test_transparent_pixels_are_as_transformers_has_them():
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("torchvision")
+    processor = transformers.CLIPImageProcessor()
+    for name in ("transparent", "palette", "png"):
+        content = files()[name]
+        of_pillow = processor(pillow().open(io.BytesIO(content)), return_tensors="pt")["pixel_values"]
+        assert torch.equal(processor(read([content]), return_tensors="pt")["pixel_values"], of_pillow), name
+
+
+def test_reading_leaves_the_filters_of_warnings_alone():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = list(warnings.filters)
+        assert len(read([files()["jpeg"]] * 3)) == 3
+        assert warnings.filters == before
 
 
 def test_progress_is_shown_where_it_is_wanted(capsys):

@@ -75,7 +75,7 @@ def test_a_million_items_take_less_than_50_ms():
         (lambda: blockmap.build("block_metadata", np.array([0, 1]), threshold=0), "at least 1"),
         (lambda: blockmap.build("lookup", np.array([0.0, 1.0])), "flat integer array"),
         (lambda: blockmap.build("lookup", np.array([], int)), "N \\+ 1"),
-        (lambda: blockmap.build("lookup", None), "offsets is a NoneType"),
+        (lambda: blockmap.build("lookup", None), "offsets is None"),
         (lambda: blockmap.build("lookup", [[0], [1, 2]]), "rows of different length"),
         (lambda: blockmap.build(np.array(["lookup"] * 2), [0, 1]), "no strategy"),
         (lambda: blockmap.build("lookup", [1, 2]), "must start at 0, found 1"),

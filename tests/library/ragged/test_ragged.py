@@ -67,7 +67,7 @@ def test_items_beyond_the_batch(index):
     ("make", "words"),
     [
         (lambda: RaggedBatch.from_list([]), "no dtype"),
-        (lambda: RaggedBatch.from_list(None), "takes a list of arrays, found a NoneType"),
+        (lambda: RaggedBatch.from_list(None), "takes a list of arrays, found None"),
         (lambda: RaggedBatch.from_list({"a": np.zeros(2)}), "found a dict"),
         (lambda: RaggedBatch.from_list(np.array(5.0)), "takes a list of arrays"),
         (lambda: RaggedBatch.from_list([np.zeros(2), [[1], [2, 3]]]), "item 1 must be an array"),

@@ -209,7 +209,7 @@ def test_what_does_not_fit_its_means_or_is_negative_is_refused():
         ([0.1], [1], [5], "budget must be a number"),
         ([0.1], [1], 10**400, "budget leaves the range"),
         (["a"], [1], 5, "flat array"),
-        ([0.1], None, 5, "sizes is a NoneType"),
+        ([0.1], None, 5, "sizes is None"),
     ):
         with pytest.raises(InputError, match=message):
             best_within(means, sizes, budget)

@@ -10,6 +10,7 @@ megapixels, and of none before Pillow 11.3.)
 from __future__ import annotations
 
 import ctypes
+import io
 import struct
 import sys
 from collections.abc import Sequence
@@ -33,6 +34,10 @@ _UINT8, _UINT16 = np.dtype(np.uint8), np.dtype(np.uint16)
 # Width, height; where the addresses of rows are, of rows of bytes, of words, of either; bytes of a pixel and of a row.
 # First since Pillow 12, where the mode is a number, then as before, where it is a text.
 _LAYOUTS = struct.Struct("=16x2i8x3q16x2i"), struct.Struct("=20x2i12x3q16x2i")
+
+
+class DecodeError(InputError):
+    """An image can't be decoded; the cause is its decoder's own error."""
 
 
 class Raster(NamedTuple):
@@ -61,7 +66,7 @@ class Raster(NamedTuple):
 
     @property
     def array(self) -> NDArray[Any]:
-        """The pixels as an array: this memory, read-only, or a copy of several runs."""
+        """The pixels as an array, read-only: this memory, or a copy of several runs."""
         if self.runs is None:
             return np.asarray(_Memory(self))
         joined = np.empty(self.runs[1].sum(), np.uint8)
@@ -70,6 +75,7 @@ class Raster(NamedTuple):
             copies.append(partial(ctypes.memmove, end, pointer, size))
             end += size
         share(copies, get_num_threads())
+        joined.flags.writeable = False
         return np.ndarray(self.shape, self.dtype, joined, 0, self.strides)
 
 
@@ -86,8 +92,8 @@ class _Memory:
 
 def is_pillow(kind: type) -> bool:
     """Whether a type is that of images of Pillow, which need not be installed."""
-    pillow = sys.modules.get("PIL.Image")
-    return pillow is not None and issubclass(kind, pillow.Image)
+    image = getattr(sys.modules.get("PIL.Image"), "Image", None)  # None while another thread imports it
+    return image is not None and issubclass(kind, image)
 
 
 def rgb(image: Any, on_white: bool = True) -> Any:
@@ -148,11 +154,16 @@ def rasters(images: Sequence[Any], name: str = "image", numbers: Sequence[int] |
 
 
 def decode(images: Sequence[Any], name: str = "image", numbers: Sequence[int] | None = None) -> None:
-    """Read the pixels of images that have none yet; those of one file one after the other."""
+    """Read the pixels of images that have none yet. Those of one file are read one after the other, and so are those
+    whose file objects may share one file, such as members of an archive."""
     files: dict[int, dict[int, tuple[Any, int]]] = {}
     for place, image in enumerate(images):
         if getattr(image, "tile", None) or getattr(image, "_im", image) is None:
-            files.setdefault(id(getattr(image, "fp", image)), {})[id(image)] = image, place
+            file = getattr(image, "fp", None)
+            alone = type(file) is io.BytesIO or (
+                type(file) is io.BufferedReader and type(file.raw) is io.FileIO
+            )
+            files.setdefault(id(file) if alone else 0, {})[id(image)] = image, place
 
     def load(file: Sequence[tuple[Any, int]]) -> None:
         for image, place in file:
@@ -160,7 +171,7 @@ def decode(images: Sequence[Any], name: str = "image", numbers: Sequence[int] | 
                 image.load()
             except Exception as error:  # each decoder has its own, and a closed file one without words
                 why = str(error) or "its file is closed; call image.load() before that"
-                raise InputError(f"{_named(name, numbers, place)} can't be decoded: {why}") from error
+                raise DecodeError(f"{_named(name, numbers, place)} can't be decoded: {why}") from error
 
     if files:
         share([partial(load, tuple(file.values())) for file in files.values()], get_num_threads())
@@ -172,6 +183,10 @@ def _named(name: str, numbers: Sequence[int] | None, place: int) -> str:
 
 def _look(image: Any) -> tuple[tuple[int, ...], tuple[int, int], Any, bytes]:
     """Shape, channels and bytes of a pixel, what keeps the memory, and the addresses of all rows as bytes."""
+    try:
+        owner = image.getim()
+    except (ValueError, OSError) as error:
+        raise ValueError(f"can't be read: {error}; pass an image that is open") from error
     known, (width, height) = MODES.get(image.mode), image.size
     if known is None:
         remedy = 'numpy.asarray(image).astype("float32")' if image.mode[0] in "IF" else 'image.convert("RGB")'
@@ -180,23 +195,20 @@ def _look(image: Any) -> tuple[tuple[int, ...], tuple[int, int], Any, bytes]:
         )
     if not (width and height):
         raise ValueError(f"is empty: {width}x{height} pixels (width x height)")
-    try:
-        owner = image.getim()
-    except (ValueError, OSError) as error:
-        raise ValueError(f"can't be read: {error}; pass an image that is open") from error
     channels, pixel = known
     address = _pointer_of(owner, _MAGIC)
     for layout in _LAYOUTS:
         *size, of_bytes, of_words, table, each, line = layout.unpack(ctypes.string_at(address, layout.size))
         right = size == [width, height] and each == pixel and line == width * pixel
         if right and (pixel == 2 or table == (of_bytes if pixel == 1 else of_words)):
+            rows = ctypes.string_at(table, 8 * height)
             break
     else:  # a Pillow whose struct is another: right, and slower
         owner = np.asarray(image)
         pixel, channels = owner.strides[1], owner.ndim > 2 and owner.shape[2]
-        table = (owner.ctypes.data + owner.strides[0] * np.arange(height)).ctypes.data
+        rows = (owner.ctypes.data + owner.strides[0] * np.arange(height)).tobytes()
     shape = (height, width, channels) if channels else (height, width)
-    return shape, (channels, pixel), owner, ctypes.string_at(table, 8 * height)
+    return shape, (channels, pixel), owner, rows
 
 
 def _runs(rows: NDArray[np.int64], line: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

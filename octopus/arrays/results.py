@@ -44,6 +44,8 @@ class _Lease:
     10 ms in memory that was touched before, and 20 ms in new memory.
     """
 
+    _block: _Block | None = None  # if there is no room for it
+
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
         nbytes = math.prod(shape) * dtype.itemsize
         self._block = _kept_block(nbytes) or _Block(nbytes)
@@ -52,7 +54,8 @@ class _Lease:
         }  # fmt: skip
 
     def __del__(self) -> None:
-        _kept.append(self._block)
+        if self._block is not None:
+            _kept.append(self._block)
         while sum(block.bytes.nbytes for block in tuple(_kept)) > MOST_KEPT:
             _kept.pop(0)
 
@@ -157,6 +160,8 @@ def result_memory(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: 
 def check_host_memory(needed: int, where: str = "the host", advice: str = ADVICE) -> None:
     """Refuse what doesn't fit on the host. The system is asked about large amounts alone, since that takes time."""
     if needed > UNASKED_BYTES:
+        if needed > cpu.free_bytes():
+            _kept.clear()
         check_memory(needed, cpu.free_bytes(), where, advice)
 
 

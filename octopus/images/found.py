@@ -47,6 +47,8 @@ class Found(NamedTuple):
         None if all are contiguous.
     unit : int
         Bytes that strides count.
+    pillow : tuple of bool, or bool
+        Which are `Raster`, whose channels come last, or whether all are.
     """
 
     images: Any
@@ -56,6 +58,7 @@ class Found(NamedTuple):
     shapes: Any
     strides: list[Any] | None
     unit: int
+    pillow: Any = False
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -63,7 +66,9 @@ class Found(NamedTuple):
         model, shapes = self.model, self.shapes
         if type(shapes) is np.ndarray:
             shapes = shapes.shape, shapes.tobytes()
-        return model.dtype, model.family, model.device, model.ordinal, self.unit, shapes, self.strides
+        return (
+            model.dtype, model.family, model.device, model.ordinal, self.unit, shapes, self.strides, self.pillow,
+        )  # fmt: skip
 
 
 def look(images: Any) -> Found:
@@ -121,7 +126,7 @@ def _of_rasters(images: Sequence[Raster]) -> Found:
     if len(set(dtypes)) > 1:
         return _of_any(images)  # which refuses them
     model = ArrayView(0, (), (), dtypes[0], "cpu", "numpy", None)
-    return Found(images, model, [], np.array(pointers, np.int64), list(shapes), list(strides), 1)
+    return Found(images, model, [], np.array(pointers, np.int64), list(shapes), list(strides), 1, True)
 
 
 def _of_arrays(images: Sequence[Any]) -> Found | None:
@@ -171,7 +176,8 @@ def _of_any(images: Sequence[Any]) -> Found:
     shapes, strides = [found.shape for found in views], [found.strides for found in views]
     # Of what DLPack exports the view is the owner.
     held = [found for found in views if found.device == "cuda" or found.family == "other"]
-    return Found(images, first.unowned, held, pointers, shapes, strides, 1)
+    pillow = tuple(type(image) is Raster for image in images)
+    return Found(images, first.unowned, held, pointers, shapes, strides, 1, pillow)
 
 
 def _side(image: ArrayView) -> str:

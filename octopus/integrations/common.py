@@ -96,8 +96,11 @@ def named(one: Any) -> tuple[str, Any]:
 
 
 def digest(function: Any) -> str:
-    """Of a function's source."""
-    return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()[:8]
+    """Of a function's source; "" where that can't be had."""
+    try:
+        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()[:8]
+    except (OSError, TypeError):
+        return ""
 
 
 @cache

@@ -24,7 +24,7 @@ import numpy as np
 
 from octopus import images as ops
 from octopus.arrays.checks import dtype_text
-from octopus.arrays.pillow import Raster, decode, is_pillow, is_transparent, rasters, rgb
+from octopus.arrays.pillow import DecodeError, Raster, decode, is_pillow, is_transparent, rasters, rgb
 from octopus.arrays.reading import UnreadableError, reading
 from octopus.arrays.untraced import untraced
 from octopus.backends.cpu.threads import get_num_threads, share
@@ -159,6 +159,10 @@ def _filter_of(call: Call) -> Any:
     if not call.asked["do_resize"]:
         return "bilinear"
     resample = call.asked["resample"]
+    if call.pil and isinstance(resample, str):
+        raise UnknownError(
+            f"resample={resample!r}: Pillow's backend knows no names and takes them for bilinear"
+        )
     name = FILTERS.get(getattr(resample, "value", resample))
     if name is None:
         raise UnknownError(f"resample={resample} is none of {', '.join(sorted(set(FILTERS.values())))}")
@@ -493,7 +497,7 @@ def _known(kind: type) -> Known | None:
     for row in KNOWN:
         owner = _owner(row)
         if owner is not None and all(
-            getattr(kind, name, None) is getattr(owner, name) for name in row.methods
+            getattr(kind, name, None) is getattr(owner, name, owner) for name in row.methods
         ):
             return row
     return None
@@ -520,7 +524,8 @@ def _answering(row: Known) -> list[Any]:
 def _preparing(pil: bool) -> list[Any]:
     """The code by which options and images of a call reach `_preprocess`."""
     backend = getattr(import_module(BACKENDS), "PilBackend" if pil else "TorchvisionBackend")
-    return [*(getattr(backend, name) for name in (*PREPARING, *RESOLVING, "preprocess")), *CONVERTING]
+    names = (*PREPARING, *RESOLVING, "preprocess")
+    return [*(getattr(backend, name, f"{BACKENDS}.{name}") for name in names), *CONVERTING]
 
 
 def relied_on() -> list[Any]:
@@ -568,6 +573,8 @@ class _Accelerated:
                 if given is not None:
                     taken = _taken(given[0], asked, row.pil)
                     return row.run(Call(self, taken, asked, row.pil, self._dtype, given[1], kind.made))
+            except DecodeError as error:  # another attempt of Pillow's would give what it has so far
+                raise error.__cause__ or error from None
             except KNOWN_ERRORS:
                 pass  # said below, if it holds for what the original prepares
         return super().preprocess(images, *args, **kwargs)  # type: ignore[misc]
@@ -582,20 +589,23 @@ class _Accelerated:
         except AttributeError:
             kinds = self._kinds = {}
         kind: _Kind | None = kinds.get(key)
-        if kind is not None and kind.state == self.__dict__:
+        if kind is not None and _same(kind.state, self.__dict__):
             return kind
-        if not self.__dict__.keys().isdisjoint((*PREPARING, *RESOLVING, "_preprocess")):
+        own = (*PREPARING, *RESOLVING, *self._stands_for.methods)
+        if not self.__dict__.keys().isdisjoint(own):
             return None  # methods of this object alone
         found = super().preprocess(_Resolved, **given)  # type: ignore[misc]
-        state = copy.deepcopy(self.__dict__)
+        if not isinstance(found, _Resolved):
+            return None
         try:
-            if not isinstance(found, _Resolved) or state != self.__dict__:
-                return None
-        except ValueError:  # arrays, which have no such comparison
+            state, asked = copy.deepcopy((self.__dict__, found.asked))
+        except Exception:  # attributes may be anything
+            return None
+        if not _same(state, self.__dict__):
             return None
         if len(kinds) >= MOST_KINDS:
             kinds.clear()
-        kind = kinds[key] = _Kind(state, found.asked)
+        kind = kinds[key] = _Kind(state, asked)
         return kind
 
     def _preprocess_image_like_inputs(self, images: Any, *args: Any, **kwargs: Any) -> Any:
@@ -612,6 +622,8 @@ class _Accelerated:
         try:
             if args:
                 raise UnknownError("options are given by position")
+            if not self.__dict__.keys().isdisjoint(row.methods):
+                raise UnknownError("this object has methods of its own")
             return row.run(Call(self, _taken(images, kwargs, row.pil), kwargs, row.pil, self._dtype))
         except KNOWN_ERRORS as error:
             warn_once(type(self).__name__, str(error))
@@ -623,6 +635,14 @@ class _Accelerated:
     def __reduce__(self) -> tuple[Any, ...]:
         """In another process the class is made anew."""
         return _restored, (type(self).__mro__[2], self.__dict__, self._dtype)
+
+
+def _same(state: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether attributes are the same, as far as they can be compared: arrays can't."""
+    try:
+        return state == other
+    except Exception:
+        return False
 
 
 def _cast(made: Any, dtype: str) -> Any:
@@ -701,16 +721,15 @@ def _channels_first(image: Any, pil: bool) -> Any:
 
 def _as_rgb(images: list[Any]) -> list[Any]:
     """Images of Pillow that are RGB or grey, made by several threads of those that are not."""
-    found, white = list(images), _composites()
+    made, white = {id(image): image for image in images}, _composites()
 
-    def convert(number: int) -> None:
-        found[number] = rgb(images[number], white)
+    def convert(image: Any) -> None:
+        made[id(image)] = rgb(image, white)
 
-    plain = (image.mode in ("RGB", "L") and not (white and is_transparent(image)) for image in images)
-    share(
-        [partial(convert, number) for number, as_it_is in enumerate(plain) if not as_it_is], get_num_threads()
-    )
-    return found
+    plain = ("RGB", "L")
+    others = [one for one in made.values() if one.mode not in plain or (white and is_transparent(one))]
+    share([partial(convert, image) for image in others], get_num_threads())
+    return [made[id(image)] for image in images]
 
 
 @cache
@@ -750,7 +769,9 @@ def _class_of(kind: type, dtype: str) -> type:
 def _has_known_preparation(kind: type, row: Known) -> bool:
     """Whether options and images of a class reach `_preprocess` by known code alone, called from there at most."""
     backend = getattr(import_module(BACKENDS), "PilBackend" if row.pil else "TorchvisionBackend")
-    if any(getattr(kind, name) is not getattr(backend, name) for name in (*PREPARING, *RESOLVING)):
+    if any(
+        getattr(kind, name, None) is not getattr(backend, name, kind) for name in (*PREPARING, *RESOLVING)
+    ):
         return False
     *others, last = (
         unwrap(one.__dict__["preprocess"]) for one in kind.__mro__ if "preprocess" in one.__dict__

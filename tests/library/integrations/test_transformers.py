@@ -13,6 +13,7 @@ import pickle
 import re
 import subprocess
 import sys
+import threading
 import warnings
 
 import numpy as np
@@ -428,6 +429,41 @@ def test_methods_of_one_object_are_its_own():
     compare(processor, pictures(), return_tensors="pt")
 
 
+def test_any_attribute_may_be_added_or_changed():
+    for name in ("CLIPImageProcessor", "CLIPImageProcessorPil"):
+        made, given = accelerate(make(name)), pictures()
+        expected = make(name)(given, return_tensors="pt")["pixel_values"]
+        for extra in (torch.zeros(3), np.zeros(3), threading.Lock()):
+            made.extra = extra
+            assert torch.allclose(made(given, return_tensors="pt")["pixel_values"], expected, atol=1e-5)
+    made = accelerate(make("SiglipImageProcessor"))
+    made(pictures())
+    before, made.size = made.size, copy.copy(made.size)
+    before.height = 64
+    assert made(pictures(), return_tensors="pt")["pixel_values"].shape[-2:] == (224, 224)
+
+
+def test_what_replaces_a_method_of_one_object_is_called():
+    processor = make("ViTImageProcessor")
+    processor.resize = lambda image, *args, **kwargs: image.new_zeros(*image.shape[:-2], 224, 224)
+    with pytest.warns(FallbackWarning, match="methods of its own"):
+        found = accelerate(processor)(pictures(), return_tensors="pt")["pixel_values"]
+    assert torch.equal(found, processor(pictures(), return_tensors="pt")["pixel_values"])
+
+
+def test_a_file_that_cannot_be_decoded_has_no_answer():
+    """A second attempt of Pillow's would give what the first one has decoded."""
+    file = io.BytesIO()
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (200, 160, 3), np.uint8)).save(file, "PNG")
+    content = bytearray(file.getvalue())
+    half = len(content) // 2
+    content[half : half + 40] = bytes(40)
+    for name in ("CLIPImageProcessor", "Qwen2VLImageProcessor"):
+        for processor in (make(name), accelerate(make(name))):
+            with pytest.raises(OSError, match="broken data stream"):
+                processor(Image.open(io.BytesIO(content)))
+
+
 def test_options_that_are_wrong_are_the_originals_errors_each_time():
     made = accelerate(make("SiglipImageProcessor"))
     for _ in range(2):
@@ -467,7 +503,7 @@ def test_the_models_dtype_of_what_the_original_answers_and_of_copies():
     pil = accelerate(make("CLIPImageProcessorPil"), dtype="float16")
     assert pil(pictures(), return_tensors="np")["pixel_values"].dtype == np.float16
     for name, dtype in (("CLIPImageProcessorPil", "bfloat16"), ("CLIPImageProcessor", "float64")):
-        with pytest.raises(InputError, match=f"dtype={dtype} is none of"):
+        with pytest.raises(InputError, match=f"dtype={dtype} (is none of|needs a processor on torchvision)"):
             accelerate(make(name), dtype=dtype)
 
 
@@ -503,6 +539,7 @@ def fallbacks():
         pytest.param("CLIPImageProcessor", floats, {"do_rescale": False}, "images are float64", id="dtype"),
         pytest.param("CLIPImageProcessor", [*pictures(), floats[0].astype(np.float32)], {}, "float32, uint8", id="two"),
         pytest.param("SiglipImageProcessorPil", pictures(), {"resample": 4}, "resample=.*none of", id="filter"),
+        pytest.param("SiglipImageProcessorPil", pictures(), {"resample": "bicubic"}, "knows no names", id="a name"),
         pytest.param("SiglipImageProcessor", pictures(), {"resample": functional.InterpolationMode.NEAREST},
                      "resample=.*none of", id="nearest by name"),
         pytest.param("SiglipImageProcessor", pictures(), {"resample": 0}, "nearest pixels", id="nearest"),

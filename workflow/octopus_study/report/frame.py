@@ -247,8 +247,10 @@ def published(table: str, *keys: str) -> str:
 
 
 def references_of(aliases: Mapping[str, str], study: str) -> set[str]:
-    """Return the references of the text that a study shows: that of several GPUs only where it is about them."""
-    return {machine for alias, machine in aliases.items() if _ONLY_IN.get(alias, study) == study}
+    """Return the references of the text that a study shows: that of several GPUs only where it is about them, and what
+    stands in for one study, such as ``cpu-pipelines``, in that one."""
+    of = {alias: _ONLY_IN.get(alias) or alias.partition("-")[2] or study for alias in aliases}
+    return {machine for alias, machine in aliases.items() if of[alias] == study}
 
 
 class Frame:
@@ -326,11 +328,13 @@ class Frame:
         return default if number is None else number.text
 
     def resolve(self, key: Key | str) -> str:
-        """Return the id; an alias of a machine, such as ``gpu``, is replaced by the machine that it stands for."""
+        """Return the id; an alias of a machine, such as ``gpu``, is replaced by the machine that it stands for, in that
+        study where it is another one."""
         if isinstance(key, Key):
             return key.id
-        machine, dot, rest = key.partition(".")
-        return f"{self.aliases.get(machine, machine)}{dot}{rest}"
+        alias, dot, rest = key.partition(".")
+        of_study = f"{alias}-{rest.partition('.')[0]}"
+        return f"{self.aliases.get(of_study) or self.aliases.get(alias, alias)}{dot}{rest}"
 
     def select(self, machine: str, study: str, **columns: Any) -> list[Number]:
         """Return the numbers of a run whose columns have the given values, in the order of its rows.

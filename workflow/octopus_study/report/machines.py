@@ -198,17 +198,23 @@ def shown(runs: list[Run], name: str, text: str, selector: str = PROVENANCE) -> 
 
 def aliases(runs: list[Run]) -> Iterator[Number]:
     """Yield ``alias.gpu`` and ``alias.cpu``: the reference of each kind with the most studies; among equals that of the
-    fewest commits, then the first by name. And ``alias.gpus``: the one that saw the most GPUs, if more than one; among
+    fewest commits, then the first by name. Where it has no run of a study and another one has, ``alias.cpu-<study>`` is
+    that one. And ``alias.gpus``: the one that saw the most GPUs, if more than one; among
     equals the first by name.
     """
     for name in ("gpu", "cpu"):
+        alike = [run for run in runs if run.role == "reference" and kind(run) == name]
         commits: dict[str, list[str]] = {}
-        for run in runs:
-            if run.role == "reference" and kind(run) == name:
-                commits.setdefault(run.scope, []).append(run.commit)
-        if commits:
-            machine = min(commits, key=lambda one: (-len(commits[one]), len(set(commits[one])), one))
-            yield _text(next(run for run in runs if run.scope == machine), Key("alias", name), machine)
+        for run in alike:
+            commits.setdefault(run.scope, []).append(run.commit)
+        order = sorted(commits, key=lambda one: (-len(commits[one]), len(set(commits[one])), one))
+        first: dict[str, Run] = {}  # of each study
+        for run in sorted(alike, key=lambda run: order.index(run.scope)):
+            first.setdefault(run.study, run)
+        for number, run in enumerate(first.values()):
+            if not number or run.scope != order[0]:
+                alias = f"{name}-{run.study}" if number else name
+                yield _text(run, Key("alias", alias), run.scope)
     seen = [run for run in runs if run.role == "reference" and visible(run) > 1]
     if seen:
         most = max(seen, key=visible)

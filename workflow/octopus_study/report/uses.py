@@ -67,7 +67,7 @@ class Watched(Frame):
 def in_text(identifier: str, frame: Frame, paper_dir: Path) -> Iterator[str]:
     """Yield ``file:line`` of every place in the paper's text that may show a number."""
     names = [identifier] + [
-        f"{alias}.{identifier.partition('.')[2]}"
+        f"{alias.partition('-')[0]}.{identifier.partition('.')[2]}"
         for alias, machine in frame.aliases.items()
         if identifier.startswith(f"{machine}.")
     ]

@@ -12,7 +12,7 @@ from octopus_study.measure._files import atomic_text
 from octopus_study.report.build import derive_all, vetted
 from octopus_study.report.frame import Frame
 from octopus_study.report.runs import load_runs
-from octopus_study.report.studies.pipelines import BY_INPUT
+from octopus_study.report.studies.pipelines import BY_INPUT, of_inputs
 from octopus_study.report.tables.spec import build
 from octopus_study.report.tables.writers import markdown
 
@@ -78,7 +78,8 @@ STUDIES = frozenset(id.partition(".")[0] for row in ROWS for id in row[1:] if id
 def reference_frame(reference_dir: str | Path) -> Frame:
     """Return the numbers of the references that the README shows: those of the studies in `ROWS`."""
     runs = [run for run in load_runs(None, reference_dir) if run.study in STUDIES]
-    return Frame(derive_all(vetted(runs)))
+    frame = Frame(derive_all(vetted(runs)))
+    return Frame([*frame, *of_inputs(frame)])
 
 
 def block(frame: Frame) -> str:
@@ -98,14 +99,15 @@ def block(frame: Frame) -> str:
 
 def cell(frame: Frame, machine: str, identifier: str) -> str:
     """Return a number with its interval; of one chosen among several which it is, the fastest library or the input;
-    and whether its answer differs."""
+    whether its answer differs; and its machine, if that is another than the column's."""
     number = frame.get(f"{machine}.{identifier}") if identifier else None
     if not number:
         return DASH
     of = _CHOSEN.search(identifier)
     chosen = of and frame.text(f"{machine}.{identifier[: of.start()]}.{of[1] or of[2]}")
     median = frame.get(f"{machine}.{identifier.rpartition('.')[0]}")
-    parts = (chosen, "other pixels" if median and median.differs else "")
+    elsewhere = "" if number.machine == frame.aliases[machine] else frame.fact(number.machine, "name")
+    parts = (chosen, "other pixels" if median and median.differs else "", elsewhere)
     interval = number.interval and f" [{number.interval}]"
     return ", ".join((f"{number.precise}{interval}", *filter(None, parts)))
 

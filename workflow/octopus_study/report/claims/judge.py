@@ -99,7 +99,7 @@ def _require_place(claim: Claim, machine: str, frame: Frame) -> None:
     if claim.needs == "gpu" and not frame.is_gpu(machine):
         raise NotHereError("needs a GPU")
     if claim.needs == "cpu" and frame.is_gpu(machine):
-        raise NotHereError("is on a run without a GPU")
+        raise NotHereError("needs a run without a GPU")
 
 
 def _proxy(claim: Claim, machine: str, frame: Frame) -> str:

@@ -27,7 +27,7 @@ PREPARE, STEP, CROPS = "prepare", "model_step", "crops"
 MODELS = [name for name in PIPELINES if name.startswith("model-")]
 QUANTITIES = (PREPARE, CROPS, "slices", "loaded")
 ORIGINAL, DECODED = "transformers", "octopus-host-decoded"
-DRAWN = ("model-one", "model-ragged")  # of images into a model, the others are in the table
+DRAWN = ("model-one", "model-ragged"), ("pillow", "jpeg")  # of images into a model; the table has all
 OTHERS = tuple(name for name in PIPELINE_METHODS if not name.startswith(SUBJECT))
 
 
@@ -147,7 +147,7 @@ MODEL = Spec(
     "over a processor in Rust, and over that of transformers with files decoded by torchvision where it works; last, "
     "over the first of these with files that Octopus decodes on the host.",
     absent=_absent("Images into a model"),
-    widths=("2.4fr", "1.1fr", *("1fr",) * 6),
+    widths=("2.3fr", "1.8fr", "1.2fr", "0.9fr", "0.9fr", "1.2fr", "1.2fr", "1fr"),
 )
 STEP_TABLE = Spec(
     study=STUDY,
@@ -219,7 +219,12 @@ def draw(frame: Frame) -> Figure:
 
 def drawn(view: View) -> list[Key]:
     """Return the pipelines that the figure has room for."""
-    return [key for key in cases(view) if key.quantity != PREPARE or key.workload in DRAWN]
+    workloads, inputs = DRAWN
+    return [
+        key
+        for key in cases(view)
+        if key.quantity != PREPARE or (key.workload in workloads and key.input in inputs)
+    ]
 
 
 REPORT = StudyReport(

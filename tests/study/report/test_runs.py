@@ -145,6 +145,7 @@ def test_all_that_is_refused_is_named(folder: Path) -> None:
 def test_committed_references_are_what_was_measured() -> None:
     assert {run.scope for run in load_runs(None, ROOT / "data" / "reference")} == {
         "amd-epyc-2c",
+        "intel-xeon-2c",
         "nvidia-h100-80gb-hbm3",
         "nvidia-h200",
     }
@@ -167,6 +168,18 @@ def test_other_references_have_numbers_and_no_place_in_tables_and_figures(tmp_pa
     assert frame.shown("stage_timing") == names[:1]
     assert {number.machine for number in frame if number.derived == "launch_share"} == set(names)
     assert "b-gpu" not in frame["shown.stage_timing"].file
+
+
+def test_a_study_that_the_first_machine_lacks_is_shown_by_another(tmp_path: Path) -> None:
+    write_run(tmp_path, "a-cpu", "cpu", quick=True, only=(*BASIS, "mapping"))
+    write_run(tmp_path, "b-cpu", "cpu", quick=True, only=("pipelines",))
+    runs = load_runs(None, tmp_path)
+    named = {one.id: one.text for one in aliases(runs)}
+    assert named == {"alias.cpu": "a-cpu", "alias.cpu-pipelines": "b-cpu"}
+    frame = Frame(derive_all(runs))
+    assert frame.shown("pipelines") == ["b-cpu"] and frame.shown("mapping") == ["a-cpu"]
+    assert frame.resolve("cpu.pipelines.x") == "b-cpu.pipelines.x"
+    assert frame.resolve("cpu.mapping.x") == "a-cpu.mapping.x"
 
 
 def test_a_reference_of_several_gpus_is_shown_where_a_study_is_about_them(tmp_path: Path) -> None:

@@ -167,21 +167,26 @@ def _decoded(content: bytes) -> Any:
 
 
 class Decoded(Prepared):
-    """The same with files decoded by torchvision where the processor works, on a GPU by nvJPEG."""
+    """The same with files decoded by torchvision where the processor works: on a GPU by nvJPEG, else in a thread per
+    core."""
 
     name, decoder = "transformers-torchvision", "cuda"
+
+    def __init__(self, images: list[Any], device: str) -> None:
+        super().__init__(images, device)
+        self._pool = ThreadPoolExecutor(available_cores())
 
     def opened(self, images: list[Any]) -> list[Any]:
         """Tensors of files, decoded at once."""
         from torchvision import io as files
 
         contents = [self.torch.frombuffer(bytearray(image), dtype=self.torch.uint8) for image in images]
-        found: list[Any] = files.decode_jpeg(contents, files.ImageReadMode.RGB, self.device)
-        return found
+        decode = partial(files.decode_jpeg, mode=files.ImageReadMode.RGB, device=self.device)
+        return list(self._pool.map(decode, contents) if self.device == "cpu" else decode(contents))
 
 
 class InThreads(Prepared):
-    """The same in as many threads as there are cores, each with its share of the images."""
+    """The same in as many threads as there are cores, each with its share of the images and one thread of torch's."""
 
     name = "transformers-threads"
 
@@ -194,9 +199,14 @@ class InThreads(Prepared):
 
     def run(self) -> None:
         """A share each, and all rows together."""
-        self.made = None
-        found = list(self._pool.map(lambda images: self.rows(self.opened(images)), self._shares))
+        self.made, threads = None, self.torch.get_num_threads()
+        found = list(self._pool.map(self._share, self._shares))
+        self.torch.set_num_threads(threads)  # which the workers change for this thread, too
         self.made, self.grid = (self.torch.cat(parts) for parts in zip(*found, strict=True))
+
+    def _share(self, images: list[Any]) -> tuple[Any, Any]:
+        self.torch.set_num_threads(1)
+        return self.rows(self.opened(images))
 
 
 class Compiled(Prepared):

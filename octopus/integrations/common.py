@@ -96,7 +96,7 @@ def named(one: Any) -> tuple[str, Any]:
 
 
 def digest(function: Any) -> str:
-    """Of a function's source; "" where that can't be had."""
+    """Of a function's source; "" if the source isn't available."""
     try:
         return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()[:8]
     except (OSError, TypeError):

@@ -183,7 +183,7 @@ def _models(views: dict[str, View], fleet: Fleet) -> Table:
         "GPUs follow from the two steps measured in pairs, so they may differ from what the two rates "
         "beside them say. Where preprocessing hides behind the tower of the batch before, the change frees none."
     )
-    lacking = f"Steps of a model with Octopus and with transformers: {NOT_YET}."
+    lacking = "Steps of a model with Octopus and with transformers: no run at hand has them."
     return Table(caption if known else lacking, header, known, (0, 1))
 
 

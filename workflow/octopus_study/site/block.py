@@ -57,10 +57,12 @@ ROWS = (
         "the same, over transformers, which also makes room for its result",
         *(f"{name}.host.speedup_over_transformers" for name in _IMAGES),
     ),
-    Row("Qwen2-VL's processor with one import changed: least speed-up", *[f"{_PREPARED}.least_{_OVER}"] * 2),
+    Row("Qwen2-VL's processor, replaced: least speed-up of all inputs", *[f"{_PREPARED}.least_{_OVER}"] * 2),
     Row("the same: greatest speed-up", *[f"{_PREPARED}.greatest_{_OVER}"] * 2),
     Row(
-        "{} JPEG files (on the CPU {}) to rows, over Pillow and that processor".format(*_COUNTS),
+        "{} JPEG files (on the CPU {}) to rows, over Pillow in one thread and that processor".format(
+            *_COUNTS
+        ),
         *(f"{name}.speedup_{_OVER}" for name in _FILES),
     ),
     Row(
@@ -68,7 +70,7 @@ ROWS = (
         *(f"{name}.speedup_{_OVER}-torchvision" for name in _FILES),
     ),
     Row(
-        "32 Pillow images through processor and vision tower, speed-up of the step",
+        "32 Pillow images, processor and vision tower together",
         f"{_STEP}.speedup_{_OVER}",
     ),
 )
@@ -107,7 +109,7 @@ def cell(frame: Frame, machine: str, identifier: str) -> str:
     chosen = of and frame.text(f"{machine}.{identifier[: of.start()]}.{of[1] or of[2]}")
     median = frame.get(f"{machine}.{identifier.rpartition('.')[0]}")
     elsewhere = "" if number.machine == frame.aliases[machine] else frame.fact(number.machine, "name")
-    parts = (chosen, "other pixels" if median and median.differs else "", elsewhere)
+    parts = (chosen, "pixels differ" if median and median.differs else "", elsewhere)
     interval = number.interval and f" [{number.interval}]"
     return ", ".join((f"{number.precise}{interval}", *filter(None, parts)))
 

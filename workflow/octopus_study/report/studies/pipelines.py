@@ -26,7 +26,8 @@ NO_TIMES = "No run of the study pipelines that is shown timed anything."
 PREPARE, STEP, CROPS = "prepare", "model_step", "crops"
 MODELS = [name for name in PIPELINES if name.startswith("model-")]
 QUANTITIES = (PREPARE, CROPS, "slices", "loaded")
-ORIGINAL, DECODED = "transformers", "octopus-host-decoded"
+ORIGINAL, TORCHVISION, DECODED = "transformers", "transformers-torchvision", "octopus-host-decoded"
+FILES = "jpeg"
 DRAWN = ("model-one", "model-ragged"), ("pillow", "jpeg")  # of images into a model; the table has all
 OTHERS = tuple(name for name in PIPELINE_METHODS if not name.startswith(SUBJECT))
 
@@ -41,11 +42,14 @@ def host_decoded(run: Run) -> Iterator[Number]:
 
 def of_inputs(frame: Frame) -> Iterator[Number]:
     """Yield the least and the greatest speed-up over the processor among all batches and inputs whose answer is the
-    same, and which they are. What is chosen as the least or greatest of many has no interval of one."""
+    same, and which they are; files are left out, whose reader is changed too. What is chosen as the least or greatest
+    of many has no interval of one."""
     for view in every_view(frame, STUDY):
         found = view.select(quantity=PREPARE, layer="host", derived="speedup", other=ORIGINAL, method=SUBJECT)
         medians = {
-            one: view.get(one.key.but(derived="", other="")) for one in found if one.known and one.input
+            one: view.get(one.key.but(derived="", other=""))
+            for one in found
+            if one.known and one.input not in ("", FILES)
         }
         known = [one for one, median in medians.items() if median is not None and not median.differs]
         if not known:
@@ -120,13 +124,17 @@ BY_INPUT = Spec(
     label=lambda view, key: f"{key.n}: {named(key.workload)}",
     cases=batches,
     columns={name: cells.versus(ORIGINAL, input=form) for form, name in IMAGE_INPUTS.items()}
-    | {"the model's step": cells.versus(ORIGINAL, input="pillow", quantity=STEP)},
-    caption="Images into Qwen2-VL, by what is passed: speed-up over transformers' processor as documented when one "
-    "import is changed, to patch rows where the model is. All images are cuts of one frame. With the original, Pillow "
-    "opens JPEG files; Octopus decodes them where the processor works. The model's step: Pillow images through the "
-    "processor and the vision tower, in bfloat16.",
+    | {
+        "over torchvision's": cells.versus(TORCHVISION, input=FILES),
+        "and the model": cells.versus(ORIGINAL, input="pillow", quantity=STEP),
+    },
+    caption="Images into Qwen2-VL, by input: speed-up when accelerate replaces the processor, from the input to patch "
+    "rows on the model's device. All images are cut from one frame. JPEG files: over Pillow's decoder in one thread "
+    "and the processor, and over torchvision's decoder, on the GPU if there is one; Octopus reads them by loader.read. "
+    "Last: Pillow images through the processor and the vision tower, in bfloat16. Photographs were measured as Pillow "
+    "images and files alone.",
     absent=_absent("Images into a model"),
-    widths=("1.5fr", *("1fr",) * 6),
+    widths=("1.8fr", *("1fr",) * 7),
 )
 MODEL = Spec(
     study=STUDY,
@@ -139,13 +147,13 @@ MODEL = Spec(
         "in threads": cells.versus("transformers-threads"),
         "compiled": cells.versus("transformers-compiled"),
         "over hf-processors-rs": cells.versus("hf-processors-rs"),
-        "files by torchvision": cells.versus("transformers-torchvision"),
+        "files by torchvision": cells.versus(TORCHVISION),
         "Decoded on the host": cells.versus(ORIGINAL, method=DECODED),
     },
-    caption="Images into Qwen2-VL, by what is passed, to patch rows where the model is: time with one import changed, "
-    "and speed-up over transformers' processor as documented, in a thread per core, compiled by torch for one shape, "
-    "over a processor in Rust, and over that of transformers with files decoded by torchvision where it works; last, "
-    "over the first of these with files that Octopus decodes on the host.",
+    caption="Images into Qwen2-VL, by input, to patch rows on the model's device: time with accelerate, and speed-up "
+    "over transformers' processor as documented, in a thread per core, compiled by torch for one shape, over a "
+    "processor in Rust, which works on the CPU and whose rows are uploaded, and over that of transformers with files "
+    "decoded by torchvision where it works; last, over the first of these with files that Octopus decodes on the host.",
     absent=_absent("Images into a model"),
     widths=("2.3fr", "1.8fr", "1.2fr", "0.9fr", "0.9fr", "1.2fr", "1.2fr", "1fr"),
 )

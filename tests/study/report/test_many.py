@@ -168,7 +168,7 @@ def test_what_has_no_rows_says_so(study: str, tmp_path: Path, reference: Path) -
     text = many_doc(tmp_path)
     said = {
         "images": "Batches of images: not measured yet.",
-        "pipelines": "Steps of a model with Octopus and with transformers: not measured yet.",
+        "pipelines": "Steps of a model with Octopus and with transformers: no run at hand has them.",
         "power": "Energy: not measured yet",
         "scaling": "Nothing is predicted: no run of the study scaling",
     }

@@ -66,8 +66,8 @@ def read(
     decoder : {"auto", "pillow"}
         On a GPU "auto" lets nvJPEG (by torchvision) decode JPEG there, in a fraction of the time. It makes of two
         neighbours with one chroma value two of the same colour, where Pillow interpolates: in the images of the study
-        `pipelines` pixels differ by up to 37 of 255 levels, by 0.5 on average in the batch that differs most. "pillow" gives
-        Pillow's pixels on every device, as "auto" does on a CPU.
+        `pipelines` pixels differ by up to 37 of 255 levels, by 0.5 on average in the batch that differs most. "pillow"
+        gives Pillow's pixels on every device, as "auto" does on a CPU.
     errors : {"raise", "skip", "none"}
         What becomes of a file that can't be decoded: an error; a `UserWarning`, and the others are returned; or the
         same with None in its place. Each names the file.

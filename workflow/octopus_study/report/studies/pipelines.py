@@ -134,7 +134,7 @@ BY_INPUT = Spec(
     "Last: Pillow images through the processor and the vision tower, in bfloat16. Photographs were measured as Pillow "
     "images and files alone.",
     absent=_absent("Images into a model"),
-    widths=("1.8fr", *("1fr",) * 7),
+    widths=("2.6fr", "0.8fr", "0.8fr", "0.8fr", "1.1fr", "1.1fr", "1.3fr", "1fr"),
 )
 MODEL = Spec(
     study=STUDY,
@@ -155,7 +155,7 @@ MODEL = Spec(
     "processor in Rust, which works on the CPU and whose rows are uploaded, and over that of transformers with files "
     "decoded by torchvision where it works; last, over the first of these with files that Octopus decodes on the host.",
     absent=_absent("Images into a model"),
-    widths=("2.3fr", "1.8fr", "1.2fr", "0.9fr", "0.9fr", "1.2fr", "1.2fr", "1fr"),
+    widths=("3fr", "1.8fr", "1.2fr", "1fr", "0.9fr", "1.2fr", "1.1fr", "0.9fr"),
 )
 STEP_TABLE = Spec(
     study=STUDY,

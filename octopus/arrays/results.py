@@ -40,8 +40,7 @@ class _Block:
 class _Lease:
     """The base of an array in such memory and of all its views; when they are gone, the memory serves the next result.
 
-    To touch new memory takes about as long as to compute what goes there: four images to patch rows on two cores take
-    10 ms in memory that was touched before, and 20 ms in new memory.
+    The first write to new memory takes about as long as to compute what goes there.
     """
 
     _block: _Block | None = None  # if there is no room for it

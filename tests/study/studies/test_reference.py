@@ -10,6 +10,7 @@ import pytest
 from selecting import values
 
 from octopus_study.measure import read_rows, validate_provenance, validate_rows
+from octopus_study.report.labels import PIPELINE_METHODS, PROCESSORS, TILE_OWNERS
 from octopus_study.studies import STUDIES
 from octopus_study.studies.arena.layers import IN_SERIES
 
@@ -173,3 +174,15 @@ def test_the_search_by_every_thread_was_measured_beside_octopus():
     for workload, n in cases.itertuples(index=False):
         case = {"workload": workload, "n": n, "layer": "device", "quantity": "kernel"}
         assert math.isfinite(ratio(rows, "thread-search", "octopus", **case))
+
+
+@pytest.mark.parametrize(
+    ("study", "quantity", "labels"),
+    [("images", "end_to_end", PROCESSORS | TILE_OWNERS), ("pipelines", "prepare", PIPELINE_METHODS)],
+)
+def test_every_way_to_prepare_images_has_a_name(study, quantity, labels):
+    for kind in ("cuda", "cpu"):
+        rows = read(kind, study)
+        methods = {name.removesuffix("-again") for name in rows.method[rows.quantity == quantity]}
+        shown = {name for name in methods if "bound" not in name}  # bounds are shares of others' times
+        assert shown and shown <= set(labels)

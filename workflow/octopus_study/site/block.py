@@ -57,7 +57,10 @@ ROWS = (
         "the same, over transformers, which also makes room for its result",
         *(f"{name}.host.speedup_over_transformers" for name in _IMAGES),
     ),
-    Row("Qwen2-VL's processor, replaced: least speed-up of all inputs", *[f"{_PREPARED}.least_{_OVER}"] * 2),
+    Row(
+        "Qwen2-VL's processor, replaced, images in memory: least speed-up",
+        *[f"{_PREPARED}.least_{_OVER}"] * 2,
+    ),
     Row("the same: greatest speed-up", *[f"{_PREPARED}.greatest_{_OVER}"] * 2),
     Row(
         "{} JPEG files (on the CPU {}) to rows, over Pillow in one thread and that processor".format(

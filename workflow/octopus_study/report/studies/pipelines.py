@@ -28,7 +28,7 @@ MODELS = [name for name in PIPELINES if name.startswith("model-")]
 QUANTITIES = (PREPARE, CROPS, "slices", "loaded")
 ORIGINAL, TORCHVISION, DECODED = "transformers", "transformers-torchvision", "octopus-host-decoded"
 FILES = "jpeg"
-DRAWN = ("model-one", "model-ragged"), ("pillow", "jpeg")  # of images into a model; the table has all
+DRAWN = ("model-one", "model-ragged"), ("pillow", FILES)  # of images into a model; the table has all
 OTHERS = tuple(name for name in PIPELINE_METHODS if not name.startswith(SUBJECT))
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+import weakref
+from collections.abc import Iterable
+from difflib import get_close_matches
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -39,6 +42,15 @@ def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     """A word must be one of a few."""
     if not isinstance(value, str) or value not in allowed:
         raise InputError(f"{name}={shown(value)} is unknown; use one of {', '.join(allowed)}")
+
+
+def check_known(function: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Keyword arguments must be those of a function; raises `TypeError`, as Python does."""
+    for name in given:
+        if name not in (names := tuple(known)):
+            near = get_close_matches(name, names, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
 
 
 def checked_size(size: Any) -> tuple[int, int]:
@@ -144,7 +156,10 @@ def hint_once(name: str, message: str) -> None:
 class OneAtATime:
     """`with` this, one thread uses what belongs to a plan; a second one is refused, since both would write there.
 
-    A list whose one element is taken and put back: both are atomic, and unlike a lock it can be pickled and copied.
+    Attributes
+    ----------
+    free : list
+        Of one element while nobody is inside; taking it and putting it back are atomic.
 
     Raises
     ------
@@ -153,22 +168,40 @@ class OneAtATime:
     """
 
     def __init__(self) -> None:
-        self._free, self._process = [self], os.getpid()
+        self.free = [True]
+        _all.add(self)
+
+    def __reduce__(self) -> tuple[type[OneAtATime], tuple[()]]:
+        """In a copy nobody is inside."""
+        return OneAtATime, ()
 
     def __enter__(self) -> None:
-        here = os.getpid()
         try:
-            self._free.pop()
+            self.free.pop()
         except IndexError:
-            if self._process != here:  # at work when this process was forked: its thread stayed behind
-                self._process = here
-                return
-            raise InputError(
-                "this plan is at work in another thread, and both would write to one memory; make a plan per thread"
-            ) from None
-        self._process = here
+            raise at_work() from None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._free.append(self)
+        self.free.append(True)
+
+
+def at_work() -> InputError:
+    """What a second thread is told."""
+    return InputError(
+        "this plan is at work in another thread, and both would write to one memory; make a plan per thread"
+    )
+
+
+_all: weakref.WeakSet[OneAtATime] = weakref.WeakSet()
+
+
+def _free_all() -> None:
+    """In a child process: the threads that were at work stayed behind."""
+    for alone in _all:
+        alone.free[:] = [True]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_all)

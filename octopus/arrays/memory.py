@@ -33,7 +33,14 @@ def check_aligned(*arrays: ArrayView) -> None:
             )
 
 
-class PlanMemory:
+class Place:
+    """Where prepared calls work: the handle of a stream, or on a CPU a number of threads; None if none is prepared."""
+
+    def __init__(self, handle: int | None = None) -> None:
+        self.handle = handle
+
+
+class PlanMemory(Place):
     """Device memory that the runs of a plan share, whichever stream each of them is on.
 
     It is given back behind the stream of the last run, should the plan go while work is under way.
@@ -45,9 +52,13 @@ class PlanMemory:
     """
 
     def __init__(self, queue: Any) -> None:
+        super().__init__()
         self.queue = queue
         self._ordinal = current().device_id
         self._arrays: list[Any] = []
+        self.is_here = (
+            False  # whether the last run was on `queue`, as none is that a graph captures elsewhere
+        )
 
     def keep(self, *arrays: Any) -> None:
         """Look after arrays of this library and of others; None is nothing."""
@@ -79,6 +90,7 @@ class PlanMemory:
         queue = streams.stream_for(arrays[0], beside, stream)
         if queue is not self.queue:
             self._move(queue)
+        self.is_here = queue is self.queue
         streams.wait_for_producers(queue, *arrays)
         if stream is None:
             streams.wait_for_other_families(queue, *arrays)
@@ -92,7 +104,7 @@ class PlanMemory:
         if is_capturing(queue):
             return
         queue.wait(self.queue)
-        self.queue = queue
+        self.queue, self.handle = queue, None
         for array in self._arrays:
             if isinstance(array, memory.DeviceArray):
                 array.release_on(queue)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,10 @@ import numpy as np
 from octopus.arrays import streams
 from octopus.arrays.checks import check_tensor, of_dtype
 from octopus.arrays.memory import ADVICE, check_memory
-from octopus.arrays.views import ArrayView, c_strides, family, view
+from octopus.arrays.views import ArrayView, address_of, c_strides, family, view
 from octopus.backends import cpu
 from octopus.backends.cuda import memory
-from octopus.backends.cuda.device import current
+from octopus.backends.cuda.device import current, stream_of
 from octopus.errors import InputError, OutOfMemoryError
 
 UNASKED_BYTES = 1 << 26  # a result of so few is made without asking how much memory is free
@@ -154,6 +155,47 @@ def result_memory(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: 
             raise
         needed = math.prod(shape) * itemsize(dtype)
         raise OutOfMemoryError(f"{needed:,} bytes are needed for the result: {error}") from error
+
+
+def maker(model: ArrayView, shape: tuple[int, ...], dtype: str) -> Callable[[int | None], tuple[Any, int]]:
+    """What makes memory as `result_memory` does, and tells its address, given the handle of a stream or None.
+
+    Raises
+    ------
+    OutOfMemoryError
+        As `result_memory` and `check_host_memory`.
+    """
+    needed = math.prod(shape) * itemsize(dtype)
+
+    def make(stream: int | None) -> tuple[Any, int]:
+        if model.device == "cpu":
+            check_host_memory(needed)
+        made = result_memory(model, shape, dtype, None if stream is None else stream_of(stream))
+        return made, new_view(made, model, shape, dtype).pointer
+
+    if model.family == "numpy" and needed < LEAST_KEPT:
+
+        def make_array(_: int | None) -> tuple[Any, int]:
+            made = np.empty(shape, dtype)
+            return made, address_of(made)
+
+        return make_array
+    if model.family != "torch" or (model.device == "cpu" and needed >= LEAST_KEPT):
+        return make
+    import torch
+
+    empty = partial(torch.empty, shape, dtype=getattr(torch, dtype), device=torch_device(model))
+
+    def make_tensor(stream: int | None) -> tuple[Any, int]:
+        if stream is not None:
+            return make(stream)
+        try:
+            made = empty()
+        except RuntimeError:  # which `make` puts into words
+            return make(stream)
+        return made, made.data_ptr()
+
+    return make_tensor
 
 
 def check_host_memory(needed: int, where: str = "the host", advice: str = ADVICE) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 from octopus import backends
@@ -37,10 +38,18 @@ def check_ordinals(*arrays: ArrayView) -> None:
             )
 
 
-def is_current_gpu(ordinal: int) -> bool:
-    """Whether launches go to the GPU of this number now."""
-    status, now = driver().cuCtxGetDevice()
-    return not status and int(now) == ordinal
+def handle_of(stream: Any) -> int:
+    """The handle of a stream of any library."""
+    return int(backends.cuda.stream_of(stream).handle)
+
+
+def where(model: ArrayView) -> Callable[[], int]:
+    """What tells the handle of the stream on which the array's library queues its work on the GPU now."""
+    if model.family == "torch":
+        return partial(_torch_handle(), model.ordinal)
+    if model.family == "cupy":
+        return lambda: handle_of(current_stream(model))
+    return partial(int, 0)
 
 
 def device_for(frame: ArrayView, device: Any, name: str = "frame") -> str:
@@ -92,7 +101,7 @@ def current_stream(model: ArrayView) -> Any:
     if model.device == "cpu":
         return None
     if model.family == "torch":
-        return _torch_stream()(model.ordinal)
+        return _torch_handle()(model.ordinal)
     if model.family == "cupy":
         import cupy
 
@@ -107,11 +116,12 @@ def is_current(stream: Any, model: ArrayView) -> bool:
 
 
 @cache
-def _torch_stream() -> Any:
-    """What tells torch's current stream of a GPU: its bare handle, or else an object around it, which takes longer."""
+def _torch_handle() -> Callable[[int | None], int]:
+    """What tells the handle of torch's current stream of a GPU."""
     import torch
 
-    return getattr(torch._C, "_cuda_getCurrentRawStream", torch.cuda.current_stream)
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return raw or (lambda ordinal: int(torch.cuda.current_stream(ordinal).cuda_stream))
 
 
 def used_on(array: Any, stream: Any) -> None:

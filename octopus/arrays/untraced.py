@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import wraps
+from sys import modules
 from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -19,32 +19,31 @@ def untraced(function: Function) -> Function:
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if _TRACER in sys.modules:
-            return _apart(function)(*args, **kwargs)
-        return function(*args, **kwargs)
+        return apart(function)(*args, **kwargs) if TRACER in modules else function(*args, **kwargs)
 
-    _mark(call)
-    return call  # type: ignore[return-value]
+    return marked(call)  # type: ignore[return-value]
 
 
-_TRACER = "torch._dynamo"
+def marked(function: Function) -> Function:
+    """The same for a function that looks for `TRACER` itself, which takes half a microsecond less."""
+    function._torchdynamo_disable = True  # type: ignore[attr-defined]
+    function._torchdynamo_disable_msg = (  # type: ignore[attr-defined]
+        "Octopus works on memory, which torch.compile can't trace"
+    )
+    return function
+
+
+TRACER = "torch._dynamo"
 _known: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
-def _mark(function: Any) -> None:
-    function._torchdynamo_disable = True
-    function._torchdynamo_disable_msg = "Octopus works on memory, which torch.compile can't trace"
-
-
-def _apart(function: Callable[..., Any]) -> Callable[..., Any]:
+@marked
+def apart(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, during which nothing is traced, nor in what it calls."""
     known = _known.get(function)
     if known is None:
-        disable = getattr(sys.modules[_TRACER], "disable", None)
+        disable = getattr(modules[TRACER], "disable", None)
         if disable is None:  # another thread is just importing it
             return function
         known = _known[function] = disable(function)
     return known
-
-
-_mark(_apart)

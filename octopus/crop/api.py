@@ -2,59 +2,61 @@
 
 from __future__ import annotations
 
+import threading
+from functools import partial
+from sys import modules
 from typing import Any, Literal, Unpack, overload
+
+import numpy as np
 
 from octopus.arrays import streams
 from octopus.arrays.boxes import boxes_view
-from octopus.arrays.checks import Device, check_apart, check_stream
-from octopus.arrays.results import check_host_memory, new_view, result_memory, result_view
-from octopus.arrays.untraced import untraced
+from octopus.arrays.checks import INT32_MAX, check_apart, check_known, check_stream
+from octopus.arrays.memo import UnreadableError, frozen, keep
+from octopus.arrays.memory import Place
+from octopus.arrays.results import check_host_memory, maker, new_view, result_memory, result_view
+from octopus.arrays.untraced import TRACER, apart, marked
 from octopus.arrays.views import ArrayView
-from octopus.crop.cache import kernel_for
-from octopus.crop.check import check_box_shape, check_count, check_frame_index, check_gpu_boxes, kernel_dtype
+from octopus.backends.cpu import get_num_threads
+from octopus.backends.cuda.device import is_capturing
+from octopus.crop.check import (
+    are_maps,
+    check_box_shape,
+    check_count,
+    check_frame_index,
+    check_gpu_boxes,
+    kernel_dtype,
+)
 from octopus.crop.cuda import TRANSFORM_BYTES
 from octopus.crop.frame import frame_view, made_channels, pillow_frame
 from octopus.crop.items import Items, items_of, own_normalisation
-from octopus.crop.kernel import CropKernel
-from octopus.crop.options import Channels, Dtype, Edge, Filter, Layout, Options, Outside, PadMode, Size
+from octopus.crop.kernel import Asked, CropKernel, PreparedCall, read_call
+from octopus.crop.launch import INSIDE, Call
+from octopus.crop.options import CALL_OPTIONS, CallOptions, CropOptions, Size
 from octopus.crop.plan import CropPlan
+from octopus.errors import InputError
+from octopus.kernels.cuda.tiles import MAX_ITEMS, MOST_BOXES_INSIDE
 
 __all__ = ["CropPlan", "crop_resize"]
 
+_thread = (
+    threading.local()
+)  # a memo of prepared calls and kernels per thread, so that no call waits for another one's
+
 
 @overload
 def crop_resize(
-    frame: Any, boxes: Any, size: Size = ..., *, letterbox: Literal[True], **options: Unpack[Options]
-) -> tuple[Any, Any]: ...
+    frame: Any, boxes: Any, size: Size = ..., *, letterbox: Literal[True], out: Any = ..., stream: Any = ...,
+    **options: Unpack[CallOptions],
+) -> tuple[Any, Any]: ...  # fmt: skip
 @overload
 def crop_resize(
-    frame: Any, boxes: Any, size: Size = ..., *, letterbox: bool = ..., **options: Unpack[Options]
-) -> Any: ...
-@untraced
+    frame: Any, boxes: Any, size: Size = ..., *, letterbox: bool = ..., out: Any = ..., stream: Any = ...,
+    **options: Unpack[CallOptions],
+) -> Any: ...  # fmt: skip
+@marked
 def crop_resize(
-    frame: Any,
-    boxes: Any,
-    size: Size = (224, 224),
-    *,
-    mean: Any = None,
-    std: Any = None,
-    scale: Any = None,
-    dtype: Dtype = "float32",
-    layout: Layout = "NCHW",
-    edge: Edge = "box",
-    antialias: bool = False,
-    filter: Filter = "bilinear",
-    letterbox: bool = False,
-    outside: Outside = "clip",
-    pad_mode: PadMode = "constant",
-    pad_value: Any = None,
-    channels: Channels = "RGB",
-    frame_index: Any = None,
-    flip: Any = None,
-    count: Any = None,
-    out: Any = None,
-    stream: Any = None,
-    device: Device = "auto",
+    frame: Any, boxes: Any, size: Size = (224, 224), *, out: Any = None, stream: Any = None, **options: Any
 ) -> Any:
     """Cut boxes out of a frame, resize each to the same size, and normalise, in one launch.
 
@@ -189,73 +191,135 @@ def crop_resize(
     >>> crop_resize(frame, [[10, 20, 60, 90], [5, 5, 6, 6]], mean=127.5, std=127.5, device="cpu").shape
     (2, 3, 224, 224)
     """
-    frame, channels = pillow_frame(frame, channels)
+    crop = apart(_crop) if TRACER in modules else _crop
+    return crop(frame, boxes, size, out, stream, options)
+
+
+def _crop(frame: Any, boxes: Any, size: Size, out: Any, stream: Any, options: dict[str, Any]) -> Any:
+    if type(frame) is not np.ndarray:
+        frame = pillow_frame(frame, options)
+    asked = read_call(frame, boxes, size, out, stream, options)
+    known = _memo().get(asked[0])
+    made = None if known is None else known.run(asked, out)
+    return (
+        made if made is not None else _crop_anew(frame, boxes, out, stream, {"size": size, **options}, asked)
+    )
+
+
+def _memo() -> dict[Any, Any]:
+    memo: dict[Any, Any] = _thread.__dict__.setdefault("memo", {})
+    return memo
+
+
+def _crop_anew(frame: Any, boxes: Any, out: Any, stream: Any, options: dict[str, Any], asked: Asked) -> Any:
+    """The long way of a call: look at all of it, and keep what the next such call needs."""
+    check_known("crop_resize", options, ("size", *CALL_OPTIONS, "letterbox"))
     model, described = frame_view(frame), boxes_view(boxes)
-    if not described.shape:
-        check_box_shape(described.shape, described.dtype)
-    of_items = {}
-    if own_normalisation(mean, std, described.shape[0], made_channels(model, channels)):
-        of_items, mean, std = {"mean": mean, "std": std}, None, None
-    items, most = items_of(frame_index, flip, **of_items, count=count)
-    options = {
-        "size": size, "mean": mean, "std": std, "scale": scale, "dtype": dtype, "layout": layout, "edge": edge,
-        "antialias": antialias, "letterbox": letterbox, "outside": outside, "pad_mode": pad_mode,
-        "pad_value": pad_value, "channels": channels, "filter": filter,
-    }  # fmt: skip
-    where = streams.device_for(model, device)
-    if where == "cpu":
-        check_stream(stream, where)
-        return _into_new_memory(
-            kernel_for(model, described, items, options, where), model, described, items, most, out
-        )
-    if model.device == "cuda":
-        queue = streams.stream_for(model, described, stream)
-        kernel = kernel_for(model, described, items, options, where, queue)
-        return _into_new_memory(kernel, model, described, items, most, out, queue, ordered=stream is not None)
     check_box_shape(described.shape, described.dtype)
-    if described.device == "cuda":
-        check_gpu_boxes(described)
-    check_frame_index(items.frame_index, model, described.shape[0], described.device)
+    frame_index, flip, count = (options.pop(name, None) for name in ("frame_index", "flip", "count"))
+    device = options.pop("device", "auto")
+    own, channels = {}, made_channels(model, options.get("channels", "RGB"))
+    if own_normalisation(options.get("mean"), options.get("std"), described.shape[0], channels):
+        own = {name: options.pop(name) for name in ("mean", "std")}
+    items, most = items_of(frame_index, flip, **own, count=count)
+    where = streams.device_for(model, device)
+    if where == "cuda" and model.device == "cpu":
+        return _crop_staged(model, described, items, most, out, stream, device, options)
+    check_stream(stream, where)
+    queue = streams.stream_for(model, described, stream) if where == "cuda" else None
+    kernel = _kernel_for(model, described, items, options, where, queue)
+    spec, n = kernel.spec, described.shape[0]
+    check_count(spec, n)
+    kernel.check(model, described, items, most)
+    letterbox = spec.options.letterbox
+    if where == "cpu":
+        check_host_memory(spec.nbytes(n) * (out is None) + TRANSFORM_BYTES * n * letterbox)
+    result = out
+    if out is None:
+        result = result_memory(model, spec.shape(n), spec.dtype, queue)
+        target = new_view(result, model, spec.shape(n), spec.dtype)
+    else:
+        target = result_view(out, "out")
+        kernel.check_out(target, n)
+        check_apart(target, frame=model, boxes=described, **items.named)
+    transform = result_memory(model, (n, 4), "float32", queue) if letterbox else None
+    written = None if transform is None else new_view(transform, model, (n, 4), "float32")
+    if queue is not None and stream is None:
+        streams.wait_for_other_families(queue, *model.planes, described, target, *items.arrays)
+    call = Call(model, described, target, items, written)
+    kernel.execute(call, most, queue)
+    launch = None if asked[0] is None or most is not None else kernel.prepare(call)
+    if launch is not None:
+        now, place = (
+            (get_num_threads, Place(get_num_threads()))
+            if where == "cpu"
+            else (streams.where(model.unowned), None)
+        )
+        if launch.uploads:
+            place = Place(now() if stream is None else streams.handle_of(stream))
+        make = partial(maker, model.unowned)
+        new = make(spec.shape(n), spec.dtype), make((n, 4), "float32") if letterbox else None
+        keep(_memo(), asked[0], PreparedCall(launch, now, place, None, new, letterbox))
+    return result if transform is None else (result, transform)
+
+
+def _crop_staged(
+    model: ArrayView, boxes: ArrayView, items: Items, most: int | None, out: Any, stream: Any, device: Any,
+    options: dict[str, Any],
+) -> Any:  # fmt: skip
+    """Of a frame that has to be brought to the GPU, by a plan of one run."""
+    if boxes.device == "cuda":
+        check_gpu_boxes(boxes)
+    check_frame_index(items.frame_index, model, boxes.shape[0], boxes.device)
     plan = CropPlan(
-        model, described.shape[0], device=device, allocate=out is None, box_dtype=kernel_dtype(described, "float32"),
-        index_dtype=kernel_dtype(items.frame_index, "int32"), box_shape=described.shape[1:], **options,
+        model, boxes.shape[0], device=device, allocate=out is None, box_dtype=kernel_dtype(boxes, "float32"),
+        index_dtype=kernel_dtype(items.frame_index, "int32"), box_shape=boxes.shape[1:], **options,
     )  # fmt: skip
     return plan.run(
-        model, described, frame_index=items.frame_index, flip=items.flip, mean=items.mean, std=items.std,
+        model, boxes, frame_index=items.frame_index, flip=items.flip, mean=items.mean, std=items.std,
         count=items.counted if most is None else most, out=out, stream=stream,
     )  # fmt: skip
 
 
-def _into_new_memory(
-    kernel: CropKernel,
-    frame: ArrayView,
-    boxes: ArrayView,
-    items: Items,
-    most: int | None,
-    out: Any,
-    queue: Any = None,
-    ordered: bool = True,
-) -> Any:
-    """Run a kernel that a call before may have made, into `out` or memory that is the caller's.
+def _kernel_for(
+    frame: ArrayView, boxes: ArrayView, items: Items, options: dict[str, Any], device: str, queue: Any
+) -> CropKernel:
+    """A kernel for any number of boxes, used in this thread, and on a GPU on `queue` alone.
 
-    `queue` is the GPU's stream; without `ordered` it also has to wait for what other libraries queued elsewhere.
+    Raises
+    ------
+    InputError
+        As `CropKernel`, and for boxes or an index that no kernel reads.
     """
-    spec, count = kernel.spec, boxes.shape[0]
-    if count > kernel.max_boxes:
-        check_count(spec, count)
-    kernel.check(frame, boxes, items, most)
-    letterbox = spec.options.letterbox
-    if frame.device == "cpu":
-        check_host_memory(spec.nbytes(count) * (out is None) + TRANSFORM_BYTES * count * letterbox)
-    if out is None:
-        out = result_memory(frame, spec.shape(count), spec.dtype, queue)
-        target = new_view(out, frame, spec.shape(count), spec.dtype)
-    else:
-        target = result_view(out, "out")
-        kernel.check_out(target, count)
-        check_apart(target, frame=frame, boxes=boxes, **items.named)
-    transform = result_memory(frame, (count, 4), "float32", queue) if letterbox else None
-    if not ordered:
-        streams.wait_for_other_families(queue, *frame.planes, boxes, target, *items.arrays)
-    kernel.execute(frame, boxes, items, most, target, transform, queue)
-    return out if transform is None else (out, transform)
+    try:
+        parts = [(name, frozen(name, value)) for name, value in options.items()]
+    except UnreadableError:
+        return _make_kernel(frame, boxes, items, options, device, queue)
+    kind = type(frame), frame.family, frame.dtype, frame.shape[-1:], len(frame.shape), frame.ordinal
+    key = (*kind, device, queue, *parts)
+    known: CropKernel | None = _memo().pop(key, None)
+    # As the newest: calls that differ in their arrays alone don't take its place.
+    known = known or _make_kernel(frame, boxes, items, options, device, queue)
+    keep(_memo(), key, known)
+    return known
+
+
+def _make_kernel(
+    frame: ArrayView, boxes: ArrayView, items: Items, options: dict[str, Any], device: str, queue: Any
+) -> CropKernel:
+    if device == "cuda" and is_capturing(queue):
+        raise InputError(
+            "the first call of a kind on a stream reserves memory, which a graph can't capture; make it once before, "
+            "or make a CropPlan"
+        )
+    if boxes.device == "cuda":
+        check_gpu_boxes(boxes)
+    check_frame_index(items.frame_index, frame, boxes.shape[0], boxes.device)
+    maps = are_maps(boxes.shape)
+    kernel = CropKernel(frame, CropOptions(**options), boxes.shape[0], device, maps)
+    if device == "cuda":
+        from_host = INSIDE if not maps and boxes.shape[0] <= MOST_BOXES_INSIDE else "float32"
+        dtypes = kernel_dtype(boxes, from_host), kernel_dtype(items.frame_index, "int32")
+        kernel.load(MAX_ITEMS, *dtypes, queue)
+    kernel.max_boxes = INT32_MAX // kernel.spec.options.size[0]
+    return kernel

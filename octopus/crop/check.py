@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from octopus.arrays.checks import INT32_MAX, check_choice, check_readable, of_dtype
+from octopus.arrays.launch import boxes_are_good
 from octopus.arrays.views import ArrayView, dtype_name, view
-from octopus.backends.cpu import compile
 from octopus.crop.frame import frame_spec
 from octopus.crop.spec import CropSpec
 from octopus.errors import InputError, shown
 from octopus.kernels.geometry import MAX_BOX_SIDE, MAX_COORDINATE
 
 BOX_DTYPES = ("int32", "int64", "float32", "float64")
-_NUMBERS = {np.dtype(name): number for number, name in enumerate(BOX_DTYPES)}  # in the machine's byte order
-RULES = {"clip": 0, "error": 1, "pad": 2}  # `outside`, as `kernels.cpu.boxes` knows it
+BOX_NUMBERS = {
+    np.dtype(name): number for number, name in enumerate(BOX_DTYPES)
+}  # in the machine's byte order
+RULES = {"clip": 0, "error": 1, "pad": 2}  # `outside`, as `kernels.cpu.launches` knows it
 INDEX_DTYPES = ("int32", "int64")
 BOX_SHAPES = ((4,), (2, 3))  # of one box, and of one affine map
 
 
-class Room(NamedTuple):
-    """Memory for float32 boxes: an array (N, 4) and its address, which NumPy works out anew whenever it is asked."""
-
-    boxes: np.ndarray
-    address: int
-
-
 def check_host_boxes(
-    boxes: np.ndarray | ArrayView, width: int, height: int, outside: str = "error", room: Room | None = None
+    boxes: np.ndarray | ArrayView, width: int, height: int, outside: str = "error"
 ) -> np.ndarray:
     """Boxes on the host as float32, a copy, not cut, after checking all of them.
 
@@ -43,8 +35,6 @@ def check_host_boxes(
         Of the frame in pixels.
     outside : {"clip", "error", "pad"}
         What happens to a box that reaches beyond it, see `octopus.crop_resize`.
-    room : Room, optional
-        For the copy; overwritten also if boxes are refused. Default: new memory.
 
     Raises
     ------
@@ -53,34 +43,18 @@ def check_host_boxes(
     """
     check_box_shape(boxes.shape, boxes.dtype)
     given = view(boxes, "boxes")
-    if given.dtype not in _NUMBERS or given.pointer % given.dtype.itemsize:
+    if not is_readable(given):
         with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite, and is refused as such
             given = view(given.numpy().astype(np.float32), "boxes")
-    count = given.shape[0]
-    if room is None:  # nobody changes it while the kernels read it
-        made = np.empty((count, 4), np.float32)
-        room = Room(made, view(made, "boxes").pointer)
-    # The kernel's last argument, behind which nothing lies, is how many boxes are good.
-    place = given.pointer, *given.strides, _NUMBERS[given.dtype]
-    told = array("q", (0, 1, *place, count, width, height, RULES[outside], room.address, 0))
-    load()(told.buffer_info()[0])
-    if told[-1] < count:
-        raise InputError(
-            _describe_bad_boxes(view(boxes, "boxes").numpy(), room.boxes, width, height, outside)
-        )
-    return room.boxes
+    made = np.empty((given.shape[0], 4), np.float32)  # nobody changes it while the kernels read it
+    if not boxes_are_good(given, BOX_NUMBERS[given.dtype], width, height, RULES[outside], made):
+        raise InputError(_describe_bad_boxes(view(boxes, "boxes").numpy(), made, width, height, outside))
+    return made
 
 
-@cache
-def load() -> Callable[[int], Any]:
-    """The kernel of `kernels.cpu.boxes`; Numba is needed only where the disk doesn't have it."""
-
-    def build() -> Callable[..., None]:
-        from octopus.kernels.cpu.boxes import build_check
-
-        return build_check()
-
-    return compile.load("boxes", build)
+def is_readable(boxes: ArrayView) -> bool:
+    """Whether compiled code reads boxes from the host as they are."""
+    return boxes.dtype in BOX_NUMBERS and not boxes.pointer % boxes.dtype.itemsize
 
 
 def _cut(columns: np.ndarray, width: int, height: int) -> np.ndarray:

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from octopus.arrays.launch import PreparedLaunch, launch
 from octopus.arrays.results import BFLOAT16, itemsize
-from octopus.arrays.views import ArrayView
+from octopus.arrays.views import ArrayView, view
 from octopus.backends.cpu import compile, threads
 from octopus.crop.items import NOTHING, HostItems
+from octopus.crop.launch import Call, host_boxes
 from octopus.crop.options import PAD_MODES
 from octopus.crop.spec import CropSpec
 from octopus.crop.video import VideoView
@@ -22,6 +24,13 @@ from octopus.kernels.images import bfloat16_bits
 
 ROWS = 56  # output rows per band where items alone can't fill the threads: one 224-row crop then feeds four
 ITEMS_PER_THREAD = 4  # with so many items per thread or more, a band is a whole item and no row is read twice
+FRAME, BOXES, OUT, TRANSFORM, CHROMA = (
+    2,
+    9,
+    10,
+    11,
+    24,
+)  # arguments of the kernels that are addresses, by number
 ALONE_VALUES = 1 << 16  # a result of fewer values is made before a second thread would have woken up
 
 
@@ -70,6 +79,40 @@ class CpuEngine:
         options = self.spec.options
         return options.letterbox or options.edge == "image" or options.outside == "pad"
 
+    def prepare(self, call: Call, items: HostItems = NOTHING, *, checked: bool = False) -> PreparedLaunch:
+        """The launch for a call.
+
+        Parameters
+        ----------
+        call : Call
+            Of what its items have of their own nothing is looked at.
+        items : HostItems
+            In its place.
+        checked : bool
+            Whether the boxes are float32 that have been checked, or maps, instead of being checked at each launch.
+        """
+        frame, boxes, transform = call.frame, call.boxes, call.transform
+        count, (height, width), channels = boxes.shape[0], self.spec.options.size, self.spec.frame.channels
+        item, (rows, columns) = frame.dtype.itemsize, frame.shape[-3:-1]
+        index = np.zeros(count, np.int32) if items.frame_index is None else items.frame_index
+        own = self._own(items)
+        number = threads.get_num_threads() if count * self._item_values > ALONE_VALUES else 1
+        band = height if count >= ITEMS_PER_THREAD * number or number == 1 else min(ROWS, height)
+        maps = len(boxes.shape) == 3
+        values = (
+            0, count * -(-height // band),
+            0, frame.strides[0] // item if self.spec.frame.indexed else 0, frame.strides[-3] // item,
+            columns, rows, channels, index.ctypes.data, 0, 0, 0, width, height, self._planes, band,
+            *(vector.ctypes.data for vector in own or self._vectors), *self._fixed, self._outside[maps],
+            channels if own else 0, *(_chroma(frame) if isinstance(frame, VideoView) else ()),
+        )  # fmt: skip
+        numbers = [OUT, *[TRANSFORM] * (transform is not None), FRAME, *[CHROMA] * (len(frame.planes) > 1)]
+        arrays = zip(call.arrays, [*numbers, BOXES if checked else -1], strict=False)
+        host = None if checked else host_boxes(call, self.spec.options.outside, BOXES, 0)
+        return PreparedLaunch(
+            values, list(arrays), self._kernel_for(maps), boxes=host, threads=number, held=(self, index, own)
+        )
+
     def run(
         self,
         frame: ArrayView,
@@ -82,22 +125,8 @@ class CpuEngine:
 
         `frame` is (F, H, W, C) if `items.frame_index` chooses from it.
         """
-        count, (height, width) = len(boxes), self.spec.options.size
-        item, (rows, columns) = frame.dtype.itemsize, frame.shape[-3:-1]
-        index = np.zeros(count, np.int32) if items.frame_index is None else items.frame_index
-        own = self._own(items)
-        number = threads.get_num_threads() if count * self._item_values > ALONE_VALUES else 1
-        band = height if count >= ITEMS_PER_THREAD * number or number == 1 else min(ROWS, height)
-        maps = boxes.ndim == 3
-        threads.launch(
-            self._kernel_for(maps), count * -(-height // band),
-            frame.pointer, frame.strides[0] // item if self.spec.frame.indexed else 0, frame.strides[-3] // item,
-            columns, rows, self.spec.frame.channels, index.ctypes.data, boxes.ctypes.data, out.pointer,
-            0 if transform is None else transform.pointer, width, height, self._planes, band,
-            *(vector.ctypes.data for vector in own or self._vectors), *self._fixed, self._outside[maps],
-            self.spec.frame.channels if own else 0,
-            *(_chroma(frame) if isinstance(frame, VideoView) else ()), threads=number,
-        )  # fmt: skip
+        call = Call(frame, view(boxes, "boxes"), out, transform=transform)
+        launch(self.prepare(call, items, checked=True), call.addresses)
         if items.flip is not None:
             self._flip(out.pointer, items.flip, transform)
 
@@ -135,7 +164,7 @@ def memory_at(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarr
 def _chroma(frame: VideoView) -> tuple[int, int, int]:
     """Arguments of the kernels for video alone."""
     plane = frame.chroma
-    return plane.pointer, plane.strides[0] // plane.dtype.itemsize, frame.coding.coefficients.ctypes.data
+    return 0, plane.strides[0] // plane.dtype.itemsize, frame.coding.coefficients.ctypes.data
 
 
 def load(form: str, frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable[[int], Any]:

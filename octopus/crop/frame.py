@@ -53,19 +53,20 @@ class FrameSpec(NamedTuple):
         return f"{self.dtype}x{self.channels}{order}"
 
 
-def pillow_frame(frame: Any, order: Any) -> tuple[Any, Any]:
-    """A frame that may be an image of Pillow as an array, and how it stores its channels: RGB in four bytes."""
+def pillow_frame(frame: Any, options: dict[str, Any]) -> Any:
+    """A frame that may be an image of Pillow as an array; of RGB in four bytes `channels` in the options is changed."""
     if not is_pillow(type(frame)):
-        return frame, order
+        return frame
     (raster,) = rasters([frame], "frame")
     if len(raster.shape) == 2:
-        return raster.array[..., None], order
+        return raster.array[..., None]
     if raster.shape[2] == 3 and raster.strides[1] == 4:
+        order = options.get("channels", "RGB")
         if isinstance(order, str) and order in ORDERS:
             check_order(order, 3, "frames")
         raster = raster._replace(shape=(*raster.shape[:2], 4))
-        order = {"RGB": "RGBA", "BGR": "BGRA"}.get(order, order)
-    return raster.array, order
+        options["channels"] = {"RGB": "RGBA", "BGR": "BGRA"}.get(order, order)
+    return raster.array
 
 
 def frame_view(frame: Any) -> ArrayView:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from octopus import backends
-from octopus.arrays.checks import Device, OneAtATime, check_stream, dtype_text
+from octopus.arrays.checks import Device, OneAtATime, check_known, check_stream, dtype_text
 from octopus.arrays.results import BFLOAT16
 from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView
 from octopus.crop.frame import frame_view
-from octopus.crop.options import Channels, Dtype, Edge, Filter, Layout, Outside, PadMode, Size
+from octopus.crop.options import PLAN_OPTIONS, PlanOptions, Size
 from octopus.crop.plan import CropPlan
 from octopus.crop.video import frame_in, held_shape
 from octopus.errors import InputError, shown
@@ -79,41 +79,26 @@ class FrameStream:
         max_boxes: int,
         size: Size = (224, 224),
         *,
-        mean: Any = None,
-        std: Any = None,
-        scale: Any = None,
-        dtype: Dtype = "float32",
-        layout: Layout = "NCHW",
-        edge: Edge = "box",
-        antialias: bool = False,
-        filter: Filter = "bilinear",
-        letterbox: bool = False,
-        outside: Outside = "clip",
-        pad_mode: PadMode = "constant",
-        pad_value: Any = None,
-        channels: Channels = "RGB",
         buffers: int = 2,
         overlap: bool = True,
         stream: Any = None,
         device: Device = "auto",
+        **given: Unpack[PlanOptions],
     ) -> None:
+        check_known("FrameStream", given, PLAN_OPTIONS)
         model = frame_view(frame)
         if model.device != "cpu" or len(model.shape) != 3:
             raise InputError(
                 "a stream takes frames (H, W, C) from the host, found one of shape "
                 f"{model.shape} on {model.device}; CropPlan takes frames that are on the GPU"
             )
-        if dtype_text(dtype, (BFLOAT16,)) == BFLOAT16:
+        if dtype_text(given.get("dtype", "float32"), (BFLOAT16,)) == BFLOAT16:
             raise InputError(
                 "a stream's results can't be of bfloat16; ask for float32 or float16, or make a CropPlan for tensors"
             )
         if not isinstance(buffers, (int, np.integer)) or isinstance(buffers, bool) or buffers < 1:
             raise InputError(f"buffers must be a positive integer, found {shown(buffers)}")
-        options: dict[str, Any] = {
-            "size": size, "mean": mean, "std": std, "scale": scale, "dtype": dtype, "layout": layout, "edge": edge,
-            "antialias": antialias, "letterbox": letterbox, "outside": outside, "pad_mode": pad_mode,
-            "pad_value": pad_value, "channels": channels, "filter": filter,
-        }  # fmt: skip
+        options: dict[str, Any] = {"size": size, **given}
         self.device = backends.resolve(device)
         self._next, self._alone = 0, OneAtATime()
         if self.device == "cpu":

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from octopus.arrays.checks import check_readable, is_count
-from octopus.arrays.views import ArrayView, view, view_of
+from octopus.arrays.views import ArrayView, dtype_name, view, view_of
 from octopus.crop.check import check_frame_index, check_host_index
 from octopus.errors import InputError, shown
 from octopus.kernels.cuda.tiles import MAX_ITEMS
@@ -57,9 +57,24 @@ class Items(NamedTuple):
         return (array for array in self if array is not None)
 
     @property
-    def layout(self) -> tuple[Any, ...]:
-        """What the checks look at: all but addresses and values."""
-        return tuple(None if array is None else array.layout for array in self)
+    def names(self) -> tuple[str, ...]:
+        """Keyword arguments, which are to be True, of the GPU's kernel for what lies there."""
+        given = {"counted": self.counted, "flipped": self.flip, "own": self.mean}
+        return tuple(name for name, array in given.items() if array is not None)
+
+    @property
+    def index_dtype(self) -> str:
+        """In which the GPU's kernel reads the frame index."""
+        index = self.frame_index
+        return "int32" if index is None or index.device == "cpu" else dtype_name(index.dtype)
+
+    def part(self, first: int, last: int) -> Items:
+        """Those of the items from number `first` to before `last`; a count is for all."""
+        if self is NONE:
+            return self
+        parts = self._replace(counted=None)._asdict().items()
+        made = {name: None if array is None else array.part(first, last) for name, array in parts}
+        return Items(**made | {"counted": self.counted})
 
     def head(self, count: int) -> Items:
         """Those of the first items."""

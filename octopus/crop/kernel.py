@@ -1,33 +1,151 @@
-"""The compiled kernel of a crop-and-resize call: what it is checked for, and how it runs on the caller's arrays."""
+"""A crop-and-resize call, from its arguments to its launch.
+
+The way of a call that has been made before, in order: `read_call` reads the arguments' attributes into a key, the memo
+of the thread or plan has a `PreparedCall` under it, `PreparedCall.run` makes or finds memory for the result and hands
+all addresses to its `PreparedLaunch`, which checks the values of boxes from the host, and launches, within one call of
+machine code. Nothing else is done, and what that call refuses is done again the long way, for a good error.
+
+The long way of a first call, or one that takes more than a launch: `CropKernel.check` refuses what the kernel is not
+for, and `CropKernel.execute` checks values, copies what comes from the host, and launches. `CropKernel.prepare` then
+makes the `PreparedCall` for the next such call, if one launch does all that it needs.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from octopus.arrays import streams
-from octopus.arrays.memory import PlanMemory, Stage
-from octopus.arrays.results import check_out
-from octopus.arrays.views import ArrayView, dtype_name, view
-from octopus.backends.cuda.device import current
+from octopus.arrays.boxes import boxes_view
+from octopus.arrays.launch import PreparedLaunch
+from octopus.arrays.memo import ALIGNMENT, PLAIN, frozen, modes, read
+from octopus.arrays.memory import Place, PlanMemory, Stage
+from octopus.arrays.results import check_out, result_view
+from octopus.arrays.views import ArrayView, view
 from octopus.crop.check import (
-    Room,
     are_maps,
     check_count,
     check_host_boxes,
     check_host_maps,
     check_planned_boxes,
     check_planned_frame,
-    load,
+    is_readable,
 )
 from octopus.crop.cpu import CpuEngine
-from octopus.crop.cuda import CudaEngine, index_of, pointers_of
-from octopus.crop.items import NONE, HostItems, Items, check_items, check_known_count, on_host
-from octopus.crop.launch import INSIDE, KNOWN_LAUNCHES, Ready
+from octopus.crop.cuda import CudaEngine
+from octopus.crop.frame import frame_view
+from octopus.crop.items import NONE, Items, check_items, check_known_count, on_host
+from octopus.crop.launch import Call
 from octopus.crop.options import CropOptions
 from octopus.crop.spec import make_spec
 from octopus.errors import InputError
+
+ITEM_NAMES = ("frame_index", "flip", "mean", "std", "count")
+
+
+Maker: TypeAlias = Callable[[int | None], tuple[Any, int]]
+# A call as it was read: its key, which is all of it but addresses and values; addresses of the caller's `out`, frame,
+# boxes, and what items have of their own on the GPU; the handle of the caller's stream; and what keeps memory alive.
+Asked: TypeAlias = tuple[tuple[Any, ...] | None, list[int], int | None, Any]
+NOT_READ: Asked = None, [], None, None
+
+
+def read_call(frame: Any, boxes: Any, size: Any, out: Any, stream: Any, options: Mapping[str, Any]) -> Asked:
+    """Read the arguments of a call; there is no key if the long way has to tell what is wrong with them."""
+    addresses: list[int] = []
+    key: list[Any] = []
+    recording, tracing = modes
+    try:
+        if recording() or tracing():
+            return NOT_READ
+        if out is not None:
+            out = out, read(out, _result_view, key, addresses)
+        held = read(frame, frame_view, key, addresses), read(boxes, boxes_view, key, addresses), out
+        if stream is not None:
+            key.append(True)
+            stream = streams.handle_of(stream)
+        key.append(size if type(size) is int else frozen("size", size))
+        if options and not _read_options(options, key, addresses):
+            return NOT_READ
+    except Exception:
+        return NOT_READ
+    return tuple(key), addresses, stream, held
+
+
+def _result_view(out: Any) -> ArrayView:
+    return result_view(out, "out")
+
+
+def _read_options(options: Mapping[str, Any], key: list[Any], addresses: list[int]) -> bool:
+    """Add options to a key; False if something comes from the host that each call has to look at."""
+    items = {}
+    for name, value in options.items():
+        key.append(name)
+        if type(value) in PLAIN:
+            key += type(value), value
+            if name == "count" and value is not None:
+                return False
+        elif name not in ITEM_NAMES:
+            key.append(frozen(name, value))
+        elif not isinstance(value, (list, tuple)) and (array := view(value, name)).device == "cuda":
+            key += array.family, array.layout, array.ordinal, array.after, array.pointer & ALIGNMENT
+            items[name] = array.pointer
+        elif name in ("mean", "std"):
+            key.append(frozen(name, value))
+        else:
+            return False
+    addresses += [items[name] for name in ITEM_NAMES if name in items]
+    return True
+
+
+class PreparedCall(NamedTuple):
+    """What all calls of one key share.
+
+    Attributes
+    ----------
+    launch : PreparedLaunch
+    where : callable
+        The handle of the stream on which the library of the arrays works now; on a CPU how many threads may work.
+    place : Place or None
+        The only such handle or number that this is for; None if any.
+    own : ((array, address), (array, address) or None)
+        Memory for the result, and for the transforms of letterboxed items; of a plan.
+    new : (callable, callable or None)
+        In its place what makes such a pair, given the caller's stream or None.
+    """
+
+    launch: PreparedLaunch
+    where: Callable[[], int]
+    place: Place | None
+    own: tuple[tuple[Any, int] | None, tuple[Any, int] | None] | None = None
+    new: tuple[Maker, Maker | None] | None = None
+    has_transform: bool = False
+
+    def run(self, asked: Asked, out: Any) -> Any:
+        """The result of a call; None if it is to go the long way, since something is not as it was."""
+        _, addresses, given, _ = asked
+        stream = self.where() if given is None else given
+        if self.place is not None and stream != self.place.handle:
+            return None
+        if out is None or self.has_transform:
+            result, transform = self.own or self._made(
+                out is None, given
+            )  # with `out` there need be no result
+            if result is not None and out is None:
+                out, address = result
+                addresses.insert(0, address)
+            if transform is not None:
+                addresses.insert(1, transform[1])
+                out = out, transform[0]
+        return None if self.launch(stream, addresses) else out
+
+    def _made(self, result: bool, stream: int | None) -> tuple[Any, Any]:
+        """New memory: for the result, if that is wanted, and for transforms, if there are any."""
+        assert self.new is not None
+        make, transform = self.new
+        return make(stream) if result else None, transform and transform(stream)
 
 
 class CropKernel:
@@ -63,23 +181,21 @@ class CropKernel:
         self.max_boxes, self.device, self._maps_first = max_boxes, device, maps
         self.model = frame.unowned  # the kernel must not keep the frame alive
         self.host_to_gpu = device == "cuda" and frame.device == "cpu"
-        # What the checks have found good; another array of the same layout needs no second look.
-        self._good_frame: tuple[Any, ...] | None = None
-        self._good_boxes: tuple[Any, ...] | None = None
-        self._good_items: tuple[Any, ...] | None = None
-        self._good_out: tuple[Any, ...] | None = None
-        # A call within a call, as of a signal's handler, must not overwrite that one's boxes.
-        self._busy = False
-        self._repeats: dict[tuple[Any, ...], _Repeat] = {}
         self.engine: Any = CpuEngine(self.spec, maps) if device == "cpu" else None
-        load()
 
-    def load(self, upload_boxes: int, box_dtype: str, index_dtype: str, queue: Any) -> None:
+    def load(
+        self,
+        upload_boxes: int,
+        box_dtype: str,
+        index_dtype: str,
+        queue: Any,
+        memory: PlanMemory | None = None,
+    ) -> None:
         """Load the GPU's kernel, and reserve what up to `upload_boxes` boxes from the host need there."""
         self.engine = CudaEngine(
             self.spec, upload_boxes, self.model, box_dtype, index_dtype, queue, self._maps_first
         )
-        self.memory = PlanMemory(queue)
+        self.memory = memory or PlanMemory(queue)
         self.memory.keep(*self.engine.owned)
 
     def check(self, frame: ArrayView, boxes: ArrayView, items: Items, most: int | None = None) -> None:
@@ -87,202 +203,82 @@ class CropKernel:
 
         `most` is the number of items that are made, where the host knows it.
         """
-        if frame.layout != self._good_frame:
-            check_planned_frame(frame, self.spec, self.model, self.host_to_gpu)
-            self._good_frame = frame.layout
-        if boxes.layout != self._good_boxes:
-            check_planned_boxes(boxes, self.max_boxes, self.device)
-            if are_maps(boxes.shape):
-                self.spec.options.check_maps()
-            self._good_boxes = boxes.layout
+        check_planned_frame(frame, self.spec, self.model, self.host_to_gpu)
+        check_planned_boxes(boxes, self.max_boxes, self.device)
+        if are_maps(boxes.shape):
+            self.spec.options.check_maps()
         if most is not None:
             check_known_count(most, boxes.shape[0])
-        if self.spec.frame.indexed or items is not NONE:
-            layout = (boxes.shape[0], boxes.device, *items.layout)
-            if layout != self._good_items:
-                if items.mean is not None and not self.spec.is_scaled_alone:
-                    raise InputError(
-                        "mean and std of each item were given, and others when the plan was made"
-                    )
-                check_items(items, frame, boxes, self.spec.frame.channels, self.device)
-                self._good_items = layout
+        if items.mean is not None and not self.spec.is_scaled_alone:
+            raise InputError("mean and std of each item were given, and others when the plan was made")
+        check_items(items, frame, boxes, self.spec.frame.channels, self.device)
 
     def check_out(self, out: ArrayView, count: int) -> None:
         """Refuse a result that is not exactly what a run would have made."""
-        layout = (count, *out.layout)
-        if layout != self._good_out or out.device == "cpu":  # on the host an array may also be read-only
-            check_out(out, self.spec.shape(count), self.spec.dtype, self.model.device)
-            self._good_out = layout
+        check_out(out, self.spec.shape(count), self.spec.dtype, self.model.device)
 
-    def execute(
-        self, frame: ArrayView, boxes: ArrayView, items: Items, most: int | None, out: ArrayView, transform: Any,
-        stream: Any,
-    ) -> None:  # fmt: skip
-        """Do the work of a run whose arguments `check` has seen; `transform` is an array or None.
+    def prepare(self, call: Call) -> PreparedLaunch | None:
+        """What does a call that was done, and others like it; None if that takes more than one launch."""
+        boxes = call.boxes
+        if not boxes.shape[0] or self.host_to_gpu:
+            return None
+        if self.device == "cpu":
+            alone = call.items is NONE and not are_maps(boxes.shape) and is_readable(boxes)
+            return self.engine.prepare(call) if alone else None
+        there = [array for array in call.arrays if array.device == "cuda"]
+        foreign = any(array.after is not None or array.family != call.frame.family for array in there)
+        if foreign or (boxes.device == "cuda" and self.spec.options.outside == "error"):
+            return None
+        prepared: PreparedLaunch | None = self.engine.prepare(call)
+        return prepared
+
+    def execute(self, call: Call, most: int | None, stream: Any) -> None:
+        """Do the work of a call whose arguments `check` has seen.
 
         Raises
         ------
         InputError
             For wrong values among what comes from the host.
         """
-        alike = most is None and transform is None and self.device == "cuda"
-        if alike and self._repeat(frame, boxes, items, out, stream):
+        call = call if most is None else call.head(most)
+        frame, items = call.frame, call.items
+        if call.boxes.device == "cpu":
+            call = call._replace(boxes=view(self._checked(call.boxes, frame), "boxes"))
+        given = on_host(items, frame.shape[0])
+        if not call.boxes.shape[0]:
             return
-        within, self._busy = self._busy, True
-        written = None if transform is None else view(transform, "transform")
-        try:
-            if most is not None:
-                boxes, items, out, written = _first(most, boxes, items, out, written)
-            host_boxes: np.ndarray | Room | None = None
-            if boxes.device == "cpu":
-                room = None
-                if self.device == "cuda" and not within and not are_maps(boxes.shape):
-                    room = self.engine.room(frame, boxes.shape[0], items.own)
-                checked = self._checked(boxes, frame, room)
-                host_boxes = checked if room is None else room
-            given = on_host(items, frame.shape[0])
-            if not boxes.shape[0]:
-                return
-            if self.device == "cpu":
-                self.engine.run(frame, host_boxes, out, given, written)
-                return
-            results = (out,) if written is None else (out, written)
-            queue = self.memory.enter(stream, (*frame.planes, boxes, *results, *items.arrays), boxes)
-            refuses = boxes.device == "cuda" and self.spec.options.outside == "error"
-            found = self.engine.read_boxes(boxes, queue) if refuses else None
-            if items.counted is not None and (refuses or self.stage is not None):
-                # The host waits anyway, and must know which boxes to check, and which items to bring back.
-                known = int(self.engine.read(items.counted, queue).item())
-                known = min(max(known, 0), boxes.shape[0])
-                boxes, items, out, written = _first(known, boxes, items._replace(counted=None), out, written)
-            if found is not None:
-                self._checked(found[: boxes.shape[0]], frame)
-            if not boxes.shape[0]:
-                return
-            work = _Work(boxes, host_boxes, items, given, queue)
-            if self.stage is not None:
-
-                def submit(pixels: int, result: int, way_back: int) -> None:
-                    self._submit(frame.packed_at(pixels), work, result, way_back)
-
-                self.stage.run(frame, (out, written), queue, submit)
-                return
-            self._submit(frame, work, out.pointer, 0 if written is None else written.pointer)
-            if alike and not given.any:
-                self._remember(frame, boxes, items, out, host_boxes)
-        finally:
-            self._busy = within
-
-    def _remember(
-        self,
-        frame: ArrayView,
-        boxes: ArrayView,
-        items: Items,
-        out: ArrayView,
-        host_boxes: np.ndarray | Room | None,
-    ) -> None:
-        """Let `_repeat` do the runs that look like this one, where a launch is all they need."""
-        there = [array for array in (frame, boxes, out, *items.arrays) if array.device == "cuda"]
-        foreign = any(array.after is not None or array.family != frame.family for array in there)
-        room = host_boxes if isinstance(host_boxes, Room) else None
-        waits = room is None and (boxes.device == "cpu" or self.spec.options.outside == "error")
-        if foreign or waits or type(frame) is not ArrayView or are_maps(boxes.shape):
+        if self.device == "cpu":
+            self.engine.run(frame, call.boxes.numpy(), call.out, given, call.transform)
             return
-        dtype = dtype_name(boxes.dtype) if room is None else INSIDE
-        ready = self.engine.ready(frame, dtype, boxes.shape[0], out.pointer, items)
-        if ready is not None:
-            if len(self._repeats) >= KNOWN_LAUNCHES:
-                self._repeats.clear()
-            self._repeats[_likeness(frame, boxes, items, out)] = _Repeat(ready, room, current().device_id)
+        results = (call.out,) if call.transform is None else (call.out, call.transform)
+        arrays = (*frame.planes, call.boxes, *results, *items.arrays)
+        queue = self.memory.enter(stream, arrays, call.boxes)
+        refuses = call.boxes.device == "cuda" and self.spec.options.outside == "error"
+        found = self.engine.read_boxes(call.boxes, queue) if refuses else None
+        if items.counted is not None and (refuses or self.stage is not None):
+            # The host waits anyway, and must know which boxes to check, and which items to bring back.
+            known = int(self.engine.read(items.counted, queue).item())
+            call = call._replace(items=items._replace(counted=None))
+            call = call.head(min(max(known, 0), call.boxes.shape[0]))
+        if found is not None:
+            self._checked(found[: call.boxes.shape[0]], frame)
+        if not call.boxes.shape[0]:
+            return
+        if self.stage is None:
+            self.engine.run(call, given, queue)
+            return
 
-    def _repeat(self, frame: ArrayView, boxes: ArrayView, items: Items, out: ArrayView, stream: Any) -> bool:
-        """Do a run that differs from one before in addresses and boxes alone; False if there was none.
+        def submit(pixels: int, result: int, way_back: int) -> None:
+            out = call.out.at(result)
+            transform = call.transform and call.transform.at(way_back)
+            self.engine.run(
+                call._replace(frame=frame.packed_at(pixels), out=out, transform=transform), given, queue
+            )
 
-        What was found good then is not looked at again.
-        """
-        known = self._repeats.get(_likeness(frame, boxes, items, out))
-        if known is None or self._busy:
-            return False
-        queue = streams.stream_for(frame, boxes, stream)
-        if queue is not self.memory.queue or not streams.is_current_gpu(known.ordinal):
-            return False
-        if known.room is None:
-            self.engine.fire(known.ready, frame, boxes.pointer, out.pointer, queue, items)
-            return True
-        self._busy = True
-        try:
-            self.engine.refuse_captured(queue)
-            height, width = frame.shape[-3:-1]
-            check_host_boxes(boxes, width, height, self.spec.options.outside, known.room)
-            self.engine.fire(known.ready, frame, 0, out.pointer, queue)
-        finally:
-            self._busy = False
-        return True
+        self.stage.run(frame, (call.out, call.transform), queue, submit)
 
-    def _checked(
-        self, boxes: np.ndarray | ArrayView, frame: ArrayView, room: Room | None = None
-    ) -> np.ndarray:
+    def _checked(self, boxes: np.ndarray | ArrayView, frame: ArrayView) -> np.ndarray:
         (height, width), options = frame.shape[-3:-1], self.spec.options
         if are_maps(boxes.shape):
             return check_host_maps(boxes, width, height, options.size, options.outside)
-        return check_host_boxes(boxes, width, height, options.outside, room)
-
-    def _submit(self, frame: ArrayView, work: _Work, out: int, transform: int) -> None:
-        """Queue the kernel for a frame on the GPU, and the upload of what comes from the host."""
-        boxes, host_boxes, items, given, queue = work
-        if host_boxes is not None or given.any:
-            self.engine.run_uploading(
-                frame, boxes if host_boxes is None else host_boxes, items, given, out, transform, queue
-            )
-            return
-        pointer, dtype = index_of(items)
-        self.engine.launch(
-            frame, boxes.pointer, dtype_name(boxes.dtype), boxes.shape[0], out, queue,
-            frame_index=pointer, index_dtype=dtype, transform=transform, items=pointers_of(items),
-            maps=are_maps(boxes.shape),
-        )  # fmt: skip
-
-
-def _first(
-    count: int, boxes: ArrayView, items: Items, out: ArrayView, written: ArrayView | None
-) -> tuple[ArrayView, Items, ArrayView, ArrayView | None]:
-    """Of a run's arrays what belongs to the first items; what is behind them is left alone."""
-    return boxes.head(count), items.head(count), out.head(count), written and written.head(count)
-
-
-def _likeness(frame: ArrayView, boxes: ArrayView, items: Items, out: ArrayView) -> tuple[Any, ...]:
-    """All that the checks and the launch of a run look at, but boxes, and of addresses how they are aligned."""
-    own = None if items is NONE else tuple(map(_kind_of, items))
-    return (
-        own,
-        frame.shape, frame.strides, frame.dtype, frame.device, frame.family, frame.ordinal, frame.after,
-        boxes.shape, boxes.strides, boxes.dtype, boxes.device, boxes.family, boxes.ordinal, boxes.after,
-        out.shape, out.family, out.ordinal, out.after, frame.pointer & 3, out.pointer & 15,
-        boxes.pointer & 7,
-    )  # fmt: skip
-
-
-def _kind_of(array: ArrayView | None) -> tuple[Any, ...] | None:
-    return (
-        None
-        if array is None
-        else (*array.layout, array.family, array.ordinal, array.after, array.pointer & 7)
-    )
-
-
-class _Repeat(NamedTuple):
-    """What runs that look alike share: their launch, where their boxes from the host go, and the GPU's number."""
-
-    ready: Ready
-    room: Room | None
-    ordinal: int
-
-
-class _Work(NamedTuple):
-    """What a run brings to the GPU beside the frame."""
-
-    boxes: ArrayView
-    host_boxes: np.ndarray | Room | None
-    items: Items
-    given: HostItems
-    queue: Any
+        return check_host_boxes(boxes, width, height, options.outside)

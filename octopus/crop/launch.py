@@ -8,10 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from octopus.arrays.launch import Boxes, Cuda, PreparedLaunch, words_of
 from octopus.arrays.results import itemsize
-from octopus.arrays.views import ArrayView
-from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
-from octopus.crop.check import Room
+from octopus.arrays.views import ArrayView, dtype_name
+from octopus.backends.cuda.device import compute_capability, current
+from octopus.backends.cuda.launch import function_of
+from octopus.crop.check import BOX_NUMBERS, RULES
+from octopus.crop.items import NONE, Items
 from octopus.crop.options import Kernel
 from octopus.crop.spec import CropSpec
 from octopus.crop.video import DTYPES as VIDEO_DTYPES
@@ -29,8 +32,45 @@ from octopus.kernels.cuda.tiles import (
 LINE_BYTES = 128  # of the cache; one prefetch each
 MAX_ROW_VALUES = 1 << 21  # of a result's row; the strips of longer ones could exceed the grid's third side
 MOST_BYTES = 1 << 32  # of a frame that is read in words: kernels count them in 32 bits
-KNOWN_LAUNCHES = 256  # kinds of batches whose launch an engine remembers
 INSIDE = "inside"  # in the place of a dtype of boxes: float32, and among the kernel's arguments
+# Arguments of all kernels by number: the first six, and those behind gains and biases and behind the padding.
+FRAME, BOXES, OUT = 0, 4, 5
+INDEX, TRANSFORM, OPTIONS = 2, 3, 4
+COUNT, FLIP, MEAN, STD, CHROMA = 0, 1, 3, 4, 5
+
+
+class Call(NamedTuple):
+    """The arrays of one launch, checked."""
+
+    frame: ArrayView
+    boxes: ArrayView
+    out: ArrayView
+    items: Items = NONE
+    transform: ArrayView | None = None
+
+    @property
+    def arrays(self) -> list[ArrayView]:
+        """Those that are given, in the order in which a prepared launch takes their addresses."""
+        made = [self.out] if self.transform is None else [self.out, self.transform]
+        return [*made, *self.frame.planes, self.boxes, *self.items.arrays]
+
+    @property
+    def addresses(self) -> list[int]:
+        """Of these."""
+        return [array.pointer for array in self.arrays]
+
+    def head(self, count: int) -> Call:
+        """The first items; what is behind them is left alone."""
+        transform = self.transform and self.transform.head(count)
+        return Call(
+            self.frame, self.boxes.head(count), self.out.head(count), self.items.head(count), transform
+        )
+
+    def part(self, first: int, last: int) -> Call:
+        """The items from number `first` to before `last`."""
+        transform = self.transform and self.transform.part(first, last)
+        boxes, out = self.boxes.part(first, last), self.out.part(first, last)
+        return Call(self.frame, boxes, out, self.items.part(first, last), transform)
 
 
 class Variant(NamedTuple):
@@ -44,111 +84,91 @@ class Variant(NamedTuple):
     items: tuple[str, ...] = ()  # of `Items.names`
 
 
-class ItemPointers(NamedTuple):
-    """Addresses on the GPU of what a run's items have of their own, 0 for nothing; see `kernels.cuda.stream.build`."""
-
-    counted: int = 0
-    flips: int = 0
-    flip_step: int = 0
-    means: int = 0
-    stds: int = 0
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Keyword arguments, which are to be True, of the kernel for them."""
-        given = {"counted": self.counted, "flipped": self.flips, "own": self.means}
-        return tuple(name for name, address in given.items() if address)
-
-    def behind(self, items: int, channels: int) -> ItemPointers:
-        """Those of the items from number `items` on; a count is for all."""
-        own = 4 * channels * items
-        return self._replace(
-            flips=self.flips and self.flips + items * self.flip_step,
-            means=self.means and self.means + own,
-            stds=self.stds and self.stds + own,
-        )
-
-
-NO_ITEMS = ItemPointers()
-
-
-class _Block:
-    """The arguments of a kernel, of which the first are written at each launch.
+class Launcher:
+    """What the launches of all kernels of a spec have in common.
 
     Parameters
     ----------
-    kinds : str
-        Of the first arguments, see `ArgumentBlock`.
-    affine, padding : list
-        Gains and biases, and what surrounds images: numbers, or addresses.
-    options, items : bool
-        Whether the kernel has the arguments for options, and those for items.
-    tail_bytes : int
-        See `ArgumentBlock`.
+    spec : CropSpec
+    values : int
+        Address in device memory of the gains, then the biases, then the padding; read for more than four channels.
     """
 
-    def __init__(
-        self, kinds: str, affine: list[Any], padding: list[Any], options: bool, items: bool, tail_bytes: int = 0
-    ) -> None:  # fmt: skip
-        given = {int: "Q", float: "f"}
-        normal = "".join(given[type(value)] for value in affine)
-        more = "iqQQ" + "".join(given[type(value)] for value in padding)
-        self.arguments = ArgumentBlock(
-            kinds + normal + more * (options or items) + ("QQiQQQi" + "f" * 8) * items, tail_bytes
-        )
-        at = len(kinds)
-        self.write = self.arguments.writer(0, at)
-        self.arguments.writer(at, len(affine))(*affine)
-        self.write_options: Callable[..., None] | None = None
-        self.write_items: Callable[..., None] | None = None
-        if options or items:
-            self.write_options = self.arguments.writer(at + len(affine), 4)
-            at += len(affine) + 4
-            self.arguments.writer(at, len(padding))(*padding)
-            at += len(padding)
-        if items:
-            self.write_items = self.arguments.writer(at, 7)
-            self._write_coefficients = self.arguments.writer(at + 7, 8)
-        self._coding: Any = None
+    kinds: str  # of the kernel's own arguments, behind the first six
 
-    def put(self, frame: ArrayView, options: tuple[int, int, int, int], items: ItemPointers) -> None:
-        """Write what isn't among the first arguments."""
-        if self.write_options is not None:
-            self.write_options(*options)
-        if self.write_items is None:
-            return
-        if not isinstance(frame, VideoView):
-            self.write_items(*items, 0, 0)
-            return
-        if frame.coding != self._coding:
-            self._write_coefficients(*(frame.coding.coefficients / np.float32(TOP)).tolist())
-            self._coding = frame.coding
-        self.write_items(*items, frame.chroma.pointer, frame.chroma.strides[0] // frame.dtype.itemsize)
+    def __init__(self, spec: CropSpec, values: int = 0) -> None:
+        self.spec, self._is_video = spec, spec.frame.dtype in VIDEO_DTYPES
+        top = np.float32(TOP if self._is_video else 1)  # of video the kernels make values from 0 to 1
+        vectors = spec.gain * top, spec.bias, spec.pad
+        self._many, step = spec.kernel.many_channels, spec.gain.nbytes
+        self._vectors: list[list[Any]] = [
+            [values + number * step] if self._many else [*vector.tolist(), *[0.0] * (4 - len(vector))]
+            for number, vector in enumerate(vectors)
+        ]
+
+    def inside(self, frame: ArrayView, boxes: ArrayView) -> bool:
+        """Whether such boxes from the host can be among the arguments."""
+        return False
+
+    def preload(self, model: ArrayView, box_dtype: str, index_dtype: str) -> None:
+        """Load the kernel for frames like `model`."""
+        self._kernel(self._variant(model, 0, box_dtype, index_dtype))
+
+    def prepare(self, call: Call, there: Any = None) -> PreparedLaunch:
+        """The launch for a call of at most `MAX_ITEMS` boxes, all on the GPU, or boxes from the host.
+
+        `there` is memory on the GPU for boxes from the host that can't be inside, a `DeviceArray`.
+        """
+        frame, boxes, items, host = call.frame, call.boxes, call.items, None
+        box_dtype, inside = dtype_name(boxes.dtype), False
+        if boxes.device == "cpu":
+            inside = self.inside(frame, boxes)
+            box_dtype = INSIDE if inside else "float32"
+            place = (-1, 0) if inside else (BOXES, there.pointer)
+            host = host_boxes(call, self.spec.options.outside, *place)
+        variant = self._variant(frame, call.out.pointer, box_dtype, items.index_dtype, items.names)
+        own, geometry = self._own(variant, frame, boxes.shape[0])
+        size, (gain, bias, pad) = frame.dtype.itemsize, self._vectors
+        normal, numbers = "Q" if self._many else "ffff", [OUT]
+        kinds = "QiiiQQ" + self.kinds + 2 * normal
+        values = [0, frame.strides[-3] // size, frame.shape[-2], frame.shape[-3], 0, 0, *own, *gain, *bias]
+        options = len(values)
+        more = bool(items.names) or self._is_video
+        if self.spec.kernel.takes_options or self._many or more:
+            several = self.spec.frame.indexed
+            kinds += "iqQQ" + normal
+            values += [*((frame.shape[0], frame.strides[0] // size) if several else (1, 0)), 0, 0, *pad]
+        behind = len(values)
+        if more:
+            kinds += "QQiQQQi" + "f" * 8
+            flip_step = 0 if items.flip is None else items.flip.strides[0]
+            values += [0, 0, flip_step, 0, 0, 0, *_colours(frame)]
+        numbers += [options + TRANSFORM] * (call.transform is not None) + [FRAME]
+        numbers += [behind + CHROMA] * self._is_video + [BOXES if host is None else -1]
+        places = (options + INDEX, behind + FLIP, behind + MEAN, behind + STD, behind + COUNT)
+        numbers += [number for number, array in zip(places, items, strict=True) if array is not None]
+        cuda = Cuda(function_of(self._kernel(variant)), geometry, current().device_id)
+        return PreparedLaunch(
+            words_of(kinds, values), list(zip(call.arrays, numbers, strict=True)), cuda, boxes=host,
+            tail_words=2 * MOST_BOXES_INSIDE * inside, held=there,
+        )  # fmt: skip
+
+    def _variant(
+        self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str, items: tuple[str, ...] = ()
+    ) -> Variant:
+        """The kernel that the addresses and the result's width allow."""
+        return Variant(box_dtype, index_dtype, 1, False, False, items)
+
+    def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[list[Any], tuple[int, ...]]:
+        """The kernel's own arguments, and its grid and block."""
+        raise NotImplementedError
+
+    def _kernel(self, variant: Variant) -> Any:
+        raise NotImplementedError
 
 
-def _affine(spec: CropSpec) -> tuple[np.ndarray, np.ndarray]:
-    """Gain and bias of what the kernels read: of video they make values from 0 to 1."""
-    top = np.float32(TOP if spec.frame.dtype in VIDEO_DTYPES else 1)
-    return spec.gain * top, spec.bias
-
-
-class Ready(NamedTuple):
-    """All of a launch but the addresses, worked out once for batches that look alike."""
-
-    block: _Block
-    function: Any
-    geometry: tuple[int, ...]
-    pitch: int
-    width: int
-    height: int
-    rows: int
-    lines: int
-    frames: int
-    step: int
-
-
-class StreamLauncher:
-    """Launches `kernels.cuda.stream`.
+class StreamLauncher(Launcher):
+    """Launches `kernels.cuda.stream`, and where that can't do a frame or a result the plain kernel.
 
     Parameters
     ----------
@@ -159,14 +179,15 @@ class StreamLauncher:
         Size of its L2 cache; a frame of more than half of it is not prefetched.
     """
 
+    kinds = "iiffii"
+
     def __init__(self, spec: CropSpec, processors: int, l2_bytes: int) -> None:
-        self.spec = spec
-        self._processors = processors
-        self._prefetch_limit = l2_bytes // 2
+        super().__init__(spec)
+        self._processors, self._prefetch_limit = processors, l2_bytes // 2
         kernel, (height, width) = spec.kernel, spec.options.size
         frame, planar = kernel.frame, kernel.layout == "NCHW"
-        self._height, self._row_values = height, width if planar else width * frame.channels
-        self._filtered, self._is_video = kernel.antialias, frame.dtype in VIDEO_DTYPES
+        self._row_values = width if planar else width * frame.channels
+        self._filtered = kernel.antialias
         self._whole = self._filtered or self._is_video  # a thread makes all channels of its columns
         self._words = frame.dtype == "uint8" and (frame.stored in (3, 4) or self._filtered)
         self._planar, self._shape = planar, SHAPES[spec.dtype, planar]
@@ -178,127 +199,40 @@ class StreamLauncher:
         self._fixed = FIXED_SHAPES.get((spec.dtype, planar)) if fixed else None
         if spec.dtype == "uint8" and (spec.saturates or not spec.is_plain):
             self._fixed = None
-        self._out_size = itemsize(spec.dtype)
-        self._item_bytes = spec.nbytes(1)
-        gain, bias = _affine(spec)
-        affine, padding = [*_four(gain), *_four(bias)], _four(spec.pad)
-        self._blocks = {
-            items: _Block(
-                "QiiiQQiiffii", affine, padding, kernel.takes_options, items, 16 * MOST_BOXES_INSIDE
-            )
-            for items in (False, True)
-        }
-        self._rooms = {}
-        for items, block in self._blocks.items():
-            boxes = block.arguments.tail.reshape(-1, 4)
-            self._rooms[items] = boxes, boxes.ctypes.data
         sides = np.array([width, height], np.float32)
         self._sides = (width, height, *(1 / sides).tolist())
-        self._ready: dict[tuple[Any, ...], Ready] = {}
-        self._plain: PlainLauncher | None = None
+        self._plain = PlainLauncher(spec)
 
-    def preload(self, model: ArrayView, box_dtype: str, index_dtype: str) -> None:
-        """Load the kernel for frames like `model`."""
-        self._kernel(self._variant(model, 0, box_dtype, index_dtype))
-
-    def room(self, frame: ArrayView, count: int, items: bool = False) -> Room | None:
-        """Where boxes from the host would be among the arguments of the next launch, if they fit there.
-
-        `items`: whether any of them has something of its own.
-        """
-        if count > MOST_BOXES_INSIDE or not self._is_for(frame):
-            return None
-        boxes, address = self._rooms[items or self._is_video]
-        return Room(boxes[:count], address)
+    def inside(self, frame: ArrayView, boxes: ArrayView) -> bool:
+        """Whether such boxes from the host can be among the arguments."""
+        return boxes.shape[0] <= MOST_BOXES_INSIDE and self._is_for(frame)
 
     def _is_for(self, frame: ArrayView) -> bool:
         """The streaming kernel reads two pixels side by side, but under a filter, and a grid has a limit."""
         return frame.shape[-2] >= 2 and self._row_values <= MAX_ROW_VALUES
 
-    def launch(
-        self, frame: ArrayView, boxes: int, box_dtype: str, count: int, out: int, stream: Any, frame_index: int,
-        index_dtype: str, transform: int, items: ItemPointers = NO_ITEMS,
-    ) -> None:  # fmt: skip
-        """Queue the kernel for at most `MAX_ITEMS` boxes; see `CudaEngine.launch`."""
-        ready = self.ready(frame, box_dtype, count, out, index_dtype, items)
-        if ready is None:
-            self._plain_launcher().launch(
-                frame, boxes, box_dtype, count, out, stream, frame_index, index_dtype, transform, items
-            )
-            return
-        self.fire(ready, frame, boxes, out, stream, frame_index, transform, items)
+    def prepare(self, call: Call, there: Any = None) -> PreparedLaunch:
+        """As `Launcher`."""
+        if not self._is_for(call.frame):
+            return self._plain.prepare(call, there)
+        return super().prepare(call, there)
 
-    def ready(
-        self, frame: ArrayView, box_dtype: str, count: int, out: int, index_dtype: str = "int32",
-        items: ItemPointers = NO_ITEMS,
-    ) -> Ready | None:  # fmt: skip
-        """What launches for batches that look alike share; None if the streaming kernel is not for such frames.
-
-        They look alike if only addresses differ, and these by multiples of 16 bytes.
-        """
-        names = () if items is NO_ITEMS else items.names
-        chroma = frame.chroma.strides if isinstance(frame, VideoView) else None
-        key = (
-            frame.shape,
-            frame.strides,
-            frame.pointer & 3,
-            out & 15,
-            count,
-            box_dtype,
-            index_dtype,
-            names,
-            chroma,
-        )
-        ready = self._ready.get(key)
-        if ready is None and self._is_for(frame):
-            if len(self._ready) >= KNOWN_LAUNCHES:
-                self._ready.clear()
-            ready = self._ready[key] = self._prepare(frame, box_dtype, count, out, index_dtype, names)
-        return ready
-
-    def fire(
-        self, ready: Ready, frame: ArrayView, boxes: int, out: int, stream: Any, frame_index: int = 0,
-        transform: int = 0, items: ItemPointers = NO_ITEMS,
-    ) -> None:  # fmt: skip
-        """Queue the kernel of a launch that is ready, for arrays of these addresses."""
-        ready.block.write(
-            frame.pointer,
-            ready.pitch,
-            ready.width,
-            ready.height,
-            boxes,
-            out,
-            *self._sides,
-            ready.rows,
-            ready.lines,
-        )
-        ready.block.put(frame, (ready.frames, ready.step, frame_index, transform), items)
-        submit(ready.function, ready.geometry, stream, ready.block.arguments)
-
-    def _prepare(
-        self, frame: ArrayView, box_dtype: str, count: int, out: int, index_dtype: str, items: tuple[str, ...]
-    ) -> Ready:
-        variant = self._variant(frame, out, box_dtype, index_dtype, items)
-        kernel = self._kernel(variant)
+    def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[list[Any], tuple[int, ...]]:
         shape = self._fixed if variant.fixed and self._fixed else self._shape._replace(values=variant.values)
-        tiles = tiling(shape, count, self._height, self._row_values, self._processors)
-        item = frame.dtype.itemsize
+        tiles = tiling(shape, count, self.spec.options.size[0], self._row_values, self._processors)
         height, width, stored = frame.shape[-3:]
         pitch, stored = frame.strides[-3], 1 if self._is_video else stored
         frames, step = (frame.shape[0], frame.strides[0]) if self.spec.frame.indexed else (1, 0)
-        extent = (frames - 1) * step + (height - 1) * pitch + width * stored * item
+        extent = (frames - 1) * step + (height - 1) * pitch + width * stored * frame.dtype.itemsize
         if isinstance(frame, VideoView):  # half as many lines of chroma are asked for
             extent = min(extent, 2 * _bytes(frame.chroma))
-        worthwhile = extent <= min(self._prefetch_limit, count * self._item_bytes)
-        return Ready(
-            self._blocks[bool(items) or self._is_video], function_of(kernel), (*tiles.grid, *tiles.block),
-            pitch // item, width, height, tiles.rows, extent // LINE_BYTES if worthwhile else 0, frames, step // item,
-        )  # fmt: skip
+        worthwhile = extent <= min(self._prefetch_limit, self.spec.nbytes(count))
+        lines = extent // LINE_BYTES if worthwhile else 0
+        return [*self._sides, tiles.rows, lines], (*tiles.grid, *tiles.block)
 
     def _variant(
         self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str, items: tuple[str, ...] = ()
     ) -> Variant:
-        """The kernel that the addresses and the result's width allow."""
         step = frame.strides[0] if self.spec.frame.indexed else 0
         words = (
             self._words and not (frame.pointer | frame.strides[-3] | step) & 3 and _bytes(frame) < MOST_BYTES
@@ -307,82 +241,62 @@ class StreamLauncher:
         if words and fixed and self._suits(fixed.values, out):
             return Variant(box_dtype, index_dtype, fixed.values, words, True, items)
         values = self._shape.values
-        if not self._suits(values, out) and (
-            self._planar or not self._whole
-        ):  # whole pixels go value by value
-            values = 1
-        return Variant(
-            box_dtype, index_dtype, values, words and (self._planar or self._filtered), False, items
-        )
+        if not self._suits(values, out) and (self._planar or not self._whole):
+            values = 1  # whole pixels go value by value
+        words = words and (self._planar or self._filtered)
+        return Variant(box_dtype, index_dtype, values, words, False, items)
 
     def _suits(self, values: int, out: int) -> bool:
         """Whether all stores of so many values are whole, and at multiples of their size."""
-        return self._row_values % values == 0 and out % (values * self._out_size) == 0
+        return self._row_values % values == 0 and out % (values * itemsize(self.spec.dtype)) == 0
 
     def _kernel(self, variant: Variant) -> Any:
         saturate = self.spec.saturates or ("own" in variant.items and self.spec.dtype == "uint8")
-        return _stream_kernel(self.spec.kernel, saturate, variant, _capability())
-
-    def _plain_launcher(self) -> PlainLauncher:
-        if self._plain is None:
-            self._plain = PlainLauncher(self.spec)
-        return self._plain
+        return _stream_kernel(self.spec.kernel, saturate, variant, compute_capability())
 
 
-class PlainLauncher:
+class PlainLauncher(Launcher):
     """Launches the kernels with one column per thread, `crop`, `antialias` and `sampled`, for what `stream` can't do.
 
     Parameters
     ----------
-    spec : CropSpec
-    values : int
-        Address in device memory of the gains, then the biases, then the padding; read for more than four channels.
+    spec, values
+        As of `Launcher`.
     maps : bool
         Whether boxes are affine maps.
     """
 
+    kinds = "iiii"
+
     def __init__(self, spec: CropSpec, values: int = 0, maps: bool = False) -> None:
-        self.spec = spec
+        super().__init__(spec, values)
         self._kind = spec.kernel._replace(maps=maps)
         height, width = spec.options.size
         self._threads = min(-(-width // 32) * 32, MAX_COLUMNS)
-        self._tiles = (-(-width // self._threads), -(-height // ROWS))
-        many, step = spec.kernel.many_channels, spec.gain.nbytes
-        gain, bias = _affine(spec)
-        affine = [values, values + step] if many else [*_four(gain), *_four(bias)]
-        padding = [values + 2 * step] if many else _four(spec.pad)
-        options = spec.kernel.takes_options or many
-        self._is_video = spec.frame.dtype in VIDEO_DTYPES
-        self._blocks = {
-            items: _Block("QiiiQQiiii", affine, padding, options, items) for items in (False, True)
-        }
-        self._sides = width, height, *self._tiles
+        self._sides = width, height, -(-width // self._threads), -(-height // ROWS)
 
-    def preload(self, model: ArrayView, box_dtype: str, index_dtype: str) -> None:
-        """Load the kernel."""
-        self._kernel("float32" if box_dtype == INSIDE else box_dtype, index_dtype)
+    def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[list[Any], tuple[int, ...]]:
+        return [*self._sides], (count * self._sides[2] * self._sides[3], 1, 1, self._threads, 1, 1)
 
-    def room(self, frame: ArrayView, count: int, items: bool = False) -> Room | None:
-        """It has no boxes among its arguments."""
-        return None
+    def _kernel(self, variant: Variant) -> Any:
+        box_dtype = "float32" if variant.box_dtype == INSIDE else variant.box_dtype
+        return _plain_kernel(self._kind, box_dtype, variant.index_dtype, compute_capability(), variant.items)
 
-    def _kernel(self, box_dtype: str, index_dtype: str, items: tuple[str, ...] = ()) -> Any:
-        return _plain_kernel(self._kind, box_dtype, index_dtype, _capability(), items)
 
-    def launch(
-        self, frame: ArrayView, boxes: int, box_dtype: str, count: int, out: int, stream: Any, frame_index: int,
-        index_dtype: str, transform: int, items: ItemPointers = NO_ITEMS,
-    ) -> None:  # fmt: skip
-        """Queue the kernel; see `CudaEngine.launch`."""
-        item, names = frame.dtype.itemsize, items.names
-        height, width = frame.shape[-3:-1]
-        frames, step = (frame.shape[0], frame.strides[0] // item) if self.spec.frame.indexed else (1, 0)
-        block = self._blocks[bool(names) or self._is_video]
-        block.write(frame.pointer, frame.strides[-3] // item, width, height, boxes, out, *self._sides)
-        block.put(frame, (frames, step, frame_index, transform), items)
-        kernel = self._kernel(box_dtype, index_dtype, names)
-        grid = (count * self._tiles[0] * self._tiles[1], 1, 1)
-        submit(function_of(kernel), (*grid, self._threads, 1, 1), stream, block.arguments)
+def host_boxes(call: Call, outside: str, to: int, there: int = 0) -> Boxes:
+    """How a prepared launch checks and copies boxes from the host; see `Boxes`."""
+    (height, width), number = call.frame.shape[-3:-1], len(call.arrays) - 1 - len(tuple(call.items.arrays))
+    return Boxes(
+        number, BOX_NUMBERS[call.boxes.dtype], call.boxes.shape[0], width, height, RULES[outside], to, there
+    )
+
+
+def _colours(frame: ArrayView) -> list[Any]:
+    """Of video the pitch of the chroma and the coefficients for values from 0 to 1."""
+    if not isinstance(frame, VideoView):
+        return [0] * 9
+    pitch = frame.chroma.strides[0] // frame.dtype.itemsize
+    return [pitch, *(frame.coding.coefficients / np.float32(TOP)).tolist()]
 
 
 @cache
@@ -443,15 +357,3 @@ def _plain_kernel(
 def _bytes(frame: ArrayView) -> int:
     """From the first byte of one frame to its last."""
     return frame.shape[-3] * frame.strides[-3]
-
-
-def _capability() -> tuple[int, int]:
-    """Of the GPU in use: a kernel that was loaded for one may not run on another."""
-    from octopus.backends.cuda.device import compute_capability
-
-    return compute_capability()
-
-
-def _four(values: np.ndarray) -> list[float]:
-    """The values of up to four channels, filled up with zeros: the kernel has a parameter for each."""
-    return [*values.tolist(), *[0.0] * (4 - len(values))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, get_type_hints
 
 import numpy as np
 
@@ -46,7 +46,7 @@ Size: TypeAlias = int | Sequence[int] | np.ndarray[Any, np.dtype[np.integer[Any]
 
 
 class Options(TypedDict, total=False):
-    """Keyword arguments of `crop_resize` that don't decide what it returns."""
+    """What items are made like: keyword arguments of `crop_resize`, `CropPlan` and `FrameStream`, but `letterbox`."""
 
     mean: Any
     std: Any
@@ -60,12 +60,39 @@ class Options(TypedDict, total=False):
     pad_mode: PadMode
     pad_value: Any
     channels: Channels
+
+
+class Items(TypedDict, total=False):
+    """What each item has of its own: keyword arguments of `crop_resize` and `CropPlan.run`."""
+
     frame_index: Any
     flip: Any
     count: Any
-    out: Any
-    stream: Any
+
+
+class CallOptions(Options, Items, total=False):
+    """Keyword arguments of `crop_resize` that don't decide what it returns."""
+
     device: Device
+
+
+class PlanOptions(Options, total=False):
+    """Those of `CropPlan` and `FrameStream`."""
+
+    letterbox: bool
+
+
+class RunOptions(Items, total=False):
+    """Those of `CropPlan.run`."""
+
+    mean: Any
+    std: Any
+
+
+# Names of all of them: annotations of a class don't have those of its bases on every Python.
+PLAN_OPTIONS, CALL_OPTIONS, RUN_OPTIONS = (
+    tuple(get_type_hints(kind)) for kind in (PlanOptions, CallOptions, RunOptions)
+)
 
 
 class Kernel(NamedTuple):

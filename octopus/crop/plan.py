@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from sys import modules
+from typing import Any, Unpack
 
 import numpy as np
 
 from octopus.arrays import streams
 from octopus.arrays.boxes import boxes_view
-from octopus.arrays.checks import Device, OneAtATime, check_apart, check_stream
-from octopus.arrays.memory import Stage, check_memory
-from octopus.arrays.results import check_family, check_host_memory, result_memory, result_view
-from octopus.arrays.untraced import untraced
-from octopus.arrays.views import ArrayView, head_of
+from octopus.arrays.checks import Device, at_work, check_apart, check_known, check_stream
+from octopus.arrays.launch import PreparedLaunch
+from octopus.arrays.memo import keep
+from octopus.arrays.memory import Place, Stage, check_memory
+from octopus.arrays.plan import Plan
+from octopus.arrays.results import check_family, check_host_memory, result_view
+from octopus.arrays.untraced import TRACER, apart, marked, untraced
+from octopus.backends.cpu import get_num_threads
 from octopus.crop.check import BOX_SHAPES, check_box_dtype, check_index_dtype, check_one_shape
 from octopus.crop.cuda import INDEX_BYTES, TRANSFORM_BYTES, upload_bytes, upload_capacity
 from octopus.crop.frame import frame_view
-from octopus.crop.items import Items, items_of
-from octopus.crop.kernel import CropKernel
-from octopus.crop.launch import INSIDE
-from octopus.crop.options import Channels, CropOptions, Dtype, Edge, Filter, Layout, Outside, PadMode, Size
+from octopus.crop.items import items_of
+from octopus.crop.kernel import ITEM_NAMES, Asked, CropKernel, PreparedCall, read_call
+from octopus.crop.launch import INSIDE, Call
+from octopus.crop.options import PLAN_OPTIONS, RUN_OPTIONS, CropOptions, PlanOptions, RunOptions, Size
 from octopus.crop.spec import CropSpec
 from octopus.errors import InputError, shown
 
-KNOWN_HEADS = 256  # different numbers of boxes whose part of the result a plan remembers
 
-
-class CropPlan:
+class CropPlan(Plan):
     """Memory and a compiled kernel for up to `max_boxes` boxes, made once and run many times.
 
     `run` allocates no device memory (but the first with a flip, mean or std from the host, for these) and launches once
@@ -93,73 +96,39 @@ class CropPlan:
         max_boxes: int,
         size: Size = (224, 224),
         *,
-        mean: Any = None,
-        std: Any = None,
-        scale: Any = None,
-        dtype: Dtype = "float32",
-        layout: Layout = "NCHW",
-        edge: Edge = "box",
-        antialias: bool = False,
-        filter: Filter = "bilinear",
-        letterbox: bool = False,
-        outside: Outside = "clip",
-        pad_mode: PadMode = "constant",
-        pad_value: Any = None,
-        channels: Channels = "RGB",
         device: Device = "auto",
         allocate: bool = True,
         box_dtype: str = "float32",
         index_dtype: str = "int32",
         box_shape: tuple[int, ...] = (4,),
         stream: Any = None,
+        **options: Unpack[PlanOptions],
     ) -> None:
         if not isinstance(max_boxes, (int, np.integer)) or isinstance(max_boxes, bool) or max_boxes < 0:
             raise InputError(f"max_boxes must be a non-negative integer, found {shown(max_boxes)}")
+        check_known("CropPlan", options, PLAN_OPTIONS)
         model = frame_view(frame)
         check_box_dtype(box_dtype)
         check_index_dtype(index_dtype)
         check_one_shape(box_shape)
-        options = CropOptions(
-            size=size, mean=mean, std=std, scale=scale, dtype=dtype, layout=layout, edge=edge, antialias=antialias,
-            letterbox=letterbox, outside=outside, pad_mode=pad_mode, pad_value=pad_value, channels=channels,
-            filter=filter,
-        )  # fmt: skip
+        checked = CropOptions(size=size, **options)
         if allocate:
-            check_family(model, options.dtype)
+            check_family(model, checked.dtype)
         maps = tuple(box_shape) == BOX_SHAPES[1]
-        self._kernel = CropKernel(model, options, int(max_boxes), streams.device_for(model, device), maps)
-        self._model, self._alone = self._kernel.model, OneAtATime()
-        self._heads: dict[int, tuple[Any, ArrayView]] = {}
+        kernel = CropKernel(model, checked, int(max_boxes), streams.device_for(model, device), maps)
+        self._kernel = kernel
+        queue = self._begin(model, kernel.device, stream)
         self._check_free(allocate)
-        if self.device == "cpu":
-            check_stream(stream, self.device)
-            self._reserve(allocate, None)
-        else:
-            self._reserve_gpu(allocate, box_dtype, index_dtype, stream, maps)
-
-    def _reserve(self, allocate: bool, stream: Any) -> None:
-        """Memory for what runs return, of the frame's library."""
-        spec, model = self.spec, self._model
-        self._out = self._transform = None
-        if allocate:
-            self._out = result_memory(model, spec.shape(self.max_boxes), spec.dtype, stream)
-        if spec.options.letterbox:
-            self._transform = result_memory(model, (self.max_boxes, 4), "float32", stream)
-
-    def _reserve_gpu(self, allocate: bool, box_dtype: str, index_dtype: str, stream: Any, maps: bool) -> None:
-        """Allocate all that runs will need on the GPU."""
-        queue = streams.stream_for(self._model, None, stream)
-        self._reserve(allocate, None if stream is None else queue)
-        kernel = self._kernel
-        kernel.load(self.max_boxes, box_dtype, index_dtype, queue)
-        kernel.engine.preload(self._model, INSIDE, "int32", maps)
-        kernel.memory.keep(self._out, self._transform)
-        if kernel.host_to_gpu:
-            results = self.spec.nbytes(self.max_boxes), self._transform_bytes
-            kernel.stage = Stage(self._model.nbytes, results, queue)
-            kernel.memory.keep(*kernel.stage.owned)
-        if stream is None:
-            queue.sync()
+        self._out = self._new(self.spec.shape(self.max_boxes), self.spec.dtype) if allocate else None
+        self._transform = self._new((self.max_boxes, 4), "float32") if checked.letterbox else None
+        if queue is not None:
+            kernel.load(self.max_boxes, box_dtype, index_dtype, queue, self._memory)
+            kernel.engine.preload(self._model, INSIDE, "int32", maps)
+            if kernel.host_to_gpu:
+                results = self.spec.nbytes(self.max_boxes), self._transform_bytes
+                kernel.stage = Stage(self._model.nbytes, results, queue)
+                self._memory.keep(*kernel.stage.owned)
+        self._hold()
 
     def _check_free(self, allocate: bool) -> None:
         """Refuse what can't fit. Torch and CuPy know best what they can give, and are asked by allocating."""
@@ -189,15 +158,6 @@ class CropPlan:
         return self._kernel.max_boxes
 
     @property
-    def device(self) -> str:
-        """Where it works: "cpu" or "cuda"."""
-        return self._kernel.device
-
-    def __getstate__(self) -> dict[str, Any]:
-        """All but what is found anew: descriptions of memory that a copy in another process doesn't have."""
-        return self.__dict__ | {"_heads": {}}
-
-    @property
     def _transform_bytes(self) -> int:
         return TRANSFORM_BYTES * self.max_boxes if self.spec.options.letterbox else 0
 
@@ -211,17 +171,18 @@ class CropPlan:
         boxes += INDEX_BYTES * indexed * upload_capacity(self.max_boxes, indexed)
         return self.spec.nbytes(self.max_boxes) + self._transform_bytes + boxes + frame
 
-    @untraced
+    @marked
     def run(
-        self, frame: Any, boxes: Any, *, frame_index: Any = None, flip: Any = None, mean: Any = None, std: Any = None,
-        count: Any = None, out: Any = None, stream: Any = None,
-    ) -> Any:  # fmt: skip
+        self, frame: Any, boxes: Any, *, out: Any = None, stream: Any = None, **options: Unpack[RunOptions]
+    ) -> Any:
         """Crop and resize `boxes` out of `frame`; see `crop_resize` for all of these.
 
         Parameters
         ----------
         mean, std : array, (N, C), optional
             Of each item, where the plan was made without; on the side of the boxes, on the GPU as float32.
+        frame_index, flip, count, out, stream
+            As in `crop_resize`.
 
         Returns
         -------
@@ -233,40 +194,62 @@ class CropPlan:
         InputError
             For bad input, more than `max_boxes` boxes, or while another thread is in a run of this plan.
         """
-        pixels, described = frame_view(frame), boxes_view(boxes)
-        items, most = items_of(frame_index, flip, mean, std, count)
-        check_stream(stream, self.device)
-        with self._alone:
-            return self._run(pixels, described, items, most, out, stream)
+        run = apart(CropPlan._run) if TRACER in modules else CropPlan._run
+        return run(self, frame, boxes, out, stream, options)
 
-    def _run(
-        self, frame: ArrayView, boxes: ArrayView, items: Items, most: int | None, out: Any, stream: Any
+    def _run(self, frame: Any, boxes: Any, out: Any, stream: Any, options: Mapping[str, Any]) -> Any:
+        free = self._alone.free
+        try:
+            free.pop()
+        except IndexError:
+            raise at_work() from None
+        try:
+            asked = read_call(frame, boxes, 0, out, stream, options)
+            known = self._memo.get(asked[0])
+            made = None if known is None else known.run(asked, out)
+            return made if made is not None else self._run_anew(frame, boxes, out, stream, options, asked)
+        finally:
+            free.append(True)
+
+    def _run_anew(
+        self, frame: Any, boxes: Any, out: Any, stream: Any, options: Mapping[str, Any], asked: Asked
     ) -> Any:
-        kernel = self._kernel
-        kernel.check(frame, boxes, items, most)
-        count = boxes.shape[0]
+        """The long way of a run: look at all of it, and keep what the next such run needs."""
+        check_known("run", options, RUN_OPTIONS)
+        pixels, described = frame_view(frame), boxes_view(boxes)
+        items, most = items_of(*(options.get(name) for name in ITEM_NAMES))
+        check_stream(stream, self.device)
+        kernel, n = self._kernel, described.shape[0]
+        kernel.check(pixels, described, items, most)
         if out is None:
-            result, target = self._head(count)
-            if frame.dtype == target.dtype:  # it may be the result of the run before
-                check_apart(target, "the plan's result", frame=frame)
+            result = self._head(self._out, n)
+            target = result_view(result, "out")
+            check_apart(target, "the plan's result", frame=pixels)  # which may be that of the run before
         else:
             result, target = out, result_view(out, "out")
-            kernel.check_out(target, count)
-            check_apart(target, frame=frame, boxes=boxes, **items.named)
-        transform = head_of(self._transform, count) if self._transform is not None else None
-        kernel.execute(frame, boxes, items, most, target, transform, stream)
+            kernel.check_out(target, n)
+            check_apart(target, frame=pixels, boxes=described, **items.named)
+        transform, written = None, None
+        if self._transform is not None:
+            transform = self._head(self._transform, n)
+            written = result_view(transform, "out")
+        call = Call(pixels, described, target, items, written)
+        kernel.execute(call, most, stream)
+        launch = None if asked[0] is None or most is not None else kernel.prepare(call)
+        if launch is not None:
+            self._keep(asked, call, launch, None if out is not None else (result, target.pointer), transform)
         return result if transform is None else (result, transform)
 
-    def _head(self, count: int) -> tuple[Any, ArrayView]:
-        """The first items of the plan's own memory, and their description."""
-        known = self._heads.get(count)
-        if known is None:
-            if self._out is None:
-                raise InputError(
-                    "this plan was made with allocate=False and has no memory of its own; pass out="
-                )
-            head = head_of(self._out, count)
-            if len(self._heads) >= KNOWN_HEADS:
-                self._heads.clear()
-            known = self._heads[count] = (head, result_view(head, "out"))
-        return known
+    def _keep(
+        self, asked: Asked, call: Call, launch: PreparedLaunch, result: tuple[Any, int] | None, transform: Any
+    ) -> None:
+        """Let other runs like this one go the short way."""
+        where: Callable[[], int] = get_num_threads
+        place = Place(get_num_threads())
+        if self.device == "cuda":
+            where, place = streams.where(call.frame.unowned), self._memory
+            if not self._memory.is_here:
+                return
+            place.handle = where() if asked[2] is None else asked[2]
+        own = result, None if call.transform is None else (transform, call.transform.pointer)
+        keep(self._memo, asked[0], PreparedCall(launch, where, place, own, None, transform is not None))

@@ -11,7 +11,7 @@ from octopus.arrays.results import check_out, itemsize, new_view, result_memory,
 from octopus.arrays.views import ArrayView, view
 from octopus.errors import InputError
 from octopus.images.sources import Sources
-from octopus.images.work import Job, Results
+from octopus.images.work import Job, Pattern, Results
 from octopus.ragged.batch import RaggedBatch
 
 
@@ -56,16 +56,16 @@ def new_arrays(job: Job, out: Any, queue: Any) -> Arrays:
     return Arrays(out, transform, mask)
 
 
-def answer(job: Job, arrays: Arrays) -> Any:
+def answer(pattern: Pattern, arrays: Arrays) -> Any:
     """What the caller gets."""
-    shapes = job.pattern.shapes
+    shapes = pattern.shapes
     if shapes is None:
         return arrays.out if arrays.transform is None else (arrays.out, arrays.transform)
-    if job.engine.spec.kind == "each":
+    if pattern.engine.spec.kind == "each":
         return RaggedBatch.from_arrays(arrays.out, shapes)
     if arrays.mask is not None:
-        return arrays.out, arrays.mask, _on_host(job.model, shapes[:, 1:].copy())
-    return arrays.out, _on_host(job.model, shapes.copy())
+        return arrays.out, arrays.mask, _on_host(pattern.model, shapes[:, 1:].copy())
+    return arrays.out, _on_host(pattern.model, shapes.copy())
 
 
 def _on_host(model: ArrayView, numbers: np.ndarray) -> Any:

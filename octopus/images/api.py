@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 from octopus.arrays import streams
 from octopus.arrays.checks import Device, check_stream, check_tensor
 from octopus.arrays.results import check_host_memory
 from octopus.arrays.untraced import untraced
-from octopus.images.answer import answer, new_arrays, result_bytes
+from octopus.images.answer import Arrays, answer, new_arrays, result_bytes
+from octopus.images.found import look
 from octopus.images.sizes import smart_sizes
 from octopus.images.upload import run_on_gpu
-from octopus.images.work import ADVICE, job_of, run_on_host
+from octopus.images.work import ADVICE, pattern_of, run_on_host
 from octopus.ragged.batch import RaggedBatch
 
 Filter: TypeAlias = Literal["nearest", "bilinear", "bicubic", "lanczos"]
@@ -21,29 +23,50 @@ Channels: TypeAlias = Literal["RGB", "BGR", "RGBA", "BGRA"]
 Source: TypeAlias = Literal["HWC", "CHW"]
 
 
+class Options(TypedDict, total=False):
+    """Keyword arguments that all operations have; their defaults are those of `octopus.images.options`."""
+
+    filter: Filter
+    antialias: bool
+    rounding: Rounding
+    mean: Any
+    std: Any
+    scale: Any
+    dtype: Any
+    channels: Channels
+    source: Source | None
+
+
+class EachOptions(Options, total=False):
+    """Of `resize_each`."""
+
+    layout: Layout
+
+
+class ResizeOptions(EachOptions, total=False):
+    """Of `resize`."""
+
+    letterbox: bool
+    pad_value: Any
+    crop: Literal["center"] | None
+    shortest: int | None
+
+
+class RowOptions(Options, total=False):
+    """Of `patch_rows`."""
+
+    patch: int
+    merge: int | None
+    temporal: int | None
+    order: Literal["CTPP", "PPC"]
+    max_rows: int | None
+
+
 @untraced
 def resize(
-    images: Any,
-    size: Any,
-    *,
-    filter: Filter = "bilinear",
-    antialias: bool = True,
-    rounding: Rounding = "none",
-    mean: Any = None,
-    std: Any = None,
-    scale: Any = None,
-    dtype: Any = "float32",
-    layout: Layout = "NCHW",
-    letterbox: bool = False,
-    pad_value: Any = None,
-    crop: Literal["center"] | None = None,
-    shortest: int | None = None,
-    channels: Channels = "RGB",
-    source: Source | None = None,
-    out: Any = None,
-    stream: Any = None,
-    device: Device = "auto",
-) -> Any:
+    images: Any, size: Any, *, out: Any = None, stream: Any = None, device: Device = "auto",
+    **options: Unpack[ResizeOptions],
+) -> Any:  # fmt: skip
     """Resize images that all differ in size to one size, and normalise them, in one launch.
 
     The result is that of Pillow's `Image.resize`, or of torchvision's `resize`, of every image, then
@@ -130,33 +153,14 @@ def resize(
     >>> resize(images, 224, filter="bicubic", scale=255, mean=0.5, std=0.5).shape
     (2, 3, 224, 224)
     """
-    options = dict(
-        size=size, filter=filter, antialias=antialias, rounding=rounding, mean=mean, std=std, scale=scale, dtype=dtype,
-        layout=layout, letterbox=letterbox, pad_value=pad_value, crop=crop, shortest=shortest, channels=channels,
-        source=source,
-    )  # fmt: skip
-    return run("resize", options, images, None, out, stream, device)
+    return run("resize", {"size": size, **options}, images, None, out, stream, device)
 
 
 @untraced
 def resize_each(
-    images: Any,
-    sizes: Any,
-    *,
-    filter: Filter = "bilinear",
-    antialias: bool = True,
-    rounding: Rounding = "none",
-    mean: Any = None,
-    std: Any = None,
-    scale: Any = None,
-    dtype: Any = "float32",
-    layout: Layout = "NCHW",
-    channels: Channels = "RGB",
-    source: Source | None = None,
-    out: Any = None,
-    stream: Any = None,
-    device: Device = "auto",
-) -> RaggedBatch:
+    images: Any, sizes: Any, *, out: Any = None, stream: Any = None, device: Device = "auto",
+    **options: Unpack[EachOptions],
+) -> RaggedBatch:  # fmt: skip
     """Resize each image to a size of its own, and normalise it, all in one launch.
 
     Parameters
@@ -189,37 +193,15 @@ def resize_each(
     >>> [item.shape for item in resize_each(images, [[240, 320], [50, 25]], dtype="uint8")]
     [(3, 240, 320), (3, 50, 25)]
     """
-    options = dict(
-        filter=filter, antialias=antialias, rounding=rounding, mean=mean, std=std, scale=scale, dtype=dtype,
-        layout=layout, channels=channels, source=source,
-    )  # fmt: skip
     batch: RaggedBatch = run("resize_each", options, images, sizes, out, stream, device)
     return batch
 
 
 @untraced
 def patch_rows(
-    images: Any,
-    sizes: Any,
-    *,
-    patch: int = 14,
-    merge: int | None = None,
-    temporal: int | None = None,
-    order: Literal["CTPP", "PPC"] = "CTPP",
-    filter: Filter = "bicubic",
-    antialias: bool = True,
-    rounding: Rounding = "uint8",
-    mean: Any = None,
-    std: Any = None,
-    scale: Any = None,
-    dtype: Any = "float32",
-    channels: Channels = "RGB",
-    source: Source | None = None,
-    max_rows: int | None = None,
-    out: Any = None,
-    stream: Any = None,
-    device: Device = "auto",
-) -> tuple[Any, ...]:
+    images: Any, sizes: Any, *, out: Any = None, stream: Any = None, device: Device = "auto",
+    **options: Unpack[RowOptions],
+) -> tuple[Any, ...]:  # fmt: skip
     """Resize each image to a size of its own, and cut all into the patch rows that a model takes, in one launch.
 
     Every patch of `patch` x `patch` pixels becomes a row of K values, ready for the model's first matrix. Patches of
@@ -276,17 +258,12 @@ def patch_rows(
     >>> rows.shape, grid.tolist()
     ((1676, 1176), [[1, 34, 46], [1, 14, 8]])
     """
-    options = dict(
-        patch=patch, merge=merge, temporal=temporal, order=order, filter=filter, antialias=antialias,
-        rounding=rounding, mean=mean, std=std, scale=scale, dtype=dtype, channels=channels, source=source,
-        max_rows=max_rows,
-    )  # fmt: skip
     made: tuple[Any, ...] = run("patch_rows", options, images, sizes, out, stream, device)
     return made
 
 
 def run(
-    operation: str, options: dict[str, Any], images: Any, sizes: Any, out: Any = None, stream: Any = None,
+    operation: str, options: Mapping[str, Any], images: Any, sizes: Any, out: Any = None, stream: Any = None,
     device: Any = "auto", library: str | None = None, key: Any = None,
 ) -> Any:  # fmt: skip
     """Check a call, reserve memory for what it makes, and do it.
@@ -295,13 +272,19 @@ def run(
     ----------
     operation : {"resize", "resize_each", "patch_rows"}
     options : dict
-        Arguments of the operation but for these here; some may be missing, `source` and `channels` not.
+        Arguments of the operation but for these here; some may be missing.
     library : {"numpy", "torch"}, optional
         Of the result; by default that of the images.
     key : optional
         Stands for the options, which are then not looked at again.
     """
-    job = job_of(operation, options, images, sizes, device, library, key)
+    found = look(images)
+    pattern = pattern_of(operation, options, found, sizes, device, library, key)
+    if pattern.prepared is not None and out is None and stream is None:
+        made = pattern.prepared.run(found, pattern.geometry)
+        if made is not None:
+            return answer(pattern, Arrays(made))
+    job = pattern.job(found)
     check_stream(stream, job.model.device)
     check_tensor(out, "out")
     given = "" if out is None else "out"
@@ -310,11 +293,11 @@ def run(
             check_host_memory(result_bytes(job), "the host for the result", ADVICE)
         arrays = new_arrays(job, out, None)
         run_on_host(job, arrays.views(job, given))
-        return answer(job, arrays)
+        return answer(pattern, arrays)
     queue = streams.stream_for(job.model, None, stream)
     arrays = new_arrays(job, out, None if stream is None else queue)  # None: the library's own, which it is
     run_on_gpu(job, arrays.views(job, given), queue, stream is not None)
-    return answer(job, arrays)
+    return answer(pattern, arrays)
 
 
 __all__ = ["patch_rows", "resize", "resize_each", "smart_sizes"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from octopus.arrays.launch import PreparedLaunch, launch
 from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import compile, threads
 from octopus.images.spec import FIXED, ImageSpec
@@ -47,13 +48,17 @@ class CpuEngine:
 
         Rows of a result of three axes, (N, rows, values), are padded with zeros.
         """
-        table = np.ascontiguousarray(table, IMAGE)
+        launch(self.prepared(np.ascontiguousarray(table, IMAGE), out), (out.pointer,))
+
+    def prepared(self, table: np.ndarray, out: ArrayView) -> PreparedLaunch:
+        """The launch for such a table and result; to be called with the address of this, and the images' as column."""
         number = threads.get_num_threads() if out.nbytes + self._read(table) > ALONE_BYTES else 1
         tiles = self._tiles(table, number)
         padded = out.shape[1] if self.spec.kind == "rows" and len(out.shape) == 3 else 0
-        threads.launch(
-            self._kernel, int(tiles[-1, 0]), table.ctypes.data, tiles.ctypes.data, out.pointer, *self._fixed, padded,
-            out.nbytes > STREAMED, threads=number,
+        values = (0, int(tiles[-1, 0]), 0, tiles.ctypes.data, 0, *self._fixed, padded, out.nbytes > STREAMED)
+        return PreparedLaunch(
+            values, [(None, 4)], self._kernel, threads=number, table=table, table_to=2, column=len(table),
+            held=(self, tiles),
         )  # fmt: skip
 
     def _read(self, table: np.ndarray) -> int:

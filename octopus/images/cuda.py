@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays.checks import INT32_MAX
+from octopus.arrays.launch import Cuda, PreparedLaunch, launch, words_of
 from octopus.arrays.views import ArrayView
-from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
+from octopus.backends.cuda.device import current
+from octopus.backends.cuda.launch import function_of
 from octopus.errors import InputError
 from octopus.images.launcher import Launch, Launcher, four
 from octopus.images.spec import ImageSpec
@@ -30,12 +32,8 @@ class SimpleKernel:
     """
 
     def __init__(self, spec: ImageSpec) -> None:
-        self._spec, self._function = spec, None
-        self._arguments = ArgumentBlock("QQiQ" + "i" * 5 + "f" * 12)
-        self._write = self._arguments.writer(0, 4)
-        sides = (*spec.item, spec.patch, spec.merge, spec.temporal)
-        values = [number for vector in (spec.gain, spec.bias, spec.pad) for number in four(vector)]
-        self._arguments.writer(4, 17)(*sides, *values)
+        self._spec = spec
+        self._function: int | None = None
 
     def load(self) -> None:
         """As of `Launcher`."""
@@ -57,11 +55,16 @@ class SimpleKernel:
         table["first_tile"] = ends - tiles
         return None if like is not None and blocks > like.blocks else Launch(self, blocks)
 
-    def submit(self, launch: Launch, table: int, count: int, out: int, stream: Any) -> None:
+    def prepared(self, launch: Launch, count: int, **upload: Any) -> PreparedLaunch:
         """As of `Launcher`."""
         self.load()
-        self._write(table, table, count, out)
-        submit(self._function, (launch.blocks, 1, 1, THREADS, 1, 1), stream, self._arguments)
+        assert self._function is not None
+        spec = self._spec
+        normal = [number for vector in (spec.gain, spec.bias, spec.pad) for number in four(vector)]
+        values = [0, 0, count, 0, *spec.item, spec.patch, spec.merge, spec.temporal, *normal]
+        words = words_of("QQiQ" + "i" * 5 + "f" * 12, values)
+        cuda = Cuda(self._function, (launch.blocks, 1, 1, THREADS, 1, 1), current().device_id)
+        return PreparedLaunch(words, [(None, 3), (None, 0), (None, 1)], cuda, **upload)
 
 
 def kernels_of(spec: ImageSpec) -> tuple[Launcher, ...]:
@@ -85,8 +88,8 @@ class CudaEngine:
 
     def __init__(self, spec: ImageSpec, kernels: Sequence[Launcher] = ()) -> None:
         self.spec, self._kernels = spec, tuple(kernels) or kernels_of(spec)
-        self._padding: tuple[Any, ArgumentBlock] | None = None
-        self._last: tuple[Any, ...] = ()
+        self._padding: int | None = None
+        self._last: tuple[PreparedLaunch, tuple[int, ...]] | None = None
 
     def load(self, padding: bool = False) -> None:
         """Load all kernels that images may need, and that of `pad` if it will be called."""
@@ -112,25 +115,25 @@ class CudaEngine:
             "largest images and sizes to come"
         )
 
-    def launch(self, launch: Launch, table: int, count: int, out: int, stream: Any) -> None:
-        """Queue the kernel for a prepared table of `count` records; `table` and `out` are in device memory."""
-        self._last = (launch, table, count, out)
-        launch.kernel.submit(*self._last, stream)
+    def launch(self, prepared: PreparedLaunch, table: int, out: int, stream: Any) -> None:
+        """Queue the kernel for a table; `table` and `out` are in device memory."""
+        self._last = prepared, (out, table, table)
+        self.again(stream)
 
     def again(self, stream: Any) -> None:
         """Queue the launch before once more, on what its table says: for measurements of it alone."""
-        self._last[0].kernel.submit(*self._last, stream)
+        assert self._last is not None
+        launch(*self._last, stream)
 
     def pad(self, table: int, count: int, most: int, out: int, mask: int, stream: Any) -> None:
         """Queue zeros for the rows that images don't have of `most` for each, and the mask of those that they have."""
-        function, arguments = self._load_padding()
-        arguments.writer(0, 7)(table, table, most, self.spec.patch**2, self.spec.values, out, mask)
-        submit(function, (count * PAD_BLOCKS, 1, 1, PAD_THREADS, 1, 1), stream, arguments)
+        cuda = Cuda(self._load_padding(), (count * PAD_BLOCKS, 1, 1, PAD_THREADS, 1, 1), current().device_id)
+        values = words_of("QQiiqQQ", (table, table, most, self.spec.patch**2, self.spec.values, out, mask))
+        launch(PreparedLaunch(values, [], cuda), (), stream)
 
-    def _load_padding(self) -> tuple[Any, ArgumentBlock]:
+    def _load_padding(self) -> int:
         if self._padding is None:
-            function = function_of(_padding_kernel(self.spec.dtype, _capability()))
-            self._padding = function, ArgumentBlock("QQiiqQQ")
+            self._padding = function_of(_padding_kernel(self.spec.dtype, _capability()))
         return self._padding
 
     def run(self, table: NDArray[Any], out: ArrayView, queue: Any) -> None:
@@ -138,10 +141,10 @@ class CudaEngine:
         from octopus.backends.cuda import memory
 
         numbered = np.array(table)
-        launch = self.prepare(numbered)
+        made = self.prepare(numbered)
         device = memory.DeviceArray((numbered.nbytes,), np.uint8, stream=queue)
         memory.copy(device.pointer, numbered.ctypes.data, numbered.nbytes, queue)
-        self.launch(launch, device.pointer, len(numbered), out.pointer, queue)
+        self.launch(made.kernel.prepared(made, len(numbered)), device.pointer, out.pointer, queue)
 
 
 def _kind(spec: ImageSpec, code: int) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from collections.abc import Sequence
 from operator import attrgetter
@@ -12,20 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays.pillow import Raster, is_pillow, rasters
-from octopus.arrays.views import ArrayView, torch_model, view
+from octopus.arrays.views import ArrayView, address_of, torch_model, view
 from octopus.errors import InputError, shown_type
 from octopus.ragged.batch import RaggedBatch
 
 Columns = NDArray[np.int64]
 
-_ADDRESS_AT = 40  # of an array's memory in the struct of NumPy's array interface for C, on 64-bit machines
-_struct_of = ctypes.PYFUNCTYPE(ctypes.c_ssize_t, ctypes.py_object, ctypes.c_void_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
-_word_at = ctypes.c_int64.from_address
-_dtype, _shape, _strides, _flags, _struct = map(
-    attrgetter, ("dtype", "shape", "strides", "flags", "__array_struct__")
-)
+_dtype, _shape, _strides, _flags = map(attrgetter, ("dtype", "shape", "strides", "flags"))
 
 
 class Found(NamedTuple):
@@ -62,13 +54,19 @@ class Found(NamedTuple):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """All but where the images lie, to be compared with that of other calls."""
-        model, shapes = self.model, self.shapes
-        if type(shapes) is np.ndarray:
-            shapes = shapes.shape, shapes.tobytes()
+        """All but where the images lie, by which calls that are alike are known."""
+        model, shapes, item = self.model, self.shapes, self.model.dtype.itemsize
+        shapes = (shapes.shape, shapes.tobytes()) if type(shapes) is np.ndarray else tuple(shapes)
+        odd = item > 1 and bool(np.count_nonzero(self.pointers % item))
         return (
-            model.dtype, model.family, model.device, model.ordinal, self.unit, shapes, self.strides, self.pillow,
+            model.dtype, model.family, model.device, model.ordinal, self.unit, shapes,
+            self.strides and tuple(self.strides), self.pillow, self.broken, odd, bool(self.views),
         )  # fmt: skip
+
+    @property
+    def broken(self) -> bool:
+        """Whether the rows of an image of Pillow lie in several pieces."""
+        return self.pillow is not False and any(type(i) is Raster and i.runs is not None for i in self.images)
 
 
 def look(images: Any) -> Found:
@@ -134,8 +132,7 @@ def _of_arrays(images: Sequence[Any]) -> Found | None:
     model = view(images[0], "image 0").unowned
     if len(set(map(_dtype, images))) > 1:
         return None
-    structs = list(map(_struct, images))  # alive until they are read
-    pointers = [_word_at(_struct_of(struct, None) + _ADDRESS_AT).value for struct in structs]
+    pointers = list(map(address_of, images))
     dense = all(flags.c_contiguous for flags in map(_flags, images))
     strides = None if dense else list(map(_strides, images))
     return Found(images, model, [], np.array(pointers, np.int64), list(map(_shape, images)), strides, 1)

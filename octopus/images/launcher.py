@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus.arrays.launch import PreparedLaunch
+
 
 class Launch(NamedTuple):
     """How a kernel does the images of one table.
@@ -40,8 +42,11 @@ class Launcher(Protocol):
         kept for others that differ in addresses alone.
         """
 
-    def submit(self, launch: Launch, table: int, count: int, out: int, stream: Any) -> None:
-        """Queue the kernel for a prepared table of `count` records in device memory."""
+    def prepared(self, launch: Launch, count: int, **upload: Any) -> PreparedLaunch:
+        """The launch for tables of `count` records, to be called with the addresses of result, table and table.
+
+        `upload` are `table`, `there` and `column` of `PreparedLaunch`.
+        """
 
 
 def four(values: NDArray[np.float32]) -> list[float]:

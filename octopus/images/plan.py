@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from octopus.arrays import streams
-from octopus.arrays.checks import Device, OneAtATime, check_stream, check_tensor
-from octopus.arrays.memory import PlanMemory, check_memory
-from octopus.arrays.results import check_host_memory, result_memory
+from octopus.arrays.checks import Device, check_stream, check_tensor
+from octopus.arrays.memo import keep
+from octopus.arrays.memory import check_memory
+from octopus.arrays.plan import Plan
+from octopus.arrays.results import check_host_memory
 from octopus.arrays.staging import Staging
 from octopus.arrays.untraced import untraced
-from octopus.arrays.views import ArrayView, family
+from octopus.arrays.views import ArrayView
 from octopus.backends.cuda import device as gpu
 from octopus.backends.cuda import memory
 from octopus.errors import InputError
@@ -25,12 +26,22 @@ from octopus.images.packing import packing_kernel
 from octopus.images.sources import Geometry, geometry_of, sources_of
 from octopus.images.spec import ImageSpec
 from octopus.images.upload import Graph, room_for, tell_torch, upload_of
-from octopus.images.work import ADVICE, Job, Pattern, make_engine, result_model, run_on_host, side_for
+from octopus.images.work import (
+    ADVICE,
+    MAX_CALLS,
+    Job,
+    Pattern,
+    call_key,
+    make_engine,
+    result_model,
+    run_on_host,
+    side_for,
+)
 from octopus.kernels.images import IMAGE
 from octopus.ragged.check import whole
 
 
-class ImagePlan:
+class ImagePlan(Plan):
     """Memory and a compiled kernel for calls on up to `max_images` images, made once and run many times.
 
     On a GPU `run` allocates nothing: it writes a table of 64 bytes per image into page-locked memory, uploads it in one
@@ -116,60 +127,42 @@ class ImagePlan:
         images = image if isinstance(image, (list, tuple)) or hasattr(image, "offsets_on_host") else [image]
         sources = sources_of(images, self._options.source, self._options.channels)
         geometry = sources.geometry
-        self.max_images, self.device = whole("max_images", max_images), side_for(sources.model, device)
+        self.max_images, where = whole("max_images", max_images), side_for(sources.model, device)
         self._like, self._held = (sources.model, geometry.dtype, geometry.channels), geometry.held
-        self._model = replace(result_model(sources.model, self.device), pointer=0)
-        check_stream(stream, self.device)
-        self.engine = make_engine(self._options, geometry, self.device)
-        self._staged = self.device != sources.model.device
+        queue = self._begin(replace(result_model(sources.model, where), pointer=0), where, stream)
+        self.engine = make_engine(self._options, geometry, where)
+        self._staged = where != sources.model.device
         self._shape = result_capacity(self._options, self.spec, self.max_images, result_pixels, result_rows)
         self._pixels = source_capacity(self._staged, source_pixels)
         if self._staged:
             packing_kernel()
-        self._alone, self.table_bytes = OneAtATime(), 0
-        self._last: Pattern | None = None
-        self._arrays = Arrays(None)
-        self._graph: Any = None
-        if self.device == "cpu":
-            check_host_memory(self._result_bytes(allocate), "the host for the result", ADVICE)
-            self._reserve(allocate, None)
+        self.table_bytes = 0
+        self._graph: Graph | None = None
+        size = self.spec.value_bytes // self.spec.values if allocate else 0
+        needed = int(np.prod(self._shape, dtype=np.int64)) * size
+        if queue is None:
+            check_host_memory(needed, "the host for the result", ADVICE)
         else:
-            self._reserve_gpu(allocate, stream)
+            own = self._model.family in ("torch", "cupy")  # they know best what they can give
+            pixels = self._pixels * self._held * np.dtype(self.spec.source).itemsize
+            self._room = room_for(self.max_images, pixels)
+            check_memory(self._room + needed * (not own), memory.free_bytes(), "the GPU", ADVICE)
+        out = self._new(self._shape, self.spec.dtype) if allocate else None
+        transform = self._new((self.max_images, 4), "float32") if self._options.boxed else None
+        mask = self._new(self._shape[:2], "int32") if self._options.most else None
+        self._arrays = Arrays(out, transform, mask)
+        if queue is not None:
+            self._staging = Staging(2, self._room)
+            self._table = memory.DeviceArray((self._room,), np.uint8, stream=queue)
+            self._graph = Graph(self.max_images, queue)
+            self.engine.load(padding=self._options.most is not None)
+            self._hold(self._table, self._graph.table)
 
     @property
     def spec(self) -> ImageSpec:
         """What a run comes to."""
         made: ImageSpec = self.engine.spec
         return made
-
-    def _result_bytes(self, allocate: bool) -> int:
-        size = self.spec.value_bytes // self.spec.values if allocate else 0
-        return int(np.prod(self._shape, dtype=np.int64)) * size
-
-    def _reserve(self, allocate: bool, queue: Any) -> None:
-        """Memory for what runs return, of the images' library."""
-        model, dtype, count = self._model, self.spec.dtype, self.max_images
-        out = result_memory(model, self._shape, dtype, queue) if allocate else None
-        transform = result_memory(model, (count, 4), "float32", queue) if self._options.boxed else None
-        mask = result_memory(model, self._shape[:2], "int32", queue) if self._options.most else None
-        self._arrays = Arrays(out, transform, mask)
-
-    def _reserve_gpu(self, allocate: bool, stream: Any) -> None:
-        """All that runs will need on the GPU, and page-locked memory beside it."""
-        queue = streams.stream_for(self._model, None, stream)
-        item = np.dtype(self.spec.source).itemsize
-        room = room_for(self.max_images, self._pixels * self._held * item)
-        own = self._model.family in ("torch", "cupy")  # they know best what they can give
-        check_memory(room + self._result_bytes(allocate and not own), memory.free_bytes(), "the GPU", ADVICE)
-        self._reserve(allocate, None if stream is None else queue)
-        self._staging, self._room = Staging(2, room), room
-        self._table = memory.DeviceArray((room,), np.uint8, stream=queue)
-        self._graph = Graph(self.max_images, queue)
-        self.engine.load(padding=self._options.most is not None)
-        self._memory = PlanMemory(queue)
-        self._memory.keep(self._table, self._graph.table, *self._arrays)
-        if stream is None:
-            queue.sync()
 
     @untraced
     def run(self, images: Any, sizes: Any = None, *, out: Any = None, stream: Any = None) -> Any:
@@ -197,7 +190,7 @@ class ImagePlan:
                 run_on_host(job, results)
             else:
                 self._run_gpu(job, results, arrays.out, stream)
-            return answer(job, arrays)
+            return answer(job.pattern, arrays)
 
     @untraced
     def update(self, images: Any, sizes: Any = None) -> Any:
@@ -226,23 +219,24 @@ class ImagePlan:
             raise InputError("no run of this plan has been captured in a graph; capture one first")
         with self._alone:
             job = self._job(images, sizes)
-            arrays = self._heads(job, self._graph.head(job, _head))
+            arrays = self._heads(job, self._graph.head(job, self._head))
             self._graph.update(job)
-            return answer(job, arrays)
+            return answer(job.pattern, arrays)
 
     def _job(self, images: Any, sizes: Any) -> Job:
         """Look at the images, and refuse what the plan is not for."""
-        found, pattern = look(images), self._last
-        if pattern is None or pattern.engine is not self.engine or not pattern.fits(found, sizes):
-            pattern = self._last = self._pattern(found, sizes)
-        return pattern.job(found, self._model)
+        found = look(images)
+        key = self.engine, *call_key(found, sizes)
+        pattern = self._memo.get(key) or keep(self._memo, key, self._pattern(found, sizes), MAX_CALLS)
+        job: Job = pattern.job(found)
+        return job
 
     def _pattern(self, found: Found, sizes: Any) -> Pattern:
-        """What the plan has not seen in its last run."""
+        """What the plan has not seen before."""
         options = self._options
         geometry = geometry_of(found, options.source, options.channels)
         self._check(found.model, geometry)
-        pattern = Pattern(found, sizes, geometry, options, self.engine)
+        pattern = Pattern(found, sizes, geometry, options, self.engine, self._model)
         needed, room = pattern.items.shape[0], self._shape[0]
         if needed > room:
             unit = "values" if self.spec.kind == "each" else "rows"
@@ -274,15 +268,9 @@ class ImagePlan:
     def _heads(self, job: Job, out: Any) -> Arrays:
         """The first parts of the plan's memory, and `out` if it is given."""
         own, count = self._arrays, len(job.sources)
-        transform = None if own.transform is None else _head(own.transform, count)
-        mask = None if own.mask is None else _head(own.mask, count)
-        if out is None:
-            if own.out is None:
-                raise InputError(
-                    "this plan was made with allocate=False and has no memory of its own; pass out="
-                )
-            out = _head(own.out, job.items.shape[0])
-        return Arrays(out, transform, mask)
+        transform = None if own.transform is None else self._head(own.transform, count)
+        mask = None if own.mask is None else self._head(own.mask, count)
+        return Arrays(self._head(own.out, job.items.shape[0]) if out is None else out, transform, mask)
 
     def _run_gpu(self, job: Job, results: Any, out: Any, stream: Any) -> None:
         views = [self._model, results.out, *job.sources.views]
@@ -295,12 +283,5 @@ class ImagePlan:
             return
         if self._staged:
             raise InputError("images must be on the GPU while a graph is captured")
+        assert self._graph is not None
         self._graph.capture(job, results, out, queue)
-
-
-def _head(array: Any, count: int) -> Any:
-    """The first items of an array of any library, as an object of its own, without a copy."""
-    library = family(array)
-    if library == "torch" and array.shape[0] == count:
-        return array.detach()  # quicker than a slice
-    return array.head(count) if library == "octopus" else array[:count]

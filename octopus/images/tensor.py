@@ -8,7 +8,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
+from octopus.arrays.launch import Cuda, PreparedLaunch, words_of
+from octopus.backends.cuda.device import current
+from octopus.backends.cuda.launch import function_of
 from octopus.images import cutting
 from octopus.images.cutting import Cut
 from octopus.images.launcher import Launch, four
@@ -48,12 +50,8 @@ class TensorKernel:
         kind = kernel_of(spec)
         assert kind is not None
         self._kind, self._item = kind._replace(owner=owner), spec.item
+        self._normal = [*four(spec.gain), *four(spec.bias)]
         self._function: Any = None
-        self._arguments = ArgumentBlock("QiQ" + "i" * 6 + "f" * 8)
-        self._write = self._arguments.writer(0, 3)
-        self._write_cut = self._arguments.writer(5, 4)
-        self._arguments.writer(3, 2)(*spec.item)
-        self._arguments.writer(9, 8)(*four(spec.gain), *four(spec.bias))
 
     def load(self) -> None:
         """As of `Launcher`."""
@@ -69,16 +67,17 @@ class TensorKernel:
             found = cutting.cut_like(self._kind, table, self._item, like.cut)
         return None if found is None else Launch(self, found.blocks, found)
 
-    def submit(self, launch: Launch, table: int, count: int, out: int, stream: Any) -> None:
-        """As of `Launcher`."""
-        self.queue((launch.blocks, 1), launch.cut, table, count, out, stream)
-
-    def queue(self, grid: tuple[int, int], made: Cut, table: int, count: int, out: int, stream: Any) -> None:
-        """Queue a grid of so many blocks across and down, for `count` records of a table in device memory."""
+    def prepared(
+        self, launch: Launch, count: int, *, grid: tuple[int, int] | None = None, **upload: Any
+    ) -> PreparedLaunch:
+        """As of `Launcher`; `grid` are blocks across and down, instead of all those of the launch across."""
         self.load()
-        self._write(table, count, out)
-        self._write_cut(made.bands, made.steps, made.row_steps, made.slots)
-        submit(self._function, (*grid, 1, 32 * made.warps, 1, 1), stream, self._arguments, made.shared)
+        made: Cut = launch.cut
+        cut = made.bands, made.steps, made.row_steps, made.slots
+        words = words_of("QiQ" + "i" * 6 + "f" * 8, [0, count, 0, *self._item, *cut, *self._normal])
+        geometry = (*(grid or (launch.blocks, 1)), 1, 32 * made.warps, 1, 1)
+        cuda = Cuda(self._function, geometry, current().device_id, made.shared)
+        return PreparedLaunch(words, [(None, 2), (None, 0), (None, -1)], cuda, **upload)
 
 
 @cache
@@ -102,7 +101,5 @@ def _capability() -> tuple[int, int]:
 
 def _limits() -> tuple[int, int]:
     """Bytes of shared memory that a block may have on the GPU in use, and its processors."""
-    from octopus.backends.cuda.device import current
-
     properties = current().properties
     return properties.max_shared_memory_per_block_optin, properties.multiprocessor_count

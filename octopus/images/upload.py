@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from octopus.arrays import streams
 from octopus.arrays.checks import INT32_MAX
+from octopus.arrays.memo import keep
+from octopus.arrays.memory import Place
+from octopus.arrays.results import maker
 from octopus.arrays.staging import Slot, Staging
 from octopus.arrays.views import ArrayView
 from octopus.backends.cuda import memory
@@ -22,11 +25,13 @@ from octopus.images.launcher import Launch
 from octopus.images.packing import ALIGNMENT, Packing
 from octopus.images.sizes import way_back
 from octopus.images.sources import Sources
-from octopus.images.work import Job, Results, write
+from octopus.images.work import Job, PreparedImages, Results, write
 from octopus.kernels.images import IMAGE
 from octopus.ragged.batch import RaggedBatch
 
 TRANSFORM_BYTES = 16
+SHORT = 1 << 16  # bytes of a table that the driver copies out of any memory without waiting for the stream
+MOST_STREAMS = 16  # per thread that have memory for such tables
 STRETCH_BYTES = 1 << 21  # that are uploaded at a time, while what lies behind them is still being packed
 
 _thread = threading.local()
@@ -68,6 +73,7 @@ class Upload:
         self.room = self._transform + self.count * TRANSFORM_BYTES
         self._first, self._table = sources.geometry.first, np.zeros(table_bytes, np.uint8)
         self.launch, self._order = _fill(np.ndarray(self.records, IMAGE, self._table), sources, job, like)
+        self._prepared = self.launch.kernel.prepared(self.launch, self.records)
         self._way = way_back(sources.sides, job.items) if job.options.boxed else None
 
     def write(
@@ -121,10 +127,23 @@ class Upload:
         finally:
             slot.sent(queue, *job.sources.views)
 
+    def prepared(self, job: Job, memory_there: memory.DeviceArray) -> PreparedImages:
+        """What does other jobs of this pattern on the stream of memory of `SHORT` bytes."""
+        there = memory_there.pointer
+        table = np.ndarray(self.records, IMAGE, self._table)
+        launch = self.launch.kernel.prepared(
+            self.launch, self.records, table=table, there=there, column=self.count, held=memory_there
+        )
+        new, where = (
+            maker(job.model, job.items.shape, job.engine.spec.dtype),
+            streams.where(job.model.unowned),
+        )
+        return PreparedImages(launch, self._order, (there, there), new, where, Place(where()))
+
     def launch_on(self, job: Job, slot: Slot, device: int, results: Results, queue: Any) -> None:
         """Queue the launch that reads what was uploaded, and what comes behind it."""
         out = results.out.pointer
-        job.engine.launch(self.launch, device, self.records, out, queue)
+        job.engine.launch(self._prepared, device, out, queue)
         if results.transform is not None:
             size = self.count * TRANSFORM_BYTES
             memory.copy(results.transform.pointer, slot.address + self._transform, size, queue)
@@ -254,6 +273,8 @@ def run_on_gpu(job: Job, results: Results, queue: Any, given: bool) -> None:
             "a call can't be captured in a graph, since it reserves memory; make an ImagePlan and run that"
         )
     upload = upload_of(job)
+    if job.plain and not given and queue is reserved and upload.nbytes <= SHORT:
+        job.pattern.prepared = upload.prepared(job, _short(queue))
     _order(job, results, queue, given)
     if queue is not reserved:
         _hand_over(results, reserved, queue)
@@ -303,6 +324,13 @@ def _staging(pixels: bool) -> Staging:
         found = _thread.__dict__[name] = Staging(2 if pixels else 4)
     made: Staging = found
     return made
+
+
+def _short(queue: Any) -> memory.DeviceArray:
+    """Memory on the GPU for the tables of this thread's calls on a stream, one after the other."""
+    known = _thread.__dict__.setdefault("short", {})
+    made: memory.DeviceArray | None = known.get(queue)
+    return made or keep(known, queue, memory.DeviceArray((SHORT,), np.uint8, stream=queue), MOST_STREAMS)
 
 
 def _aligned(nbytes: int) -> int:

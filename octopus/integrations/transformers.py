@@ -24,8 +24,8 @@ import numpy as np
 
 from octopus import images as ops
 from octopus.arrays.checks import dtype_text
+from octopus.arrays.memo import UnreadableError, frozen
 from octopus.arrays.pillow import DecodeError, Raster, decode, is_pillow, is_transparent, rasters, rgb
-from octopus.arrays.reading import UnreadableError, reading
 from octopus.arrays.untraced import untraced
 from octopus.backends.cpu.threads import get_num_threads, share
 from octopus.errors import DeviceError, InputError, OutOfMemoryError, shown_type
@@ -582,7 +582,7 @@ class _Accelerated:
     def _kind(self, given: dict[str, Any]) -> _Kind | None:
         """What is known of calls with these options; None if they can't be remembered."""
         try:
-            key = (*given, *reading(given.items()))
+            key = tuple((name, frozen(name, value)) for name, value in given.items())
             kinds = self._kinds
         except (UnreadableError, InputError):
             return None

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
+from octopus.arrays.launch import Cuda, PreparedLaunch, launch, words_of
+from octopus.backends.cuda.launch import function_of
 from octopus.kernels.cuda.ragged_tiles import Kind, Shape, shape_for
 
 ALIGNMENT = 16
 STAGED_BYTES = 1 << 20  # up to here a copy on the host costs less than a second transfer
 ARGUMENTS = "QQqQiQQQQQQq"
+ADDRESSES = (0, 1, 3, 5, 6, 7, 8, 9, 10)  # of source, result and `POINTERS` among them
 POINTERS = ("offsets", "first", "second", "widths", "heights", "owner", "starts")
 
 
@@ -43,18 +45,15 @@ class CudaRagged:
         processors = current().properties.multiprocessor_count
         self.shape = shape or shape_for(operation, strategy, dtype, total, items, processors, aligned)
         self._blocks = blocks if strategy == "block_metadata" else self.shape.blocks(total)
-        self._numbers = total, items, threshold
         kind = Kind(operation, strategy, dtype, out_dtype, offset_dtype, *self.shape)
-        self._function = function_of(_kernel(kind, compute_capability()))
-        self._arguments = ArgumentBlock(ARGUMENTS)
-        self._write = self._arguments.writer(0, len(ARGUMENTS))
+        function = function_of(_kernel(kind, compute_capability()))
+        cuda = Cuda(function, (self._blocks, 1, 1, self.shape.threads, 1, 1), current().device_id)
+        values = words_of(ARGUMENTS, (0, 0, total, 0, items, *[0] * 6, threshold))
+        self._prepared = PreparedLaunch(values, [(None, number) for number in ADDRESSES], cuda)
 
     def launch(self, source: int, out: int, pointers: dict[str, int], stream: Any) -> None:
         """Queue the kernel; addresses are in device memory, those that its kind doesn't read may be missing."""
-        total, items, threshold = self._numbers
-        offsets, *others = (pointers.get(name, 0) for name in POINTERS)
-        self._write(source, out, total, offsets, items, *others, threshold)
-        submit(self._function, (self._blocks, 1, 1, self.shape.threads, 1, 1), stream, self._arguments)
+        launch(self._prepared, (source, out, *(pointers.get(name, 0) for name in POINTERS)), stream)
 
 
 class Upload:

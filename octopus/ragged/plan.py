@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays import streams
-from octopus.arrays.checks import Device, OneAtATime, check_stream, check_tensor
-from octopus.arrays.memory import PlanMemory, Stage, check_memory
+from octopus.arrays.checks import Device, check_stream, check_tensor
+from octopus.arrays.memory import Stage, check_memory
+from octopus.arrays.plan import Plan
 from octopus.arrays.results import result_memory
 from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, dtype_name, view
+from octopus.backends.cuda import memory
+from octopus.backends.cuda.device import is_capturing
 from octopus.errors import InputError, shown
 from octopus.kernels.operations import OPERATIONS, POINTWISE, result_dtype
-from octopus.ragged import blockmap, parameters, tuned
+from octopus.ragged import blockmap, cpu, parameters, tuned
 from octopus.ragged.batch import RaggedBatch
 from octopus.ragged.blockmap import BlockMap, Strategy
 from octopus.ragged.check import whole
+from octopus.ragged.cuda import ALIGNMENT, CudaRagged, Upload
 from octopus.ragged.cut import checked_map, cut_of, image_sides
 
 DTYPES = ("float32", "uint8")
 NEEDS_HOST = ("lookup", "block_metadata")
 
 
-class RaggedPlan:
+class RaggedPlan(Plan):
     """What depends on the sizes of a batch's items alone: the block map, on the device if that works there.
 
     On the CPU several threads may run one plan at once: runs share nothing that they write. On the GPU they share the
@@ -90,12 +92,9 @@ class RaggedPlan:
         threshold: int | None = None, device: Device = "auto", stream: Any = None, made: BlockMap | None = None,
     ) -> None:  # fmt: skip
         threshold = None if threshold is None else _checked_threshold(threshold, strategy)
-        self._values = replace(
-            _check(operation, batch), owner=None
-        )  # the plan must not keep the values alive
+        values = _check(operation, batch)
         self.operation, self.items, self.total = operation, len(batch), batch.size
-        self.device = streams.device_for(self._values, device, "the batch")
-        check_stream(stream, self.device)
+        queue = self._begin(values, streams.device_for(values, device, "the batch"), stream)
         self.strategy = _resolve(strategy, operation, batch, self.device)
         self.out_dtype = np.dtype(result_dtype(operation, batch.dtype))
         self._sides = image_sides(operation, batch)
@@ -106,24 +105,15 @@ class RaggedPlan:
         elif self._cut.offsets is not None:
             threshold = threshold or tuned.threshold_for(self.device)
             self.map = blockmap.build(self.strategy, self._cut.offsets, threshold=threshold)
-        self._alone: AbstractContextManager[None] = nullcontext()
-        if self.device == "cuda":
-            self._plan_cuda(batch, stream)
-
-    def _plan_cuda(self, batch: RaggedBatch, stream: Any) -> None:
-        from octopus.backends.cuda import memory
-        from octopus.ragged.cuda import Upload
-
-        queue = streams.stream_for(self._values, None, stream)
-        self._alone = OneAtATime()
+        if queue is None:
+            return
         self._offset_dtype = self.map.offsets.dtype if self.map else view(batch.offsets, "offsets").dtype
         arrays = {**(self.map.arrays if self.map else {}), **self._sides}
         check_memory(sum(a.nbytes for a in arrays.values()), memory.free_bytes(), "the GPU")
         uploaded = Upload(arrays, queue)
         self.pointers = dict(uploaded.pointers)
-        self._memory = PlanMemory(queue)
         self._memory.keep(uploaded.memory)
-        self._engines: dict[bool, Any] = {}
+        self._engines: dict[bool, CudaRagged] = {}
 
     @untraced
     def run(self, batch: RaggedBatch, *values: Any, out: Any = None, stream: Any = None) -> RaggedBatch:
@@ -163,10 +153,12 @@ class RaggedPlan:
             result = result_memory(source, (self.total,), self.out_dtype.name, queue)
         target = view(result, "out")
         self._check_out(source, target, given)
-        with self._alone:
-            if self.total and self.device == "cpu":
+        if self.device == "cpu":
+            if self.total:
                 self._run_cpu(source, target, given, stream)
-            elif self.total:
+            return batch.like(result)
+        with self._alone:
+            if self.total:
                 self._run_cuda(batch, source, target, given, stream)
         return batch.like(result)
 
@@ -175,7 +167,7 @@ class RaggedPlan:
         _check_kind(self.operation, batch)
         source = view(batch.values, "values")
         found = (len(batch), source.shape, dtype_name(source.dtype), source.device)
-        planned = (self.items, (self.total,), dtype_name(self._values.dtype), self._values.device)
+        planned = (self.items, (self.total,), dtype_name(self._model.dtype), self._model.device)
         if found != planned or not source.contiguous:
             raise InputError(f"the plan is for (items, elements, dtype, side) {planned}, found {found}")
         self._cut.check(batch)
@@ -196,18 +188,12 @@ class RaggedPlan:
             )
 
     def _run_cpu(self, source: ArrayView, out: ArrayView, given: list[Any], stream: Any) -> None:
-        from octopus.ragged import cpu
-
         assert self.map is not None
         cpu.run(self.operation, source, out, self.map, [_on_host(value) for value in given], self._sides)
 
     def _run_cuda(
         self, batch: RaggedBatch, source: ArrayView, out: ArrayView, given: list[Any], stream: Any
     ) -> None:
-        from octopus.backends.cuda.device import is_capturing
-        from octopus.backends.cuda.memory import free_bytes
-        from octopus.ragged.cuda import Upload
-
         read = dict(zip(("first", "second"), given, strict=False))
         if self.map is None:
             read["offsets"] = view(batch.offsets, "offsets")
@@ -231,18 +217,16 @@ class RaggedPlan:
         if source.device == "cuda":
             submit(source.pointer, out.pointer)
             return
-        check_memory(source.nbytes + out.nbytes, free_bytes(), "the GPU")
+        check_memory(source.nbytes + out.nbytes, memory.free_bytes(), "the GPU")
         Stage(source.nbytes, (out.nbytes,), queue).run(source, (out,), queue, submit)
 
     def _engine(self, source: int, out: int) -> Any:
         """The launcher for these addresses: loads of 16 bytes need addresses that are multiples of 16."""
-        from octopus.ragged.cuda import ALIGNMENT, CudaRagged
-
         aligned = not (source | out) % ALIGNMENT
         if aligned not in self._engines:
             blocks, threshold = (self.map.blocks or 0, self.map.threshold) if self.map else (0, 0)
             self._engines[aligned] = CudaRagged(
-                self.operation, self.strategy, dtype_name(self._values.dtype), self.out_dtype.name,
+                self.operation, self.strategy, dtype_name(self._model.dtype), self.out_dtype.name,
                 dtype_name(self._offset_dtype), self.total, self.items, aligned=aligned, blocks=blocks,
                 threshold=threshold,
             )  # fmt: skip

@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus.arrays.launch import Cuda, PreparedLaunch, launch, words_of
+from octopus.arrays.memo import keep
 from octopus.arrays.views import ArrayView, dtype_name
-from octopus.backends.cuda.launch import ArgumentBlock, function_of, submit
+from octopus.backends.cuda.device import current
+from octopus.backends.cuda.launch import function_of
 from octopus.errors import OutOfMemoryError
 from octopus.kernels.cuda.tile_grid import CHUNK, THREADS, Grid, Kind, grid_for, grid_of, passes_for
 from octopus.tiles.check import ImageSpec
 
 ARGUMENTS = "QqqqiiiQQiQQiddQQ"
+MOST_LAUNCHES = 1 << 16  # that are kept, for images and thresholds that differ
 WORD = 8  # bytes in which the blocks of a tile meet
 
 
@@ -41,7 +45,6 @@ class CudaTiles:
         self, spec: ImageSpec, host: NDArray[np.int32] | None, tiles: ArrayView, nodata: int | None, stream: Any,
         passes: int | None = None,
     ) -> None:  # fmt: skip
-        from octopus.backends.cuda.device import current
         from octopus.backends.cuda.memory import DeviceArray
 
         self._dtype, self._nodata, self._count = spec.dtype, nodata, tiles.shape[0]
@@ -62,8 +65,7 @@ class CudaTiles:
         if self.grid.work is not None:
             self._work = self._uploaded(self.grid.work, stream)
         self._tile_pointer = tiles.pointer if self._tiles is None else self._tiles.pointer
-        self._arguments = ArgumentBlock(ARGUMENTS)
-        self._write = self._arguments.writer(0, len(ARGUMENTS))
+        self._launches: dict[Any, PreparedLaunch] = {}
 
     def _check_free(self, host: NDArray[np.int32] | None) -> None:
         """Refuse tiles whose sums, sides and blocks don't fit on the GPU, before memory is taken for them."""
@@ -103,16 +105,29 @@ class CudaTiles:
     ) -> None:  # fmt: skip
         """Queue it for the tiles of a grid, from number `first` on."""
         head = image % CHUNK
+        key = head, spec, scale, threshold, id(grid), first
+        prepared = self._launches.get(key) or keep(
+            self._launches, key, self._prepare(*key[:4], grid, first), MOST_LAUNCHES
+        )
+        launch(prepared, (flags + first, means + 8 * first, image - head), stream)
+
+    def _prepare(
+        self, head: int, spec: ImageSpec, scale: float, threshold: float, grid: Grid, first: int
+    ) -> PreparedLaunch:
         item = np.dtype(self.tile_dtype).itemsize
         work = 0 if self._work is None or grid.work is None else self._work.pointer
         words = self._words.pointer + WORD * first
-        self._write(
-            image - head, head, head + spec.extent, spec.pitch, spec.width, spec.height, spec.pixel,
-            self._tile_pointer + 4 * item * first, work, grid.passes, words, words + WORD * self._count,
-            self._nodata or 0, scale, threshold, means + 8 * first, flags + first,
+        values = words_of(
+            ARGUMENTS,
+            (
+                0, head, head + spec.extent, spec.pitch, spec.width, spec.height, spec.pixel,
+                self._tile_pointer + 4 * item * first, work, grid.passes, words, words + WORD * self._count,
+                self._nodata or 0, scale, threshold, 0, 0,
+            ),
         )  # fmt: skip
         function = self._function(spec.pitch % CHUNK == 0, grid.work is not None)
-        submit(function, (*grid.shape, 1, THREADS, 1, 1), stream, self._arguments)
+        cuda = Cuda(function, (*grid.shape, 1, THREADS, 1, 1), current().device_id)
+        return PreparedLaunch(values, [(None, 16), (None, 15), (None, 0)], cuda, held=grid)
 
     def _function(self, aligned: bool, listed: bool) -> Any:
         """The kernel's handle, looked up once."""

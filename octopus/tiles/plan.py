@@ -7,15 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from octopus.arrays import streams
 from octopus.arrays.boxes import boxes_view
-from octopus.arrays.checks import Device, OneAtATime, check_stream
-from octopus.arrays.memory import PlanMemory, Stage, check_memory
-from octopus.arrays.results import result_memory
+from octopus.arrays.checks import Device, check_stream
+from octopus.arrays.memory import Stage, check_memory
+from octopus.arrays.plan import Plan
 from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, view
+from octopus.backends.cuda import memory
+from octopus.backends.cuda.device import is_capturing
 from octopus.errors import InputError
 from octopus.tiles.check import (
     ImageSpec,
@@ -28,9 +29,10 @@ from octopus.tiles.check import (
     image_view,
 )
 from octopus.tiles.cpu import TileParts
+from octopus.tiles.cuda import CudaTiles
 
 
-class TilePlan:
+class TilePlan(Plan):
     """Memory and a compiled kernel for the tiles of images that are cut alike, made once and run many times.
 
     `run` allocates no device memory and launches once. With image and tiles on the GPU it neither copies nor waits and
@@ -94,52 +96,36 @@ class TilePlan:
         self.nodata = checked_nodata(nodata, self.spec.dtype)
         described = boxes_view(tiles, "tiles")
         check_tile_form(described)
-        self.device = streams.device_for(model, device, "image")
-        check_stream(stream, self.device)
-        self._alone = OneAtATime()
+        where = streams.device_for(model, device, "image")
         self.count = described.shape[0]
-        self._model = replace(model, owner=None)  # the plan must not keep the image alive
         self._tiles: ArrayView | None = None
         host = None
         if described.device == "cpu":
             host = host_tiles(described.numpy(), self.spec)
-        elif self.device == "cpu" or model.device == "cpu":
+        elif where == "cpu" or model.device == "cpu":
             raise InputError("tiles are on the GPU but the image is on the host; keep both on one side")
         else:
             self._tiles = described  # its owner keeps the memory alive
-        if self.device == "cpu":
-            assert host is not None
-            self._flags = result_memory(model, (self.count,), "bool", None)
-            self._means = result_memory(model, (self.count,), "float64", None)
-            self._parts = TileParts(host, self.spec)
-        else:
-            self._plan_cuda(host, described, stream)
-
-    def _plan_cuda(self, host: NDArray[np.int32] | None, tiles: ArrayView, stream: Any) -> None:
-        from octopus.backends.cuda.memory import free_bytes
-        from octopus.tiles.cuda import CudaTiles
-
-        queue = streams.stream_for(self._model, tiles if host is None else None, stream)
-        from_host = self._model.device == "cpu"
+        queue = self._begin(model, where, stream, None if host is not None else described)
+        from_host = where != model.device
         image_bytes = self.spec.height * self.spec.width * self.spec.pixel if from_host else 0
-        results = (8 * self.count, self.count)  # means and flags; `CudaTiles` looks after the rest
-        check_memory(
-            image_bytes + sum(results), free_bytes(), "the GPU", "use a smaller image or fewer tiles"
-        )
-        ordered = None if stream is None else queue
-        self._flags = result_memory(self._model, (self.count,), "bool", ordered)
-        self._means = result_memory(self._model, (self.count,), "float64", ordered)
+        results = 8 * self.count, self.count  # means and flags; `CudaTiles` looks after the rest
+        if queue is not None:
+            needed = image_bytes + sum(results)
+            check_memory(needed, memory.free_bytes(), "the GPU", "use a smaller image or fewer tiles")
+        self._means, self._flags = self._new((self.count,), "float64"), self._new((self.count,), "bool")
         self._targets = [view(array, "result") for array in (self._means, self._flags)]
-        self._memory = PlanMemory(queue)
-        self._memory.keep(self._flags, self._means)
+        if queue is None:
+            assert host is not None
+            self._parts = TileParts(host, self.spec)
+            return
         if from_host:
             self._stage = Stage(image_bytes, results, queue)
             self._memory.keep(*self._stage.owned)
         if self.count:
-            self.engine = CudaTiles(self.spec, host, tiles, self.nodata, queue)
+            self.engine = CudaTiles(self.spec, host, described, self.nodata, queue)
             self._memory.keep(*self.engine.owned)
-        if stream is None:
-            queue.sync()
+        self._hold()
 
     @untraced
     def run(self, image: Any, threshold: float = -math.inf, *, stream: Any = None) -> tuple[Any, Any]:
@@ -179,7 +165,7 @@ class TilePlan:
 
     def _run_cpu(self, image: ArrayView, spec: ImageSpec, threshold: float) -> None:
         sums, counts = self._parts.sums(image, spec, self.nodata)
-        flags, means = (view(array, "result").numpy() for array in (self._flags, self._means))
+        means, flags = (target.numpy() for target in self._targets)
         with np.errstate(invalid="ignore"):  # no value but no data: 0 / 0
             np.divide(sums.astype(np.float64), counts.astype(np.float64), out=means)
         means /= self.scale
@@ -195,8 +181,6 @@ class TilePlan:
         self.engine.launch(spec, image.pointer, self.scale, threshold, means.pointer, flags.pointer, queue)
 
     def _run_from_host(self, image: ArrayView, threshold: float, queue: Any) -> None:
-        from octopus.backends.cuda.device import is_capturing
-
         if is_capturing(queue):
             raise InputError("the image must be on the GPU while a graph is captured")
         packed = replace(self.spec, pitch=self.spec.width * self.spec.pixel)

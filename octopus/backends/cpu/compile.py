@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from typing import Any
 
@@ -23,22 +23,26 @@ from octopus.backends import cache as files
 
 log = logging.getLogger(__name__)
 
-SYMBOL = "octopus_kernel"
+SYMBOL, ENTRY = "octopus_kernel", "octopus_entry"
+METH_FASTCALL = 0x80  # of Python's header `methodobject.h`
 DIGEST_BYTES = 32
 # Numba optimises a function once more with each that calls it. With more calls than these within each other a function
 # is optimised as a part of its kernel alone; with fewer some kernels take up to a sixth longer.
 MOST_CALLS = 3
-# Numba's calling convention: where a result and an exception would go (there are none), then the arguments.
-_PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+# Numba's calling convention: where a result and an exception would go (there are none), then the arguments. What it
+# returns, always 0, is not looked at, which saves a tenth of a call.
+_PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _UNUSED = (ctypes.c_int64 * 2)()
 
-_kernels: dict[str, Callable[[int], Any]] = {}
+_kernels: dict[str, Callable[..., Any]] = {}
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a child would wait for ever for a thread that compiles in its parent
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
-def load(name: str, build: Callable[[], Callable[..., None]]) -> Callable[[int], Any]:
+def load(
+    name: str, build: Callable[[], Callable[..., None]], entry: Callable[[], str] | None = None
+) -> Callable[..., Any]:
     """The kernel of that name as a function of the address of its arguments, which lets go of Python's lock.
 
     Parameters
@@ -48,28 +52,60 @@ def load(name: str, build: Callable[[], Callable[..., None]]) -> Callable[[int],
     build : callable
         Returns the Python function, of one `int64` pointer; called, and Numba imported, only if the disk doesn't have
         the kernel.
+    entry : callable, optional
+        Returns the text, in LLVM's language, of a function `entry` of Python's convention METH_FASTCALL that calls the
+        function `kernel`, both names in braces; what is returned then is that function.
     """
     kernel = _kernels.get(name)
     if kernel is None:
         with _lock:
             kernel = _kernels.get(name)
             if kernel is None:
-                kernel = _kernels[name] = _load(name, build)
+                kernel = _kernels[name] = _load(name, build, entry)
     return kernel
 
 
-def _load(name: str, build: Callable[[], Callable[..., None]]) -> Callable[[int], Any]:
+def _load(
+    name: str, build: Callable[[], Callable[..., None]], entry: Callable[[], str] | None
+) -> Callable[..., Any]:
     file = f"cpu-{files.kernel_digest('cpu')}/{name}-{_machine()}.o"
-    address = _stored(file)
+    symbol = ENTRY if entry else SYMBOL
+    address = _stored(file, symbol)
     if address is None:
         with files.alone(file):  # of processes that start together one compiles
-            address = _stored(file) or _made(file, name, build)
-    call = _PROTOTYPE(address)
+            address = _stored(file, symbol) or _made(file, name, build, entry)
+    if entry:
+        return _function(name, address)
     unused = ctypes.addressof(_UNUSED)
-    return lambda arguments: call(unused, unused + 8, arguments)
+    return partial(_PROTOTYPE(address), unused, unused + 8)
 
 
-def _made(file: str, name: str, build: Callable[[], Callable[..., None]]) -> int:
+def address_of(kernel: Any) -> int:
+    """Address of a kernel from `load`."""
+    address: int = ctypes.cast(kernel.func, ctypes.c_void_p).value or 0
+    return address
+
+
+class _MethodDef(ctypes.Structure):
+    """As Python's header `methodobject.h` has it."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+def _function(name: str, address: int) -> Any:
+    """A function of Python whose machine code lies at an address."""
+    definition = _MethodDef(name.encode(), address, METH_FASTCALL, None)
+    _libraries.append(definition)  # which stays, as the code does
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.argtypes, make.restype = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p), ctypes.py_object
+    return make(ctypes.addressof(definition), None, None)
+
+
+def _made(
+    file: str, name: str, build: Callable[[], Callable[..., None]], entry: Callable[[], str] | None
+) -> int:
     log.info("compiling the CPU kernel %s, once for this machine", name)
     import numba
 
@@ -78,21 +114,21 @@ def _made(file: str, name: str, build: Callable[[], Callable[..., None]]) -> int
         0,
     )  # by whoever debugs functions of their own
     try:
-        code = to_object(build())
+        code = to_object(build(), entry() if entry else "")
     finally:
         numba.config.DISABLE_JIT = switched_off
     files.store(file, hashlib.sha256(code).digest() + code)
-    return link(code)
+    return link(code, ENTRY if entry else SYMBOL)
 
 
-def _stored(file: str) -> int | None:
+def _stored(file: str, symbol: str) -> int | None:
     """Address of a kernel that the disk has; None if it calls what this process doesn't have.
 
     With some mathematical libraries, which Numba loads, a kernel calls these.
     """
     code = _checked(files.load_bytes(file))
     try:
-        return None if code is None else link(code)
+        return None if code is None else link(code, symbol)
     except RuntimeError as error:
         log.info("%s can't be linked: %s", file, error)
         return None
@@ -162,11 +198,11 @@ def to_text(function: Callable[..., None]) -> str:
     return text.replace(compiled.fndesc.llvm_func_name, SYMBOL)
 
 
-def to_object(function: Callable[..., None]) -> bytes:
-    """Object code of such a function for this machine's processor."""
+def to_object(function: Callable[..., None], entry: str = "") -> bytes:
+    """Object code of such a function, and of an entry as of `load`, for this machine's processor."""
     from llvmlite import binding
 
-    text = to_text(function)
+    text = to_text(function) + entry.format(entry=ENTRY, kernel=SYMBOL)
     _prepare()
     target = binding.Target.from_default_triple().create_target_machine(
         cpu=binding.get_host_cpu_name(), features=_features(), opt=3, reloc="pic", codemodel="small", jit=True
@@ -175,14 +211,14 @@ def to_object(function: Callable[..., None]) -> bytes:
     return code
 
 
-def link(code: bytes) -> int:
+def link(code: bytes, symbol: str = SYMBOL) -> int:
     """Address of the kernel in object code that is linked into this process, and stays there."""
     from llvmlite import binding
 
-    builder = binding.JITLibraryBuilder().add_object_img(code).export_symbol(SYMBOL).add_current_process()
+    builder = binding.JITLibraryBuilder().add_object_img(code).export_symbol(symbol).add_current_process()
     library = builder.link(_linker(), f"octopus-{next(_numbers)}")
     _libraries.append(library)
-    return int(library[SYMBOL])
+    return int(library[symbol])
 
 
 _libraries: list[Any] = []

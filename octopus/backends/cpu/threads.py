@@ -147,19 +147,29 @@ def launch(kernel: Callable[[int], Any], blocks: int, *values: int, threads: int
     OutOfMemoryError
         If the kernel says so, by a negative number of blocks.
     """
-    arguments = array("q", (0, blocks, *values, 0))
-    address = arguments.buffer_info()[0]
-    arguments[0] = address + 8 * (len(arguments) - 1)
-    threads = min(threads or _pool.count, blocks)
+    words = array("q", (0, blocks, *values, 0))
+    words[0] = words.buffer_info()[0] + 8 * (len(words) - 1)
+    start(kernel, words, 0, threads or _pool.count)
+
+
+def start(kernel: Callable[[int], Any], words: array[int], first: int, threads: int) -> None:
+    """As `launch`, of arguments that are written: those from the word numbered `first` on."""
+    address = words.buffer_info()[0] + 8 * first
+    threads = min(threads, words[first + 1])
     if threads > 1:
         _pool.run(kernel, address, threads)
     else:
         kernel(address)
-    if arguments[1] < 0:
-        raise OutOfMemoryError(
-            f"a kernel was refused memory to work in, while {threads} threads were at work; use fewer threads, or ask "
-            "for results with shorter rows"
-        )
+    if words[first + 1] < 0:
+        raise refused(threads)
+
+
+def refused(threads: int) -> OutOfMemoryError:
+    """What is raised if a kernel can't have memory to work in."""
+    return OutOfMemoryError(
+        f"a kernel was refused memory to work in, while {threads} threads were at work; use fewer threads, or ask "
+        "for results with shorter rows"
+    )
 
 
 def launch_telling(

@@ -8,13 +8,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus import CropPlan, crop_resize
+from octopus.arrays.launch import PreparedLaunch
 from octopus.arrays.views import view
 from octopus.crop.check import check_host_boxes
+from octopus.crop.launch import Call
+from octopus.kernels.cuda.tiles import MOST_BOXES_INSIDE
 from octopus_study.peers.job import CropJob, on_host
 from octopus_study.peers.method import CropMethod
 
 LAUNCH_BOUND = "its launches come from the host more slowly than the device works; events would time the host"
 HALF_ULP = 2.0**-11  # largest relative error of rounding to float16
+
+
+class PreparedBoxes:
+    """A plan's kernel for some of the boxes, which are float32 and checked, prepared once for each number of them.
+
+    Parameters
+    ----------
+    plan : CropPlan
+    call : Call
+        Arrays where the plan works; an item of the result is a multiple of 16 bytes. Others like these may take its
+        place.
+    """
+
+    def __init__(self, plan: CropPlan, call: Call) -> None:
+        self._engine, self.call, self._checked = plan.engine, call, plan.device == "cpu"
+        self._launches: dict[int, PreparedLaunch] = {}
+
+    def __call__(self, first: int, count: int, stream: Any = None) -> None:
+        """The boxes from number `first` on; `stream` is of cuda.core where a GPU works."""
+        prepared = self._launches.get(count)
+        frame, boxes, out, *_ = self.call
+        if prepared is None:
+            given = {"checked": True} if self._checked else {}
+            prepared = self._launches[count] = self._engine.prepare(self.call.part(0, count), **given)
+        at = out.pointer + first * out.strides[0], frame.pointer, boxes.pointer + first * boxes.strides[0]
+        if prepared(0 if stream is None else int(stream.handle), at):
+            raise RuntimeError("the kernel was refused")
 
 
 class Octopus(CropMethod):
@@ -79,16 +109,16 @@ class OctopusOnGpu(Octopus):
         from octopus.backends.cuda import stream_of
         from octopus.backends.cuda.memory import upload
 
-        self._engine = self.plan.engine
-        self._stream = stream_of(None)
-        self._frame = view(job.device_frame, "frame")
+        self._stream, self._frame = stream_of(None), view(job.device_frame, "frame")
         self._built = self.build()
         self._on_device = upload(self._built)
+        boxes, out = view(self._on_device, "boxes"), view(job.out, "out")
+        self._kernel = PreparedBoxes(self.plan, Call(self._frame, boxes, out))
 
     @property
     def uploads(self) -> bool:
         """Whether a run copies boxes to the device: a few are an argument of the launch."""
-        return self._engine.room(self._frame, self.job.count) is None
+        return self.job.count > MOST_BOXES_INSIDE
 
     def upload(self) -> None:
         """Stage: the boxes' way to the device."""
@@ -100,15 +130,7 @@ class OctopusOnGpu(Octopus):
 
     def launch(self, first: int, count: int) -> None:
         """The kernel for `count` boxes from `first` on."""
-        item = self.job.out.nbytes // max(self.job.count, 1)
-        self._engine.launch(
-            self._frame,
-            self._on_device.pointer + 16 * first,
-            "float32",
-            count,
-            self.job.out.pointer + item * first,
-            self._stream,
-        )
+        self._kernel(first, count, self._stream)
 
 
 class OneCall(CropMethod):
@@ -188,10 +210,10 @@ class NLaunchesFused(CropMethod):
             for index in range(self.job.count):
                 self._all.launch(index, 1)
             return
-        engine, frame, out = self._all.plan.engine, view(self.job.frame, "frame"), self.job.out
+        frame, out = view(self.job.frame, "frame"), view(self.job.out, "out")
+        kernel = PreparedBoxes(self._all.plan, Call(frame, view(boxes, "boxes"), out))
         for index in range(self.job.count):
-            one = slice(index, index + 1)
-            engine.run(frame, boxes[one], view(out[one], "out"))
+            kernel(index, 1)
 
 
 def _half_like(job: CropJob) -> Any:

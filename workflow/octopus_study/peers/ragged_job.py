@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from octopus.arrays.views import view
 from octopus.backends.cuda import memory
-from octopus.kernels import ragged_reference
 from octopus.kernels.cuda.ragged_tiles import Shape
 from octopus.kernels.operations import PARAMETERS, POINTWISE, result_dtype
 from octopus.ragged.batch import RaggedBatch
@@ -25,6 +24,7 @@ from octopus.ragged.plan import RaggedPlan
 from octopus_study.measure import Method, check_answers
 from octopus_study.measure.rows import SAME
 from octopus_study.peers.ragged_methods import table_on_device
+from octopus_study.reference import ragged as ragged_reference
 
 BLOCK = 1 << 24  # elements of the random block that a large batch repeats
 SAMPLE = 40  # items whose answer is compared with the reference, beside the first and the last ones

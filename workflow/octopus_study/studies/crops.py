@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.kernels import reference
 from octopus_study.data.distributions import padding_waste
 from octopus_study.measure import Case, Method, Row, check_answers
 from octopus_study.peers.job import CropJob, make_job
+from octopus_study.reference import crops as reference
 from octopus_study.studies.comparison import Comparison, compare
 from octopus_study.studies.context import Context
 
@@ -20,7 +20,7 @@ CHECKED = 100  # crops of a batch that are compared with the reference at most, 
 
 
 class ReferenceCrops:
-    """The right answer for any boxes of one frame, each box computed once by `kernels.reference` in float64."""
+    """The right answer for any boxes of one frame, each box computed once by `reference.crops` in float64."""
 
     def __init__(
         self,

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from octopus.kernels import reference
 from octopus_study.measure import Budget, Case, HostClock, Method, run_paired
 from octopus_study.peers.fused import Octopus
 from octopus_study.peers.job import CropJob, make_job
@@ -21,6 +20,7 @@ from octopus_study.peers.method import CropMethod
 from octopus_study.peers.opencv import OpenCv, OpenCvInPlace
 from octopus_study.power.ina3221 import Ina3221Source
 from octopus_study.power.lint import lint_file
+from octopus_study.reference import crops as reference
 from octopus_study.studies.arena import layers
 from octopus_study.verify.scene import Outcome, Scene
 

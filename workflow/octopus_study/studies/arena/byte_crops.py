@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.kernels import reference
 from octopus_study.measure import Row
 from octopus_study.peers.availability import make_all
 from octopus_study.peers.fused import Octopus
@@ -23,6 +22,7 @@ from octopus_study.peers.kornia import KorniaBytes, KorniaBytesThreads
 from octopus_study.peers.method import CropMethod
 from octopus_study.peers.opencv import OpenCvDirect, OpenCvDirectThreads, OpenCvSplit, OpenCvSplitThreads
 from octopus_study.peers.pillow import Pillow, PillowSimd, PillowSimdThreads, PillowThreads
+from octopus_study.reference import crops as reference
 from octopus_study.studies.arena.workloads import case_of
 from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context

@@ -139,7 +139,7 @@ def _answer(
     every: int,
 ) -> str:
     """Compare some crops with the reference under the same options."""
-    from octopus.kernels import reference
+    from octopus_study.reference import crops as reference
 
     crop, dtype = context.config.crop, options["dtype"]
     mean, std = (np.zeros(3), np.ones(3)) if dtype == "uint8" else (np.array(crop.mean), np.array(crop.std))

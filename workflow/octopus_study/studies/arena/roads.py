@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.kernels import reference
 from octopus_study.measure import Method, Row
 from octopus_study.measure.bandwidth import fill
 from octopus_study.peers.fused import HALF_ULP, Octopus
 from octopus_study.peers.job import TOLERANCE_LEVELS, CropJob, on_host
+from octopus_study.reference import crops as reference
 from octopus_study.studies.arena.workloads import (
     VISDRONE,
     arena_budget,

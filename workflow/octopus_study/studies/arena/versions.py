@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from octopus.arrays.launch import launch
 from octopus.arrays.views import ArrayView, view
 from octopus.backends.cuda import stream_of
 from octopus.backends.cuda.device import current
 from octopus.backends.cuda.memory import upload
-from octopus.crop.launch import PlainLauncher, StreamLauncher, Variant
+from octopus.crop.launch import Call, PlainLauncher, StreamLauncher, Variant
 from octopus.crop.options import CropOptions
 from octopus.crop.spec import CropSpec, make_spec
 from octopus.kernels.cuda.tiles import Shape
@@ -55,20 +54,10 @@ class KernelVersion(CropMethod):
         spec = make_spec(self._frame, CropOptions(job.size, job.mean, job.std))
         properties = current().properties
         limits = properties.multiprocessor_count, properties.l2_cache_size
-        self._launcher: Any = (
-            PlainLauncher(spec) if means is None else _VersionLauncher(spec, *limits, *means)
-        )
+        launcher = PlainLauncher(spec) if means is None else _VersionLauncher(spec, *limits, *means)
+        call = Call(self._frame, view(self._boxes, "boxes"), view(job.out, "out"))
+        self._prepared, self._addresses = launcher.prepare(call), call.addresses
 
     def kernels(self) -> None:
         """Crop, resize and normalise boxes that are on the device."""
-        self._launcher.launch(
-            self._frame,
-            self._boxes.pointer,
-            "float32",
-            self.job.count,
-            self.job.out.pointer,
-            self._stream,
-            0,
-            "int32",
-            0,
-        )
+        launch(self._prepared, self._addresses, self._stream)

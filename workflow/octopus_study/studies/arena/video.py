@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import octopus
-from octopus.kernels import reference
 from octopus_study.measure import Method, Row
 from octopus_study.measure.bandwidth import fill
 from octopus_study.peers.availability import Unavailable, make_all
@@ -25,6 +24,7 @@ from octopus_study.peers.job import TOLERANCE_LEVELS, CropJob
 from octopus_study.peers.method import CropMethod
 from octopus_study.peers.native_methods import CuFrame, RoiConvertNv12, from_nv12, to_nv12
 from octopus_study.peers.opencv import OpenCvTable
+from octopus_study.reference import crops as reference
 from octopus_study.studies.arena.workloads import VISDRONE, arena_budget, boxes_of, case_of
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context

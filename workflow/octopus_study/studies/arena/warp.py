@@ -10,7 +10,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.kernels import reference
 from octopus_study.measure import Method, Row
 from octopus_study.measure.bandwidth import fill
 from octopus_study.peers.availability import make_all
@@ -19,6 +18,7 @@ from octopus_study.peers.fused import Octopus
 from octopus_study.peers.job import CropJob
 from octopus_study.peers.method import CropMethod
 from octopus_study.peers.torch_method import TorchMethod
+from octopus_study.reference import crops as reference
 from octopus_study.studies.arena.workloads import arena_budget, case_of, shared_count
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus import CropPlan, map_back
-from octopus.kernels import reference
 from octopus_study.peers.availability import need_torch
+from octopus_study.reference import crops as reference
 
 PAD_LEVEL = 114  # the grey that YOLO surrounds its images with
 

@@ -8,8 +8,10 @@ import numpy as np
 
 from octopus.arrays.views import view
 from octopus.crop.check import check_host_boxes
+from octopus.crop.launch import Call
 from octopus_study.measure import Method
 from octopus_study.peers.availability import Unavailable
+from octopus_study.peers.fused import PreparedBoxes
 from octopus_study.peers.job import CropJob
 from octopus_study.peers.opencv import OpenCv, OpenCvTable, OpenCvTableThreads
 from octopus_study.peers.published import WHY_DIFFERENT, NLaunches
@@ -128,29 +130,30 @@ class SeparateFrames(FrameMethod):
 
     def __init__(self, video: Video) -> None:
         super().__init__(video)
-        plan = video.plan(video.most)
-        self._engine, self._item = plan.engine, plan.spec.nbytes(1)
+        self._plan, self._on_device, self._queue = video.plan(video.most), None, None
+        self._kernel: PreparedBoxes | None = None
         if video.on_gpu:
             from octopus.backends.cuda import stream_of
+            from octopus.backends.cuda.memory import DeviceArray
 
-            self._queue, self._frame = stream_of(None), view(video.device_frame, "frame")
+            self._queue, self._on_device = stream_of(None), DeviceArray((video.most, 4), np.float32)
 
     def run(self) -> None:
         """Upload, then a launch per box; on a CPU a call per box."""
-        job = self.job
+        job, there = self.job, self._on_device
         height, width, _ = job.frame.shape
         boxes = check_host_boxes(job.boxes, width, height)
-        if not self.video.on_gpu:
-            frame = view(job.frame, "frame")
-            for index in range(job.count):
-                one = slice(index, index + 1)
-                self._engine.run(frame, boxes[one], view(job.out[one], "out"))
-            return
-        self.video.upload()
-        address = self._engine.upload_boxes(boxes, self._queue)
+        if there is not None:
+            from octopus.backends.cuda.memory import copy
+
+            self.video.upload()
+            copy(there.pointer, boxes.ctypes.data, boxes.nbytes, self._queue)
+        frame = view(job.frame if there is None else self.video.device_frame, "frame")
+        call = Call(frame, view(boxes if there is None else there, "boxes"), view(job.out, "out"))
+        self._kernel = self._kernel or PreparedBoxes(self._plan, call)
+        self._kernel.call = call
         for index in range(job.count):
-            out = job.out.pointer + self._item * index
-            self._engine.launch(self._frame, address + 16 * index, "float32", 1, out, self._queue)
+            self._kernel(index, 1, self._queue)
 
 
 class PublishedFrames(FrameMethod):

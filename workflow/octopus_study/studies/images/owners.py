@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus.arrays.launch import PreparedLaunch, launch
 from octopus.arrays.staging import Staging
 from octopus.backends.cuda import memory, stream_of
 from octopus.backends.cuda.device import compute_capability
+from octopus.images.found import look
 from octopus.images.launcher import Launch
 from octopus.images.tensor import CAPABILITY, TensorKernel
-from octopus.images.work import Job, job_of, write
+from octopus.images.work import Job, pattern_of, write
 from octopus.kernels.images import IMAGE
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.images.job import ImageJob
@@ -42,31 +44,32 @@ class BlockSearch(OctopusImages):
         super().__init__(job)
         self._staging, self.result = Staging(2), job.out
         self._kernel = TensorKernel(self._call(self.images).engine.spec, self.owner)
-        self._launched: tuple[Launch, Cells, int] | None = None
+        self._launched: tuple[list[PreparedLaunch], list[int]] | None = None
         self.run()
 
     def _call(self, images: list[Any]) -> Job:
         """The call, checked."""
         given = {"source": None, "channels": "RGB", **self.options()}
-        return job_of(self.operation, given, images, self.sizes, given.pop("device"))
+        found, device = look(images), given.pop("device")
+        return pattern_of(self.operation, given, found, self.sizes, device, None, None).job(found)
 
     def run(self) -> None:
         """All that a batch takes."""
         call = self._call(self.turn())
         table = np.zeros(len(call.sources), IMAGE)
         write(table, call.sources, call.items)
-        launch = self._kernel.prepare(table)
-        if launch is None:
+        made = self._kernel.prepare(table)
+        if made is None:
             raise Unavailable("the kernel that makes tiles can't do these images")
-        tiles = np.diff(table["first_tile"], append=launch.blocks)
+        tiles = np.diff(table["first_tile"], append=made.blocks)
         if self.apart:
             table["first_tile"] = 0
-        behind = self.told(tiles, 32 * launch.cut.warps)
+        behind = self.told(tiles, 32 * made.cut.warps)
         self.table_bytes = table.nbytes + behind.nbytes
         slot, queue = self._staging.take(self.table_bytes + behind.itemsize), stream_of(None)
         slot.array[: table.nbytes] = table.view(np.uint8)
         slot.array[table.nbytes : self.table_bytes] = behind.view(np.uint8)
-        self._launched = launch, tiles, slot.twin(queue)
+        self._launched = self.prepare(made, tiles, slot.twin(queue))
         memory.copy(slot.twin(queue), slot.address, self.table_bytes, queue)
         self.kernels()
         slot.sent(queue)
@@ -78,12 +81,14 @@ class BlockSearch(OctopusImages):
     def kernels(self) -> None:
         """The work on the device alone, on the table that is there."""
         assert self._launched is not None
-        launch, tiles, address = self._launched
-        self.submit(launch, tiles, address)
+        launches, tables = self._launched
+        out, stream = self.result.pointer, stream_of(None)
+        for prepared, table in zip(launches, tables, strict=True):
+            launch(prepared, (out, table, table), stream)
 
-    def submit(self, launch: Launch, tiles: Cells, address: int) -> None:
-        """Queue what reads the table at an address of device memory."""
-        self._kernel.submit(launch, address, len(tiles), self.result.pointer, stream_of(None))
+    def prepare(self, made: Launch, tiles: Cells, table: int) -> tuple[list[PreparedLaunch], list[int]]:
+        """What reads the table at an address of device memory: launches, and the part of the table that each reads."""
+        return [self._kernel.prepared(made, len(tiles))], [table]
 
 
 class ThreadSearch(BlockSearch):
@@ -117,10 +122,9 @@ class PaddedGrid(BlockSearch):
 
     name, owner, apart = "padded-grid", "padded_grid", True
 
-    def submit(self, launch: Launch, tiles: Cells, address: int) -> None:
+    def prepare(self, made: Launch, tiles: Cells, table: int) -> tuple[list[PreparedLaunch], list[int]]:
         """A row of the grid for each image."""
-        grid = int(tiles.max()), len(tiles)
-        self._kernel.queue(grid, launch.cut, address, len(tiles), self.result.pointer, stream_of(None))
+        return [self._kernel.prepared(made, len(tiles), grid=(int(tiles.max()), len(tiles)))], [table]
 
 
 class LaunchPerImage(BlockSearch):
@@ -128,11 +132,16 @@ class LaunchPerImage(BlockSearch):
 
     name, apart = "launch-per-image", True
 
-    def submit(self, launch: Launch, tiles: Cells, address: int) -> None:
+    def __init__(self, job: ImageJob) -> None:
+        self._known: dict[tuple[Launch, int], PreparedLaunch] = {}
+        super().__init__(job)
+
+    def prepare(self, made: Launch, tiles: Cells, table: int) -> tuple[list[PreparedLaunch], list[int]]:
         """One launch after the other."""
-        out, stream = self.result.pointer, stream_of(None)
-        for number, blocks in enumerate(tiles.tolist()):
-            self._kernel.queue((blocks, 1), launch.cut, address + number * IMAGE.itemsize, 1, out, stream)
+        for key in {(made, blocks) for blocks in tiles.tolist()} - self._known.keys():
+            self._known[key] = self._kernel.prepared(made, 1, grid=(key[1], 1))
+        launches = [self._known[made, blocks] for blocks in tiles.tolist()]
+        return launches, [table + number * IMAGE.itemsize for number in range(len(tiles))]
 
 
 OWNERS = (Lookup, ThreadSearch, BlockMetadata, BlockSearch, PaddedGrid, LaunchPerImage)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.kernels import reference
 from octopus_study.peers.job import CropJob
+from octopus_study.reference import crops as reference
 from octopus_study.studies.parity import inputs
 
 

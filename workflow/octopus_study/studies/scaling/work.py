@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from octopus import CropPlan
 from octopus import images as of_images
-from octopus.kernels import reference
 from octopus_study.data.workload import sample_boxes
 from octopus_study.peers.job import TOLERANCE_LEVELS
+from octopus_study.reference import crops as reference
 from octopus_study.studies.context import Context
 from octopus_study.studies.pictures import cut, log_uniform
 

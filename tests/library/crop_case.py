@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from octopus import CropPlan, InputError, crop_resize, set_num_threads
-from octopus.kernels import reference
+from octopus_study.reference import crops as reference
 
 TOLERANCE = 2e-4  # of the frame's range: a fifth of what the library promises
 TIE = 1e-3  # of a pixel: beside its edge the nearest one is decided by rounding

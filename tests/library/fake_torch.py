@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +22,9 @@ class Dtype:
         return f"torch.{self.name}"
 
 
+dtype_of = cache(Dtype)  # one object for each, as torch has them
+
+
 class Tensor:
     """A tensor on memory of NumPy. On "cuda:0" that stands for the GPU's, and whoever reads it fails."""
 
@@ -30,7 +34,7 @@ class Tensor:
         self.array = np.asarray(array)
         self.device = SimpleNamespace(type=device.partition(":")[0], text=device)
         self.shape, self.ndim = self.array.shape, self.array.ndim
-        self.dtype = Dtype(self.array.dtype.name)
+        self.dtype = dtype_of(self.array.dtype.name)
         self.is_cuda = self.device.type == "cuda"
 
     def _made(self, array: np.ndarray) -> Tensor:
@@ -142,4 +146,4 @@ def device(kind: str, ordinal: int | None = None) -> Any:
 
 
 nested = SimpleNamespace(nested_tensor_from_jagged=from_jagged)
-bool, float32, float64, int64, uint8 = (Dtype(n) for n in ("bool", "float32", "float64", "int64", "uint8"))
+bool, float32, float64, int64, uint8 = (dtype_of(n) for n in ("bool", "float32", "float64", "int64", "uint8"))

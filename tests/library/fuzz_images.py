@@ -11,7 +11,7 @@ from guarded import READ, Guard
 
 from octopus import RaggedBatch, images, set_num_threads
 from octopus.images.spec import FIXED
-from octopus.kernels import images_reference as reference
+from octopus_study.reference import images as reference
 
 # Dtype of the images, channels, dtype of the result: a kernel each, and one more where Pillow's rounding is asked for;
 # those of `test_images_cpu`, since each takes seconds to compile.

@@ -11,9 +11,9 @@ from dice import Dice
 from guarded import READ, Guard
 
 from octopus import RaggedBatch, RaggedPlan, ops, set_num_threads
-from octopus.kernels import ragged_reference
 from octopus.kernels.operations import OPERATIONS, POINTWISE, result_dtype
 from octopus.ragged.blockmap import STRATEGIES
+from octopus_study.reference import ragged as ragged_reference
 
 TOLERANCE = 1e-5  # of the largest value that a result may have
 LARGEST = {

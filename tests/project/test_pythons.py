@@ -18,7 +18,7 @@ INSTALLED = (*COPIED, "pyproject.toml", "README.md", "LICENSE", "requirements.lo
 LONG = pytest.mark.skipif("OCTOPUS_FAULTS" not in os.environ, reason="`make faults` runs it")
 CORE = """
 import numpy as np, octopus
-from octopus.kernels import reference
+from octopus_study.reference import crops as reference
 
 frame = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
 boxes = np.array([[3, 5, 40, 30], [0, 0, 64, 48], [10, 10, 11, 11]])

@@ -297,7 +297,7 @@ def test_a_fork_waits_for_a_thread_that_compiles(monkeypatch):
         time.sleep(1)
         return lambda arguments: None
 
-    monkeypatch.setattr(compile, "_load", lambda name, build: build())
+    monkeypatch.setattr(compile, "_load", lambda name, build, entry: build())
     monkeypatch.setattr(compile, "_kernels", {})
     thread = threading.Thread(target=compile.load, args=("another", build))
     thread.start()
@@ -571,9 +571,11 @@ def test_a_container_has_the_memory_of_its_group(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     "options", [{}, {"edge": "image"}, {"antialias": True}], ids=["plain", "image", "filter"]
 )
-def test_a_kernel_that_is_refused_memory_raises(options):
+@pytest.mark.parametrize("threads", [2, 1])
+def test_a_kernel_that_is_refused_memory_raises(options, threads):
     code = f"""
 import resource, numpy as np, octopus
+octopus.set_num_threads({threads})
 options = dict(device="cpu", **{options})
 frame, columns = np.zeros((9, 9, 1), np.uint8), 1 << 22
 octopus.crop_resize(frame, [[0, 0, 9, 9]], 8, **options)  # there is memory for its kernel

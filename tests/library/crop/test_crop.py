@@ -9,8 +9,8 @@ from gpu import random_frame
 from hypothesis import given, settings
 
 from octopus import CropPlan, crop_resize
-from octopus.kernels import reference
-from octopus.kernels.images_reference import cast
+from octopus_study.reference import crops as reference
+from octopus_study.reference.images import cast
 
 LEVELS = 0.255  # 1e-3 of the range 0 to 255
 

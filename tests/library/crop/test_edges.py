@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,10 +18,7 @@ import pytest
 import octopus
 from octopus import CropPlan, FrameStream, InputError, backends, crop_resize
 from octopus.arrays import checks
-from octopus.arrays.views import view
 from octopus.backends.cpu import threads
-from octopus.crop import cache, kernel
-from octopus.crop.items import NONE
 
 RNG = np.random.default_rng(7)
 FRAME = RNG.integers(0, 256, (40, 60, 3), np.uint8)
@@ -57,7 +55,7 @@ def unsaid(monkeypatch):
 )
 @pytest.mark.parametrize("size", [8, np.int64(8), np.array([8, 8]), [8, 8], np.array(8)], ids=repr)
 def test_numbers_of_any_form(options, size):
-    for _ in range(2):  # the second time by the kernel that is kept
+    for _ in range(2):  # the second time as a call like one before
         assert np.allclose(crop_resize(FRAME, BOXES, size, device="cpu", **options), RIGHT, atol=1e-5)
 
 
@@ -156,46 +154,77 @@ def test_what_would_be_ignored_or_wrong_is_refused(arguments, words):
 @pytest.mark.parametrize("name", ["frame", "boxes", "frame_index"])
 def test_a_result_must_not_lie_in_what_is_read(name):
     memory = np.zeros(4 * 40 * 60, np.float32)
-    out = memory[: 2 * 3 * 64].reshape(2, 3, 8, 8)
+    call = {"frame": FRAME[None] if name == "frame_index" else FRAME, "boxes": BOXES.astype(np.float32)}
     given = {
-        "frame": memory.view(np.uint8)[100 : 100 + 2 * 7200].reshape(2, 40, 60, 3),
+        "frame": memory.view(np.uint8)[100:7300].reshape(40, 60, 3),
         "boxes": memory[8:16].reshape(2, 4),
         "frame_index": memory[383:385].view(np.int32),
     }
-    frames, index = np.stack([FRAME, FRAME]), np.zeros(2, np.int32)
-    call = {"frame": frames, "boxes": BOXES, "frame_index": index} | {name: given[name]}
-    plan = CropPlan(frames, 2, 8, device="cpu")
-    for run in (crop_resize, plan.run):
-        more = {"size": 8, "device": "cpu"} if run is crop_resize else {}
-        with pytest.raises(InputError, match=f"out lies in the memory of {name}"):
-            run(**call, out=out, **more)
-    beside = memory[385 : 385 + 2 * 192].reshape(2, 3, 8, 8)
-    if name != "frame":
-        call = {"frame": frames, "boxes": BOXES, "frame_index": index}
-        assert crop_resize(**call, size=8, out=beside, device="cpu") is beside
+    given["boxes"][:] = BOXES
+    beside, within = (memory[first : first + 384].reshape(2, 3, 8, 8) for first in (4000, 0))
+    call[name] = given[name]
+    for run in (partial(crop_resize, size=8, device="cpu"), CropPlan(call["frame"], 2, 8, device="cpu").run):
+        for _ in range(2):  # at a first call, and at one like another
+            with pytest.raises(InputError, match=f"out lies in the memory of {name}"):
+                run(**call, out=within)
+            assert run(**call, out=beside) is beside
 
 
 def test_a_plan_does_not_write_over_the_frame_that_it_reads():
     frame = np.random.default_rng(3).random((8, 8, 3), np.float32)
     plan = CropPlan(frame, 1, 8, layout="NHWC", device="cpu")
     (result,) = plan.run(frame, [[0, 0, 8, 8]])
-    with pytest.raises(InputError, match="the plan's result lies in the memory of frame"):
-        plan.run(result, [[0, 0, 3, 3]])
+    for _ in range(2):
+        with pytest.raises(InputError, match="the plan's result lies in the memory of frame"):
+            plan.run(result, [[0, 0, 3, 3]])
     assert plan.run(result.copy(), [[0, 0, 3, 3]]).shape == (1, 8, 8, 3)
 
 
-def test_boxes_and_index_that_another_thread_changes_are_as_they_were_checked(monkeypatch):
+def test_nor_over_one_that_is_seen_as_another_dtype():
+    plan = CropPlan(np.zeros((8, 8, 4), np.uint8), 1, 8, layout="NHWC", device="cpu")
+    (result,) = plan.run(np.zeros((8, 8, 4), np.uint8), [[0, 0, 8, 8]])
+    with pytest.raises(InputError, match="the plan's result lies in the memory of frame"):
+        plan.run(result.view(np.uint8).reshape(8, 32, 4), [[0, 0, 8, 8]])
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Starts of two threads or more: `started.meanwhile` is called before each, and `started.threads` has how many."""
+    noted, before = SimpleNamespace(threads=[], meanwhile=int), octopus.set_num_threads(2)
+    start = threads.start
+
+    def note(kernel, words, first, count):
+        noted.threads.append(count)
+        noted.meanwhile()
+        start(kernel, words, first, count)
+
+    monkeypatch.setattr(threads, "start", note)
+    yield noted
+    octopus.set_num_threads(before)
+
+
+def test_boxes_and_index_that_another_thread_changes_are_as_they_were_checked(started):
     frames, boxes, index = np.stack([FRAME, FRAME + 1]), BOXES.astype(np.float32), np.array([1, 0], np.int32)
-    call = {"size": 8, "device": "cpu"}
-    right = crop_resize(frames, boxes.copy(), frame_index=index.copy(), **call)
-    launch = threads.launch
 
-    def spoil_and_launch(*arguments, **options):
+    def spoil():
         boxes[...], index[...] = 3e7, 99
-        launch(*arguments, **options)
 
-    monkeypatch.setattr(threads, "launch", spoil_and_launch)
-    assert np.array_equal(crop_resize(frames, boxes, frame_index=index, **call), right)
+    for frame, more in ((frames, {"frame_index": index}), (FRAME, {})):
+        found = []
+        for started.meanwhile in (int, spoil):
+            boxes[...], index[...] = BOXES, (1, 0)
+            found.append(crop_resize(frame, boxes, 200, device="cpu", **more))
+        assert np.array_equal(*found) and boxes[0, 0] > 1e7
+
+
+def test_a_call_alike_works_on_as_many_threads_as_are_wanted_now(started):
+    plan = CropPlan(FRAME, 2, 200, device="cpu")
+    for number in (2, 1, 2):
+        octopus.set_num_threads(number)
+        for run in (partial(crop_resize, size=200, device="cpu"), plan.run) * 2:
+            started.threads.clear()
+            run(FRAME, BOXES)
+            assert (2 in started.threads) == (number == 2)
 
 
 def test_boxes_without_dimensions_are_refused_by_a_kernel_that_is_known_too():
@@ -290,26 +319,34 @@ def test_usual_units_are_not(frame, options):
         CropPlan(frame, 1, 8, device="cpu", **options)
 
 
-def test_a_plan_at_work_refuses_a_second_thread(monkeypatch):
+class Slow:
+    """Detections that are read late."""
+
+    def __init__(self):
+        self.inside, self.over = threading.Event(), threading.Event()
+
+    @property
+    def xyxy(self):
+        self.inside.set()
+        assert self.over.wait(60)
+        return BOXES
+
+
+def test_a_plan_at_work_refuses_a_second_thread():
     plan, stream = CropPlan(FRAME, 2, 8, device="cpu"), FrameStream(FRAME, 2, 8, device="cpu")
-    inside, over = threading.Event(), threading.Event()
-
-    def slow(self, *arguments):
-        inside.set()
-        assert over.wait(60)
-
-    for run in (lambda: plan.run(FRAME, BOXES), lambda: stream.submit(BOXES)):
-        inside.clear(), over.clear()
-        with monkeypatch.context() as patched:
-            patched.setattr(kernel.CropKernel, "execute", slow)
-            thread = threading.Thread(target=run)
-            thread.start()
-            assert inside.wait(60)
-            with pytest.raises(InputError, match="at work in another thread"):
-                run()
-            over.set()
-            thread.join()
-        assert run().shape == (2, 3, 8, 8)
+    for run in (
+        partial(plan.run, FRAME),
+        stream.submit,
+    ) * 2:  # the second time one is refused that is like another
+        slow = Slow()
+        thread = threading.Thread(target=run, args=(slow,))
+        thread.start()
+        assert slow.inside.wait(60)
+        with pytest.raises(InputError, match="at work in another thread"):
+            run(BOXES)
+        slow.over.set()
+        thread.join()
+        assert run(BOXES).shape == (2, 3, 8, 8)
 
 
 def test_a_plan_that_was_at_work_at_a_fork_is_free_in_the_child():
@@ -370,29 +407,6 @@ def test_arrays_of_options_may_change_between_calls(name):
         assert np.array_equal(found, right)
 
 
-def test_the_first_call_of_a_kind_is_not_captured(monkeypatch):
-    monkeypatch.setattr(cache, "is_capturing", lambda queue: queue == "captured")
-    frame, boxes = view(FRAME, "frame"), view(np.zeros((1, 4), np.int32), "boxes")
-    with pytest.raises(InputError, match="reserves memory, which a graph can't capture"):
-        cache.kernel_for(frame, boxes, NONE, {"size": (8, 8)}, "cuda", "captured")
-
-
-def test_the_same_options_in_other_forms_make_one_kernel(monkeypatch):
-    made = []
-    monkeypatch.setattr(cache, "_thread", threading.local())
-    monkeypatch.setattr(cache, "_make", lambda *arguments: made.append(arguments) or object())
-    view = SimpleNamespace(family="numpy", dtype=FRAME.dtype, shape=FRAME.shape, ordinal=None)
-    for _ in range(3):
-        for mean in (np.array([1.0, 2, 3]), [1.0, 2, 3], np.float32(1), np.array(1)):
-            cache.kernel_for(
-                view, None, None, {"mean": mean, "size": (8, 8), "dtype": np.dtype("float32")}, "cpu"
-            )
-    assert len(made) == 4
-    for other in (True, 1, 1.0):
-        cache.kernel_for(view, None, None, {"antialias": other}, "cpu")
-    assert len(made) == 7
-
-
 def test_public_names_are_listed():
     code = "import octopus; print(sorted(set(octopus.__all__) - set(dir(octopus))))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
@@ -400,7 +414,7 @@ def test_public_names_are_listed():
 
 
 def test_a_plan_shows_what_is_documented():
-    shown = {name for name in dir(CropPlan) if not name.startswith("_")}
+    shown = {name for name in dir(CropPlan(FRAME, 1, 8, device="cpu")) if not name.startswith("_")}
     assert shown == {"run", "spec", "engine", "max_boxes", "device", "gpu_bytes"}
 
 

@@ -14,7 +14,7 @@ from octopus import NV12, P010, CropPlan, FrameStream, InputError, crop_resize
 from octopus.arrays import memory
 from octopus.crop.frame import frame_spec, frame_view
 from octopus.crop.video import Coding
-from octopus.kernels import reference
+from octopus_study.reference import crops as reference
 
 MATRICES, RANGES = ("bt601", "bt709", "bt2020"), ("limited", "full")
 CODINGS = list(product((NV12, P010), MATRICES, RANGES))

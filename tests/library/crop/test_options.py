@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from option_peers import letterbox, pil, roi_align
 
 from octopus import CropPlan, crop_resize
-from octopus.kernels import reference
+from octopus_study.reference import crops as reference
 
 LEVELS = 0.255  # 1e-3 of the range 0 to 255
 FINE = 5e-3  # a position among 300 pixels in single precision is good to 2e-5, between two pixels 255 apart

@@ -27,7 +27,7 @@ from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import current
 from octopus.crop.options import CropOptions
 from octopus.crop.spec import make_spec
-from octopus.kernels import reference
+from octopus_study.reference import crops as reference
 
 pytestmark = pytest.mark.gpu
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from octopus import CropPlan, FrameStream, InputError, crop_resize, map_back
 from octopus.crop.check import check_host_boxes
-from octopus.kernels import reference
+from octopus_study.reference import crops as reference
 
 LEVELS = 0.255  # 1e-3 of the range 0 to 255
 BOXES = np.array(

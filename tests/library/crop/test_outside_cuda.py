@@ -9,7 +9,7 @@ from gpu import PAD_MODES, SETS, host, name_of, random_frame
 from octopus import CropPlan, InputError, crop_resize
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import current
-from octopus.kernels import reference
+from octopus_study.reference import crops as reference
 
 pytestmark = pytest.mark.gpu
 

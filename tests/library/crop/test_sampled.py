@@ -22,7 +22,7 @@ from sampled_case import (
 )
 
 from octopus import CropPlan, FrameStream, InputError, crop_resize, rotated_boxes
-from octopus.kernels import reference
+from octopus_study.reference import crops as reference
 
 FINE = 0.02  # levels: a float32 position at 300 pixels is 3e-5 off, and pixels differ by up to 255
 WHOLE = BOXES[:5].astype(int)

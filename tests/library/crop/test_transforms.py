@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from octopus import InputError, crop_resize, map_back
-from octopus.kernels import reference
+from octopus_study.reference import crops as reference
 
 FRAME = np.zeros((400, 600, 3), np.uint8)
 BOXES = np.array([[0, 0, 600, 400], [10, 20, 110, 370], [300.5, 100.25, 420, 130]], np.float32)

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
-import pretended_gpu
+import simulated_gpu
 from PIL import Image
 
-from octopus import InputError, backends, images, set_num_threads
-from octopus.arrays import memory, streams
-from octopus.arrays.views import ArrayView, view
+from octopus import InputError, images, set_num_threads
+from octopus.arrays import streams
 from octopus.backends.cuda.memory import DeviceArray
-from octopus.images import answer, cuda, packing, upload
-from octopus.images import plan as images_plan
+from octopus.images import cuda, packing, upload
 from octopus.images.cuda import CudaEngine, SimpleKernel
-from octopus.images.found import Found
 
-gpu = pretended_gpu.install()
+gpu = simulated_gpu.install()
 ROWS = {"patch": 2, "merge": 1, "temporal": 1, "order": "PPC"}
 WIDE = [(2, 8)]  # four rows, in as many blocks as the two of NARROW
 NARROW = [(2, 4)]
 
 
 def on_gpu(*side):
-    return [pretended_gpu.OnGpu(gpu, np.full((*side, 3), 200, np.uint8))]
+    return [simulated_gpu.OnGpu(gpu, np.full((*side, 3), 200, np.uint8))]
 
 
 def refused(call, *given, **named):
@@ -86,13 +82,11 @@ def without_memory():
 
 def loaded_kernels():
     """How often the kernel that pads is loaded by a plan with padding, without, and by a captured run."""
-    counts, load = [], cuda._padding_kernel
+    counts, load, given, found = [], cuda._padding_kernel, on_gpu(2, 8), []
     cuda._padding_kernel = lambda *given: counts.append(given) or load(*given)
-    given, found = on_gpu(2, 8), []
-    images.ImagePlan("patch_rows", given, 4, result_rows=16, **ROWS)
-    found.append(len(counts))
-    plan = images.ImagePlan("patch_rows", given, 4, max_rows=8, **ROWS)
-    found.append(len(counts))
+    for room in ({"result_rows": 16}, {"max_rows": 8}):
+        plan = images.ImagePlan("patch_rows", given, 4, **room, **ROWS)
+        found.append(len(counts))
     captured(plan, given, WIDE)
     return {"loaded": [*found, len(counts)]}
 
@@ -105,36 +99,27 @@ def other_library():
 
 
 def other_gpu():
-    """A plan for images of torch on one GPU that is given some on another, which have no views to be looked at."""
-    plan = images.ImagePlan("patch_rows", on_gpu(2, 8), 4, result_rows=16, **ROWS)
-    pixels = ArrayView(0, (), (), np.dtype(np.uint8), "cuda", "other", None, 1)
-    there = Found([object()], pixels, [], np.array([4096]), [(2, 8, 3)], None, 1)
-    plan._like = (replace(plan._like[0], ordinal=0), *plan._like[1:])
-    look, images_plan.look = images_plan.look, lambda given: there
-    try:
-        return {"other-gpu": refused(plan.run, [object()], WIDE)}
-    finally:
-        images_plan.look = look
+    """A plan for images of torch on one GPU that is given some on another."""
+    plan = images.ImagePlan(
+        "patch_rows", [gpu.tensor(np.zeros((2, 8, 3), np.uint8))], 4, result_rows=16, **ROWS
+    )
+    there = simulated_gpu.fake_torch.Tensor(np.zeros((2, 8, 3), np.uint8), "cuda:1")
+    return {"other-gpu": refused(plan.run, [there], WIDE)}
 
 
 def failed_launches():
     """How often a slot is said to be in use by calls whose launch fails behind the upload: without and with a plan."""
-    counts, given, launch, record = [], on_gpu(2, 8), CudaEngine.launch, gpu.stream.record
+    counts, given, record = [], on_gpu(2, 8), gpu.stream.record
     plan = images.ImagePlan("patch_rows", given, 4, result_rows=16, **ROWS)
     for call in (lambda: images.patch_rows(given, WIDE, **ROWS), lambda: plan.run(given, WIDE)):
         recorded = []
-        CudaEngine.launch, gpu.stream.record = fail, recorded.append
+        gpu.statuses, gpu.stream.record = {"launch": 700}, recorded.append
         try:
             call()
         except RuntimeError:
             counts.append(len(recorded))
-        finally:
-            CudaEngine.launch, gpu.stream.record = launch, record
+    gpu.statuses, gpu.stream.record = {}, record
     return {"failed-launches": counts}
-
-
-def fail(*given):
-    raise RuntimeError("no launch")
 
 
 def streams_of_out():
@@ -142,20 +127,13 @@ def streams_of_out():
 
     Images come from the host, and `stream` is not given; then they lie on the GPU, and it is.
     """
-    own, side = pretended_gpu.Stream(), pretended_gpu.Stream()
-    own.handle, side.handle = 7, 9
-    names, copy, log = {id(gpu.stream): "default", id(own): "own", id(side): "side"}, gpu.copy, []
-    memory.is_capturing = lambda stream: gpu.capturing
-    for module in (backends.cuda, upload):
-        module.stream_of = lambda stream=None: gpu.stream if stream is None else stream
-    streams.current_stream = lambda model: own if model.family == "torch" else None
-    answer.result_view = lambda array, name: replace(view(array, name), family="torch")
-    upload.memory.copy = lambda *given: log.append(f"copy {names[id(given[3])]}") or copy(*given)
-    DeviceArray.release_on = lambda array, stream: log.append(f"release {names[id(stream)]}")
-    streams.used_on = lambda array, stream: log.append(f"used {names[id(stream)]} {array is out}")
-    out, plain, results = DeviceArray((1, 3, 6, 6), np.float32), [np.zeros((2, 8, 3), np.uint8)], {}
+    names, copy, log, gpu.current = {0: "default", 7: "own", 9: "side"}, gpu.copy, [], 7
+    upload.memory.copy = lambda *given: log.append(f"copy {names[given[3].handle]}") or copy(*given)
+    DeviceArray.release_on = lambda array, stream: log.append(f"release {names[stream.handle]}")
+    streams.used_on = lambda array, stream: log.append(f"used {names[stream.handle]} {array is out}")
+    out, plain, results = gpu.tensor(np.zeros((1, 3, 6, 6), np.float32)), [np.zeros((2, 8, 3), np.uint8)], {}
     options = {"size": 6, "letterbox": True}
-    for name, given, more in (("host", plain, {}), ("gpu", on_gpu(2, 8), {"stream": side})):
+    for name, given, more in (("host", plain, {}), ("gpu", on_gpu(2, 8), {"stream": gpu.stream_of(9)})):
         pixels = {"source_pixels": 16} if name == "host" else {}
         plan = images.ImagePlan("resize", given, 2, device="cuda", **pixels, **options)
         log.clear()
@@ -186,9 +164,8 @@ def uploads_in_stretches():
             error = float(np.abs(at(answer) - right).max())
             results[f"stretches-{least}"] = [len(gpu.uploads), sum(gpu.uploads), error]
             mixed = [Image.fromarray(given[0]), given[1], Image.fromarray(given[2])]
-            results[f"pillow-{least}"] = float(
-                np.abs(at(images.resize(mixed, size=6, device="cuda")) - right).max()
-            )
+            answer = images.resize(mixed, size=6, device="cuda")
+            results[f"pillow-{least}"] = float(np.abs(at(answer) - right).max())
         locked = packing.Packing.page_locked
         packing.Packing.page_locked = lambda self, sources: True
         gpu.uploads.clear()
@@ -219,7 +196,7 @@ def runs_that_are_alike():
     given = [
         [generator.integers(0, 256, (*side, 3), np.uint8) for side in ((2, 8), (9, 4))] for _ in range(2)
     ]
-    for name, lying in (("host", given), ("gpu", [[pretended_gpu.OnGpu(gpu, a) for a in b] for b in given])):
+    for name, lying in (("host", given), ("gpu", [[simulated_gpu.OnGpu(gpu, a) for a in b] for b in given])):
         pixels = {"source_pixels": 64} if name == "host" else {}
         plan = images.ImagePlan("resize", lying[0], 2, device="cuda", **pixels, **options)
         found = []
@@ -230,7 +207,25 @@ def runs_that_are_alike():
                 answers = zip(plan.run(there), images.resize(here, **options), strict=True)
                 found += [float(np.abs(at(one) - other).max()) for one, other in answers]
         results[f"alike-{name}"] = max(found)
-    return results | {"made-ready": Backwards.made}
+    kernels_of, cuda.kernels_of, found = cuda.kernels_of, lambda spec: (Backwards(spec),), []
+    for here in given:
+        tensors, swapped = list(map(gpu.tensor, here)), {"channels": "BGR"}
+        found.append(
+            np.abs(images.resize(tensors, 6, **swapped).array - images.resize(here, 6, **swapped)).max()
+        )
+    cuda.kernels_of = kernels_of
+    return results | {"alike-calls": [*map(float, found), len(gpu.copies)], "made-ready": Backwards.made}
+
+
+def producers():
+    """For which streams calls wait that are alike, but for the stream on which their images are written."""
+    found, given = [], on_gpu(2, 8)
+    for handle in (11, 12):
+        given[0].interface = {"stream": handle}
+        gpu.stream.waits.clear()
+        images.resize(given, 6)
+        found.append(sorted(set(gpu.stream.waits)))
+    return {"producers": found}
 
 
 def at(array):
@@ -240,18 +235,12 @@ def at(array):
 
 def main():
     parts = (
-        rows_behind_out,
-        second_capture,
-        without_memory,
-        loaded_kernels,
-        other_library,
-        other_gpu,
-        failed_launches,
-        runs_that_are_alike,
-        uploads_in_stretches,
-        streams_of_out,
-    )
-    print(json.dumps({name: found for part in parts for name, found in part().items()}))
+        rows_behind_out, second_capture, without_memory, loaded_kernels, other_library, other_gpu, failed_launches,
+        runs_that_are_alike, producers, uploads_in_stretches, streams_of_out,
+    )  # fmt: skip
+    results = {name: found for part in parts for name, found in part().items()}
+    assert not gpu.errors, gpu.errors
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

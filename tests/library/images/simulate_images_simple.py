@@ -8,24 +8,26 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pretended_gpu
+import simulated_gpu
 
-from octopus import RaggedBatch, images
+from octopus import InputError, RaggedBatch, images
 from octopus.arrays.views import view
 from octopus.backends.cuda.memory import DeviceArray
+from octopus.images import upload
 from octopus.images.cuda import CudaEngine
 from octopus.images.sizes import stretched
 from octopus.images.sources import sources_of
 from octopus.images.spec import make_spec
 from octopus.images.work import write
-from octopus.kernels import images_reference as reference
 from octopus.kernels.images import IMAGE
+from octopus_study.reference import images as reference
 
-gpu = pretended_gpu.install()
+gpu = simulated_gpu.install()
 SIDES = [(9, 7), (5, 12), (20, 3)]
 SIZES = [(4, 8), (12, 4), (8, 8)]
 MEAN, STD = 100.0, 50.0
 NORMAL = {"gain": 1 / STD, "bias": -MEAN / STD}
+costs = {}
 
 
 def pixels(dtype=np.uint8, channels=3):
@@ -35,11 +37,27 @@ def pixels(dtype=np.uint8, channels=3):
 
 
 def on_gpu(arrays):
-    return [pretended_gpu.OnGpu(gpu, array) for array in arrays]
+    return [simulated_gpu.OnGpu(gpu, array) for array in arrays]
+
+
+def counts():
+    """How often memory was reserved, copies by themselves and by launches, launches."""
+    return np.array([gpu.allocated, len(gpu.uploads), len(gpu.copies), len(gpu.launches)])
+
+
+def repeated(name, call, given, *rest, put=gpu.tensor, **options):
+    """The answer of a call on tensors after one that differs in pixels alone; notes in `costs` what it did."""
+    call([put(one[::-1].copy()) for one in given], *rest, **options)
+    lying, start = list(map(put, given)), counts()
+    answer = call(lying, *rest, **options)
+    costs[name] = (counts() - start).tolist()
+    return answer
 
 
 def host(array):
     """A copy of a result."""
+    if hasattr(array, "array"):
+        return array.array.copy()
     flat = gpu.pointed(array.pointer, array.dtype)._ary
     return np.array(flat[: int(np.prod(array.shape))]).reshape(array.shape)
 
@@ -65,17 +83,24 @@ def batches():
     for number, (name, options, kind) in enumerate(calls):
         given, layout = pixels(**kind), ("NCHW", "NHWC")[number % 2]
         options = {"filter": name} | options
-        found = images.resize(on_gpu(given), (5, 6), mean=MEAN, std=STD, layout=layout, **options)
+        found = repeated(name, images.resize, given, (5, 6), mean=MEAN, std=STD, layout=layout, **options)
         expected = reference.batch(given, [(5, 6)] * 3, (5, 6), layout=layout, **NORMAL, **options)
         results[name] = difference(host(found), expected)
     return results
 
 
 def dtypes():
+    """And results in the caller's memory, on the caller's stream, and for arrays of other libraries."""
     results, expected = {}, reference.batch(pixels(), [(5, 6)] * 3, (5, 6))
-    for dtype in ("float16", "uint8"):
-        found = images.resize(on_gpu(pixels()), (5, 6), dtype=dtype)
-        results[dtype] = difference(host(found), expected)
+    for name, options in {
+        "float16": {"dtype": "float16"},
+        "uint8": {"dtype": "uint8"},
+        "out": {"out": gpu.tensor(np.zeros((3, 3, 5, 6), np.float32))},
+        "stream": {"stream": 0},
+        "other-library": {"put": lambda array: simulated_gpu.OnGpu(gpu, array)},
+        "host": {"put": lambda array: simulated_gpu.fake_torch.Tensor(array, "cpu:-1"), "device": "cuda"},
+    }.items():
+        results[name] = difference(host(repeated(name, images.resize, pixels(), (5, 6), **options)), expected)
     spec = make_spec(
         "uint8", 3, "batch", filter="bilinear", antialias=True, rounding="none", mean=None, std=None, scale=None,
         dtype="bfloat16", layout="NCHW", size=(5, 6),
@@ -92,42 +117,41 @@ def placed():
     """Letterboxed and cut items, channels first, swapped, and a ragged batch."""
     given, results = pixels(), {}
     flipped = [np.ascontiguousarray(one[..., ::-1].transpose(2, 0, 1)) for one in given]
-    found, transform = images.resize(on_gpu(flipped), (6, 6), letterbox=True, pad_value=9, channels="BGR")
+    options = {"letterbox": True, "pad_value": 9, "channels": "BGR"}
+    found, transform = repeated("letterbox", images.resize, flipped, (6, 6), **options)
     sizes, corners = [(6, 5), (2, 6), (6, 1)], [(0, 0), (-2, 0), (0, -2)]
-    results["letterbox"] = difference(
-        host(found), reference.batch(given, sizes, (6, 6), corners=corners, pad=9.0)
-    )
+    expected = reference.batch(given, sizes, (6, 6), corners=corners, pad=9.0)
+    results["letterbox"] = difference(host(found), expected)
     back = [
         [w / c, h / r, x * w / c, y * h / r]
         for (h, w), (r, c), (y, x) in zip(SIDES, sizes, corners, strict=True)
     ]
     results["transform"] = difference(host(transform), np.array(back))
     batch = RaggedBatch.from_list(given)
-    values = pretended_gpu.OnGpu(gpu, batch.values)
-    found = images.resize(
-        RaggedBatch(values, batch.offsets, batch.shapes), 4, crop="center", filter="bicubic"
-    )
-    sizes = [(5, 4), (4, 9), (26, 4)]
-    corners = [(0, 0), (0, 2), (11, 0)]
+    values = simulated_gpu.OnGpu(gpu, batch.values)
+    batch, options = RaggedBatch(values, batch.offsets, batch.shapes), {"crop": "center", "filter": "bicubic"}
+    sizes, corners = [(5, 4), (4, 9), (26, 4)], [(0, 0), (0, 2), (11, 0)]
     expected = reference.batch(given, sizes, (4, 4), corners=corners, filter="bicubic")
-    results["ragged-crop"] = difference(host(found), expected)
+    results["ragged-crop"] = difference(host(images.resize(batch, 4, **options)), expected)
+    found = repeated("crop", images.resize, flipped, 4, channels="BGR", **options)
+    results["crop"] = difference(host(found), expected)
     return results
 
 
 def rows():
     given, results = pixels(), {}
-    options = {"filter": "bicubic", "rounding": "uint8"}
+    options, call = {"filter": "bicubic", "rounding": "uint8"}, images.patch_rows
     for order, merge, temporal in (("CTPP", 2, 2), ("PPC", 1, 1)):
-        found, grid = images.patch_rows(on_gpu(given), SIZES, patch=2, order=order, mean=MEAN, std=STD)
+        name, normal = f"rows-{order}", {"mean": MEAN, "std": STD}
+        found, grid = repeated(name, call, given, SIZES, patch=2, order=order, **normal)
         expected = reference.rows(given, SIZES, 2, merge, temporal, order=order, **NORMAL, **options)
-        results[f"rows-{order}"] = difference(host(found), expected)
-    results["grid"] = float(grid.tolist() == [[1, 2, 4], [1, 6, 2], [1, 4, 4]])
-    found, mask, _ = images.patch_rows(on_gpu(given), SIZES, patch=2, max_rows=17)
-    results["rows-padded"] = difference(
-        host(found), reference.rows(given, SIZES, 2, 2, 2, max_rows=17, **options)
-    )
+        results[name] = difference(host(found), expected)
+    results["grid"] = float(grid.array.tolist() == [[1, 2, 4], [1, 6, 2], [1, 4, 4]])
+    found, mask, _ = repeated("rows-padded", call, given, SIZES, patch=2, max_rows=17)
+    expected = reference.rows(given, SIZES, 2, 2, 2, max_rows=17, **options)
+    results["rows-padded"] = difference(host(found), expected)
     results["mask"] = float((host(mask).sum(axis=1) == [8, 12, 16]).all() and host(mask)[0, :8].all())
-    each = images.resize_each(on_gpu(given), SIZES, layout="NHWC")
+    each = repeated("each", images.resize_each, given, lambda sides: SIZES, layout="NHWC")
     results["each"] = difference(host(each.values), reference.each(given, SIZES, layout="NHWC"))
     return results
 
@@ -155,7 +179,8 @@ def plans():
     found, _ = plan.run(lying, SIZES)
     options = {"filter": "bicubic", "rounding": "uint8"}
     results["plan"] = difference(host(found), reference.rows(given, SIZES, 2, 2, 2, **options))
-    results["plan-cost"] = [gpu.allocated, gpu.uploads[:], gpu.launches[:]]
+    names = [made.kernel.function.fn.__name__ for made in gpu.launches]
+    results["plan-cost"] = [gpu.allocated, gpu.uploads[:], names]
     gpu.capturing = True
     plan.run(lying, SIZES)
     gpu.capturing = False
@@ -164,9 +189,8 @@ def plans():
     gpu.replay()
     expected = reference.rows(given[:0:-1], SIZES[:0:-1], 2, 2, 2, **options)
     results["graph-of-fewer"] = difference(host(found), expected)
-    staged = images.ImagePlan(
-        "resize", given, 3, source_pixels=183, size=(5, 6), device="cuda", letterbox=True
-    )
+    options = {"size": (5, 6), "device": "cuda", "letterbox": True}
+    staged = images.ImagePlan("resize", given, 3, source_pixels=183, **options)
     gpu.allocated, gpu.uploads[:] = 0, []
     found, _ = staged.run(given)
     results["staged-plan"] = difference(host(found)[0], expected_box(given[0]))
@@ -177,13 +201,50 @@ def plans():
     return results
 
 
+def elsewhere():
+    """Calls that are alike on other streams, while a graph is captured, on another GPU, and that the driver refuses."""
+    given, words, made, errors = pixels()[:1], [], [], [0.0]
+    right, lying = images.resize(given, (5, 6), scale=2), list(map(gpu.tensor, given))
+
+    def again(handle=7, captured=(), device=0, statuses=(), size=(5, 6)):
+        gpu.current, gpu.captured, gpu.device, gpu.statuses = handle, set(captured), device, dict(statuses)
+        before, gpu.capturing = counts(), bool(captured)
+        try:
+            found = images.resize(lying, size, scale=2)
+            errors.append(difference(found.array, right) if size == (5, 6) else 0.0)
+        except (InputError, RuntimeError) as error:
+            words.append(str(error))
+        made.append((counts() - before).tolist()[1:])
+
+    for handle in (7, 9, 9, 7, 7):
+        again(handle)
+    handles = [launch.stream for launch in gpu.launches[-5:]]
+    for handle in range(10, 10 + upload.MOST_STREAMS):
+        again(handle, size=(4, 4))
+    again()
+    again(captured=[7])
+    again(device=1)
+    again(statuses={"copy": 700})
+    again(statuses={"launch": 700})
+    again()
+    result = {
+        "error": max(errors),
+        "streams": made[:5],
+        "handles": handles,
+        "then": made[-6:],
+        "words": words,
+    }
+    return {"elsewhere": result}
+
+
 def expected_box(image):
     return reference.batch([image], [(5, 4)], (5, 6), corners=[(0, -1)], pad=114.0)[0]
 
 
 def main():
-    results = batches() | dtypes() | placed() | rows() | staged() | plans()
-    print(json.dumps(results))
+    results = batches() | dtypes() | placed() | rows() | staged() | plans() | elsewhere()
+    assert not gpu.errors, gpu.errors
+    print(json.dumps(results | {"costs": costs}))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octopus.kernels import images, images_reference
+from octopus.kernels import images
+from octopus_study.reference import images as images_reference
 
 
 def test_a_record_has_64_bytes_and_no_gaps():

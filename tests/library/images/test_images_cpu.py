@@ -16,7 +16,7 @@ from octopus.backends.cpu import threads
 from octopus.images import cpu, work
 from octopus.images.cpu import CpuEngine
 from octopus.images.spec import FIXED
-from octopus.kernels import images_reference as reference
+from octopus_study.reference import images as reference
 
 RNG = np.random.default_rng(3)
 TOPS = {"uint8": 255, "uint16": 65535, "float32": 1}

@@ -16,8 +16,8 @@ from octopus.images.cuda import CudaEngine, SimpleKernel
 from octopus.images.options import options_of
 from octopus.images.sources import sources_of
 from octopus.images.work import write
-from octopus.kernels import images_reference as reference
 from octopus.kernels.images import IMAGE
+from octopus_study.reference import images as reference
 
 pytestmark = pytest.mark.gpu
 

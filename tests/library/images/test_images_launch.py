@@ -12,7 +12,7 @@ from octopus.kernels.images import IMAGE, filter_code
 
 pytest.importorskip("numba_cuda")
 
-from numba import types
+import pretended_driver
 
 from octopus.backends.cuda import launch
 from octopus.backends.cuda.compile import entry_name, to_ptx
@@ -20,7 +20,7 @@ from octopus.images import cuda
 from octopus.images.spec import make_spec
 from octopus.kernels.cuda import images as kernels
 
-LETTERS = {"int32": "i", "int64": "q", "float32": "f"}
+QUEUE = SimpleNamespace(handle=5)
 USUAL = {"filter": "bicubic", "antialias": True, "rounding": "uint8", "mean": 3, "std": 2, "scale": None,
          "dtype": "float32"}  # fmt: skip
 CALLS = {
@@ -34,10 +34,6 @@ CALLS = {
 
 def spec_of(name, source="uint8", channels=3):
     return make_spec(source, channels, **USUAL | CALLS[name])
-
-
-def letters(signature):
-    return "".join("Q" if isinstance(kind, types.CPointer) else LETTERS[kind.name] for kind in signature)
 
 
 @pytest.mark.parametrize("name", ["each", "rows", "siglip"])
@@ -60,18 +56,13 @@ def test_the_kernel_of_padding_compiles(capability, dtype):
 
 @pytest.fixture
 def launched(monkeypatch):
-    calls = []
+    """What the driver was asked to launch so far."""
     monkeypatch.setattr(cuda, "_simple_kernel", lambda name, *parts: kernels.argument_types(parts[5]))
     monkeypatch.setattr(cuda, "_padding_kernel", lambda dtype, capability: kernels.padding_types(dtype))
     monkeypatch.setattr(cuda, "_capability", lambda: (7, 5))
-    monkeypatch.setattr(cuda, "function_of", lambda kernel: kernel)
-
-    def submit(signature, geometry, stream, arguments):
-        assert letters(signature) == arguments.kinds
-        calls.append((geometry, arguments.values()))
-
-    monkeypatch.setattr(cuda, "submit", submit)
-    return calls
+    driver = pretended_driver.install(monkeypatch, cuda)
+    yield driver.launches
+    assert not driver.errors and all(made.count == len(made.kernel) for made in driver.launches)
 
 
 @pytest.mark.parametrize(
@@ -85,18 +76,19 @@ def test_arguments_and_blocks_fit_the_kernel(launched, name, tiles):
     launch = engine.prepare(table)
     assert launch.blocks == sum(tiles)
     assert table["first_tile"].tolist() == [0, tiles[0], sum(tiles[:2])]
-    engine.launch(launch, 4096, 3, 8192, None)
-    engine.again(None)
-    assert launched[0] == launched[1]
-    geometry, values = launched[0]
-    assert geometry == (sum(tiles), 1, 1, 256, 1, 1) and values[:4] == (4096, 4096, 3, 8192)
-    assert values[4:6] == engine.spec.item and values[9:12] == (0.5, 0.5, 0.5)
+    engine.launch(launch.kernel.prepared(launch, 3), 4096, 8192, QUEUE)
+    engine.again(QUEUE)
+    made, again = launched
+    assert made == again and (made.grid, made.block, made.stream) == ((sum(tiles), 1, 1), (256, 1, 1), 5)
+    assert made.values[:4] == (4096, 4096, 3, 8192)
+    assert made.values[4:6] == engine.spec.item and made.values[9:12] == (0.5, 0.5, 0.5)
 
 
 def test_padding_is_launched_for_every_image(launched):
-    engine = cuda.CudaEngine(spec_of("siglip"))
-    engine.pad(4096, 5, 7, 8192, 1024, None)
-    assert launched == [((80, 1, 1, 256, 1, 1), (4096, 4096, 7, 4, 12, 8192, 1024))]
+    cuda.CudaEngine(spec_of("siglip")).pad(4096, 5, 7, 8192, 1024, QUEUE)
+    (made,) = launched
+    assert (made.grid, made.block) == ((80, 1, 1), (256, 1, 1))
+    assert made.values == (4096, 4096, 7, 4, 12, 8192, 1024)
 
 
 def test_more_blocks_than_a_grid_has(launched):
@@ -126,16 +118,15 @@ def test_the_first_kernel_that_takes_the_images_does_them(launched):
     assert engine.prepare(np.zeros(2, IMAGE)).kernel is simple
 
 
-@pytest.mark.parametrize(("shared", "asked"), [(0, []), (48 << 10, []), (100 << 10, [(8, 100 << 10, 7, 3)])])
+@pytest.mark.parametrize(("shared", "asked"), [(0, []), (48 << 10, []), (100 << 10, [(9, 8, 100 << 10)])])
 def test_kernels_that_take_much_shared_memory_ask_for_it(monkeypatch, shared, asked):
     calls = []
     api = SimpleNamespace(
-        CUfunction=int,
         CUkernel=int,
         CUfunction_attribute=SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8),
-        cuKernelSetAttribute=lambda *given: calls.append(given) or (0,),
+        cuKernelGetFunction=lambda kernel: (0, kernel + 2),
+        cuFuncSetAttribute=lambda *given: calls.append(given) or (0,),
     )
     monkeypatch.setattr(launch, "driver", lambda: api)
-    monkeypatch.setattr(launch, "current", lambda: SimpleNamespace(device_id=3))
-    assert launch.function_of(SimpleNamespace(handle=7), shared) == 7
+    assert launch.function_of(SimpleNamespace(handle=7), shared) == 9
     assert calls == asked

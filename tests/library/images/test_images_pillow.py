@@ -7,7 +7,7 @@ import pytest
 from images_case import noise, run, spec_of
 
 from octopus.images.cpu import CpuEngine
-from octopus.kernels import images_reference as reference
+from octopus_study.reference import images as reference
 
 FILTERS = ["bilinear", "bicubic", "lanczos", "nearest"]
 MODES = {1: "L", 3: "RGB", 4: "CMYK"}  # four channels of RGBA would be weighed by the last one

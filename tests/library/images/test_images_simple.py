@@ -5,32 +5,22 @@ from __future__ import annotations
 import pytest
 
 SCRIPT = "simulate_images_simple.py"
-LIMITS = {
-    "bilinear": 1e-6,
-    "bicubic": 1e-6,
-    "bilinear-sharp": 1e-6,
-    "lanczos": 1e-6,
-    "nearest": 2e-4,  # of uint16
-    "bicubic-pillow": 1e-6,
-    "bicubic-uint8": 1e-6,
-    "bicubic-float32": 1e-6,
-    "float16": 0.07,
-    "bfloat16": 0.51,
-    "uint8": 0.5,
-    "letterbox": 1e-4,
-    "transform": 1e-6,
-    "ragged-crop": 1e-4,
-    "rows-CTPP": 1e-6,
-    "rows-PPC": 1e-6,
-    "rows-padded": 0,
-    "each": 1e-4,
-    "staged": 1e-4,
-    "staged-ragged": 1e-4,
-    "plan": 0,
-    "graph-of-fewer": 0,
-    "staged-plan": 1e-4,
-    "plan-out": 1e-4,
-}
+NAMES = {
+    0: ("rows-padded", "plan", "graph-of-fewer"),
+    1e-6: (
+        "bilinear", "bicubic", "bilinear-sharp", "lanczos", "bicubic-pillow", "bicubic-uint8", "bicubic-float32",
+        "transform", "rows-CTPP", "rows-PPC",
+    ),
+    1e-4: (
+        "out", "stream", "other-library", "host", "letterbox", "ragged-crop", "crop", "each", "staged",
+        "staged-ragged", "staged-plan", "plan-out",
+    ),
+    2e-4: ("nearest",),  # of uint16
+    0.07: ("float16",),
+    0.5: ("uint8",),
+    0.51: ("bfloat16",),
+}  # fmt: skip
+LIMITS = {name: limit for limit, names in NAMES.items() for name in names}
 
 
 @pytest.mark.parametrize("name", LIMITS)
@@ -52,3 +42,30 @@ def test_a_plan_reserves_nothing_uploads_64_bytes_per_image_and_launches_once(an
 
 def test_a_plan_for_images_on_the_host_uploads_once_and_copies_the_way_back(answers):
     assert answers["staged-plan-cost"] == [0, 2]
+
+
+# Of calls of which more is wanted than a launch: copies by themselves and by launches, launches.
+LONG = {name: [1, 0, 1] for name in ("out", "stream", "other-library", "host")}
+LONG |= {"letterbox": [2, 0, 1], "rows-padded": [1, 0, 2]}
+
+
+def test_a_call_like_the_one_before_is_one_launch_that_copies_its_table(answers):
+    """And reserves no memory but for its result."""
+    costs = answers["costs"]
+    assert {name: costs.pop(name)[1:] for name in LONG} == LONG
+    assert len(costs) == 14 and all(cost == [1, 0, 1, 1] for cost in costs.values())
+
+
+def test_a_call_like_the_one_before_works_on_the_stream_that_is_current(answers):
+    """In memory for tables of that stream, even if many others have been used since."""
+    found, long, short = answers["elsewhere"], [1, 0, 1], [0, 1, 1]
+    assert found["error"] <= 1e-4 and found["handles"] == [7, 9, 9, 7, 7]
+    assert found["streams"] == [long, long, short, long, short] and found["then"][0] == short
+
+
+def test_a_call_like_the_one_before_is_refused_where_that_would_be(answers):
+    """While a graph is captured, on another GPU, and by the driver; a copy that fails is made in the other way."""
+    captured, other_gpu, failed = answers["elsewhere"]["words"]
+    assert "can't be captured in a graph" in captured and "GPU 1 is current" in other_gpu
+    assert "CUDA_ERROR_ILLEGAL_ADDRESS" in failed
+    assert answers["elsewhere"]["then"][1:] == [[0, 0, 0], [0, 0, 0], [1, 1, 1], [1, 1, 0], [0, 1, 1]]

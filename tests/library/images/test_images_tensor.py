@@ -11,6 +11,7 @@ from octopus.kernels.images import IMAGE
 
 pytest.importorskip("numba_cuda")
 
+import pretended_driver
 from numba import cuda as cuda_language
 from numba import types
 
@@ -20,7 +21,6 @@ from octopus.images.spec import make_spec
 from octopus.kernels.cuda import image_source, image_tiles
 from octopus.kernels.cuda.image_kind import shared_bytes
 
-LETTERS = {"int32": "i", "int64": "q", "float32": "f"}
 LIMIT, PROCESSORS = 227 << 10, 132
 USUAL = {"antialias": True, "mean": 3, "std": 2, "scale": None, "dtype": "float32"}
 CALLS = {
@@ -40,12 +40,8 @@ def table_of(*sides, rows=56, columns=84):
     """One image per pair of sides, (H, W, 3), C-contiguous."""
     table = np.zeros(len(sides), IMAGE)
     for record, (height, width) in zip(table, sides, strict=True):
-        record["pointer"], record["plane_step"], record["row_step"], record["pixel_step"] = (
-            4096,
-            1,
-            3 * width,
-            3,
-        )
+        record["pointer"], record["plane_step"], record["pixel_step"] = 4096, 1, 3
+        record["row_step"] = 3 * width
         record["height"], record["width"], record["rows"], record["columns"] = height, width, rows, columns
     return table
 
@@ -140,10 +136,8 @@ def test_tiles_cover_the_items_and_records_without_image_have_none():
     table["columns"] = [840, 56, 28]
     table["rows"] = [560, 28, 28]
     found = cut_of("rows", table)
-    sides = [
-        (-(-int(r) // (14 * found.bands))) * -(-int(c) // (14 * found.warps))
-        for r, c in table[["rows", "columns"]]
-    ]
+    high, wide = 14 * found.bands, 14 * found.warps
+    sides = [-(-int(r) // high) * -(-int(c) // wide) for r, c in table[["rows", "columns"]]]
     assert table["first_tile"].tolist() == [0, sides[0], sides[0] + sides[1]] and found.blocks == sum(sides)
     kind = tensor.kernel_of(spec_of("rows"))
     assert found.shared == shared_bytes(kind, *found[1:6]) <= LIMIT
@@ -200,7 +194,8 @@ def test_a_cut_by_its_rule_in_pythons_numbers(name, support, seed):
     if found is None:
         return
     reads = [
-        int(one["height"]) * int(one["width"]) / (int(one["rows"]) * int(one["columns"])) for one in there
+        math.prod(map(int, one[["height", "width"]])) / math.prod(map(int, one[["rows", "columns"]]))
+        for one in there
     ]
     uneven = max(reads) >= cutting.UNEVEN * min(reads)
     order = sorted(range(len(there)), key=lambda number: -reads[number]) if uneven else range(len(there))
@@ -226,36 +221,31 @@ def test_a_cut_by_its_rule_in_pythons_numbers(name, support, seed):
 
 @pytest.fixture
 def launched(monkeypatch):
-    calls = []
+    """What the driver was asked to launch so far."""
     monkeypatch.setattr(tensor, "_kernel", lambda kind, capability: image_tiles.argument_types(kind))
     monkeypatch.setattr(tensor, "_capability", lambda: (9, 0))
     monkeypatch.setattr(tensor, "_limits", lambda: (LIMIT, PROCESSORS))
-    monkeypatch.setattr(tensor, "function_of", lambda kernel, shared: (kernel, shared))
-
-    def submit(function, geometry, stream, arguments, shared):
-        signature, most = function
-        letters = "".join(
-            "Q" if isinstance(kind, types.CPointer) else LETTERS[kind.name] for kind in signature
-        )
-        assert letters == arguments.kinds and shared <= most
-        calls.append((geometry, arguments.values(), shared))
-
-    monkeypatch.setattr(tensor, "submit", submit)
-    return calls
+    driver = pretended_driver.install(monkeypatch, tensor)
+    yield driver.launches
+    assert not driver.errors and all(made.count == len(made.kernel) for made in driver.launches)
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_arguments_fit_the_kernel(launched, name):
+    """With all blocks of the grid across, and with as many across and down as a measurement asks for."""
     spec = spec_of(name)
     kernel, table = tensor.TensorKernel(spec), table_of((70, 90), (200, 333))
     if spec.patch == 16:
         table["rows"], table["columns"] = 64, 96
     launch = kernel.prepare(table)
-    kernel.submit(launch, 4096, 2, 8192, None)
-    (geometry, values, shared), found = launched[0], launch.cut
-    assert geometry == (found.blocks, 1, 1, 32 * found.warps, 1, 1) and shared == found.shared
-    assert values[:9] == (4096, 2, 8192, *spec.item, *found[2:6])
-    assert values[9:] == (0.5, 0.5, 0.5, 0.0, -1.5, -1.5, -1.5, 0.0)
+    for grid in (None, (3, 2)):
+        assert kernel.prepared(launch, 2, grid=grid)(7, (8192, 4096, 4096)) == 0
+        made, found = launched.pop(), launch.cut
+        assert made.grid == (*(grid or (found.blocks, 1)), 1) and made.block == (32 * found.warps, 1, 1)
+        assert made.stream == 7 and made.shared == found.shared == shared_bytes(kernel._kind, *found[1:6])
+        assert found.shared <= made.most == LIMIT
+        assert made.values[:9] == (4096, 2, 8192, *spec.item, *found[2:6])
+        assert made.values[9:] == (0.5, 0.5, 0.5, 0.0, -1.5, -1.5, -1.5, 0.0)
 
 
 def test_images_whose_blocks_read_the_most_begin_first():

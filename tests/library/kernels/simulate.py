@@ -13,9 +13,9 @@ os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 import numpy as np
 from numba import cuda
 
-from octopus.kernels import reference
 from octopus.kernels.cuda import crop
 from octopus.kernels.cuda.tiles import ROWS
+from octopus_study.reference import crops as reference
 
 SIZE = (19, 6)  # more rows than a block has, fewer columns than a warp
 BOXES = np.array([[0, 0, 3, 2], [1, 2, 12, 11], [4, 4, 5, 5], [0.5, 1.25, 9.75, 7.5]], np.float32)

@@ -16,9 +16,9 @@ import numpy as np
 import patience
 from numba import cuda
 
-from octopus.kernels import reference
 from octopus.kernels.cuda import antialias, crop, stream
 from octopus.kernels.cuda.tiles import ROWS
+from octopus_study.reference import crops as reference
 
 SIZE = (19, 8)
 BOXES = np.array(

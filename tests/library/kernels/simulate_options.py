@@ -14,9 +14,9 @@ os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 import numpy as np
 from numba import cuda
 
-from octopus.kernels import reference
 from octopus.kernels.cuda import antialias, crop
 from octopus.kernels.cuda.tiles import ROWS
+from octopus_study.reference import crops as reference
 
 SIZE = (19, 6)  # more rows than a block has, fewer columns than a warp
 BOXES = np.array(

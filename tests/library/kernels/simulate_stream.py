@@ -15,8 +15,8 @@ import numpy as np
 import patience
 from numba import cuda
 
-from octopus.kernels import reference
 from octopus.kernels.cuda import stream
+from octopus_study.reference import crops as reference
 
 SIZE = (19, 8)  # rows of several bands, and columns for vectors of four
 BOXES = np.array(

@@ -11,7 +11,8 @@ import pytest
 from gpu import PAD_MODES, random_frame
 from hypothesis import given, settings
 
-from octopus.kernels import geometry, reference
+from octopus.kernels import geometry
+from octopus_study.reference import crops as reference
 
 FAR = geometry.MAX_COORDINATE
 COMPILED = SimpleNamespace(beyond_pixel=numba.njit(geometry.beyond_pixel), span=numba.njit(geometry.span))

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from octopus import InputError, RaggedBatch
 from octopus.arrays import views
-from octopus.kernels import ragged_reference
 from octopus.kernels.operations import PARAMETERS
 from octopus.ragged import blockmap, ops
 from octopus.ragged.blockmap import STRATEGIES, BlockMap
 from octopus.ragged.plan import RaggedPlan
+from octopus_study.reference import ragged as ragged_reference
 
 SHAPES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=12)
 

@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from octopus import InputError, RaggedBatch, RaggedPlan, backends, ops
-from octopus.arrays import memory as plan_memory
-from octopus.arrays import streams
-from octopus.arrays.views import ArrayView
-from octopus.backends.cuda import device, memory
+pytest.importorskip("numba_cuda")
+
+from pretended_driver import QUEUE, Memory, at, in_host_memory, there
+
+from octopus import InputError, RaggedBatch, RaggedPlan, ops
+from octopus.kernels.cuda import ragged as kernels
 from octopus.ragged import cuda, tuned
-
-QUEUE = SimpleNamespace(sync=lambda: None, wait=lambda other: None)
-
-
-class Memory:
-    """A `DeviceArray` in memory of the host."""
-
-    def __init__(self, shape, dtype, *, stream=None):
-        self.array = np.full(shape, 77, dtype)
-        self.nbytes, self.pointer = self.array.nbytes, self.array.ctypes.data
-        self.__cuda_array_interface__ = self.array.__array_interface__
-
-
-def at(address, count, dtype):
-    """An array on memory whose address is known."""
-    block = (ctypes.c_uint8 * (count * np.dtype(dtype).itemsize)).from_address(address)
-    return np.ndarray(count, dtype, block)
-
-
-def there(array):
-    """An array as if it were on the GPU."""
-    array = np.ascontiguousarray(array)
-    return ArrayView(array.ctypes.data, array.shape, array.strides, array.dtype, "cuda", "other", array)
 
 
 @pytest.fixture
@@ -45,30 +22,22 @@ def launches(monkeypatch):
     """Called before each launch."""
     before = []
 
-    def launched(kind, geometry, stream, arguments):
+    def launched(made):
         [call() for call in before]
-        source, out, total, offsets, items, first, *_ = arguments.values()
-        lengths = np.diff(at(offsets, items + 1, kind.offset_dtype))
-        gains = np.repeat(at(first, items, np.float32), lengths)
-        at(out, total, np.float32)[...] = at(source, total, np.float32) * gains
+        assert made.count == len(made.values) and made.stream == QUEUE.handle
+        source, out, total, offsets, items, first, *_ = made.values
+        lengths = np.diff(at(offsets, (items + 1,), made.kernel.kind.offset_dtype))
+        gains = np.repeat(at(first, (items,), np.float32), lengths)
+        at(out, (total,), np.float32)[...] = at(source, (total,), np.float32) * gains
 
-    monkeypatch.setattr(cuda, "_kernel", lambda kind, capability: kind)
-    monkeypatch.setattr(cuda, "function_of", lambda kernel: kernel)
-    monkeypatch.setattr(cuda, "submit", launched)
+    def kernel(kind, capability):
+        return SimpleNamespace(kind=kind, signature=kernels.argument_types(kind))
+
+    driver = in_host_memory(monkeypatch, cuda, launched)
+    monkeypatch.setattr(cuda, "_kernel", kernel)
     monkeypatch.setattr(tuned, "_stored", lambda device: {})
-    monkeypatch.setattr(memory, "DeviceArray", Memory)
-    monkeypatch.setattr(memory, "copy", lambda to, source, nbytes, stream: ctypes.memmove(to, source, nbytes))
-    monkeypatch.setattr(memory, "free_bytes", lambda: 1 << 30)
-    monkeypatch.setattr(device, "is_capturing", lambda stream: False)
-    monkeypatch.setattr(
-        device, "current", lambda: SimpleNamespace(properties=SimpleNamespace(multiprocessor_count=132))
-    )
-    monkeypatch.setattr(device, "compute_capability", lambda: (9, 0))
-    monkeypatch.setattr(backends, "resolve", lambda name: "cuda" if name == "auto" else name)
-    monkeypatch.setattr(streams, "stream_for", lambda *_: QUEUE)
-    monkeypatch.setattr(streams, "check_ordinals", lambda *_: None)
-    monkeypatch.setattr(plan_memory, "current", lambda: SimpleNamespace(device_id=0))
-    return before
+    yield before
+    assert not driver.errors
 
 
 def batch_of(offsets, dtype=np.int64, offsets_there=True):

@@ -12,8 +12,8 @@ os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 
 import numpy as np
 
-from octopus.kernels import reference
 from octopus_study.kernels.cuda import published
+from octopus_study.reference import crops as reference
 
 SIZE = (19, 6)  # more rows than a block has, fewer columns than a warp
 BOXES = np.array([[0, 0, 3, 2], [1, 2, 12, 11], [4, 4, 5, 5]], np.float32)

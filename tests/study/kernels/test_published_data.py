@@ -8,10 +8,10 @@ import pytest
 
 from octopus import TilePlan, crop_resize
 from octopus.backends.cuda import memory
-from octopus.kernels import reference
 from octopus.kernels.cuda.tile_grid import grid_of, parts_of, passes_for
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.synthetic import drone_frame, drone_pool
+from octopus_study.reference import crops as reference
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 LEVELS = 0.255  # 1e-3 of the range 0 to 255

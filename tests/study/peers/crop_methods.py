@@ -5,12 +5,12 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from octopus.kernels import reference
 from octopus_study import methods
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.job import make_job
 from octopus_study.peers.native_methods import from_nv12, to_nv12
 from octopus_study.peers.registry import make as make_method
+from octopus_study.reference import crops as reference
 
 NAMES = list(methods.arena_methods())
 FRAME = np.random.default_rng(0).integers(0, 256, (200, 300, 3), np.uint8)

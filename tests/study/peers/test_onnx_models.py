@@ -8,11 +8,11 @@ import onnxruntime
 import pytest
 from crop_methods import BOXES, FRAME, MEAN, SIZE, STD, levels, padded
 
-from octopus.kernels import reference
 from octopus_study.peers.graphs import write_model
 from octopus_study.peers.onnx_models import grid_sample_model, padded_model
 from octopus_study.peers.onnxruntime_graphs import OnnxRuntimeSession
 from octopus_study.peers.tensors import tensor
+from octopus_study.reference import crops as reference
 
 BOTH = pytest.mark.parametrize("write", [padded_model, grid_sample_model])
 

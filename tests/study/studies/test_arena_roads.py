@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import octopus
-from octopus.kernels import reference
 from octopus_study.config import load_config
 from octopus_study.data.workload import Workload
 from octopus_study.errors import Unavailable
 from octopus_study.peers.native_methods import from_nv12, to_nv12
+from octopus_study.reference import crops as reference
 from octopus_study.report.claims.rules import load_claims
 from octopus_study.report.labels import INPUTS, ROADS
 from octopus_study.studies.arena import counts, roads, video, warp

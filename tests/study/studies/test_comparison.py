@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from octopus.errors import InputError
-from octopus.kernels import reference
 from octopus_study.measure import Budget, Case, HostClock, Method, validate_rows
 from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.fused import Octopus
 from octopus_study.peers.job import make_job
+from octopus_study.reference import crops as reference
 from octopus_study.studies import context as studies_context
 from octopus_study.studies import processes
 from octopus_study.studies.comparison import Comparison, Part, compare, measure_plan

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from fake_tensors import Tensor
 
-from octopus.kernels import reference
 from octopus_study.peers.availability import Unavailable, need_torch
+from octopus_study.reference import crops as reference
 from octopus_study.studies.detector.inputs import (
     INPUT_METHODS,
     InputJob,

@@ -30,11 +30,15 @@ class Kernel:
         found = cutting.cut(self.kind, table, self.item, 227 << 10, 132)
         return Launch(self, found.blocks, found)
 
-    def submit(self, launch, table, count, out, stream):
-        self.queue((launch.blocks, 1), launch.cut, table, count, out, stream)
+    def prepared(self, made, count, grid=None):
+        threads = 32 * made.cut.warps
 
-    def queue(self, grid, made, table, count, out, stream):
-        self.launches.append((grid, table, count, 32 * made.warps))
+        def launch(stream, addresses):
+            assert addresses[1] == addresses[2]
+            self.launches.append((grid or (made.blocks, 1), addresses[1], count, threads))
+            return 0
+
+        return launch
 
 
 class Uploaded:

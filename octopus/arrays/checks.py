@@ -159,7 +159,7 @@ class OneAtATime:
     Attributes
     ----------
     free : list
-        Of one element while nobody is inside; taking it and putting it back are atomic.
+        Of one element while no thread is inside; to take it and to put it back are atomic.
 
     Raises
     ------
@@ -172,7 +172,7 @@ class OneAtATime:
         _all.add(self)
 
     def __reduce__(self) -> tuple[type[OneAtATime], tuple[()]]:
-        """In a copy nobody is inside."""
+        """In a copy no thread is inside."""
         return OneAtATime, ()
 
     def __enter__(self) -> None:

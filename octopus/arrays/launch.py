@@ -52,7 +52,7 @@ class PreparedLaunch:
     Parameters
     ----------
     arguments : sequence of int
-        A word each, see `word`; the addresses of arrays may be 0.
+        A word each, see `words_of`; the addresses of arrays may be 0.
     arrays : sequence of (ArrayView or None, int)
         In the order of a call's addresses, and which argument each address is, or -1. The first is written and must lie
         apart from the others; None for one that may lie anywhere.
@@ -115,7 +115,7 @@ class PreparedLaunch:
             self.words[at.TAIL : at.SCRATCH] = array("q", (tail, table_to, there, table.nbytes))
             self.words.frombytes(table.tobytes())
         self.words[at.LENGTH] = len(self.words)
-        self._address, self._call = self.words.buffer_info()[0], door()
+        self._address, self._call = self.words.buffer_info()[0], launcher()
         self._quick = not (self._threads > 1 or self._room) and len(self.words) <= STACK_WORDS
 
     def __call__(self, stream: int, addresses: Sequence[int], column: Sequence[int] = ()) -> int:
@@ -130,7 +130,7 @@ class PreparedLaunch:
         if self._room:
             room = np.empty(self._room, np.int64)
             words[at.ROOM] = address_of(room)
-        door()(words.buffer_info()[0])
+        launcher()(words.buffer_info()[0])
         if self._kernel is not None and self._threads > 1 and not words[at.RESULT]:
             threads.start(self._kernel, words, words[at.FIRST], self._threads)
         return words[at.RESULT]
@@ -181,7 +181,7 @@ def boxes_are_good(
     given = (0, *boxes.strides, dtype, boxes.shape[0], width, height, rule, address_of(result), 0, -1, 0, 0)
     words[at.BOXES : at.SCRATCH] = array("q", given)
     words[at.HEAD], words[at.FIRST] = boxes.pointer, at.HEAD + 1
-    door()(words.buffer_info()[0])
+    launcher()(words.buffer_info()[0])
     return not words[at.RESULT]
 
 
@@ -203,7 +203,7 @@ def _extent(view: ArrayView | None) -> tuple[int, int]:
 
 
 @cache
-def door() -> Callable[..., int]:
+def launcher() -> Callable[..., int]:
     """The kernel of `kernels.cpu.launches` as a function; Numba is needed only where the disk doesn't have it."""
 
     def build() -> Callable[..., None]:

@@ -46,7 +46,7 @@ def check_host_boxes(
     if not is_readable(given):
         with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite, and is refused as such
             given = view(given.numpy().astype(np.float32), "boxes")
-    made = np.empty((given.shape[0], 4), np.float32)  # nobody changes it while the kernels read it
+    made = np.empty((given.shape[0], 4), np.float32)  # no other thread changes it while kernels read it
     if not boxes_are_good(given, BOX_NUMBERS[given.dtype], width, height, RULES[outside], made):
         raise InputError(_describe_bad_boxes(view(boxes, "boxes").numpy(), made, width, height, outside))
     return made

@@ -67,6 +67,7 @@ def read(array: Any, described: Callable[[Any], ArrayView], key: list[Any], addr
         return array
     if (torch := modules.get("torch")) is not None and kind is torch.Tensor:
         _tensors.add(kind)
+        read_directly.add(kind)
         inner = getattr(torch, "_C", None)
         modes[:] = (getattr(inner, name, bool) for name in ("_len_torch_dispatch_stack", "_is_tracing"))
         return read(array, described, key, addresses)
@@ -79,6 +80,7 @@ def read(array: Any, described: Callable[[Any], ArrayView], key: list[Any], addr
 
 
 _tensors: set[type] = set()  # torch's own, once there is one; what is derived from it may read otherwise
+read_directly: set[type] = {np.ndarray}  # types of arrays that are no view's, nor an image of Pillow
 modes: list[Callable[[], object]] = [bool, bool]  # torch's: true if it may record what is done to tensors
 
 

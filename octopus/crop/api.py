@@ -7,12 +7,10 @@ from functools import partial
 from sys import modules
 from typing import Any, Literal, Unpack, overload
 
-import numpy as np
-
 from octopus.arrays import streams
 from octopus.arrays.boxes import boxes_view
 from octopus.arrays.checks import INT32_MAX, check_apart, check_known, check_stream
-from octopus.arrays.memo import UnreadableError, frozen, keep
+from octopus.arrays.memo import UnreadableError, frozen, keep, read_directly
 from octopus.arrays.memory import Place
 from octopus.arrays.results import check_host_memory, maker, new_view, result_memory, result_view
 from octopus.arrays.untraced import TRACER, apart, marked
@@ -196,7 +194,7 @@ def crop_resize(
 
 
 def _crop(frame: Any, boxes: Any, size: Size, out: Any, stream: Any, options: dict[str, Any]) -> Any:
-    if type(frame) is not np.ndarray:
+    if type(frame) not in read_directly:
         frame = pillow_frame(frame, options)
     asked = read_call(frame, boxes, size, out, stream, options)
     known = _memo().get(asked[0])

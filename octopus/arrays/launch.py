@@ -140,16 +140,6 @@ class PreparedLaunch:
         """Whether boxes from the host are copied to memory on the GPU that other launches use, too."""
         return self.words[at.THERE] != 0
 
-    def values(self) -> list[int]:
-        """The words of the arguments as they were prepared."""
-        first = self.words[at.FIRST]
-        return self.words[first : first + self.words[at.COUNT]].tolist()
-
-    @property
-    def geometry(self) -> tuple[int, ...]:
-        """Grid and block of a GPU's launch."""
-        return tuple(self.words[at.GRID_X : at.BLOCK_Z + 1])
-
 
 def launch(prepared: PreparedLaunch, addresses: Sequence[int], stream: Any = None) -> None:
     """Launch what has been checked, on a stream of cuda.core if that is a GPU's.

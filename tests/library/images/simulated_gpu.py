@@ -119,7 +119,7 @@ class Gpu(PretendedDriver):
                 pointer = ctypes.cast(address, ctypes.POINTER(ctypes.c_uint8))
                 whole = np.ctypeslib.as_array(pointer, (rest * np.dtype(dtype).itemsize,))
                 return FakeCUDAArray(whole.view(dtype))
-        raise AssertionError(f"a kernel was given {address}, which is nobody's memory")
+        raise AssertionError(f"a kernel was given {address}, which is no array's memory")
 
     def replay(self):
         """Do what was captured, again."""
@@ -134,7 +134,7 @@ class Gpu(PretendedDriver):
 
 
 class Buffer:
-    """Memory that nobody may use once it was given back."""
+    """Memory that may not be used once it was given back."""
 
     def __init__(self, gpu, array):
         self.gpu, self.array, self.handle = gpu, array, array.ctypes.data

@@ -33,7 +33,7 @@ def pixels(channels=3, dtype=np.uint8):
 
 
 class Foreign:
-    """An array that offers DLPack alone, of memory that nobody else holds."""
+    """An array that offers DLPack alone, of memory that only it holds."""
 
     def __init__(self, array):
         self.array, self.last = array, None

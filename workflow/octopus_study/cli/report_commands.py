@@ -176,18 +176,14 @@ def crate(out: Out, root: Annotated[Path, typer.Option(help="The checkout.")] = 
 def promote(
     results: Annotated[Path, typer.Argument(help="A vetted run, data/results/<machine>.")],
     reference: Reference = Path("data/reference"),
-    commits: Annotated[
-        str, typer.Option(help="Commits that measured the reference, where it is of several: A,B.")
-    ] = "",
 ) -> None:
     """Copy a run to the committed reference; refuses synthetic, invalid or uncommitted work, other settings, a
-    loaded machine, and several commits unless they are named."""
+    loaded machine, and several commits."""
     from octopus_study.config import Config
     from octopus_study.report.promote import promote as promote_run
 
     standard = Config().model_dump(mode="json")
-    named = [name.strip() for name in commits.split(",") if name.strip()]
-    typer.echo(f"promoted to {promote_run(results, reference, standard, named)}")
+    typer.echo(f"promoted to {promote_run(results, reference, standard)}")
 
 
 @report.command("past")

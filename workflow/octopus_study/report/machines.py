@@ -197,17 +197,15 @@ def shown(runs: list[Run], name: str, text: str, selector: str = PROVENANCE) -> 
 
 
 def aliases(runs: list[Run]) -> Iterator[Number]:
-    """Yield ``alias.gpu`` and ``alias.cpu``: the reference of each kind with the most studies; among equals that of the
-    fewest commits, then the first by name. Where it has no run of a study and another one has, ``alias.cpu-<study>`` is
+    """Yield ``alias.gpu`` and ``alias.cpu``: the reference of each kind with the most studies, among equals the
+    first by name. Where it has no run of a study and another one has, ``alias.cpu-<study>`` is
     that one. And ``alias.gpus``: the one that saw the most GPUs, if more than one; among
     equals the first by name.
     """
     for name in ("gpu", "cpu"):
         alike = [run for run in runs if run.role == "reference" and kind(run) == name]
-        commits: dict[str, list[str]] = {}
-        for run in alike:
-            commits.setdefault(run.scope, []).append(run.commit)
-        order = sorted(commits, key=lambda one: (-len(commits[one]), len(set(commits[one])), one))
+        counts = Counter(run.scope for run in alike)
+        order = sorted(counts, key=lambda one: (-counts[one], one))
         first: dict[str, Run] = {}  # of each study
         for run in sorted(alike, key=lambda run: order.index(run.scope)):
             first.setdefault(run.study, run)

@@ -19,7 +19,6 @@ def promote(
     results_dir: str | Path,
     reference_dir: str | Path,
     standard: Mapping[str, Any],
-    commits: Sequence[str] = (),
 ) -> Path:
     """Copy ``results_dir`` to ``reference_dir/<machine>``, when it may stand as a reference.
 
@@ -31,8 +30,6 @@ def promote(
         ``data/reference``.
     standard : mapping
         The settings that a reference has, by section; those of a section that it lacks are not asked for.
-    commits : sequence of str
-        Beginnings of the commits that measured the reference as it will be, where it is more than one.
 
     Returns
     -------
@@ -46,7 +43,7 @@ def promote(
         uncommitted code, lacks its provenance, breaks the schema, was measured on a loaded machine or while a
         method differed from itself, lacks what one of its processes failed to measure, has other settings than
         the standard, or holds energies that the results linter refuses. Or the reference would be of several
-        commits that were not all named. Nothing is copied then.
+        commits. Nothing is copied then.
     """
     folder = Path(results_dir)
     files = sorted(folder.glob("*.csv"))
@@ -54,7 +51,7 @@ def promote(
         raise DataError(f"No results to promote in {folder}: expected one <study>.csv per study.")
     target = Path(reference_dir) / folder.name
     reasons = [f"{path.name}: {reason}" for path in files if (reason := refusal(path, standard))]
-    if not reasons and (mixed := unnamed_commits(files, target, commits)):
+    if not reasons and (mixed := several_commits(files, target)):
         reasons = [mixed]
     if reasons:
         raise DataError(f"{folder} can't become a reference. " + "; ".join(reasons) + ".")
@@ -98,17 +95,14 @@ def other_settings(provenance: Mapping[str, Any], standard: Mapping[str, Any]) -
     return f"it was measured with other settings: {', '.join(found)}" if found else ""
 
 
-def unnamed_commits(files: Sequence[Path], target: Path, named: Sequence[str]) -> str:
-    """Say which commits a reference would mix, those of studies that stay in it included, when not all are named."""
+def several_commits(files: Sequence[Path], target: Path) -> str:
+    """Say which commits a reference would mix, those of studies that stay in it included."""
     kept = [path for path in target.glob("*.csv") if path.name not in {file.name for file in files}]
     studies: dict[str, list[str]] = {}
     for path in sorted([*files, *kept], key=lambda path: path.name):
         commit = validate_provenance(path.with_suffix(".json"))["git"]["commit"]
         studies.setdefault(commit, []).append(path.stem)
-    if len(studies) < 2 or all(any(commit.startswith(name) for name in named) for commit in studies):
+    if len(studies) < 2:
         return ""
     listing = ", ".join(f"{commit[:10]} ({' '.join(names)})" for commit, names in studies.items())
-    return (
-        f"it would mix the code of {len(studies)} commits: {listing}. Measure all studies at one commit, or name them: "
-        f"--commits {','.join(commit[:10] for commit in studies)}"
-    )
+    return f"it would mix the code of {len(studies)} commits: {listing}. Measure all studies at one commit"

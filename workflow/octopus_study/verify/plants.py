@@ -15,7 +15,7 @@ from octopus.errors import InputError
 
 Edit = Callable[[Path], None]
 _STUDY, _BUILD = "workflow/octopus_study", Path("paper/build")
-_ROWS = Path("data/reference/nvidia-h200")
+_ROWS = Path("data/reference/nvidia-h100-80gb-hbm3")
 _RESIZE = "crop = cv2.resize(self.job.frame[y1:y2, x1:x2].astype(np.float32), self._size)"
 
 

@@ -13,8 +13,8 @@ import tempfile
 from snakemake import cli
 
 from octopus_study.measure.staleness import data_code, report_code, study_code
+from octopus_study.names import STUDIES
 from octopus_study.report import outputs
-from octopus_study.studies import STUDIES
 
 
 def be_snakemake(arguments: list[str], environment: dict[str, str], printed: int) -> None:

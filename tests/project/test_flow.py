@@ -31,7 +31,7 @@ from octopus_study.data.sentinel2 import (
 from octopus_study.data.synthetic import greenland_band, write_drone_sample
 from octopus_study.data.visdrone import content_digest
 from octopus_study.measure import validate_provenance, validate_rows
-from octopus_study.studies import STUDIES
+from octopus_study.names import STUDIES
 
 HERE = ("--configfile", "config/quick.yaml", "--config", "device=cpu", "machine=here")
 LONG = pytest.mark.skipif("OCTOPUS_FAULTS" not in os.environ, reason="`make faults` runs it")

@@ -58,9 +58,9 @@ ROW = (
 # file -> what stands before the insertion, and what is inserted; a new file has nothing before
 PEER_FILES = {
     "workflow/octopus_study/peers/toy.py": [("", PEER)],
-    "workflow/octopus_study/methods.py": [
+    "workflow/octopus_study/names.py": [
         ("LIBRARIES = (\n", '    Library("Toy", ("toy-crops",), "peers"),\n'),
-        ("METHODS = (\n", ROW),
+        ("CROP_METHODS = (\n", ROW),
     ],
     "workflow/pyproject.toml": [("peers = [", '"toy-crops>=1.0", ')],
     LOCK: [("\n", "toy-crops==1.0\n")],

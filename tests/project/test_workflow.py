@@ -14,12 +14,12 @@ from copies import copied
 from workflow_copy import COPIED, QUICK, Workflow
 
 from octopus_study.measure import validate_provenance, validate_rows
+from octopus_study.names import STUDIES
 from octopus_study.report import outputs
 from octopus_study.report.frame import Frame
 from octopus_study.report.paper import DOCUMENTS
 from octopus_study.report.rows import rows_of
 from octopus_study.report.selector import selects_rows
-from octopus_study.studies import STUDIES
 
 NUMBERS = "paper/build/numbers.csv"
 RULE = re.compile(r"^rule (\w+):\n((?: {4}.*\n)+)", re.MULTILINE)

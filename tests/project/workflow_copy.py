@@ -14,8 +14,8 @@ from pathlib import Path
 
 from copies import CACHE
 
+from octopus_study.names import STUDIES
 from octopus_study.report import outputs
-from octopus_study.studies import STUDIES
 
 COPIED = (
     "Snakefile",

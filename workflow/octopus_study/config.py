@@ -17,8 +17,8 @@ import yaml
 from pydantic import Field, ValidationError, create_model
 
 from octopus.errors import InputError
+from octopus_study.names import STUDIES
 from octopus_study.sections import Count, Fraction, Seconds, Section, Triple
-from octopus_study.studies import STUDIES
 
 MIRROR_VARIABLE = "OCTOPUS_MIRROR"
 

@@ -11,7 +11,7 @@ from typing import Any
 from octopus.doctor import MISSING, OK, Finding, package
 from octopus_study.config import MIRROR_VARIABLE
 from octopus_study.errors import MeasureError
-from octopus_study.methods import LIBRARIES, METHODS
+from octopus_study.names import CROP_METHODS, LIBRARIES
 from octopus_study.power.choose import Kind, SourceSpec
 
 RAW = Path("data/raw")
@@ -86,7 +86,7 @@ def _holds(mirror: Path, filename: str, unpacked: str) -> bool:
 
 def peer() -> Iterator[Finding]:
     """Which of the libraries are installed that the studies compare with."""
-    compared = {row.library for row in METHODS}
+    compared = {row.library for row in CROP_METHODS}
     for library in LIBRARIES:
         if library.extra in EXTRAS or library.name in compared:
             remedy = library.install or EXTRAS.get(library.extra, DEPENDENCY)

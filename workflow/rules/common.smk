@@ -16,8 +16,8 @@ from octopus_study.data.receipt import why_stale
 from octopus_study.data.registry import load_registry
 from octopus_study.measure.machine import machine_id
 from octopus_study.measure.staleness import data_code, report_code, study_code
+from octopus_study.names import STUDIES
 from octopus_study.report import outputs
-from octopus_study.studies import STUDIES
 
 CONFIG = check_config(config, source="the configuration (config/config.yaml, --configfile and --config)")
 MACHINE = machine_id(CONFIG.device) if CONFIG.machine == "auto" else CONFIG.machine

@@ -14,7 +14,7 @@ from octopus.errors import InputError
 from octopus_study.measure.digest import CODE
 from octopus_study.measure.imports import imported
 from octopus_study.measure.staleness import data_code, report_code, study_code
-from octopus_study.studies import STUDIES
+from octopus_study.names import STUDIES
 
 STUDY = "workflow/octopus_study"
 FILES = {
@@ -141,7 +141,7 @@ def changed(checkout: Path, before: dict[str, str], name: str, text: str) -> set
         ("studies/distribution/study.py", {"distribution"}),
         ("studies/concurrency/worker.py", {"concurrency"}),  # started by its name
         ("studies/memory.py", {"arena", "stage_timing"}),
-        ("methods.py", {"arena", "image_shape", "parity", "report"}),
+        ("names.py", {"report"}),
         ("studies/__init__.py", set()),
         ("power/rapl.py", {"power", "report"}),
         ("report/text.py", {"report"}),

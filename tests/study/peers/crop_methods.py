@@ -5,14 +5,14 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from octopus_study import methods
+from octopus_study import names
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.job import make_job
 from octopus_study.peers.native_methods import from_nv12, to_nv12
 from octopus_study.peers.registry import make as make_method
 from octopus_study.reference import crops as reference
 
-NAMES = list(methods.arena_methods())
+NAMES = list(names.arena_methods())
 FRAME = np.random.default_rng(0).integers(0, 256, (200, 300, 3), np.uint8)
 BOXES = np.array(
     [[0, 0, 1, 1], [299, 199, 300, 200], [0, 0, 300, 200], [5, 7, 9, 10], [10, 20, 60, 90]], np.int32

@@ -13,7 +13,7 @@ import pytest
 from crop_methods import BOXES, EXACT, FRAME, NAMES, cropped, expected, job, levels, limit, make
 
 from octopus.errors import InputError
-from octopus_study import methods
+from octopus_study import names
 from octopus_study.peers import pillow
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.fused import OctopusOnGpu
@@ -32,8 +32,8 @@ ON_THE_CPU = (
 
 def installed(name):
     """Whether the library of a method is here."""
-    library = next(row.library for row in methods.METHODS if row.name == name)
-    packages = [package for each in methods.LIBRARIES if each.name == library for package in each.packages]
+    library = next(row.library for row in names.CROP_METHODS if row.name == name)
+    packages = [package for each in names.LIBRARIES if each.name == library for package in each.packages]
     for package in packages:
         try:
             return bool(version(package))
@@ -121,7 +121,7 @@ def test_torch_results_and_the_allocator():
         assert made.startswith("PyTorch is not installed")
 
 
-@pytest.mark.parametrize(("name", "target"), methods.arena_methods().items())
+@pytest.mark.parametrize(("name", "target"), names.arena_methods().items())
 def test_targets_are_the_classes(name, target):
     module, _, kind = target.partition(":")
     found = getattr(import_module(f"octopus_study.peers.{module}"), kind)
@@ -130,7 +130,7 @@ def test_targets_are_the_classes(name, target):
 
 
 def test_who_reads_across_the_edge_is_compared_with_octopus_that_does_so_too():
-    for row in methods.METHODS:
+    for row in names.CROP_METHODS:
         if row.target:
             module, _, kind = row.target.partition(":")
             edge = getattr(import_module(f"octopus_study.peers.{module}"), kind).edge
@@ -138,15 +138,15 @@ def test_who_reads_across_the_edge_is_compared_with_octopus_that_does_so_too():
             assert row.like == own, row.name
 
 
-@pytest.mark.parametrize("table", [methods.METHODS, methods.ITEM_METHODS, methods.EDGE_METHODS])
+@pytest.mark.parametrize("table", [names.CROP_METHODS, names.ITEM_METHODS, names.EDGE_METHODS])
 def test_names_and_labels_are_distinct(table):
     names, labels = [row.name for row in table], [row.label for row in table if row.label]
     assert len(set(names)) == len(names) and len(set(labels)) == len(labels)
 
 
 def test_every_library_of_a_method_is_known():
-    known = {library.name for library in methods.LIBRARIES}
-    assert {row.library for row in methods.METHODS} - {""} <= known
+    known = {library.name for library in names.LIBRARIES}
+    assert {row.library for row in names.CROP_METHODS} - {""} <= known
 
 
 def test_an_unknown_name_is_refused():

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from synthetic_runs import BASIS, CLAIMS, PUBLISHED
 
+from octopus_study.names import STUDIES
 from octopus_study.report.build import build_numbers
 from octopus_study.report.claims import build_claims
 from octopus_study.report.frame import Frame, Key, Number, Source, make_number, make_text
 from octopus_study.report.outputs import build_tables
-from octopus_study.studies import STUDIES
 
 # Files of all studies but the first two.
 LATER = shutil.ignore_patterns(*(f"{study}.*" for study in STUDIES if study not in BASIS))

@@ -15,17 +15,10 @@ from synthetic_arena import GPU, KINDS, LADDER, OUTPUT_BYTES
 from synthetic_runs import ROOT
 
 from octopus_study.measure.rows import read_rows
+from octopus_study.names import ARENA_METHODS, LADDER_CHANGES, LADDER_STEPS, RESULT_KINDS, ROADS, SETTINGS
 from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.fastest import fastest
 from octopus_study.report.frame import Frame, Key
-from octopus_study.report.labels import (
-    ARENA_METHODS,
-    LADDER_CHANGES,
-    LADDER_STEPS,
-    RESULT_KINDS,
-    ROADS,
-    SETTINGS,
-)
 from octopus_study.report.literals import check_paper
 from octopus_study.report.parity_doc import parity_doc
 from octopus_study.report.runs import read_run

@@ -25,10 +25,10 @@ from synthetic_companions import (
 from synthetic_power import pretended_provenance
 
 from octopus_study.measure.rows import Row, write_rows
+from octopus_study.names import CONCURRENCY_ARMS, SHAPE_WAYS
 from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame
-from octopus_study.report.labels import CONCURRENCY_ARMS, SHAPE_WAYS
 from octopus_study.report.literals import check_paper
 from octopus_study.report.outputs import draw
 from octopus_study.report.studies import report_of as study_report

@@ -16,8 +16,8 @@ from drawing import draw_watched
 from fontTools.ttLib import TTFont
 
 from octopus.errors import InputError
+from octopus_study.names import METHODS
 from octopus_study.report.charts import style
-from octopus_study.report.labels import METHODS
 from octopus_study.report.outputs import draw, figures
 
 # TensorRT takes part in the arena alone.

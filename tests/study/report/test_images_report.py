@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 from synthetic_images import BATCHES, OTHERS, OWNERS, SHARE
 
+from octopus_study.names import IMAGE_BATCHES
 from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame, Key, make_number
-from octopus_study.report.labels import IMAGE_BATCHES
 from octopus_study.report.studies import images
 from octopus_study.studies.images import workloads
 

@@ -15,9 +15,9 @@ from synthetic_mapping import ITEMS, MEAN_ELEMENTS, MIXES, OPERATIONS
 from synthetic_runs import sign, write_run
 
 from octopus_study.measure.dependence import PROCESS_BLOCKS
+from octopus_study.names import IMAGE_MIXES, SEQUENCE_WORKLOADS
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame, Key
-from octopus_study.report.labels import IMAGE_MIXES, SEQUENCE_WORKLOADS
 from octopus_study.report.studies import sequences
 from octopus_study.report.studies.mapping_numbers import kind_of
 from octopus_study.report.studies.total_cost_reuse import (

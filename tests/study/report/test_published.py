@@ -12,9 +12,9 @@ from synthetic_runs import PUBLISHED
 
 from octopus.errors import InputError
 from octopus_study.report.claims.formula import evaluate
-from octopus_study.report.claims.units import size_of
 from octopus_study.report.frame import Frame
 from octopus_study.report.published import COLUMNS, published_numbers
+from octopus_study.units import size_of
 
 
 @pytest.fixture(scope="module")

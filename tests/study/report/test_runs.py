@@ -19,6 +19,7 @@ from octopus_study.errors import MeasureError
 from octopus_study.measure import line, statistics
 from octopus_study.measure.dependence import PROCESS_BLOCKS, by_process
 from octopus_study.measure.rows import read_rows
+from octopus_study.names import STUDIES
 from octopus_study.report import past, samples
 from octopus_study.report.build import derive, derive_all, numbers_of
 from octopus_study.report.frame import Frame
@@ -26,7 +27,6 @@ from octopus_study.report.machines import aliases, machine_facts, of_text
 from octopus_study.report.runs import Run, load_runs, read_run
 from octopus_study.report.samples import ONE_PROCESS
 from octopus_study.report.studies import drone_numbers, report_of, total_cost_reuse
-from octopus_study.studies import STUDIES
 
 SPOILT = "stage_timing"
 # How many workloads show all that a large study derives; of the others all are taken.

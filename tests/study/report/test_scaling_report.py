@@ -14,9 +14,9 @@ from synthetic_runs import sign, write_run
 from synthetic_scaling import BLOCK, SLOWEST, WORKS, linear, predicted, scaling
 
 from octopus_study.measure.rows import write_rows
+from octopus_study.names import SCALING
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame
-from octopus_study.report.labels import SCALING
 from octopus_study.report.studies import scaling as report
 
 Once = Callable[[str, Callable[[Path], object]], Path]

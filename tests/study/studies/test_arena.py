@@ -16,7 +16,7 @@ from octopus.arrays.views import view
 from octopus.crop.options import CropOptions
 from octopus.crop.spec import make_spec
 from octopus.errors import InputError
-from octopus_study import methods
+from octopus_study import names
 from octopus_study.config import load_config
 from octopus_study.data.distributions import padding_waste
 from octopus_study.measure import Case, HostClock, check_answers, read_rows, unavailable
@@ -149,9 +149,9 @@ OWN = ("octopus", "octopus-one-call", "octopus-fp16", "published", "n-launches",
 def fakes(monkeypatch):
     """Octopus' own and OpenCV, and instead of the other libraries these."""
     monkeypatch.setitem(sys.modules, "octopus_study.peers.fakes", sys.modules[__name__])
-    own = [row for row in methods.METHODS if row.name in OWN or not row.target]
-    peers = [methods.MethodRow(name, name, target=f"fakes:{kind.__name__}") for name, kind in FAKES.items()]
-    monkeypatch.setattr(methods, "METHODS", (*own, *peers))
+    own = [row for row in names.CROP_METHODS if row.name in OWN or not row.target]
+    peers = [names.MethodRow(name, name, target=f"fakes:{kind.__name__}") for name, kind in FAKES.items()]
+    monkeypatch.setattr(names, "CROP_METHODS", (*own, *peers))
 
 
 @pytest.fixture(scope="module")

@@ -16,10 +16,10 @@ import octopus
 from octopus_study.config import load_config
 from octopus_study.data.workload import Workload
 from octopus_study.errors import Unavailable
+from octopus_study.names import INPUTS, ROADS
 from octopus_study.peers.native_methods import from_nv12, to_nv12
 from octopus_study.reference import crops as reference
 from octopus_study.report.claims.rules import load_claims
-from octopus_study.report.labels import INPUTS, ROADS
 from octopus_study.studies.arena import counts, roads, video, warp
 from octopus_study.studies.crops import reference_of
 

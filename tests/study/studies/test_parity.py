@@ -9,7 +9,7 @@ import pytest
 
 from octopus_study.config import load_config
 from octopus_study.measure import read_rows, validate_rows
-from octopus_study.methods import arena_methods
+from octopus_study.names import arena_methods
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.job import make_job
 from octopus_study.studies import run_study

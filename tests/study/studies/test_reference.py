@@ -10,8 +10,7 @@ import pytest
 from selecting import values
 
 from octopus_study.measure import read_rows, validate_provenance, validate_rows
-from octopus_study.report.labels import PIPELINE_METHODS, PROCESSORS, TILE_OWNERS
-from octopus_study.studies import STUDIES
+from octopus_study.names import PIPELINE_METHODS, PROCESSORS, STUDIES, TILE_OWNERS
 from octopus_study.studies.arena.layers import IN_SERIES
 
 REFERENCE = Path(__file__).parents[3] / "data" / "reference"

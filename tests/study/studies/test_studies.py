@@ -19,8 +19,9 @@ from octopus_study.data import distributions
 from octopus_study.errors import MeasureError
 from octopus_study.measure import read_rows, validate_provenance, validate_rows
 from octopus_study.measure.dependence import PROCESS_BLOCKS
+from octopus_study.names import STUDIES
 from octopus_study.report.claims import load_claims
-from octopus_study.studies import STUDIES, processes, run_study
+from octopus_study.studies import processes, run_study
 from octopus_study.studies.context import make_context, write_run
 from octopus_study.studies.stage_timing import first_crop
 

@@ -98,7 +98,7 @@ def _window(text: str) -> Any:
 
 @app.command()
 def measure(
-    study: Annotated[str, typer.Argument(help="A name in octopus_study.studies.STUDIES.")],
+    study: Annotated[str, typer.Argument(help="A name in octopus_study.names.STUDIES.")],
     receipt: Annotated[Path, typer.Option(help="Receipt of the data set, as `octopus fetch` writes it.")],
     out: Annotated[Path, typer.Option(help="CSV to write; its provenance goes beside it as .json.")],
     config: ConfigFile = DEFAULT_CONFIG,

@@ -12,11 +12,12 @@ import numpy as np
 from octopus_study.measure.clocks import Clock
 from octopus_study.measure.methods import Method
 from octopus_study.measure.rows import Case, Row, unavailable
+from octopus_study.units import sizes
 
 log = logging.getLogger(__name__)
 
 DISCARDED = "discarded_blocks"
-PER_MS = {"ns": 1e6, "us": 1e3, "ms": 1.0, "s": 1e-3}
+PER_MS = {unit: round(1e-3 / size, 9) for unit, size in sizes("time").items()}
 
 
 class Question(NamedTuple):

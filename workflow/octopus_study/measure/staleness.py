@@ -9,8 +9,8 @@ from octopus_study.measure.digest import source_digest
 from octopus_study.measure.imports import imported
 
 LIBRARY, ARTIFACT = "octopus", "workflow/octopus_study"
-# The settings come as parameters of a rule; the list of the studies and the table of the methods decide no value.
-NOT_OF_STUDIES = ("octopus_study.config", "octopus_study.studies", "octopus_study.methods")
+# The settings come as parameters of a rule; the list of the studies, names and units decide no value.
+NOT_OF_STUDIES = tuple(f"octopus_study.{name}" for name in ("config", "studies", "names", "units"))
 
 
 def data_code(root: Path | None = None) -> str:

@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from octopus_study.methods import LIBRARIES
+from octopus_study.names import LIBRARIES
 from octopus_study.peers.availability import Unavailable, need
 
 MODULE, NAME = "onnxruntime", "ONNX Runtime"

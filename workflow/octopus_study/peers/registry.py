@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from octopus.errors import InputError
-from octopus_study.methods import arena_methods
+from octopus_study.names import arena_methods
 from octopus_study.peers.job import CropJob
 from octopus_study.peers.method import CropMethod
 

@@ -14,17 +14,15 @@ import pandas as pd
 
 from octopus_study.errors import MeasureError
 from octopus_study.measure.rows import COLUMNS, HEADERS, KEY, read_rows
+from octopus_study.units import sizes
 
 LAYERS = ("back_to_back", "paced")
 IDLE, TRACE = "idle", "trace"
 SCOPES = ("gpu_board", "module_vdd_in", "cpu_package")
 WINDOW_KEY = ["n", "method", "layer", "block"]
-WATTS = {"µW": 1e-6, "uW": 1e-6, "mW": 1e-3, "W": 1.0, "kW": 1e3}
-JOULES = {"µJ": 1e-6, "uJ": 1e-6, "mJ": 1e-3, "J": 1.0, "kJ": 1e3}
-SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 RELATIVE = ("fraction", "percent", "ratio")
 _PUBLISHED = {"quantity", "value", "unit", "source"}
-_UNITS = {"power": WATTS, "energy": JOULES, "time": SECONDS}
+_UNITS = {kind: sizes(kind) for kind in ("power", "energy", "time")}
 # Beginnings of the study's quantities -> their unit; the first that fits counts.
 _RESULT_UNITS = {
     "power_capped": "fraction",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from octopus_study import methods
+from octopus_study import names
+from octopus_study.names import ARENA_METHODS, SUBJECT, human
 from octopus_study.report.frame import Number, make_text
-from octopus_study.report.labels import ARENA_METHODS, human
-from octopus_study.report.measured import SUBJECT, floor_of, ratio_of, speedup
+from octopus_study.report.measured import floor_of, ratio_of, speedup
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, paired
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BEST_OPENCV = "best_opencv"
 # Which of Octopus' methods gives a method's answer, where it isn't the usual one.
-LIKE = {row.name: row.like for row in methods.METHODS if row.like != SUBJECT}
+LIKE = {row.name: row.like for row in names.CROP_METHODS if row.like != SUBJECT}
 
 
 def subject_of(method: str) -> str:

@@ -24,7 +24,8 @@ from octopus.errors import InputError
 from octopus_study.measure._files import atomic_text
 from octopus_study.report.selector import either
 from octopus_study.report.series import Series
-from octopus_study.report.text import interval_text, quantity_text, shown_unit, telling_apart
+from octopus_study.report.text import interval_text, quantity_text, telling_apart
+from octopus_study.units import shown_unit
 
 HERE = "here"
 PUBLISHED = "published"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from octopus_study.measure.dependence import LAYERS, process_count
+from octopus_study.names import DATASETS, GENERATED, PEER_PACKAGES, human, machine_name, stand_in
 from octopus_study.report.frame import HERE, Key, Number, make_text, references_of
-from octopus_study.report.labels import DATASETS, GENERATED, PEER_PACKAGES, human, machine_name, stand_in
 from octopus_study.report.quiet import loaded, loads
 from octopus_study.report.runs import Run
 from octopus_study.report.selector import PROVENANCE

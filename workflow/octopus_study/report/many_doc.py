@@ -7,6 +7,7 @@ from operator import truediv
 from pathlib import Path
 
 from octopus_study.measure.statistics import Interval
+from octopus_study.names import IMAGE_BATCHES, PIPELINES, SUBJECT
 from octopus_study.report.build import derive_all
 from octopus_study.report.capacity import (
     FLEET,
@@ -19,9 +20,7 @@ from octopus_study.report.capacity import (
     saved,
 )
 from octopus_study.report.frame import Frame, Key, Number
-from octopus_study.report.labels import IMAGE_BATCHES, PIPELINES
 from octopus_study.report.many_assumptions import NOT_YET, assumptions, bandwidths, linear, share_of, shown
-from octopus_study.report.measured import SUBJECT
 from octopus_study.report.runs import load_runs
 from octopus_study.report.studies import images, pipelines, power, scaling
 from octopus_study.report.studies import stage_timing_numbers as stage_timing

@@ -16,9 +16,10 @@ from octopus_study.measure.statistics import (
     noise_floor,
     ratio_interval,
 )
+from octopus_study.names import AGAIN, BOUND, PUBLISHED_PAIR, ROOF, SUBJECT
 from octopus_study.report.frame import Key, Number, Source, make_number, make_text
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, ONE_PROCESS, Group, groups, heeded, noted, paired, pivot
+from octopus_study.report.samples import ONE_PROCESS, Group, groups, heeded, noted, paired, pivot
 from octopus_study.report.selector import where
 from octopus_study.report.student import mean_interval
 from octopus_study.report.study import StudyReport
@@ -27,10 +28,6 @@ from octopus_study.report.text import range_text
 if TYPE_CHECKING:
     import pandas as pd
 
-SUBJECT = "octopus"
-BOUND, ROOF = "write-bound", "roof"
-# The source documents' own comparison: their one launch against their N launches.
-PUBLISHED_PAIR = ("published", "n-launches")
 _DISCARDED = "discarded_blocks"
 RIGHT = ("same", "n/a")  # answers of which there is nothing to say
 

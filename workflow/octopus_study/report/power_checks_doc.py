@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from octopus_study.names import POWER_STAGES
 from octopus_study.power.checks import CHECKS, STAGES
 from octopus_study.power.misreadings import MISREADINGS
-from octopus_study.report.labels import POWER_STAGES
 
 _HEAD = """\
 # Checks between a sensor and an energy

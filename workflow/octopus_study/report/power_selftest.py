@@ -12,11 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from octopus_study.measure._files import atomic_text
+from octopus_study.names import POWER_SCOPES, human
 from octopus_study.power.judges import LOAD, levels
 from octopus_study.power.selftest import SelfTest
 from octopus_study.power.session import Trial
 from octopus_study.report.charts import palette, style
-from octopus_study.report.labels import POWER_SCOPES, human
 
 STEM = "power_selftest"
 COLUMNS = ("seconds", "phase", "power_w", "counter", "counter_unit")

@@ -10,8 +10,8 @@ from typing import Any
 from octopus_study.errors import DataError, MeasureError
 from octopus_study.measure.provenance import validate_provenance
 from octopus_study.measure.rows import read_rows, validate_rows
+from octopus_study.names import stand_in
 from octopus_study.power.lint import lint_file
-from octopus_study.report.labels import stand_in
 from octopus_study.report.quiet import loaded, unsteady
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from octopus.errors import InputError
 from octopus_study.report.frame import PUBLISHED, Key, Number, Source, joined, make_number, published
 from octopus_study.report.selector import where
-from octopus_study.report.text import with_unit
+from octopus_study.units import with_unit
 
 # A key column for what is printed in words or as a list; it is no part of an id.
 PRINTED = "printed"

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from octopus_study.measure.statistics import Interval, ratio_interval
-from octopus_study.report.samples import AGAIN, Group, paired, pivot
+from octopus_study.names import AGAIN
+from octopus_study.report.samples import Group, paired, pivot
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,6 @@ from octopus_study.report.runs import Run, once
 if TYPE_CHECKING:
     import pandas as pd
 
-AGAIN = "-again"
 RESAMPLES = 1000
 ONE_PROCESS = "of one process: the interval does not hold another run"
 ENOUGH_FOR_P99 = 100  # of fewer samples the 99th percentile is the greatest

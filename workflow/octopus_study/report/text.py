@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-NARROW_SPACE = "\u202f"
-TIMES = "\u00d7"
-SYMBOLS = {"us": "µs", "ratio": TIMES, "percent": "%", "fraction": "%", "count": "", "text": ""}
+from octopus_study.units import NARROW_SPACE, shown_unit, with_unit
+
 NEARLY_ALL = 0.995
 # What a reason is shown without, or as, one after the other: rows keep what differs from run to run.
 _SHORTER = (
@@ -55,22 +54,6 @@ _SHORTER = (
     (re.compile(r"^on a CPU that is octopus itself$"), "on a CPU that is Octopus itself"),
     (re.compile(r"\.$"), ""),
 )
-_STEPS = {
-    # A value below the first bound is shown in the smaller unit, from the second bound on in the larger one.
-    "us": ((None, "us", 1.0), (1000.0, "ms", 1e-3)),
-    "ms": ((None, "us", 1e3), (0.1, "ms", 1.0), (1000.0, "s", 1e-3)),
-    "bytes": (
-        (None, "B", 1.0),
-        (1024.0, "KiB", 2.0**-10),
-        (2.0**20, "MiB", 2.0**-20),
-        (2.0**33, "GiB", 2.0**-30),
-    ),
-    "fraction": ((None, "percent", 100.0),),
-    "1/s": ((None, "/s", 1.0), (1e4, "thousand/s", 1e-3), (1e6, "million/s", 1e-6)),
-    "W": ((None, "mW", 1e3), (1.0, "W", 1.0)),
-    "mJ": ((None, "µJ", 1e3), (0.1, "mJ", 1.0), (1000.0, "J", 1e-3)),
-    "J": ((None, "mJ", 1e3), (1.0, "J", 1.0), (1e4, "kJ", 1e-3)),
-}
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -90,20 +73,6 @@ def significant(value: float, digits: int = 3) -> str:
     if abs(value) >= 10_000:
         text = f"{float(text):,.0f}".replace(",", NARROW_SPACE)
     return text.replace("-", "\u2212")
-
-
-def shown_unit(value: float, unit: str) -> tuple[str, float]:
-    """Return the unit that suits the size of `value` and the factor that brings it there."""
-    if unit not in _STEPS or not math.isfinite(value):
-        return unit, 1.0
-    _, name, factor = [step for step in _STEPS[unit] if step[0] is None or abs(value) >= step[0]][-1]
-    return name, factor
-
-
-def with_unit(digits: str, unit: str) -> str:
-    """Join digits and unit: a space, except before the multiplication sign."""
-    symbol = SYMBOLS.get(unit, unit)
-    return f"{digits}{symbol}" if symbol in ("", TIMES) else f"{digits} {symbol}"
 
 
 def quantity_text(value: float, unit: str, digits: int = 3) -> str:

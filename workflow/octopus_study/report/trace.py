@@ -14,12 +14,11 @@ from itertools import islice
 from pathlib import Path
 
 from octopus.errors import InputError
-from octopus_study.methods import METHODS
+from octopus_study.names import AGAIN, CROP_METHODS
 from octopus_study.report import uses
 from octopus_study.report.claims import Claim, judge
 from octopus_study.report.frame import HERE, PUBLISHED, Frame, Number
 from octopus_study.report.rows import AND, Row, rows_of
-from octopus_study.report.samples import AGAIN
 from octopus_study.report.selector import parse, selects_rows
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -146,7 +145,7 @@ def _code_of(method: str, study: str) -> list[str]:
     own, peers, shared = (
         sorted((_PACKAGE / folder).glob("*.py")) for folder in (f"studies/{study}", "peers", "studies")
     )
-    module, _, kind = next((row.target for row in METHODS if row.name == name), "").partition(":")
+    module, _, kind = next((row.target for row in CROP_METHODS if row.name == name), "").partition(":")
     target = [_line_of(_PACKAGE / "peers" / f"{module}.py", f"class {kind}(")] if module else []
     files = [*own, *([] if target else [*peers, *shared])]
     named = [f"{_short(path)}:{line}" for path in files for line in _named(path, name)]

@@ -14,9 +14,9 @@ from typing import Any
 import yaml
 
 from octopus_study.config import Config
+from octopus_study.names import STUDIES
 from octopus_study.report.studies import report_of
 from octopus_study.report.tables.spec import Spec
-from octopus_study.studies import STUDIES
 
 Cells = Iterable[Iterable[object]]
 LOCK = "requirements.lock"

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from octopus.errors import InputError
-from octopus_study.sections import in_order
+from octopus_study.names import STUDIES
 
 if TYPE_CHECKING:
     from octopus_study.config import Config
-
-STUDIES = tuple(in_order(info.name for info in iter_modules(__path__) if info.ispkg))
 
 
 def run_study(

@@ -17,7 +17,7 @@ from octopus import backends
 from octopus.backends import cpu
 from octopus.backends.cuda import memory as cuda_memory
 from octopus.backends.cuda.device import current, driver
-from octopus_study import methods
+from octopus_study import names
 from octopus_study.data.receipt import Receipt, read_receipt
 from octopus_study.data.scene import Scene, load_scene
 from octopus_study.data.workload import Workload, load_workload
@@ -270,7 +270,7 @@ def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
         context.started,
         utc_now(),
         machine=context.machine,
-        packages=(*RUNTIME, *methods.packages()),
+        packages=(*RUNTIME, *names.packages()),
         extra={
             "threads": context.thread_count,
             "omp_wait_policy": os.environ["OMP_WAIT_POLICY"],

@@ -308,7 +308,7 @@ PLANTS: dict[str, Plant] = {
     "wrong-prefix": Plant(
         "texts",
         "a GiB has twice its bytes",
-        code(f"{_STUDY}/report/text.py", '"GiB", 2.0**-30', '"GiB", 2.0**-31'),
+        code(f"{_STUDY}/units.py", '"GiB", 2.0**-30', '"GiB", 2.0**-31'),
         built=False,
         study="image_shape",
     ),

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from octopus_study.report.charts import style
 from octopus_study.report.charts.palette import BLACK, GREY
 from octopus_study.report.frame import Number
-from octopus_study.report.text import TIMES, significant
+from octopus_study.report.text import significant
+from octopus_study.units import TIMES
 
 
 def bar(

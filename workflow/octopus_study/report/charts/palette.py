@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from octopus_study.methods import (
+from octopus_study.names import (
     BLACK,
     BLUE,
+    CROP_METHODS,
     EDGE_METHODS,
     GREEN,
     GREY,
     ITEM_METHODS,
     LIGHT,
-    METHODS,
     ORANGE,
-    PIPELINE_METHODS,
+    PREPARING_METHODS,
     PROCESSOR_METHODS,
     PURPLE,
     SKY,
@@ -20,7 +20,7 @@ from octopus_study.methods import (
     YELLOW,
 )
 
-_ALL = (*PIPELINE_METHODS, *PROCESSOR_METHODS, *METHODS, *ITEM_METHODS, *EDGE_METHODS)
+_ALL = (*PREPARING_METHODS, *PROCESSOR_METHODS, *CROP_METHODS, *ITEM_METHODS, *EDGE_METHODS)
 METHOD_COLORS = {row.name: row.colour for row in _ALL if row.colour}
 METHOD_MARKERS = {row.name: row.marker for row in _ALL if row.marker}
 # Of libraries whose forms look like Octopus or like other methods, where each library is one line.

@@ -8,11 +8,10 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from octopus_study.names import SUBJECT, human
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.frame import Key, Number
-from octopus_study.report.labels import human
-from octopus_study.report.measured import SUBJECT
 from octopus_study.report.missing import NOT_THERE, by_reason
 from octopus_study.report.text import reason
 from octopus_study.report.view import View

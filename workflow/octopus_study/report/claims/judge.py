@@ -10,16 +10,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from octopus.errors import InputError
+from octopus_study.names import METHODS, SUBJECT, human, stand_in
 from octopus_study.report.claims.judgement import Judgement
 from octopus_study.report.claims.outcome import Outcome, Verdict, decide
 from octopus_study.report.claims.rules import BOARDS, COMPUTED, Claim, Limits, Rule
-from octopus_study.report.claims.units import require_same_kind, size_of
 from octopus_study.report.frame import Frame, Key, Number
-from octopus_study.report.labels import METHODS, human, stand_in
-from octopus_study.report.measured import SUBJECT
 from octopus_study.report.missing import by_reason
 from octopus_study.report.samples import ONE_PROCESS
 from octopus_study.report.text import interval_text, quantity_text, range_text, significant
+from octopus_study.units import require_same_kind, size_of
 
 # More numbers than these are shown as their range.
 _MOST_SHOWN = 3

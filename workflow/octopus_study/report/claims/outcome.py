@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple
 
 from octopus_study.measure.statistics import FEW_PROCESSES, MIN_BLOCKS
 from octopus_study.report.claims.rules import Limits
-from octopus_study.report.claims.units import size_of
 from octopus_study.report.frame import Number
 from octopus_study.report.samples import RESAMPLED
 from octopus_study.report.text import significant
+from octopus_study.units import size_of
 
 Verdict = Literal["reproduced", "not reproduced", "ambiguous", "not measurable here"]
 # Of the width of a resampled interval: four standard errors of its ends with 1000 resamples, the fewest that one has.

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, mo
 
 from octopus.errors import InputError
 from octopus_study.report.claims.formula import evaluate, ids_of
-from octopus_study.report.claims.units import size_of
 from octopus_study.report.frame import PUBLISHED, Number
-from octopus_study.report.text import quantity_text, with_unit
+from octopus_study.report.text import quantity_text
+from octopus_study.units import size_of, with_unit
 
 # Published machines: what a machine's name must match for one of them, and how it is called.
 BOARDS = {

@@ -15,9 +15,9 @@ import jinja2
 from PIL import Image
 
 from octopus_study.measure._files import atomic_text
+from octopus_study.names import SOURCES
 from octopus_study.report.claims import load_claims, read_claims
 from octopus_study.report.frame import Frame
-from octopus_study.report.labels import SOURCES
 from octopus_study.report.page import content
 from octopus_study.report.page.libraries import libraries, licences
 from octopus_study.report.tables import overview

@@ -7,59 +7,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
+from octopus_study.names import (
+    DERIVED_NAMES,
+    IMAGE_INPUTS,
+    METHODS,
+    METHODS_OF,
+    QUANTITY_NAMES,
+    WORKLOAD_PARTS,
+    WORKLOADS,
+    WORKLOADS_OF,
+    human,
+    in_order,
+)
 from octopus_study.report import studies, uses
 from octopus_study.report.charts.palette import CONCURRENCY_COLORS, METHOD_COLORS, METHOD_MARKERS
 from octopus_study.report.claims import BOARDS, Claim, Judgement
 from octopus_study.report.claims.rules import COMPUTED, OWN
 from octopus_study.report.frame import HERE, PUBLISHED, Frame, Number
-from octopus_study.report.labels import (
-    ARENA_WORKLOADS,
-    CONCURRENCY_ARMS,
-    CONCURRENCY_STAGES,
-    CROPS_BESIDE,
-    DENOISERS,
-    DISTRIBUTIONS,
-    IMAGE_BATCHES,
-    IMAGE_INPUTS,
-    IMAGE_KERNELS,
-    IMAGE_MIXES,
-    INPUTS,
-    LADDER_STEPS,
-    LADDER_WORKLOADS,
-    METHODS,
-    OPERATIONS,
-    PARITY_PEERS,
-    PIPELINE_METHODS,
-    PIPELINES,
-    PROCESSORS,
-    QUANTITIES,
-    RESULT_KINDS,
-    ROADS,
-    SCALING,
-    SCALING_WORKS,
-    SEQUENCE_WORKLOADS,
-    SETTINGS,
-    SHAPE_WAYS,
-    STRATEGIES,
-    TILE_OWNERS,
-    WAYS,
-    WORKLOADS,
-    human,
-)
-from octopus_study.report.labels_edge import (
-    DETECTOR_METHODS,
-    DETECTOR_MODELS,
-    DETECTOR_STAGES,
-    FRAME_METHODS,
-    SCENES,
-    TILE_METHODS,
-    TILE_RULES,
-    VARIANTS,
-)
 from octopus_study.report.studies.image_shape_view import Patch
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.view import every_view
-from octopus_study.sections import in_order
 
 NO_RUN, NOWHERE = "not measured", "none so far"
 _PLACES = {
@@ -69,59 +36,6 @@ _PLACES = {
     "cpu": "a CPU alone",
 }
 _PLACES |= {board: name for board, (_, name) in BOARDS.items()}
-# What a study's own figures call a method, where that isn't what others call it.
-_METHODS_OF = {
-    "arena": {
-        name: f"Octopus ({kind})" if name.startswith("octopus") else kind
-        for name, kind in RESULT_KINDS.items()
-    }
-    | METHODS
-    | LADDER_STEPS
-    | {"octopus": METHODS["octopus"]},
-    "concurrency": CONCURRENCY_ARMS | CROPS_BESIDE | CONCURRENCY_STAGES,
-    "detector": DETECTOR_METHODS,
-    "drone": FRAME_METHODS,
-    "image_shape": SHAPE_WAYS | DENOISERS,
-    "images": PROCESSORS | TILE_OWNERS,
-    "parity": PARITY_PEERS,
-    "pipelines": PIPELINE_METHODS,
-    "satellite": TILE_METHODS | TILE_RULES | {"octopus-cpu": PIPELINE_METHODS["octopus-cpu"]},
-    "scaling": WAYS | {"gpu": "GPU", "linear": "linear"},
-    **dict.fromkeys(("mapping", "sequences", "total_cost"), STRATEGIES),
-}
-# What workloads begin with, and what else stands in their names.
-_WORKLOADS_OF = {
-    "arena": ARENA_WORKLOADS
-    | {name: f"Ladder, {text}" for name, text in LADDER_WORKLOADS.items()}
-    | ROADS
-    | INPUTS,
-    "detector": DETECTOR_MODELS,
-    "drone": {"clip": "Clip"},
-    "image_shape": DENOISERS,
-    "images": IMAGE_BATCHES,
-    "mapping": DISTRIBUTIONS | OPERATIONS,
-    "parity": SETTINGS,
-    "pipelines": PIPELINES | {"crops": "Detections", "loader": "JPEG"},
-    "satellite": SCENES | VARIANTS,
-    "scaling": SCALING_WORKS,
-    "sequences": SEQUENCE_WORKLOADS,
-    "total_cost": IMAGE_MIXES | IMAGE_KERNELS,
-}
-_PARTS = {"1thread": "one thread", "antialias": "antialiased", "nhwc": "NHWC"}
-_QUANTITIES = QUANTITIES | DETECTOR_STAGES | {name: text.capitalize() for name, text in SCALING.items()}
-_QUANTITIES |= {
-    "power_mean_gpu_board": "Mean power, GPU board",
-    "energy_per_frame_gpu_board": "Energy of a frame, GPU board",
-    "energy_per_frame_net_gpu_board": "Energy of a frame without that at idle, GPU board",
-    "energy_uncertainty_gpu_board": "Uncertainty of an energy, GPU board",
-    "window_energy_counter_gpu_board": "Energy of a window, GPU board's counter",
-    "window_energy_integral_gpu_board": "Energy of a window, GPU board's power over time",
-    "misses": "Late frames",
-    "p50": "Median",
-    "p95": "95th percentile",
-    "p99": "99th percentile",
-}
-_DERIVED = {"speedup": "speed-up over", "share": "share of", "times": "multiple of", "over": "over"}
 _COLOURS = METHOD_COLORS | CONCURRENCY_COLORS
 _GROUPS = ("published", "this paper's own", "facts")
 _LABEL = 14  # letters of a line that say what it is
@@ -276,7 +190,7 @@ def _cells(number: Number, frame: Frame, drawn: bool) -> dict[str, Any]:
 
 def method_name(study: str, method: str) -> str:
     """Return what the figures of a study call a method; empty where there is none."""
-    names = METHODS | _METHODS_OF.get(study, {})
+    names = METHODS | METHODS_OF.get(study, {})
     once = method.removesuffix("-again")
     if patch := Patch.of(once):
         names = {once: patch.text}
@@ -288,7 +202,7 @@ def method_name(study: str, method: str) -> str:
 
 def workload_name(study: str, workload: str) -> str:
     """Return a workload's name: the longest beginning that the figures of a study name, then the rest as words."""
-    names, parts = WORKLOADS | _PARTS | _WORKLOADS_OF.get(study, {}), workload.split("-")
+    names, parts = WORKLOADS | WORKLOAD_PARTS | WORKLOADS_OF.get(study, {}), workload.split("-")
     for count in range(len(parts), 0, -1):
         if begin := names.get("-".join(parts[:count])):
             words = " ".join(names.get(part, part) for part in parts[count:])
@@ -301,5 +215,5 @@ def quantity_name(number: Number) -> str:
     """Return what a number is of, and what was derived from it."""
     derived, other = number.derived.replace("_", " "), method_name(number.study, number.other)
     if other:
-        derived = f"{_DERIVED.get(number.derived, f'{derived} over')} {other}"
-    return ": ".join(filter(None, (human(_QUANTITIES, number.quantity), derived)))
+        derived = f"{DERIVED_NAMES.get(number.derived, f'{derived} over')} {other}"
+    return ": ".join(filter(None, (human(QUANTITY_NAMES, number.quantity), derived)))

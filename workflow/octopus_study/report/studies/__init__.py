@@ -6,8 +6,8 @@ import pkgutil
 from functools import cache
 from importlib import import_module
 
+from octopus_study.names import in_order
 from octopus_study.report.study import StudyReport
-from octopus_study.sections import in_order
 
 
 @cache

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
+from octopus_study.names import ARENA_METHODS, ARENA_WORKLOADS, BOUND, LAYERS, QUANTITIES, human
 from octopus_study.report.fastest import LIKE, subject_of
 from octopus_study.report.frame import Frame, Key, published
-from octopus_study.report.labels import ARENA_METHODS, ARENA_WORKLOADS, LAYERS, QUANTITIES, human
-from octopus_study.report.measured import BOUND, padded_float32
+from octopus_study.report.measured import padded_float32
 from octopus_study.report.studies import arena_kernel, arena_roads
 from octopus_study.report.studies import arena_numbers as numbers
 from octopus_study.report.studies import arena_view as arena

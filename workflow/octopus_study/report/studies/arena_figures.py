@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from octopus_study.names import ARENA_METHODS, ARENA_WORKLOADS, BOUND, QUANTITIES, SUBJECT, human
 from octopus_study.report.charts import bars, lines, panels, style
 from octopus_study.report.charts.palette import (
     BLACK,
@@ -17,8 +18,6 @@ from octopus_study.report.charts.palette import (
 )
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number
-from octopus_study.report.labels import ARENA_METHODS, ARENA_WORKLOADS, QUANTITIES, human
-from octopus_study.report.measured import BOUND, SUBJECT
 from octopus_study.report.missing import no_run
 from octopus_study.report.studies import arena_view as arena
 from octopus_study.report.studies.arena_view import STUDY, Column, bound_of

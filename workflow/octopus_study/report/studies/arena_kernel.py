@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
 
-from octopus_study.report.frame import Frame, Key
-from octopus_study.report.labels import (
+from octopus_study.names import (
+    AGAIN,
+    BOUND,
     LADDER_CHANGES,
     LADDER_STEPS,
     LADDER_WORKLOADS,
     METHODS,
     RESULT_KINDS,
+    SUBJECT,
     human,
 )
-from octopus_study.report.measured import BOUND, SUBJECT
-from octopus_study.report.samples import AGAIN
+from octopus_study.report.frame import Frame, Key
 from octopus_study.report.studies import arena_view as arena
 from octopus_study.report.studies.arena_numbers import ALONE, CALL, MEMORY_LIMITED_FROM, SUBMIT
 from octopus_study.report.studies.arena_view import KINDS, STUDY, Column, all_shown
@@ -24,8 +25,9 @@ from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Spec
 from octopus_study.report.tables.writers import MISSING
-from octopus_study.report.text import significant, with_unit
+from octopus_study.report.text import significant
 from octopus_study.report.view import View
+from octopus_study.units import with_unit
 
 NO_ROWS = "No run that is shown has these rows: they need a GPU."
 _EVENTS = "boxes on the device, by events with a cold L2; medians in ms with intervals of 95 %"

@@ -10,27 +10,24 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from octopus_study.report.fastest import LIKE, best_opencv, fastest
-from octopus_study.report.frame import Frame, Number, joined, make_number, make_text
-from octopus_study.report.labels import (
+from octopus_study.names import (
+    AGAIN,
     ARENA_METHODS,
+    BOUND,
     LADDER_STEPS,
     LADDER_WORKLOADS,
+    PUBLISHED_PAIR,
     RESULT_KINDS,
+    SUBJECT,
     human,
     place,
 )
-from octopus_study.report.measured import (
-    BOUND,
-    PUBLISHED_PAIR,
-    SUBJECT,
-    floor_of,
-    share_of_bound,
-    speedup,
-)
+from octopus_study.report.fastest import LIKE, best_opencv, fastest
+from octopus_study.report.frame import Frame, Number, joined, make_number, make_text
+from octopus_study.report.measured import floor_of, share_of_bound, speedup
 from octopus_study.report.missing import by_reason
 from octopus_study.report.runs import Run, slug
-from octopus_study.report.samples import AGAIN, Group, groups, pivot
+from octopus_study.report.samples import Group, groups, pivot
 from octopus_study.report.selector import BY_RULE, where
 from octopus_study.report.studies.arena_view import (
     KERNEL_WORKLOADS,
@@ -39,8 +36,9 @@ from octopus_study.report.studies.arena_view import (
     STUDY,
     bound_of,
 )
-from octopus_study.report.text import quantity_text, range_text, significant, with_unit
+from octopus_study.report.text import quantity_text, range_text, significant
 from octopus_study.report.view import View, every_view
+from octopus_study.units import with_unit
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from octopus_study.names import BOUND, INPUTS, ROADS, SUBJECT
 from octopus_study.report.frame import Key
-from octopus_study.report.labels import INPUTS, ROADS
-from octopus_study.report.measured import BOUND, SUBJECT
 from octopus_study.report.studies.arena_kernel import NO_ROWS
 from octopus_study.report.studies.arena_numbers import ALONE, KERNEL, SUBMIT
 from octopus_study.report.studies.arena_view import STUDY

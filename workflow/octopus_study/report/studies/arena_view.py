@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from octopus_study.methods import METHODS
+from octopus_study.names import (
+    AGAIN,
+    ARENA_METHODS,
+    BOUND,
+    CROP_METHODS,
+    LADDER_WORKLOADS,
+    SUBJECT,
+    human,
+    place,
+)
 from octopus_study.report.fastest import subject_of
 from octopus_study.report.frame import Key, Number
-from octopus_study.report.labels import ARENA_METHODS, LADDER_WORKLOADS, human, place
-from octopus_study.report.measured import BOUND, SUBJECT
 from octopus_study.report.missing import by_reason
-from octopus_study.report.samples import AGAIN
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.text import bracketed, reason
@@ -32,7 +38,7 @@ KERNEL_WORKLOADS = (*LADDER_WORKLOADS, KINDS)  # the kernel with itself
 MEMORY_LINES = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
 # Types of results other than float32, as names of methods carry them.
 _TYPES = ("fp16", "uint8")
-_LIBRARIES = {row.name: row.library for row in METHODS if row.library}
+_LIBRARIES = {row.name: row.library for row in CROP_METHODS if row.library}
 Column = tuple[str, str]  # workload and layer
 
 

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from octopus_study.measure.statistics import MIN_BLOCKS, median_interval, ratio_interval
+from octopus_study.names import AGAIN, CONCURRENCY_ARMS, CONCURRENCY_STAGES
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Number, joined, make_number, make_text
-from octopus_study.report.labels import CONCURRENCY_ARMS, CONCURRENCY_STAGES
 from octopus_study.report.measured import floor_of, heeding, speedup
 from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import (
-    AGAIN,
     ENOUGH_FOR_P99,
     Group,
     by_block,

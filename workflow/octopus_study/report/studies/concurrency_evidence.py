@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from octopus_study.measure.statistics import Interval, median_interval, ratio_interval
+from octopus_study.names import CONCURRENCY_STAGES
 from octopus_study.report.frame import Number, Source, make_number, make_text
-from octopus_study.report.labels import CONCURRENCY_STAGES
 from octopus_study.report.measured import heeding
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import RESAMPLED, RESAMPLES, by_block, groups, heeded, paired, pivot

@@ -6,10 +6,10 @@ import textwrap
 from functools import partial
 from typing import TYPE_CHECKING
 
+from octopus_study.names import CONCURRENCY_ARMS, CONCURRENCY_MODELS
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import BLACK, BLUE, CONCURRENCY_COLORS, GREY, VERMILION
 from octopus_study.report.frame import Frame, Key, Number
-from octopus_study.report.labels import CONCURRENCY_ARMS, CONCURRENCY_MODELS
 from octopus_study.report.missing import by_reason, with_reasons
 from octopus_study.report.text import significant
 from octopus_study.report.view import View, views

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from octopus_study.measure.statistics import Interval, compare, median_interval
+from octopus_study.names import AGAIN, CONCURRENCY_ARMS, human
 from octopus_study.report.frame import Number, make_text
-from octopus_study.report.labels import CONCURRENCY_ARMS, human
 from octopus_study.report.measured import floor_of
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, by_block, groups, paired, pivot
+from octopus_study.report.samples import by_block, groups, paired, pivot
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import partial
 
+from octopus_study.names import CONCURRENCY_ARMS, CONCURRENCY_PROOFS, CONCURRENCY_STAGES, CROPS_BESIDE
 from octopus_study.report.frame import Frame, Key
-from octopus_study.report.labels import CONCURRENCY_ARMS, CONCURRENCY_PROOFS, CONCURRENCY_STAGES, CROPS_BESIDE
 from octopus_study.report.missing import no_run
 from octopus_study.report.studies import concurrency_figures as pair
 from octopus_study.report.studies.concurrency_rule import BASE

@@ -7,13 +7,11 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from octopus_study.names import DETECTOR_METHODS, DETECTOR_MODELS, DETECTOR_STAGES, SUBJECT, human
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import DETECTOR_COLORS, GREY
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, published
-from octopus_study.report.labels import human
-from octopus_study.report.labels_edge import DETECTOR_METHODS, DETECTOR_MODELS, DETECTOR_STAGES
-from octopus_study.report.measured import SUBJECT
 from octopus_study.report.missing import no_run
 from octopus_study.report.published import derived
 from octopus_study.report.studies import detector_numbers

@@ -10,12 +10,11 @@ import numpy as np
 
 from octopus_study.measure.dependence import process_count
 from octopus_study.measure.statistics import ratio_interval
+from octopus_study.names import AGAIN, DETECTOR_METHODS, DETECTOR_STAGES, SUBJECT
 from octopus_study.report.frame import Key, Number, Source, make_number, make_text
-from octopus_study.report.labels_edge import DETECTOR_METHODS, DETECTOR_STAGES
-from octopus_study.report.measured import SUBJECT
 from octopus_study.report.missing import first_reason, make_absent
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, drawn, heeded, paired, pivot, ratio_of_sums, resampled
+from octopus_study.report.samples import drawn, heeded, paired, pivot, ratio_of_sums, resampled
 from octopus_study.report.selector import either, where
 
 if TYPE_CHECKING:

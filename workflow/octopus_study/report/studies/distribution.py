@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from octopus_study.measure.statistics import median_interval
+from octopus_study.names import SUBJECT, stand_in
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, make_text, published
-from octopus_study.report.labels import stand_in
 from octopus_study.report.machines import device_name, shown
-from octopus_study.report.measured import SUBJECT, floor_of, padded_float32
+from octopus_study.report.measured import floor_of, padded_float32
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, blocks, drawn, groups, resampled
 from octopus_study.report.series import Series
@@ -20,8 +20,8 @@ from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
 from octopus_study.report.tables.writers import MISSING, Table
-from octopus_study.report.text import with_unit
 from octopus_study.report.view import KERNEL, View, every_view, views
+from octopus_study.units import with_unit
 
 ABOVE_NOISE, WITHIN_NOISE = "above the noise", "not distinguishable from noise"
 QUANTILES = ("width_quantile", "height_quantile")

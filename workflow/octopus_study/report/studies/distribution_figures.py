@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from octopus_study.names import BOUND, SHORT_METHODS, SUBJECT, WORKLOADS, human
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import (
     GREY,
@@ -16,8 +17,6 @@ from octopus_study.report.charts.palette import (
 )
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, published
-from octopus_study.report.labels import SHORT_METHODS, WORKLOADS, human
-from octopus_study.report.measured import BOUND, SUBJECT
 from octopus_study.report.view import KERNEL, View, views
 
 if TYPE_CHECKING:

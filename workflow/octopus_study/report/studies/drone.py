@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from octopus_study.names import FRAME_METHODS, SUBJECT
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, published
-from octopus_study.report.labels_edge import FRAME_METHODS
-from octopus_study.report.measured import SUBJECT
 from octopus_study.report.missing import no_run
 from octopus_study.report.studies import drone_numbers
 from octopus_study.report.studies.drone_figure import draw

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from octopus_study.names import FRAME_METHODS
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import BLACK, GREY, METHOD_COLORS
 from octopus_study.report.frame import Frame, Number
-from octopus_study.report.labels_edge import FRAME_METHODS
 from octopus_study.report.missing import by_reason
 from octopus_study.report.studies.drone_view import (
     LAYERS,

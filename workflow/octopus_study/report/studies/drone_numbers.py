@@ -10,9 +10,10 @@ import numpy as np
 
 from octopus_study.measure.dependence import blocks_of, by_process, process_count
 from octopus_study.measure.statistics import Interval, median_interval, over_processes
+from octopus_study.names import SUBJECT
 from octopus_study.report.fastest import best_opencv
 from octopus_study.report.frame import Frame, Number, make_number, published
-from octopus_study.report.measured import SUBJECT, floor_of, speedup
+from octopus_study.report.measured import floor_of, speedup
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import (

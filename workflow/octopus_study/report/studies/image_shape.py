@@ -12,14 +12,15 @@ import numpy as np
 
 from octopus_study.measure.line import slope
 from octopus_study.measure.statistics import Interval, ratio_interval
-from octopus_study.methods import AS_PUBLISHED as PUBLISHED
-from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
+from octopus_study.names import AGAIN
+from octopus_study.names import AS_PUBLISHED as PUBLISHED
+from octopus_study.names import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Key, Number, Source, make_number, make_text
 from octopus_study.report.measured import floor_of
 from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, groups, paired, pivot
+from octopus_study.report.samples import groups, paired, pivot
 from octopus_study.report.selector import ALL_ROWS
 from octopus_study.report.studies import image_shape_figures as figures
 from octopus_study.report.studies import image_shape_tables as tables

@@ -12,10 +12,10 @@ import math
 from collections.abc import Iterator
 
 from octopus_study.measure.statistics import EQUAL_WITHIN
-from octopus_study.methods import AS_PUBLISHED as PUBLISHED
-from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
+from octopus_study.names import AS_PUBLISHED as PUBLISHED
+from octopus_study.names import DRUNET_MULTIPLE as MULTIPLE
+from octopus_study.names import SHAPE_WAYS
 from octopus_study.report.frame import Number, make_number, make_text
-from octopus_study.report.labels import SHAPE_WAYS
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups
 from octopus_study.report.selector import either

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from octopus_study.methods import AS_PUBLISHED as PUBLISHED
-from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
+from octopus_study.names import AS_PUBLISHED as PUBLISHED
+from octopus_study.names import DENOISERS, SHAPE_WAYS
+from octopus_study.names import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.charts import bars, lines, style
 from octopus_study.report.charts.palette import (
     BLACK,
@@ -18,7 +19,6 @@ from octopus_study.report.charts.palette import (
     SHAPE_COLORS,
 )
 from octopus_study.report.frame import Frame, Key, Number, published
-from octopus_study.report.labels import DENOISERS, SHAPE_WAYS
 from octopus_study.report.studies import image_shape_view as shape
 from octopus_study.report.text import significant
 from octopus_study.report.view import View, views

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from octopus_study.methods import AS_PUBLISHED as PUBLISHED
-from octopus_study.methods import DRUNET_MULTIPLE as MULTIPLE
+from octopus_study.names import AS_PUBLISHED as PUBLISHED
+from octopus_study.names import DENOISERS, SHAPE_WAYS
+from octopus_study.names import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.frame import Frame, Key
-from octopus_study.report.labels import DENOISERS, SHAPE_WAYS
 from octopus_study.report.missing import no_run
 from octopus_study.report.studies import image_shape_view as shape
 from octopus_study.report.tables import cells

@@ -6,9 +6,9 @@ import re
 from functools import partial
 from typing import NamedTuple
 
-from octopus_study.methods import AS_PUBLISHED as PUBLISHED
+from octopus_study.names import AS_PUBLISHED as PUBLISHED
+from octopus_study.names import DENOISERS, PATCH_TEXT
 from octopus_study.report.frame import Frame, Key, Number
-from octopus_study.report.labels import DENOISERS, PATCH_TEXT
 from octopus_study.report.missing import with_reasons
 from octopus_study.report.view import View, views
 

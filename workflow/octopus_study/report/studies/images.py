@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from octopus_study import methods
+from octopus_study import names
+from octopus_study.names import IMAGE_BATCHES, PROCESSORS, QUANTITIES, ROOF, SUBJECT, TILE_OWNERS
 from octopus_study.report.charts import ratios, style
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number
-from octopus_study.report.labels import IMAGE_BATCHES, PROCESSORS, QUANTITIES, TILE_OWNERS
-from octopus_study.report.measured import ROOF, SUBJECT, floor_of, share_of_roof, speedup
+from octopus_study.report.measured import floor_of, share_of_roof, speedup
 from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, pivot
@@ -31,7 +31,7 @@ BOUNDS = {
 }
 # Who gives another answer is also compared with Octopus that gives that one.
 ALIKE = {
-    row.name: row.like for row in (*methods.PROCESSOR_METHODS, *methods.OWNER_METHODS) if row.like != SUBJECT
+    row.name: row.like for row in (*names.PROCESSOR_METHODS, *names.OWNER_METHODS) if row.like != SUBJECT
 }
 # Those of the figure, all from where Octopus has the images.
 OTHERS = tuple(

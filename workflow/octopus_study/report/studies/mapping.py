@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from octopus_study.names import DISTRIBUTIONS, STRATEGIES, SUBJECT, human
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, published
-from octopus_study.report.labels import DISTRIBUTIONS, STRATEGIES, human
-from octopus_study.report.measured import SUBJECT
 from octopus_study.report.missing import no_run
 from octopus_study.report.samples import Group
 from octopus_study.report.studies import mapping_figures, mapping_model, mapping_numbers, mapping_widths

@@ -10,11 +10,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from octopus_study.names import DISTRIBUTIONS, OPERATIONS, PUBLISHED_MACHINES, STRATEGIES, SUBJECT, human
 from octopus_study.report.charts import lines, style
 from octopus_study.report.charts.palette import BLACK, METHOD_COLORS, METHOD_MARKERS, SKY, YELLOW
 from octopus_study.report.frame import Frame, Key, published
-from octopus_study.report.labels import DISTRIBUTIONS, OPERATIONS, PUBLISHED_MACHINES, STRATEGIES, human
-from octopus_study.report.measured import SUBJECT
 from octopus_study.report.studies.mapping_numbers import pair_of
 from octopus_study.report.text import quantity_text, significant
 from octopus_study.report.view import KERNEL, View, views

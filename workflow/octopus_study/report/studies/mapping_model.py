@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+from octopus_study.names import PUBLISHED_MACHINES, STRATEGIES, human
 from octopus_study.report.frame import Frame, Number, Source, make_number, make_text, published
-from octopus_study.report.labels import PUBLISHED_MACHINES, STRATEGIES, human
 from octopus_study.report.machines import device_name, kind
 from octopus_study.report.missing import make_absent, no_run
 from octopus_study.report.runs import Run

@@ -10,10 +10,10 @@ import numpy as np
 
 from octopus_study.measure.dependence import LAYERS
 from octopus_study.measure.statistics import median_interval
+from octopus_study.names import DISTRIBUTIONS, OPERATIONS, SUBJECT, human
 from octopus_study.report.frame import Number, Source, joined, make_number, make_text
-from octopus_study.report.labels import DISTRIBUTIONS, OPERATIONS, human
 from octopus_study.report.machines import kind
-from octopus_study.report.measured import SUBJECT, floor_of, share_of_bound, speedup, spread
+from octopus_study.report.measured import floor_of, share_of_bound, speedup, spread
 from octopus_study.report.runs import Run, once
 from octopus_study.report.samples import Group, by_block, groups, heeded, pivot
 from octopus_study.report.text import quantity_text

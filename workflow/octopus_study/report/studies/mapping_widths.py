@@ -3,8 +3,8 @@ thread add."""
 
 from __future__ import annotations
 
+from octopus_study.names import DISTRIBUTIONS
 from octopus_study.report.frame import Key
-from octopus_study.report.labels import DISTRIBUTIONS
 from octopus_study.report.missing import no_run
 from octopus_study.report.studies.mapping_numbers import CLASSES, PAIRS, WIDENED, pair_of
 from octopus_study.report.tables import cells

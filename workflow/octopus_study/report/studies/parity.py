@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from octopus_study.names import PARITY_PEERS, SETTINGS, human, place
 from octopus_study.report.frame import Frame, Key, Number, make_number, make_text
-from octopus_study.report.labels import PARITY_PEERS, SETTINGS, human, place
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import groups
 from octopus_study.report.study import StudyReport

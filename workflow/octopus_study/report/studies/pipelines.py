@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from octopus_study.names import IMAGE_INPUTS, PIPELINE_METHODS, PIPELINES, SUBJECT
 from octopus_study.report.charts import ratios, style
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, make_text
-from octopus_study.report.labels import IMAGE_INPUTS, PIPELINE_METHODS, PIPELINES
-from octopus_study.report.measured import SUBJECT, floor_of, speedup
+from octopus_study.report.measured import floor_of, speedup
 from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import groups, pivot

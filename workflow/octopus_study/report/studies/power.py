@@ -11,9 +11,9 @@ from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
 from octopus_study.measure.rows import COLUMNS, one_line
+from octopus_study.names import POWER_SCOPES, POWER_SENSORS, PUBLISHED_POWER, human
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, make_number, make_text, published
-from octopus_study.report.labels import POWER_SCOPES, POWER_SENSORS, PUBLISHED_POWER, human
 from octopus_study.report.machines import place_name, run_list, shown
 from octopus_study.report.missing import make_absent
 from octopus_study.report.runs import Run

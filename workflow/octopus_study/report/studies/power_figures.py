@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from octopus_study.names import AGAIN, POWER_PHASES
 from octopus_study.report.charts import lines, style
 from octopus_study.report.charts.palette import (
     BLACK,
@@ -16,8 +17,6 @@ from octopus_study.report.charts.palette import (
     METHOD_MARKERS,
 )
 from octopus_study.report.frame import Frame
-from octopus_study.report.labels import POWER_PHASES
-from octopus_study.report.samples import AGAIN
 from octopus_study.report.series import Series
 from octopus_study.report.studies import power_view as power
 from octopus_study.report.text import quantity_text

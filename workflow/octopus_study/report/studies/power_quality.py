@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from octopus_study.names import AGAIN, SHORT_METHODS, human
 from octopus_study.report.frame import Number, make_number, make_text
-from octopus_study.report.labels import SHORT_METHODS, human
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, paired, pivot
+from octopus_study.report.samples import paired, pivot
 from octopus_study.report.selector import either, where
 from octopus_study.report.studies import power_view as power
 from octopus_study.report.studies.power_decomposition import paired_ratio

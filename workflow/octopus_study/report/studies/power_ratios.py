@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from octopus_study.names import AGAIN, PUBLISHED_PAIR, SHORT_METHODS, SUBJECT, human
 from octopus_study.report.frame import Key, Number, make_number, make_text
-from octopus_study.report.labels import SHORT_METHODS, human
-from octopus_study.report.measured import PUBLISHED_PAIR, SUBJECT
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import AGAIN, Group, alone, groups, noted, paired, pivot
+from octopus_study.report.samples import Group, alone, groups, noted, paired, pivot
 from octopus_study.report.selector import either, where
 from octopus_study.report.studies import power_view as power
 from octopus_study.report.studies.power_decomposition import (

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from octopus_study.names import POWER_STAGES
 from octopus_study.power.checks import CHECKS, TABLE, Check
 from octopus_study.report.frame import Frame, Key, Number
-from octopus_study.report.labels import POWER_STAGES
 from octopus_study.report.studies import power_view as power
 from octopus_study.report.studies.power_quality import CAPPED_FROM
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Row, Spec, build
 from octopus_study.report.tables.writers import MISSING, Table
-from octopus_study.report.text import TIMES, bracketed
+from octopus_study.report.text import bracketed
 from octopus_study.report.view import View
+from octopus_study.units import TIMES
 
 _GROSS = "energy_per_frame"
 _CAPPED = "\u2021"

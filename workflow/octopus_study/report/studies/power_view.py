@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from octopus_study.names import POWER_SCOPES, PUBLISHED_POWER, SHORT_METHODS, human
 from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, published
-from octopus_study.report.labels import POWER_SCOPES, PUBLISHED_POWER, SHORT_METHODS, human
 from octopus_study.report.view import View, views
 
 STUDY = "power"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from octopus_study.names import SUBJECT, TILE_RULES, stand_in
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, published
-from octopus_study.report.labels import stand_in
-from octopus_study.report.labels_edge import TILE_RULES
-from octopus_study.report.measured import SUBJECT
 from octopus_study.report.missing import no_run
 from octopus_study.report.studies import satellite_figures, satellite_numbers
 from octopus_study.report.studies.satellite_figures import METHODS, STUDY, scene_name, scenes, timed

@@ -11,6 +11,7 @@ from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
+from octopus_study.names import SCENES, SUBJECT, TILE_METHODS, TILE_RULES, VARIANTS, stand_in
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import (
     BLACK,
@@ -22,9 +23,6 @@ from octopus_study.report.charts.palette import (
     VERMILION,
 )
 from octopus_study.report.frame import Frame, Key, Number, published
-from octopus_study.report.labels import stand_in
-from octopus_study.report.labels_edge import SCENES, TILE_METHODS, TILE_RULES, VARIANTS
-from octopus_study.report.measured import SUBJECT
 from octopus_study.report.missing import NOT_THERE, by_reason
 from octopus_study.report.series import Series
 from octopus_study.report.studies.satellite_numbers import EDGES, PUBLISHED, rank

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from octopus_study.names import SCENES, SUBJECT, TILE_RULES, stand_in
 from octopus_study.report.frame import HERE, Frame, Number, make_number, make_text, published
-from octopus_study.report.labels import stand_in
-from octopus_study.report.labels_edge import SCENES, TILE_RULES
 from octopus_study.report.machines import kind, shown
-from octopus_study.report.measured import SUBJECT, medians, share_of_bound
+from octopus_study.report.measured import medians, share_of_bound
 from octopus_study.report.missing import make_absent
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from octopus_study.measure.statistics import Interval, median_interval, ratio_interval
+from octopus_study.names import SCALING, SCALING_WORKS, WAYS
 from octopus_study.report.charts import lines, style
 from octopus_study.report.charts.palette import BLUE, VERMILION
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, make_number
-from octopus_study.report.labels import SCALING, SCALING_WORKS, WAYS
 from octopus_study.report.machines import run_list, shown, visible
 from octopus_study.report.measured import floor_of, heeding
 from octopus_study.report.missing import first_reason, footer, make_absent, no_run, with_reasons

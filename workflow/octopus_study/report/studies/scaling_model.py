@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterator
 
 from octopus_study.measure.statistics import Interval
+from octopus_study.names import SCALING, SCALING_WORKS
 from octopus_study.report.capacity import corners
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number
-from octopus_study.report.labels import SCALING, SCALING_WORKS
 from octopus_study.report.measured import inherited
 from octopus_study.report.missing import make_absent
 from octopus_study.report.tables import cells

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from octopus_study.names import SEQUENCE_WORKLOADS, STRATEGIES, SUBJECT
 from octopus_study.report.charts import ratios, style
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
-from octopus_study.report.labels import SEQUENCE_WORKLOADS, STRATEGIES
 from octopus_study.report.machines import kind
-from octopus_study.report.measured import SUBJECT, floor_of, memory_gains, ratio_of, speedup
+from octopus_study.report.measured import floor_of, memory_gains, ratio_of, speedup
 from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, pivot

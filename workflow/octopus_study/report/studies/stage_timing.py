@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from octopus_study.names import BOUND, METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, SUBJECT, human
 from octopus_study.report.frame import PUBLISHED, Frame, Key
-from octopus_study.report.labels import METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, human
-from octopus_study.report.measured import BOUND, SUBJECT
 from octopus_study.report.studies import stage_timing_numbers as numbers
 from octopus_study.report.studies.stage_timing_figures import CHARTS, STUDY, N, counts, stage_key
 from octopus_study.report.studies.stage_timing_published import CHART
@@ -15,8 +14,8 @@ from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Row, Spec
 from octopus_study.report.tables.writers import MISSING, Table
-from octopus_study.report.text import TIMES
 from octopus_study.report.view import View, views
+from octopus_study.units import TIMES
 
 JETSON = "Jetson Orin Nano, as published"
 WITHIN_CACHE = "\u00a7"

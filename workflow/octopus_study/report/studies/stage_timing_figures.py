@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from octopus_study.names import BOUND, METHODS, QUANTITIES, SHORT_METHODS, SUBJECT, human
 from octopus_study.report.charts import bars, lines, style
 from octopus_study.report.charts.palette import (
     BLACK,
@@ -18,8 +19,6 @@ from octopus_study.report.charts.palette import (
 )
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import PUBLISHED, Frame, Key, Number
-from octopus_study.report.labels import METHODS, QUANTITIES, SHORT_METHODS, human
-from octopus_study.report.measured import BOUND, SUBJECT
 from octopus_study.report.studies.stage_timing_numbers import SAVINGS, STUDY
 from octopus_study.report.text import quantity_text
 from octopus_study.report.view import KERNEL, View, views

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from octopus_study.measure.line import slope
 from octopus_study.measure.statistics import caution, median_interval, processes_said, unpaired_ratio_interval
+from octopus_study.names import BOUND
 from octopus_study.report.fastest import best_opencv
 from octopus_study.report.frame import (
     HERE,
@@ -19,7 +20,7 @@ from octopus_study.report.frame import (
     make_text,
     published,
 )
-from octopus_study.report.measured import BOUND, heeding, inherited
+from octopus_study.report.measured import heeding, inherited
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import RESAMPLED, alone, blocks, by_block, groups, noted, pivot

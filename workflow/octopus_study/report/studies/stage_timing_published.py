@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from octopus_study.names import BOUND, PUBLISHED_MACHINES, QUANTITIES, SUBJECT
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import BLACK, GREY, LIGHT, MACHINE_COLORS, MACHINE_MARKERS
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import PUBLISHED, Frame, Key, published
-from octopus_study.report.labels import PUBLISHED_MACHINES, QUANTITIES
-from octopus_study.report.measured import BOUND, SUBJECT
 from octopus_study.report.studies.stage_timing_figures import JETSON, STUDY, N, counts, per_box, stage_key
 from octopus_study.report.view import View, views
 

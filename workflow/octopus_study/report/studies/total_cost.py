@@ -6,10 +6,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from octopus_study.names import IMAGE_KERNELS, IMAGE_MIXES, STRATEGIES, SUBJECT
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, published
-from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES, STRATEGIES
-from octopus_study.report.measured import SUBJECT
 from octopus_study.report.missing import no_run
 from octopus_study.report.samples import Group
 from octopus_study.report.studies import total_cost_figures, total_cost_numbers, total_cost_reuse

@@ -8,11 +8,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from octopus_study.names import COST_PARTS, IMAGE_KERNELS, IMAGE_MIXES, STRATEGIES, SUBJECT
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import COST_COLORS, GREY, METHOD_COLORS, METHOD_MARKERS
 from octopus_study.report.frame import Frame, Key, published
-from octopus_study.report.labels import COST_PARTS, IMAGE_KERNELS, IMAGE_MIXES, STRATEGIES
-from octopus_study.report.measured import SUBJECT
 from octopus_study.report.studies.total_cost_numbers import cases, measured
 from octopus_study.report.studies.total_cost_reuse import (
     CHALLENGERS,

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from octopus_study.measure.dependence import process_count
+from octopus_study.names import IMAGE_KERNELS, IMAGE_MIXES, SUBJECT
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, make_text, published
-from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES
 from octopus_study.report.machines import kind
-from octopus_study.report.measured import SUBJECT, floor_of, memory_gains, noise, speedup, spread
+from octopus_study.report.measured import floor_of, memory_gains, noise, speedup, spread
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import groups, noted, paired, pivot

@@ -14,9 +14,8 @@ import numpy as np
 
 from octopus_study.measure.dependence import PROCESS_BLOCKS, blocks_of, by_process, process_count
 from octopus_study.measure.statistics import Interval, of_processes
+from octopus_study.names import IMAGE_KERNELS, IMAGE_MIXES, SUBJECT
 from octopus_study.report.frame import Frame, Key, Number, Source, make_number, published
-from octopus_study.report.labels import IMAGE_KERNELS, IMAGE_MIXES
-from octopus_study.report.measured import SUBJECT
 from octopus_study.report.runs import Run, once
 from octopus_study.report.samples import RESAMPLED, RESAMPLES, Group, blocks, groups
 from octopus_study.report.selector import either, where

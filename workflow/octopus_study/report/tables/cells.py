@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from octopus_study.names import BOUND
 from octopus_study.report.frame import WIDE, Frame, Key, Number
-from octopus_study.report.measured import BOUND
 from octopus_study.report.tables.writers import MISSING
-from octopus_study.report.text import significant, with_unit
+from octopus_study.report.text import significant
 from octopus_study.report.view import KERNEL, Reasons, View
+from octopus_study.units import with_unit
 
 Cell = Callable[[View, Key], str]
 DIFFERENT = "\u2020"

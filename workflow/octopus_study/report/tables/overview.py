@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from octopus_study.names import human, in_order, machine_name
 from octopus_study.report.frame import Frame
-from octopus_study.report.labels import human, machine_name
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import reason
-from octopus_study.sections import in_order
 
 # What a row says, and the facts in it.
 _FACTS = {

@@ -9,17 +9,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import get_args
 
+from octopus_study.names import SOURCES, human, in_order, stand_in
 from octopus_study.report.claims import Judgement
 from octopus_study.report.claims.outcome import Verdict
 from octopus_study.report.claims.rules import BOARDS, COMPUTED, OWN, Kind
 from octopus_study.report.frame import Frame
-from octopus_study.report.labels import SOURCES, human, stand_in
 from octopus_study.report.missing import no_run
 from octopus_study.report.tables.overview import by_machine
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import reason
 from octopus_study.report.view import every_view
-from octopus_study.sections import in_order
 
 YOUNGER = "\u2020"
 _KINDS = {kind: kind.capitalize() for kind in get_args(Kind) if kind != "fact"}

@@ -1,4 +1,4 @@
 """Study `arena`: what users would pick instead."""
 
 DATASET = "visdrone-val"
-CODE = ("methods.py", "peers")  # its methods are made by their names in that table
+CODE = ("peers",)  # its methods are made by their names in `octopus_study.names`

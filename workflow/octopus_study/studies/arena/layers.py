@@ -18,7 +18,7 @@ from octopus_study.measure.at_work import at_work
 from octopus_study.measure.bandwidth import fill
 from octopus_study.measure.blocks import WARM_UP_RUNS
 from octopus_study.measure.rows import describe
-from octopus_study.methods import arena_methods
+from octopus_study.names import arena_methods
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.fused import ImageEdge
 from octopus_study.peers.job import CropJob

@@ -1,4 +1,3 @@
 """Study `image_shape`: memory and time of image models by the shape of their input."""
 
 DATASET = "visdrone-val"
-CODE = ("methods.py",)  # its methods stand in that table

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.methods import DRUNET_MULTIPLE, IMAGE_METHODS
+from octopus_study.names import DRUNET_MULTIPLE, IMAGE_METHODS
 from octopus_study.peers.availability import Unavailable, need, need_torch
 
 MODELS: dict[str, Callable[[Any], Any]] = {

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus_study.measure import Case, Clock, Method, Row, check_answers
-from octopus_study.methods import AS_PUBLISHED
+from octopus_study.names import AS_PUBLISHED
 from octopus_study.studies.comparison import Comparison, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.image_shape.child import capped

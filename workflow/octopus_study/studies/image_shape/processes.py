@@ -15,7 +15,7 @@ import numpy as np
 
 from octopus_study.measure import Method, Row, check_answers
 from octopus_study.measure.clock_rates import PERIOD_S, ClockRates
-from octopus_study.methods import AS_PUBLISHED
+from octopus_study.names import AS_PUBLISHED
 from octopus_study.studies.image_shape.child import Order
 
 log = logging.getLogger(__name__)

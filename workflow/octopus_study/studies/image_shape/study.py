@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from octopus_study.measure import Budget, Row
 from octopus_study.measure.rows import describe
-from octopus_study.methods import AS_PUBLISHED, DRUNET_MULTIPLE
+from octopus_study.names import AS_PUBLISHED, DRUNET_MULTIPLE
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context

@@ -1,4 +1,4 @@
 """Study `parity`: how far the results lie from those of other libraries."""
 
 DATASET = "visdrone-val"
-CODE = ("methods.py", "peers")  # its methods are made by their names in that table
+CODE = ("peers",)  # its methods are made by their names in `octopus_study.names`

@@ -107,6 +107,7 @@ lint: $(TEST_STAMP) ## check style, import floors and workflow
 	$(BIN)/lint-imports
 	MYPYPATH=$(STUBS) $(BIN)/mypy
 	$(BIN)/snakemake --lint
+	$(BIN)/python workflow/scripts/rules_age.py
 	! test -x $(BIN)/hadolint || $(BIN)/hadolint Containerfile
 	$(MAKE) --no-print-directory docs
 

@@ -27,7 +27,6 @@ rule claims:
     input:
         numbers=rules.numbers.output.numbers,
         claims="config/claims.yaml",
-        changes="config/claims_changed.csv",
     output:
         report("paper/build/claims.csv", caption="../report/claims.rst", category="Claims"),
     log:

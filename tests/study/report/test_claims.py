@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from frames import number, text
-from synthetic_runs import CLAIMS, PUBLISHED, ROOT
+from synthetic_runs import CLAIMS, PUBLISHED
 
 from octopus.errors import InputError
 from octopus_study.measure.statistics import FEW_PROCESSES, MIN_BLOCKS, Interval
 from octopus_study.report.claims import (
     Claim,
     Judgement,
-    build_claims,
     judge,
     load_claims,
     read_claims,
 )
-from octopus_study.report.claims.changes import RECORD, history, read_changes, write_changes
 from octopus_study.report.claims.formula import evaluate
 from octopus_study.report.claims.rules import OWN
 from octopus_study.report.frame import Frame, Key, Number
@@ -494,73 +489,3 @@ def test_padding_is_judged_on_every_machine(full: Path) -> None:
             assert found[name, scope] == REPRODUCED
     assert found["sample-padded", "here"] == NOWHERE
     assert found["sample-padded", "pretended-gpu"] == REPRODUCED
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
-    command = ["git", *identity, "-C", str(folder), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def saved(folder: Path, when: str, **changes: object) -> None:
-    """Commit a file of claims at a given time."""
-    import yaml
-
-    (folder / "claims.yaml").write_text(yaml.safe_dump({"claims": [CLAIM | changes, CLAIM | {"id": "d"}]}))
-    git(folder, "add", "claims.yaml")
-    git(folder, "-c", "core.hooksPath=/dev/null", "commit", "-qm", "…", f"--date={when}")
-
-
-@pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Return a function that commits a version of a claim at a time."""
-    git(tmp_path, "init", "-q")
-
-    def save(when: str, **changes: object) -> Path:
-        monkeypatch.setenv("GIT_COMMITTER_DATE", when)
-        saved(tmp_path, when, **changes)
-        return tmp_path / "claims.yaml"
-
-    return save
-
-
-def test_a_rule_that_is_younger_than_its_rows_is_marked(
-    repository: Callable[..., Path], tmp_path: Path
-) -> None:
-    repository("2026-11-20T10:00:00+00:00")
-    repository("2026-11-21T10:00:00+00:00", why="another reason changes no rule")
-    path = repository("2026-11-22T10:00:00+00:00", tolerance=0.2)
-    write_changes(path, PRINTED.__getitem__)
-    dates = {name: change.changed[:10] for name, change in read_changes(path).items()}
-    assert dates == {"c": "2026-11-22", "d": "2026-11-20"}
-    started = text(Key("m", "stage_timing", quantity="started"), "2026-11-21T12:00:00+00:00")
-    Frame([*one(9.9, 10.1), started]).write(tmp_path / "numbers.csv")
-
-    def young() -> list[str]:
-        return [
-            one.younger
-            for one in read_claims(build_claims(tmp_path / "numbers.csv", path, tmp_path / "c.csv"))
-        ]
-
-    assert young() == ["yes", ""]
-    path.write_text(path.read_text().replace("10", "11"))  # not on record: younger than any rows
-    assert young() == ["yes", "yes"]
-    digest = text(Key("m", "stage_timing", quantity="rules"), hashlib.sha256(path.read_bytes()).hexdigest())
-    Frame([*one(9.9, 10.1), started, digest]).write(tmp_path / "numbers.csv")
-    assert young() == ["", ""]
-    (tmp_path / RECORD).unlink()
-    assert young() == ["", ""]
-
-
-def test_the_record_of_rules_is_that_of_git() -> None:
-    if not (ROOT / ".git").exists() or git(ROOT, "rev-parse", "--is-shallow-repository").strip() == "true":
-        pytest.skip("there is no history here")
-    history_of = set(git(ROOT, "log", "--format=%h", "--abbrev=10", "--", "config/claims.yaml").split())
-    if not history_of & {change.commit for change in read_changes(CLAIMS).values()}:
-        pytest.skip("this history is another one: its commits were written anew")
-    printed = Frame(published_numbers(PUBLISHED)).__getitem__
-    committed = {change.claim_id: change for change in history(CLAIMS, printed)}
-    known = read_changes(CLAIMS)
-    assert known == committed, (
-        "run `octopus report rules --claims config/claims.yaml --published data/published`"
-    )

@@ -47,16 +47,6 @@ def claims(numbers: Numbers, claims: ClaimsFile, out: Out) -> None:
 
 
 @report.command()
-def rules(claims: ClaimsFile, published: Published) -> None:
-    """Write beside the claims when each rule last changed, and by which commit, from git's history."""
-    from octopus_study.report.claims.changes import write_changes
-    from octopus_study.report.frame import Frame
-    from octopus_study.report.published import published_numbers
-
-    write_changes(claims, Frame(published_numbers(published)).__getitem__)
-
-
-@report.command()
 def tables(numbers: Numbers, claims: Claims, out_dir: OutDir) -> None:
     """Write every table as .typ and .md."""
     from octopus_study.report.outputs import build_tables

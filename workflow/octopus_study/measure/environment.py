@@ -72,7 +72,7 @@ def _metadata(item: metadata.Distribution) -> str:
 
 
 def claims_rules() -> dict[str, str | None]:
-    """Return the file of the claims and its digest, so that a rule which is younger than its rows can be told."""
+    """Return the file of the claims and its digest, so that a run tells by which rules it was measured."""
     return {"file": RULES, "sha256": file_digest(repository_root() / RULES)}
 
 

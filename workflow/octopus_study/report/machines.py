@@ -67,7 +67,6 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
         facts = {
             "measured_on": run.measured_on or "unknown date",
             "started": str(run.provenance.get("started", "")),
-            "rules": fact(run.provenance, "rules.sha256"),
             "commit": run.commit[:10],
             "other_load": _other_load(run),
             "unlike": _unlike(run, usual[run.scope]),

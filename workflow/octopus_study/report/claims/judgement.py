@@ -26,10 +26,6 @@ class Judgement(NamedTuple):
     proxy : str
         Which method stands in for the published one; empty where none does.
     dataset : str
-    changed, commit : str
-        When the rule last changed, and by which commit.
-    younger : str
-        ``yes`` where the rule is younger than the rows that it judges, or isn't the one on record.
     """
 
     claim_id: str
@@ -46,9 +42,6 @@ class Judgement(NamedTuple):
     proxy: str
     dataset: str
     study: str
-    changed: str = ""
-    commit: str = ""
-    younger: str = ""
 
     @property
     def notes(self) -> list[str]:

@@ -12,7 +12,7 @@ from typing import get_args
 from octopus_study.names import SOURCES, human, in_order, stand_in
 from octopus_study.report.claims import Judgement
 from octopus_study.report.claims.outcome import Verdict
-from octopus_study.report.claims.rules import BOARDS, COMPUTED, OWN, Kind
+from octopus_study.report.claims.rules import BOARDS, OWN, Kind
 from octopus_study.report.frame import Frame
 from octopus_study.report.missing import no_run
 from octopus_study.report.tables.overview import by_machine
@@ -20,7 +20,6 @@ from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import reason
 from octopus_study.report.view import every_view
 
-YOUNGER = "\u2020"
 _KINDS = {kind: kind.capitalize() for kind in get_args(Kind) if kind != "fact"}
 _VERDICTS = get_args(Verdict)
 _BOARDS = {f"needs {name}" for _, name in BOARDS.values()}
@@ -141,7 +140,7 @@ def _own(frame: Frame, chosen: list[Judgement]) -> Table:
     """What this paper says of itself; what it predicts from a machine's own limits differs between machines."""
     caption = (
         "Claims of this paper, judged as the published ones are. Predicted: from limits that the same run measured, "
-        f"the bandwidth of filling memory and of copying and the cost of a launch. {_RULE_NOTE}{_marked(chosen)}"
+        f"the bandwidth of filling memory and of copying and the cost of a launch. {_RULE_NOTE.rstrip()}"
     )
     return _per_claim(
         frame, chosen, {"Claim of this paper": _claim, "Kind": _kind}, ("1.9fr", "auto"), caption, _of_rule
@@ -188,7 +187,7 @@ def _by_claim(judgements: Iterable[Judgement]) -> dict[str, list[Judgement]]:
 
 
 def _claim(same: list[Judgement]) -> str:
-    return same[0].claim + (f" {YOUNGER}" if any(one.younger for one in same) else "")
+    return same[0].claim
 
 
 def _kind(same: list[Judgement]) -> str:
@@ -214,7 +213,7 @@ def _counts(frame: Frame, judgements: list[Judgement]) -> Table:
         "computed from data or a seed, so that no measurement could refute it. Direction: more, less or no difference. "
         "Magnitude: how much, as printed. "
         f"{'By proxy: on another runtime than the published one. ' if groups['By proxy'] else ''}Facts that can't fail "
-        f"aren't counted. By rules younger than the rows: {_younger(judgements)}, own claims included."
+        "aren't counted."
     )
     return by_machine(frame, caption, ["Kind"], rows, names, ("auto",))
 
@@ -257,29 +256,17 @@ def _tally(chosen: list[Judgement]) -> str:
     return " / ".join(str(counts[verdict]) for verdict in _VERDICTS)
 
 
-def _younger(judgements: list[Judgement]) -> str:
-    """Say how many verdicts rest on a rule that is younger than the rows."""
-    decided = [one for one in judgements if one.verdict != "not measurable here" and one.kind not in COMPUTED]
-    young = sum(bool(one.younger) for one in decided)
-    return f"{young} of {len(decided)} verdicts on measured numbers"
-
-
-def _marked(judgements: list[Judgement]) -> str:
-    """Say what the mark of such a verdict means."""
-    return f"{YOUNGER}: the rule changed after the rows were measured, as in {_younger(judgements)}."
-
-
 def _caption(table: Claims, frame: Frame, judged: list[Judgement]) -> str:
     shown = next(filter(None, (_measured(frame, fact) for fact in table.shown)), "")
     if not table.what:
         return (
             "Published claims that the studies touch and the verdict of a fixed rule; the sample is that of 1000 "
-            f"VisDrone boxes. {_RULE_NOTE}{_marked(judged)} {shown}."
+            f"VisDrone boxes. {_RULE_NOTE}{shown}."
         )
     if not judged:
         return f"Published claims on {table.what}. {table.absent}"
     measured = table.measured.format(shown) if shown or table.measured == "{}." else ""
-    rule = f"and the verdict of a fixed rule. {table.note}{_RULE_NOTE}{_marked(judged)} {measured}"
+    rule = f"and the verdict of a fixed rule. {table.note}{_RULE_NOTE}{measured}"
     return f"Published claims on {table.what}, {rule}".rstrip()
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import inspect
 import json
 import shutil
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +18,7 @@ from octopus_study.measure import line, statistics
 from octopus_study.measure.dependence import PROCESS_BLOCKS, by_process
 from octopus_study.measure.rows import read_rows
 from octopus_study.names import STUDIES
-from octopus_study.report import past, samples
+from octopus_study.report import samples
 from octopus_study.report.build import derive, derive_all, numbers_of
 from octopus_study.report.frame import Frame
 from octopus_study.report.machines import aliases, machine_facts, of_text
@@ -324,56 +322,3 @@ def test_neighbouring_blocks_that_resemble_each_other_widen_an_interval_and_are_
     after = derived(folder)[f"{TOTAL}.speedup_over_published"]
     assert "neighbouring blocks resemble each other (correlation 0." in after.note
     assert "resemble" not in before.note and after.high - after.low > before.high - before.low
-
-
-def git(folder: Path, *arguments: str) -> None:
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
-
-
-def test_past_runs_come_from_the_history_and_stand_beside_todays(folder: Path) -> None:
-    reference = folder.parent
-    git(reference, "init", "-q")
-    for factors in ((1.0,), (2.0,), (1.25,)):
-        split_into_processes(folder, factors)  # 1, then 2, then 2.5 times as slow
-        git(reference, "add", ".")
-        git(reference, "commit", "-qm", "reference")
-    past.write_past(reference)
-    earlier = [
-        row
-        for row in past.read_past(reference / past.FILE)
-        if row.number == f"{TOTAL}.speedup_over_published"
-    ]
-    assert len(earlier) == 2 and earlier[0].value == pytest.approx(2 * earlier[1].value, rel=1e-4)
-    assert all(len(row.stored) == 10 and len(row.sha256) == 12 and row.commit for row in earlier)
-    numbers = Frame(numbers_of(load_runs(None, reference), PUBLISHED))
-    today, spread = numbers[f"{TOTAL}.speedup_over_published"], numbers[f"{TOTAL}.runs_over_published"]
-    assert (spread.value, spread.low) == (today.value, today.value)
-    assert spread.high == pytest.approx(2.5 * today.value, rel=1e-4)
-    assert spread.text.startswith("3 runs: ") and past.FILE in spread.file
-    assert numbers["m.stage_timing.runs.host"].value == 3
-    assert numbers["m.stage_timing.runs.host.largest_factor"].value == pytest.approx(2.5, rel=1e-3)
-    share = numbers[f"{KERNELS}.share_of_write-bound"]
-    moved = numbers[f"{KERNELS}.runs_of_share_of_write-bound"]
-    assert moved.low == share.value and moved.text.startswith("3 runs: ") and moved.text.endswith(" %")
-    assert numbers["m.stage_timing.runs_of_share.host.largest_factor"].value == pytest.approx(2.5, rel=1e-3)
-    assert numbers["m.stage_timing.runs_of_share.host.disjoint"].value > 0
-
-
-def test_past_runs_need_the_history(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(folder.parents[1]))
-    with pytest.raises(MeasureError, match=r"can't be read: .* full clone"):
-        past.write_past(folder.parent)
-    (folder.parent / past.FILE).write_text("number,value\n")
-    with pytest.raises(MeasureError, match="has the columns"):
-        past.read_past(folder.parent / past.FILE)
-
-
-def test_the_committed_past_runs_are_of_references_that_stand() -> None:
-    reference = ROOT / "data" / "reference"
-    rows = past.read_past(reference / past.FILE)
-    assert rows and len({(row.number, row.sha256) for row in rows}) == len(rows)
-    with open(reference / past.FILE, newline="") as stream:
-        assert tuple(next(csv.reader(stream))) == past.Past._fields
-    assert {row.number.split(".")[0] for row in rows} <= {path.name for path in reference.iterdir()}
-    assert all(row.low <= row.high for row in rows)

@@ -176,14 +176,6 @@ def promote(
     typer.echo(f"promoted to {promote_run(results, reference, standard)}")
 
 
-@report.command("past")
-def past_runs(reference: Reference = Path("data/reference")) -> None:
-    """Write past_runs.csv there: speed-ups and shares of a bound of every run that was once a reference, from git."""
-    from octopus_study.report.past import write_past
-
-    typer.echo(f"wrote {write_past(reference)}")
-
-
 @report.command()
 def compare(
     results: Annotated[Path, typer.Argument(help="A run, data/results/<machine>.")],

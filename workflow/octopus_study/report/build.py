@@ -12,7 +12,6 @@ from octopus_study.report import studies
 from octopus_study.report.frame import HERE, Frame, Number
 from octopus_study.report.machines import aliases, machine_facts, of_text, shown_runs
 from octopus_study.report.measured import comparisons, medians
-from octopus_study.report.past import past_spreads
 from octopus_study.report.published import published_numbers
 from octopus_study.report.runs import Run, load_runs
 from octopus_study.report.series import FOLDER
@@ -56,8 +55,7 @@ def numbers_of(runs: list[Run], published_dir: str | Path) -> list[Number]:
     derived = [
         number for report in studies.reports().values() for number in _by_each(report.of_published, printed)
     ]
-    measured = list(derive_all(runs))
-    frame = Frame([*measured, *by(past_spreads, runs, measured), *printed, *derived])
+    frame = Frame([*derive_all(runs), *printed, *derived])
     compared = [number for report in studies.reports().values() for number in _by_each(report.of_all, frame)]
     beside = [
         number for run in runs for number in _by_each(studies.report_of(run.study).beside_all, run, frame)

@@ -34,7 +34,6 @@ _ONLY_IN = {"gpus": "scaling"}  # an alias that one study alone shows
 # What stands between a derived quantity and the other method; "over" unless given.
 _JOINED = {
     "share": "share_of_{}",
-    "runs_of_share": "runs_of_share_of_{}",
     "share_range": "share_range_of_{}",
     "times": "times_{}",
     "over": "over_{}",

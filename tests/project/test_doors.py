@@ -37,9 +37,9 @@ def test_times_are_said_roughly(seconds: float | None, text: str) -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        ({"arena": 800, "parity": 40}, "about 14 min left: arena, parity"),
-        ({"arena": 800, "parity": None}, "at least about 13 min left: arena, parity"),
-        ({"parity": None}, "left: parity"),
+        ({"arena": 800, "drone": 40}, "about 14 min left: arena, drone"),
+        ({"arena": 800, "drone": None}, "at least about 13 min left: arena, drone"),
+        ({"drone": None}, "left: drone"),
     ],
 )
 def test_the_time_that_is_left_is_that_of_all(seconds: dict[str, float | None], text: str) -> None:

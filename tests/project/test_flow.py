@@ -160,7 +160,7 @@ def test_a_moved_folder_is_complete_and_works_anywhere(
         monkeypatch.setenv(name, value)
     moved = Workflow(Path(shutil.copytree(flow.folder, tmp_path / "Übung mit Leer's")), fresh=True)
     assert moved.jobs(*DRY, "--cores", "4") == set()
-    study = moved.folder / "data/results/here/parity.csv"
+    study = moved.folder / "data/results/here/drone.csv"
     done = moved.run(str(study.relative_to(moved.folder)), "-R", "study", "--cores", "4", *HERE)
     assert done.returncode == 0, done.stdout
     validate_rows(study)

@@ -31,8 +31,8 @@ SLURM = ("--workflow-profile", "profiles/slurm", "--slurm-init-seconds-before-st
 ON_GPUS = ("--set-resources", "study:slurm_partition=gpu", f"study:gpu_model={slurm_cluster.MODEL}")
 # What is measured is the CPU, of a node whose GPU must be asked for by hand therefore.
 HERE = (*SLURM, *ON_GPUS, "study:gpu=1", *QUICK)
-FIRST = "studies=[parity,distribution]"
-LATER = ("seed=7", "studies=[parity,distribution,sequences,power]")
+FIRST = "studies=[drone,distribution]"
+LATER = ("seed=7", "studies=[drone,distribution,sequences,power]")
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def hanging(cluster: Cluster, study: str) -> psutil.Process:
 def test_a_whole_run_ends_with_the_paper(workflow: Workflow) -> None:
     for document in DOCUMENTS:
         assert (workflow.folder / f"paper/build/{document}.pdf").read_bytes().startswith(b"%PDF")
-    assert set(results(workflow)) == files_of("parity", "distribution")
+    assert set(results(workflow)) == files_of("drone", "distribution")
 
 
 def test_each_study_has_a_gpu_and_a_node_and_nothing_else_has(workflow: Workflow, cluster: Cluster) -> None:
@@ -121,12 +121,12 @@ def test_what_measures_must_be_named(workflow: Workflow) -> None:
 @pytest.mark.skipif(resolve("auto") == "cuda", reason="not here: a host without a GPU")
 def test_a_node_without_its_gpu_is_an_error(workflow: Workflow, cluster: Cluster) -> None:
     """Not a CPU under a GPU's name. The node that submits has none either."""
-    there = "data/results/there/parity.csv"
+    there = "data/results/there/drone.csv"
     named = ("device=cuda", "machine=there", FIRST)
     code, _ = submitted(workflow, *SLURM, *ON_GPUS, *QUICK, *named, "--", there)
     assert code != 0 and not (workflow.folder / there).exists()
-    assert by_rule(cluster)["study_wildcards_parity"]["TresPerJob"] == GPU
-    assert "no GPU is usable" in (workflow.folder / "logs/parity.log").read_text()
+    assert by_rule(cluster)["study_wildcards_drone"]["TresPerJob"] == GPU
+    assert "no GPU is usable" in (workflow.folder / "logs/drone.log").read_text()
 
 
 @LONG
@@ -136,7 +136,7 @@ def test_what_ends_a_job_ends_the_run_and_a_rerun_heals(workflow: Workflow, clus
     wanted = (*LATER, "--", "measured")
     limits = ("--keep-going", *HERE[: -len(QUICK)], "study:runtime=1", *QUICK)
     run = workflow.command(*limits, *wanted)
-    cancelled, lost, _ = (hanging(cluster, study) for study in ("parity", "distribution", "sequences"))
+    cancelled, lost, _ = (hanging(cluster, study) for study in ("drone", "distribution", "sequences"))
     cluster.ask("scancel", cancelled.environ()["SLURM_JOB_ID"])
     cluster.lose(lost.environ()["SLURMD_NODENAME"])
     printed = run.communicate(timeout=300)[0]
@@ -150,15 +150,15 @@ def test_what_ends_a_job_ends_the_run_and_a_rerun_heals(workflow: Workflow, clus
     assert code == 0, printed[-6000:]
     healed = results(workflow)  # a record says when it was measured
     changed = {name for name in healed if healed[name] != after.get(name)}
-    assert changed == files_of("parity", "distribution", "sequences")
+    assert changed == files_of("drone", "distribution", "sequences")
 
 
 @LONG
 def test_a_run_whose_jobs_go_on_is_not_begun_again(workflow: Workflow, cluster: Cluster) -> None:
     """The node that submits is lost: the job that it sent has the study until it ends."""
-    wanted = (*HERE, "seed=8", "studies=[parity]", "--", "measured")
+    wanted = (*HERE, "seed=8", "studies=[drone]", "--", "measured")
     run = workflow.command(*wanted)
-    process = hanging(cluster, "parity")
+    process = hanging(cluster, "drone")
     os.killpg(run.pid, signal.SIGKILL)
     run.communicate()
     code, printed = submitted(workflow, *wanted)

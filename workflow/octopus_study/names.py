@@ -16,7 +16,6 @@ _ORDER = (
     "stage_timing",
     "distribution",
     "arena",
-    "parity",
     "power",
     "mapping",
     "total_cost",
@@ -465,17 +464,6 @@ ARENA_WORKLOADS = WORKLOADS | {
     "large": "Large",
     "large-1thread": "Large, one thread",
 }
-# Libraries whose answers are compared with those of Octopus.
-PARITY_PEERS = {
-    "opencv": "OpenCV",
-    "torch": "PyTorch",
-    "torchvision": "torchvision",
-    "pil": "PIL",
-    "cvcuda": "CV-CUDA",
-    "dali": "DALI",
-    "ffmpeg": "FFmpeg",
-    "float64": "Float64",
-}
 # Packages of the peers, by their names in the index; several names of one library stand for its builds.
 PEER_PACKAGES = {
     package: library.name for library in LIBRARIES if library.name for package in library.packages
@@ -584,21 +572,6 @@ DENOISERS = {"drunet": "DRUNet", "unet": "UNet", "dncnn": "DnCNN"}
 SHAPE_WAYS = {row.name: row.label for row in IMAGE_METHODS}
 PATCH_TEXT = "{batch} \u00d7 {side}\u00b2"
 LAYERS = {"device": "Device", "host": "Host", "pipeline": "Pipeline"}
-# Conventions under which answers are compared.
-SETTINGS = {
-    "float32-box": "float32, edge of the box",
-    "float32-image": "float32, edge of the image",
-    "uint8-box": "uint8, edge of the box",
-    "antialias": "Antialiased",
-    "antialias-uint8": "Antialiased, uint8",
-    "letterbox": "Letterbox",
-    "bfloat16": "bfloat16",
-    "nearest": "Nearest pixel",
-    "bicubic": "Bicubic",
-    "affine": "Affine maps",
-    "nv12": "Video, NV12",
-    "p010": "Video, P010",
-}
 DATASETS = {
     "visdrone-val": "VisDrone val",
     "synthetic-visdrone": "synthetic VisDrone sample",
@@ -692,7 +665,6 @@ METHODS_OF = {
     "drone": FRAME_METHODS,
     "image_shape": SHAPE_WAYS | DENOISERS,
     "images": PROCESSORS | TILE_OWNERS,
-    "parity": PARITY_PEERS,
     "pipelines": PIPELINE_METHODS,
     "satellite": TILE_METHODS | TILE_RULES | {"octopus-cpu": PIPELINE_METHODS["octopus-cpu"]},
     "scaling": WAYS | {"gpu": "GPU", "linear": "linear"},
@@ -709,7 +681,6 @@ WORKLOADS_OF = {
     "image_shape": DENOISERS,
     "images": IMAGE_BATCHES,
     "mapping": DISTRIBUTIONS | OPERATIONS,
-    "parity": SETTINGS,
     "pipelines": PIPELINES | {"crops": "Detections", "loader": "JPEG"},
     "satellite": SCENES | VARIANTS,
     "scaling": SCALING_WORKS,

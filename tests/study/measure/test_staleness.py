@@ -137,7 +137,7 @@ def changed(checkout: Path, before: dict[str, str], name: str, text: str) -> set
 @pytest.mark.parametrize(
     ("file", "stale"),
     [
-        ("peers/cvcuda.py", {"arena", "parity"}),
+        ("peers/cvcuda.py", {"arena"}),
         ("studies/distribution/study.py", {"distribution"}),
         ("studies/concurrency/worker.py", {"concurrency"}),  # started by its name
         ("studies/memory.py", {"arena", "stage_timing"}),

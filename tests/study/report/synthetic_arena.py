@@ -1,4 +1,4 @@
-"""Made-up rows of the studies `arena` and `parity`. No value here was measured."""
+"""Made-up rows of the study `arena`. No value here was measured."""
 
 from __future__ import annotations
 
@@ -105,14 +105,6 @@ WARP = {"octopus": (2.2e-4, 0.005), "affine-grid": (4.1e-3, 0.1), "write-bound":
 VIDEO_ROUNDED = "different: largest error 2 exceeds 0.004; rounds to uint8 when it converts"
 COUNTED = {"octopus": (1.5e-4, 0.006), "octopus-graph": (1.5e-4, 0.005), "octopus-known": (1.5e-4, 0.004)}
 SUBMIT = {"octopus": 0.011, "octopus-torch": 0.013}
-SETTINGS = {
-    "float32-box": ("opencv", "torch", "cvcuda", "dali"),
-    "float32-image": ("torchvision", "dali"),
-    "uint8-box": ("opencv", "cvcuda"),
-    "antialias": ("pil", "torch", "torchvision"),
-    "antialias-uint8": ("pil",),
-    "letterbox": ("opencv",),
-}
 
 
 def arena(kind: str, dataset: str, tensorrt: bool = False) -> Iterator[Row]:
@@ -299,18 +291,3 @@ def memory(case: Case, kind: str, tensorrt: bool) -> Iterator[Row]:
         else:
             why = "the method has no allocator of its own"
             yield unavailable(case, method, "memory", "memory_allocator_peak", "bytes", why)
-
-
-def parity(kind: str, dataset: str) -> Iterator[Row]:
-    """Yield the rows of the parity study; a CPU has no GPU libraries."""
-    rng = np.random.default_rng(4)
-    for setting, peers in SETTINGS.items():
-        case = Case("parity", dataset, setting, 100)
-        for peer in peers:
-            missing = kind == "cpu" and peer in ("cvcuda", "dali")
-            largest = rng.uniform(1e-5, 1e-3) if "float32" in setting else rng.uniform(0.5, 1.0)
-            for quantity, value in (("max_abs_difference", largest), ("mean_abs_difference", largest / 20)):
-                if missing:
-                    yield unavailable(case, peer, "deterministic", quantity, "levels", "not installed")
-                else:
-                    yield case.row(peer, "deterministic", quantity, "levels", value)

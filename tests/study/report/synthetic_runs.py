@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import numpy as np
-from synthetic_arena import arena, padding, parity
+from synthetic_arena import arena, padding
 from synthetic_blocks import BLOCKS, again, timed
 from synthetic_companions import concurrency, image_shape
 from synthetic_edge import detector, drone, satellite
@@ -84,7 +84,6 @@ def write_run(
         "stage_timing": stage_timing(kind, dataset, counts),
         "distribution": distribution(kind, dataset),
         "arena": arena(kind, dataset, tensorrt),
-        "parity": parity(kind, dataset),
         "mapping": mapping(kind, dataset),
         "total_cost": total_cost(kind),
         "sequences": sequences(kind, tensorrt),

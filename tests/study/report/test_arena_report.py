@@ -15,12 +15,11 @@ from synthetic_arena import GPU, KINDS, LADDER, OUTPUT_BYTES
 from synthetic_runs import ROOT
 
 from octopus_study.measure.rows import read_rows
-from octopus_study.names import ARENA_METHODS, LADDER_CHANGES, LADDER_STEPS, RESULT_KINDS, ROADS, SETTINGS
+from octopus_study.names import ARENA_METHODS, LADDER_CHANGES, LADDER_STEPS, RESULT_KINDS, ROADS
 from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.fastest import fastest
 from octopus_study.report.frame import Frame, Key
 from octopus_study.report.literals import check_paper
-from octopus_study.report.parity_doc import parity_doc
 from octopus_study.report.runs import read_run
 from octopus_study.report.samples import Group
 from octopus_study.report.studies import arena_figures
@@ -29,7 +28,6 @@ from octopus_study.report.studies.arena_numbers import answers, limit_of
 from octopus_study.report.view import View
 from octopus_study.studies.arena import ladder as arena_ladder
 from octopus_study.studies.arena.layers import WRITE_BOUNDS, names
-from octopus_study.studies.parity.peers import SETTINGS as STUDIED
 
 ARENA, KEY = "gpu.arena", "gpu.arena.visdrone.n1000"
 TIMED = "crop_resize_normalize.device"
@@ -49,7 +47,6 @@ def gpu(numbers: Frame) -> View:
 
 def test_everyone_in_the_arena_and_every_setting_has_a_name() -> None:
     assert {*names(), *WRITE_BOUNDS} <= set(ARENA_METHODS)
-    assert set(SETTINGS) == set(STUDIED)
     assert len(set(ARENA_METHODS.values())) == len(ARENA_METHODS)
 
 
@@ -258,34 +255,8 @@ def test_results_without_the_study_are_told_and_not_refused(old: Path) -> None:
         "arena_counts",
         "arena_memory",
         "arena_padding",
-        "parity",
     ):
         assert "No run" in (old / "tables" / f"{name}.md").read_text(encoding="utf-8")
-
-
-def test_a_parity_run_alone_makes_no_cpu_of_a_gpu(numbers: Frame) -> None:
-    """Its rows hold no time on a device; provenance says what was measured."""
-    assert numbers.aliases == {"gpu": "pretended-gpu", "cpu": "pretended-cpu"}
-    assert "Pretended GPU" in numbers.text("shown.parity")
-
-
-def test_parity_has_maximum_and_mean_and_names_the_farthest(full: Path, numbers: Frame) -> None:
-    prefix = "pretended-gpu.parity.float32-box.n100"
-    found = matching(numbers, rf"{prefix}\.(\w+)\.max_abs_difference\.deterministic")
-    assert numbers.value(f"{prefix}.largest_difference") == max(number.value for _, number in found)
-    rows = [row for row in lines(full, "parity") if row[0] == "float32, edge of the box"]
-    assert " / " in rows[1][1] and "unavailable (a)" in rows[0]
-
-
-def test_the_committed_parity_page_is_what_the_report_writes() -> None:
-    assert (ROOT / "docs" / "parity.md").read_text(encoding="utf-8") == parity_doc(
-        ROOT / "data" / "reference"
-    )
-
-
-def test_the_parity_page_says_who_is_missing(runs: Path) -> None:
-    text = parity_doc(runs / "reference")
-    assert "Pretended GPU, VisDrone val" in text and "(a) not installed." in text
 
 
 def test_a_run_of_few_boxes_is_shown_at_its_largest(tmp_path: Path, numbers: Frame) -> None:

@@ -17,7 +17,7 @@ REFERENCE = Path(__file__).parents[3] / "data" / "reference"
 MACHINES = sorted(path for path in REFERENCE.iterdir() if path.is_dir())
 FILES = [path for machine in MACHINES for path in sorted(machine.glob("*.csv"))]
 KINDS = {path: validate_provenance(path.with_suffix(".json"))["machine"]["device"] for path in FILES}
-TIMED = [path for path in FILES if path.stem not in ("parity", "power")]
+TIMED = [path for path in FILES if path.stem != "power"]
 LEAST_BLOCKS = 20
 # What a method's answer was checked for, where that is not the way from end to end; and what is no comparison.
 CHECKED = {
@@ -154,15 +154,6 @@ def test_a_padded_batch_is_another_answer():
     padded = rows[rows.method.isin(["padded-torch", "padded-onnxruntime"]) & rows.value.notna()]
     timed = padded[(padded.layer != "memory") & (padded.workload == "visdrone")]
     assert len(timed) and timed.answer.str.startswith("different: ").all()
-
-
-@pytest.mark.parametrize("kind", ["cuda", "cpu"])
-def test_parity_is_known_for_everyone(kind):
-    rows = read(kind, "parity")
-    largest = rows[(rows.quantity == "max_abs_difference") & rows.value.notna()]
-    # PyTorch is no part of the installation; the reference of the GPU machine has it.
-    assert {"opencv", "pil", *(["torch", "torchvision"] if kind == "cuda" else [])} <= set(largest.method)
-    assert largest.value.between(0, 255).all()
 
 
 def test_the_search_by_every_thread_was_measured_beside_octopus():

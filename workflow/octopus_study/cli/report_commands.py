@@ -103,14 +103,6 @@ def page(
 
 
 @report.command()
-def parity(out: Page = Path("docs/parity.md"), reference: Reference = Path("data/reference")) -> None:
-    """Write the page on how near the answers are to those of other libraries."""
-    from octopus_study.report.parity_doc import parity_doc
-
-    out.write_text(parity_doc(reference), encoding="utf-8")
-
-
-@report.command()
 def many(
     out: Page = Path("docs/many.md"),
     reference: Reference = Path("data/reference"),

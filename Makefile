@@ -8,8 +8,6 @@ SHELL := /bin/bash
 VENV ?= .venv
 CORES ?= all
 EFFORT ?= core
-CONFIG_core := --configfile config/core.yaml
-CONFIG_full :=
 ifeq ($(filter core full,$(EFFORT)),)
 $(error EFFORT=$(EFFORT): there are core and full)
 endif
@@ -53,20 +51,22 @@ export PIP_FIND_LINKS := $(abspath $(WHEELHOUSE))
 endif
 
 FUZZ_SECONDS ?= 300
-.PHONY: help verify paper test test-gpu test-integrations test-newest fuzz mutants faults docs lint wheelhouse release lock clean
+.PHONY: help install verify paper test test-gpu test-integrations test-newest fuzz mutants faults docs lint wheelhouse release lock clean
 
-help: ## show this list
+help:
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 	@echo
-	@awk -F '\t' 'NR > 1 && $$3 == "all" {printf "  make %-18s %3.0f min, installation included (%s; %s)\n", $$1, $$4 / 60, $$5, $$7}' config/doors.tsv
+	@awk -F '\t' 'NR > 1 && $$3 == "all" {printf "  make %-18s %3.0f min, installation included (%s; %s)\n", $$1, $$4 / 60, $$5, $$7}' config/timings.tsv
 	@echo
 	@echo "  variables: EFFORT=core|full  GPU=none|cuda12|cuda13  MIRROR=<folder with the data sets>  PYTHON=  VENV=  CORES=  WHEELHOUSE="
+
+install: $(RUN_STAMP) # what verify and paper need
 
 verify: $(RUN_STAMP) ## install, derive all numbers anew from the committed rows and build the PDFs; measures nothing
 	$(BIN)/snakemake --cores $(CORES) --config studies=[] -- verified paper supplement page
 
 paper: $(RUN_STAMP) ## install, measure this machine's core claims (EFFORT=full: everything), build figures and PDFs
-	$(BIN)/snakemake --cores $(CORES) $(CONFIG_$(EFFORT))
+	$(BIN)/snakemake --cores $(CORES) --config effort=$(EFFORT)
 
 test: $(TEST_STAMP) ## install and run the tests
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
@@ -82,16 +82,16 @@ test-integrations: $(BESIDE)/.installed ## install torch and the packages of oct
 	$(BESIDE)/bin/python -m pytest tests/library/test_docs.py tests/project/test_examples.py -k "torch or integrations or examples"
 	$(BESIDE)/bin/python -m pytest tests/study/studies/test_pipelines.py
 
-test-newest: $(BESIDE)/.installed ## the same with the newest versions of these packages; prints which methods have changed
+test-newest: $(BESIDE)/.installed # the same with the newest versions of these packages; prints which methods have changed
 	rm $(BESIDE)/.installed
 	$(BESIDE)/bin/python -m pip install --quiet --upgrade $(PACKAGES)
 	$(BESIDE)/bin/python tests/library/integrations/known_code.py
 	$(BESIDE)/bin/python -m pytest -n auto --dist loadfile -m "not gpu and not alone" tests/library/integrations
 
-fuzz: $(TEST_STAMP) ## install and make random calls with guard pages around all memory, for FUZZ_SECONDS (five minutes)
+fuzz: $(TEST_STAMP) # install and make random calls with guard pages around all memory, for FUZZ_SECONDS (five minutes)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$${FUZZ_SEED:-$$(date +%s)} $(BIN)/python -m pytest tests/library/test_fuzz.py -rP
 
-mutants: $(TEST_STAMP) ## install and plant faults in copies: for each a test must fail
+mutants: $(TEST_STAMP) # install and plant faults in copies: for each a test must fail
 	$(BIN)/python tests/mutants.py
 
 faults: $(TEST_STAMP) ## install and try what a machine, a server, a peer or an edit may do to a run: a table, row by row
@@ -111,7 +111,7 @@ lint: $(TEST_STAMP) ## check style, import floors and workflow
 	! test -x $(BIN)/hadolint || $(BIN)/hadolint Containerfile
 	$(MAKE) --no-print-directory docs
 
-wheelhouse: ## collect what a machine without a network needs into wheelhouse/: PYTHON=3.12 GPU=cuda13 EXTRAS=test
+wheelhouse: # collect what a machine without a network needs into wheelhouse/: PYTHON=3.12 GPU=cuda13 EXTRAS=test
 	$(or $(wildcard $(BIN)/python),python3) workflow/scripts/wheelhouse.py $(LOCK) wheelhouse --python $(PYTHON) $(GPU_EXTRA) $(EXTRAS)
 
 release: $(BIN)/python ## build sdists, wheels and the list of what is installed (SBOM) into dist/
@@ -120,7 +120,7 @@ release: $(BIN)/python ## build sdists, wheels and the list of what is installed
 	$(BIN)/python -m build --no-isolation --outdir dist workflow
 	$(BIN)/cyclonedx-py environment $(BIN)/python --output-reproducible --output-file dist/octopus.cdx.json
 
-lock: ## renew requirements.lock and requirements-cuda12.lock (needs uv)
+lock: # renew requirements.lock and requirements-cuda12.lock (needs uv)
 	$(PYTHON) workflow/scripts/lock.py --upgrade
 
 clean: ## remove what runs wrote, but neither .venv, downloads nor committed results

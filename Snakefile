@@ -9,6 +9,11 @@ min_version("9.0")
 configfile: "config/config.yaml"
 
 
+if config.get("effort") in ("core", "quick"):  # shorter runs have settings of their own
+
+    configfile: f"config/{config['effort']}.yaml"
+
+
 report: "workflow/report/workflow.rst"
 
 
@@ -32,7 +37,19 @@ rule all:
         rules.supplement.output,
         rules.page.output,
     message:
-        "Measured {MACHINE}; the paper is paper/build/octopus.pdf, all results are in figures/report.html"
+        "All is measured on {MACHINE}, and shown"
+
+
+# snakemake --cores 1 arena: that study alone, and all that shows it.
+for name in STUDIES:
+
+    rule:
+        name:
+            name
+        input:
+            rules.all.input,
+        message:
+            "All of {rule} is measured on {MACHINE}, and shown"
 
 
 include: "workflow/rules/crate.smk"

@@ -25,6 +25,7 @@ def be_snakemake(arguments: list[str], environment: dict[str, str], printed: int
     os.environ.update(environment)
     code: object = 1
     try:
+        sys.argv = ["snakemake", *arguments]
         cli.main(arguments)
     except SystemExit as end:
         code = end.code

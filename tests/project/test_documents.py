@@ -19,7 +19,7 @@ from PIL import Image
 import octopus_study
 from octopus import __version__
 from octopus.cli import COMMANDS
-from octopus_study import doors
+from octopus_study import timings
 from octopus_study.cli.commands import app
 from octopus_study.report.frame import Frame
 from octopus_study.site.block import MARKS, ROWS, block, inputs_block, reference_frame, times, write_block
@@ -96,7 +96,7 @@ def test_the_readme_is_short_and_its_two_commands_are_first(root: Path) -> None:
 def test_the_numbers_of_the_readme_are_those_of_the_references(root: Path, references: Frame) -> None:
     for page, name, text in (
         ("README.md", "numbers", block(references)),
-        ("README.md", "doors", times(doors.read(root / doors.DOORS))),
+        ("README.md", "timings", times(timings.read(root / timings.TIMINGS))),
         ("docs/integrations/transformers.md", "inputs", inputs_block(references)),
     ):
         begin, end = (mark.format(name) for mark in MARKS)
@@ -127,7 +127,7 @@ def test_a_number_that_is_missing_leaves_its_row_out(tmp_path: Path, references:
     write_block("numbers", block(Frame([])), page)
     assert page.read_text().startswith(f"before\n{begin}No reference") and "old" not in page.read_text()
     with pytest.raises(ValueError, match="has no marks"):
-        write_block("doors", "", page)
+        write_block("timings", "", page)
 
 
 def test_the_pictures_are_those_that_the_command_draws(root: Path, tmp_path: Path, references: Frame) -> None:

@@ -107,7 +107,7 @@ def test_what_was_deleted_is_built_again(flow: Workflow, names: list[str], rules
     ("settings", "studies"),
     [
         (("--config", "studies=[]"), set()),
-        (("--configfile", "config/core.yaml"), set(load_config(CORE).studies)),
+        (("--config", "effort=core"), set(load_config(CORE).studies)),
     ],
     ids=["verify", "core"],
 )

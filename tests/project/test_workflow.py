@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -35,10 +34,11 @@ def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[W
     workflow.end()
 
 
-def test_each_study_begins_with_what_is_left(finished: Workflow) -> None:
-    lists = [set(names.split(", ")) for names in re.findall(r"Study: .*; left: (.*)", finished.measuring)]
-    assert [len(names) for names in lists] == list(range(len(STUDIES), 0, -1))
-    assert all(later < earlier for earlier, later in pairwise(lists))
+def test_each_study_announces_what_is_left_and_ends_with_results(finished: Workflow) -> None:
+    begun = re.findall(r"Job \d+: (\w+): .* \((\d+) of (\d+) studies and the report left", finished.measuring)
+    assert [int(left) for _, left, _ in begun] == list(range(len(STUDIES), 1, -1))
+    ended = re.findall(r"^(\w+): done in .*, synthetic data\. ", finished.measuring, re.MULTILINE)
+    assert ended[:-1] == [study for study, _, _ in begun] and set(ended) == set(STUDIES)
 
 
 def test_a_run_ends_with_the_paper_and_the_results_page(finished: Workflow) -> None:
@@ -85,8 +85,27 @@ def test_every_number_that_rests_on_rows_takes_some(
     assert {"here", "published", "nvidia-h100-80gb-hbm3", "amd-epyc-2c"} <= machines
 
 
-def test_nothing_is_to_be_done_afterwards(finished: Workflow) -> None:
-    assert finished.planned() == set()
+def test_the_terminal_has_no_line_per_comparison_and_ends_with_where_to_look(finished: Workflow) -> None:
+    printed = finished.measuring.splitlines()
+    assert not [line for line in printed if " INFO " in line or "Select jobs" in line]
+    warnings = [line.partition("WARNING")[2] for line in printed if "WARNING" in line]
+    assert len(warnings) == len(set(warnings))
+    assert any("paper/build/octopus.pdf" in line for line in printed[-6:])
+    assert any("figures/report.html" in line for line in printed[-6:])
+    assert " INFO " in (finished.folder / "logs/arena.log").read_text()
+
+
+@pytest.mark.parametrize("targets", [(), ("arena",), ("power", "drone")])
+def test_nothing_is_to_be_done_afterwards(finished: Workflow, targets: tuple[str, ...]) -> None:
+    assert finished.jobs(*targets, "-n", *QUICK) == set()
+
+
+def test_a_study_is_a_target_by_its_name(finished: Workflow) -> None:
+    """It measures that study alone, and renders what shows it."""
+    with finished.appended("octopus/kernels/geometry.py", "\nCHANGED = True\n"):
+        planned = finished.jobs("arena", "-n", "--printshellcmds", *QUICK)
+    assert planned & set(STUDIES) == {"arena"}
+    assert {"numbers", "figures", "tables", "paper", "page"} <= planned
 
 
 def test_touching_every_file_reruns_nothing(finished: Workflow) -> None:

@@ -1,7 +1,9 @@
 # What the rules share: the checked configuration, the paths made from it, and the digests that make jobs stale.
 
 import json
+import logging
 import os
+import re
 import sys
 from functools import cache
 from importlib import import_module
@@ -10,7 +12,7 @@ from pathlib import Path
 from snakemake_interface_common.exceptions import WorkflowError
 
 from octopus.backends import resolve
-from octopus_study import doors
+from octopus_study import timings
 from octopus_study.config import MIRROR_VARIABLE, check_config
 from octopus_study.data.receipt import why_stale
 from octopus_study.data.registry import load_registry
@@ -25,8 +27,10 @@ RAW = CONFIG.raw_dir
 RESULTS = f"{CONFIG.results_dir}/{MACHINE}"
 # A machine that is named may be another one than this, which only submits: its device need not be here.
 DEVICE = resolve(CONFIG.device) if "auto" in (CONFIG.machine, CONFIG.device) else CONFIG.device
-DOORS = doors.read()
-CHOSEN = STUDIES if CONFIG.studies == "all" else CONFIG.studies
+TIMINGS = timings.read()
+# `snakemake arena` means that study alone; Snakemake knows its targets only after it has read the rules.
+NAMED = [study for study in STUDIES if study in sys.argv]
+CHOSEN = NAMED or (STUDIES if CONFIG.studies == "all" else CONFIG.studies)
 
 COMMITTED_FILES = [
     *sorted(map(str, Path("data/published").glob("*.csv"))),
@@ -71,11 +75,9 @@ def study_settings(wildcards):
     return [f"--set={key}={json.dumps(values[key])}" for key in keys]
 
 
-def seconds(study):
-    """How long a study is expected to take; None where nobody knows, or where it is a run of seconds."""
-    door = doors.CORE if CONFIG.effort == "core" else doors.FULL
-    quick = CONFIG.effort == "quick"
-    return None if quick else doors.study_seconds(study, DEVICE, door, Path(CONFIG.reference_dir), DOORS)
+def seconds(step):
+    """How long a step is expected to take; None where that isn't known, or in a run of seconds."""
+    return timings.expected(step, DEVICE, CONFIG.effort, Path(CONFIG.reference_dir), TIMINGS)
 
 
 def minutes(wildcards):
@@ -85,17 +87,20 @@ def minutes(wildcards):
 
 def takes(wildcards, output):
     """How long a study is expected to take; made from the output, as its title."""
-    known = doors.said(seconds(Path(output.rows).stem))
+    known = timings.rounded(seconds(Path(output.rows).stem))
     return f", {known}" if known else ""
 
 
 class Left:
-    """The studies that this run still has to do, and their time; as a message shows it, so never the same twice."""
+    """What this run still has to do after the study that begins, and the time of all; as a message shows it."""
 
     def __str__(self):
-        jobs = workflow.dag.needrun_jobs() if workflow.dag else ()
-        ahead = {job.wildcards.study for job in jobs if job.rule.name == "study"}
-        return doors.left({study: seconds(study) for study in STUDIES if study in ahead})
+        jobs = list(workflow.dag.needrun_jobs()) if workflow.dag else []
+        ahead = [job.wildcards.study for job in jobs if job.rule.name == "study"]
+        shown = [timings.REPORT] if any(job.rule.name == "numbers" for job in jobs) else []
+        time = timings.remaining(map(seconds, [*ahead, *shown]))
+        studies = f"{len(ahead)} of {len(CHOSEN)} studies" if len(ahead) > 1 else "the last study"
+        return f"{studies}{' and the report' if shown else ''} left{f', {time}' if time else ''}"
 
 
 LEFT = Left()
@@ -128,6 +133,22 @@ def drop_stale_receipts():
         if why := why_stale(path, CONFIG.data, CONFIG.mirror):
             print(f"{path}: {why}; it is fetched again", file=sys.stderr)
             path.unlink()
+
+
+class Chatter(logging.Filter):
+    """Keeps what Snakemake says before each job, whatever the job is, from the terminal."""
+
+    def filter(self, record):
+        return not re.match(r"Select jobs to execute|Execute \d+ jobs", str(record.msg))
+
+
+for handler in logging.getLogger("snakemake.logging").handlers:
+    handler.addFilter(Chatter())
+
+
+onsuccess:
+    if not workflow.remote_exec and all(map(Path.is_file, map(Path, rules.shown.input))):
+        shell("octopus report summary")
 
 
 onstart:

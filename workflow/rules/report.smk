@@ -16,6 +16,7 @@ rule numbers:
         "../envs/octopus.yaml"
     params:
         folders=[f"--results={RESULTS}", f"--reference={CONFIG.reference_dir}", "--published=data/published"],
+        committed=COMMITTED_FILES,
         code=REPORT_CODE,
     message:
         "Report: every number, from this run, the reference and the published tables"

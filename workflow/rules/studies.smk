@@ -9,6 +9,7 @@ NEEDS = {"gpu": int(DEVICE == "cuda"), "mem_mb": 32000, "runtime": minutes, "slu
 
 
 # A study takes all cores, so that nothing else runs while it measures. What an earlier run left stays until this one is over.
+# The log has each comparison; the terminal has warnings and the last line.
 rule study:
     input:
         receipt,
@@ -25,9 +26,9 @@ rule study:
     params:
         **STUDY,
     message:
-        "Study: {params.title}, on {MACHINE}{params.takes}; {LEFT}"
+        "{wildcards.study}: {params.title}, on {MACHINE}{params.takes} ({LEFT})"
     shell:
-        "octopus measure {wildcards.study:q} {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log:q}"
+        "octopus measure {wildcards.study:q} {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log:q} | sed -u '/ INFO /d'"
 
 
 rule measured:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -45,8 +46,20 @@ def chosen(lock: str, wanted: Iterable[str]) -> str:
 
 
 def pip_install(*arguments: str | Path) -> None:
-    """Install with the pip of this Python."""
-    subprocess.run([sys.executable, "-m", "pip", "install", "--no-compile", *arguments], check=True)
+    """Install with the pip of this Python, which is shown only where it fails."""
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--no-compile",
+        "--disable-pip-version-check",
+        *arguments,
+    ]
+    done = subprocess.run(command, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode:
+        print(done.stdout, file=sys.stderr)
+        done.check_returncode()
 
 
 def compile_modules() -> None:
@@ -83,12 +96,14 @@ def main(lock: str, *extras: str) -> None:
     """Install the build tool, the packages and the projects."""
     check_python()
     text = Path(lock).read_text()
-    packages = chosen(text, {EVERY, *extras})
+    packages, begin = chosen(text, {EVERY, *extras}), time.monotonic()
+    print(f"installing {len(entries(packages))} locked packages into {sys.prefix}", flush=True)
     # pip would fetch a build tool by itself, unchecked, for a package that has no wheel and for the projects.
     install_checked(chosen(text, {BUILD}))
     install_checked(packages, "--no-build-isolation")
     compile_modules()
     pip_install("--no-deps", "--no-build-isolation", "-e", ROOT, "-e", ROOT / "workflow")
+    print(f"installed in {time.monotonic() - begin:.0f} s")
 
 
 if __name__ == "__main__":

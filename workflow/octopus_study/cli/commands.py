@@ -6,6 +6,7 @@ Errors that Octopus raises on purpose are left to `octopus.cli`, which makes a r
 
 from __future__ import annotations
 
+import time
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -110,13 +111,15 @@ def measure(
 ) -> None:
     """Run one study and write its rows and their provenance."""
     from octopus_study.cli.alone import alone
+    from octopus_study.cli.ending import study_ended
     from octopus_study.cli.watch import run_watched
     from octopus_study.config import load_config, parse_overrides
 
     loaded = load_config(config, parse_overrides(settings or []))
+    begin = time.monotonic()
     with alone(loaded.device):
         run_watched(study, config=loaded, receipt=receipt, out=out, replicate=replicate)
-    typer.echo(f"wrote {out}")
+    typer.echo(study_ended(study, out, time.monotonic() - begin))
 
 
 @app.command("power-selftest")

@@ -126,6 +126,19 @@ def power_checks(out: Page = Path("docs/power_checks.md")) -> None:
 
 
 @report.command()
+def summary(
+    build: Annotated[Path, typer.Option(help="Folder with numbers.csv and claims.csv.")] = Path(
+        "paper/build"
+    ),
+    figures: Figures = Path("figures"),
+) -> None:
+    """Print how the claims came out, and where paper, page and numbers are."""
+    from octopus_study.cli.ending import run_ended
+
+    typer.echo("\n".join(run_ended(build, figures)))
+
+
+@report.command()
 def readme(
     document: Annotated[Path, typer.Option(help="Page whose blocks are renewed.")] = Path("README.md"),
     inputs: Annotated[Path, typer.Option(help="Page whose table of inputs is renewed.")] = Path(
@@ -135,13 +148,13 @@ def readme(
     reference: Reference = Path("data/reference"),
 ) -> None:
     """Renew the README's numbers, times and pictures, and the table of inputs, from what is committed."""
-    from octopus_study import doors
+    from octopus_study import timings
     from octopus_study.site.block import block, inputs_block, reference_frame, times, write_block
     from octopus_study.site.pictures import draw_pictures
 
     frame = reference_frame(reference)
     write_block("numbers", block(frame), document)
-    write_block("doors", times(doors.read()), document)
+    write_block("timings", times(timings.read()), document)
     write_block("inputs", inputs_block(frame), inputs)
     draw_pictures(frame, pictures)
 

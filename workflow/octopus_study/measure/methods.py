@@ -82,9 +82,10 @@ def check_answers(methods: Sequence[Method], reference: np.ndarray | None) -> di
     _require_distinct([method.name for method in methods])
     _require_reference(methods, reference)
     answers = {method.name: _answer(method, reference) for method in methods}
-    for name, answer in answers.items():
+    for method in methods:
+        answer = answers[method.name]
         if answer not in (SAME, NO_ANSWER):
-            log.warning("%s: %s", name, answer)
+            log.log(logging.INFO if method.why_different else logging.WARNING, "%s: %s", method.name, answer)
     return answers
 
 

@@ -222,7 +222,7 @@ def _commands(number: Number, frame: Frame) -> Iterator[str]:
             if here and path.parts[:2] == ("data", "results")
             else f"data/results/{machine}/{path.name}"
         )
-        core = "--configfile config/core.yaml " if here and "core" in path.parts else ""
+        core = "--config effort=core " if here and "core" in path.parts else ""
         commit = (
             f"git switch --detach {number.commit[:10]} && "
             if number.commit and AND not in number.commit

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from octopus_study.doors import Timed
 from octopus_study.measure._files import atomic_text
 from octopus_study.report.build import derive_all, vetted
 from octopus_study.report.frame import Frame
@@ -15,6 +14,7 @@ from octopus_study.report.runs import load_runs
 from octopus_study.report.studies.pipelines import BY_INPUT, of_inputs
 from octopus_study.report.tables.spec import build
 from octopus_study.report.tables.writers import markdown
+from octopus_study.timings import Timing
 
 MARKS = "<!-- --8<-- [start:{0}] -->\n", "<!-- --8<-- [end:{0}] -->"
 _CROPS = "arena.visdrone.n1000.octopus"
@@ -122,10 +122,14 @@ def inputs_block(frame: Frame) -> str:
     return markdown(build(BY_INPUT, frame))
 
 
-def times(rows: Iterable[Timed]) -> str:
+def times(rows: Iterable[Timing]) -> str:
     """Return what the commands take, as Markdown."""
     shown = [
-        (f"`make {row.door}`", f"{row.seconds / 60:.0f} min", f"{row.where}; {row.day}, commit {row.commit}")
+        (
+            f"`make {row.target}`",
+            f"{row.seconds / 60:.0f} min",
+            f"{row.where}; {row.day}, commit {row.commit}",
+        )
         for row in rows
         if row.step == "all"
     ]

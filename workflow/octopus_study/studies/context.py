@@ -233,9 +233,7 @@ def make_context(study: str, config: Config, receipt_path: Path, replicate: int 
     _set_threads(threads)
     receipt = read_receipt(receipt_path)
     if receipt.synthetic:
-        log.warning(
-            "the data are synthetic (%s): the numbers of this run stand for themselves", receipt.reason
-        )
+        log.info("the data are synthetic (%s): the numbers of this run stand for themselves", receipt.reason)
     return Context(
         study=study,
         config=config,

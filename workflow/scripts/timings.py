@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Time what the README offers, each in a fresh clone, and write config/doors.tsv: doors.py verify paper test.
+"""Time targets of make, each in a fresh clone, and write config/timings.tsv: timings.py verify paper test.
 
-Run it while nothing else runs. Rows of other doors and of other devices stay. It needs no package.
+Run it while nothing else runs. Rows of other targets and of other devices stay. It needs no package.
 """
 
 import argparse
@@ -16,33 +16,42 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = ROOT / "config/doors.tsv"
-COLUMNS = ["door", "device", "step", "seconds", "where", "commit", "day"]
+TABLE = ROOT / "config/timings.tsv"
+COLUMNS = ["target", "device", "step", "seconds", "where", "commit", "day"]
 
 
 def main() -> None:
-    """Time the doors that were named, one after the other."""
+    """Time the named targets, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "doors", nargs="+", help="what follows make: verify, paper, 'paper EFFORT=full', test"
+        "targets", nargs="+", help="what follows make: verify, paper, 'paper EFFORT=full', test"
     )
-    for door in parser.parse_args().doors:
-        keep(door, timed(door))
+    for target in parser.parse_args().targets:
+        keep(target, timed(target))
 
 
-def timed(door: str) -> list[dict[str, str]]:
-    """Clone, run the door, and return its rows."""
+def timed(target: str) -> list[dict[str, str]]:
+    """Clone, install, run the target, and return its rows."""
     with tempfile.TemporaryDirectory() as folder:
         clone = Path(folder, "octopus")
         subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
-        begin = time.monotonic()
-        subprocess.run(["make", *door.split()], cwd=clone, check=True)
-        whole = time.monotonic() - begin
+        installing = seconds(["make", "install"], clone) if target != "test" else 0.0
+        running = seconds(["make", *target.split()], clone)
         records = [json.loads(path.read_text()) for path in sorted(clone.glob("data/results/**/*.json"))]
-        steps = {"all": whole} | {record["study"]: lasted(record) for record in records}
-        about = {"door": door, "device": device(records), "where": f"{machine()}, {cores()} cores"}
+        studies = {record["study"]: lasted(record) for record in records}
+        steps = {"all": installing + running} | studies
+        if target != "test":
+            steps |= {"install": installing, "report": running - sum(studies.values())}
+        about = {"target": target, "device": device(records), "where": f"{machine()}, {cores()} cores"}
         about |= {"commit": git(clone), "day": datetime.date.today().isoformat()}
-        return [{**about, "step": step, "seconds": f"{seconds:.0f}"} for step, seconds in steps.items()]
+        return [{**about, "step": step, "seconds": f"{value:.0f}"} for step, value in steps.items()]
+
+
+def seconds(command: list[str], folder: Path) -> float:
+    """Run a command and return how long it took."""
+    begin = time.monotonic()
+    subprocess.run(command, cwd=folder, check=True)
+    return time.monotonic() - begin
 
 
 def lasted(record: dict) -> float:
@@ -75,15 +84,15 @@ def git(clone: Path) -> str:
     return subprocess.run(command, cwd=clone, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def keep(door: str, rows: list[dict[str, str]]) -> None:
-    """Put the rows in the place of those of the same door and device."""
+def keep(target: str, rows: list[dict[str, str]]) -> None:
+    """Put the rows in the place of those of the same target and device."""
     old = list(csv.DictReader(TABLE.open(), delimiter="\t")) if TABLE.is_file() else []
-    old = [row for row in old if (row["door"], row["device"]) != (door, rows[0]["device"])]
+    old = [row for row in old if (row["target"], row["device"]) != (target, rows[0]["device"])]
     with TABLE.open("w", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, delimiter="\t", lineterminator="\n")
         table.writeheader()
         table.writerows([*old, *rows])
-    print(f"{door}: {int(rows[0]['seconds']) / 60:.1f} minutes", file=sys.stderr)
+    print(f"{target}: {int(rows[0]['seconds']) / 60:.1f} minutes", file=sys.stderr)
 
 
 if __name__ == "__main__":

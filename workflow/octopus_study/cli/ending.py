@@ -1,0 +1,76 @@
+"""The last words of a study and of a run: a few results, and where the rest is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from octopus_study.measure.rows import read_rows
+from octopus_study.report.claims import read_claims
+from octopus_study.report.frame import HERE, Frame
+from octopus_study.report.text import quantity_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SUBJECT = "octopus"
+_CASE = ["quantity", "layer", "workload", "n", "input"]
+_FIRST = ("end_to_end", "kernel", "total")  # the quantities that say most
+_MOST = 3
+_AGAIN, _BOUND = "-again", "bound"
+
+
+def study_ended(study: str, rows: Path, seconds: float) -> str:
+    """Return a study's last line: how long it took, and three of its results."""
+    table = read_rows(rows)
+    synthetic = ", synthetic data" if table["dataset"].str.contains("synthetic").any() else ""
+    results = headlines(table) or ["no times: the log says why"]
+    return f"{study}: done in {_lasted(seconds)}{synthetic}. {'; '.join(results)}."
+
+
+def _lasted(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def headlines(rows: pd.DataFrame) -> list[str]:
+    """Return up to three results of a study, of different workloads, each of its largest batch: the time of Octopus (of
+    the fastest method in a study without it), and the ratio to the fastest of the others with the same answer."""
+    times = rows[(rows["unit"] == "ms") & rows["value"].notna() & rows["layer"].isin(("host", "device"))]
+    times = times[~times["answer"].str.startswith("different")]
+    times = times[~times["method"].str.contains(f"{_AGAIN}$|{_BOUND}")]
+    medians = times.groupby([*_CASE, "method"], sort=False)["value"].median().reset_index()
+    found: dict[str, str] = {}
+    order = {name: place - len(_FIRST) for place, name in enumerate(_FIRST)}
+    cases = sorted(
+        medians.groupby(_CASE, sort=False), key=lambda case: (order.get(case[0][0], 0), -case[0][3])
+    )
+    for (_, _, workload, n, handed), of_case in cases:
+        by_method = of_case.set_index("method")["value"].sort_values()
+        if len(by_method) > 1 and workload not in found:
+            found[workload] = f"{', '.join(filter(None, (workload, str(n), handed)))}: {_beside(by_method)}"
+    return list(found.values())[:_MOST]
+
+
+def _beside(times: pd.Series) -> str:
+    own = SUBJECT if SUBJECT in times else times.index[0]
+    other = times.drop(own).idxmin()
+    return f"{own} {quantity_text(times[own], 'ms')}, {times[other] / times[own]:.3g}\u00d7 over {other}"
+
+
+def run_ended(build: Path, figures: Path) -> list[str]:
+    """Return a run's last lines: what was judged here and how, and where to look."""
+    frame = Frame.read(build / "numbers.csv")
+    judged = read_claims(build / "claims.csv")
+    lines = []
+    for scope in frame.machines():
+        counts = Counter(one.verdict for one in judged if one.scope == scope)
+        told = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+        name = f"{frame.fact(scope, 'name')}, {'measured now' if scope == HERE else 'committed'}"
+        lines.append(f"claims on {name}: {told}")
+    return [
+        *lines[:3],
+        f"paper: {build / 'octopus.pdf'}; all tables: {build / 'supplement.pdf'}",
+        f"all results, claims and charts in one page: {figures / 'report.html'}; a number's rows: octopus trace ID",
+    ]

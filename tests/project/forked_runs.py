@@ -12,7 +12,7 @@ import tempfile
 
 from snakemake import cli
 
-from octopus_study.measure.staleness import data_code, report_code, study_code
+from octopus_study.measure.digest import data_code, report_code, study_code
 from octopus_study.names import STUDIES
 from octopus_study.report import outputs
 

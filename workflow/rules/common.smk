@@ -17,7 +17,7 @@ from octopus_study.config import MIRROR_VARIABLE, check_config
 from octopus_study.data.receipt import why_stale
 from octopus_study.data.registry import load_registry
 from octopus_study.measure.machine import machine_id
-from octopus_study.measure.staleness import data_code, report_code, study_code
+from octopus_study.measure.digest import data_code, report_code, study_code
 from octopus_study.names import STUDIES
 from octopus_study.report import outputs
 

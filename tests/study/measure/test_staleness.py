@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 from octopus.errors import InputError
-from octopus_study.measure.digest import CODE
-from octopus_study.measure.imports import imported
-from octopus_study.measure.staleness import data_code, report_code, study_code
+from octopus_study.measure.digest import CODE, data_code, imported, report_code, study_code
 from octopus_study.names import STUDIES
 
 STUDY = "workflow/octopus_study"

@@ -155,7 +155,7 @@ class Worker:
     def __init__(self, gpu, order, environment, fails=()) -> None:
         Worker.number += 1
         self.gpu, self.order, self.environment, self.fails = gpu, order, environment or {}, fails
-        self.process, self.held, self.said = Worker.number, 0, []
+        self.pid, self.held, self.said = Worker.number, 0, []
 
     def start(self):
         pass
@@ -163,23 +163,23 @@ class Worker:
     def ready(self):
         pass
 
-    def ask(self, command, seconds=0, **arguments):
+    def request(self, command, seconds=0, **arguments):
         self.tell(command, **arguments)
-        return self.hear()
+        return self.hear(seconds)
 
-    def tell(self, command, **arguments):
-        self.said.append((command, arguments))
+    def tell(self, command, *arguments, **options):
+        self.said.append((command, (*arguments, *options.values())))
 
-    def hear(self):
+    def hear(self, seconds):
         command, arguments = self.said[-1]
-        if (command, arguments.get("stage")) in self.fails or (self.order.method, command) in self.fails:
+        if (command, str(*arguments[:1])) in self.fails or (self.order.method, command) in self.fails:
             raise Unavailable(f"{command} fails")
         taken = {"context": GIB // 2, "load": GIB}.get(command, 0)
         self.gpu.free -= taken
         self.held += taken
-        traces = [list(TRACE)] * arguments.get("times", 0)
-        answers = {"run": {"ended": {NAMES[0]: 0}}, "trace": {"traces": traces}}
-        return answers.get(command, {"mps": None})
+        if command == "trace":
+            return [TRACE] * arguments[0]
+        return {NAMES[0]: 0} if command == "run" else None
 
     def close(self, kill=False):
         self.gpu.free += self.held
@@ -202,9 +202,7 @@ class Daemon:
         self.open = False
 
     def clients(self):
-        return set(
-            self._clients_of([each.process for each in self._members if each.environment and each.held])
-        )
+        return set(self._clients_of([each.pid for each in self._members if each.environment and each.held]))
 
     def servers(self):
         return [9]
@@ -267,7 +265,7 @@ def test_clients_that_only_start_cuda_are_gone_before_models_are_loaded():
 def test_a_client_more_that_fails_costs_nothing_but_its_context(monkeypatch):
     pool, _, _, _ = pool_of()
     with pool:
-        monkeypatch.setattr(pool._clients[1], "ask", lambda *_, **__: 1 / 0)
+        monkeypatch.setattr(pool._clients[1], "request", lambda *_, **__: 1 / 0)
         rows = list(pool.work(MEMORY))
         assert set(pool.methods) == {PROCESSES, PROCESSES_MPS}
     assert [block for name, block in values(rows, "process_context") if name == "process-mps"] == [0, 1, 2]

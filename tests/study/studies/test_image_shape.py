@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
 import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
-from types import SimpleNamespace
 
 import fake_denoisers
 import numpy as np
@@ -35,16 +31,13 @@ def torch(monkeypatch):
 
 @pytest.fixture
 def on_gpu(torch, monkeypatch):
-    """Orders are measured in this process, and the device's time is the host's."""
+    """The device's time is the host's."""
     monkeypatch.setattr(child, "_clock", lambda watch: HostClock(layer="device"))
 
-    def run(orders, folder, rates):
-        for number, order in enumerate(orders):
-            rows = {"rows": child.measure(order, folder)}
-            (folder / f"{number}.json").write_text(json.dumps(rows), encoding="utf-8")
-        return "nobody answered"
 
-    monkeypatch.setattr(processes, "_run", run)
+def measured(orders, folder):
+    """All orders, in this process."""
+    return processes.measured(orders, folder, [child.measure(order, folder) for order in orders])
 
 
 def orders(folder, methods=denoisers.METHODS, keeps=True, model="drunet"):
@@ -100,7 +93,7 @@ def test_a_cpu_counts_the_splits_and_says_what_needs_a_gpu(quick_rows, torch):
 
 
 def test_each_method_changes_what_its_name_says(torch, tmp_path, on_gpu):
-    rows = processes.measured(orders(tmp_path), tmp_path)
+    rows = measured(orders(tmp_path), tmp_path)
     validate_rows(rows)
     whole = {"as-published": 0, "padded-whole": 0, "forced-split": 1} | dict.fromkeys(denoisers.CUDNN, 0)
     assert by_method(rows, "split_calls", 128) == whole
@@ -112,22 +105,10 @@ def test_each_method_changes_what_its_name_says(torch, tmp_path, on_gpu):
 
 
 def test_results_are_compared_and_times_of_different_processes_share_no_block(torch, tmp_path, on_gpu):
-    rows = processes.measured(orders(tmp_path), tmp_path)
+    rows = measured(orders(tmp_path), tmp_path)
     assert {row.answer for row in rows if row.quantity == "forward" and row.n == 128} == {"same"}
     blocks = [row.block for row in rows if row.quantity == "forward" and row.n == 128]
     assert len(set(blocks)) == len(blocks) > len(denoisers.METHODS)
-
-
-def test_the_clocks_are_read_while_a_process_measures():
-    reads = []
-    rates = SimpleNamespace(read=lambda: reads.append(1))
-    code = "import sys, time; text = sys.stdin.read(); time.sleep(2.2); sys.stderr.write(text)"
-    assert processes._talk([sys.executable, "-c", code], "a task", dict(os.environ), rates) == "a task"
-    assert len(reads) >= 2
-    assert (
-        processes._talk([sys.executable, "-c", "raise SystemExit('no')"], "x", dict(os.environ), None)
-        == "no\n"
-    )
 
 
 def test_an_answer_that_differs_says_by_how_much_and_why(tmp_path):
@@ -151,7 +132,7 @@ def test_a_width_that_fails_is_a_gap_and_the_others_go_on(torch, tmp_path, on_gp
         return whole(network, images)
 
     monkeypatch.setattr(fake_denoisers.Network, "forward_unet", small)
-    rows = processes.measured(orders(tmp_path, ["as-published"]), tmp_path)
+    rows = measured(orders(tmp_path, ["as-published"]), tmp_path)
     validate_rows(rows)
     failed = [row for row in rows if row.n == 128]
     assert [row.answer for row in failed] == ["unavailable: RuntimeError: CUDA out of memory"] * 6
@@ -193,25 +174,13 @@ def test_the_settings_of_cudnn_hold_for_the_run_alone(torch):
     assert (cudnn.enabled, cudnn.benchmark) == (True, False)
 
 
-def test_a_task_in_a_fork_answers_or_says_why_or_is_ended(tmp_path):
-    child.carry_out(lambda: {"rows": [os.getpid()]}, tmp_path / "fine.json", 30)
-    child.carry_out(lambda: 1 / 0, tmp_path / "raises.json", 30)
-    started = time.monotonic()
-    child.carry_out(lambda: time.sleep(60), tmp_path / "late.json", 1)
-    assert time.monotonic() - started < 30
-    assert json.loads((tmp_path / "fine.json").read_text())["rows"][0] != os.getpid()
-    assert json.loads((tmp_path / "raises.json").read_text()) == {
-        "reason": "ZeroDivisionError: division by zero"
-    }
-    assert not (tmp_path / "late.json").exists()
-
-
-def test_a_process_that_says_nothing_leaves_gaps_with_its_last_words(tmp_path, monkeypatch):
+def test_a_process_that_fails_leaves_gaps_with_its_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(processes, "CHILD", "octopus.no_such_module")
-    rows = processes.measured(orders(tmp_path, ["as-published"], keeps=False), tmp_path)
+    some = orders(tmp_path, ["as-published"], keeps=False)
+    rows = processes.measured(some, tmp_path, processes.in_forks(some, tmp_path))
     validate_rows(rows)
     assert {row.n for row in rows} == {68}
-    assert all("No module named octopus.no_such_module" in row.answer for row in rows)
+    assert all("No module named 'octopus.no_such_module'" in row.answer for row in rows)
 
 
 @pytest.mark.parametrize(("side", "count"), [(32, 4), (48, 4), (64, 1), (100, 1)])

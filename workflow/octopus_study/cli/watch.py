@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import pickle
-import signal
-import subprocess
+import math
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from octopus.errors import OctopusError
 from octopus_study.errors import MeasureError
 from octopus_study.measure.at_work import BOARD, REFUSED, make_board, read_board
-from octopus_study.measure.child import end_at_once, end_with_parent
+from octopus_study.measure.worker import Worker, WorkerError
 from octopus_study.studies import run_study
 
 if TYPE_CHECKING:
@@ -29,8 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MODULE = "octopus_study.cli.watch"
-LOOK_SECONDS = 0.5
+RUN = "octopus_study.cli.watch:run"
 
 
 def run_watched(study: str, *, config: Config, receipt: Path, out: Path, replicate: int = 1) -> None:
@@ -58,72 +53,50 @@ def run_watched(study: str, *, config: Config, receipt: Path, out: Path, replica
 
 def _attempt(folder: Path, given: dict[str, Any], refused: dict[str, str], limit: float) -> tuple[str, str]:
     """Run the study once; the method that ended it, if any, and how, or no reason if it was completed."""
-    board, failure = folder / "board", folder / "failure"
+    board = folder / "board"
     make_board(board)
-    environment = {
-        **os.environ,
-        BOARD: str(board),
-        REFUSED: json.dumps(refused),
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-    }
-    task = {"given": given, "folder": folder, "argv": sys.argv, "levels": _levels()}
-    process = subprocess.Popen([sys.executable, "-m", MODULE], stdin=subprocess.PIPE, env=environment)
-    assert process.stdin is not None
-    with process.stdin as pipe:
-        pickle.dump(task, pipe)
-    stuck = _wait(process, board, limit)
-    if failure.exists():
-        raise pickle.loads(failure.read_bytes())
-    if process.returncode == 0:
-        return "", ""
-    return read_board(board)[1], stuck or _how(process.returncode)
+    task = {"given": given, "kept": folder / "parts", "argv": sys.argv, "levels": _levels()}
+    watch = _Watch(board, limit)
+    try:
+        environment = {BOARD: str(board), REFUSED: json.dumps(refused)}
+        with Worker("the process", environment, shows=True) as worker:
+            worker.ask(RUN, task, seconds=math.inf, meanwhile=watch)
+    except _StuckError as stuck:
+        return read_board(board)[1], str(stuck)
+    except WorkerError as error:
+        if not error.how:  # of a process that the study has started
+            raise
+        return read_board(board)[1], error.how.replace("ended", "ended the process", 1)
+    return "", ""
 
 
-def _wait(process: subprocess.Popen[bytes], board: Path, limit: float) -> str:
-    """Wait for the end of a process; why it was ended, if it was."""
-    seen, since = "", time.monotonic()
-    while True:
-        try:
-            process.wait(LOOK_SECONDS)
-            return ""
-        except subprocess.TimeoutExpired:
-            entry, method = read_board(board)
-        if entry != seen:
-            seen, since = entry, time.monotonic()
-        elif method and time.monotonic() - since > limit:
-            process.kill()
-            process.wait()
-            return f"was at work for {limit:g} s without an end, and was ended"
+class _StuckError(Exception):
+    """A method is at work for too long."""
 
 
-def _how(code: int) -> str:
-    """How a process ended."""
-    return (
-        f"ended the process by {signal.Signals(-code).name}"
-        if code < 0
-        else f"ended the process with code {code}"
-    )
+class _Watch:
+    """Looks whether the board still changes."""
+
+    def __init__(self, board: Path, limit: float) -> None:
+        self._board, self._limit = board, limit
+        self._seen, self._since = "", time.monotonic()
+
+    def __call__(self) -> None:
+        entry, method = read_board(self._board)
+        if entry != self._seen:
+            self._seen, self._since = entry, time.monotonic()
+        elif method and time.monotonic() - self._since > self._limit:
+            raise _StuckError(f"was at work for {self._limit:g} s without an end, and was ended")
 
 
 def _levels() -> dict[str, int]:
     return {name: logging.getLogger(name).level for name in ("", "octopus", "octopus_study", "numba")}
 
 
-def main() -> None:
-    """Read a task from the standard input and run its study; an error of ours goes to the parent, which shows it."""
-    end_with_parent()
-    task = pickle.load(sys.stdin.buffer)
+def run(task: dict[str, Any]) -> None:
+    """Run a study in the process; what it raises goes to the parent."""
     logging.basicConfig(format="[%(asctime)s] %(levelname)-8s %(message)s", datefmt="%X")
     for name, level in task["levels"].items():
         logging.getLogger(name).setLevel(level)
     sys.argv = task["argv"]  # the command in the provenance is the user's
-    try:
-        run_study(**task["given"], kept=task["folder"] / "parts")
-    except OctopusError as error:
-        (task["folder"] / "failure").write_bytes(pickle.dumps(error))
-        sys.exit(1)
-    end_at_once()
-
-
-if __name__ == "__main__":
-    main()
+    run_study(**task["given"], kept=task["kept"])

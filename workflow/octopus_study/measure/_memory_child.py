@@ -1,22 +1,16 @@
-"""The fresh process of :func:`octopus_study.measure.measure_memory`: takes an order, answers with four numbers.
-
-It imports next to nothing before its first reading, so that what the method imports counts as the method's.
-"""
+"""What the fresh process of :func:`octopus_study.measure.measure_memory` does; before its first reading it has imported
+next to nothing, so that what the method imports counts as the method's."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
-import json
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
-
-from octopus_study.measure.child import end_at_once
 
 STATUS = Path("/proc/self/status")
 CLEAR_REFS = Path("/proc/self/clear_refs")
@@ -145,15 +139,3 @@ def _reset_peak() -> bool:
     except OSError:
         return False
     return True
-
-
-def main() -> None:
-    """Read the order, measure, and write the answer to the file that the order names."""
-    order = json.load(sys.stdin)
-    answer = Path(order.pop("out"))
-    answer.write_text(json.dumps(measure(**order)), encoding="utf-8")
-    end_at_once()
-
-
-if __name__ == "__main__":
-    main()

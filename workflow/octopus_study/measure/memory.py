@@ -15,24 +15,20 @@ was. A *target*, named ``"module:function"``, is called there with keyword argum
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from octopus.errors import InputError
+from octopus.errors import InputError, OctopusError
 from octopus_study.errors import MeasureError
 from octopus_study.measure.rows import NO_ANSWER, Case, Row, unavailable
+from octopus_study.measure.worker import Worker, WorkerError
 
 Meter = Literal["rss", "cuda"]
+_MEASURE = "octopus_study.measure._memory_child:measure"
 
 
 @dataclass(frozen=True)
@@ -98,7 +94,7 @@ def measure_memory(
     target : str
         ``"module:function"``; the function returns a :class:`MemoryProbe`.
     kwargs : mapping, optional
-        Keyword arguments of the function; they travel as JSON.
+        Keyword arguments of the function.
     meter : {"rss", "cuda"}
         Resident memory of the process, or free memory of the GPU.
     timeout : float
@@ -115,17 +111,13 @@ def measure_memory(
         raise InputError(
             f"Expected module:function and the meter rss or cuda, found {target!r} and {meter!r}."
         )
-    with tempfile.TemporaryDirectory() as folder:
-        answer = Path(folder) / "memory.json"
-        order = json.dumps(
-            {"target": target, "kwargs": dict(kwargs or {}), "meter": meter, "out": str(answer)}
-        )
-        _run_child(target, order, timeout)
-        if not answer.is_file():
-            raise MeasureError(
-                f"The memory of {target} was not measured: its process ended without an answer."
-            )
-        return MemoryLines(**json.loads(answer.read_text(encoding="utf-8")))
+    try:
+        with Worker("its process") as worker:
+            lines = worker.ask(_MEASURE, target, dict(kwargs or {}), meter, seconds=timeout)
+    except OctopusError as error:
+        what = f"The memory of {target} was not measured: " if isinstance(error, WorkerError) else ""
+        raise MeasureError(f"{what}{error}") from error
+    return MemoryLines(**lines)
 
 
 def memory_rows(
@@ -163,19 +155,3 @@ def _bytes(item: Any) -> int:
         return int(item.nbytes)
     except AttributeError:
         raise InputError(f"Expected an array or (shape, dtype), found {type(item).__name__}.") from None
-
-
-def _run_child(target: str, order: str, timeout: float) -> None:
-    """Start the measuring process with the same import path as this one."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", "octopus_study.measure._memory_child"]
-    try:
-        done = subprocess.run(
-            command, input=order, env=environment, capture_output=True, text=True, timeout=timeout
-        )
-    except subprocess.TimeoutExpired as error:
-        raise MeasureError(f"The memory of {target} was not measured within {timeout:g} s.") from error
-    if done.returncode:
-        # A Python error ends with its message; a killed process says nothing.
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise MeasureError(f"The memory of {target} was not measured: exit status {done.returncode}, {last}")

@@ -1,27 +1,14 @@
-"""The sampler's own process: `python -m octopus_study.power.sampler_process`, started by `sampler`."""
+"""What the process of `sampler` does: it looks at a source, then reads it on a fixed beat between two requests."""
 
 from __future__ import annotations
 
-import os
-import select
 import statistics
-import sys
 import time
 from itertools import pairwise
 from typing import Any
 
 from octopus_study.power.choose import SourceSpec
 from octopus_study.power.quantities import Counter, Watt
-from octopus_study.power.sampler import (
-    COLLECT,
-    PAUSE,
-    READY,
-    REFUSED,
-    RESUME,
-    SAMPLES,
-    message,
-    receive_order,
-)
 from octopus_study.power.source import PowerSource, Sample, SensorError
 from octopus_study.power.trace import Failure, Trace
 
@@ -80,8 +67,9 @@ def _watched(sample: Sample) -> Watt | Counter | None:
 class Beat:
     """Reads a source on a fixed beat, and keeps what it read."""
 
-    def __init__(self, source: PowerSource, interval_s: float) -> None:
-        self._source = source
+    def __init__(self, source: PowerSource, interval_s: float, seen: dict[str, Any] | None = None) -> None:
+        self._source, self._paused = source, False
+        self._facts = {"scope": source.scope, "interval_s": interval_s, **(seen or {})}
         self._interval_ns = round(interval_s * 1e9)
         self._next_ns = time.monotonic_ns()
         self._samples: list[Sample] = []
@@ -96,9 +84,21 @@ class Beat:
         passed = (time.monotonic_ns() - self._next_ns) // self._interval_ns
         self._next_ns += self._interval_ns * (passed + 1)
 
-    def wait_s(self) -> float:
-        """Seconds until the next reading."""
-        return max(0, self._next_ns - time.monotonic_ns()) * 1e-9
+    def wait_s(self) -> float | None:
+        """Seconds until the next reading; None while there is none."""
+        return None if self._paused else max(0, self._next_ns - time.monotonic_ns()) * 1e-9
+
+    def facts(self) -> dict[str, Any]:
+        """How the source is sampled."""
+        return self._facts
+
+    def pause(self) -> None:
+        """Read no more until `resume`."""
+        self._paused = True
+
+    def resume(self) -> None:
+        """Read again."""
+        self._paused = False
 
     def take(self) -> Trace:
         """Return what was read since the last call."""
@@ -107,50 +107,11 @@ class Beat:
         return trace
 
 
-def main() -> None:
-    """Open the source, answer, and read until nobody talks to this process any more."""
-    spec, interval_s = receive_order(sys.stdin.buffer)
-    try:
-        source, facts = _open(spec, interval_s)
-    except SensorError as error:
-        _answer(REFUSED, error)
-        return
-    _answer(READY, facts)
-    _run(Beat(source, facts["interval_s"]))
-
-
-def _open(spec: SourceSpec, interval_s: float | None) -> tuple[PowerSource, dict[str, Any]]:
+def open_beat(spec: SourceSpec, interval_s: float | None = None) -> Beat:
+    """Open a source and look at its period; `interval_s` by default as it asks for."""
     source = spec.open()
     period_s, read_s = measure_period(source)
     if interval_s is None:
         wanted = MOST_INTERVAL_S if period_s is None else period_s / READINGS_PER_PERIOD
         interval_s = min(max(wanted, LEAST_INTERVAL_S, LEAST_READS_PER_INTERVAL * read_s), MOST_INTERVAL_S)
-    facts = {"scope": source.scope, "interval_s": interval_s, "period_s": period_s, "read_s": read_s}
-    return source, facts
-
-
-def _run(beat: Beat) -> None:
-    """Read on the beat and obey commands; the end of the input is the end of the process."""
-    paused = False
-    orders = sys.stdin.fileno()
-    while True:
-        wait = None if paused else beat.wait_s()
-        if select.select([orders], [], [], wait)[0]:
-            command = os.read(orders, 1)
-            if command == b"":
-                return
-            if command == COLLECT:
-                _answer(SAMPLES, beat.take())
-            elif command in (PAUSE, RESUME):
-                paused = command == PAUSE
-        else:
-            beat.read()
-
-
-def _answer(kind: str, content: object) -> None:
-    sys.stdout.buffer.write(message(kind, content))
-    sys.stdout.buffer.flush()
-
-
-if __name__ == "__main__":
-    main()
+    return Beat(source, interval_s, {"period_s": period_s, "read_s": read_s})

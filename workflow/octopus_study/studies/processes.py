@@ -7,31 +7,26 @@ blocks of every comparison; the first one is the study itself, which says what t
 from __future__ import annotations
 
 import logging
-import os
-import pickle
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from octopus.errors import OctopusError
 from octopus_study.errors import MeasureError
-from octopus_study.measure import Row, read_rows, write_rows
-from octopus_study.measure.child import end_at_once, end_with_parent
+from octopus_study.measure import Row
 from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.measure.provenance import utc_now
 from octopus_study.measure.rows import describe, one_line
+from octopus_study.measure.worker import Worker, WorkerError
 from octopus_study.studies.comparison import Part
 from octopus_study.studies.context import Context, empty_caches, make_context
 
 log = logging.getLogger(__name__)
 
 Plan = Callable[[Context], Iterable[Part]]  # of a study; the other processes get it by its name
-MODULE = "octopus_study.studies.processes"
-FAILED = ".failed"  # beside the rows of a further process: a line for each part without any
+MEASURE = "octopus_study.studies.processes:measure"
 LEAST_SECONDS = 300  # what a process may always take; else twice the time of the first one
 
 
@@ -64,31 +59,19 @@ def _measured(context: Context, task: dict[str, Any], limit: float) -> tuple[lis
     MeasureError
         It takes longer than `limit` seconds, or ends with an error.
     """
-    process = task["process"]
+    process, started = task["process"], time.monotonic()
     log.info("%s: process %d measures %d comparisons", context.study, process, len(context.shared))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with tempfile.TemporaryDirectory() as folder:
-        out, started = Path(folder, "rows.csv"), time.monotonic()
-        command, order = [sys.executable, "-m", MODULE], pickle.dumps({**task, "out": out})
-        try:
-            done = subprocess.run(
-                command, input=order, env=environment, stderr=subprocess.PIPE, timeout=limit
-            )
-        except subprocess.TimeoutExpired as error:
-            raise MeasureError(f"process {process} was ended after {limit:.0f} s") from error
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        if done.returncode:
-            last = one_line(said[-1] if said else "it said nothing")
-            raise MeasureError(f"process {process} ended with {done.returncode}: {last}")
-        log.info("process %d took %.0f s%s", process, time.monotonic() - started, ":" if said else "")
-        for line in said:
-            log.warning("process %d: %s", process, line)
-        rows = [
-            Row(*(value.item() if hasattr(value, "item") else value for value in row))
-            for row in read_rows(out).itertuples(index=False)
-        ]
-        failed = out.with_suffix(FAILED).read_text(encoding="utf-8").splitlines()
-        return rows, [f"process {process}, {line}" for line in failed]
+    try:
+        with Worker(f"process {process}") as worker:
+            rows, failed = worker.ask(MEASURE, task, seconds=limit)
+            said = worker.words()
+    except OctopusError as error:
+        what = "" if isinstance(error, WorkerError) else f"process {process}: "
+        raise MeasureError(f"{what}{error}") from error
+    log.info("process %d took %.0f s%s", process, time.monotonic() - started, ":" if said else "")
+    for line in said:
+        log.warning("process %d: %s", process, line)
+    return rows, [f"process {process}, {line}" for line in failed]
 
 
 def _task(context: Context, receipt: Path, plan: Plan, process: int) -> dict[str, Any]:
@@ -124,17 +107,3 @@ def _lacking(part: Part, rows: Sequence[Row], shared: Mapping[tuple, Sequence[st
             if all(row.value is None for row in of_method):
                 why = of_method[0].answer if of_method else "no row"
                 yield f"{comparison.case}, {comparison.quantity}: {name}: {why}"
-
-
-def main() -> None:
-    """Read a task from the standard input, and write its rows."""
-    end_with_parent()
-    task = pickle.load(sys.stdin.buffer)
-    rows, failed = measure(task)
-    task["out"].with_suffix(FAILED).write_text("\n".join(failed), encoding="utf-8")
-    write_rows(task["out"], rows)
-    end_at_once()
-
-
-if __name__ == "__main__":
-    main()

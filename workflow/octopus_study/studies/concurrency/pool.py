@@ -25,7 +25,7 @@ from octopus_study.studies.concurrency.comparisons import CONTEXTS, PROCESSES, P
 from octopus_study.studies.concurrency.methods import ALONE, METHODS
 from octopus_study.studies.concurrency.models import STAGES, VISUAL_ODOMETRY
 from octopus_study.studies.concurrency.mps import Mps
-from octopus_study.studies.concurrency.process import READY_SECONDS, Process, TwoProcesses
+from octopus_study.studies.concurrency.process import ANSWER_SECONDS, READY_SECONDS, Process, TwoProcesses
 from octopus_study.studies.concurrency.trace import Trace
 from octopus_study.studies.concurrency.worker import Order
 
@@ -184,9 +184,9 @@ class Pool:
         try:
             if tell:
                 process.ready()
-                process.tell("capture", stage=stage)
+                process.tell("capture", stage)
             if hear:
-                process.hear()
+                process.hear(ANSWER_SECONDS)
         except Exception as error:  # whatever it is
             self.captured[stage] = describe(error)
 
@@ -200,8 +200,8 @@ class Pool:
             process.ready()
             before = self._free()
             rows = self._context(case, PROCESSES, process)
-            process.ask("load", captured=self._graphs())
-            process.ask("run")
+            process.request("load", captured=self._graphs())
+            process.request("run")
             taken = before - self._free()
             self._trace(name, process)
         finally:
@@ -214,12 +214,12 @@ class Pool:
         block = self._contexts[name]
         # The first client of MPS also starts the server, and what probes held may come back late.
         before = self._base if name == PROCESSES_MPS and not block else self._free()
-        answer = process.ask("context")
+        mps = process.request("context")
         taken = before - self._free()
         if name in self.missing:
             return []
         self._contexts[name] += 1
-        self.notes.setdefault("driver_says_mps", {})[f"{name}/{block}"] = answer.get("mps")
+        self.notes.setdefault("driver_says_mps", {})[f"{name}/{block}"] = mps
         return [case.row(CONTEXTS[name], "memory", "process_context", "bytes", taken, block=block)]
 
     def _more_clients(self, case: Case) -> Iterator[Row]:
@@ -236,8 +236,7 @@ class Pool:
     def _trace(self, name: str, process: Process) -> None:
         times = TRACED_COPIES if name in COPIES_BESIDE else TRACED
         try:
-            traces = process.ask("trace", READY_SECONDS, times=times)["traces"]
-            self.traces[name] = [Trace(*trace) for trace in traces]
+            self.traces[name] = process.request("trace", READY_SECONDS, times=times)
         except Exception as error:  # the profiler needs more of a machine than the models do
             self.traces[name] = describe(error)
 
@@ -262,7 +261,7 @@ class Pool:
         if name == PROCESSES_MPS:
             rows += [self._proof(case, pair), *self._more_clients(case)]
         for process in pair.values():
-            process.ask("load", captured=[])
+            process.request("load", captured=[])
         self.methods[name] = TwoProcesses(pair)
         self.methods[name].run()
         return [*rows, case.row(name, "memory", "device_delta", "bytes", base - self._free())]
@@ -285,4 +284,4 @@ class Pool:
 
 
 def _ids(processes: Iterable[Process]) -> list[int]:
-    return [process.process for process in processes]
+    return [process.pid for process in processes]

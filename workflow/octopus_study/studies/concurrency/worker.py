@@ -1,7 +1,4 @@
-"""A process of the study `concurrency`: builds a method, and runs it when it is told to.
-
-Each line of the standard input is a command, each line of the standard output its answer, both JSON. The first line is
-the order. A command that fails is answered with `why`, and the process goes on.
+"""What a process of the study `concurrency` does: it builds a method, and runs it when it is told to.
 
 `context` starts CUDA and nothing else, so that whoever watches the GPU's free memory sees what a context takes. `load`
 brings the models there and runs the method until it is warm. `run` runs it once; `ended` says when each pipeline was
@@ -13,23 +10,18 @@ can leave PyTorch unable to go on, so that it is made where nothing else is meas
 from __future__ import annotations
 
 import gc
-import json
-import os
-import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from octopus.backends.cpu import set_num_threads
-from octopus_study.measure.rows import describe
 from octopus_study.studies.concurrency import models
 from octopus_study.studies.concurrency.device import Device
 from octopus_study.studies.concurrency.methods import PipelineMethod, make, pipelines_of
 from octopus_study.studies.concurrency.pipeline import PlacedPipeline, Replay
-from octopus_study.studies.concurrency.trace import record
+from octopus_study.studies.concurrency.trace import Trace, record
 
 WARM_UPS = 2
 MPS_ENABLED = 133  # CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which older bindings don't name
@@ -56,7 +48,7 @@ class Order:
     threads: int = 1
 
 
-class Worker:
+class Answers:
     """Answers commands; its models are on the host until `load`."""
 
     def __init__(self, order: Order) -> None:
@@ -75,14 +67,14 @@ class Worker:
             raise RuntimeError("a method is run after it was loaded")
         return self._method
 
-    def context(self) -> dict[str, Any]:
-        """Start CUDA."""
+    def context(self) -> bool | None:
+        """Start CUDA; whether the driver says that its contexts are shared through MPS."""
         models.load(self.device.name)
         self.torch.zeros(1, device=self.device.name)
         self.device.synchronize()
-        return {"mps": _mps() if self.device.name == "cuda" else None}
+        return _mps() if self.device.name == "cuda" else None
 
-    def load(self, captured: list[str]) -> dict[str, Any]:
+    def load(self, captured: list[str]) -> None:
         """Bring the models to the device and run until warm."""
         for pipeline in self.pipelines.values():
             pipeline.place(self.device.name)
@@ -90,9 +82,8 @@ class Worker:
         for _ in range(WARM_UPS):
             self._method.run()
         self.device.synchronize()
-        return {}
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> dict[str, int]:
         """One run, without Python's garbage collector: neither do the methods in the parent's process have it."""
         started = time.perf_counter_ns()
         gc.disable()
@@ -100,25 +91,24 @@ class Worker:
             latencies = self.method.run()
         finally:
             gc.enable()
-        return {"ended": {name: started + round(value * 1e6) for name, value in latencies.items()}}
+        return {name: started + round(value * 1e6) for name, value in latencies.items()}
 
-    def results(self, path: str) -> dict[str, Any]:
+    def results(self, path: str) -> None:
         """Store the results as an `.npz`."""
         arrays: dict[str, Any] = self.method.check()
         np.savez(path, **arrays)
-        return {}
 
-    def trace(self, times: int) -> dict[str, Any]:
-        """What the GPU does in each of some runs: the fields of their `Trace`."""
-        return {"traces": record(self.torch, self.method.run, times)}
+    def trace(self, times: int) -> list[Trace]:
+        """What the GPU does in each of some runs."""
+        return record(self.torch, self.method.run, times)
 
-    def capture(self, stage: str) -> dict[str, Any]:
+    def capture(self, stage: str) -> None:
         """Hold a stage in a graph, replay it, and compare."""
         for pipeline in self.pipelines.values():
             if stage in [one.name for one in pipeline.stages]:
                 pipeline.place(self.device.name)
                 _capture(self.device, PlacedPipeline(self.device, pipeline), stage)
-                return {}
+                return
         raise ValueError(f"there is no stage {stage}")
 
 
@@ -150,41 +140,3 @@ def _mps() -> bool | None:
     except (ImportError, ValueError, RuntimeError, AttributeError):
         return None
     return None if status else bool(value)
-
-
-def serve(worker: Worker, read: Callable[[], str], write: Callable[[dict[str, Any]], None]) -> None:
-    """Answer until the commands end."""
-    while line := read():
-        command = json.loads(line)
-        name = command.pop("do")
-        if name == "quit":
-            return
-        try:
-            answer = getattr(worker, name)(**command)
-        except Exception as error:  # the parent makes a row of it
-            answer = {"why": describe(error)}
-        write(answer)
-
-
-def main() -> None:
-    """Read the order, get ready, and serve."""
-    # Libraries may print; what they say must not get between the answers.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-
-    def write(answer: dict[str, Any]) -> None:
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
-
-    order = Order(**json.loads(sys.stdin.readline()))
-    try:
-        worker = Worker(order)
-    except Exception as error:  # such as a package that is missing
-        write({"why": describe(error)})
-        return
-    write({"process": os.getpid()})
-    serve(worker, sys.stdin.readline, write)
-
-
-if __name__ == "__main__":
-    main()

@@ -17,13 +17,8 @@ Then the forward alone is timed, with the image on the GPU and without emptying 
 from __future__ import annotations
 
 import gc
-import json
-import os
-import signal
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -32,9 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus_study.measure import Budget, Case, Clock, Method, PowerCapKept, Row, run_paired, unavailable
-from octopus_study.measure.child import end_with_parent
 from octopus_study.measure.rows import describe
-from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.image_shape.denoisers import Denoiser
 
 STUDY = "image_shape"
@@ -179,48 +172,7 @@ def _forward(
     return readings
 
 
-def carry_out(task: Callable[[], object], answer: Path, seconds: int) -> None:
-    """Run `task` in a fork and have it write what it returns to `answer` as JSON; wait for its end.
-
-    A task that raises writes `{"reason": ...}`; one that is killed, for instance since it took longer than `seconds`,
-    writes nothing.
-    """
-    sys.stderr.flush()
-    child = os.fork()
-    if child:
-        os.waitpid(child, 0)
-        return
-    status = 1
-    try:
-        end_with_parent()
-        signal.alarm(seconds)  # whose default is to end the process
-        try:
-            content: Any = task()
-        except Unavailable as error:
-            content = {"reason": str(error)}
-        except Exception as error:  # whatever it is, the other orders go on
-            content = {"reason": describe(error)}
-        answer.write_text(json.dumps(content), encoding="utf-8")
-        status = 0
-    finally:
-        os._exit(status)  # nothing that belongs to the parent is cleaned up here
-
-
-def main() -> None:
-    """Read the orders and measure them one after the other; answers go to the files that they name."""
-    end_with_parent()
-    task = json.load(sys.stdin)
-    folder = Path(task["folder"])
+def import_once() -> None:
+    """Import, ahead of the forks, what takes seconds and doesn't start CUDA."""
     for module in IMPORT_ONCE:
         import_module(module)
-    for number, fields in enumerate(task["orders"]):
-        answer = folder / f"{number}.json"
-        carry_out(partial(_answer, Order(**fields), folder), answer, task["seconds"])
-
-
-def _answer(order: Order, folder: Path) -> dict[str, list[Row]]:
-    return {"rows": measure(order, folder)}
-
-
-if __name__ == "__main__":
-    main()

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import subprocess
-import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from octopus.errors import OctopusError
 from octopus_study.measure import Method, Row, check_answers
-from octopus_study.measure.clock_rates import PERIOD_S, ClockRates
+from octopus_study.measure.clock_rates import ClockRates
+from octopus_study.measure.worker import Worker
 from octopus_study.names import AS_PUBLISHED
 from octopus_study.studies.image_shape.child import Order
 
@@ -30,50 +27,37 @@ WHY_DIFFERENT = {
 }
 
 
-def measured(orders: Sequence[Order], folder: Path, rates: ClockRates | None = None) -> list[Row]:
-    """The rows of all orders; those of an order whose process failed say so.
+def in_forks(
+    orders: Sequence[Order], folder: Path, rates: ClockRates | None = None
+) -> Iterator[list[Row] | str]:
+    """Per order its rows, or why there are none; `rates` gets the GPU's clocks meanwhile.
 
-    `folder` holds `image.npy`, and gets what the processes write; `rates` gets the GPU's clocks meanwhile.
+    `folder` holds `image.npy`, and gets the results that are kept.
     """
-    last_words = _run(orders, folder, rates)
-    answers = _answers(orders, folder)
-    rows = []
-    for number, order in enumerate(orders):
-        path = folder / f"{number}.json"
-        content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"reason": last_words}
-        if "reason" in content:
-            log.warning("%s, %s: %s", order.workload, order.method, content["reason"])
-            rows += order.gaps(content["reason"])
-            continue
-        rows += [_answered(Row(*row), answers) for row in content["rows"]]
-    return rows
-
-
-def _run(orders: Sequence[Order], folder: Path, rates: ClockRates | None) -> str:
-    """Have a fresh Python carry out the orders, and return what to say where no answer came."""
-    task = {"orders": [asdict(order) for order in orders], "folder": str(folder), "seconds": SECONDS}
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     log.info("%d processes, one after the other", len(orders))
-    said = _talk([sys.executable, "-m", CHILD], json.dumps(task), environment, rates)
-    last = (said.strip().splitlines() or ["it said nothing"])[-1]
-    return f"its process ended without an answer within {SECONDS} s: {last}"
-
-
-def _talk(command: list[str], task: str, environment: dict[str, str], rates: ClockRates | None) -> str:
-    """Give a process its task, read the clocks from here until it ends, and return what it said on its errors."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, env=environment, text=True, **pipes) as process:
-        given: str | None = task
-        while True:
+    with Worker("its process") as worker:
+        for order in orders:
             try:
-                return process.communicate(given, timeout=PERIOD_S)[1]
-            except subprocess.TimeoutExpired:
-                given = None  # it has its task
-                if rates is not None:
-                    rates.read()
-            except BaseException:
-                process.kill()
-                raise
+                worker.start()  # anew if the one before has ended
+                worker.ask(f"{CHILD}:import_once", seconds=SECONDS)
+                yield worker.ask_fork(
+                    f"{CHILD}:measure", order, folder, seconds=SECONDS, meanwhile=rates and rates.read
+                )
+            except OctopusError as error:
+                yield str(error)
+
+
+def measured(orders: Sequence[Order], folder: Path, found: Iterable[list[Row] | str]) -> list[Row]:
+    """The rows of all orders, with their answers; those of an order that failed say so."""
+    outcomes = list(found)
+    answers, rows = _answers(orders, folder), []
+    for order, outcome in zip(orders, outcomes, strict=True):
+        if isinstance(outcome, str):
+            log.warning("%s, %s: %s", order.workload, order.method, outcome)
+            rows += order.gaps(outcome)
+        else:
+            rows += [_answered(row, answers) for row in outcome]
+    return rows
 
 
 def _answers(orders: Sequence[Order], folder: Path) -> dict[tuple[str, int, str], str]:

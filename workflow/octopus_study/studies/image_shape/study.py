@@ -25,9 +25,8 @@ from octopus_study.names import AS_PUBLISHED, DRUNET_MULTIPLE
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
-from octopus_study.studies.image_shape import denoisers, patches
+from octopus_study.studies.image_shape import denoisers, patches, processes
 from octopus_study.studies.image_shape.child import QUANTITIES, SPLITS, TIME, Order
-from octopus_study.studies.image_shape.processes import measured
 from octopus_study.studies.image_shape.settings import ImageShape
 
 NO_GPU = "needs a GPU: the caching allocator of CUDA is what is measured"
@@ -62,7 +61,8 @@ def _shapes(context: Context, part: Part, orders: Sequence[Order]) -> Iterator[R
         raise Unavailable(NO_GPU)
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "image.npy", _image(context))
-        yield from measured(orders, Path(folder), context.throttle.rates)
+        found = processes.in_forks(orders, Path(folder), context.throttle.rates)
+        yield from processes.measured(orders, Path(folder), found)
 
 
 def _patches(context: Context, part: Part, model: str) -> list[Row]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from numba.core.caching import UserProvidedCacheLocator
 
 from octopus.backends import cache
-from octopus_study.measure import source
+from octopus_study.measure.digest import kept_in
 
 IGNORED = shutil.ignore_patterns("__pycache__", "build", ".*", "*.egg-info")
 STUDY_KERNELS = "workflow/octopus_study/kernels/cpu"
@@ -42,7 +42,7 @@ def share_cache(root: Path, copy: Path) -> None:
         for base in (root, copy)
     )
     pairs = {f"cpu-{digest}": f"cpu-{digest}", f"numba-{digest}/{theirs}": f"numba-{digest}/{ours}"}
-    pairs[source.folder()] = source.folder()
+    pairs[kept_in()] = kept_in()
     for there, here in pairs.items():
         (kept / there).mkdir(parents=True, exist_ok=True)
         (own / here).parent.mkdir(parents=True, exist_ok=True)

@@ -203,7 +203,7 @@ def _said(file: Path) -> Source:
 @cache
 def source(content: bytes) -> Source:
     """Return what a file of that content says; raises `SyntaxError` where it is no Python."""
-    name = f"{_kept_in()}/{_sha256(content)}.json"
+    name = f"{kept_in()}/{_sha256(content)}.json"
     try:
         return Source(**json.loads(files.load(name) or ""))
     except (ValueError, TypeError):  # there is none, or it is damaged
@@ -213,7 +213,7 @@ def source(content: bytes) -> Source:
 
 
 @cache
-def _kept_in() -> str:
+def kept_in() -> str:
     """A folder under the digest of what reads a source: this file and Python's grammar."""
     return f"sources-{_sha256(Path(__file__).read_bytes() + repr(sys.version_info[:2]).encode())[:16]}"
 

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus_study.measure.blocks import no_garbage_collection
-from octopus_study.measure.child import end_with_parent
 from octopus_study.measure.rows import describe
+from octopus_study.measure.worker import end_with_parent
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.scaling.gpu import VISIBLE, only
 from octopus_study.studies.scaling.work import Job, Work

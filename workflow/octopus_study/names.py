@@ -596,7 +596,6 @@ POWER_STAGES = {
     "window": "When a window is cut out of a trace",
     "table": "When a stored table is read again",
 }
-POWER_PHASES = {"idle": "Idle", "load": "Known load"}
 # The published table's names of the two methods that this project measures too.
 PUBLISHED_POWER = {"published": "one-launch", "n-launches": "n-launches"}
 QUANTITIES = {

@@ -298,9 +298,9 @@ PLANTS: dict[str, Plant] = {
         "energies",
         "the time that is saved is computed from the ratio of energies",
         code(
-            f"{_STUDY}/report/studies/power_ratios.py",
-            '"time_saved": saved(time)',
-            '"time_saved": saved(ratios.energy)',
+            f"{_STUDY}/report/studies/power.py",
+            '(time, low, high), power = parts["time"]',
+            '(time, low, high), power = parts["energy"]',
         ),
         built=False,
         study="power",

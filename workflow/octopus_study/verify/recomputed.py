@@ -121,7 +121,7 @@ def _ratio(number: Number) -> float | None:
 
 
 def _energy(number: Number) -> float | None:
-    if not number.function.endswith("power_ratios.back_to_back") or number.derived in ("sentence", "share"):
+    if not number.function.endswith("studies.power.ratios"):
         return None
     first, second = _methods(number)
     energy = next(name for name in _column(number, "quantity") if name.startswith("energy_per_frame"))

@@ -1,31 +1,43 @@
-"""Power and energy: the sensor, ratios of energies taken apart, what the published tables say alone, the sensor's
-trace, and why there is no energy where there is none."""
+"""Power and energy: the sensor and its windows, ratios of energies as time ratio times power ratio, and what the
+published tables say.
+
+Energy per frame is time per frame times mean power, so the ratio of two energies is the product of two other ratios. A
+table in which the power's ratio is always one has measured time twice. There are as many windows as rounds, five or a
+few more: too few for a bootstrap. Each is a mean over hundreds of frames, so that the logarithms of its ratios are
+close to normal: values are geometric means, intervals Student's t of the mean logarithm.
+"""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from octopus_study.measure.rows import COLUMNS, one_line
-from octopus_study.names import POWER_SCOPES, POWER_SENSORS, PUBLISHED_POWER, human
+from octopus_study.names import (
+    AGAIN,
+    POWER_SCOPES,
+    POWER_SENSORS,
+    PUBLISHED_PAIR,
+    PUBLISHED_POWER,
+    SUBJECT,
+    human,
+)
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, make_number, make_text, published
 from octopus_study.report.machines import place_name, run_list, shown
 from octopus_study.report.missing import make_absent
-from octopus_study.report.runs import Run
-from octopus_study.report.selector import ALL_ROWS, PROVENANCE
+from octopus_study.report.runs import Run, once
+from octopus_study.report.samples import Group, alone, groups, noted, paired, pivot
+from octopus_study.report.selector import ALL_ROWS, PROVENANCE, either, where
 from octopus_study.report.series import Series
-from octopus_study.report.studies import power_figures as figures
-from octopus_study.report.studies import power_quality as quality
-from octopus_study.report.studies import power_ratios as ratios
-from octopus_study.report.studies import power_tables as tables
-from octopus_study.report.studies.power_quality import LAYERS, sensor_scope
-from octopus_study.report.studies.power_ratio_figure import draw_decomposition
-from octopus_study.report.studies.power_view import BACK_TO_BACK, STUDY, footer, published_counts
+from octopus_study.report.student import mean_interval
+from octopus_study.report.studies import power_shown as look
+from octopus_study.report.studies.power_shown import BACK_TO_BACK, PACED, PAIRS, PARTS, STUDY
 from octopus_study.report.study import StudyReport
 from octopus_study.report.text import quantity_text
 
@@ -35,72 +47,76 @@ if TYPE_CHECKING:
 # The table that multiplies voltage and current, and the one that took a voltage for a power.
 TABLES = (STUDY, "power_voltage_misread")
 LINTED = (*TABLES, "power_voltage_relabelled")
-ONE, MANY = PUBLISHED_POWER["published"], PUBLISHED_POWER["n-launches"]
+LAYERS = (BACK_TO_BACK, PACED)
+TWICE = (SUBJECT, f"{SUBJECT}{AGAIN}")
 SHOWN_COUNT = 1000
-SELF_TEST = "self-test"
-# Seconds of the trace that are shown before the first window of the round and after the last one.
-_MARGIN = 4.0
-_LOOKED = re.compile(r"\s*\(looked at .*$")
+_NOTE = "paired windows, Student's t over the logarithms of their ratios"
+_MARGIN = 4.0  # seconds of the trace that are shown before and behind the shown round
 
 
 def vetted(run: Run) -> Run:
-    """Return the run as it is, or, where the linter refuses it, with one unavailable row per method and count that says
-    why.
-
-    No row of a refused file survives, so that neither a figure nor a sentence can show a part of it.
-    """
-    from octopus_study.power.lint import lint_file  # needs pandas, which who only draws a figure does without
+    """Return the run; where the linter refuses it, with one unavailable row per method and count in place of its rows,
+    so that neither a figure nor a number can show a part of it."""
+    from octopus_study.power.lint import lint_file  # needs pandas, which figures do without
 
     findings = lint_file(run.source)
     if not findings:
         return run
     more = f" ({len(findings) - 1} more)" if len(findings) > 1 else ""
-    first = f"{findings[0].check}: {findings[0].message}"
-    why = one_line(f"refused by the results linter, {first}{more}")
+    why = one_line(f"refused by the results linter, {findings[0].check}: {findings[0].message}{more}")
     rows = run.rows[run.rows["layer"].isin(LAYERS)]
     rows = rows.drop_duplicates(["dataset", "workload", "n", "method", "layer"])
-    kept = {"quantity": "energy_per_frame", "unit": "mJ", "block": 0, "value": float("nan")}
+    kept = {"quantity": "energy_per_frame", "unit": "mJ", "block": 0, "value": math.nan}
     rows = rows.assign(**kept, answer=f"unavailable: {why}")
     return replace(run, rows=rows[list(COLUMNS)].reset_index(drop=True))
 
 
-def why_none(run: Run) -> str:
-    """Return why a run has no energies, in full."""
+def scope_of(run: Run) -> str:
+    """Return what the run's energies are the energies of; empty where there is none."""
+    quantities = run.rows.loc[run.rows["value"].notna(), "quantity"].unique()
+    names = [n.removeprefix("energy_per_frame_") for n in quantities if n.startswith("energy_per_frame_")]
+    return min((name for name in names if not name.startswith("net_")), default="")
+
+
+def _named(run: Run, quantity: str) -> str:
+    return f"{quantity}_{scope_of(run)}"
+
+
+def _why_none(run: Run) -> str:
     notes = run.rows.loc[run.rows["value"].isna(), "answer"]
     return str(notes.iloc[0]).partition(":")[2].strip() if len(notes) else "its rows hold no energy"
 
 
-def brief(why: str) -> str:
+def _brief(why: str) -> str:
     """Return a reason without the list of where a sensor was looked for."""
-    return _LOOKED.sub("", why)
+    return why.partition(" (looked at ")[0].strip()
 
 
-def record(run: Run) -> dict[str, Any]:
-    """Return what provenance says of the sensor and its self-test; empty where it says nothing."""
+def _record(run: Run) -> dict[str, Any]:
     return (run.provenance.get("extra") or {}).get("power") or {}
 
 
 def no_energy(run: Run) -> Iterator[Number]:
     """Yield the reason of a run without energies; where a claim asks for a ratio, it finds the reason too."""
-    if sensor_scope(run):
+    if scope_of(run):
         return
-    why = why_none(run)
-    names = {"unavailable": why, "unavailable_brief": brief(why), "sensor.title": brief(why)}
+    why = _why_none(run)
+    names = {"unavailable": why, "unavailable_brief": _brief(why), "sensor.title": _brief(why)}
     for name, text in names.items():
         yield make_text(run.fact_key(name), run.from_rows("", PROVENANCE), text)
-    rows = run.rows[run.rows["layer"].isin(LAYERS) & (run.rows["method"] == "published")]
+    rows = run.rows[run.rows["layer"].isin(LAYERS) & (run.rows["method"] == PUBLISHED_PAIR[0])]
     for row in rows.drop_duplicates(["workload", "n", "layer"]).itertuples():
-        key = run.key(row.workload, row.n, "published", quantity="over_n-launches", layer=row.layer)
+        key = run.key(row.workload, row.n, row.method, quantity=f"over_{PUBLISHED_PAIR[1]}", layer=row.layer)
         source = run.from_rows(row.dataset, f"n={row.n}, layer={row.layer}")
-        yield make_absent(key, source, "ratio", brief(why))
+        yield make_absent(key, source, "ratio", _brief(why))
 
 
 def sensor(run: Run) -> Iterator[Number]:
-    """Yield what the run's energies are the energies of, by which sensor, and what the power-on test said."""
-    scope = sensor_scope(run)
+    """Yield what the run's energies are the energies of, by which sensor, and how exact that is."""
+    scope = scope_of(run)
     if not scope:
         return
-    device, test = record(run).get("source") or {}, record(run).get("selftest") or {}
+    device, test = _record(run).get("source") or {}, _record(run).get("selftest") or {}
     name = human(POWER_SENSORS, str(device.get("name", "sensor")))
     period = test.get("update_seconds")
     updates = f", new value every {quantity_text(1000 * period, 'ms')}" if period else ""
@@ -110,23 +126,188 @@ def sensor(run: Run) -> Iterator[Number]:
     yield make_text(run.fact_key("sensor.title"), source, title)
     if (accuracy := device.get("accuracy")) is not None:
         note = "relative systematic error as the maker states it, or as it is assumed"
-        key = run.fact_key("sensor.accuracy")
-        yield make_number(key, source, "fraction", float(accuracy), note=note)
-    source = run.from_rows("", "provenance, extra.power.selftest")
-    for check in test.get("checks", []):
-        key = run.key("selftest.check", quantity=check["id"])
-        yield make_text(key, source, str(check["detail"]), str(check["outcome"]))
+        yield make_number(run.fact_key("sensor.accuracy"), source, "fraction", float(accuracy), note=note)
 
 
 def power_shown(runs: list[Run]) -> Iterator[Number]:
     """Yield on which machines energy was measured, and on which not and why."""
-    measured = [run for run in runs if sensor_scope(run)]
-    without = [run for run in runs if not sensor_scope(run)]
+    measured = [run for run in runs if scope_of(run)]
     parts = [f"Energies shown are of {run_list(measured)}."] if measured else []
-    parts += [f"No energy was measured on {place_name(run)}: {brief(why_none(run))}." for run in without]
+    for run in runs:
+        if not scope_of(run):
+            parts.append(f"No energy was measured on {place_name(run)}: {_brief(_why_none(run))}.")
     yield shown(runs, "energy", " ".join(parts), ALL_ROWS)
     if measured:
         yield shown(runs, "measured", "; ".join(map(place_name, measured)), ALL_ROWS)
+
+
+@once
+def _windows(run: Run) -> Iterator[pd.DataFrame]:
+    """Yield one table of all windows: indexed by layer, n, method and block, a column per quantity."""
+    rows = run.rows[run.rows["layer"].isin((*LAYERS, "idle")) & run.rows["value"].notna()]
+    yield rows.pivot(index=["layer", "n", "method", "block"], columns="quantity", values="value")
+
+
+def _fact(run: Run, name: str, unit: str, value: float, note: str, **rows: object) -> Number:
+    dataset = next((name for name in run.datasets if name not in ("n/a", "none")), "n/a")
+    return make_number(
+        run.fact_key(name), run.from_rows(dataset, where(**rows)), unit, float(value), note=note
+    )
+
+
+def windows(run: Run) -> Iterator[Number]:
+    """Yield how many windows have an energy, how far counter and integral differ, and load over idle."""
+    if not scope_of(run):
+        return
+    energy, power = _named(run, "energy_per_frame"), _named(run, "power_mean")
+    ways = [_named(run, f"window_energy_{way}") for way in ("counter", "integral")]
+    table = _windows(run)[0].reindex(columns=[energy, power, *ways])
+    work = table[table.index.isin(LAYERS, level="layer")]
+    count, note = work[energy].count(), "windows with an energy"
+    yield _fact(run, "windows", "count", count, note, where(quantity=energy, layer=LAYERS))
+    apart = (work[ways[0]] / work[ways[1]] - 1).abs().dropna()
+    if len(apart):
+        note, chosen = (
+            f"largest |counter / integral - 1| of {len(apart)} windows",
+            where(quantity=ways, layer=LAYERS),
+        )
+        yield _fact(run, "counter_agreement", "fraction", apart.max(), note, chosen)
+    at_idle = where(quantity=power, layer="idle", method="idle")
+    idle = table[power].xs(("idle", "idle"), level=("layer", "method"))
+    least = work[power].xs(BACK_TO_BACK, level="layer").groupby(level="n").min()
+    over = (least / idle.groupby(level="n").max()).min()
+    note, both = (
+        "least load / highest idle of the same n",
+        either([where(quantity=power, layer=BACK_TO_BACK), at_idle]),
+    )
+    yield _fact(run, "least_load_over_idle", "ratio", over, note, both)
+    yield _fact(run, "idle", "W", idle.median(), "median of the idle windows", at_idle)
+
+
+def _fact(run: Run, name: str, unit: str, value: float, note: str, chosen: str) -> Number:
+    dataset = next((name for name in run.datasets if name not in ("n/a", "none")), "n/a")
+    return make_number(run.fact_key(name), run.from_rows(dataset, chosen), unit, float(value), note=note)
+
+
+def capped(run: Run) -> Iterator[Number]:
+    """Yield for which share of the time each method is held at the power limit: of a window with the settling before it
+    and the tail behind it, by the violation counter."""
+    for group, rows in groups(run, quantity="power_capped", layer=BACK_TO_BACK):
+        shares = rows.groupby("method")["value"].median().dropna()
+        for method, share in shares.drop(TWICE[1], errors="ignore").items():
+            key = run.key(group.workload, int(group.n), method, quantity="capped_share")
+            note = (
+                "share of the time at the power limit, window with settling and tail, median of the windows"
+            )
+            yield make_number(key, group.rows_of(run, method), "fraction", float(share), note=note)
+
+
+def sampling_cost(run: Run) -> Iterator[Number]:
+    """Yield time per frame, and idle power where a counter tells it, with the sampler running over without it."""
+    for name, quantity, subject in (
+        ("sampling_cost", "time_per_frame", SUBJECT),
+        ("sampling_cost_idle", _named(run, "power_mean"), "idle"),
+    ):
+        pair = (f"{subject}-sampled", f"{subject}-unsampled")
+        rows = run.rows[run.rows["method"].isin(pair) & (run.rows["quantity"] == quantity)]
+        both = paired(pivot(rows), *pair)
+        if len(both):
+            source = run.from_rows(rows["dataset"].iloc[0], where(method=pair, quantity=quantity))
+            note = f"{quantity} with the sampling process / without it, {len(both)} pairs"
+            yield make_number(run.fact_key(name), source, "ratio", *_ratio(_logs(both, pair)), note=note)
+
+
+def _logs(table: pd.DataFrame, pair: tuple[str, str]) -> np.ndarray:
+    return np.log(table[pair[0]].to_numpy() / table[pair[1]].to_numpy())
+
+
+def _ratio(logs: np.ndarray) -> tuple[float, float, float]:
+    """Return the geometric mean of ratios and the ends of its interval of 95 %."""
+    return tuple(map(math.exp, mean_interval(logs)[:3]))
+
+
+def _energies(run: Run, layer: str) -> Iterator[tuple[Group, pd.DataFrame]]:
+    for group, rows in groups(run, quantity=_named(run, "energy_per_frame"), layer=layer):
+        yield group, pivot(rows)
+
+
+Ratios = dict[str, tuple[float, float, float]]
+
+
+@once
+def _pairs(run: Run) -> Iterator[tuple[Group, tuple[str, str], Ratios, int, str]]:
+    """Yield the ratios of every two methods that share windows back to back, Octopus entered twice among them, how many
+    windows, and what their intervals don't hold."""
+    for group, energies in _energies(run, BACK_TO_BACK):
+        chosen = groups(run, **(group._asdict() | {"quantity": "time_per_frame"}))
+        times = next((pivot(rows) for _, rows in chosen), energies[:0])
+        for pair in (*PAIRS, TWICE):
+            both = [paired(table, *pair) for table in (times, energies)]
+            rounds = both[0].index.intersection(both[1].index)
+            if len(rounds) > 1:
+                time, energy = (_logs(table.loc[rounds], pair) for table in both)
+                parts = dict(zip(PARTS, map(_ratio, (time, energy - time, energy)), strict=True))
+                yield group, pair, parts, len(rounds), alone(both[0].loc[rounds, pair[0]])
+
+
+def ratios(run: Run) -> Iterator[Number]:
+    """Yield the three ratios of every pair and count; of the published pair also what is saved."""
+    for group, pair, parts, count, caveat in _pairs(run):
+        if pair == TWICE:
+            continue
+        note, source = noted(f"{pair[0]} / {pair[1]}, {count} {_NOTE}", caveat), _both(run, group, pair)
+        for name, ends in parts.items():
+            yield make_number(_over(run, group, pair, name), source, "ratio", *ends, count, note=note)
+        for name, ends in _changes(parts).items() if pair == PUBLISHED_PAIR else ():
+            yield make_number(_over(run, group, pair, name), source, "fraction", *ends, count, note=note)
+
+
+def _over(run: Run, group: Group, pair: tuple[str, str], part: str) -> Key:
+    return group.key(run, pair[0]).but(quantity=f"over_{pair[1]}", derived=part)
+
+
+def _both(run: Run, group: Group, pair: tuple[str, str]) -> Any:
+    """Return the rows of times and energies of a pair."""
+    return group._replace(quantity=f"{group.quantity} and time_per_frame").rows_of(run, " and ".join(pair))
+
+
+def _changes(parts: Ratios) -> Ratios:
+    """Return the ratios as what is saved or added, each with the ends of its interval in ascending order."""
+    (time, low, high), power = parts["time"], parts["power"]
+    energy = parts["energy"]
+    return {
+        "time_saved": (1 - time, 1 - high, 1 - low),
+        "energy_saved": (1 - energy[0], 1 - energy[2], 1 - energy[1]),
+        "power_added": (power[0] - 1, power[1] - 1, power[2] - 1),
+        "longer": (1 / time - 1, 1 / high - 1, 1 / low - 1),
+    }
+
+
+def noise(run: Run) -> Iterator[Number]:
+    """Yield by how much time, power and energy of one method under two names seem to differ: the end of the interval
+    that lies farther from 1, as a fraction."""
+    for group, pair, parts, count, _ in _pairs(run):
+        for name, (_, low, high) in parts.items() if pair == TWICE else ():
+            key = run.key(group.workload, int(group.n), quantity=f"{name}_noise_floor")
+            floor = math.expm1(max(abs(math.log(low)), abs(math.log(high))))
+            note = f"{' against '.join(pair)}, {count} {_NOTE}; the farther end of the interval"
+            yield make_number(key, _both(run, group, pair), "fraction", floor, note=note)
+
+
+def paced(run: Run) -> Iterator[Number]:
+    """Yield the ratios of energies at a fixed frame rate, where time is given, and that rate as the windows counted
+    it."""
+    for group, energies in _energies(run, PACED):
+        for pair in PAIRS:
+            both = paired(energies, *pair)
+            if len(both) > 1:
+                note = f"{pair[0]} / {pair[1]}, {len(both)} {_NOTE}"
+                key, source = _over(run, group, pair, "energy"), group.rows_of(run, " and ".join(pair))
+                yield make_number(key, source, "ratio", *_ratio(_logs(both, pair)), len(both), note=note)
+    if PACED in set(run.rows.loc[run.rows["value"].notna(), "layer"]):
+        table = _windows(run)[0].loc[PACED]
+        rate = round(float((table["frames"] / table["window"]).median()), 1)
+        yield make_text(run.fact_key("frame_rate"), run.from_rows("", "layer=paced"), f"{rate:g}")
 
 
 def published_ratios(frame: Frame) -> Iterator[Number]:
@@ -136,39 +317,28 @@ def published_ratios(frame: Frame) -> Iterator[Number]:
     Energy is time x power throughout, since the wrong table prints no energies.
     """
     for table in TABLES:
-        logs, loads = [], []
-        for n in published_counts(frame, table):
-            (first, last), powers = (
-                [frame[published(table, f"n{n}", method, quantity)] for method in (ONE, MANY)]
-                for quantity in ("time", "power")
+        logs, loads, where = [], [], Key(PUBLISHED, "derived", table)
+        for n in look.published_counts(frame, table):
+            time, power = (
+                [frame[published(table, f"n{n}", name, part)] for name in PUBLISHED_POWER.values()]
+                for part in ("time", "power")
             )
-            time, power = first.value / last.value, powers[0].value / powers[1].value
-            logs.append(math.log(power))
-            loads += [number.value for number in powers]
-            for name, unit, value in _ratios(time, power):
-                note = f"{ONE} over {MANY}, energy = time x power"
-                yield _derived(first, Key(PUBLISHED, "derived", table, n, quantity=name), unit, value, note)
-        where = Key(PUBLISHED, "derived", table)
+            ratio = {"time": time[0].value / time[1].value, "power": power[0].value / power[1].value}
+            ratio["energy"] = ratio["time"] * ratio["power"]
+            logs.append(math.log(ratio["power"]))
+            loads += [number.value for number in power]
+            changes = _changes({name: (value, value, value) for name, value in ratio.items()})
+            for name, value in (ratio | {name: ends[0] for name, ends in changes.items()}).items():
+                note = f"{' over '.join(PUBLISHED_POWER.values())}, energy = time x power"
+                unit = "ratio" if name in PARTS else "fraction"
+                yield _derived(time[0], where.but(n=n, quantity=name), unit, value, note)
         if len(logs) > 1:
-            note = "standard deviation over n of log(energy ratio / time ratio)"
-            text = f"{stdev(logs):.2g}"
-            yield _derived(first, where.but(quantity="identity"), "text", stdev(logs), note, text)
+            note, text = "standard deviation over n of log(energy ratio / time ratio)", f"{stdev(logs):.2g}"
+            yield _derived(time[0], where.but(quantity="identity"), "text", stdev(logs), note, text)
         idle = frame.get(published(table, "n0", "idle", "power"))
         if idle and loads:
             key, highest = where.but(quantity="highest_load_over_idle"), max(loads) / idle.value
             yield _derived(idle, key, "ratio", highest, "highest load / idle")
-
-
-def _ratios(time: float, power: float) -> Iterator[tuple[str, str, float]]:
-    ratios_of = {"time": time, "power": power, "energy": time * power}
-    yield from ((name, "ratio", ratio) for name, ratio in ratios_of.items())
-    changes = {
-        "time_saved": 1 - time,
-        "energy_saved": 1 - time * power,
-        "power_added": power - 1,
-        "longer": 1 / time - 1,
-    }
-    yield from ((name, "fraction", change) for name, change in changes.items())
 
 
 def linted(frame: Frame) -> Iterator[Number]:
@@ -181,9 +351,8 @@ def linted(frame: Frame) -> Iterator[Number]:
             findings = lint_file(first.file)
             checks = ", ".join(dict.fromkeys(finding.check for finding in findings))
             text = f"refused ({checks})" if findings else "accepted"
-            note = findings[0].message if findings else ""
             key = Key(PUBLISHED, "derived", table, quantity="linter")
-            yield _derived(first, key, "text", math.nan, note, text)
+            yield _derived(first, key, "text", math.nan, findings[0].message if findings else "", text)
 
 
 def _derived(source: Number, key: Key, unit: str, value: float, note: str, text: str | None = None) -> Number:
@@ -194,27 +363,21 @@ def _derived(source: Number, key: Key, unit: str, value: float, note: str, text:
 def traces(run: Run) -> Iterator[Series]:
     """Yield the sensor's trace over the power-on test and over one round of windows, with the phases and windows within
     them; seconds count from the first sample."""
-    scope = sensor_scope(run)
-    if not scope:
+    if not scope_of(run):
         return
-    trace = run.rows[(run.rows["layer"] == "trace") & (run.rows["quantity"] == f"power_{scope}")]
+    trace = run.rows[(run.rows["layer"] == "trace") & (run.rows["quantity"] == _named(run, "power"))]
     trace = trace[trace["value"].notna()].sort_values("block", kind="stable")
-    last = trace.loc[trace["method"] == SELF_TEST, "block"].max()
-    tested = trace["block"] <= last
+    tested = trace["block"] <= trace.loc[trace["method"] == "self-test", "block"].max()
     yield _points(run, "selftest", trace[tested])
-    phases = (record(run).get("selftest") or {}).get("phases", [])
-    names = {"phase": "phase", "start": "start_seconds", "end": "end_seconds", "mean": "mean_w"}
-    columns = {
-        name: [math.nan if phase.get(key) is None else phase[key] for phase in phases]
-        for name, key in names.items()
-    }
-    yield Series(run.scope, STUDY, "phases", columns)
-    windows = shown_windows(run)
-    if len(windows):
-        span = (windows["start"].min() - _MARGIN, windows["end"].max() + _MARGIN)
-        yield _points(run, "round", trace[~tested & (trace["block"] / 1000).between(*span)])
-        columns = {name: windows[name].tolist() for name in ("n", "method", "start", "end")}
-        yield Series(run.scope, STUDY, "windows", columns)
+    phases = [phase for phase in _record(run)["selftest"]["phases"] if phase["mean_w"] is not None]
+    names = ("phase", "start_seconds", "end_seconds", "mean_w")
+    yield _spans(run, "phases", [(0, *(phase[name] for name in names)) for phase in phases])
+    chosen = _shown_round(run)
+    if len(chosen):
+        at = trace["block"] / 1000
+        inside = at.between(chosen["start"].min() - _MARGIN, chosen["end"].max() + _MARGIN)
+        yield _points(run, "round", trace[~tested & inside])
+        yield _spans(run, "windows", list(chosen.itertuples(index=False, name=None)))
 
 
 def _points(run: Run, name: str, rows: pd.DataFrame) -> Series:
@@ -222,74 +385,44 @@ def _points(run: Run, name: str, rows: pd.DataFrame) -> Series:
     return Series(run.scope, STUDY, name, columns)
 
 
-def shown_windows(run: Run) -> pd.DataFrame:
-    """Return the windows of the shown round: method, n, start and end in seconds since the trace's zero.
+def _spans(run: Run, name: str, rows: list[tuple]) -> Series:
+    columns = zip(("n", "name", "start", "end", "mean"), zip(*rows, strict=True), strict=True)
+    return Series(run.scope, STUDY, name, {head: list(values) for head, values in columns})
 
-    It is the first round of the published count, or of the largest one, that has every method.
-    """
-    rows = run.rows[(run.rows["layer"] == BACK_TO_BACK) & run.rows["value"].notna()]
-    counts = sorted(rows.loc[rows["quantity"] == "window_start", "n"].unique())
-    if not counts:
-        return rows[:0]
-    n = SHOWN_COUNT if SHOWN_COUNT in counts else counts[-1]
-    rows = rows[(rows["n"] == n) & rows["quantity"].isin(["window_start", "window"])]
-    table = rows.pivot(index=["block", "method"], columns="quantity", values="value").dropna().reset_index()
+
+def _shown_round(run: Run) -> pd.DataFrame:
+    """Return n, method, start, end and mean power of the windows of the first round of the published count, or of the
+    largest one, that has every method."""
+    table = _windows(run)[0].rename(columns={_named(run, "power_mean"): "mean", "window_start": "start"})
+    table = table.dropna(subset=["start", "window", "mean"]).reset_index()
+    table = table[table["layer"] == BACK_TO_BACK]
+    counts = sorted(table["n"].unique())
+    table = table[table["n"] == (SHOWN_COUNT if SHOWN_COUNT in counts else max(counts, default=0))]
     sizes = table.groupby("block")["method"].nunique()
     table = table[table["block"] == sizes[sizes == sizes.max()].index.min()]
-    return table.assign(n=int(n), start=table["window_start"], end=table["window_start"] + table["window"])
+    return table.assign(end=table["start"] + table["window"])[["n", "method", "start", "end", "mean"]]
 
 
 REPORT = StudyReport(
-    numbers=(
-        no_energy,
-        sensor,
-        quality.windows,
-        quality.agreement,
-        quality.above_idle,
-        quality.capped,
-        quality.sampling_cost,
-        ratios.back_to_back,
-        ratios.noise,
-        ratios.paced,
-        ratios.paced_facts,
-        ratios.idle_shares,
-    ),
+    numbers=(no_energy, sensor, windows, capped, sampling_cost, ratios, noise, paced),
     series=(traces,),
     of_runs=(power_shown,),
     of_published=(published_ratios, linted),
-    tables={
-        "power": tables.ENERGY,
-        "power_decomposition": tables.decomposition,
-        "power_checks": tables.checks,
-        "power_paced": tables.PACED_TABLE,
-    },
+    tables={"power": look.ENERGY, "power_paced": look.PACED_TABLE},
     figures={
         "power_traces": Chart(
-            figures.draw_traces,
+            look.draw_traces,
             "Power as its sensor gave it: the power-on test, whose four phases are judged, and one round of windows; "
             "shaded where frames and energy were counted.",
             published=True,
-            footer=footer,
-        ),
-        "energy_per_frame": Chart(
-            figures.draw_energy,
-            "Energy per frame over the number of boxes, published for the Jetson's module and measured on boards; "
-            "dotted: net of idle.",
-            published=True,
-            footer=footer,
-        ),
-        "power_pareto": Chart(
-            figures.draw_pareto,
-            "Mean power against time per frame; numbers of boxes are joined in grey, dotted lines have equal energy.",
-            published=True,
-            footer=footer,
+            footer=look.footer,
         ),
         "power_decomposition": Chart(
-            draw_decomposition,
+            look.draw_decomposition,
             "Ratios of energy taken apart: on the logarithmic axis the bars of time and power add up to that of "
             "energy. Where a voltage was read as power, the bar of power is missing.",
             published=True,
-            footer=footer,
+            footer=look.footer,
         ),
     },
     indexed=("trace", "window_start"),

@@ -1,0 +1,306 @@
+"""Tables and figures of power: energies by number of boxes, at a fixed rate, taken apart, and the sensor's trace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from octopus_study.names import AGAIN, POWER_SCOPES, PUBLISHED_POWER, SHORT_METHODS, human
+from octopus_study.report.charts import bars, style
+from octopus_study.report.charts.palette import BLACK, GREEN, GREY, METHOD_COLORS, ORANGE, SKY
+from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, published
+from octopus_study.report.tables import cells
+from octopus_study.report.tables.cells import Cell
+from octopus_study.report.tables.spec import Row, Spec
+from octopus_study.report.tables.writers import MISSING
+from octopus_study.report.text import quantity_text
+from octopus_study.report.view import View, views
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STUDY, WORKLOAD = "power", "visdrone"
+BACK_TO_BACK, PACED = "back_to_back", "paced"
+METHODS = ("octopus", "published", "n-launches")
+# (method, other) whose ratio is taken apart, with what the comparison is called.
+PAIRS = {
+    ("published", "n-launches"): "One launch over N launches",
+    ("octopus", "published"): "Octopus over the published kernels",
+}
+PARTS = ("time", "power", "energy")
+CAPPED_FROM = 0.05  # from this share of a window's time on, the power limit is said to hold the clock down
+_CAPPED = "\u2021"
+_JETSON = "Jetson Orin Nano, as published"
+_GROSS = "energy_per_frame"
+_QUANTITIES = {
+    "time_per_frame": "time",
+    "power_mean": "power",
+    _GROSS: "energy",
+    f"{_GROSS}_net": "net of idle",
+}
+
+
+def _scope(view: View) -> str:
+    return view.fact("sensor.scope")
+
+
+def _scope_name(view: View) -> str:
+    return human(POWER_SCOPES, _scope(view))
+
+
+def measured(frame: Frame) -> list[View]:
+    """Return the machines that have energies."""
+    return [view for view in views(frame, STUDY) if _counts(view)]
+
+
+def note(frame: Frame) -> str:
+    """Say on which machines there is no energy; empty where every machine has one."""
+    lacking = [view for view in views(frame, STUDY) if not _counts(view)]
+    texts = [
+        f"No energy was measured on {view.name}: {view.fact('unavailable_brief') or 'no reason given'}."
+        for view in lacking
+    ]
+    return (
+        " ".join(texts)
+        if views(frame, STUDY)
+        else "No energy was measured: no run of the study power is at hand."
+    )
+
+
+def footer(frame: Frame) -> str:
+    """Say what a figure rests on."""
+    shown = frame.text(Key("shown", STUDY, quantity="energy"))
+    return shown if measured(frame) else "Nothing was measured."
+
+
+def _key(view: View, n: int | None, method: str, quantity: str, layer: str = BACK_TO_BACK) -> Key:
+    name = quantity if quantity.startswith("time") else f"{quantity}_{_scope(view)}"
+    return view.key(WORKLOAD, n, method, quantity=name, layer=layer)
+
+
+def _counts(view: View, layer: str = BACK_TO_BACK) -> list[int]:
+    """Return the numbers of boxes at which a machine has energies, ascending."""
+    numbers = view.select(quantity=f"{_GROSS}_{_scope(view)}", layer=layer) if _scope(view) else []
+    return sorted({number.n for number in numbers if number.known})
+
+
+def published_counts(frame: Frame, table: str = STUDY) -> list[int]:
+    """Return the numbers of boxes of a published power table, ascending."""
+    numbers = frame.select(PUBLISHED, table, method=PUBLISHED_POWER["published"], quantity="time")
+    return sorted(number.n for number in numbers)
+
+
+def _cell(quantity: str, n: int | None = None) -> Cell:
+    """Say a number, a wide one with its interval and a capped power with its mark; a letter where there is a reason for
+    having none."""
+
+    def text(view: View, case: Key) -> str:
+        place = _key(view, n or case.n, case.method, quantity or case.quantity, case.layer)
+        number = _number(view, place)
+        if number is None or not number.known:
+            return f"{MISSING} ({view.reasons.letter(number.note)})" if number else MISSING
+        shown = cells.with_interval(number) if number.wide else number.text
+        capped = view.frame.value(place.but(quantity="capped_share", layer="")) >= CAPPED_FROM
+        is_power = place.quantity.startswith("power_mean") and case.layer == BACK_TO_BACK
+        return f"{shown} {_CAPPED}" if capped and is_power else shown
+
+    return text
+
+
+def _number(view: View, key: Key) -> Number | None:
+    """Return a number, or the reason for having none: a method without windows has one row, whose energy is that of no
+    sensor."""
+    plain = key.but(quantity=_GROSS) if key.quantity.startswith(f"{_GROSS}_") else key
+    return view.frame.find(key) or view.frame.find(plain)
+
+
+def _all_counts(frame: Frame) -> list[int]:
+    return sorted({n for view in measured(frame) for n in _counts(view)} | set(published_counts(frame)))
+
+
+def _energies(view: View) -> list[Key]:
+    """Return a case per method and quantity that some count has."""
+    numbers = _all_counts(view.frame) if _scope(view) else []
+    return [
+        view.key(WORKLOAD, None, method, quantity=name, layer=BACK_TO_BACK)
+        for method in METHODS
+        for name in _QUANTITIES
+        if any(_number(view, _key(view, n, method, name)) for n in numbers)
+    ]
+
+
+def _published_energies(frame: Frame) -> Iterator[Row]:
+    yield f"{_JETSON}: module, VDD_IN"
+    for method, name in PUBLISHED_POWER.items():
+        label = "One launch" if method == "published" else human(SHORT_METHODS, method)
+        for part in PARTS:
+            texts = [frame.text(published(STUDY, f"n{n}", name, part), MISSING) for n in _all_counts(frame)]
+            yield [f"{label}, {part}", *texts]
+
+
+ENERGY = Spec(
+    study=STUDY,
+    first="",
+    label=lambda view, case: f"{human(SHORT_METHODS, case.method)}, {_QUANTITIES[case.quantity]}",
+    cases=_energies,
+    columns=lambda frame: [(f"n = {n}", _cell("", n)) for n in _all_counts(frame)],
+    title=lambda view: f"{view.title}: {_scope_name(view)}, idle {view.fact('idle') or MISSING}",
+    before=_published_energies,
+    caption=lambda frame: (
+        "Time per frame, mean power while frames follow each other back to back, and energy per frame by number of "
+        f"boxes n; means of the windows, {cells.WIDE_NOTE}. Net: less idle power x time. {_CAPPED}: at the power "
+        f"limit. {note(frame)}".strip()
+    ),
+)
+PACED_TABLE = Spec(
+    study=STUDY,
+    first="n",
+    label=lambda view, case: str(case.n),
+    cases=lambda view: [
+        view.key(WORKLOAD, n, method, layer=PACED) for n in _counts(view, PACED) for method in METHODS
+    ],
+    columns={
+        "Method": lambda view, case: human(SHORT_METHODS, case.method),
+        **{
+            head: _cell(quantity)
+            for head, quantity in zip(
+                ("Busy", "Mean power", "Energy", "Net of idle"), _QUANTITIES, strict=True
+            )
+        },
+    },
+    title=lambda view: f"{view.title}: {_scope_name(view)}, {view.fact('frame_rate')} frames/s",
+    caption=lambda frame: (
+        "Energy per frame at a fixed frame rate: the device idles until the next frame is due, so idle power is part "
+        "of every frame, and a faster method saves only what it draws beyond idle. Busy: time during which the method "
+        f"works on a frame. Means of the windows, {cells.WIDE_NOTE}. {note(frame)}".strip()
+    ),
+    text_columns=(1,),
+)
+
+_PART_NAMES = {"time": "Time", "power": "Power", "energy": "Energy = time \u00d7 power"}
+_PART_COLORS = {"time": SKY, "power": ORANGE, "energy": BLACK}
+_SOME_COUNTS = (100, 1000, 5000)
+_BAR, _ROOM = 0.27, 1.6  # height of a bar; space for its value, in longest bars
+_TABLES = {
+    "First table: a voltage read as power": "power_voltage_misread",
+    "Third table: voltage \u00d7 current": STUDY,
+}
+Ratios = dict[tuple[str, int], list[Number]]
+
+
+def draw_decomposition(frame: Frame) -> Figure:
+    """Draw the energy ratios taken apart, that of the energies being time times power: both published tables, and one
+    panel per machine that has energies."""
+    printed = {
+        (title, n): [frame[Key(PUBLISHED, "derived", table, n, quantity=part)] for part in PARTS]
+        for title, table in _TABLES.items()
+        for n in _some(published_counts(frame, table))
+    }
+    panels = {f"{_JETSON}: one launch over N launches": printed}
+    panels |= {f"{view.name} ({_scope_name(view)})": _ratios(view) for view in measured(frame)}
+    panels = {title: rows for title, rows in panels.items() if rows}
+    height = max(0.5 + 0.42 * (len(rows) + len({group for group, _ in rows})) for rows in panels.values())
+    below = "" if measured(frame) else f"{note(frame)} Only the published values are shown."
+    result, parts, legend = style.stacked([height], 0.25, below)
+    axes = parts[0].subplots(1, len(panels), squeeze=False)[0]
+    for axis, (title, rows) in zip(axes, panels.items(), strict=True):
+        _decomposition(axis, rows)
+        style.title(axis, title, 92 // len(panels))
+    style.legend_of(legend, list(axes), 3)
+    return result
+
+
+def _ratios(view: View) -> Ratios:
+    found = {
+        (name, n): [
+            view.get(_key(view, n, pair[0], "time").but(quantity=f"over_{pair[1]}", derived=part))
+            for part in PARTS
+        ]
+        for pair, name in PAIRS.items()
+        for n in _some(_counts(view))
+    }
+    return {place: parts for place, parts in found.items() if all(parts)}
+
+
+def _some(known: list[int]) -> list[int]:
+    return [n for n in _SOME_COUNTS if n in known] or known[: len(_SOME_COUNTS)]
+
+
+def _decomposition(axis: Axes, rows: Ratios) -> None:
+    logs = [math.log(number.value) for parts in rows.values() for number in parts]
+    position, ticks, last = 0.0, {}, ""
+    for (group, n), parts in rows.items():
+        if group != last:  # its heading starts at the axis, above the bars
+            look = {
+                "fontsize": 7,
+                "style": "italic",
+                "va": "center",
+                "bbox": {"facecolor": "white", "lw": 0, "pad": 1},
+            }
+            axis.annotate(group, (0.015, position + 0.1), xycoords=("axes fraction", "data"), **look)
+            position, last = position + 0.75, group
+        ticks[position] = f"n = {n}"
+        for index, (part, number) in enumerate(zip(PARTS, parts, strict=True)):
+            look = {"height": _BAR * 0.9, "color": _PART_COLORS[part], "label": _PART_NAMES[part]}
+            bars.ratio(axis, position + _BAR * (index - 1), number, fontsize=6, **look)
+        position += 1.05
+    axis.set(xscale="log", xlabel="Ratio (left of 1\u00d7: less)")
+    reach = max(map(abs, logs))
+    axis.set_xlim(math.exp(-_ROOM * reach), math.exp(_ROOM * max(0.35 * reach, *logs)))
+    axis.axvline(1, color=BLACK, linewidth=0.8)
+    axis.set_yticks(list(ticks), list(ticks.values()), fontsize=6.5)
+    axis.set_ylim(position - 0.4, -0.25)
+    style.near_log(axis.xaxis)
+    bars.plain(axis)
+
+
+# The phases of the power-on test and the methods, as spans of the trace show them.
+_SPANS = {"idle": (GREY, "Idle"), "load": (GREEN, "Known load")}
+_SPANS |= {method: (METHOD_COLORS[method], human(SHORT_METHODS, method)) for method in METHODS}
+_IDLE = {"color": BLACK, "linewidth": 0.9, "linestyle": "--", "label": "Idle power"}
+_GAP = 5.0  # more seconds between two updates are no line: the trace is of another round there
+
+
+def draw_traces(frame: Frame) -> Figure:
+    """Draw one row per machine that has energies: the power-on test at the left, one round of windows at the right."""
+    shown = measured(frame)
+    if not shown:
+        return style.empty(note(frame))
+    result, parts, legend = style.stacked([2.4] * len(shown), 0.25)
+    axes: list[Axes] = []
+    for part, view in zip(parts, shown, strict=True):
+        test, windows = part.subplots(1, 2, sharey=True, width_ratios=(1, 1.5))
+        test.set_ylim(
+            0, 1.15 * max(_trace(test, view, "selftest", "phases"), _trace(windows, view, "round", "windows"))
+        )
+        test.set_ylabel(f"Power (W), {_scope_name(view)}")
+        test.set_title(f"{view.name}:\npower-on test")
+        windows.axhline(view.frame.value(view.key(quantity="idle")), **_IDLE)
+        axes += test, windows
+    style.legend_of(legend, axes, 6, fontsize=7)
+    return result
+
+
+def _trace(axis: Axes, view: View, trace: str, spans: str) -> float:
+    """Draw power over time with its spans and the mean power of each; return the highest power."""
+    points, rows = view.series(trace), view.series(spans)
+    if not points or not rows:
+        return 1.0
+    at, watts = np.array(points["seconds"]), np.array(points["watts"])
+    zero, breaks = at[0], np.flatnonzero(np.diff(at) > _GAP) + 1
+    axis.plot(
+        np.insert(at, breaks, math.nan) - zero, np.insert(watts, breaks, math.nan), color=BLACK, linewidth=0.7
+    )
+    for n, name, start, end, mean in rows.rows():
+        color, label = _SPANS[name.removesuffix(AGAIN)]
+        axis.axvspan(start - zero, end - zero, color=color, alpha=0.22, linewidth=0, label=label)
+        axis.plot([start - zero, end - zero], [mean] * 2, color=BLACK, linewidth=1.2)
+        where = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center", "fontsize": 6}
+        axis.annotate(quantity_text(mean, "W"), ((start + end) / 2 - zero, mean), **where)
+        axis.set_title(f"One round of windows, n = {n}")
+    axis.set(xlabel="Time (s)")
+    return float(max(watts))

@@ -102,21 +102,6 @@ def page(
     build_page(numbers, claims, rules, source, figures, out)
 
 
-@report.command()
-def many(
-    out: Page = Path("docs/many.md"),
-    reference: Reference = Path("data/reference"),
-    gpus: Annotated[int, typer.Option(min=1, help="GPUs of a node.")] = 8,
-    nodes: Annotated[int, typer.Option(min=1, help="Nodes.")] = 1000,
-    price: Annotated[float, typer.Option(min=0, help="Price of a GPU for an hour, in any currency.")] = 2.0,
-) -> None:
-    """Write the page on what a node and many nodes serve."""
-    from octopus_study.report.capacity import Fleet
-    from octopus_study.report.many_doc import many_doc
-
-    out.write_text(many_doc(reference, Fleet(gpus, nodes, price)), encoding="utf-8")
-
-
 @report.command("power-checks")
 def power_checks(out: Page = Path("docs/power_checks.md")) -> None:
     """Write the page on the ways to misread a power sensor and the checks that stop them."""

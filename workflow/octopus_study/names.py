@@ -26,7 +26,6 @@ _ORDER = (
     "drone",
     "detector",
     "concurrency",
-    "scaling",
     "image_shape",
 )
 # Octopus, the method that all are compared with, itself entered twice, and the bounds beside it.
@@ -558,15 +557,6 @@ IMAGE_INPUTS = {
     "torch-gpu": "tensors on the GPU",
     "jpeg": "JPEG files",
 }
-# Several GPUs: works, what is timed of them, and ways to have a worker for each.
-SCALING_WORKS = {"crops": "Crops", "images": "Ragged images", "copies": "Copies alone"}
-SCALING = {
-    "weak_resident": "weak",
-    "weak_uploaded": "weak, uploaded",
-    "strong_resident": "strong",
-    "strong_uploaded": "strong, uploaded",
-}
-WAYS = {"processes": "Processes", "threads": "Threads"}
 # Shapes of images: denoisers, and ways to run one.
 DENOISERS = {"drunet": "DRUNet", "unet": "UNet", "dncnn": "DnCNN"}
 SHAPE_WAYS = {row.name: row.label for row in IMAGE_METHODS}
@@ -666,7 +656,6 @@ METHODS_OF = {
     "images": PROCESSORS | TILE_OWNERS,
     "pipelines": PIPELINE_METHODS,
     "satellite": TILE_METHODS | TILE_RULES | {"octopus-cpu": PIPELINE_METHODS["octopus-cpu"]},
-    "scaling": WAYS | {"gpu": "GPU", "linear": "linear"},
     **dict.fromkeys(("mapping", "sequences", "total_cost"), STRATEGIES),
 }
 # What workloads begin with, and what else stands in their names.
@@ -682,12 +671,11 @@ WORKLOADS_OF = {
     "mapping": DISTRIBUTIONS | OPERATIONS,
     "pipelines": PIPELINES | {"crops": "Detections", "loader": "JPEG"},
     "satellite": SCENES | VARIANTS,
-    "scaling": SCALING_WORKS,
     "sequences": SEQUENCE_WORKLOADS,
     "total_cost": IMAGE_MIXES | IMAGE_KERNELS,
 }
 WORKLOAD_PARTS = {"1thread": "one thread", "antialias": "antialiased", "nhwc": "NHWC"}
-QUANTITY_NAMES = QUANTITIES | DETECTOR_STAGES | {name: text.capitalize() for name, text in SCALING.items()}
+QUANTITY_NAMES = QUANTITIES | DETECTOR_STAGES
 QUANTITY_NAMES |= {
     "power_mean_gpu_board": "Mean power, GPU board",
     "energy_per_frame_gpu_board": "Energy of a frame, GPU board",

@@ -20,7 +20,6 @@ from synthetic_edge import detector, drone, satellite
 from synthetic_images import images
 from synthetic_mapping import mapping, sequences, total_cost
 from synthetic_pipelines import pipelines
-from synthetic_scaling import scaling
 
 from octopus_study.measure.rows import Case, Row, unavailable, write_rows
 
@@ -90,7 +89,6 @@ def write_run(
         "images": images(kind, dataset),
         "pipelines": pipelines(kind, dataset),
         "concurrency": concurrency(kind, dataset),
-        "scaling": scaling(kind, dataset),
         "image_shape": image_shape(kind, dataset),
         "satellite": satellite(kind, SCENES[dataset], full=tensorrt),
         "drone": drone(kind, dataset),

@@ -196,8 +196,6 @@ def test_methods_have_the_names_of_the_figures_and_no_two_share_one(full: Path) 
     assert found["total_cost"]["A: table, as published"] == {"lookup-published"}
     assert found["images"]["Octopus (bfloat16)"] == {"octopus-bf16"}
     assert found["image_shape"]["2 \u00d7 128²"] == {"128x2"}
-    assert found["scaling"]["Processes 2"] == {"processes-2"}
-    assert found["scaling"]["GPU 0, entered twice"] == {"gpu-0-again"}
     assert [(study, names) for study in found for names in found[study].values() if len(names) > 1] == []
 
 

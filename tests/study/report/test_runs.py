@@ -21,7 +21,7 @@ from octopus_study.names import STUDIES
 from octopus_study.report import samples
 from octopus_study.report.build import derive, derive_all, numbers_of
 from octopus_study.report.frame import Frame
-from octopus_study.report.machines import aliases, machine_facts, of_text
+from octopus_study.report.machines import aliases, machine_facts
 from octopus_study.report.runs import Run, load_runs, read_run
 from octopus_study.report.samples import ONE_PROCESS
 from octopus_study.report.studies import drone_numbers, report_of, total_cost_reuse
@@ -177,33 +177,20 @@ def test_a_study_that_the_first_machine_lacks_is_shown_by_another(tmp_path: Path
     assert frame.resolve("cpu.mapping.x") == "a-cpu.mapping.x"
 
 
-def test_a_reference_of_several_gpus_is_shown_where_a_study_is_about_them(tmp_path: Path) -> None:
-    for name in "ab":
-        write_run(tmp_path, f"{name}-gpu", "gpu", quick=True, only=(*BASIS, "scaling"))
-    runs = load_runs(None, tmp_path)
-    several = next(run for run in runs if (run.scope, run.study) == ("b-gpu", "scaling"))
-    several.provenance.setdefault("extra", {})["gpus"] = ["one", "the other"]
-    assert {one.id: one.text for one in aliases(runs)} == {"alias.gpu": "a-gpu", "alias.gpus": "b-gpu"}
-    assert {(run.scope, run.study) for run in of_text(runs) if run.scope == "b-gpu"} == {("b-gpu", "scaling")}
-    frame = Frame(derive_all(runs))
-    assert frame.shown("scaling") == ["a-gpu", "b-gpu"]
-    assert frame.shown("stage_timing") == frame.shown() == ["a-gpu"]
-
-
 def test_what_runs_of_a_machine_found_apart_is_said_with_the_study(tmp_path: Path) -> None:
-    write_run(tmp_path, "a-gpu", "gpu", quick=True, only=(*BASIS, "scaling"))
+    write_run(tmp_path, "a-gpu", "gpu", quick=True, only=(*BASIS, "mapping"))
     runs = load_runs(None, tmp_path)
-    several = next(run for run in runs if run.study == "scaling")
+    several = next(run for run in runs if run.study == "mapping")
     cores = several.provenance["machine"]["cpu"]["cores"]
     several.provenance["machine"]["cpu"]["cores"] = 2 * cores
     facts = {number.id: number.text for number in machine_facts(runs)}
     assert facts["a-gpu.machine.cores"] == str(cores)
-    assert facts["a-gpu.scaling.unlike"] == f"cores {2 * cores}"
-    assert [name for name in facts if name.endswith(".unlike")] == ["a-gpu.scaling.unlike"]
+    assert facts["a-gpu.mapping.unlike"] == f"cores {2 * cores}"
+    assert [name for name in facts if name.endswith(".unlike")] == ["a-gpu.mapping.unlike"]
 
 
 def test_cards_and_boots_that_runs_of_a_machine_saw_are_counted(tmp_path: Path) -> None:
-    write_run(tmp_path, "a-gpu", "gpu", quick=True, only=(*BASIS, "scaling"))
+    write_run(tmp_path, "a-gpu", "gpu", quick=True, only=(*BASIS, "mapping"))
     first, *others, last = load_runs(None, tmp_path)
     for run in others:
         run.provenance["machine"]["identity"] = {"host": None, "boot": "1", "gpu": "a"}

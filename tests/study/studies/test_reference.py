@@ -22,9 +22,7 @@ LEAST_BLOCKS = 20
 # What a method's answer was checked for, where that is not the way from end to end; and what is no comparison.
 CHECKED = {
     "mapping": "kernel", "total_cost": "total", "sequences": "total", "drone": "frame_time", "pipelines": "crops",
-    "scaling": "weak_resident",
 }  # fmt: skip
-OCTOPUS = {"scaling": ("processes-1", "threads-1")}  # its names, where it is in all methods
 NO_OCTOPUS = ("concurrency", "image_shape")  # models alone: their answers stand in rows of their own
 # A curve over widths takes few blocks at each, and a trace few runs.
 NO_COMPARISON = ("tuner_probe", "forward", "kernel_time")
@@ -74,7 +72,7 @@ def test_every_timed_method_has_enough_blocks_or_says_why_not(path):
     blocks = timed.groupby(["dataset", "workload", "n", "layer", "quantity", "method"]).size()
     assert blocks.min() >= LEAST_BLOCKS
     checked = timed.quantity == CHECKED.get(path.stem, "end_to_end")
-    octopus = timed[timed.method.isin(OCTOPUS.get(path.stem, ("octopus", "octopus-again"))) & checked]
+    octopus = timed[timed.method.isin(("octopus", "octopus-again")) & checked]
     assert path.stem in NO_OCTOPUS or set(octopus.answer) == {"same"}
 
 

@@ -3,11 +3,10 @@
 A number is named by its columns (:class:`Key`), from which its id follows:
 ``<machine>.<study>.<workload>.n<n>.<input>.<method>.<quantity>.<layer>`` is a median over blocks; one more part names
 what was derived from it (``.speedup_over_published``, ``.per_object`` …). A part that says nothing is left out. The
-machine is ``here`` for this machine's run, else the folder of the reference run (``nvidia-h200``), and ``published``
-for typed values (``published.<table>.<keys>.<quantity>``). The rows ``alias.gpu``, ``alias.cpu`` and ``alias.gpus``
-name the reference machines that the paper means by ``gpu.``, ``cpu.`` and, with several GPUs, ``gpus.``, so its text
-needs no machine's name. Series, traces and pictures are files of their own beside it
-(:mod:`octopus_study.report.series`).
+machine is ``here`` for this machine's run, else the folder of the reference run (``nvidia-h100``), and ``published``
+for typed values (``published.<table>.<keys>.<quantity>``). The rows ``alias.gpu`` and ``alias.cpu`` name the
+reference machines that the paper means by ``gpu.`` and ``cpu.``, so its text needs no machine's name. Series, traces
+and pictures are files of their own beside it (:mod:`octopus_study.report.series`).
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from octopus_study.units import shown_unit
 HERE = "here"
 PUBLISHED = "published"
 WIDE = 0.05  # of a value: an interval that reaches farther to one side is shown beside it
-_ONLY_IN = {"gpus": "scaling"}  # an alias that one study alone shows
 # What stands between a derived quantity and the other method; "over" unless given.
 _JOINED = {
     "share": "share_of_{}",
@@ -247,9 +245,9 @@ def published(table: str, *keys: str) -> str:
 
 
 def references_of(aliases: Mapping[str, str], study: str) -> set[str]:
-    """Return the references of the text that a study shows: that of several GPUs only where it is about them, and what
-    stands in for one study, such as ``cpu-pipelines``, in that one."""
-    of = {alias: _ONLY_IN.get(alias) or alias.partition("-")[2] or study for alias in aliases}
+    """Return the references of the text that a study shows; what stands in for one study, such as
+    ``cpu-pipelines``, only in that one."""
+    of = {alias: alias.partition("-")[2] or study for alias in aliases}
     return {machine for alias, machine in aliases.items() if of[alias] == study}
 
 

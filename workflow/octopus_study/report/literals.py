@@ -123,7 +123,7 @@ def check_paper(paper_dir: str | Path, numbers: Frame) -> list[str]:
 
 def unknown_ids(source: str, numbers: Frame) -> list[str]:
     """Return the ids in a source that would stop the paper from being typeset."""
-    absent = {name for name in ("gpu", "cpu", "gpus", "here") if not numbers.text(f"{name}.machine.id")}
+    absent = {name for name in ("gpu", "cpu", "here") if not numbers.text(f"{name}.machine.id")}
     absent |= {_scope(key) for key in _GUARD.findall(source) if key not in numbers}
     return [key for key in referenced_ids(source) if _scope(key) not in absent and key not in numbers]
 

@@ -70,7 +70,6 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
             "commit": run.commit[:10],
             "other_load": _other_load(run),
             "unlike": _unlike(run, usual[run.scope]),
-            "gpus": str(visible(run) or ""),
             "processes": processes(run),
             "dataset": dataset_names(run),
             "synthetic": "yes" if any(map(stand_in, run.datasets)) else "no",
@@ -198,9 +197,7 @@ def shown(runs: list[Run], name: str, text: str, selector: str = PROVENANCE) -> 
 def aliases(runs: list[Run]) -> Iterator[Number]:
     """Yield ``alias.gpu`` and ``alias.cpu``: the reference of each kind with the most studies, among equals the
     first by name. Where it has no run of a study and another one has, ``alias.cpu-<study>`` is
-    that one. And ``alias.gpus``: the one that saw the most GPUs, if more than one; among
-    equals the first by name.
-    """
+    that one."""
     for name in ("gpu", "cpu"):
         alike = [run for run in runs if run.role == "reference" and kind(run) == name]
         counts = Counter(run.scope for run in alike)
@@ -212,15 +209,6 @@ def aliases(runs: list[Run]) -> Iterator[Number]:
             if not number or run.scope != order[0]:
                 alias = f"{name}-{run.study}" if number else name
                 yield _text(run, Key("alias", alias), run.scope)
-    seen = [run for run in runs if run.role == "reference" and visible(run) > 1]
-    if seen:
-        most = max(seen, key=visible)
-        yield _text(most, Key("alias", "gpus"), most.scope)
-
-
-def visible(run: Run) -> int:
-    """Return how many GPUs a run had, whether or not all of them worked; 0 of a run that doesn't say."""
-    return len(run.provenance.get("extra", {}).get("gpus", ()))
 
 
 def of_text(runs: list[Run]) -> list[Run]:

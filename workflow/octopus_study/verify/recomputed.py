@@ -37,7 +37,7 @@ def medians(scene: Scene) -> Outcome:
 
 
 def ratios(scene: Scene) -> Outcome:
-    """Speed-ups, multiples and shares of bounds and of linear, and ratios of bytes."""
+    """Speed-ups, multiples and shares of bounds, and ratios of bytes."""
     return _compare(scene, _ratio)
 
 
@@ -110,10 +110,6 @@ def _ratio(number: Number) -> float | None:
         return _over(number, own if own in _column(number, "method") else "octopus", best)
     if len(methods) != 2 or number.quantity.startswith(("over_", "memory_", "total_without")):
         return None
-    if number.other == "linear":  # of several GPUs over one; strong ones share one's work
-        one, several = methods
-        sharers = int(several.rpartition("-")[2]) if number.quantity.startswith("strong") else 1
-        return _over(number, several, one) / sharers
     if kind in ("speedup", "gain"):
         return _over(number, *methods)
     times = _over(number, *reversed(methods))

@@ -194,9 +194,7 @@ def method_name(study: str, method: str) -> str:
     once = method.removesuffix("-again")
     if patch := Patch.of(once):
         names = {once: patch.text}
-    kind, _, number = once.rpartition("-")
-    numbered = once not in names and kind in names and number.isdigit()  # as processes-2 and gpu-0
-    name = f"{names[kind]} {number}" if numbered else human(names, once) if once else ""
+    name = human(names, once) if once else ""
     return name if once == method else f"{name}, entered twice"
 
 

@@ -1,3 +1,0 @@
-"""Study `scaling`: crops and ragged images on all GPUs of one host."""
-
-DATASET = "visdrone-val"

@@ -44,12 +44,12 @@ def test_a_figure_is_drawn(name: str, report: str, request: pytest.FixtureReques
 
 
 def test_equal_numbers_give_equal_files(full: Path, tmp_path: Path) -> None:
-    first, second = (draw("scaling", full / "numbers.csv", tmp_path / stem)[0] for stem in ("a", "b"))
+    first, second = (draw("stage_breakdown", full / "numbers.csv", tmp_path / stem)[0] for stem in ("a", "b"))
     assert first.read_bytes() == second.read_bytes()
 
 
 def test_fonts_are_embedded_without_what_places_letters(drawn: Callable[[str], Path]) -> None:
-    pdf = (drawn("scaling") / "scaling.pdf").read_bytes()
+    pdf = (drawn("stage_breakdown") / "stage_breakdown.pdf").read_bytes()
     streams = [
         zlib.decompress(found) for found in re.findall(rb"stream\r?\n(x.*?)\nendstream", pdf, re.DOTALL)
     ]
@@ -67,7 +67,7 @@ def test_a_stamp_says_synthetic(full: Path, tensorrt: Path, monkeypatch: pytest.
     )
     monkeypatch.setattr(style, "save", lambda *_: None)
     for folder in (full, tensorrt):
-        draw("scaling", folder / "numbers.csv", "unused")
+        draw("stage_breakdown", folder / "numbers.csv", "unused")
     assert [synthetic for synthetic, _ in stamped] == [True, False]
     assert "Pretended GPU, VisDrone val, 2026-11-21" in stamped[1][1]
 

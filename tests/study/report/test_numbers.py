@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from frames import LATER, TIME, number
-from synthetic_runs import CPU_LAUNCH_US, GPU_LAUNCH_US, LAWS, PUBLISHED, sign
+from frames import TIME, number
+from synthetic_runs import CPU_LAUNCH_US, GPU_LAUNCH_US, LAWS, PUBLISHED
 
 from octopus.errors import InputError
 from octopus_study.measure.rows import read_rows
 from octopus_study.report.build import build_numbers
 from octopus_study.report.frame import Frame
 from octopus_study.report.machines import fact
-from octopus_study.report.tables.cells import bound_text, is_launch_bound
+from octopus_study.report.tables.cells import bound_text
 
 GPU = "pretended-gpu.stage_timing.visdrone.n1000"
 
@@ -87,33 +85,12 @@ def test_a_slope_explains_only_the_saving_of_its_own_launches(numbers: Frame) ->
     assert f"{GPU}.saving.fusion.explained" not in numbers
 
 
-def test_launch_shares_tell_what_is_launch_bound(numbers: Frame) -> None:
-    law = LAWS["gpu"]["n-launches-fused"]
-    share = numbers.value(f"{GPU}.n-launches-fused.end_to_end.host.launch_share")
-    assert share == pytest.approx(GPU_LAUNCH_US / (1000 * law[0] + law[1]), rel=0.05)
-    assert is_launch_bound(numbers, numbers[f"{GPU}.n-launches-fused.end_to_end.host"].key)
-    assert not is_launch_bound(numbers, numbers[f"{GPU}.octopus.crop_resize_normalize.device"].key)
-
-
 def test_time_over_bound_time_and_the_share_of_the_bound(numbers: Frame) -> None:
     key = f"{GPU}.published.crop_resize_normalize.device"
     times = numbers.value(f"{key}.times_write-bound")
     assert times == pytest.approx(LAWS["gpu"]["published"][0] * 1000 / 0.131 + 0.1 / 0.131, rel=0.02)
     assert bound_text(numbers, numbers[key].key).endswith(f"({100 / times:.2f} %)")
     assert numbers.value(f"{key}.share_of_write-bound") == pytest.approx(1 / times)
-
-
-def test_a_rule_tells_what_stays_within_a_cache(make_numbers: Callable, runs: Path, tmp_path: Path) -> None:
-    """Filling the output in a third of the time that the write limit allows can't be memory traffic."""
-    folder = shutil.copytree(runs / "reference" / "pretended-cpu", tmp_path / "quick-cpu", ignore=LATER)
-    rows = read_rows(folder / "stage_timing.csv")
-    rows.loc[(rows["method"] == "write-bound") & (rows["n"] == 100), "value"] *= 0.2
-    rows.to_csv(folder / "stage_timing.csv", index=False)
-    sign(folder / "stage_timing.csv")
-    found = make_numbers(folder, None)
-    key = "here.stage_timing.visdrone.n{}.write-bound.crop_resize_normalize.host"
-    assert [found.text(f"{key.format(n)}.within_cache") for n in (100, 1000)] == ["yes", "no"]
-    assert "n = 100." in found.text("shown.stage_timing.within_cache")
 
 
 def test_frames_differ_only_where_their_spread_is_above_the_noise(numbers: Frame) -> None:

@@ -15,10 +15,8 @@ from octopus_study.report.machines import aliases, machine_facts, shown_runs
 from octopus_study.report.outputs import table_names
 from octopus_study.report.runs import load_runs
 from octopus_study.report.studies import report_of
-from octopus_study.report.studies.stage_timing import WITHIN_CACHE, within_cache
 from octopus_study.report.tables import cells, overview
 from octopus_study.report.tables.writers import Table, markdown, typst
-from octopus_study.report.text import significant
 from octopus_study.report.view import View
 
 # Of each group of studies: the table of its claims, and identifiers of the rows that a reader would stumble over.
@@ -51,14 +49,6 @@ def test_stage_table_shows_published_beside_measured(full: Path) -> None:
     assert caption(full, "stage_timing").endswith("(a) the CPU reads the boxes where they are.")
 
 
-def test_a_ratio_shows_its_verdict_and_the_noise_floor(full: Path, numbers: Frame) -> None:
-    rows = [row for row in lines(full, "speedups") if row[0].startswith("Octopus over Published")]
-    key = "gpu.stage_timing.visdrone.n1000.octopus.end_to_end.host"
-    floor = significant(100 * numbers.value(f"{key}.noise_floor"), 2)
-    assert rows[1][3] == f"{numbers.text(f'{key}.speedup_over_published')}, faster ({floor} %)"
-    assert any("1 thread" in row[0] and "in place" in row[0] for row in lines(full, "speedups"))
-
-
 def test_too_few_blocks_give_no_verdict() -> None:
     other = TIME.but(method="a")
     frame = Frame(
@@ -71,17 +61,16 @@ def test_too_few_blocks_give_no_verdict() -> None:
     assert cells.ratio_text(frame, other, "b") == "2.00\u00d7, ambiguous (\u2013)"
 
 
-def test_a_wide_interval_and_launches_that_dominate_are_shown() -> None:
+def test_a_wide_interval_is_shown() -> None:
     narrow = TIME.but(method="narrow")
     frame = Frame(
         [
             number(TIME, "ms", 10.0, 8.0, 11.0),
             number(narrow, "ms", 10.0, 9.9, 10.1),
-            number(narrow.derive("launch_share"), "fraction", 0.6),
         ]
     )
     assert cells.time_text(frame, TIME) == "10.0 [8.00\u201311.0] ms"
-    assert cells.time_text(frame, narrow) == f"10.0 ms {cells.LAUNCH_BOUND}"
+    assert cells.time_text(frame, narrow) == "10.0 ms"
 
 
 @pytest.mark.parametrize(
@@ -120,18 +109,6 @@ def test_each_share_belongs_to_its_own_saving(full: Path, numbers: Frame) -> Non
         assert row[5] == numbers.text(key) and row[4] == numbers.text(f"{key}.expected")
 
 
-def test_a_bound_within_the_cache_is_marked_by_rule(full: Path, numbers: Frame) -> None:
-    """The pretended CPU fills 12 GB/s and writes 15; the pretended GPU as fast as its limit."""
-    assert WITHIN_CACHE not in "".join(map("".join, lines(full, "limits")))
-    kernel = TIME.but(quantity="crop_resize_normalize")
-    rule = text(kernel.but(method="write-bound").derive("within_cache"), "yes")
-    assert within_cache(Frame([rule]), kernel)
-    assert (
-        numbers.text("gpu.stage_timing.visdrone.n100.write-bound.crop_resize_normalize.device.within_cache")
-        == "no"
-    )
-
-
 def test_padding_table_gives_a_verdict(full: Path) -> None:
     verdicts = {row[0]: row[-1] for row in lines(full, "padding_waste")[2:]}
     assert verdicts["Uniform (synthetic)"] == "identical"
@@ -162,7 +139,7 @@ def test_every_study_says_its_day_commit_data_and_foreign_load(runs: Path, tmp_p
 
 
 def test_synthetic_runs_are_called_so(full: Path) -> None:
-    for name in ("stage_timing", "speedups", "memory", "limits", "machines", "distribution_speed"):
+    for name in ("stage_timing", "machines", "distribution_speed"):
         assert "synthetic" in (full / "tables" / f"{name}.md").read_text(encoding="utf-8")
 
 

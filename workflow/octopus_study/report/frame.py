@@ -32,7 +32,6 @@ WIDE = 0.05  # of a value: an interval that reaches farther to one side is shown
 # What stands between a derived quantity and the other method; "over" unless given.
 _JOINED = {
     "share": "share_of_{}",
-    "share_range": "share_range_of_{}",
     "times": "times_{}",
     "over": "over_{}",
 }

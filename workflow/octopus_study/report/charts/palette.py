@@ -23,14 +23,6 @@ from octopus_study.names import (
 _ALL = (*PREPARING_METHODS, *PROCESSOR_METHODS, *CROP_METHODS, *ITEM_METHODS, *EDGE_METHODS)
 METHOD_COLORS = {row.name: row.colour for row in _ALL if row.colour}
 METHOD_MARKERS = {row.name: row.marker for row in _ALL if row.marker}
-# Of libraries whose forms look like Octopus or like other methods, where each library is one line.
-LIBRARY_COLORS = {"OpenCV": "#7A9A01", "torchvision": BLACK}
-MEMORY_COLORS = {
-    "memory_payload": LIGHT,
-    "memory_allocator_peak": SKY,
-    "memory_device_delta": BLUE,
-    "memory_fixed": ORANGE,
-}
 COST_COLORS = {"setup": PURPLE, "upload": YELLOW, "kernel": BLUE, "download": LIGHT}
 RULE_COLORS = {"fixed": PURPLE, "otsu": BLUE, "byte-budget": GREEN}
 DETECTOR_COLORS = {"preprocess": ORANGE, "inference": LIGHT, "postprocess": SKY}

@@ -1,41 +1,216 @@
-"""The arena: Octopus beside every peer on the same boxes, and its kernel step by step."""
+"""The arena: Octopus beside every other library on the same boxes, and its kernel step by step.
+
+A comparison is named by the key of the time of Octopus; what it holds was measured in the same blocks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from octopus_study.names import ARENA_METHODS, ARENA_WORKLOADS, BOUND, LAYERS, QUANTITIES, human
-from octopus_study.report.fastest import LIKE, subject_of
-from octopus_study.report.frame import Frame, Key, published
-from octopus_study.report.measured import padded_float32
-from octopus_study.report.studies import arena_kernel, arena_roads
-from octopus_study.report.studies import arena_numbers as numbers
-from octopus_study.report.studies import arena_view as arena
-from octopus_study.report.studies.arena_figures import CHARTS
-from octopus_study.report.studies.arena_view import PUBLISHED_COUNT, STUDY, Column, all_shown, shown
+from octopus_study.names import (
+    AGAIN,
+    ARENA_METHODS,
+    ARENA_WORKLOADS,
+    BOUND,
+    LADDER_CHANGES,
+    LADDER_STEPS,
+    LADDER_WORKLOADS,
+    LAYERS,
+    PUBLISHED_PAIR,
+    QUANTITIES,
+    SUBJECT,
+    human,
+)
+from octopus_study.report.fastest import LIKE, best_opencv, fastest, subject_of
+from octopus_study.report.frame import Frame, Key, Number, joined, make_number
+from octopus_study.report.measured import floor_of, padded_float32, share_of_bound, speedup
+from octopus_study.report.runs import Run
+from octopus_study.report.samples import Group, groups, pivot
+from octopus_study.report.selector import where
+from octopus_study.report.studies.arena_figures import (
+    CHARTS,
+    STUDY,
+    TIMED,
+    bound_of,
+    measured,
+    shown,
+    without_time,
+)
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
+from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Row, Spec
-from octopus_study.report.tables.writers import MISSING, Table
-from octopus_study.report.view import View, views
+from octopus_study.report.tables.writers import MISSING
+from octopus_study.report.text import bracketed
+from octopus_study.report.view import View, every_view
 
-NOT_SHOWN = "No run of this study is shown."
-_VERDICT_NOTE = f"faster unless said otherwise, {cells.LOOSE_NOTE}"
-_IMAGE_NOTE = (
-    "Image: reads across the edge of a box, and is compared with Octopus and a reference that do so too"
+if TYPE_CHECKING:
+    import pandas as pd
+
+KERNEL_WORKLOADS = (*LADDER_WORKLOADS, "kinds")  # the kernel with itself
+# Not a library that a user would pick instead: what this project brings along, and bounds.
+OWN = (SUBJECT, "published", "n-launches", BOUND)
+# Pairs beside those of Octopus: its own two types, both ways to describe views for CV-CUDA, the two methods of the
+# published comparison, and methods that read across the edge of a box, over which Octopus that does so too is judged.
+_PAIRS = (
+    (f"{SUBJECT}-fp16", SUBJECT),
+    ("cvcuda-views", "cvcuda"),
+    ("published", "tensorrt-padded"),
+    ("tensorrt-padded", "published"),
+    # The same padded graph in another runtime: what it says of TensorRT is said by proxy.
+    ("published", "padded-onnxruntime"),
+    ("padded-onnxruntime", "published"),
+    *((own, other) for other, own in LIKE.items()),
 )
+_METADATA_BYTES = 8 * 4  # the published kernels read eight int32 per box
+Column = tuple[str, str]  # workload and layer
 
 
-def _unavailable(why: str) -> list[Row]:
-    return [f"Unavailable here. {why}"] if why else []
+def _timed(run: Run) -> Iterator[tuple[Group, pd.DataFrame, pd.DataFrame]]:
+    """Yield the groups of times with more than one block, as rows and as a table of blocks."""
+    for group, rows in groups(run, unit="ms"):
+        table = pivot(rows)
+        if len(table) > 1:
+            yield group, rows, table
 
 
-def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool | None = None) -> Spec:
-    """Return the table of every method: answer, times, and speed-ups of Octopus; `gpu` is for which machines."""
+def metadata(run: Run) -> Iterator[Number]:
+    """Yield the bytes of metadata that the published kernels read."""
+    for row in run.rows[run.rows["quantity"] == "padded_bytes"].itertuples():
+        source = run.from_rows(row.dataset, where(workload=row.workload, n=row.n, quantity="padded_bytes"))
+        key = run.key(row.workload, row.n, "published", quantity="metadata_bytes")
+        note = f"{_METADATA_BYTES} bytes per box, as the published kernels read them"
+        yield make_number(key, source, "bytes", float(_METADATA_BYTES * row.n), note=note)
+
+
+def further_speedups(run: Run) -> Iterator[Number]:
+    """Yield the speed-ups beside those of Octopus over every method: of pairs, and of each step of the kernel over
+    the one before."""
+    for group, _, table in _timed(run):
+        ladder = [(step, before) for before, step in pairwise(LADDER_STEPS) if step != SUBJECT]
+        for pair in (*_PAIRS, *(ladder if group.workload in LADDER_WORKLOADS else ())):
+            if set(pair) <= set(table.columns):
+                yield from speedup(run, group, table, pair, floor_of(table))
+
+
+def bound_shares(run: Run) -> Iterator[Number]:
+    """Yield the share that every method reaches of the write bound of its output."""
+    for group, _, table in _timed(run):
+        for method in table.columns:
+            # Those of Octopus and of the published kernels every study has.
+            if method not in (SUBJECT, f"{SUBJECT}{AGAIN}", PUBLISHED_PAIR[0]) and not method.startswith(
+                BOUND
+            ):
+                numbers = share_of_bound(run, group, table, method, bound_of(method))
+                yield from (number for number in numbers if number.derived == "share")
+
+
+def best_peers(run: Run) -> Iterator[Number]:
+    """Yield the fastest library that gives the same answer, the fastest form of OpenCV, and the speed-ups over them;
+    the kernel with itself has none."""
+    for group, rows, table in _timed(run):
+        if group.workload not in KERNEL_WORKLOADS and group.quantity in TIMED.values():
+            same = set(rows["method"]) - set(rows.loc[rows["answer"] != "same", "method"])
+            others = [name for name in table if name in same and not name.startswith(OWN)]
+            yield from fastest(run, group, table, others, "best_peer", "peers with the same answer")
+            yield from best_opencv(run, group, table)
+
+
+def memory_ratios(frame: Frame) -> Iterator[Number]:
+    """Yield the growth of memory as a multiple of that with the published kernels."""
+    other = PUBLISHED_PAIR[0]
+    for view in every_view(frame, STUDY):
+        for grown in view.select(quantity="memory_device_delta", layer="memory"):
+            published = view.get(grown.key.but(method=other))
+            if grown.known and grown.method != other and published and published.value > 0:
+                ratio, note = grown.value / published.value, f"device delta / that of {other}"
+                yield make_number(
+                    grown.key.derive("times", other), joined(grown, published), "ratio", ratio, note=note
+                )
+
+
+def transfer_shares(frame: Frame) -> Iterator[Number]:
+    """Yield which share of the time with transfers of frame and result these take; the two are separate
+    measurements."""
+    for view in every_view(frame, STUDY):
+        for time in view.select(method=SUBJECT, quantity=TIMED["pipeline"], layer="pipeline"):
+            inside = view.get(time.key.but(layer="host"))
+            if time.known and inside:
+                share, note = 1 - inside.value / time.value, "1 - median on the layer host / median"
+                key = time.key.derive("transfer_share")
+                yield make_number(key, joined(time, inside), "fraction", share, note=note)
+
+
+def all_shown(view: View, columns: Iterable[Column]) -> list[Key]:
+    """Return the comparisons that there are of some workloads on layers."""
+    return [key for column in columns if (key := shown(view, *column))]
+
+
+def _answer_of(view: View, keys: Iterable[Key], method: str) -> str:
+    """Return a method's answer in some comparisons: ``same``, ``different: why``, ``unavailable: why``, or nothing
+    where it wasn't entered. A time in one of them is enough to be available."""
+    numbers = [number for key in keys if (number := view.frame.find(key.but(method=method)))]
+    timed = [number for number in numbers if number.known]
+    if timed:
+        return next((number.note for number in timed if number.differs), "same")
+    return numbers[0].note if numbers else ""
+
+
+def _at(view: View, column: Column, method: str) -> Key | None:
+    key = shown(view, *column)
+    return key.but(method=method) if key else None
+
+
+def _entry(view: View, key: Key | None, say: Callable[[Number], str]) -> str:
+    """Say something of a time; a letter where it has no value, and a dash where there is none."""
+    number = view.frame.find(key) if key else None
+    if number is None:
+        return MISSING
+    return say(number) if number.known else f"{MISSING} ({view.reasons.letter(number.note)})"
+
+
+def _call(quantity: str, method: str = SUBJECT) -> Cell:
+    return lambda view, key: _entry(view, key.but(quantity=quantity, method=method), cells.with_interval)
+
+
+def _time(column: Column, view: View, case: Key) -> str:
+    key = _at(view, column, case.method)
+    return _entry(view, key, lambda number: bracketed(number.value, number.low, number.high))
+
+
+def _speedup(column: Column, view: View, case: Key) -> str:
+    """Say the speed-up of Octopus over a method."""
+    key = _at(view, column, subject_of(case.method))
+    return cells.speedup_text(view.frame, key, case.method, loose=True) if key else MISSING
+
+
+def _share(column: Column, view: View, case: Key) -> str:
+    """Say which share of the bound of its type a method reaches."""
+    key = _at(view, column, case.method)
+    return view.text(key.derive("share", bound_of(case.method)), MISSING) if key else MISSING
+
+
+def _gain(column: Column, view: View, case: Key) -> str:
+    """Say the speed-up of a step of the kernel over the one before."""
+    key, before = _at(view, column, case.method), _BEFORE.get(case.method)
+    return cells.speedup_text(view.frame, key, before) if key and before else MISSING
+
+
+def _title(columns: Mapping[Column, str], view: View) -> str:
+    """Name the run, its count, and the noise floor of each column, by which its verdicts are judged."""
+    keys = [shown(view, *column) for column in columns]
+    floors = (cells.floor_text(view.frame, key) if key else MISSING for key in keys)
+    return f"{view.title}: n = {next(key.n for key in keys if key)}; noise floor {', '.join(floors)}"
+
+
+def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool) -> Spec:
+    """Return the table of every method: answer, times, and speed-ups of Octopus, on GPUs or on CPUs."""
 
     def answer(view: View, case: Key) -> str:
-        text = arena.answer_of(view, all_shown(view, columns), case.method)
+        text = _answer_of(view, all_shown(view, columns), case.method)
         if case.method.startswith(BOUND):
             return MISSING
         image = ", image" if case.method in (*LIKE, *LIKE.values()) else ""
@@ -45,11 +220,12 @@ def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool | No
 
     def cases(view: View) -> list[Key]:
         on_device = shown(view, "visdrone", "device") is not None
-        keys = all_shown(view, columns) if gpu in (None, on_device) else []
-        return [view.key(method=method) for method in arena.measured(view, *keys)]
+        keys = all_shown(view, columns) if on_device == gpu else []
+        return [view.key(method=method) for method in measured(view, *keys)]
 
     def missing(view: View) -> list[Row]:
-        return _unavailable(arena.without_time(view, all_shown(view, columns)))
+        why = without_time(view, all_shown(view, columns))
+        return [f"Unavailable here. {why}"] if why else []
 
     return Spec(
         study=STUDY,
@@ -57,14 +233,15 @@ def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool | No
         label=lambda view, case: human(ARENA_METHODS, case.method),
         columns={
             "Answer": answer,
-            **{title: partial(arena.time, column) for column, title in columns.items()},
-            **{f"{title}, speed-up": partial(arena.speedup, column) for column, title in columns.items()},
+            **{title: partial(_time, column) for column, title in columns.items()},
+            **{f"{title}, speed-up": partial(_speedup, column) for column, title in columns.items()},
         },
         cases=cases,
-        title=partial(arena.title, columns),
+        title=partial(_title, columns),
         after=missing,
         caption=f"{what}. Medians in ms with intervals of 95 %, and speed-ups: time of the method / time of Octopus, "
-        f"{_VERDICT_NOTE}. {_IMAGE_NOTE}.",
+        f"faster unless said otherwise, {cells.LOOSE_NOTE}. Image: reads across the edge of a box, and is compared "
+        "with Octopus and a reference that do so too.",
         absent=f"{what}. {absent}",
         text_columns=(0, 1),
         # A cell over all columns would stretch those that are as wide as their content.
@@ -76,192 +253,116 @@ def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool | No
     )
 
 
-def _on_layers(workload: str, absent: str, gpu: bool | None) -> Spec:
-    what = (
-        f"Arena, {human(ARENA_WORKLOADS, workload)}. Device: kernels alone, by events with a cold L2. "
-        "Host: from boxes on the host to the synchronised result. Pipeline: also the upload of the frame and the "
-        "download of the result"
-    )
-    return _times({(workload, layer): title for layer, title in LAYERS.items()}, what, absent, gpu)
+ON_GPUS = _times(
+    {("visdrone", layer): title for layer, title in LAYERS.items()},
+    f"Arena, {human(ARENA_WORKLOADS, 'visdrone')}. Device: kernels alone, by events with a cold L2. Host: from boxes "
+    "on the host to the synchronised result. Pipeline: also the upload of the frame and the download of the result",
+    "No run on a GPU is shown.",
+    gpu=True,
+)
+ON_CPUS = _times(
+    {("visdrone", "host"): "VisDrone", ("visdrone-1thread", "host"): "1 thread each"},
+    "Arena on CPUs, from the boxes to the result. Methods use all cores, OpenCV those that its rows name; in the last "
+    "column each uses one thread",
+    "No run on a CPU is shown.",
+    gpu=False,
+)
+_NO_ROWS = "No run that is shown has these rows: they need a GPU."
+_LADDER = {(workload, "device"): name for workload, name in LADDER_WORKLOADS.items()}
+_BEFORE = {step: before for before, step in pairwise(LADDER_STEPS)}
 
 
-def counts(frame: Frame) -> Table:
-    """Return speed-ups of Octopus over every method, over the number of boxes."""
-    machines = views(frame, STUDY)
-    every = sorted({key.n for view in machines for key in arena.all_comparisons(view)})
-    rows: list[Row] = []
-    for view in machines:
-        for column in (("visdrone", "device"), ("visdrone", "host"), ("uniform", "device")):
-            rows += _count_rows(view, arena.comparisons(view, *column), every)
-    caption = (
-        f"Speed-up of Octopus over each method by number of boxes n: medians of per-block ratios, {_VERDICT_NOTE}. "
-        f"{_IMAGE_NOTE}. {cells.DIFFERENT_NOTE}. {MISSING}: not measured.{machines[0].reasons.note if machines else ''}"
-    )
-    header = ["Method", *(f"n = {n}" for n in every)]
-    return Table(caption if rows else f"Speed-ups. {NOT_SHOWN}", header, rows)
+def _step(view: View, case: Key) -> str:
+    """Return the name of a step, with the letter of the reason where its answer is another one."""
+    answer = _answer_of(view, all_shown(view, _LADDER), case.method)
+    mark = f" ({view.reasons.letter(answer)})" if answer.startswith("different") else ""
+    return f"{human(LADDER_STEPS | {BOUND: 'Write bound'}, case.method)}{mark}"
 
 
-def _count_rows(view: View, keys: list[Key], every: list[int]) -> Iterator[Row]:
-    lines: list[Row] = []
-    for method, times in arena.measured(view, *keys).items():
-        cases = [keys[0].but(n=n, method=subject_of(method)) for n in every]
-        texts = [cells.versus_text(view.frame, case, method, view.reasons, loose=True) for case in cases]
-        if not all(text.startswith(MISSING) for text in texts):
-            mark = f" {cells.DIFFERENT}" if arena.differs(times) else ""
-            lines.append([f"{human(ARENA_METHODS, method)}{mark}", *texts])
-    if lines:
-        where = f"{human(ARENA_WORKLOADS, keys[0].workload)}, {LAYERS[keys[0].layer].lower()}"
-        yield f"{view.title}: {where}"
-        yield from lines
+def _ladder_columns(frame: Frame) -> list[tuple[str, Cell]]:
+    changes = LADDER_CHANGES | {BOUND: "filling the result"}
+    columns: list[tuple[str, Cell]] = [("What changes", lambda view, case: changes[case.method])]
+    for column, name in _LADDER.items():
+        makers = {f"{name}, ms": _time, "Share": _share, "Gain": _gain}
+        columns += [(head, partial(make, column)) for head, make in makers.items()]
+    return columns
 
 
-_MEMORY_COLUMNS = (*arena.MEMORY_LINES[:3], "memory_beyond_payload", arena.MEMORY_LINES[3])
-
-
-def _memory_cases(view: View) -> Iterator[Key | str]:
-    """Yield the methods with a line of memory, and those without one; a quick run measured none."""
-    methods = [(lines[arena.MEMORY_LINES[0]].key, lines) for lines in arena.memory_lines(view).values()]
-    if methods:
-        yield f"{view.title}: n = {methods[0][0].n}"
-    yield from (key for key, lines in methods if arena.has_memory(lines))
-    yield from _unavailable(arena.without_memory(view))
-
-
-def _bytes(line: str, view: View, key: Key) -> str:
-    return arena.entry(view, key.but(quantity=line), View.text)
-
-
+LADDER = Spec(
+    study=STUDY,
+    first="Step",
+    label=_step,
+    columns=_ladder_columns,
+    cases=lambda view: (
+        [view.key(method=step) for step in (*LADDER_STEPS, BOUND)] if all_shown(view, _LADDER) else []
+    ),
+    title=partial(_title, _LADDER),
+    caption="The kernel step by step, boxes on the device, by events with a cold L2; medians in ms with intervals of "
+    "95 %. Each step keeps what the one before has. Share: of the write bound. Gain: time of the step before / time of "
+    "the step, median of per-block ratios, faster unless said otherwise.",
+    absent=f"The kernel step by step. {_NO_ROWS}",
+    text_columns=(0, 1),
+    widths=("1.5fr", "3.6fr", *(("2.1fr", "0.8fr", "1.3fr") * len(LADDER_WORKLOADS))),
+)
+CALLS = Spec(
+    study=STUDY,
+    first="Boxes",
+    label=lambda view, key: str(key.n),
+    columns={
+        "One run, arrays": _call("submit"),
+        "One run, torch tensors": _call("submit", f"{SUBJECT}-torch"),
+        "Plan, end to end": _call("end_to_end_alone"),
+        "crop_resize, end to end": _call("end_to_end_alone", f"{SUBJECT}-one-call"),
+    },
+    cases=lambda view: sorted(
+        number.key
+        for number in view.select(workload="visdrone", method=SUBJECT, quantity="submit", layer="host")
+    ),
+    caption="What a call costs, VisDrone boxes. One run: host time of one run of a plan with frame and boxes on the "
+    "GPU, without waiting for the GPU, in arrays of Octopus or in torch tensors. End to end: from boxes on the host to "
+    "the synchronised result, of a plan with its result in place, or of crop_resize itself with the memory of "
+    "its result; nothing else is alive. Medians with intervals of 95 %.",
+    absent=f"What a call costs. {_NO_ROWS}",
+)
+_LINES = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
+# One method of each kind: the others of a library differ little.
+_OF_MEMORY = (
+    "octopus",
+    "published",
+    "tensorrt-padded",
+    "padded-torch",
+    "cvcuda",
+    "dali",
+    "roi-align",
+    "grid-sample",
+)
 MEMORY = Spec(
     study=STUDY,
     first="Method",
     label=lambda view, key: human(ARENA_METHODS, key.method),
-    columns={
-        human(QUANTITIES | {"memory_beyond_payload": "Beyond payload"}, line): partial(_bytes, line)
-        for line in _MEMORY_COLUMNS
-    },
-    cases=_memory_cases,
-    title=lambda view: "",
-    caption="Memory of each method in a process of its own, VisDrone boxes. Payload: frame, boxes and result, from "
-    "their shapes. Allocator peak: most that the method's own allocator held. Device delta: growth of used memory. "
-    "Beyond payload: device delta less payload; on a CPU the frame exists before the growth is counted, and what works "
-    "on the host beside a GPU has its payload there. Fixed: imports, modules and context.",
-    absent=f"Memory. {NOT_SHOWN}",
-    widths=("2fr", *("1fr" for _ in _MEMORY_COLUMNS)),
+    columns={human(QUANTITIES, line): cells.fact(quantity=line) for line in _LINES},
+    cases=lambda view: [
+        number.key
+        for method in (_OF_MEMORY if view.is_gpu else ())
+        for number in view.select(workload="visdrone", method=method, quantity=_LINES[0], layer="memory")
+    ],
+    caption="Memory of a method in a process of its own, VisDrone boxes. Payload: frame, boxes and result, from their "
+    "shapes. Allocator peak: most that the method's own allocator held. Device delta: growth of used memory. Fixed: "
+    "imports, modules and context.",
+    absent=f"Memory. {_NO_ROWS}",
+    widths=("2fr", *("1fr" for _ in _LINES)),
 )
-# Published values of padded float32 batches and their waste, at the published count.
-_PUBLISHED = {
-    "uniform": (published("arena", "uniform-256", "tensorrt", "padded_input"),),
-    "visdrone": (
-        published("arena", "visdrone", "tensorrt", "padded_input"),
-        published("arena", "visdrone", "tensorrt", "padding_waste"),
-    ),
-}
 
 
-def padding(frame: Frame) -> Table:
-    """Return what padding the boxes to the largest wastes; runs with equal rows share them."""
-    sections: dict[tuple[tuple[str, ...], ...], list[View]] = {}
-    for view in views(frame, STUDY):
-        sections.setdefault(tuple(_padding_rows(view)), []).append(view)
-    rows: list[Row] = []
-    for lines, machines in sections.items():
-        datasets = dict.fromkeys(view.fact("dataset") for view in machines)
-        rows += [f"{', '.join(view.name for view in machines)}: {', '.join(datasets)}", *map(list, lines)]
-    caption = (
-        "Bytes of the boxes as uint8 with three channels, as they are and padded to the largest; the share that "
-        "padding wastes; the padded batch as float32; and what the published table prints of it."
-    )
-    header = ["Boxes", "n", "As they are", "Padded", "Waste", "Padded, float32", "Published"]
-    return Table(caption if rows else f"Padding. {NOT_SHOWN}", header, rows)
-
-
-def _padding_rows(view: View) -> Iterator[tuple[str, ...]]:
-    wasted = view.select(method="padding", quantity="padding_waste", layer="deterministic")
-    for key in sorted((number.key for number in wasted), key=lambda key: (key.workload, key.n)):
-        columns = [
-            key.but(quantity=quantity) for quantity in ("actual_bytes", "padded_bytes", "padding_waste")
-        ]
-        columns.append(key.but(quantity="padded_float32_bytes", layer=""))
-        texts = [view.text(column, MISSING) for column in columns]
-        known = _PUBLISHED.get(key.workload, ()) if key.n == PUBLISHED_COUNT else ()
-        printed = ", ".join(view.frame.text(name) for name in known if name in view.frame) or MISSING
-        yield human(ARENA_WORKLOADS, key.workload), str(key.n), *texts, printed
-
-
-_CPU_COLUMNS = {
-    ("visdrone", "host"): "VisDrone",
-    ("visdrone-1thread", "host"): "1 thread each",
-}
-_ON_CPUS = (
-    "Arena on CPUs, from the boxes to the result. Methods use all cores, OpenCV those that its rows name; in the last "
-    "column each uses one thread"
-)
-# The boxes, and the kinds of byte results, that a CPU's arena compares; a workload joins both, and the threads.
-_BOXES = {"visdrone": "VisDrone", "uniform": "256 \u00d7 256", "large": "Large"}
-_BYTES = {"uint8": "uint8, NCHW", "uint8-nhwc": "uint8, NHWC", "antialias": "uint8, NHWC, antialiased"}
-_THREADS = {"-1thread": "one thread each", "": "all threads"}
-
-
-def _byte_columns(kind: str) -> list[Column]:
-    return [(f"{boxes}-{kind}", "host") for boxes in _BOXES]
-
-
-def _byte_cases(view: View) -> Iterator[Key | str]:
-    """Yield each kind on one thread and on all as a heading, and every method that was entered in it."""
-    for kind, name in _BYTES.items():
-        for threads, used in _THREADS.items():
-            keys = all_shown(view, _byte_columns(f"{kind}{threads}"))
-            if keys:
-                yield f"{name}, {used}, n = {keys[0].n}"
-            yield from (view.key(f"{kind}{threads}", method=method) for method in arena.entered(view, keys))
-
-
-def _byte_cell(boxes: str, say: Callable[[Column, View, Key], str], view: View, case: Key) -> str:
-    return say((f"{boxes}-{case.workload}", "host"), view, case)
-
-
-BYTES = Spec(
-    study=STUDY,
-    first="Method",
-    label=lambda view, case: arena_kernel.marked(ARENA_METHODS, _byte_columns(case.workload), view, case),
-    columns={
-        f"{title}{what}": partial(_byte_cell, boxes, say)
-        for boxes, title in _BOXES.items()
-        for what, say in ((", ms", arena.time), (", speed-up", arena.speedup))
-    },
-    cases=_byte_cases,
-    caption="Arena on CPUs: other kinds of results, not normalised, from the boxes to the result. Medians in ms with "
-    f"intervals of 95 %, and speed-ups: time of the method / time of Octopus, {_VERDICT_NOTE}.",
-    absent="Other kinds of results on CPUs. No run that is shown has these rows: they are measured on a CPU alone.",
-    widths=("2fr", *(("1.6fr", "2fr") * len(_BOXES))),
-)
-_IN_SERIES = (
-    "Batches in a row, VisDrone boxes, per batch: from boxes on the host to the result; a batch may begin before the "
-    "last is done. The pipeline of DALI works two batches ahead"
-)
 REPORT = StudyReport(
-    per_object=(numbers.KERNEL,),
-    numbers=(
-        padded_float32,
-        numbers.metadata,
-        numbers.further_speedups,
-        numbers.bound_shares,
-        numbers.best_peers,
-        numbers.limits,
-        numbers.answers,
-    ),
-    of_all=(numbers.memory, numbers.layer_shares, numbers.share_range),
+    numbers=(padded_float32, metadata, further_speedups, bound_shares, best_peers),
+    of_all=(memory_ratios, transfer_shares),
     tables={
-        "arena": _on_layers("visdrone", "No run on a GPU is shown.", gpu=True),
-        "arena_uniform": _on_layers("uniform", NOT_SHOWN, gpu=None),
-        "arena_cpu": _times(_CPU_COLUMNS, _ON_CPUS, "No run on a CPU is shown.", gpu=False),
-        "arena_cpu_bytes": BYTES,
-        "arena_series": _times({("visdrone", "pipelined"): "In a row"}, _IN_SERIES, NOT_SHOWN, gpu=True),
-        "arena_counts": counts,
+        "arena": ON_GPUS,
+        "arena_cpu": ON_CPUS,
+        "arena_ladder": LADDER,
+        "arena_submit": CALLS,
         "arena_memory": MEMORY,
-        "arena_padding": padding,
-        **arena_kernel.TABLES,
-        **arena_roads.TABLES,
     },
     figures=CHARTS,
 )

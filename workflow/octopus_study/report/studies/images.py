@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from octopus_study import names
-from octopus_study.names import IMAGE_BATCHES, PROCESSORS, QUANTITIES, ROOF, SUBJECT, TILE_OWNERS
+from octopus_study.names import IMAGE_BATCHES, PROCESSORS, ROOF, SUBJECT, TILE_OWNERS
 from octopus_study.report.charts import ratios, style
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number
@@ -41,7 +41,6 @@ OTHERS = tuple(
 )
 SEARCH = "block-search"
 TABLED = ("lookup", "block-metadata", SEARCH)  # who is told something else than the others
-LINES = ("payload", "allocator_peak", "device_delta", "fixed")
 
 
 def compares(group: Group, other: str) -> bool:
@@ -73,11 +72,6 @@ def cases(view: View) -> list[Key]:
 
 def _label(view: View, key: Key) -> str:
     return f"{key.n} of {IMAGE_BATCHES[key.workload]}"
-
-
-def _memory_cases(view: View) -> list[Key]:
-    found = view.select(quantity="memory_device_delta", layer="memory")
-    return [number.key for number in found if number.known and number.method in PROCESSORS]
 
 
 _KERNEL = {"quantity": "kernel", "layer": "device"}
@@ -179,15 +173,6 @@ ON_CPU = Spec(
     absent=_absent("Images of any size on a CPU"),
     widths=("1.9fr", *("1fr",) * 8),
 )
-MEMORY = Spec(
-    study=STUDY,
-    first="Method",
-    label=lambda view, key: f"{PROCESSORS[key.method]}, {_label(view, key)}",
-    cases=_memory_cases,
-    columns={QUANTITIES[f"memory_{line}"]: cells.time(quantity=f"memory_{line}") for line in LINES},
-    caption="Memory of a batch of images, each method in a process of its own.",
-    absent=_absent("Memory of a batch of images"),
-)
 
 
 def draw(frame: Frame) -> Figure:
@@ -206,7 +191,6 @@ REPORT = StudyReport(
         "images": ON_GPU,
         "images_cpu": ON_CPU,
         "images_owners": OWNERS,
-        "images_memory": MEMORY,
     },
     figures={
         "images": Chart(

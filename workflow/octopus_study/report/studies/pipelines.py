@@ -9,10 +9,7 @@ from octopus_study.names import IMAGE_INPUTS, PIPELINE_METHODS, PIPELINES, SUBJE
 from octopus_study.report.charts import ratios, style
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, make_text
-from octopus_study.report.measured import floor_of, speedup
 from octopus_study.report.missing import no_run
-from octopus_study.report.runs import Run
-from octopus_study.report.samples import groups, pivot
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
@@ -26,18 +23,10 @@ NO_TIMES = "No run of the study pipelines that is shown timed anything."
 PREPARE, STEP, CROPS = "prepare", "model_step", "crops"
 MODELS = [name for name in PIPELINES if name.startswith("model-")]
 QUANTITIES = (PREPARE, CROPS, "slices", "loaded")
-ORIGINAL, TORCHVISION, DECODED = "transformers", "transformers-torchvision", "octopus-host-decoded"
+ORIGINAL, TORCHVISION = "transformers", "transformers-torchvision"
 FILES = "jpeg"
 DRAWN = ("model-one", "model-ragged"), ("pillow", FILES)  # of images into a model; the table has all
 OTHERS = tuple(name for name in PIPELINE_METHODS if not name.startswith(SUBJECT))
-
-
-def host_decoded(run: Run) -> Iterator[Number]:
-    """Yield the speed-up over the model's processor with files decoded on the host."""
-    for group, rows in groups(run, quantity=PREPARE, unit="ms"):
-        table = pivot(rows)
-        if {DECODED, ORIGINAL} <= set(table.columns):
-            yield from speedup(run, group, table, (DECODED, ORIGINAL), floor_of(table))
 
 
 def of_inputs(frame: Frame) -> Iterator[Number]:
@@ -65,17 +54,14 @@ def of_inputs(frame: Frame) -> Iterator[Number]:
 
 
 def of_a_step(frame: Frame) -> Iterator[Number]:
-    """Yield which share of a model's step preprocessing takes, and how many images a second go through it."""
+    """Yield which share of a model's step preprocessing takes."""
     for view in every_view(frame, STUDY):
         for step in view.select(quantity=STEP, layer="host"):
             prepared = view.get(step.key.but(quantity=PREPARE))
-            if step.key.derived or not step.known or prepared is None or not prepared.known:
-                continue
-            source, key = joined(prepared, step), prepared.key.derive("share", STEP)
-            note = "median of preprocessing / median of the step"
-            yield make_number(key, source, "fraction", prepared.value / step.value, note=note)
-            key, note = step.key.derive("images_per_second"), "images / median of the step"
-            yield make_number(key, source, "1/s", 1000 * step.n / step.value, note=note)
+            if step.known and prepared:
+                key, note = prepared.key.derive("share", STEP), "median of preprocessing / median of the step"
+                value = prepared.value / step.value
+                yield make_number(key, joined(prepared, step), "fraction", value, note=note)
 
 
 def cases(view: View, quantities: tuple[str, ...] = QUANTITIES) -> list[Key]:
@@ -117,7 +103,6 @@ def batches(view: View) -> list[Key]:
 
 
 _SHARE = {"quantity": PREPARE, "derived": "share", "other": STEP}
-_WAITS = {"quantity": "host_waits", "layer": "deterministic"}
 BY_INPUT = Spec(
     study=STUDY,
     first="Images",
@@ -136,65 +121,31 @@ BY_INPUT = Spec(
     absent=_absent("Images into a model"),
     widths=("2.6fr", "0.8fr", "0.8fr", "0.8fr", "1.1fr", "1.1fr", "1.3fr", "1fr"),
 )
-MODEL = Spec(
-    study=STUDY,
-    first="Images",
-    label=lambda view, key: f"{key.n}: {_label(view, key)}",
-    cases=_of(PREPARE),
-    columns={
-        "Octopus": cells.time(),
-        "over transformers": cells.versus(ORIGINAL),
-        "in threads": cells.versus("transformers-threads"),
-        "compiled": cells.versus("transformers-compiled"),
-        "over hf-processors-rs": cells.versus("hf-processors-rs"),
-        "files by torchvision": cells.versus(TORCHVISION),
-        "Decoded on the host": cells.versus(ORIGINAL, method=DECODED),
-    },
-    caption="Images into Qwen2-VL, by input, to patch rows on the model's device: time with accelerate, and speed-up "
-    "over transformers' processor as documented, in a thread per core, compiled by torch for one shape, over a "
-    "processor in Rust, which works on the CPU and whose rows are uploaded, and over that of transformers with files "
-    "decoded by torchvision where it works; last, over the first of these with files that Octopus decodes on the host.",
-    absent=_absent("Images into a model"),
-    widths=("3fr", "1.8fr", "1.2fr", "1fr", "0.9fr", "1.2fr", "1.1fr", "0.9fr"),
-)
+_ALONE = {"quantity": PREPARE}
 STEP_TABLE = Spec(
     study=STUDY,
     first="Images",
     label=lambda view, key: f"{key.n}: {named(key.workload)}",
     cases=lambda view: view.cases(SUBJECT, STEP, ("host",), order=MODELS),
     columns={
-        "Octopus": cells.time(),
-        "over transformers": cells.versus("transformers"),
-        "Preprocessing": cells.text(**_SHARE),
-        "with transformers": cells.text(**_SHARE, method="transformers"),
-        "Images/s": cells.text(derived="images_per_second"),
+        "Step": cells.time(),
+        "over transformers": cells.versus(ORIGINAL),
+        "Preprocessing": cells.time(**_ALONE),
+        "of the step": cells.text(**_SHARE),
+        "with transformers": cells.text(**_SHARE, method=ORIGINAL),
+        "over threads": cells.versus("transformers-threads", **_ALONE),
+        "over compiled": cells.versus("transformers-compiled", **_ALONE),
+        "over Rust": cells.versus("hf-processors-rs", **_ALONE),
         "Cosine": cells.fact(quantity="cosine", layer="deterministic"),
         "Bytes off": cells.fact(quantity="values_differing", layer="deterministic"),
     },
     caption="Images of Pillow through Qwen2-VL's processor and vision tower, in bfloat16 with random weights: time of "
-    "the step, the share of it that preprocessing takes, and took with transformers, the least cosine between the two "
-    "embeddings of a patch, and the share of values that are one level off.",
+    "the step with accelerate, and speed-up over transformers; of preprocessing alone its time, the share of the step "
+    "that it takes, and took with transformers, and the speed-up over transformers' processor in a thread per core, "
+    "compiled by torch for one shape, and over hf-processors-rs, a processor in Rust, whose rows are uploaded; the "
+    "least cosine between the two embeddings of a patch, and the share of values that are one level off.",
     absent=_absent("A model's step"),
-    widths=("2fr", *("1fr",) * 7),
-)
-CROP_TABLE = Spec(
-    study=STUDY,
-    first="Boxes",
-    label=lambda view, key: f"{_label(view, key)} of {key.n}",
-    cases=_of(CROPS),
-    columns={
-        "Graph": cells.time(method="octopus-graph"),
-        "Plan": cells.time(),
-        "over PyTorch": cells.versus("torch-loop"),
-        "over OpenCV": cells.versus("opencv-loop"),
-        "Waits": cells.fact(**_WAITS, method="octopus-graph"),
-        "PyTorch's": cells.fact(**_WAITS, method="torch-loop"),
-    },
-    caption="Crops of a detector's boxes, whose number the GPU alone knows: to the synchronised result, by a CUDA "
-    "graph, by a plan, and its speed-up over a loop of PyTorch where the frame is, and one of OpenCV on the host. "
-    "Waits of the host for the GPU in a frame, in the driver's trace.",
-    absent=_absent("Crops of a detector's boxes"),
-    widths=("2fr", *("1fr",) * 6),
+    widths=("1.8fr", "1.4fr", "1fr", "1.4fr", *("1fr",) * 7),
 )
 DATA = Spec(
     study=STUDY,
@@ -237,12 +188,9 @@ def drawn(view: View) -> list[Key]:
 
 REPORT = StudyReport(
     of_all=(of_a_step, of_inputs),
-    numbers=(host_decoded,),
     tables={
         "pipelines_inputs": BY_INPUT,
-        "pipelines_model": MODEL,
         "pipelines_step": STEP_TABLE,
-        "pipelines_crops": CROP_TABLE,
         "pipelines_data": DATA,
     },
     figures={

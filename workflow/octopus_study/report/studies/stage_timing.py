@@ -1,24 +1,202 @@
-"""Stage timing: where the time of a box goes, what launches cost, and how far the kernels are from the write bound."""
+"""Stage timing: where the time of a box goes, and what launches cost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from typing import TYPE_CHECKING
 
-from octopus_study.names import BOUND, METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, SUBJECT, human
-from octopus_study.report.frame import PUBLISHED, Frame, Key
-from octopus_study.report.studies import stage_timing_numbers as numbers
-from octopus_study.report.studies.stage_timing_figures import CHARTS, STUDY, N, counts, stage_key
-from octopus_study.report.studies.stage_timing_published import CHART
+from octopus_study.measure.line import slope
+from octopus_study.measure.statistics import caution, median_interval, processes_said, unpaired_ratio_interval
+from octopus_study.names import BOUND, METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, human
+from octopus_study.report.fastest import best_opencv
+from octopus_study.report.frame import (
+    PUBLISHED,
+    Frame,
+    Key,
+    Number,
+    joined,
+    make_number,
+    make_text,
+    published,
+)
+from octopus_study.report.measured import heeding, inherited
+from octopus_study.report.published import derived
+from octopus_study.report.runs import Run
+from octopus_study.report.samples import RESAMPLED, alone, blocks, by_block, groups, noted, pivot
+from octopus_study.report.selector import where
+from octopus_study.report.studies.stage_timing_figures import CHARTS, JETSON, STUDY, N, stage_key
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Row, Spec
 from octopus_study.report.tables.writers import MISSING, Table
-from octopus_study.report.view import View, views
-from octopus_study.units import TIMES
+from octopus_study.report.view import View, every_view, views
 
-JETSON = "Jetson Orin Nano, as published"
-WITHIN_CACHE = "\u00a7"
+if TYPE_CHECKING:
+    import pandas as pd
+
+OUTPUT_BYTES = 3 * 224 * 224 * 4
+# What is saved -> the slower and the faster method.
+SAVINGS = {
+    "launches": ("n-launches", "published"),
+    "launches-fused": ("n-launches-fused", "octopus"),
+    "fusion": ("published", "octopus"),
+}
+# Where nothing but the number of launches differs: launches per box of the slower method and launches of the faster
+# one, and who makes them on a GPU. Slope x launches saved tells how much of the saving they are.
+_LAUNCHES = {"launches": (2, "numba-dispatch"), "launches-fused": (1, "cuda-core-launch")}
+_ON_CPU = "kernel-call"
+# What published claims say of growth with the number of boxes: (quantity, from, to).
+_GROWTHS = (
+    ("build_metadata", 500, 2000),
+    ("crop_resize", 500, 2000),
+    ("upload_metadata", 100, 2000),
+    ("speedup_over_n-launches", 100, 1000),
+)
+
+
+def launch_costs(run: Run) -> Iterator[Number]:
+    """Yield slope and intercept of the line through the times of each series of launches."""
+    series = run.rows[(run.rows["quantity"] == "launch_series") & run.rows["value"].notna()]
+    for method, rows in series.groupby("method", sort=False):
+        if rows["n"].nunique() > 1:
+            fit = slope(rows["n"], rows["value"] * 1000, blocks=rows["block"])
+            key = run.key("launch-overhead", method=str(method))
+            source = run.from_rows("n/a", f"quantity=launch_series, method={method}")
+            heeds = processes_said(by_block(rows)) or f"{RESAMPLED} both"
+            note = f"line of Theil and Sen through the medians; {heeds}"
+            count = int(rows.groupby("n").size().min())
+            yield make_number(key.but(quantity="slope"), source, "us", *fit[:3], count, note=note)
+            yield make_number(key.but(quantity="intercept"), source, "us", fit.intercept)
+
+
+def opencv(run: Run) -> Iterator[Number]:
+    """Yield the fastest form of OpenCV on one thread, and the speed-up over it."""
+    for group, rows in groups(run, workload="visdrone-1thread", quantity="end_to_end", layer="host"):
+        yield from best_opencv(run, group, pivot(rows))
+
+
+def savings(run: Run) -> Iterator[Number]:
+    """Yield what each step saves, paired per block."""
+    for group, rows in groups(run, workload="visdrone", quantity="end_to_end", layer="host"):
+        table, source = blocks(rows), group.rows_of(run)
+        for name, (slower, faster) in SAVINGS.items():
+            if len(table) and {slower, faster} <= set(table.columns):
+                key = run.key(group.workload, group.n, "saving", quantity=name)
+                gained = table[slower] - table[faster]
+                saved = median_interval(gained)
+                note = heeding(f"{slower} - {faster}, median of per-block differences", group, gained)
+                yield make_number(key, source, "ms", *saved, note=note)
+                if name == "launches":
+                    each, key = saved.scaled(1000 / group.n), key.but(quantity="per_object")
+                    yield make_number(key, source, "us", *each, note="saving by launches / n")
+
+
+def explained(frame: Frame) -> Iterator[Number]:
+    """Yield slope x launches saved and its share of the saving, with the ends that both intervals allow."""
+    for view in every_view(frame, STUDY):
+        for name, (each, launcher) in _LAUNCHES.items():
+            launch = _slope(view, launcher) or _slope(view, _ON_CPU)
+            for saved in view.select(method="saving", quantity=name) if launch else ():
+                yield from _explained(saved, launch, each * (saved.n - 1))
+
+
+def _explained(saved: Number, launch: Number, launches: int) -> Iterator[Number]:
+    key, source = saved.key, joined(saved, launch)
+    middle, low, high = (end * launches / 1000 for end in (launch.value, launch.low, launch.high))
+    note = f"slope of {launch.method} x launches saved"
+    yield make_text(key.derive("launcher"), source, launch.method)
+    yield make_number(key.derive("launches_saved"), source, "count", launches)
+    yield make_number(key.derive("expected"), source, "ms", middle, low, high, launch.blocks, note=note)
+    if saved.low > 0:
+        share = (middle / saved.value, low / saved.high, high / saved.low, saved.blocks)
+        note = inherited(f"{note} / saving", saved)
+        yield make_number(key.derive("explained"), source, "fraction", *share, note=note)
+
+
+def _slope(view: View, launcher: str) -> Number | None:
+    return view.get(view.key("launch-overhead", method=launcher, quantity="slope"))
+
+
+def metadata_overhead(frame: Frame) -> Iterator[Number]:
+    """Yield (build + upload) / end to end of the published kernels, with the ends that all three intervals allow: they
+    are separate measurements."""
+    quantities = ["build_metadata", "upload_metadata", "end_to_end"]
+    for view in every_view(frame, STUDY):
+        for whole in view.select(method="published", quantity="end_to_end", layer="host"):
+            parts = [part for name in quantities if (part := view.get(whole.key.but(quantity=name)))]
+            if len(parts) == len(quantities):
+                build, upload, time = parts
+                share = (build.value + upload.value) / time.value
+                ends = ((build.low + upload.low) / time.high, (build.high + upload.high) / time.low)
+                count = min((part.blocks for part in parts if part.blocks), default=None)
+                key = whole.key.but(quantity="metadata_overhead", layer="")
+                yield make_number(
+                    key, joined(*parts), "fraction", share, *ends, count, note="ratio of medians"
+                )
+
+
+def bandwidths(run: Run) -> Iterator[Number]:
+    """Yield the bandwidth limits at the largest buffer, where caches help least."""
+    rows = run.rows[(run.rows["quantity"] == "bandwidth") & run.rows["value"].notna()]
+    largest = rows[rows["n"] == rows.groupby("method")["n"].transform("max")]
+    for method, part in largest.groupby("method", sort=False):
+        values = by_block(part)
+        source = run.from_rows("n/a", f"quantity=bandwidth, method={method}, n={int(part['n'].iloc[0])}")
+        key, limit = run.key("bandwidth", method=str(method)), median_interval(values)
+        yield make_number(key, source, "GB/s", *limit, note=caution(values))
+
+
+def result_bytes(run: Run) -> Iterator[Number]:
+    """Yield the bytes of the batch that the kernels fill: what the time to fill it is predicted from."""
+    size = run.provenance.get("config", {}).get("values", {}).get("crop", {}).get("size")
+    each = 3 * 4 * size[0] * size[1] if size else OUTPUT_BYTES
+    for group, _ in groups(run, quantity="crop_resize_normalize", method=BOUND, layer="device"):
+        key, note = run.key(group.workload, group.n, quantity="result_bytes"), "bytes of one crop x boxes"
+        yield make_number(key, group.rows_of(run, BOUND), "bytes", float(each * group.n), note=note)
+
+
+def growths(run: Run) -> Iterator[Number]:
+    """Yield by which factor a value of the published kernels at one number of boxes exceeds that at another."""
+    for quantity, few, many in _GROWTHS:
+        layer = "device" if quantity == "crop_resize" else "host"
+        samples = dict(_samples_by_count(run, quantity, layer))
+        if few in samples and many in samples:
+            (dataset, values), (_, base) = samples[many], samples[few]
+            key = run.key("visdrone", method="growth", quantity=quantity, layer=f"n{few}", derived=f"n{many}")
+            timed = "end_to_end" if "speedup" in quantity else quantity
+            source = run.from_rows(
+                dataset, where(workload="visdrone", n=(few, many), quantity=timed, layer=layer)
+            )
+            said = processes_said(values) or (alone(values) if layer == "host" else "")
+            note = noted(f"median at n={many} / median at n={few}", said)
+            yield make_number(key, source, "ratio", *unpaired_ratio_interval(values, base), note=note)
+
+
+def _samples_by_count(run: Run, quantity: str, layer: str) -> Iterator[tuple[int, tuple[str, pd.Series]]]:
+    """Yield the blocks' values of the published kernels at each number of boxes; a speed-up is a ratio per block."""
+    _, ratio, other = quantity.partition("speedup_over_")
+    timed = "end_to_end" if ratio else quantity
+    for group, rows in groups(run, workload="visdrone", quantity=timed, layer=layer):
+        table = blocks(rows)
+        if len(table) and {"published", other or "published"} <= set(table.columns):
+            values = table[other] / table["published"] if ratio else table["published"]
+            yield group.n, (group.dataset, values)
+
+
+def bounds(frame: Frame) -> Iterator[Number]:
+    """Yield the published kernels as a multiple of the write-only bound: the output (float32, three channels) over the
+    memory bandwidth stated for the Jetson."""
+    bandwidth = frame.find(published("machines", "jetson-orin-nano", "memory_bandwidth"))
+    for crop in (
+        frame.select(PUBLISHED, STUDY, method="published", quantity="crop_resize") if bandwidth else ()
+    ):
+        passes = (crop, frame[crop.key.but(quantity="normalize")])
+        times = sum(part.value for part in passes) / (crop.n * OUTPUT_BYTES / (bandwidth.value * 1e6))
+        note = f"{OUTPUT_BYTES} bytes per crop at {bandwidth.text}"
+        about = {"n": crop.n, "quantity": "times_write_bound", "note": note}
+        yield derived(passes, "jetson-orin-nano", "ratio", times, **about)
+
+
 # The stages in the order of the way of a box, and who is shown in each.
 _STAGES = {
     "build_metadata": ("published", "octopus"),
@@ -28,17 +206,7 @@ _STAGES = {
     "crop_resize_normalize": ("published", "octopus"),
     "end_to_end": ("n-launches", "n-launches-fused", "published", "octopus"),
 }
-_FORMS = ("opencv", "opencv-inplace", "opencv-table", "opencv-frame")
-_ONE_THREAD = (*_FORMS, "octopus")
-# (workload, method, other) in the order of the table.
-_SPEEDUPS = (
-    ("visdrone", "octopus", "published"),
-    ("visdrone", "octopus", "n-launches"),
-    ("visdrone", "octopus", "n-launches-fused"),
-    ("visdrone", "published", "n-launches"),
-    *(("visdrone-1thread", "octopus", form) for form in _FORMS),
-)
-_MEMORY = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
+_ONE_THREAD = ("opencv", "opencv-inplace", "opencv-table", "opencv-frame", "octopus")
 
 
 def stages(frame: Frame) -> Table:
@@ -58,10 +226,10 @@ def stages(frame: Frame) -> Table:
     caption = (
         f"Stages at n = {N}, published beside measured: medians over blocks; {cells.WIDE_NOTE}. Kernels are "
         "timed by device events with a cold L2 cache on GPUs, everything else by the host clock. "
-        f"{cells.DIFFERENT_NOTE}; the published kernels round to uint8 between their two passes. "
-        f"{cells.LAUNCH_BOUND_NOTE}.{machines[0].reasons.note if machines else ''}"
+        f"{cells.DIFFERENT_NOTE}; the published kernels round to uint8 between their two passes."
+        f"{machines[0].reasons.note if machines else ''}"
     )
-    header = ["Stage", "Method", JETSON, *(view.title for view in machines)]
+    header = ["Stage", "Method", f"{JETSON}, as published", *(view.title for view in machines)]
     return Table(caption, header, rows, (0, 1), ("auto", "auto", *("1fr" for _ in sources)))
 
 
@@ -75,115 +243,29 @@ def _stage(sources: list[View], name: str, keys: list[Key]) -> list[Row]:
     return [[name, f"{human(SHORT_METHODS, keys[0].method)}{mark}", *shown]]
 
 
-def speedups(frame: Frame) -> Table:
-    """Return ratios end to end at every count, machine by machine, each with its verdict and noise floor."""
-    machines = views(frame, STUDY)
-    shown = sorted({n for view in machines for n in counts(view)})
-    rows: list[Row] = [JETSON, *_speedups(View(frame, PUBLISHED, STUDY), shown)]
-    for view in machines:
-        rows += [view.title, *_speedups(view, shown)]
-    caption = (
-        "Speed-ups end to end at every number of boxes n: medians of per-block ratios. "
-        f"{cells.RATIO_NOTE}; {cells.DIFFERENT}: one of the two answers differs from the reference."
-    )
-    return Table(caption, ["Speed-up", *(f"n = {n}" for n in shown)], rows)
-
-
-def _speedups(view: View, shown: list[int]) -> Iterator[Row]:
-    measured = view.machine != PUBLISHED
-    for workload, method, other in _SPEEDUPS:
-        key = view.key(workload, None, method, quantity="end_to_end", layer="host")
-        key = key if measured else view.key(method=method)
-        texts = [cells.ratio_text(view.frame, key.but(n=n), other) for n in shown]
-        if any(text != MISSING for text in texts):
-            first = "1 thread:" if workload == "visdrone-1thread" else human(SHORT_METHODS, method)
-            differs = (measured and "published" in (method, other)) or other == "n-launches"
-            mark = f" {cells.DIFFERENT}" if differs else ""
-            yield [f"{first} over {human(SHORT_METHODS, other)}{mark}", *texts]
-
-
-def limits(frame: Frame) -> Table:
-    """Return measured bandwidth, and the time of the kernel as a multiple of the time to write its output."""
-    machines = views(frame, STUDY)
-    shown = sorted({n for view in machines for n in counts(view, "crop_resize_normalize")})
-    rows: list[Row] = []
-    for view in machines:
-        keys = [view.key("bandwidth", method=kind) for kind in ("write", "read", "copy")]
-        bandwidth = [cells.number_text(frame, key) for key in keys]
-        rows.append([view.title, *bandwidth, *(_bound(view, n) for n in shown)])
-    caption = (
-        "Measured bandwidth limits, and kernel time / bound time of Octopus: a multiple of the time that filling "
-        f"the output takes (1{TIMES} is the write bound), in brackets the share of the bound that it reaches. "
-        f"{WITHIN_CACHE}: within the cache, the output is filled at more than {numbers.CACHE_MARGIN:g} times the "
-        "measured write limit, so this is no multiple of a memory bound."
-    )
-    return Table(caption, ["Machine", "Write", "Read", "Copy", *(f"n = {n}" for n in shown)], rows)
-
-
-def _bound(view: View, n: int) -> str:
-    key = stage_key(view, n, SUBJECT, "crop_resize_normalize")
-    text = cells.bound_text(view.frame, key)
-    return f"{text} {WITHIN_CACHE}" if text != MISSING and within_cache(view.frame, key) else text
-
-
-def within_cache(frame: Frame, key: Key) -> bool:
-    """Say whether the write bound that a kernel is compared with fills its output partly within a cache."""
-    return frame.text(key.but(method=BOUND).derive("within_cache")) == "yes"
-
-
-def _grown(method: str, view: View, key: Key) -> str:
-    columns = {"workload": "visdrone", "quantity": key.quantity, "layer": "memory"}
-    text = next((number.text for number in view.select(method=method, **columns)), MISSING)
-    return view.reasons.cell(text) if text.startswith("unavailable") else text
-
-
-MEMORY = Spec(
-    study=STUDY,
-    first="Line",
-    label=lambda view, key: human(QUANTITIES, key.quantity),
-    cases=lambda view: [view.key(quantity=line) for line in _MEMORY],
-    columns={
-        human(SHORT_METHODS, method): partial(_grown, method)
-        for method in (SUBJECT, "published", "n-launches")
-    },
-    caption="Memory, four lines that mean different things: bytes computed from shapes; peak of the allocator; growth "
-    "of used memory in a fresh process; imports, modules and context. On a CPU the frame exists before the "
-    "growth is counted, so it is smaller than the payload by the frame.",
-)
-
-
-def _launched(view: View) -> list[Key]:
-    """Return the savings that save launches alone."""
-    keys = [view.key("visdrone", N, "saving", quantity=name) for name in numbers.SAVINGS]
-    return [key for key in keys if _launcher(view, key)]
-
-
 def _launcher(view: View, key: Key) -> str:
     return view.text(key.derive("launcher"))
 
 
-def _slope(view: View, key: Key) -> str:
+def _slope_text(view: View, key: Key) -> str:
     slope = view.key("launch-overhead", method=_launcher(view, key), quantity="slope")
     return cells.with_interval(view.frame[slope])
-
-
-def _share(view: View, key: Key) -> str:
-    share = view.get(key.derive("explained"))
-    return cells.with_interval(share) if share else MISSING
 
 
 LAUNCH_OVERHEAD = Spec(
     study=STUDY,
     first="From … to",
     label=lambda view, key: human(SAVING_STEPS, key.quantity),
-    cases=_launched,
+    cases=lambda view: [
+        key for name in SAVINGS if _launcher(view, key := view.key("visdrone", N, "saving", quantity=name))
+    ],
     columns={
         "Launch": lambda view, key: human(METHODS, _launcher(view, key)),
-        "Slope": _slope,
+        "Slope": _slope_text,
         "Saved": cells.text(derived="launches_saved"),
         "Expected": cells.text(derived="expected"),
         "Measured": cells.text(),
-        "Share": _share,
+        "Share": cells.interval(derived="explained"),
     },
     caption=f"What launches explain at n = {N}. Slope: cost of one launch, from series of 1 to 256 empty kernels with "
     "the argument lists of the real ones, by the line of Theil and Sen. "
@@ -192,24 +274,10 @@ LAUNCH_OVERHEAD = Spec(
     text_columns=(0, 1),
 )
 REPORT = StudyReport(
-    numbers=(
-        numbers.launch_costs,
-        numbers.savings,
-        numbers.opencv,
-        numbers.bandwidths,
-        numbers.result_bytes,
-        numbers.write_caches,
-        numbers.growths,
-    ),
-    of_published=(numbers.bounds,),
-    of_all=(numbers.explained, numbers.launch_shares, numbers.metadata_overhead, numbers.cached_bounds),
+    numbers=(launch_costs, savings, opencv, bandwidths, result_bytes, growths),
+    of_published=(bounds,),
+    of_all=(explained, metadata_overhead),
     per_object=("build_metadata",),
-    tables={
-        "stage_timing": stages,
-        "speedups": speedups,
-        "limits": limits,
-        "memory": MEMORY,
-        "launch_overhead": LAUNCH_OVERHEAD,
-    },
-    figures=CHARTS | {"published_comparison": CHART},
+    tables={"stage_timing": stages, "launch_overhead": LAUNCH_OVERHEAD},
+    figures=CHARTS,
 )

@@ -1,25 +1,16 @@
-"""Figures of the stage timing study: stages, scaling, and what launches cost."""
+"""Figures of the stage timing study: stages, what launches cost, and the published values beside the measured ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from octopus_study.names import BOUND, METHODS, QUANTITIES, SHORT_METHODS, SUBJECT, human
+from octopus_study.names import BLACK, GREY, METHODS, QUANTITIES, SHORT_METHODS, SUBJECT, VERMILION, human
 from octopus_study.report.charts import bars, lines, style
-from octopus_study.report.charts.palette import (
-    BLACK,
-    LIGHT,
-    METHOD_COLORS,
-    METHOD_MARKERS,
-    STAGE_COLORS,
-    VERMILION,
-)
+from octopus_study.report.charts.palette import MACHINE_COLORS, MACHINE_MARKERS, METHOD_COLORS, STAGE_COLORS
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import PUBLISHED, Frame, Key, Number
-from octopus_study.report.studies.stage_timing_numbers import SAVINGS, STUDY
+from octopus_study.report.frame import PUBLISHED, Frame, Key
 from octopus_study.report.text import quantity_text
 from octopus_study.report.view import KERNEL, View, views
 
@@ -27,9 +18,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+STUDY = "stage_timing"
 N = 1000  # boxes where a table or a figure shows one number of them
 JETSON = "Jetson Orin Nano"
 _KERNELS = ("crop_resize", "normalize", "crop_resize_normalize")
+_PARTS = {
+    SUBJECT: ("build_metadata", "upload_metadata", "crop_resize_normalize"),
+    "published": ("build_metadata", "upload_metadata", "crop_resize", "normalize"),
+}
+_WHOLE = (SUBJECT, "published", "n-launches")
+_PUBLISHED_COUNTS = (100, 500, 1000, 2000)
+_COMPARED = [(name, "published", QUANTITIES[name]) for name in _PARTS["published"]] + [
+    ("end_to_end", "published", "End to end, one launch"),
+    ("end_to_end", "n-launches", "End to end, N launches"),
+    ("end_to_end", SUBJECT, "End to end, Octopus"),
+]
 
 
 def stage_key(view: View, n: int, method: str, quantity: str) -> Key:
@@ -40,50 +43,10 @@ def stage_key(view: View, n: int, method: str, quantity: str) -> Key:
     return view.key("visdrone", n, method, quantity=quantity, layer=layer)
 
 
-def counts(view: View, quantity: str = "end_to_end") -> list[int]:
-    """Return the counts at which a quantity was measured for Octopus, ascending."""
-    numbers = view.select(workload="visdrone", method=SUBJECT, quantity=quantity)
+def counts(view: View) -> list[int]:
+    """Return the counts at which Octopus was timed end to end, ascending."""
+    numbers = view.select(workload="visdrone", method=SUBJECT, quantity="end_to_end")
     return sorted({number.n for number in numbers if number.known})
-
-
-_PARTS = {
-    SUBJECT: ("build_metadata", "upload_metadata", "crop_resize_normalize"),
-    "published": ("build_metadata", "upload_metadata", "crop_resize", "normalize"),
-}
-_PUBLISHED_COUNTS = (100, 500, 1000, 2000)
-
-
-class Bar(NamedTuple):
-    """One stacked bar: a count, a method, and the microseconds per box of each part."""
-
-    n: int
-    method: str
-    parts: dict[str, float]
-
-
-def stage_breakdown(frame: Frame) -> Figure:
-    """Draw one row per machine: the stages of one launch at the left, with N launches at the right."""
-    sources = [View(frame, PUBLISHED, STUDY), *views(frame, STUDY)]
-    result, axes = style.new_figure(0.7 + 1.75 * len(sources), len(sources), 2)
-    for (stages, whole), view in zip(axes, sources, strict=True):
-        shown = _shown_counts(view)
-        _stack(stages, [bar for n in shown for bar in _stages(view, n)], QUANTITIES)
-        _stack(whole, [bar for n in shown for bar in _whole(view, n)], {})
-        name = f"{JETSON}, as published" if view.machine == PUBLISHED else view.name
-        stages.set_title(f"{name}: stages")
-        whole.set_title("End to end")
-    for axis in axes[-1]:
-        axis.set_xlabel("Time per box (µs; each panel has its own scale)")
-    style.bottom_legend(list(axes[:, 0]), 3)
-    return result
-
-
-def _shown_counts(view: View) -> list[int]:
-    """Return the published counts that a run has; a quick run has none of them and shows its own."""
-    if view.machine == PUBLISHED:
-        return list(_PUBLISHED_COUNTS)
-    measured = counts(view)
-    return [n for n in _PUBLISHED_COUNTS if n in measured] or measured[: len(_PUBLISHED_COUNTS)]
 
 
 def per_box(view: View, n: int, method: str, quantity: str) -> float:
@@ -91,95 +54,61 @@ def per_box(view: View, n: int, method: str, quantity: str) -> float:
     return view.frame.value(stage_key(view, n, method, quantity)) * 1000 / n
 
 
-def _stages(view: View, n: int) -> Iterator[Bar]:
-    """Yield the stages; what end to end takes beyond them is submission, synchronisation and gaps."""
-    for method, stages in _PARTS.items():
-        times = {stage: per_box(view, n, method, stage) for stage in stages}
-        parts = {stage: time for stage, time in times.items() if time == time}
-        rest = per_box(view, n, method, "end_to_end") - sum(parts.values())
-        if parts:
-            yield Bar(n, method, parts | ({"rest": rest} if rest > 0 else {}))
+def stage_breakdown(frame: Frame) -> Figure:
+    """Draw one row per machine: the stages of one launch at the left, with N launches at the right."""
+    sources = [View(frame, PUBLISHED, STUDY), *views(frame, STUDY)]
+    result, axes = style.new_figure(0.7 + 1.75 * len(sources), len(sources), 2)
+    for (left, right), view in zip(axes, sources, strict=True):
+        published = view.machine == PUBLISHED
+        # A quick run has none of the published counts and shows its own.
+        shown = [n for n in _PUBLISHED_COUNTS if published or n in counts(view)] or counts(view)[:4]
+        _stack(left, {(n, method): _stages(view, n, method) for n in shown for method in _PARTS}, QUANTITIES)
+        _stack(
+            right,
+            {(n, name): {name: per_box(view, n, name, "end_to_end")} for n in shown for name in _WHOLE},
+            {},
+        )
+        left.set_title(f"{f'{JETSON}, as published' if published else view.name}: stages")
+        right.set_title("End to end")
+    for axis in axes[-1]:
+        axis.set_xlabel("Time per box (µs; each panel has its own scale)")
+    style.bottom_legend(list(axes[:, 0]), 3)
+    return result
 
 
-def _whole(view: View, n: int) -> Iterator[Bar]:
-    for method in (SUBJECT, "published", "n-launches"):
-        time = per_box(view, n, method, "end_to_end")
-        if time == time:
-            yield Bar(n, method, {method: time})
+def _stages(view: View, n: int, method: str) -> dict[str, float]:
+    """Return the stages; what end to end takes beyond them is submission, synchronisation and gaps."""
+    parts = {stage: per_box(view, n, method, stage) for stage in _PARTS[method]}
+    parts = {stage: time for stage, time in parts.items() if time == time}
+    rest = per_box(view, n, method, "end_to_end") - sum(parts.values())
+    return parts | ({"rest": rest} if parts and rest > 0 else {})
 
 
-def _stack(axis: Axes, shown: list[Bar], names: dict[str, str]) -> None:
-    colors = STAGE_COLORS | METHOD_COLORS
+def _stack(axis: Axes, shown: dict[tuple[int, str], dict[str, float]], names: dict[str, str]) -> None:
+    """Draw a stacked bar of microseconds for each count and method that has any, counts a little apart."""
     labels = names | {"rest": "Submission, synchronisation, gaps"}
     place, ticks, previous = 0.0, {}, None
-    for bar in shown:
-        place += 0.45 if previous not in (None, bar.n) else 0.0
-        end = bars.stack(axis, place, bar.parts, colors, height=0.85, labels=labels)
-        bars.beside(axis, place, end, quantity_text(end, "us"), gap=3, fontsize=6)
-        count = f"n = {bar.n}   " if previous != bar.n else ""
-        ticks[place] = f"{count}{SHORT_METHODS[bar.method]}"
-        place, previous = place + 1, bar.n
+    for (n, method), parts in shown.items():
+        parts = {name: time for name, time in parts.items() if time == time}
+        if parts:
+            place += 0.45 if previous not in (None, n) else 0.0
+            end = bars.stack(axis, place, parts, STAGE_COLORS | METHOD_COLORS, height=0.85, labels=labels)
+            bars.beside(axis, place, end, quantity_text(end, "us"), gap=3, fontsize=6)
+            ticks[place] = f"{f'n = {n}   ' if previous != n else ''}{SHORT_METHODS[method]}"
+            place, previous = place + 1, n
     axis.set_yticks(list(ticks), list(ticks.values()), fontsize=6)
     axis.invert_yaxis()
     axis.margins(x=0.14)
     bars.plain(axis)
 
 
-def scaling(frame: Frame) -> Figure:
-    """Draw one panel per machine; the time of all boxes is n times that of one, so it needs no panel."""
-    machines = views(frame, STUDY)
-    result, axes = style.new_figure(2.9, 1, len(machines))
-    for axis, view in zip(axes[0], machines, strict=True):
-        _scaling(axis, view)
-        style.title(axis, view.name)
-        axis.set_xlabel("Boxes")
-    axes[0, 0].set_ylabel("Time per box (µs)")
-    style.bottom_legend(list(axes[0]), 3)
-    return result
-
-
-def _scaling(axis: Axes, view: View) -> None:
-    whole, kernel = {"quantity": "end_to_end", "layer": "host"}, {"quantity": _KERNELS[-1], "layer": KERNEL}
-    for method in (SUBJECT, "published", "n-launches", "n-launches-fused"):
-        look = {"marker": METHOD_MARKERS[method], "linestyle": "-"}
-        _line(axis, view, view.key("visdrone", None, method, **whole), label=METHODS[method], **look)
-    for method, label, dashes in (
-        (SUBJECT, "Octopus, kernel alone", "--"),
-        (BOUND, "Write bound (fills the output)", ":"),
-    ):
-        key = view.key("visdrone", None, method, **kernel)
-        _line(axis, view, key, label=label, marker="", linestyle=dashes)
-    for method in (SUBJECT, "opencv", "opencv-inplace", "opencv-table", "opencv-frame"):
-        look = {"marker": METHOD_MARKERS[method], "linestyle": "", "markerfacecolor": "white"}
-        key = view.key("visdrone-1thread", None, method, **whole)
-        _line(axis, view, key, label=f"{METHODS[method].partition(' (')[0]}, one thread", **look)
-    lines.counts(axis, counts(view), fontsize=6.5)
-    style.plain_log(axis.yaxis)
-
-
-def _line(axis: Axes, view: View, key: Key, **look: object) -> None:
-    points = [(n, number) for n in counts(view) if (number := view.get(key.but(n=n)))]
-    lines.line(axis, points, lambda n: 1000 / n, color=METHOD_COLORS[key.method], capsize=2, **look)
-
-
-# From both kinds of N launches down to Octopus: a time, or a saving between two times.
-_BARS = {
-    "n-launches": "N launches",
-    "launches": "saved by one launch",
-    "fusion": "saved by fusing",
-    SUBJECT: "Octopus",
-    "launches-fused": "saved by one launch",
-    "n-launches-fused": "N launches, fused",
-}
-
-
 def launch_overhead(frame: Frame) -> Figure:
-    """Draw one row per machine: the series of launches at the left, the parts of the savings at the right."""
+    """Draw one row per machine: series of launches at the left, times of N launches and of one at the right."""
     machines = views(frame, STUDY)
     result, axes = style.new_figure(0.6 + 1.2 * len(machines), len(machines), 2, width_ratios=(1, 1.3))
-    for (series, waterfall), view in zip(axes, machines, strict=True):
+    for (series, whole), view in zip(axes, machines, strict=True):
         _series(series, view)
-        _waterfall(waterfall, view)
+        _savings(whole, view)
         series.set_title(view.name)
     axes[-1, 0].set_xlabel("Launches of an empty kernel")
     axes[-1, 1].set_xlabel("Time (ms)")
@@ -188,9 +117,17 @@ def launch_overhead(frame: Frame) -> Figure:
 
 
 def _series(axis: Axes, view: View) -> None:
+    """Draw the times of each series of launches, and the line through them."""
     numbers = view.select(workload="launch-overhead", quantity="launch_series", layer="host")
     for method in dict.fromkeys(number.method for number in numbers):
-        _launches(axis, view, sorted((n for n in numbers if n.method == method), key=lambda number: number.n))
+        known = sorted((one for one in numbers if one.method == method), key=lambda one: one.n)
+        color, launches = METHOD_COLORS.get(method, BLACK), np.array([number.n for number in known])
+        times = [1000 * number.value for number in known]
+        axis.errorbar(launches, times, yerr=style.errors(known, 1000), fmt="o", color=color)
+        slope = view.key("launch-overhead", method=method, quantity="slope")
+        fit = view.frame.value(slope.but(quantity="intercept")) + view.frame.value(slope) * launches
+        label = f"{human(METHODS, method)}: slope {view.text(slope)}"
+        axis.plot(launches[fit > 0], fit[fit > 0], color=color, label=label)
     axis.set(ylabel="Time (µs)")
     lines.counts(axis, [1, 4, 16, 64, 256])
     low, high = axis.get_ylim()
@@ -199,50 +136,63 @@ def _series(axis: Axes, view: View) -> None:
     axis.legend(loc="upper left", fontsize=6.5, borderaxespad=0.2, handlelength=1.4)
 
 
-def _launches(axis: Axes, view: View, numbers: list[Number]) -> None:
-    """Draw the times of series of launches, and the line through them."""
-    method = numbers[0].method
-    color, key = (
-        METHOD_COLORS.get(method, BLACK),
-        view.key("launch-overhead", method=method, quantity="slope"),
-    )
-    launches, times = np.array([number.n for number in numbers]), [1000 * number.value for number in numbers]
-    axis.errorbar(launches, times, yerr=style.errors(numbers, 1000), fmt="o", color=color)
-    fit = view.frame.value(key.but(quantity="intercept")) + view.frame.value(key) * launches
-    label = f"{human(METHODS, method)}: slope {view.text(key)}"
-    axis.plot(launches[fit > 0], fit[fit > 0], color=color, label=label)
-
-
-def _waterfall(axis: Axes, view: View) -> None:
-    """Draw times as full bars and savings between them; what slope times launches explains is hatched."""
+def _savings(axis: Axes, view: View) -> None:
+    """Draw times; of N launches is hatched what those beyond one should cost by their slope."""
     n = N if N in counts(view) else max(counts(view), default=N)
-    times = {
-        method: view.frame.value(stage_key(view, n, method, "end_to_end"))
-        for method in ("n-launches", "published", SUBJECT, "n-launches-fused")
-    }
-    if not np.isfinite(list(times.values())).all():
-        axis.set_axis_off()
-        return
-    for place, name in enumerate(_BARS):
-        saving = view.key("visdrone", n, "saving", quantity=name) if name in SAVINGS else None
-        high, low = (times[method] for method in SAVINGS[name]) if saving else (times[name], 0.0)
-        color = LIGHT if saving else METHOD_COLORS[name]
-        axis.barh(place, high - low, left=low, height=0.7, color=color, edgecolor=BLACK, linewidth=0.5)
-        if saving:
-            _explained(axis, place, high, view.frame.value(saving.derive("expected")))
-        text = quantity_text(-view.frame.value(saving) if saving else high, "ms")
-        bars.beside(axis, place, max(low, high), text, gap=3, fontsize=6)
-    bars.listed(axis, list(_BARS.values()), fontsize=6.5)
-    axis.set_xlim(0, 1.25 * max(times.values()))
+    methods = {"n-launches": "launches", "published": "", "n-launches-fused": "launches-fused", SUBJECT: ""}
+    for place, (method, saving) in enumerate(methods.items()):
+        time = view.get(stage_key(view, n, method, "end_to_end"))
+        if time:
+            axis.barh(
+                place, time.value, height=0.7, color=METHOD_COLORS[method], edgecolor=BLACK, linewidth=0.5
+            )
+            bars.beside(axis, place, time.value, time.text, gap=3, fontsize=6)
+            expected = view.get(view.key("visdrone", n, "saving", quantity=saving, derived="expected"))
+            if expected:
+                look = {"facecolor": "none", "edgecolor": VERMILION, "hatch": "/////", "linewidth": 0.5}
+                label = "Slope of the launch \u00d7 launches beyond one"
+                axis.barh(place, -expected.value, left=time.value, height=0.7, label=label, **look)
+    bars.listed(axis, [SHORT_METHODS[method] for method in methods], fontsize=6.5)
+    axis.margins(x=0.14)
     axis.set_title(f"End to end, {n} boxes")
 
 
-def _explained(axis: Axes, place: float, high: float, expected: float) -> None:
-    """Hatch from the slower time downwards what the launches saved should cost by their slope."""
-    if expected == expected:
-        look = {"facecolor": "none", "edgecolor": VERMILION, "hatch": "/////", "linewidth": 0.5}
-        label = "Slope of the launch \u00d7 launches saved"
-        axis.barh(place, -expected, left=high, height=0.7, label=label, **look)
+def published_comparison(frame: Frame) -> Figure:
+    """Draw stages, and speed-ups over N launches; hollow marks are published, filled ones measured."""
+    result, (row,) = style.new_figure(2.6, 1, 2)
+    stages, speedups = row
+    jetson = View(frame, PUBLISHED, STUDY)
+    hollow = {"color": BLACK, "markerfacecolor": "white", "markersize": 6}
+    places = range(len(_COMPARED))
+    times = [per_box(jetson, N, method, quantity) for quantity, method, _ in _COMPARED]
+    stages.plot(times, places, "P", label=f"{JETSON}, published", **hollow)
+    numbers = jetson.select(method="published", quantity="speedup_over_n-launches")
+    points = sorted((number.n, number.value) for number in numbers)
+    speedups.plot(*zip(*points, strict=True), "P-", **hollow)
+    machines = views(frame, STUDY)
+    for index, (view, marker, color) in enumerate(
+        zip(machines, MACHINE_MARKERS, MACHINE_COLORS, strict=False)
+    ):
+        # A little below each other, so that machines of equal speed don't hide one another.
+        beside = [place + 0.2 * (index - (len(machines) - 1) / 2) for place in places]
+        times = [per_box(view, N, method, quantity) for quantity, method, _ in _COMPARED]
+        stages.plot(times, beside, marker, color=color, markersize=4, label=view.name)
+        for method, dashes in (("published", "-"), (SUBJECT, "--")):
+            keys = {n: stage_key(view, n, method, "end_to_end").speedup("n-launches") for n in counts(view)}
+            known = {n: number.value for n, key in keys.items() if (number := view.get(key))}
+            speedups.plot(list(known), list(known.values()), marker + dashes, color=color)
+    stages.set_yticks(places, [name for *_, name in _COMPARED])
+    stages.invert_yaxis()
+    stages.set(xscale="log", xlabel="Time per box (µs)", title=f"Stages, {N} boxes")
+    style.plain_log(stages.xaxis)
+    speedups.axhline(1, color=GREY, linewidth=0.8)
+    speedups.set(
+        xscale="log", yscale="log", xlabel="Boxes (dashed: Octopus)", title="Speed-up over N launches"
+    )
+    style.plain_log(speedups.xaxis, narrow=True)
+    style.plain_log(speedups.yaxis)
+    style.bottom_legend([stages], 2)
+    return result
 
 
 CHARTS = {
@@ -251,13 +201,13 @@ CHARTS = {
         "Where the time of a box goes: the stages of one launch, stacked, and end to end beside N launches. Each stage "
         "is timed alone, so their sum may exceed the end-to-end time.",
     ),
-    "scaling": Chart(
-        scaling,
-        "Time per box over the number of boxes, with intervals of 95 % and the time that writing the output takes.",
-    ),
     "launch_overhead": Chart(
         launch_overhead,
-        "Cost of a launch as the slope over a series of empty kernels with the real argument lists, and the savings "
-        "from N launches to Octopus; hatched is what the launches saved should cost by that slope.",
+        "Cost of a launch as the slope over a series of empty kernels with the real argument lists, and times of N "
+        "launches beside one; hatched is what the launches beyond one should cost by that slope.",
+    ),
+    "published_comparison": Chart(
+        published_comparison,
+        "Published values (hollow) beside measured ones: stages, and speed-ups over N launches.",
     ),
 }

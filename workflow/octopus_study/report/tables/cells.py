@@ -18,11 +18,7 @@ from octopus_study.units import with_unit
 
 Cell = Callable[[View, Key], str]
 DIFFERENT = "\u2020"
-LAUNCH_BOUND = "\u2021"
-# From this share on, launches take most of a time.
-LAUNCH_BOUND_SHARE = 0.5
 DIFFERENT_NOTE = f"{DIFFERENT}: the answer differs from the reference"
-LAUNCH_BOUND_NOTE = f"{LAUNCH_BOUND}: launch-bound, launches alone take at least half of the time"
 LOOSE = 1.25  # a speed-up is shown with an interval that reaches farther than this factor
 LOOSE_NOTE = f"with an interval of 95 % where it reaches farther than a factor of {LOOSE:g}"
 WIDE_NOTE = f"an interval of 95 % is shown where it is wider than ±{100 * WIDE:g} %"
@@ -57,7 +53,7 @@ def fact(**columns: Any) -> Cell:
 
 
 def time(**columns: Any) -> Cell:
-    """Say a time with its interval where that is wide, why there is none, and whether launches take most of it."""
+    """Say a time with its interval where that is wide, or why there is none."""
     return lambda view, key: time_text(view.frame, at(view, key, columns), view.reasons)
 
 
@@ -115,14 +111,14 @@ def number_text(frame: Frame, key: Key) -> str:
 
 
 def time_text(frame: Frame, key: Key, reasons: Reasons | None = None) -> str:
-    """Return a time, with its interval where that is wide and a mark where launches take most of it."""
+    """Return a time, with its interval where that is wide; or why there is none."""
     shown = frame.text(key, MISSING)
     if shown.startswith("unavailable"):
         return reasons.cell(shown) if reasons else "unavailable"
     number = frame.get(key)
     if number is not None and number.wide:
         shown = with_interval(number)
-    return f"{shown} {LAUNCH_BOUND}" if is_launch_bound(frame, key) else shown
+    return shown
 
 
 def versus_text(frame: Frame, key: Key, other: str, reasons: Reasons, loose: bool = False) -> str:
@@ -165,12 +161,10 @@ def floor_text(frame: Frame, key: Key) -> str:
 
 
 def bound_text(frame: Frame, key: Key) -> str:
-    """Return a kernel's time / bound time and the share of the write bound, or ``launch-bound``."""
+    """Return a kernel's time / bound time and the share of the write bound."""
     number = frame.get(key.derive("times", BOUND))
     if number is None:
         return MISSING
-    if is_launch_bound(frame, key):
-        return "launch-bound"
     return f"{number.text} ({frame.text(key.derive('share', BOUND))})"
 
 
@@ -190,8 +184,3 @@ def with_interval(number: Number) -> str:
         if ends and unit == other
         else f"{number.precise} [{number.interval}]"
     )
-
-
-def is_launch_bound(frame: Frame, key: Key) -> bool:
-    """Say whether launches alone take at least half of a time (for a kernel: as long as the kernel itself)."""
-    return frame.value(key.derive("launch_share")) >= LAUNCH_BOUND_SHARE

@@ -114,11 +114,10 @@ lint: $(TEST_STAMP) ## check style, import floors and workflow
 wheelhouse: # collect what a machine without a network needs into wheelhouse/: PYTHON=3.12 GPU=cuda13 EXTRAS=test
 	$(or $(wildcard $(BIN)/python),python3) workflow/scripts/wheelhouse.py $(LOCK) wheelhouse --python $(PYTHON) $(GPU_EXTRA) $(EXTRAS)
 
-release: $(BIN)/python ## build sdists, wheels and the list of what is installed (SBOM) into dist/
+release: $(BIN)/python ## build sdists and wheels into dist/
 	$(BIN)/python $(INSTALL) $(LOCK) $(GPU_EXTRA) release
 	$(BIN)/python -m build --no-isolation --outdir dist .
 	$(BIN)/python -m build --no-isolation --outdir dist workflow
-	$(BIN)/cyclonedx-py environment $(BIN)/python --output-reproducible --output-file dist/octopus.cdx.json
 
 lock: # renew requirements.lock and requirements-cuda12.lock (needs uv)
 	$(PYTHON) workflow/scripts/lock.py --upgrade

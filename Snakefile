@@ -51,5 +51,3 @@ for name in STUDIES:
         message:
             "All of {rule} is measured on {MACHINE}, and shown"
 
-
-include: "workflow/rules/crate.smk"

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
 import sys
-import zipfile
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 import yaml
 
-from octopus_study.site.crate import write_crate
 from octopus_study.site.pages import studies_page
 
 BROKEN = """
@@ -89,21 +86,6 @@ def test_the_reference_has_every_public_name(site: Site, module: str) -> None:
     shown = (site.folder / f"api/{module.rpartition('.')[2]}.html").read_text()
     names = [name for name in import_module(module).__all__ if callable(getattr(import_module(module), name))]
     assert [name for name in names if f'id="{module}.{name}"' not in shown] == []
-
-
-def test_a_crate_says_of_each_file_what_it_is(root: Path, tmp_path: Path) -> None:
-    pytest.importorskip("rocrate")
-    shutil.copytree(root / "data/reference", tmp_path / "data/reference")
-    (tmp_path / "paper/build").mkdir(parents=True)
-    (tmp_path / "paper/build/numbers.csv").write_text("id\n")
-    with zipfile.ZipFile(write_crate(tmp_path, tmp_path / "crate.zip")) as archive:
-        graph = json.loads(archive.read("ro-crate-metadata.json"))["@graph"]
-        packed = set(archive.namelist()) - {"ro-crate-metadata.json", "ro-crate-preview.html"}
-    described = {entry["@id"]: entry for entry in graph if entry["@type"] == "File"}
-    assert described.keys() == packed and "paper/build/numbers.csv" in packed
-    assert all(entry["name"] for entry in described.values())
-    rows = [name for name in packed if name.endswith(".csv") and name.count("/") == 3]
-    assert rows and all(described[name]["dateCreated"].startswith("20") for name in rows)
 
 
 def test_every_figure_and_table_of_a_study_says_what_it_shows(root: Path) -> None:

@@ -29,8 +29,8 @@ from octopus_study.names import CONCURRENCY_ARMS, SHAPE_WAYS
 from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame
-from octopus_study.report.literals import check_paper
 from octopus_study.report.outputs import draw
+from octopus_study.report.paper import check_paper
 from octopus_study.report.studies import report_of as study_report
 from octopus_study.report.studies.concurrency_rule import _least
 from octopus_study.report.studies.concurrency_tables import first_words

@@ -15,8 +15,8 @@ from synthetic_runs import BASIS, PAPER, write_run
 from octopus_study.measure.student import t_probability, t_quantile
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame
-from octopus_study.report.literals import check_paper
 from octopus_study.report.outputs import draw, is_synthetic
+from octopus_study.report.paper import check_paper
 from octopus_study.report.student import mean_interval
 from octopus_study.report.studies import power_shown as power
 from octopus_study.report.studies.power import LINTED

@@ -145,14 +145,6 @@ def readme(
 
 
 @report.command()
-def crate(out: Out, root: Annotated[Path, typer.Option(help="The checkout.")] = Path()) -> None:
-    """Pack paper, numbers, claims, figures and rows as an RO-Crate."""
-    from octopus_study.site.crate import write_crate
-
-    typer.echo(f"wrote {write_crate(root, out)}")
-
-
-@report.command()
 def promote(
     results: Annotated[Path, typer.Argument(help="A vetted run, data/results/<machine>.")],
     reference: Reference = Path("data/reference"),

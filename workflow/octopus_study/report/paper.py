@@ -4,13 +4,14 @@ from elsewhere."""
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from octopus.errors import InputError
 from octopus_study.errors import DataError
 from octopus_study.measure._files import whole_files
 from octopus_study.report.frame import Frame
-from octopus_study.report.literals import check_paper
 
 DOCUMENTS = ("octopus", "supplement")
 # Typst 0.15 can't nest the tags of a PDF for some layouts with floats over both columns (its issues 8487 and 8776, both
@@ -18,6 +19,10 @@ DOCUMENTS = ("octopus", "supplement")
 # with a little more space around its floats has another layout.
 _TAG_FAULTS = ("tags weren't properly closed", "internal error: parent group")
 _NUDGES = 24  # all that `paper/lib.typ` makes of a number
+_LAYOUT = ("template.typ", "lib.typ", "drawing.typ")  # lengths, sizes and helpers, without prose
+_COMMENT = re.compile(r"(?<!:)//[^\n]*|/\*.*?\*/", re.S)
+_REFERENCE = re.compile(r'#?\b(?:num|ci|measured)\(\s*"([^"]+)"\s*\)')
+_GUARD = re.compile(r'\bif has\(\s*"([^"]+)"\s*\)')
 
 
 def build_paper(
@@ -45,7 +50,7 @@ def build_paper(
     Raises
     ------
     InputError
-        The text holds a number that is not in ``numbers.csv``; each place is named.
+        The text names a number that is not in ``numbers.csv``; each is named.
     DataError
         Typst can't compile the paper.
     """
@@ -86,3 +91,40 @@ def typst_inputs(
     places = {"build": build, "figures": figures}
     inputs = {name: f"/{path.relative_to(root).as_posix()}" for name, path in places.items()}
     return str(root), inputs | {"document": document}
+
+
+def prose(paper_dir: str | Path) -> Iterator[Path]:
+    """Yield the Typst sources that have text."""
+    folder = Path(paper_dir)
+    for path in sorted(folder.rglob("*.typ")):
+        if path.name not in _LAYOUT and "build" not in path.relative_to(folder).parts:
+            yield path
+
+
+def check_paper(paper_dir: str | Path, numbers: Frame) -> list[str]:
+    """Return the unknown ids in the paper's sources, each with its file; empty when all is well.
+
+    Text that is left out of a paper is not judged: ids of a scope without results (no reference GPU, nothing
+    measured here), and ids of a scope of which the same file guards an absent number with ``if has``.
+    """
+    return [
+        f"{path.relative_to(paper_dir).as_posix()}: unknown number {key!r}"
+        for path in prose(paper_dir)
+        for key in unknown_ids(path.read_text(encoding="utf-8"), numbers)
+    ]
+
+
+def unknown_ids(source: str, numbers: Frame) -> list[str]:
+    """Return the ids in a source that would stop the paper from being typeset."""
+    absent = {name for name in ("gpu", "cpu", "here") if not numbers.text(f"{name}.machine.id")}
+    absent |= {_scope(key) for key in _GUARD.findall(source) if key not in numbers}
+    return [key for key in referenced_ids(source) if _scope(key) not in absent and key not in numbers]
+
+
+def referenced_ids(source: str) -> list[str]:
+    """Return the ids that a Typst source uses through ``num``, ``ci`` or ``measured``."""
+    return _REFERENCE.findall(_COMMENT.sub("", source))
+
+
+def _scope(identifier: str) -> str:
+    return identifier.partition(".")[0]

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from octopus_study.report.frame import Frame, Key, Number
-from octopus_study.report.literals import LAYOUT
 from octopus_study.report.outputs import figure_of, figures
+from octopus_study.report.paper import prose
 from octopus_study.report.series import Series
 from octopus_study.report.studies import reports
 from octopus_study.report.tables import overview
@@ -105,9 +105,7 @@ class _References(NamedTuple):
 @cache
 def _all_references(paper_dir: Path) -> _References:
     found = _References([], {}, {}, set())
-    for path in sorted(paper_dir.rglob("*.typ")):
-        if path.name in LAYOUT or "build" in path.relative_to(paper_dir).parts:
-            continue
+    for path in prose(paper_dir):
         for line, pattern in _references(path):
             place, text = f"{path.as_posix()}:{line}", _unescaped(pattern.pattern)
             if re.escape(text) == pattern.pattern:

@@ -136,7 +136,7 @@ def licences_page(root: Path) -> str:
         "# Dependencies and licences\n\nOctopus is under the MIT licence. The library needs NumPy and Numba alone; the "
         "other packages are the artifact's, its tests' and this documentation's. Data have terms of their own "
         "([Data](reproduce.md#data)). The list is of the packages of the lock that were installed where this page was "
-        "built, with the licence that each declares; `make release` writes all of it as an SBOM.\n\n"
+        "built, with the licence that each declares.\n\n"
         + table(("package", "version", "licence", "for"), rows)
     )
 

@@ -124,11 +124,11 @@ def _flip(root: Path) -> None:
         csv.writer(stream, lineterminator="\n").writerows(rows)
 
 
-def _type(root: Path) -> None:
-    """Type a number into the paper's text."""
+def _name_none(root: Path) -> None:
+    """Name a number that there is not in the paper's text."""
     path = root / "paper" / "supplement" / "arena.typ"
     path.write_text(
-        f'{path.read_text(encoding="utf-8")}\nIt is #strong("34.4\u00d7") as fast.\n', encoding="utf-8"
+        f'{path.read_text(encoding="utf-8")}\nIt takes #num("published.arena.none").\n', encoding="utf-8"
     )
 
 
@@ -249,7 +249,7 @@ PLANTS: dict[str, Plant] = {
     ),
     "stale-table": Plant("tables", "a number of an older build is left in a table", _stale),
     "flipped-verdict": Plant("verdicts", "a verdict in claims.csv is turned", _flip),
-    "typed-number": Plant("text", "a number is typed into the paper, in the brackets of a call", _type),
+    "unknown-number": Plant("text", "the paper names a number that there is not", _name_none),
     "retyped": Plant(
         "published",
         "a published value was typed wrong",

@@ -10,8 +10,8 @@ from pathlib import Path
 from octopus_study.report.build import for_authors
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Number
-from octopus_study.report.literals import LAYOUT, check_paper, referenced_ids
 from octopus_study.report.outputs import draw, figures, tables_of
+from octopus_study.report.paper import check_paper, prose, referenced_ids
 from octopus_study.report.tables.writers import markdown, typst
 from octopus_study.verify.scene import Outcome, Scene
 
@@ -79,9 +79,9 @@ def _differing(stored: str, made: str) -> Iterator[str]:
 
 
 def text(scene: Scene) -> Outcome:
-    """Each number in the paper's text: none is typed, and all have an origin."""
-    sources = [path for path in sorted(scene.paths.paper.rglob("*.typ")) if path.name not in LAYOUT]
-    count = sum(len(referenced_ids(path.read_text(encoding="utf-8"))) for path in sources)
+    """Each number that the paper's text names."""
+    sources = (path.read_text(encoding="utf-8") for path in prose(scene.paths.paper))
+    count = sum(len(referenced_ids(source)) for source in sources)
     return Outcome(count, check_paper(scene.paths.paper, scene.frame), "references")
 
 

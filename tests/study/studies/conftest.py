@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from quick import RECEIPTS, quick_config
 
-from octopus_study.config import load_config
 from octopus_study.data.fetch import fetch
 from octopus_study.measure import read_rows, validate_rows
 from octopus_study.studies import run_study
 from octopus_study.studies.context import make_context
 
-QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
-RAGGED = ("mapping", "total_cost", "sequences")
 
-
-def quick_config(settings):
-    return load_config(QUICK, {"device": "cpu", **settings})
+def sample(dataset, raw):
+    fetch(dataset, raw_dir=raw, mode="sample", progress=False)
+    return raw / f"{dataset}.json"
 
 
 @pytest.fixture(scope="package")
 def receipt(tmp_path_factory):
-    raw = tmp_path_factory.mktemp("raw")
-    fetch("visdrone-val", raw_dir=raw, mode="sample", progress=False)
-    return raw / "visdrone-val.json"
+    return sample("visdrone-val", tmp_path_factory.mktemp("raw"))
 
 
 @pytest.fixture(scope="package")
 def scene_receipt(tmp_path_factory):
     """Of the generated band, for the study of satellite tiles."""
-    raw = tmp_path_factory.mktemp("scene")
-    fetch("sentinel2-b04", raw_dir=raw, mode="sample", progress=False)
-    return raw / "sentinel2-b04.json"
+    return sample("sentinel2-b04", tmp_path_factory.mktemp("scene"))
+
+
+@pytest.fixture(scope="package")
+def runs(once, request):
+    """The files of a quick run of each study, which take a minute: made once for all processes, a study when asked."""
+
+    class Runs(dict):
+        def __missing__(self, study):
+            def fill(folder):
+                receipt = request.getfixturevalue(RECEIPTS.get(study, "receipt"))
+                run_study(study, config=quick_config({}), receipt=receipt, out=folder / f"{study}.csv")
+
+            self[study] = once(f"run-{study}", fill) / f"{study}.csv"
+            return self[study]
+
+    return Runs()
 
 
 @pytest.fixture(scope="package")
@@ -46,19 +54,6 @@ def quick_rows(receipt, tmp_path_factory):
         return read_rows(out)
 
     return run
-
-
-@pytest.fixture(scope="package")
-def ragged_runs(receipt, once):
-    """The files of quick runs of the studies of ragged batches, which take long: made once for all processes."""
-
-    def fill(folder):
-        config = quick_config({"total_cost.ladder": True})
-        for study in RAGGED:
-            run_study(study, config=config, receipt=receipt, out=folder / f"{study}.csv")
-
-    folder = once("ragged-runs", fill)
-    return {study: folder / f"{study}.csv" for study in RAGGED}
 
 
 @pytest.fixture(scope="package")

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import time
-from itertools import product
-from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
+from quick import quick_config
 
 from octopus.arrays.views import view
 from octopus.crop.options import CropOptions
 from octopus.crop.spec import make_spec
 from octopus.errors import InputError
 from octopus_study import names
-from octopus_study.config import load_config
-from octopus_study.data.distributions import padding_waste
-from octopus_study.measure import Case, HostClock, check_answers, read_rows, unavailable
-from octopus_study.measure.memory import MemoryLines
+from octopus_study.measure import Case, read_rows, unavailable
 from octopus_study.peers.availability import need
 from octopus_study.peers.fused import ImageEdge, Octopus
 from octopus_study.peers.job import make_job
@@ -30,24 +25,14 @@ from octopus_study.peers.registry import make
 from octopus_study.studies import memory, run_study
 from octopus_study.studies.arena import byte_crops, ladder, submit, versions
 from octopus_study.studies.arena import layers as arena_layers
-from octopus_study.studies.arena.layers import IN_SERIES, Batch, layers, poison, too_slow
+from octopus_study.studies.arena.layers import IN_SERIES, Batch, layers, too_slow
 from octopus_study.studies.arena.study import EDGES, Batches
-from octopus_study.studies.arena.study import ONE_THREAD as ONE_THREAD_BOXES
 from octopus_study.studies.arena.workloads import boxes_of, large_boxes, uniform_boxes
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import make_context
 from octopus_study.studies.crops import crop_job, reference_of
 
-QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
 MAKE = "octopus_study.peers.registry:make"
-SETTINGS = {"device": "cpu", "crop.size": [20, 24]}
-REQUIRED = {
-    "octopus", "octopus-fp16", "octopus-image", "published", "n-launches", "opencv", "opencv-table",
-    "opencv-table-threads", "kornia-rs", "roi-align", "grid-sample", "padded-torch", "padded-onnxruntime", "cvcuda",
-    "cvcuda-rounded", "dali", "dali-pipeline", "tensorrt-padded", "tensorrt-gridsample", "tensorrt-rtx-padded",
-    "tensorrt-rtx-gridsample",
-}  # fmt: skip
-ROUNDED = "rounds to uint8 between its two passes"
 
 
 class Right(CropMethod):
@@ -156,7 +141,7 @@ def fakes(monkeypatch):
 
 @pytest.fixture(scope="module")
 def context(receipt):
-    return make_context("arena", load_config(QUICK, SETTINGS), receipt)
+    return make_context("arena", quick_config({}), receipt)
 
 
 @pytest.fixture
@@ -187,56 +172,8 @@ def whole():
     return comparison
 
 
-@pytest.fixture(scope="module")
-def run(receipt, tmp_path_factory):
-    out = tmp_path_factory.mktemp("arena") / "arena.csv"
-    return read_rows(run_study("arena", config=load_config(QUICK, SETTINGS), receipt=receipt, out=out))
-
-
 def answers(rows):
     return {row.method: row.answer for row in rows if row.quantity != "discarded_blocks"}
-
-
-def test_every_method_has_rows_or_a_reason_in_every_comparison(run):
-    timed = run[(run.layer == "host") & (run.quantity == "end_to_end")]
-    batches = timed[timed.workload.isin(["uniform", "visdrone"])].groupby(["workload", "n"])
-    assert sorted(batches.groups) == [(name, n) for name in ("uniform", "visdrone") for n in (3, 6)]
-    for _, rows in batches:
-        assert set(rows.method) >= {*REQUIRED, "octopus-again"}
-        assert rows.value.notna().equals(~rows.answer.str.startswith("unavailable: "))
-
-
-def test_octopus_and_opencv_are_right_and_the_published_passes_round(run):
-    timed = run[(run.layer == "host") & run.value.notna()]
-    exact = timed.method.isin(["octopus", "octopus-again", "octopus-fp16", "n-launches-fused", "opencv"])
-    assert set(timed[exact].answer) == {"same"}
-    assert timed[timed.method.isin(["published", "n-launches"])].answer.str.contains(ROUNDED).all()
-
-
-def test_a_comparison_is_paired(run):
-    timed = run[(run.quantity == "end_to_end") & run.value.notna()]
-    for _, rows in timed.groupby(["workload", "n"]):
-        assert len({tuple(blocks) for _, blocks in rows.groupby("method").block}) == 1
-
-
-def test_opencv_stands_beside_octopus_with_one_thread(run):
-    for workload in ("visdrone", "uniform", "large"):
-        rows = run[(run.workload == f"{workload}-1thread") & (run.quantity == "end_to_end")]
-        assert set(rows.method) == {"octopus", "octopus-again", *(kind.name for kind in ONE_THREAD)}
-        assert set(rows.n) == {6}
-        assert set(rows.answer) == {"same"}
-
-
-@pytest.mark.parametrize("kind", byte_crops.KINDS)
-def test_bytes_have_their_rivals_on_one_thread_and_on_all(run, kind):
-    for workload, (threads, rivals) in product(ONE_THREAD_BOXES, byte_crops.KINDS[kind].sides):
-        rows = run[(run.workload == f"{workload}-{kind}{threads}") & (run.quantity == "end_to_end")]
-        assert set(rows.method) == {"octopus", "octopus-again", *(rival.name for rival in rivals)}
-        missing = rows[rows.value.isna()]
-        assert missing.answer.str.contains("is not installed").all()
-        assert set(rows.answer) - {*missing.answer} == {"same"} and set(rows.n) == {6}
-        # Of Pillow and Pillow-SIMD one is always here, and OpenCV is: alone, and on a pool.
-        assert len({*rows.method} - {*missing.method}) >= (3 if threads else 4)
 
 
 def nearest(self, x1, y1, x2, y2, item):
@@ -278,25 +215,6 @@ def test_wrong_bytes_are_seen(context, monkeypatch, method, does):
     assert wrong == ({method, f"{method}-again"} & {*found}) and found.keys() - wrong
 
 
-def test_memory_and_padding_have_rows_for_all(run):
-    memory = run[run.layer == "memory"]
-    assert set(memory.method) >= REQUIRED
-    assert set(memory.groupby("method").size()) == {len(MemoryLines._fields)}
-    assert memory.answer.str.startswith("unavailable: ").all()  # switched off in the quick configuration
-    waste = run[(run.quantity == "padding_waste") & (run.workload == "uniform")]
-    assert waste.value.tolist() == [0.0, 0.0]
-
-
-def test_uniform_boxes_have_one_size_and_lie_within_the_frame():
-    boxes = uniform_boxes(5000, 1920, 1080, 256, 42)
-    assert boxes.dtype == np.int32
-    assert (boxes[:, 2:] - boxes[:, :2] == 256).all()
-    assert (boxes.min(), boxes[:, 2].max(), boxes[:, 3].max()) >= (0, 0, 0)
-    assert boxes[:, 2].max() <= 1920 and boxes[:, 3].max() <= 1080
-    assert boxes[:, 2].max() > 1900 and boxes[:, :2].min() == 0  # the whole frame is used
-    assert padding_waste(boxes).fraction == 0
-
-
 def test_large_boxes_shrink_and_lie_within_the_frame():
     boxes = large_boxes(1000, 1920, 700, 42)
     sides = boxes[:, 2:] - boxes[:, :2]
@@ -309,6 +227,8 @@ def test_large_boxes_shrink_and_lie_within_the_frame():
 
 def test_uniform_boxes_are_those_of_the_seed_and_the_first_stay_the_same():
     boxes = uniform_boxes(100, 1920, 1080, 256, 42)
+    assert (boxes[:, 2:] - boxes[:, :2] == 256).all()
+    assert boxes.min() >= 0 and boxes[:, 2].max() <= 1920 and boxes[:, 3].max() <= 1080
     assert np.array_equal(boxes[:28], uniform_boxes(28, 1920, 1080, 256, 42))
     assert not np.array_equal(boxes, uniform_boxes(100, 1920, 1080, 256, 43))
     assert uniform_boxes(3, 256, 256, 256, 0).tolist() == [[0, 0, 256, 256]] * 3
@@ -356,21 +276,6 @@ def test_who_reads_across_the_edge_is_judged_by_a_reference_that_does_so(batch, 
     assert answers(batch.rows(whole("host")))["across"].startswith("different")
 
 
-def test_in_a_series_a_batch_is_timed_out_of_many(batch, monkeypatch):
-    monkeypatch.setattr(arena_layers, "IN_SERIES", ("octopus", "right"))
-    case = Case("arena", "synthetic-visdrone", "visdrone", 5)
-    (comparison,) = [each for each in layers(case, "cuda") if each.layer == "pipelined"]
-    assert comparison.methods == ("octopus", "right")
-    runs, right = [], next(method for method in batch.methods if method.name == "right")
-    run = right.run
-    monkeypatch.setattr(right, "run", lambda: (runs.append(1), run()))
-    rows = [row for row in batch.rows(comparison) if row.method == "right" and row.unit == "ms"]
-    assert {row.layer for row in rows} == {"pipelined"} and {row.answer for row in rows} == {"same"}
-    assert len(runs) % arena_layers.SERIES == 0 and len(runs) >= arena_layers.SERIES * len(rows)
-    clock = arena_layers.SeriesClock()
-    assert clock.time(lambda: time.sleep(0.016)) < 16
-
-
 def test_the_device_layer_takes_who_can_be_seen_and_the_write_bounds(batch, kernels):
     found = answers(arena_layers.device_rows(batch, kernels))
     assert found["octopus"] == found["octopus-again"] == found["octopus-fp16"] == found["right"] == "same"
@@ -409,14 +314,6 @@ def test_the_pipeline_layer_checks_what_comes_back(batch, whole):
     assert "NaN" in answers(batch.rows(whole("pipeline")))["octopus"]
 
 
-def test_a_batch_too_large_for_the_pipeline_says_so(batch, whole):
-    rows = batch.rows(whole("pipeline"))
-    assert {row.method for row in rows} == set(arena_layers.names())
-    assert {row.answer for row in rows} == {
-        "unavailable: results of more than 1000 boxes are not brought to page-locked memory"
-    }
-
-
 def test_who_has_no_room_says_so_and_the_rest_goes_on(batch, monkeypatch):
     batch.release()
     assert batch.methods == []
@@ -424,12 +321,6 @@ def test_who_has_no_room_says_so_and_the_rest_goes_on(batch, monkeypatch):
     batch.gather()
     assert set(batch.missing) == set(arena_layers.names())
     assert all("10 are free" in why for why in batch.missing.values())
-
-
-def test_poison_reaches_the_memory_of_a_result():
-    values = np.zeros(3, np.float32)
-    poison(values)
-    assert np.isnan(values).all()
 
 
 def test_the_slowest_are_left_out_until_the_rest_fits_and_never_the_base_or_opencv():
@@ -440,9 +331,6 @@ def test_the_slowest_are_left_out_until_the_rest_fits_and_never_the_base_or_open
     left = too_slow(seconds, 18, 1)
     assert set(left) == {"slowest", "slow", "quick"}
     assert "one batch takes 9 s: too slow for 18 blocks" in left["slowest"]
-
-
-def test_opencv_is_kept_however_slow():
     assert too_slow({"octopus": 1.0, "opencv": 50.0, "quick": 0.1}, 20, 10).keys() == {"quick"}
 
 
@@ -508,26 +396,9 @@ def test_memory_is_measured_in_a_process_of_its_own(context, fakes):
     assert {row.answer for row in rows if row.method == "right"} == {"unavailable: not asked for"}
 
 
-def test_calls_by_every_library_s_arrays_are_checked(receipt, monkeypatch):
-    context = make_context("arena", load_config(QUICK, SETTINGS), receipt)
-    job = crop_job(context, boxes_of(context, "visdrone", 2))
-    monkeypatch.setattr(submit, "_arrays", lambda job, name: (job.frame, job.boxes))
-    calls = {name: submit._door(job, name) for name in submit.DOORS if name != "octopus-operator"}
-    right = reference_of(context).of(job.boxes)
-    monkeypatch.setattr(submit, "host_copy", np.asarray)
-    for shift, answer in ((0, "same"), (1, "different")):
-        methods = [submit._returning(name, call, job.tolerance) for name, call in calls.items()]
-        answers = check_answers(methods, right + np.float32(shift))
-        assert len(answers) == 5 and all(text.startswith(answer) for text in answers.values())
-
-
-def test_the_host_clock_can_be_that_of_the_pipeline():
-    assert HostClock(layer="pipeline").layer == "pipeline"
-
-
 @pytest.mark.gpu
 def test_all_layers_of_a_gpu_are_there_and_octopus_is_right_in_each(receipt, tmp_path):
-    config = load_config(QUICK, SETTINGS | {"device": "cuda", "arena.pipeline_max_count": 3})
+    config = quick_config({"device": "cuda", "arena.pipeline_max_count": 3})
     rows = read_rows(run_study("arena", config=config, receipt=receipt, out=tmp_path / "arena.csv"))
     batches = rows[(rows.unit == "ms") & rows.workload.isin(["uniform", "visdrone"])]
     calls = batches.quantity.isin([submit.QUANTITY, submit.ALONE])  # nobody's answer is asked for again
@@ -535,7 +406,7 @@ def test_all_layers_of_a_gpu_are_there_and_octopus_is_right_in_each(receipt, tmp
     timed = batches[~calls]
     assert set(timed.layer) == {"device", "host", "pipelined", "pipeline"}
     for (_, n, layer), group in timed.groupby(["workload", "n", "layer"]):
-        assert set(group.method) >= (set(IN_SERIES) if layer == "pipelined" else REQUIRED)
+        assert set(group.method) >= set(IN_SERIES if layer == "pipelined" else arena_layers.names())
         exact = group[group.method.isin(["octopus", "octopus-again", "octopus-fp16"])]
         if layer == "pipeline" and n > 3:
             assert group.value.isna().all()

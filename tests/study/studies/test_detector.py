@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import fake_tensors
 import numpy as np
 import pytest
@@ -127,18 +125,6 @@ def test_a_way_that_can_not_be_had_is_a_row_and_the_others_go_on(context, torch,
     assert {row.quantity for row in gaps} == {*detector.STAGES, *detector.COUNTS}
     assert all("no such luck" in row.answer for row in gaps)
     assert len(chosen(rows, method="opencv-uint8", quantity="end_to_end")) == 4
-
-
-def test_without_torch_every_method_has_a_row_for_everything(context, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    rows = rows_of(context)
-    validate_rows(rows)
-    assert {row.answer for row in rows} == {
-        "unavailable: PyTorch is not installed (pip install -e './workflow[models]')"
-    }
-    for stage in detector.STAGES:
-        assert {row.method for row in chosen(rows, quantity=stage)} == {"octopus", "opencv", "opencv-uint8"}
-    assert {row.method for row in chosen(rows, quantity="frames_differing")} == {"opencv", "opencv-uint8"}
 
 
 def test_the_camera_pans_to_the_mirrored_edge_and_back():

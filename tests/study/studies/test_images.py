@@ -10,7 +10,7 @@ from PIL import Image
 from octopus_study.measure import Method
 from octopus_study.measure.bandwidth import copying
 from octopus_study.peers.availability import Unavailable
-from octopus_study.studies.images import layers, memory
+from octopus_study.studies.images import memory
 from octopus_study.studies.images.job import (
     BETWEEN,
     BILINEAR,
@@ -24,9 +24,7 @@ from octopus_study.studies.images.job import (
     ImageJob,
     arranged,
 )  # fmt: skip
-from octopus_study.studies.images.method import ON_THE_HOST
-from octopus_study.studies.images.owners import OWNERS
-from octopus_study.studies.images.registry import BY_DEVICE, make, names
+from octopus_study.studies.images.registry import make, names
 from octopus_study.studies.images.workloads import BATCH, BATCHES, ROWS, sides
 from octopus_study.studies.pictures import cut
 
@@ -147,14 +145,6 @@ def test_every_method_gives_its_answer_or_says_what_is_missing(name, task):
     assert answer == "same" or (name in otherwise and method.why_different in answer)
 
 
-def test_what_works_on_the_host_has_no_row_of_its_own_beside_a_gpu():
-    gpu, cpu = ({kind.name for kind in BY_DEVICE[device]} for device in ("cuda", "cpu"))
-    owners = {owner.name for owner in OWNERS}
-    assert gpu - cpu == {"octopus-same-sizes", "octopus-simple", "transformers-cpu", "cvcuda", *owners}
-    assert cpu - gpu == {"octopus-bilinear", "pillow", "pillow-simd", "kornia-rs"}
-    assert ON_THE_HOST
-
-
 def test_bounds_move_the_bytes_of_the_job(monkeypatch):
     made, moved = job(), []
     from octopus_study.kernels.cpu import probes
@@ -162,23 +152,6 @@ def test_bounds_move_the_bytes_of_the_job(monkeypatch):
     monkeypatch.setattr(probes, "copy", lambda left, right: moved.append(left.nbytes + right.nbytes))
     copying(made.read_bytes + made.result_bytes, on_gpu=False)()
     assert moved[0] == pytest.approx(made.read_bytes + made.result_bytes, abs=8)
-
-
-def test_a_quick_run_has_every_method_and_every_reason(quick_rows):
-    rows = quick_rows("images")
-    whole = rows[rows.quantity == "end_to_end"]
-    for workload in ("small", "thumbnails"):
-        there = whole[whole.workload == workload]
-        assert set(there.method) == {*names("cpu"), *layers.BOUNDS, "octopus-again"}
-        assert set(there.n) == {4} and set(there.layer) == {"host"}
-        timed = there[there.value.notna()]
-        assert OWN | {"octopus-again", *layers.BOUNDS} <= set(timed.method)
-        assert set(timed.answer[~timed.method.isin(["pillow", "pillow-simd", "dali"])]) == {"same", "n/a"}
-        assert there[there.value.isna()].answer.str.startswith("unavailable: ").all()
-    facts = rows[rows.layer == "deterministic"].set_index(["workload", "quantity", "method"]).value
-    assert facts["small", "table_bytes", "octopus"] <= 4 * 64 + 64
-    assert facts["thumbnails", "result_bytes", "batch"] == 4 * 4 * 3 * 224 * 224
-    assert (rows[rows.layer == "memory"].answer == f"unavailable: {memory.SWITCHED_OFF}").all()
 
 
 def test_the_memory_of_a_method_is_that_of_its_images_and_its_result():

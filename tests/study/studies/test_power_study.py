@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from power_machine import BOARD, STEP_NS, Machine
-from selecting import answers, values
+from quick import answers, values
 
 from octopus_study.config import load_config
 from octopus_study.measure import Method, Row, read_rows, validate_rows, write_rows

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from selecting import values
+from quick import values
 
 from octopus_study.measure import read_rows, validate_provenance, validate_rows
 from octopus_study.names import PIPELINE_METHODS, PROCESSORS, STUDIES, TILE_OWNERS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from selecting import values
+from quick import values
 from test_reference import read
 
 

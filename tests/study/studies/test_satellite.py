@@ -13,26 +13,24 @@ from octopus import otsu_threshold
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.scene import Scene, load_scene
 from octopus_study.errors import DataError
-from octopus_study.measure import validate_rows
+from octopus_study.measure import read_rows, validate_rows
 from octopus_study.studies.comparison import measure_plan
 from octopus_study.studies.satellite import rules
 from octopus_study.studies.satellite import study as satellite
 from octopus_study.studies.satellite.job import TileJob
 from octopus_study.studies.satellite.methods import whole
 
-SMALL = {"satellite.synthetic_side": 600}
 RULES = ("fixed", "otsu", "byte-budget")
-WHOLE = {"octopus", "octopus-again", "padded", "numpy", "opencv", "opencv-threads", "integral"}
 
 
 @pytest.fixture(scope="module")
-def rows(quick_rows, scene_receipt):
-    return quick_rows("satellite", scene_receipt, **SMALL)
+def rows(runs):
+    return read_rows(runs["satellite"])
 
 
 @pytest.fixture(scope="module")
 def context(quick_context, scene_receipt):
-    return quick_context("satellite", scene_receipt, **SMALL)
+    return quick_context("satellite", scene_receipt)
 
 
 def values(rows, workload):
@@ -43,12 +41,6 @@ def values(rows, workload):
 
 def series(rows, method, quantity):
     return rows[(rows.method == method) & (rows.quantity == quantity)].sort_values("block").value.to_numpy()
-
-
-def test_both_variants_of_the_window_and_of_a_generated_scene_are_judged(rows):
-    assert set(rows.workload) == {"window-uint16", "window-rgb8", "scale-uint16", "scale-rgb8"}
-    assert set(rows.dataset[rows.workload.str.startswith("scale")]) == {"synthetic"}
-    assert set(rows.dataset[rows.workload.str.startswith("window")]) == {"synthetic-sentinel2"}
 
 
 def test_kept_tiles_are_those_of_numpy(rows, scene_receipt):
@@ -73,23 +65,6 @@ def test_bytes_follow_from_pixels_and_times_from_the_downlink(rows):
             assert found[rule, "kept_downlink_time"] == found[rule, "kept_bytes"] * 8 / 2e6
         assert found["byte-budget", "kept_bytes"] <= 0.45 * found["scene", "scene_bytes"]
         assert 0 < found["otsu", "kept_tiles"] < found["scene", "tiles"]
-
-
-def test_only_the_scene_itself_is_pictured(rows):
-    picture = rows[rows.quantity == "thumbnail"]
-    assert set(picture.workload) == {"window-uint16"}
-    assert sorted(picture.block) == list(range(rules.THUMBNAIL**2))
-    assert picture.value.between(0, 255).all() and picture.value.nunique() > 20
-
-
-def test_all_who_take_part_give_the_right_flags(rows):
-    for workload in set(rows.workload):
-        part = rows[(rows.workload == workload) & (rows.unit == "ms")]
-        whole = part[part.quantity == "end_to_end"]
-        assert set(whole.method) == WHOLE and set(whole.answer) == {"same"}
-        kernels = part[part.quantity == "keep_tiles"]
-        assert set(kernels.method) == {"octopus", "octopus-again", "padded"}
-        assert set(kernels.answer) == {"same"}
 
 
 def test_a_scene_of_the_published_size_is_cut_into_its_727_tiles(context):
@@ -135,7 +110,7 @@ def test_without_room_a_method_is_a_row(context, monkeypatch):
 
 def test_a_receipt_of_other_data_is_refused(quick_rows, receipt, scene_receipt, tmp_path):
     with pytest.raises(DataError, match="satellite needs the receipt of sentinel2-b04"):
-        quick_rows("satellite", receipt, **SMALL)
+        quick_rows("satellite", receipt)
     copied = shutil.copy(scene_receipt, tmp_path / "elsewhere.json")
     with pytest.raises(DataError):
-        quick_rows("satellite", Path(copied), **SMALL)
+        quick_rows("satellite", Path(copied))

@@ -1,52 +1,24 @@
-"""The studies end to end on the sample: the right rows, checked answers, and nothing silently missing."""
+"""What is special in some studies, and how runs of all are made: processes, threads, memory, code that changes."""
 
 from __future__ import annotations
 
 import dataclasses
 import subprocess
 import sys
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
-from selecting import chosen
+from quick import quick_config
 
 from octopus.backends import cpu
 from octopus.errors import InputError
-from octopus_study.config import load_config
 from octopus_study.data import distributions
 from octopus_study.errors import MeasureError
-from octopus_study.measure import read_rows, validate_provenance, validate_rows
+from octopus_study.measure import read_rows, validate_provenance
 from octopus_study.measure.dependence import PROCESS_BLOCKS
-from octopus_study.names import STUDIES
-from octopus_study.report.claims import load_claims
 from octopus_study.studies import processes, run_study
 from octopus_study.studies.context import make_context, write_run
 from octopus_study.studies.stage_timing import first_crop
-
-QUICK, CORE, CLAIMS = (
-    Path(__file__).parents[3] / "config" / name for name in ("quick.yaml", "core.yaml", "claims.yaml")
-)
-SETTINGS = {"device": "cpu", "stage_timing.counts": [4, 9], "crop.size": [20, 24], "distribution.count": 7}
-SCENE = "satellite"  # the only study of another data set
-RAGGED = (
-    "mapping",
-    "total_cost",
-    "sequences",
-)  # not on the boxes of the others; they have tests of their own
-
-
-@pytest.fixture(scope="module")
-def runs(receipt, scene_receipt, ragged_runs, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("results")
-    config = load_config(QUICK, SETTINGS)
-    receipts = dict.fromkeys(STUDIES, receipt) | {SCENE: scene_receipt}
-    return ragged_runs | {
-        name: run_study(name, config=config, receipt=receipts[name], out=folder / f"{name}.csv")
-        for name in STUDIES
-        if name not in ragged_runs
-    }
 
 
 @pytest.fixture(scope="module")
@@ -57,57 +29,6 @@ def stages(runs):
 @pytest.fixture(scope="module")
 def sizes(runs):
     return read_rows(runs["distribution"])
-
-
-@pytest.mark.parametrize("study", STUDIES)
-def test_rows_and_provenance_are_valid_and_say_synthetic(runs, study):
-    validate_rows(runs[study])
-    record = validate_provenance(runs[study].with_suffix(".json"))
-    assert record["datasets"][0]["synthetic"] is True
-    assert record["results"]["rows"] == len(read_rows(runs[study]))
-    assert read_rows(runs[study]).dataset.str.contains("synthetic").all()
-
-
-def methods(rows, **where):
-    return set(chosen(rows, **where).method)
-
-
-@pytest.mark.parametrize("count", [4, 9])
-def test_every_stage_has_its_methods(stages, count):
-    fused = {"octopus", "octopus-again"}
-    expected = {
-        "end_to_end": fused | {"published", "n-launches", "n-launches-fused"},
-        "crop_resize_normalize": fused | {"published", "write-bound"},
-        "build_metadata": fused | {"published"},
-        "upload_metadata": {"octopus", "published"},
-        "crop_resize": {"published"},
-        "normalize": {"published"},
-    }
-    for quantity, names in expected.items():
-        assert methods(stages, n=count, workload="visdrone", layer="host", quantity=quantity) == names
-
-
-def test_answers_are_checked(stages):
-    timed = stages[(stages.quantity == "end_to_end") & (stages.workload == "visdrone")]
-    assert set(timed[timed.method.isin(["octopus", "octopus-again", "n-launches-fused"])].answer) == {"same"}
-    rounded = timed[timed.method.isin(["published", "n-launches"])].answer
-    assert rounded.str.startswith("different: ").all()
-    assert rounded.str.contains("rounds to uint8 between its two passes").all()
-
-
-def test_one_thread_stands_beside_opencv(stages):
-    rows = stages[stages.workload == "visdrone-1thread"]
-    forms = {"opencv", "opencv-inplace", "opencv-table", "opencv-frame"}
-    assert methods(rows, quantity="end_to_end") == {"octopus", "octopus-again", *forms}
-    assert set(rows[rows.quantity == "end_to_end"].answer) == {"same"}
-
-
-def test_the_machine_is_measured_too(stages):
-    assert methods(stages, workload="bandwidth", quantity="bandwidth") == {"write", "read", "copy"}
-    assert (stages[stages.quantity == "bandwidth"].value > 0).all()
-    launches = stages[stages.quantity == "launch_series"]
-    assert sorted(set(launches.n)) == [1, 2, 4, 8]
-    assert (stages[stages.quantity == "first_crop"].value > 0).sum() == 5
 
 
 def test_the_first_crop_of_a_process_has_nothing_of_the_artifact_in_it():
@@ -145,62 +66,13 @@ def test_boxes_alone_are_measured_where_times_are_switched_off(quick_rows):
     assert {"padding_waste", "width_quantile"} <= set(rows.quantity)
 
 
-@pytest.mark.parametrize("study", ["stage_timing", "arena", "images"])
-def test_a_core_run_on_a_cpu_measures_what_claims_name(receipt, study):
-    """Facts and growth over batches apart, which core.yaml says."""
-    context = make_context(study, load_config(CORE, {"device": "cpu"}), receipt)
-    plan = import_module(f"octopus_study.studies.{study}.study").plan
-    cases = {(part.case.workload, f"n{part.case.n}") for part in plan(context) if part.comparisons}
-    named = {
-        tuple(name.format(run="", each=each).split(".")[2:4])
-        for claim in load_claims(CLAIMS)
-        if claim.study == study and claim.needs in ("any", "real-data") and claim.kind != "fact"
-        for name in claim.number
-        for each in claim.each or [""]
-    }
-    named = {case for case in named if case[1] != "growth"}
-    assert named and named <= cases
-
-
-def test_every_distribution_is_timed_with_checked_answers(sizes):
-    for workload in ("uniform", "long-tail", "bimodal", "temporal", "visdrone"):
-        timed = sizes[
-            (sizes.workload == workload) & sizes.quantity.isin(["end_to_end", "crop_resize_normalize"])
-        ]
-        assert set(timed[timed.method == "octopus"].answer) == {"same"}
-        assert {"octopus-again", "published"} <= set(timed.method)
-        # On a CPU the published passes have no other way than the one already timed, and the row says so.
-        whole = timed[(timed.quantity == "end_to_end") & (timed.method == "published")]
-        assert whole.answer.str.startswith("unavailable: on a CPU").all()
-        quantiles = sizes[(sizes.workload == workload) & (sizes.quantity == "width_quantile")]
-        assert quantiles.block.tolist() == list(range(101))
-        assert (np.diff(quantiles.value) >= 0).all()
-
-
-def test_the_frames_of_the_temporal_workload_are_paired(sizes):
+def test_quantiles_of_the_boxes_grow_and_frames_of_the_temporal_workload_are_paired(sizes):
+    for _, quantiles in sizes[sizes.quantity == "width_quantile"].groupby("workload"):
+        assert quantiles.block.tolist() == list(range(101)) and (np.diff(quantiles.value) >= 0).all()
     frames = sizes[sizes.quantity == "frame_time"]
     assert set(frames.method) == {f"octopus/frame-{index}" for index in range(3)}
     assert set(frames.answer) == {"same"}
     assert len({tuple(blocks) for _, blocks in frames.groupby("method").block}) == 1
-
-
-@pytest.mark.parametrize("study", [study for study in STUDIES if study not in (*RAGGED, SCENE)])
-def test_what_does_not_fit_has_a_row_for_everything_that_is_missing(
-    receipt, tmp_path, monkeypatch, study, runs
-):
-    monkeypatch.setattr("octopus_study.studies.context.cpu.free_bytes", lambda: 100_000)
-    path = run_study(
-        study, config=load_config(QUICK, SETTINGS), receipt=receipt, out=tmp_path / f"{study}.csv"
-    )
-    rows, complete = read_rows(path), read_rows(runs[study])
-    short = rows[rows.answer.str.contains("on the host, 100,000 are free")]
-    timed = complete[
-        complete.unit.eq("ms") & (complete.layer == "host") & complete.workload.str.contains("visdrone")
-    ]
-    timed = timed[(timed.n == timed.n.max()) & ~timed.method.str.endswith("-again")]
-    key = ["n", "workload", "layer", "quantity", "method"]
-    missing = set(map(tuple, short[short.workload.str.contains("visdrone")][key].to_numpy()))
-    assert set(map(tuple, timed[key].to_numpy())) == missing
 
 
 SHARED = {
@@ -212,7 +84,7 @@ SHARED = {
 
 
 def test_several_processes_share_the_blocks_of_a_comparison(receipt, tmp_path):
-    config = load_config(QUICK, SETTINGS | SHARED)
+    config = quick_config(SHARED)
     path = run_study("arena", config=config, receipt=receipt, out=tmp_path / "arena.csv")
     rows = read_rows(path)
     timed = rows[rows.unit.eq("ms") & rows.value.notna()]
@@ -239,7 +111,7 @@ def test_a_further_process_that_fails_is_noted_and_costs_only_its_blocks(
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(processes, "MEASURE", "failing:measure")
     monkeypatch.setattr(processes, "LEAST_SECONDS", limit)
-    context, plan = make_context("arena", load_config(QUICK, SETTINGS | SHARED), receipt), len
+    context, plan = make_context("arena", quick_config(SHARED), receipt), len
     assert processes.further_rows(context, receipt, plan) == [] and not context.notes
     context.shared["a", "comparison"] = ["octopus"]
     assert processes.further_rows(context, receipt, plan) == []
@@ -248,7 +120,7 @@ def test_a_further_process_that_fails_is_noted_and_costs_only_its_blocks(
 
 
 def test_code_that_changes_while_it_is_measured_gives_no_result(receipt, tmp_path):
-    context = make_context("stage_timing", load_config(QUICK, SETTINGS), receipt)
+    context = make_context("stage_timing", quick_config({}), receipt)
     with pytest.raises(MeasureError, match="was changed while stage_timing ran"):
         write_run(dataclasses.replace(context, code="0" * 64), [], tmp_path / "stage_timing.csv")
     assert not list(tmp_path.iterdir())
@@ -256,13 +128,13 @@ def test_code_that_changes_while_it_is_measured_gives_no_result(receipt, tmp_pat
 
 def test_auto_takes_no_more_threads_than_there_are_cores(receipt, monkeypatch):
     monkeypatch.setattr("octopus_study.studies.context.cpu.cores", lambda: 1)
-    assert make_context("stage_timing", load_config(QUICK, SETTINGS), receipt).thread_count == 1
+    assert make_context("stage_timing", quick_config({}), receipt).thread_count == 1
 
 
 def test_threads_are_set_and_put_back(receipt):
     import numba
 
-    context = make_context("stage_timing", load_config(QUICK, SETTINGS), receipt)
+    context = make_context("stage_timing", quick_config({}), receipt)
     before = cpu.get_num_threads(), numba.get_num_threads()
     with context.threads(1):
         assert (cpu.get_num_threads(), numba.get_num_threads()) == (1, 1)
@@ -273,4 +145,4 @@ def test_threads_are_set_and_put_back(receipt):
 
 def test_an_unknown_study_is_named(receipt, tmp_path):
     with pytest.raises(InputError, match="no study 'power_timing'"):
-        run_study("power_timing", config=load_config(QUICK), receipt=receipt, out=tmp_path / "x.csv")
+        run_study("power_timing", config=quick_config({}), receipt=receipt, out=tmp_path / "x.csv")

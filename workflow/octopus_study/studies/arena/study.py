@@ -7,8 +7,8 @@ included. `pipelined`: the same for batches in a row, per batch, where the next 
 `pipeline`: `host` with the frame's way to the GPU and the result's way back, through page-locked memory. A CPU has the
 layer `host` alone.
 
-The kernel itself is measured beside them: its steps (`ladder`), its kinds of results beside their roofs (`roads`),
-frames of video (`video`), affine maps (`warp`), counts on the GPU (`counts`), and what a call costs (`submit`).
+The kernel itself is measured beside them: its steps (`ladder`), its variants beside their bounds (`variants`), frames
+of video (`video`), counts on the GPU (`counts`), and what a call costs (`submit`).
 
 Whoever gives another answer (a resized padded image is not a resized crop) may take part, and its rows say so. What
 reads across the edge of a box is compared with Octopus that does so too, `octopus-image`.
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from octopus_study.measure import Row
 from octopus_study.peers.registry import make
 from octopus_study.studies import memory, one_thread
-from octopus_study.studies.arena import byte_crops, counts, ladder, roads, submit, video, warp
+from octopus_study.studies.arena import byte_crops, counts, ladder, submit, variants, video
 from octopus_study.studies.arena.layers import Batch, layers, names
 from octopus_study.studies.arena.pipeline import PageLocked
 from octopus_study.studies.arena.workloads import LARGE, VISDRONE, boxes_of, case_of, shared_count
@@ -36,8 +36,8 @@ SWITCHED_OFF = "not measured in this run (arena.memory is false)"
 
 
 def plan(context: Context) -> Iterator[Part]:
-    """Every batch in all layers; one thread each and bytes, or the kernel's own steps and roads and what a call costs;
-    frames of video, affine maps, and the memory."""
+    """Every batch in all layers; one thread each and bytes, or the kernel's steps and variants and what a call costs;
+    frames of video, and the memory."""
     settings, shared = context.config.arena, shared_count(context)
     crops = reference_of(context)
     batches = Batches(crops, min(settings.counts))
@@ -52,11 +52,10 @@ def plan(context: Context) -> Iterator[Part]:
             yield from byte_crops.parts(context, workload, boxes)
     else:
         yield from ladder.parts(context, crops)
-        yield from roads.parts(context)
+        yield from variants.parts(context)
         yield from submit.parts(context)
         yield from counts.parts(context, crops)
     yield from video.parts(context)
-    yield from warp.parts(context)
     yield Part(batches.memory, memory.comparisons(case_of(context, VISDRONE, shared), names()))
 
 

@@ -1,5 +1,4 @@
-"""What calls cost when nobody else is there: a run's host time with boxes on the GPU, a whole batch of a detector, and
-a call with arrays of each library.
+"""What calls cost with no other method beside them: a run's host time with boxes on the GPU, and a whole batch.
 
 In the arena's large comparisons the methods' threads and caches are alive beside each other; here Octopus is alone.
 """
@@ -13,21 +12,18 @@ from typing import Any
 
 import numpy as np
 
-import octopus
 from octopus import CropPlan
-from octopus.arrays.results import host_copy
-from octopus_study.measure import HostClock, Method, Row, check_answers
-from octopus_study.peers.availability import make_all, need, need_torch
+from octopus_study.measure import HostClock, Method, Row
+from octopus_study.peers.availability import make_all, need_torch
 from octopus_study.peers.fused import Octopus, OneCall
 from octopus_study.peers.job import CropJob
 from octopus_study.studies.arena.workloads import VISDRONE, arena_budget, boxes_of, case_of
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import crop_job, reference_of
+from octopus_study.studies.crops import crop_job
 
-QUANTITY, ALONE, CALL = "submit", "end_to_end_alone", "submit_call"
+QUANTITY, ALONE = "submit", "end_to_end_alone"
 TORCH = "octopus-torch"
-DOORS = (Octopus.name, TORCH, "octopus-operator", "octopus-cupy", "octopus-interface", "octopus-dlpack")
 SERIES = 32  # calls in a row, few enough that the driver's queue never fills
 
 
@@ -49,15 +45,8 @@ def parts(context: Context) -> Iterator[Part]:
     """One part for each number of boxes."""
     for count in context.config.arena.counts:
         case = case_of(context, VISDRONE, count)
-        yield Part(
-            _measure,
-            (
-                Comparison(case, QUANTITY, "host", (Octopus.name, TORCH)),
-                Comparison(case, ALONE, "host", (Octopus.name, OneCall.name)),
-            ),
-        )
-    least = case_of(context, VISDRONE, min(context.config.arena.counts))
-    yield Part(_measure_doors, (Comparison(least, CALL, "host", DOORS),))
+        submit = Comparison(case, QUANTITY, "host", (Octopus.name, TORCH))
+        yield Part(_measure, (submit, Comparison(case, ALONE, "host", (Octopus.name, OneCall.name))))
 
 
 def _measure(context: Context, part: Part) -> list[Row]:
@@ -74,86 +63,13 @@ def _measure(context: Context, part: Part) -> list[Row]:
     return [*rows, *compare(context, alone, whole, clock=host, budget=budget)]
 
 
-def _measure_doors(context: Context, part: Part) -> list[Row]:
-    """A call of `crop_resize`, memory of its result included, by who the arrays are of."""
-    context.require_room(len(DOORS) * part.case.n)
-    job = crop_job(context, boxes_of(context, VISDRONE, part.case.n))
-    calls, missing = make_all({name: partial(_door, job, name) for name in DOORS})
-    host, budget = context.host_clock(), arena_budget(context)
-    clock = SubmitClock(host.synchronize, host.throttle)
-    methods = [Method(name, call) for name, call in calls.items()]
-    checked = [_returning(name, call, job.tolerance) for name, call in calls.items()]
-    answers = check_answers(checked, reference_of(context).of(job.boxes))
-    return compare(
-        context, part.comparisons[0], methods, answers, missing=missing, clock=clock, budget=budget
-    )
-
-
-def _returning(name: str, call: Callable[[], Any], tolerance: float) -> Method:
-    """A call whose result is memory of its own, to be checked; it is timed without being kept."""
-    made: list[Any] = []
-    return Method(name, lambda: made.append(call()), lambda: host_copy(made.pop()), tolerance)
-
-
-def _door(job: CropJob, name: str) -> Callable[[], object]:
-    """A call with frame and boxes as one of `DOORS` has them.
-
-    Raises
-    ------
-    Unavailable
-        If a library is missing.
-    """
-    frame, boxes = _arrays(job, name)
-    normal = {"mean": list(job.mean), "std": list(job.std)}
-    if name != "octopus-operator":
-        return partial(octopus.crop_resize, frame, boxes, job.size, **normal)
-    need("octopus.torch", "PyTorch")
-    operator = need_torch("cuda", "peers").ops.octopus.crop_resize.default
-    return partial(operator, frame, boxes, list(job.size), **normal)
-
-
-def _arrays(job: CropJob, name: str) -> tuple[Any, Any]:
+def _run(job: CropJob, name: str) -> Callable[[], object]:
+    """A run of a plan, with frame and boxes as arrays of the library's own, or as tensors of torch."""
     from octopus.backends.cuda.memory import upload
 
-    own = job.device_frame, upload(job.boxes.astype(np.float32))
-    if name == Octopus.name:
-        return own
-    if name == "octopus-cupy":
-        cupy = need("cupy", "CuPy")
-        return tuple(cupy.asarray(array) for array in own)
-    if name == "octopus-interface":
-        return tuple(map(_Interface, own))
-    torch = need_torch("cuda", "peers")
-    tensors = tuple(torch.as_tensor(array, device="cuda") for array in own)
-    return tuple(map(_Exported, tensors)) if name == "octopus-dlpack" else tensors
-
-
-class _Interface:
-    """An array that offers `__cuda_array_interface__` and nothing else."""
-
-    def __init__(self, array: Any) -> None:
-        self._array = array
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        return self._array.__cuda_array_interface__
-
-
-class _Exported:
-    """A tensor that offers DLPack and nothing else."""
-
-    def __init__(self, tensor: Any) -> None:
-        self._tensor = tensor
-
-    def __dlpack__(self, **asked: Any) -> Any:
-        return self._tensor.__dlpack__(**asked)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self._tensor.__dlpack_device__()
-
-
-def _run(job: CropJob, name: str) -> Callable[[], object]:
-    """A run of a plan, with frame and boxes as one of `DOORS` has them."""
-    frame, boxes = _arrays(job, name)
+    arrays: tuple[Any, ...] = job.device_frame, upload(job.boxes.astype(np.float32))
+    if name == TORCH:
+        arrays = tuple(need_torch("cuda", "peers").as_tensor(array, device="cuda") for array in arrays)
+    frame, boxes = arrays
     plan = CropPlan(frame, job.count, job.size, mean=job.mean, std=job.std)
     return lambda: plan.run(frame, boxes)

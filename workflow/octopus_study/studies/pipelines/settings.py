@@ -33,7 +33,6 @@ class Pipelines(Section):
         [28, 100], min_length=1, description="boxes of a frame that count, of `most_detections`"
     )
     most_detections: Count = Field(300, description="boxes that a detector gives at most")
-    slice_side: Count = Field(640, description="of the slices of a frame of 3840 x 2160 px, in pixels")
     loader_images: Count = Field(128, description="JPEG images of a folder that a DataLoader reads")
     loader_workers: list[Count] = Field(
         [4], min_length=1, description="processes that decode them, no more than there are cores"

@@ -1,7 +1,7 @@
-"""The kernel's roads, each beside what the memory allows: kinds of results, sizes of boxes and of results, few boxes,
-and whole frames.
+"""The kernel's variants, each beside what the memory allows: kinds of results, sizes of boxes and of results, few
+boxes, and whole frames.
 
-A road's bound is measured in the same blocks: to write as many bytes as are read of the frame and written. Memory is
+A variant's bound is measured in the same blocks: to write as many bytes as are read of the frame and written. Memory is
 written at least as fast as it is read or copied, so nothing that moves these bytes takes less; copying them would be no
 bound, since a crop writes far more than it reads.
 """
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from octopus_study.measure import Method, Row
 from octopus_study.measure.bandwidth import fill
 from octopus_study.peers.fused import HALF_ULP, Octopus
-from octopus_study.peers.job import TOLERANCE_LEVELS, CropJob, on_host
+from octopus_study.peers.job import TOLERANCE_LEVELS, CropJob
 from octopus_study.reference import crops as reference
 from octopus_study.studies.arena.workloads import (
     VISDRONE,
@@ -41,12 +41,11 @@ BOUND = "write-bound"
 MEMORY = {
     "float32": (np.float32, 0.0, 0.0),
     "float16": (np.float16, HALF_ULP, 0.0),
-    "bfloat16": (np.uint16, 2.0**-8, 0.0),
     "uint8": (np.uint8, 0.0, 0.5),
 }
 
 
-class Road(NamedTuple):
+class Variant(NamedTuple):
     """A kind of results, and on which boxes.
 
     Attributes
@@ -67,47 +66,43 @@ class Road(NamedTuple):
     options: Mapping[str, Any] = {}
 
     def counts(self, context: Context) -> tuple[int, ...]:
-        """Items per batch: of the plainest road all that the arena has, of others its largest."""
+        """Items per batch: of the plainest variant all that the arena has, of others its largest."""
         if self.boxes == FRAMES:
             return FRAME_COUNTS
-        return tuple(context.config.arena.counts) if self == Road() else (shared_count(context),)
+        return tuple(context.config.arena.counts) if self == Variant() else (shared_count(context),)
 
 
 _ANTIALIAS, _LETTERBOX = {"antialias": True}, {"letterbox": True}
-ROADS = {
-    "float32": Road(),
-    "float16": Road("float16"),
-    "bfloat16": Road("bfloat16"),
-    "uint8": Road("uint8"),
-    "uint8-nhwc": Road("uint8", options={"layout": "NHWC"}),
-    "float32-320": Road(boxes=320),
-    "float16-320": Road("float16", 320),
-    "bfloat16-320": Road("bfloat16", 320),
-    "float16-256": Road("float16", 256),
-    "bfloat16-256": Road("bfloat16", 256),
-    "antialias-320": Road(boxes=320, options=_ANTIALIAS),
-    "antialias-48": Road(boxes=48, options=_ANTIALIAS),
-    "to-32": Road(boxes=48, size=32),
-    "to-64": Road(boxes=48, size=64),
-    "to-96": Road(boxes=48, size=96),
-    "frames": Road(boxes=FRAMES, size=640, options=_LETTERBOX),
-    "frames-antialias": Road(boxes=FRAMES, size=640, options=_LETTERBOX | _ANTIALIAS),
+VARIANTS = {
+    "float32": Variant(),
+    "uint8": Variant("uint8"),
+    "uint8-nhwc": Variant("uint8", options={"layout": "NHWC"}),
+    "float32-320": Variant(boxes=320),
+    "float16-320": Variant("float16", 320),
+    "float16-256": Variant("float16", 256),
+    "antialias-320": Variant(boxes=320, options=_ANTIALIAS),
+    "antialias-48": Variant(boxes=48, options=_ANTIALIAS),
+    "to-32": Variant(boxes=48, size=32),
+    "to-64": Variant(boxes=48, size=64),
+    "to-96": Variant(boxes=48, size=96),
+    "frames": Variant(boxes=FRAMES, size=640, options=_LETTERBOX),
+    "frames-antialias": Variant(boxes=FRAMES, size=640, options=_LETTERBOX | _ANTIALIAS),
 }
 
 
 def parts(context: Context) -> Iterator[Part]:
-    """One part for each road and number of items."""
-    for name, road in ROADS.items():
-        for count in road.counts(context):
+    """One part for each variant and number of items."""
+    for name, variant in VARIANTS.items():
+        for count in variant.counts(context):
             case = case_of(context, f"{PREFIX}-{name}", count)
             comparison = Comparison(case, QUANTITY, context.kernel_layers[0], (BASE, BOUND))
-            yield Part(partial(_measure, road=road), (comparison,))
+            yield Part(partial(_measure, variant=variant), (comparison,))
 
 
-def _measure(context: Context, part: Part, road: Road) -> list[Row]:
+def _measure(context: Context, part: Part, variant: Variant) -> list[Row]:
     crop, count = math.prod(context.config.crop.size), part.case.n
-    context.require_room(-(-count * (road.size**2 if road.size else crop) // crop))
-    own, every = OnRoad(_job(context, road, count), road), -(-count // CHECKED)
+    context.require_room(-(-count * (variant.size**2 if variant.size else crop) // crop))
+    own, every = OfVariant(_job(context, variant, count), variant), -(-count // CHECKED)
     own.prepare()
     job = own.job
     methods = [
@@ -118,22 +113,22 @@ def _measure(context: Context, part: Part, road: Road) -> list[Row]:
     return compare(context, part.comparisons[0], methods, answers, budget=arena_budget(context))
 
 
-def _job(context: Context, road: Road, count: int) -> CropJob:
-    """A batch of a road; whole frames differ, so that each is read from memory."""
+def _job(context: Context, variant: Variant, count: int) -> CropJob:
+    """A batch of a variant; whole frames differ, so that each is read from memory."""
     frame, crop = context.workload.frame, context.config.crop
     height, width, channels = frame.shape
-    if road.boxes == FRAMES:
+    if variant.boxes == FRAMES:
         boxes = np.tile(np.array([0, 0, width, height], np.int32), (count, 1))
         frame = np.stack([np.roll(frame, shift, axis=1) for shift in range(count)])
-    elif isinstance(road.boxes, int):
-        boxes = uniform_boxes(count, width, height, min(road.boxes, width, height), context.seed)
+    elif isinstance(variant.boxes, int):
+        boxes = uniform_boxes(count, width, height, min(variant.boxes, width, height), context.seed)
     else:
-        boxes = boxes_of(context, road.boxes, count)
-    size = (road.size, road.size) if road.size else crop.size
-    item = (*size, channels) if road.options.get("layout") == "NHWC" else (channels, *size)
+        boxes = boxes_of(context, variant.boxes, count)
+    size = (variant.size, variant.size) if variant.size else crop.size
+    item = (*size, channels) if variant.options.get("layout") == "NHWC" else (channels, *size)
     plain = (0.0,) * channels, (1.0,) * channels
-    affine = plain if road.dtype == "uint8" else (crop.mean, crop.std)
-    shape, dtype = (count, *item), MEMORY[road.dtype][0]
+    affine = plain if variant.dtype == "uint8" else (crop.mean, crop.std)
+    shape, dtype = (count, *item), MEMORY[variant.dtype][0]
     if context.device == "cpu":
         return CropJob(frame, boxes, size, *affine, np.zeros(shape, dtype))
     from octopus.backends.cuda.memory import DeviceArray, upload
@@ -150,14 +145,14 @@ def _memory(nbytes: int, on_gpu: bool) -> Any:
     return DeviceArray(words, np.float32)
 
 
-class OnRoad(Octopus):
+class OfVariant(Octopus):
     """One launch; all that it reads is on the device."""
 
-    def __init__(self, job: CropJob, road: Road) -> None:
-        super().__init__(job, dtype=road.dtype, **road.options)
-        self._road, whole = road, road.boxes == FRAMES
+    def __init__(self, job: CropJob, variant: Variant) -> None:
+        super().__init__(job, dtype=variant.dtype, **variant.options)
+        self._variant, whole = variant, variant.boxes == FRAMES
         self._index: dict[str, Any] = {"frame_index": np.arange(job.count, dtype=np.int32)} if whole else {}
-        _, relative, levels = MEMORY[road.dtype]
+        _, relative, levels = MEMORY[variant.dtype]
         largest = np.abs((np.array([[0.0], [255.0]]) - job.mean) / job.std).max()
         self.tolerance = (TOLERANCE_LEVELS + levels) / max(job.std) + float(largest) * relative
 
@@ -170,12 +165,6 @@ class OnRoad(Octopus):
 
             self.asked = {name: upload(index) for name, index in self._index.items()}
 
-    def result(self, every: int = 1) -> NDArray[np.float32]:
-        """Each `every`-th item as float32, on the host."""
-        if self._road.dtype != "bfloat16":
-            return super().result(every)
-        return (on_host(self.job.out, every).astype(np.uint32) << 16).view(np.float32)
-
     def right(self, every: int) -> NDArray[np.float32]:
         """Each `every`-th item as it should be."""
         job = self.job
@@ -183,13 +172,13 @@ class OnRoad(Octopus):
         pad = {"pad_value": np.full(job.frame.shape[-1], 114.0)}
         return reference.crop_resize(
             job.frame, job.boxes[::every], job.size, np.array(job.mean), np.array(job.std),
-            **pad, **self._road.options, **index,
+            **pad, **self._variant.options, **index,
         ).astype(np.float32)  # fmt: skip
 
     def bytes_read(self) -> int:
         """Bytes of the frames that have to come from memory, each once: whole rows of a box, since a line of memory
         holds several pixels; without `antialias` the two between which a row of the result lies."""
-        job, options = self.job, self._road.options
+        job, options = self.job, self._variant.options
         frames = job.frame.reshape(-1, *job.frame.shape[-3:])
         seen = np.zeros(frames.shape[:3], bool)
         numbers = self._index.get("frame_index", np.zeros(job.count, int))

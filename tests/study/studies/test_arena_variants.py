@@ -1,5 +1,4 @@
-"""The arena's roads, frames of video, affine maps and counts: what is planned, that wrong answers are seen, and that
-claims and tables name what is planned."""
+"""The arena's variants, frames of video and counts: claims name what is planned, and wrong answers are seen."""
 
 from __future__ import annotations
 
@@ -16,21 +15,18 @@ import octopus
 from octopus_study.config import load_config
 from octopus_study.data.workload import Workload
 from octopus_study.errors import Unavailable
-from octopus_study.names import INPUTS, ROADS
 from octopus_study.peers.native_methods import from_nv12, to_nv12
-from octopus_study.reference import crops as reference
 from octopus_study.report.claims.rules import load_claims
-from octopus_study.studies.arena import counts, roads, video, warp
+from octopus_study.studies.arena import counts, variants, video
 from octopus_study.studies.crops import reference_of
 
 CONFIG = Path(__file__).parents[3] / "config"
-CPU = {"crop.size": [20, 24]}
-FAST = ("bfloat16", "uint8-nhwc", "float16-320", "to-32", "frames", "frames-antialias")
+FAST = ("uint8-nhwc", "float16-320", "to-32", "frames", "frames-antialias")
 
 
 @pytest.fixture(scope="module")
 def context(quick_context):
-    return quick_context("arena", **CPU)
+    return quick_context("arena")
 
 
 @pytest.fixture
@@ -42,7 +38,7 @@ def on_gpu(context, monkeypatch):
 
 def planned(context):
     crops = reference_of(context)
-    every = (roads.parts(context), video.parts(context), warp.parts(context), counts.parts(context, crops))
+    every = (variants.parts(context), video.parts(context), counts.parts(context, crops))
     return [comparison for part in chain(*every) for comparison in part.comparisons]
 
 
@@ -51,14 +47,14 @@ def answers(rows):
 
 
 def part_of(context, name, count):
-    found = (part for part in roads.parts(context) if part.case[2:4] == (f"{roads.PREFIX}-{name}", count))
+    found = (
+        part for part in variants.parts(context) if part.case[2:4] == (f"{variants.PREFIX}-{name}", count)
+    )
     return next(found)
 
 
-def test_claims_and_tables_name_what_is_planned(on_gpu):
+def test_claims_name_what_is_planned(on_gpu):
     asked = planned(on_gpu)
-    assert {each.case.workload for each in asked if each.case.workload in ROADS} == set(ROADS)
-    assert {name for name in INPUTS if "1thread" not in name} <= {each.case.workload for each in asked}
     ids = {
         f"{{run}}.arena.{each.case.workload}.n{each.case.n}.{method}.{each.quantity}.{each.layer}"
         for each in asked
@@ -77,8 +73,8 @@ def test_claims_and_tables_name_what_is_planned(on_gpu):
 
 
 @pytest.mark.parametrize("name", FAST)
-def test_a_road_is_right_and_beside_its_bounds(context, name):
-    for count in roads.ROADS[name].counts(context)[:1]:
+def test_a_variant_is_right_and_beside_its_bounds(context, name):
+    for count in variants.VARIANTS[name].counts(context)[:1]:
         found = answers(part_of(context, name, count).rows(context))
         assert found == {
             "octopus": "same", "octopus-again": "same", "write-bound": "n/a"
@@ -88,26 +84,26 @@ def test_a_road_is_right_and_beside_its_bounds(context, name):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("bfloat16", {"edge": "image"}),
+        ("uint8", {"edge": "image"}),
         ("frames-antialias", {"antialias": False}),
         ("to-32", {"antialias": True}),
     ],
 )
 def test_an_answer_to_other_options_is_seen(context, monkeypatch, name, options):
-    right = roads.OnRoad.right
+    right = variants.OfVariant.right
 
     def asked_otherwise(self, every):
-        self._road = self._road._replace(options=dict(self._road.options) | options)
+        self._variant = self._variant._replace(options=dict(self._variant.options) | options)
         return right(self, every)
 
-    monkeypatch.setattr(roads.OnRoad, "right", asked_otherwise)
-    found = answers(part_of(context, name, roads.ROADS[name].counts(context)[0]).rows(context))
+    monkeypatch.setattr(variants.OfVariant, "right", asked_otherwise)
+    found = answers(part_of(context, name, variants.VARIANTS[name].counts(context)[0]).rows(context))
     assert found["octopus"].startswith("different: largest error")
 
 
 def test_memory_that_is_left_alone_is_seen(context, monkeypatch):
-    monkeypatch.setattr(roads.OnRoad, "kernels", lambda self: None)
-    found = answers(part_of(context, "bfloat16", 6).rows(context))
+    monkeypatch.setattr(variants.OfVariant, "kernels", lambda self: None)
+    found = answers(part_of(context, "float16-256", 6).rows(context))
     assert "NaN" in found["octopus"]
 
 
@@ -119,18 +115,9 @@ def test_memory_that_is_left_alone_is_seen(context, monkeypatch):
     ],
 )
 def test_bytes_read_of_a_frame(context, name, rows):
-    own = roads.OnRoad(roads._job(context, roads.ROADS[name], 2), roads.ROADS[name])
+    own = variants.OfVariant(variants._job(context, variants.VARIANTS[name], 2), variants.VARIANTS[name])
     assert context.workload.frame.shape == (1080, 1920, 3)
     assert own.bytes_read() == 2 * rows * 1920 * 3
-
-
-def test_bytes_that_boxes_share_are_read_once(context):
-    own = roads.OnRoad(roads._job(context, roads.Road(), 2), roads.Road())
-    boxes = np.array(
-        [[10, 10, 30, 40], [20, 10, 40, 40]], np.int32
-    )  # enlarged or nearly so: all rows are needed
-    own.job = dataclasses.replace(own.job, boxes=boxes, size=(40, 40))
-    assert own.bytes_read() == 30 * 30 * 3
 
 
 @pytest.mark.parametrize("levels", ["full", "limited"])
@@ -181,50 +168,10 @@ def test_frames_that_no_conversion_takes_say_so(context):
         video.coded(frame[:1079], "full")
 
 
-def test_maps_are_turned_and_scaled_about_points_of_the_frame():
-    maps = warp.rotated_maps(500, 1920, 1080, (20, 24), 42).astype(np.float64)
-    scales = np.sqrt(np.linalg.det(maps[:, :, :2]))
-    assert 0.3 <= scales.min() < 0.35 and 2.7 < scales.max() <= 3
-    turned = maps[:, :, :2] / scales[:, None, None]
-    assert np.allclose(turned @ turned.transpose(0, 2, 1), np.eye(2), atol=1e-5)
-    assert turned[:, 0, 0].min() < -0.99 and turned[:, 0, 0].max() > 0.99  # any angle
-    middles = maps @ (11.5, 9.5, 1)
-    assert (middles >= -1e-3).all() and (middles <= (1919.001, 1079.001)).all()
-    assert np.array_equal(warp.rotated_maps(500, 1920, 1080, (20, 24), 42), maps.astype(np.float32))
-
-
-def test_affine_grid_gets_the_same_maps():
-    (height, width), (rows, columns) = (1080, 1920), (20, 24)
-    maps = warp.rotated_maps(5, width, height, (rows, columns), 1)
-    theta = warp.in_its_units(maps, (rows, columns), (height, width)).astype(np.float64)
-    # As PyTorch documents affine_grid with align_corners=False: -1 and 1 are the outer edges of the corner pixels.
-    x, y = ((2 * np.arange(side) + 1) / side - 1 for side in (columns, rows))
-    grid = np.stack([*np.meshgrid(x, y), np.ones((rows, columns))]).reshape(3, -1)
-    found = ((theta @ grid + 1) * np.array([[width], [height]]) - 1) / 2
-    pixels = np.stack([*np.meshgrid(np.arange(columns), np.arange(rows)), np.ones((rows, columns))]).reshape(
-        3, -1
-    )
-    assert np.abs(found - maps.astype(np.float64) @ pixels).max() < 1e-3
-
-
-def test_affine_maps_are_right_on_a_cpu(context, monkeypatch):
-    (part,) = warp.parts(context)
-    found = answers(part.rows(context))
-    assert found.pop("opencv-table").endswith(
-        "rounds to uint8 before it normalises, and in older versions positions to 1/32 of a pixel"
-    )
-    assert found == {"octopus": "same", "octopus-again": "same"}
-    right = reference.warp
-    monkeypatch.setattr(
-        reference, "warp", lambda frame, maps, *rest: right(frame, maps + np.float32(0.05), *rest)
-    )
-    assert answers(part.rows(context))["octopus"].startswith("different")
-
-
 @pytest.mark.gpu
-@pytest.mark.parametrize("module", [roads, video, warp])
+@pytest.mark.parametrize("module", [variants, video])
 def test_on_a_gpu_octopus_is_right(quick_context, module):
-    context = quick_context("arena", device="cuda", **CPU)
+    context = quick_context("arena", device="cuda")
     for part in module.parts(context):
         found = answers(part.rows(context))
         own = {name: answer for name, answer in found.items() if name.startswith("octopus")}
@@ -236,7 +183,7 @@ def test_on_a_gpu_octopus_is_right(quick_context, module):
 
 @pytest.mark.gpu
 def test_counts_on_a_gpu_are_obeyed(quick_context):
-    context = quick_context("arena", device="cuda", **CPU)
+    context = quick_context("arena", device="cuda")
     for part in counts.parts(context, reference_of(context)):
         rows = list(part.rows(context))
         assert set(answers(rows).values()) == {"same"}, part.case

@@ -1,0 +1,142 @@
+"""What every study owes, found by its folder: a row or a reason for each method that it plans, right answers, a plan
+that no seed moves, and settings that are known."""
+
+from __future__ import annotations
+
+import dataclasses
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from quick import QUICK, RECEIPTS, quick_config
+
+from octopus.errors import InputError
+from octopus_study.config import load_config
+from octopus_study.errors import Unavailable
+from octopus_study.measure import read_rows, validate_provenance, validate_rows
+from octopus_study.names import STUDIES
+from octopus_study.report.claims import load_claims
+from octopus_study.studies.context import make_context
+
+CORE, CLAIMS = (Path(QUICK).with_name(name) for name in ("core.yaml", "claims.yaml"))
+AGAIN = "-again"
+# Their own rows, beside or in place of the comparisons: counted, or timed by other loops.
+UNPLANNED = {"discarded_blocks", "power_capped"}
+# Who may give another answer on a CPU, and what is said of it.
+DIFFERENT = {
+    "published": "rounds to uint8",
+    "n-launches": "rounds to uint8",
+    "n-launches-published": "rounds to uint8",
+    "opencv-loop": "rounds to bytes",
+    "opencv-uint8": "rounds to whole levels",
+    "padded-torch": "resizes the padded image",
+    "padded-onnxruntime": "resizes the padded image",
+    "pillow": "Pillow",
+    "pillow-simd": "Pillow",
+    "dali": "Pillow",
+}
+
+
+def context_of(study, request, **settings):
+    return make_context(
+        study, quick_config(settings), request.getfixturevalue(RECEIPTS.get(study, "receipt"))
+    )
+
+
+def comparisons(context):
+    plan = import_module(f"octopus_study.studies.{context.study}.study").plan
+    return [comparison for part in plan(context) for comparison in part.comparisons]
+
+
+@pytest.fixture(params=STUDIES)
+def study(request):
+    return request.param
+
+
+@pytest.fixture
+def rows(runs, study):
+    return read_rows(runs[study])
+
+
+def timed(rows):
+    return rows[rows.value.notna() & (rows.unit == "ms") & ~rows.quantity.isin(UNPLANNED)]
+
+
+def test_rows_and_provenance_are_valid_and_say_synthetic(runs, study, rows):
+    validate_rows(runs[study])
+    record = validate_provenance(runs[study].with_suffix(".json"))
+    assert record["study"] == study and record["datasets"][0]["synthetic"] is True
+    assert record["results"]["rows"] == len(rows)
+    assert rows.dataset.str.contains("synthetic").all()
+
+
+def test_every_method_that_is_planned_has_a_row_or_a_reason(study, rows, request):
+    planned = {
+        (*comparison.case, comparison.quantity, comparison.layer, comparison.unit, method)
+        for comparison in comparisons(context_of(study, request))
+        for method in comparison.methods
+    }
+    columns = ["study", "dataset", "workload", "n", "input", "quantity", "layer", "unit", "method"]
+    assert planned and planned <= set(rows[columns].itertuples(index=False, name=None))
+    lacking = rows[rows.value.isna()]
+    assert lacking.answer.str.startswith("unavailable: ").all()
+    assert not rows.answer[rows.value.notna()].str.startswith("unavailable").any()
+
+
+def test_answers_are_right_or_another_one_for_a_known_reason(rows):
+    assert set(timed(rows[rows.method == "octopus"]).answer) <= {"same", "n/a"}
+    other = rows[rows.answer.str.startswith("different: ")]
+    for method, answer in set(zip(other.method.str.removesuffix(AGAIN), other.answer, strict=True)):
+        assert DIFFERENT.get(method, "?") in answer, (method, answer)
+
+
+def test_methods_are_timed_in_the_same_blocks_and_octopus_twice(rows):
+    found = timed(rows[rows.layer.isin(["host", "device"]) & (rows.quantity != "setup")])
+    for key, group in found.groupby(["workload", "n", "input", "layer", "quantity"]):
+        blocks = {tuple(sorted(series.block)) for _, series in group.groupby("method")}
+        twice = group[group.method.str.endswith(AGAIN)].method.nunique()
+        assert len(blocks) == 1 or not twice, key
+        assert twice == 1 or "octopus" not in set(group.method) or group.method.nunique() == 1, key
+
+
+def test_the_plan_is_that_of_the_settings_whatever_the_seed(study, request):
+    plans = []
+    for seed in (42, 42, 43):
+        found = comparisons(context_of(study, request, seed=seed))
+        plans.append([(each.case.workload, each.quantity, each.layer, each.methods) for each in found])
+    assert plans[0] == plans[1] == plans[2]
+
+
+def test_settings_that_a_study_does_not_have_are_refused(study):
+    with pytest.raises(InputError, match=rf"{study}.nonsense"):
+        load_config(QUICK, {f"{study}.nonsense": 1})
+
+
+def test_what_has_no_room_has_a_row_for_everything_that_is_missing(study, rows, request, monkeypatch):
+    context = context_of(study, request)
+    plan = import_module(f"octopus_study.studies.{study}.study").plan
+
+    def fail(context, part):
+        raise Unavailable("no room")
+
+    for part in plan(context):
+        gaps = dataclasses.replace(part, measure=fail).rows(context)
+        assert {row.answer for row in gaps} <= {"unavailable: no room"}
+        assert len(gaps) == sum(len(comparison.methods) for comparison in part.comparisons)
+        validate_rows(gaps) if gaps else None
+
+
+@pytest.mark.parametrize("study", ["stage_timing", "arena", "images"])
+def test_a_core_run_on_a_cpu_measures_what_claims_name(receipt, study):
+    """Facts and growth over batches apart, which core.yaml says."""
+    context = make_context(study, load_config(CORE, {"device": "cpu"}), receipt)
+    cases = {(each.case.workload, f"n{each.case.n}") for each in comparisons(context)}
+    named = {
+        tuple(name.format(run="", each=each).split(".")[2:4])
+        for claim in load_claims(CLAIMS)
+        if claim.study == study and claim.needs in ("any", "real-data") and claim.kind != "fact"
+        for name in claim.number
+        for each in claim.each or [""]
+    }
+    named = {case for case in named if case[1] != "growth"}
+    assert named and named <= cases

@@ -20,13 +20,7 @@ BATCHES = {
 GIGABYTES = {"gpu": 4200.0, "cpu": 14.0}
 SHARE = 0.65  # of its roof, which Octopus reaches
 OTHERS = {
-    "gpu": {
-        "transformers": 20.0,
-        "torchvision-loop": 25.0,
-        "torchvision-grouped": 18.0,
-        "dali": 6.0,
-        "cvcuda": 5.0,
-    },
+    "gpu": {"transformers": 20.0, "torchvision-loop": 25.0, "torchvision-grouped": 18.0, "cvcuda": 5.0},
     "cpu": {
         "transformers": 2.5,
         "torchvision-loop": 2.4,
@@ -67,12 +61,7 @@ def images(kind: str, dataset: str) -> Iterator[Row]:
                 yield case.row(method, "deterministic", "table_bytes", "bytes", times * 64 * count)
             for method, number in (("octopus", 1), ("transformers", launches)):
                 yield case.row(method, "deterministic", "launches", "count", number)
-            whole.pop("dali")
         yield case.row("batch", "deterministic", "read_bytes", "bytes", part * read)
         yield from timed(rng, case, "host", "end_to_end", whole | (bounds if kind == "cpu" else {}))
         yield unavailable(case, name, "host", "end_to_end", "ms", why)
         yield case.row("octopus", "deterministic", "table_bytes", "bytes", 64 * count)
-        for line in ("payload", "device_delta", "fixed"):
-            yield case.row("octopus", "memory", f"memory_{line}", "bytes", read + written)
-        why = "the method has no allocator of its own"
-        yield unavailable(case, "octopus", "memory", "memory_allocator_peak", "bytes", why)

@@ -53,11 +53,9 @@ if TYPE_CHECKING:
 KERNEL_WORKLOADS = (*LADDER_WORKLOADS, "kinds")  # the kernel with itself
 # Not a library that a user would pick instead: what this project brings along, and bounds.
 OWN = (SUBJECT, "published", "n-launches", BOUND)
-# Pairs beside those of Octopus: its own two types, both ways to describe views for CV-CUDA, the two methods of the
-# published comparison, and methods that read across the edge of a box, over which Octopus that does so too is judged.
+# Pairs beside those of Octopus: the two methods of the published comparison, and methods that read across the edge of a
+# box, over which Octopus that does so too is judged.
 _PAIRS = (
-    (f"{SUBJECT}-fp16", SUBJECT),
-    ("cvcuda-views", "cvcuda"),
     ("published", "tensorrt-padded"),
     ("tensorrt-padded", "published"),
     # The same padded graph in another runtime: what it says of TensorRT is said by proxy.
@@ -66,6 +64,7 @@ _PAIRS = (
     *((own, other) for other, own in LIKE.items()),
 )
 _METADATA_BYTES = 8 * 4  # the published kernels read eight int32 per box
+_EDGE = "\u2021"
 Column = tuple[str, str]  # workload and layer
 
 
@@ -144,19 +143,15 @@ def transfer_shares(frame: Frame) -> Iterator[Number]:
                 yield make_number(key, joined(time, inside), "fraction", share, note=note)
 
 
-def all_shown(view: View, columns: Iterable[Column]) -> list[Key]:
-    """Return the comparisons that there are of some workloads on layers."""
-    return [key for column in columns if (key := shown(view, *column))]
-
-
-def _answer_of(view: View, keys: Iterable[Key], method: str) -> str:
-    """Return a method's answer in some comparisons: ``same``, ``different: why``, ``unavailable: why``, or nothing
-    where it wasn't entered. A time in one of them is enough to be available."""
-    numbers = [number for key in keys if (number := view.frame.find(key.but(method=method)))]
-    timed = [number for number in numbers if number.known]
-    if timed:
-        return next((number.note for number in timed if number.differs), "same")
-    return numbers[0].note if numbers else ""
+def _named(names: Mapping[str, str], columns: Iterable[Column], view: View, case: Key) -> str:
+    """Return a method's name: marked if it reads across the edge of a box, and with the letter of the reason if its
+    answer is another one."""
+    numbers = [
+        number for column in columns if (number := view.frame.find(_at(view, column, case.method) or ""))
+    ]
+    edge = f" {_EDGE}" if case.method in (*LIKE, *LIKE.values()) else ""
+    marks = (cells.different_mark(number, view.reasons) for number in numbers if number.known)
+    return human(names, case.method) + edge + next(filter(None, marks), "")
 
 
 def _at(view: View, column: Column, method: str) -> Key | None:
@@ -207,47 +202,36 @@ def _title(columns: Mapping[Column, str], view: View) -> str:
 
 
 def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool) -> Spec:
-    """Return the table of every method: answer, times, and speed-ups of Octopus, on GPUs or on CPUs."""
+    """Return the table of every method: times, and speed-ups of Octopus, on GPUs or on CPUs."""
 
-    def answer(view: View, case: Key) -> str:
-        text = _answer_of(view, all_shown(view, columns), case.method)
-        if case.method.startswith(BOUND):
-            return MISSING
-        image = ", image" if case.method in (*LIKE, *LIKE.values()) else ""
-        if text == "same":
-            return f"{text}{image}"
-        return text and f"other{image} ({view.reasons.letter(text)})"
+    def keys_of(view: View) -> list[Key]:
+        return [key for column in columns if (key := shown(view, *column))]
 
     def cases(view: View) -> list[Key]:
-        on_device = shown(view, "visdrone", "device") is not None
-        keys = all_shown(view, columns) if on_device == gpu else []
+        keys = keys_of(view) if view.is_gpu == gpu else []
         return [view.key(method=method) for method in measured(view, *keys)]
 
     def missing(view: View) -> list[Row]:
-        why = without_time(view, all_shown(view, columns))
+        why = without_time(view, keys_of(view))
         return [f"Unavailable here. {why}"] if why else []
 
     return Spec(
         study=STUDY,
         first="Method",
-        label=lambda view, case: human(ARENA_METHODS, case.method),
-        columns={
-            "Answer": answer,
-            **{title: partial(_time, column) for column, title in columns.items()},
-            **{f"{title}, speed-up": partial(_speedup, column) for column, title in columns.items()},
-        },
+        label=partial(_named, ARENA_METHODS, columns),
+        columns={title: partial(_time, column) for column, title in columns.items()}
+        | {f"{title}, speed-up": partial(_speedup, column) for column, title in columns.items()},
         cases=cases,
         title=partial(_title, columns),
         after=missing,
         caption=f"{what}. Medians in ms with intervals of 95 %, and speed-ups: time of the method / time of Octopus, "
-        f"faster unless said otherwise, {cells.LOOSE_NOTE}. Image: reads across the edge of a box, and is compared "
+        f"faster unless said otherwise, {cells.LOOSE_NOTE}. {_EDGE}: reads across the edge of a box, and is compared "
         "with Octopus and a reference that do so too.",
         absent=f"{what}. {absent}",
-        text_columns=(0, 1),
         # A cell over all columns would stretch those that are as wide as their content.
         # No interval of a speed-up by events was wide so far.
         widths=(
-            *("2.5fr", "1.05fr", *("2.1fr" for _ in columns)),
+            *("3fr", *("2.1fr" for _ in columns)),
             *("1.4fr" if layer == "device" else "2.3fr" for _, layer in columns),
         ),
     )
@@ -272,13 +256,6 @@ _LADDER = {(workload, "device"): name for workload, name in LADDER_WORKLOADS.ite
 _BEFORE = {step: before for before, step in pairwise(LADDER_STEPS)}
 
 
-def _step(view: View, case: Key) -> str:
-    """Return the name of a step, with the letter of the reason where its answer is another one."""
-    answer = _answer_of(view, all_shown(view, _LADDER), case.method)
-    mark = f" ({view.reasons.letter(answer)})" if answer.startswith("different") else ""
-    return f"{human(LADDER_STEPS | {BOUND: 'Write bound'}, case.method)}{mark}"
-
-
 def _ladder_columns(frame: Frame) -> list[tuple[str, Cell]]:
     changes = LADDER_CHANGES | {BOUND: "filling the result"}
     columns: list[tuple[str, Cell]] = [("What changes", lambda view, case: changes[case.method])]
@@ -291,10 +268,12 @@ def _ladder_columns(frame: Frame) -> list[tuple[str, Cell]]:
 LADDER = Spec(
     study=STUDY,
     first="Step",
-    label=_step,
+    label=partial(_named, LADDER_STEPS | {BOUND: "Write bound"}, _LADDER),
     columns=_ladder_columns,
     cases=lambda view: (
-        [view.key(method=step) for step in (*LADDER_STEPS, BOUND)] if all_shown(view, _LADDER) else []
+        [view.key(method=step) for step in (*LADDER_STEPS, BOUND)]
+        if shown(view, *next(iter(_LADDER)))
+        else []
     ),
     title=partial(_title, _LADDER),
     caption="The kernel step by step, boxes on the device, by events with a cold L2; medians in ms with intervals of "

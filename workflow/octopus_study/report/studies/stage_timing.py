@@ -27,8 +27,8 @@ from octopus_study.report.selector import where
 from octopus_study.report.studies.stage_timing_figures import CHARTS, JETSON, STUDY, N, stage_key
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
-from octopus_study.report.tables.spec import Row, Spec
-from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.tables.spec import Spec
+from octopus_study.report.tables.writers import Table
 from octopus_study.report.view import View, every_view, views
 
 if TYPE_CHECKING:
@@ -206,23 +206,21 @@ _STAGES = {
     "crop_resize_normalize": ("published", "octopus"),
     "end_to_end": ("n-launches", "n-launches-fused", "published", "octopus"),
 }
-_ONE_THREAD = ("opencv", "opencv-inplace", "opencv-table", "opencv-frame", "octopus")
 
 
 def stages(frame: Frame) -> Table:
     """Return every stage at 1000 boxes: the published Jetson values beside each machine."""
     machines = views(frame, STUDY)
-    sources = [View(frame, PUBLISHED, STUDY), *machines]
-    rows: list[Row] = []
+    sources, rows = [View(frame, PUBLISHED, STUDY), *machines], []
     for quantity, methods in _STAGES.items():
         for method in methods:
             keys = [stage_key(view, N, method, quantity) for view in sources]
-            rows += _stage(sources, human(QUANTITIES, quantity), keys)
-    for method in _ONE_THREAD:
-        keys = [
-            view.key("visdrone-1thread", N, method, quantity="end_to_end", layer="host") for view in sources
-        ]
-        rows += _stage(sources, "End to end, one thread", keys)
+            differs = any(number.differs for key in keys if (number := frame.find(key)))
+            name = f"{human(SHORT_METHODS, method)}{f' {cells.DIFFERENT}' if differs else ''}"
+            times = [
+                cells.time_text(frame, key, view.reasons) for view, key in zip(sources, keys, strict=True)
+            ]
+            rows.append([human(QUANTITIES, quantity), name, *times])
     caption = (
         f"Stages at n = {N}, published beside measured: medians over blocks; {cells.WIDE_NOTE}. Kernels are "
         "timed by device events with a cold L2 cache on GPUs, everything else by the host clock. "
@@ -231,16 +229,6 @@ def stages(frame: Frame) -> Table:
     )
     header = ["Stage", "Method", f"{JETSON}, as published", *(view.title for view in machines)]
     return Table(caption, header, rows, (0, 1), ("auto", "auto", *("1fr" for _ in sources)))
-
-
-def _stage(sources: list[View], name: str, keys: list[Key]) -> list[Row]:
-    """Return one row of times, none when no cell has anything to say; a method that can't run says so."""
-    shown = [cells.time_text(view.frame, key, view.reasons) for view, key in zip(sources, keys, strict=True)]
-    if all(cell == MISSING for cell in shown):
-        return []
-    known = [number for key in keys if (number := sources[0].frame.find(key))]
-    mark = f" {cells.DIFFERENT}" if any(number.differs for number in known) else ""
-    return [[name, f"{human(SHORT_METHODS, keys[0].method)}{mark}", *shown]]
 
 
 def _launcher(view: View, key: Key) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +27,6 @@ _PARTS = {
     SUBJECT: ("build_metadata", "upload_metadata", "crop_resize_normalize"),
     "published": ("build_metadata", "upload_metadata", "crop_resize", "normalize"),
 }
-_WHOLE = (SUBJECT, "published", "n-launches")
 _PUBLISHED_COUNTS = (100, 500, 1000, 2000)
 _COMPARED = [(name, "published", QUANTITIES[name]) for name in _PARTS["published"]] + [
     ("end_to_end", "published", "End to end, one launch"),
@@ -55,24 +55,20 @@ def per_box(view: View, n: int, method: str, quantity: str) -> float:
 
 
 def stage_breakdown(frame: Frame) -> Figure:
-    """Draw one row per machine: the stages of one launch at the left, with N launches at the right."""
+    """Draw a panel per machine: the stages of one launch, stacked."""
     sources = [View(frame, PUBLISHED, STUDY), *views(frame, STUDY)]
-    result, axes = style.new_figure(0.7 + 1.75 * len(sources), len(sources), 2)
-    for (left, right), view in zip(axes, sources, strict=True):
+    result, axes = style.new_figure(0.7 + 1.6 * -(-len(sources) // 2), -(-len(sources) // 2), 2)
+    for axis, view in zip_longest(axes.flat, sources):
+        if view is None:
+            axis.set_visible(False)
+            continue
         published = view.machine == PUBLISHED
         # A quick run has none of the published counts and shows its own.
         shown = [n for n in _PUBLISHED_COUNTS if published or n in counts(view)] or counts(view)[:4]
-        _stack(left, {(n, method): _stages(view, n, method) for n in shown for method in _PARTS}, QUANTITIES)
-        _stack(
-            right,
-            {(n, name): {name: per_box(view, n, name, "end_to_end")} for n in shown for name in _WHOLE},
-            {},
-        )
-        left.set_title(f"{f'{JETSON}, as published' if published else view.name}: stages")
-        right.set_title("End to end")
-    for axis in axes[-1]:
+        _stack(axis, {(n, method): _stages(view, n, method) for n in shown for method in _PARTS})
+        style.title(axis, f"{JETSON}, as published" if published else view.name)
         axis.set_xlabel("Time per box (µs; each panel has its own scale)")
-    style.bottom_legend(list(axes[:, 0]), 3)
+    style.bottom_legend(list(axes.flat), 3)
     return result
 
 
@@ -84,15 +80,14 @@ def _stages(view: View, n: int, method: str) -> dict[str, float]:
     return parts | ({"rest": rest} if parts and rest > 0 else {})
 
 
-def _stack(axis: Axes, shown: dict[tuple[int, str], dict[str, float]], names: dict[str, str]) -> None:
+def _stack(axis: Axes, shown: dict[tuple[int, str], dict[str, float]]) -> None:
     """Draw a stacked bar of microseconds for each count and method that has any, counts a little apart."""
-    labels = names | {"rest": "Submission, synchronisation, gaps"}
+    labels = QUANTITIES | {"rest": "Submission, synchronisation, gaps"}
     place, ticks, previous = 0.0, {}, None
     for (n, method), parts in shown.items():
-        parts = {name: time for name, time in parts.items() if time == time}
         if parts:
             place += 0.45 if previous not in (None, n) else 0.0
-            end = bars.stack(axis, place, parts, STAGE_COLORS | METHOD_COLORS, height=0.85, labels=labels)
+            end = bars.stack(axis, place, parts, STAGE_COLORS, height=0.85, labels=labels)
             bars.beside(axis, place, end, quantity_text(end, "us"), gap=3, fontsize=6)
             ticks[place] = f"{f'n = {n}   ' if previous != n else ''}{SHORT_METHODS[method]}"
             place, previous = place + 1, n
@@ -198,8 +193,8 @@ def published_comparison(frame: Frame) -> Figure:
 CHARTS = {
     "stage_breakdown": Chart(
         stage_breakdown,
-        "Where the time of a box goes: the stages of one launch, stacked, and end to end beside N launches. Each stage "
-        "is timed alone, so their sum may exceed the end-to-end time.",
+        "Where the time of a box goes: the stages of one launch, stacked. Each stage is timed alone, so their sum may "
+        "exceed the end-to-end time.",
     ),
     "launch_overhead": Chart(
         launch_overhead,

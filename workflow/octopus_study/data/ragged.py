@@ -32,10 +32,8 @@ def mapping_shapes(distribution: str, count: int, pool: NDArray[np.integer], see
     ----------
     distribution : {"tiny", "visdrone", "large"}
         Sides of 4 to 16, those of boxes drawn from `pool`, or 100 to 512 pixels.
-    count : int
     pool : ndarray, (N, 4)
         Boxes x1, y1, x2, y2.
-    seed : int
 
     Returns
     -------

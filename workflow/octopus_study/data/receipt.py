@@ -16,35 +16,17 @@ SAMPLE_WANTED = "the sample was asked for (data mode 'sample')"
 
 @dataclass(frozen=True)
 class Receipt:
-    """What `octopus_study.data.fetch.fetch` found.
+    """What `octopus_study.data.fetch.fetch` found."""
 
-    Attributes
-    ----------
-    dataset
-        ``visdrone-val``, ``sentinel2-b04``, or ``synthetic-visdrone``, ``synthetic-sentinel2``.
-    synthetic
-        True for the generated sample; every row, figure and table that it touches says so.
-    path
-        The data's folder or file, relative to the receipt's folder.
-    sha256
-        Digest of the content, as defined for the data set.
-    source
-        ``download``, ``mirror``, ``generated``, or ``raw folder`` for data that lay there with no receipt.
-    reason
-        Why the sample was taken; empty for real data.
-    fetched_at
-        UTC time in ISO 8601.
-    licence, citation
-        Terms of use, and the line to cite or to print beside the data.
-    """
-
-    dataset: str
-    synthetic: bool
-    path: str
-    sha256: str
+    dataset: str  # ``visdrone-val``, ``sentinel2-b04``, or ``synthetic-visdrone``, ``synthetic-sentinel2``
+    synthetic: bool  # true for the generated sample; every row, figure and table that it touches says so
+    path: str  # the data's folder or file, relative to the receipt's folder
+    sha256: str  # digest of the content, as defined for the data set
+    # ``download``, ``mirror``, ``generated``, or ``raw folder`` for data that lay there with no receipt
     source: str
-    reason: str
-    fetched_at: str
+    reason: str  # why the sample was taken; empty for real data
+    fetched_at: str  # UTC time in ISO 8601
+    # Terms of use, and the line to cite or to print beside the data
     licence: str
     citation: str
 

@@ -18,30 +18,24 @@ class Dataset:
 
     Attributes
     ----------
-    name, kind
-        ``kind`` says which loader reads it: ``visdrone`` or ``sentinel2``.
-    url, filename
-        Public address, and the file's name in a mirror or in the raw folder.
-    size, sha256
-        Bytes and SHA-256 of the file behind `url`; None where its publisher states none.
     content_sha256
         SHA-256 of the *content*, the same for an archive and for a mirror that holds it unpacked:
         for ``visdrone`` see `octopus_study.data.visdrone.content_digest`, for ``sentinel2`` the pixels of
         the pinned window, see `octopus_study.data.sentinel2.pixel_digest`.
-    mirror
-        Folder or glob pattern, relative to a mirror, where the unpacked data lie.
-    licence, citation
-        Terms of use, and the line to cite or to print beside the data.
     """
 
+    # ``kind`` says which loader reads it: ``visdrone`` or ``sentinel2``
     name: str
     kind: str
+    # Public address, and the file's name in a mirror or in the raw folder
     url: str
     filename: str
+    # Bytes and SHA-256 of the file behind `url`; None where its publisher states none
     size: int | None
     sha256: str | None
     content_sha256: str
-    mirror: str
+    mirror: str  # folder or glob pattern, relative to a mirror, where the unpacked data lie
+    # Terms of use, and the line to cite or to print beside the data
     licence: str
     citation: str
 

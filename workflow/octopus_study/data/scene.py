@@ -17,24 +17,12 @@ from octopus_study.errors import DataError, NotHeldError
 
 @dataclass(frozen=True)
 class Scene:
-    """One band.
+    """One band."""
 
-    Attributes
-    ----------
-    dataset
-        ``sentinel2-b04`` or ``synthetic-sentinel2``.
-    synthetic
-        True for the generated sample.
-    pixels
-        (H, W) uint16 digital numbers; 0 is no data.
-    sha256
-        Digest of the pixels, as they are measured.
-    """
-
-    dataset: str
-    synthetic: bool
-    pixels: NDArray[np.uint16]
-    sha256: str
+    dataset: str  # ``sentinel2-b04`` or ``synthetic-sentinel2``
+    synthetic: bool  # true for the generated sample
+    pixels: NDArray[np.uint16]  # (H, W) uint16 digital numbers; 0 is no data
+    sha256: str  # digest of the pixels, as they are measured
 
 
 def load_scene(receipt_path: str | Path) -> Scene:

@@ -59,27 +59,13 @@ FULL_SCENE = Window(0, 0, SCENE_SIZE, SCENE_SIZE)
 
 @dataclass(frozen=True)
 class Band:
-    """One band.
+    """One band."""
 
-    Attributes
-    ----------
-    pixels
-        (H, W) uint16 digital numbers.
-    nodata
-        The number that means 'no data'.
-    transform
-        Affine map from (column, row) of `pixels` to metres in `crs`.
-    crs
-        Coordinate reference system, such as ``EPSG:32622``.
-    attribution
-        The line that must accompany the data.
-    """
-
-    pixels: NDArray[np.uint16]
-    nodata: int
-    transform: Affine
-    crs: str
-    attribution: str
+    pixels: NDArray[np.uint16]  # (H, W) uint16 digital numbers
+    nodata: int  # the number that means 'no data'
+    transform: Affine  # affine map from (column, row) of `pixels` to metres in `crs`
+    crs: str  # coordinate reference system, such as ``EPSG:32622``
+    attribution: str  # the line that must accompany the data
 
 
 def read_band(path_or_url: str | Path, window: Window | None = None) -> Band:

@@ -21,18 +21,10 @@ Boxes = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Clip:
-    """Detections of a video, frame by frame.
+    """Detections of a video, frame by frame."""
 
-    Attributes
-    ----------
-    name : str
-        For instance ``clip-10s``.
-    boxes : tuple of (N, 4) int32
-        ``xyxy`` in pixels; one array per frame.
-    """
-
-    name: str
-    boxes: tuple[Boxes, ...]
+    name: str  # for instance ``clip-10s``
+    boxes: tuple[Boxes, ...]  # ``xyxy`` in pixels; one array per frame
 
     @property
     def detections(self) -> int:
@@ -59,7 +51,6 @@ def detection_counts(
 
     Parameters
     ----------
-    seconds : sequence of int
     frame_rate : int
         Frames per second.
     detections : (int, int)

@@ -19,27 +19,13 @@ from octopus_study.errors import DataError
 
 @dataclass(frozen=True)
 class Workload:
-    """A frame and boxes in it.
+    """A frame and boxes in it."""
 
-    Attributes
-    ----------
-    dataset
-        ``visdrone-val`` or ``synthetic-visdrone``.
-    synthetic
-        True for the generated sample.
-    frame
-        (H, W, 3) uint8, RGB.
-    pool
-        (N, 4) int32, ``xyxy`` in pixels of `frame`.
-    sha256
-        Digest of the frame's and the pool's values, as they are measured.
-    """
-
-    dataset: str
-    synthetic: bool
-    frame: NDArray[np.uint8]
-    pool: NDArray[np.int32]
-    sha256: str
+    dataset: str  # ``visdrone-val`` or ``synthetic-visdrone``
+    synthetic: bool  # true for the generated sample
+    frame: NDArray[np.uint8]  # (H, W, 3) uint8, RGB
+    pool: NDArray[np.int32]  # (N, 4) int32, ``xyxy`` in pixels of `frame`
+    sha256: str  # digest of the frame's and the pool's values, as they are measured
 
 
 def load_workload(receipt_path: str | Path) -> Workload:

@@ -23,20 +23,14 @@ class Slope(NamedTuple):
     ----------
     value, low, high : float
         Slope (unit of y per unit of x) and its 95 % interval.
-    intercept : float
-        Value of the line at x = 0, in the unit of y.
-    r2 : float
-        Share of the variance of the medians that the line explains.
-    residual : float
-        Root mean square distance of the medians from the line, in the unit of y.
     """
 
     value: float
     low: float
     high: float
-    intercept: float
-    r2: float
-    residual: float
+    intercept: float  # value of the line at x = 0, in the unit of y
+    r2: float  # share of the variance of the medians that the line explains
+    residual: float  # root mean square distance of the medians from the line, in the unit of y
 
 
 def slope(

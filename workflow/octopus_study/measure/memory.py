@@ -37,19 +37,12 @@ class MemoryProbe:
 
     The target itself imports, makes the context and compiles (by one small run), but holds no working
     memory: all of that counts as fixed.
-
-    Attributes
-    ----------
-    payload : int
-        Bytes, from :func:`payload`.
-    run : callable
-        Allocates inputs and outputs, does the work, waits for it, and returns what must stay alive.
-    allocator_peak : callable or None
-        Called after `run`; bytes that the method's own allocator held at most.
     """
 
-    payload: int
+    payload: int  # Bytes, from :func:`payload`
+    # Allocates inputs and outputs, does the work, waits for it, and returns what must stay alive
     run: Callable[[], object]
+    # Called after `run`; bytes that the method's own allocator held at most
     allocator_peak: Callable[[], int] | None = None
 
 

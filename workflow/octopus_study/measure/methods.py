@@ -21,28 +21,17 @@ _CHUNK = 1 << 16  # elements compared at a time: the float64 copies stay in the 
 
 @dataclass(frozen=True)
 class Method:
-    """One method of a comparison.
+    """One method of a comparison."""
 
-    Attributes
-    ----------
-    name : str
-        Value of the column `method`.
-    run : callable
-        Does the work once. Inputs and outputs are prepared outside; it must be repeatable.
-    result : callable or None
-        Returns what the last `run` computed, as a NumPy array on the host. None where there is nothing to
-        compare (a bandwidth kernel, an empty launch).
-    tolerance : float
-        Largest accepted absolute difference from the reference, in the unit of the output.
-    why_different : str
-        Known reason for a different answer; it is added to the verdict.
-    """
-
-    name: str
+    name: str  # value of the column `method`
+    # Does the work once. Inputs and outputs are prepared outside; it must be repeatable.
     run: Callable[[], object]
+    # Returns what the last `run` computed, as a NumPy array on the host. None where there is nothing to compare (a
+    # bandwidth kernel, an empty launch).
     result: Callable[[], np.ndarray] | None = None
+    # Largest accepted absolute difference from the reference, in the unit of the output
     tolerance: float = 0.0
-    why_different: str = ""
+    why_different: str = ""  # known reason for a different answer; it is added to the verdict
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.tolerance) and self.tolerance >= 0):
@@ -64,7 +53,6 @@ def check_answers(methods: Sequence[Method], reference: np.ndarray | None) -> di
 
     Parameters
     ----------
-    methods : sequence of Method
     reference : ndarray or None
         The right answer; every value must be finite. None is allowed where no method has a result.
 

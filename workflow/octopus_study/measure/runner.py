@@ -23,32 +23,17 @@ _CHECK_GROWTH = 1.1  # the stop rule is looked at each time that there are 10 % 
 
 @dataclass(frozen=True)
 class Budget:
-    """How long one comparison may take, and when it is good enough.
+    """How long one comparison may take, and when it is good enough."""
 
-    Attributes
-    ----------
-    min_blocks : int
-        Blocks that are always wanted. Fewer than 20 make every verdict ambiguous.
-    max_blocks : int
-        Blocks that are tried at most, the discarded ones included.
-    min_seconds : float
-        Least time measured in all, over methods and blocks.
-    max_seconds : float
-        Wall time after which a comparison that has its `min_blocks` ends, well known or not.
-    give_up_seconds : float
-        Wall time after which it ends in any case; with fewer than 20 blocks its verdict is ambiguous.
-    target_halfwidth : float
-        Stop when every ratio to the base is known within this fraction.
-    equal_within : float
-        Largest difference that is called equal; kept here since it belongs to the same decision.
-    """
-
-    min_blocks: int = 20
-    max_blocks: int = 200
-    min_seconds: float = 0.5
+    min_blocks: int = 20  # blocks that are always wanted. Fewer than 20 make every verdict ambiguous.
+    max_blocks: int = 200  # blocks that are tried at most, the discarded ones included
+    min_seconds: float = 0.5  # least time measured in all, over methods and blocks
+    # Wall time after which a comparison that has its `min_blocks` ends, well known or not
     max_seconds: float = 8.0
+    # Wall time after which it ends in any case; with fewer than 20 blocks its verdict is ambiguous
     give_up_seconds: float = 120.0
-    target_halfwidth: float = 0.02
+    target_halfwidth: float = 0.02  # stop when every ratio to the base is known within this fraction
+    # Largest difference that is called equal; kept here since it belongs to the same decision
     equal_within: float = 0.02
 
     def __post_init__(self) -> None:

@@ -58,17 +58,13 @@ class Comparison(NamedTuple):
     ----------
     ratio, low, high : float
         Median over the blocks of time(a) / time(b), and its 95 % interval. Below 1, a is the faster one.
-    verdict : {"faster", "slower", "equal", "ambiguous"}
-        Of a against b.
-    text : str
-        The verdict in words, with the interval, the number of blocks and the noise floor.
     """
 
     ratio: float
     low: float
     high: float
-    verdict: Verdict
-    text: str
+    verdict: Verdict  # {"faster", "slower", "equal", "ambiguous"}: of a against b
+    text: str  # the verdict in words, with the interval, the number of blocks and the noise floor
 
 
 def median_interval(

@@ -20,7 +20,6 @@ def need(module: str, product: str, install: str = "") -> Any:
 
     Parameters
     ----------
-    module : str
     product : str
         What people call it.
     install : str
@@ -50,7 +49,6 @@ def need_torch(device: str, extra: str) -> Any:
 
     Parameters
     ----------
-    device : str
     extra : str
         Of the package, that installs it.
 

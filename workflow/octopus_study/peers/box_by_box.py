@@ -29,7 +29,6 @@ class BoxByBox(CropMethod):
         self._own = threading.local()
 
     def run(self) -> None:
-        """The work on the frame, then the crops."""
         for stage in range(self.stages):
             self.begin(stage)
         self.crops(slice(None))
@@ -38,13 +37,11 @@ class BoxByBox(CropMethod):
         """A piece of work on the whole frame."""
 
     def crops(self, part: slice) -> None:
-        """The crops of some of the boxes."""
         job = self.job
         for (x1, y1, x2, y2), item in zip(job.boxes[part].tolist(), job.out[part], strict=True):
             self.crop(x1, y1, x2, y2, item)
 
     def crop(self, x1: int, y1: int, x2: int, y2: int, item: NDArray[Any]) -> None:
-        """One crop, into its item of the result."""
         raise NotImplementedError
 
     @property
@@ -68,7 +65,6 @@ class OnThreads(BoxByBox):
         self._pool = ThreadPoolExecutor(self.threads)
 
     def run(self) -> None:
-        """All boxes; ends when the last is done, and raises what a thread raised."""
         list(self._pool.map(self.begin, range(self.stages)))
         firsts = range(0, self.job.count, CROPS_PER_TASK)
         list(self._pool.map(self.crops, [slice(first, first + CROPS_PER_TASK) for first in firsts]))

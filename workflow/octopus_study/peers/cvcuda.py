@@ -59,7 +59,6 @@ class CvCudaScalar(CropMethod):
         self._batch: Any = None
 
     def scale_and_offset(self) -> tuple[float, float]:
-        """Of the operator: result = value * scale + offset."""
         mean, std = (sum(values) / len(values) for values in (self.job.mean, self.job.std))
         return 1 / std, -mean / std
 
@@ -68,12 +67,10 @@ class CvCudaScalar(CropMethod):
         self._batch = self.cv.as_images(self.views(), self.cv.Format.RGB8)
 
     def views(self) -> list[Any]:
-        """The boxes as slices of the frame, as CV-CUDA's documentation does it."""
         frame = self.frame
         return [frame[y1:y2, x1:x2] for x1, y1, x2, y2 in self.job.boxes.tolist()]
 
     def kernels(self) -> None:
-        """One launch."""
         height, width = self.job.size
         scale, offset = self.scale_and_offset()
         self.cv.resize_crop_convert_reformat_into(
@@ -100,11 +97,9 @@ class CvCuda(CvCudaScalar):
         self._source = self.cv.as_tensor(job.out, "NCHW")
 
     def scale_and_offset(self) -> tuple[float, float]:
-        """Pixel values as they are."""
         return 1.0, 0.0
 
     def kernels(self) -> None:
-        """Two launches."""
         super().kernels()
         self.cv.normalize_into(self.out, self._source, self._base, self._scale, stream=self.stream)
 
@@ -115,7 +110,6 @@ class CvCudaViews(CvCuda):
     name = "cvcuda-views"
 
     def views(self) -> list[Any]:
-        """The boxes as bare descriptions of their memory."""
         frame, pitch = self.job.device_frame.pointer, self.job.frame.shape[1] * 3
         strides = (pitch, 3, 1)
         return [
@@ -148,7 +142,6 @@ class CvCudaRounded(CvCudaScalar):
         return self.cv.as_tensor(self.torch.from_numpy(values).cuda(), layout)
 
     def kernels(self) -> None:
-        """Two launches."""
         self.cv.resize_into(self._resized, self._batch, self.cv.Interp.LINEAR, stream=self.stream)
         self.cv.crop_flip_normalize_reformat_into(
             self.out, self._resized, self._rect, self._no_flip, self._base, self._scale, stream=self.stream

@@ -50,7 +50,6 @@ class Dali(CropMethod):
         return tensors.TensorGPU(self.job.device_frame, layout="HWC")
 
     def resized(self) -> Any:
-        """All crops as HWC float32; DALI counts rows first."""
         corners = self.job.boxes.astype(np.float32)
         start, end = (np.ascontiguousarray(corners[:, order]) for order in ([1, 0], [3, 2]))
         return self.resize(self.frame, roi_start=self.dali.as_batch(start), roi_end=self.dali.as_batch(end))
@@ -71,11 +70,9 @@ class Dali(CropMethod):
         self._result = self.dali.as_tensor(planes).evaluate()
 
     def output(self) -> Any:
-        """The last run's crops: DALI's tensor on the GPU, an array on the host."""
         return self._result if self.job.on_gpu else self.result()
 
     def result(self, every: int = 1) -> NDArray[np.float32]:
-        """Each `every`-th crop of the last run, on the host."""
         return np.asarray(self._result.cpu())[::every]
 
 
@@ -86,7 +83,6 @@ class DaliSlice(Dali):
     edge = "box"
 
     def resized(self) -> Any:
-        """All crops as HWC float32."""
         boxes = self.job.boxes
         start, shape = (
             np.ascontiguousarray(values[:, ::-1]) for values in (boxes[:, :2], boxes[:, 2:] - boxes[:, :2])

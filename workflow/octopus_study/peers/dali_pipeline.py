@@ -89,12 +89,10 @@ class DaliPipeline(CropMethod):
         (self._outputs,) = self._pipeline.share_outputs()
 
     def run(self) -> None:
-        """One batch, and nothing ahead of it."""
         self._order()
         self._receive()
 
     def series(self, count: int) -> None:
-        """`count` batches, ordered ahead; all of their work is within this call."""
         for number in range(count + AHEAD):
             if number >= AHEAD:
                 self._receive()
@@ -102,10 +100,8 @@ class DaliPipeline(CropMethod):
                 self._order()
 
     def output(self) -> Any:
-        """The last batch: DALI's tensor on the GPU, an array on the host."""
         return self._outputs.as_tensor() if self.job.on_gpu else self.result()
 
     def result(self, every: int = 1) -> NDArray[np.float32]:
-        """Each `every`-th crop of the last batch, on the host."""
         batch = self._outputs.as_cpu() if self.job.on_gpu else self._outputs
         return batch.as_array()[::every]

@@ -25,7 +25,6 @@ class PreparedBoxes:
 
     Parameters
     ----------
-    plan : CropPlan
     call : Call
         Arrays where the plan works; an item of the result is a multiple of 16 bytes. Others like these may take its
         place.
@@ -76,27 +75,22 @@ class Octopus(CropMethod):
 
     @property
     def frame(self) -> Any:
-        """What it cuts boxes out of."""
         return self.job.working_frame
 
     def prepare(self) -> None:
-        """Boxes that lie on the device."""
         if self.job.on_gpu:
             from octopus.backends.cuda.memory import upload
 
             self._boxes = upload(self.job.boxes.astype(np.float32))
 
     def kernels(self) -> None:
-        """One launch on the boxes that `prepare` brought."""
         boxes = self._boxes if self.job.on_gpu else self.job.boxes
         self.plan.run(self.frame, boxes, out=self.output(), **self.asked)
 
     def run(self) -> None:
-        """Boxes checked, one launch, before it their upload if they are many."""
         self.plan.run(self.frame, self.job.boxes, out=self.output(), **self.asked)
 
     def build(self) -> Any:
-        """Stage: the boxes as the kernel takes them."""
         return check_host_boxes(self.job.boxes, self.job.frame.shape[1], self.job.frame.shape[0])
 
 
@@ -121,7 +115,6 @@ class OctopusOnGpu(Octopus):
         return self.job.count > MOST_BOXES_INSIDE
 
     def upload(self) -> None:
-        """Stage: the boxes' way to the device."""
         self._on_device.copy_from_host(self._built, self._stream)
 
     def kernels(self) -> None:
@@ -129,7 +122,6 @@ class OctopusOnGpu(Octopus):
         self.launch(0, self.job.count)
 
     def launch(self, first: int, count: int) -> None:
-        """The kernel for `count` boxes from `first` on."""
         self._kernel(first, count, self._stream)
 
 
@@ -144,7 +136,6 @@ class OneCall(CropMethod):
         self._result: Any = None
 
     def run(self) -> None:
-        """Everything from the arguments on."""
         job = self.job
         self._result = None  # what a caller does who has used the result before
         self._result = crop_resize(
@@ -152,11 +143,9 @@ class OneCall(CropMethod):
         )
 
     def result(self, every: int = 1) -> NDArray[np.float32]:
-        """Each `every`-th crop of the last call, on the host."""
         return on_host(self._result, every)
 
     def output(self) -> Any:
-        """The last call's result."""
         return self._result
 
 
@@ -174,11 +163,9 @@ class HalfPrecision(Octopus):
         self.tolerance += float(largest * HALF_ULP)
 
     def result(self, every: int = 1) -> NDArray[np.float32]:
-        """Each `every`-th crop of the result as float32, on the host."""
         return on_host(self._out, every).astype(np.float32)
 
     def output(self) -> Any:
-        """Its own memory."""
         return self._out
 
 
@@ -203,7 +190,6 @@ class NLaunchesFused(CropMethod):
         self._all = OctopusOnGpu(job) if job.on_gpu else Octopus(job)
 
     def run(self) -> None:
-        """From the boxes on the host to the result."""
         boxes = self._all.build()
         if isinstance(self._all, OctopusOnGpu):
             self._all.upload()

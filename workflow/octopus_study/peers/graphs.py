@@ -37,15 +37,12 @@ class Graph(CropMethod):
         self._executor = self.runtime(path, self.inputs(), tensor(CROPS, self.output()), job.on_gpu)
 
     def model(self) -> bytes:
-        """The graph."""
         raise TypeError(f"{type(self).__name__} has no graph")
 
     def inputs(self) -> list[Tensor]:
-        """What the graph reads."""
         raise TypeError(f"{type(self).__name__} has no inputs")
 
     def kernels(self) -> None:
-        """The graph."""
         self._executor.execute()
 
 
@@ -55,11 +52,9 @@ class PaddedGraph(Graph):
     why_different = WHY_DIFFERENT
 
     def model(self) -> bytes:
-        """Resize of padded items."""
         return padded_model(self.job.size, self.job.mean, self.job.std)
 
     def inputs(self) -> list[Tensor]:
-        """The padded batch."""
         self._batch = PaddedBatch(self.job)
         self._require_room()
         self._staged = Staged(self._batch.values, self.job.on_gpu)
@@ -75,7 +70,6 @@ class PaddedGraph(Graph):
             require_room(self.name, "GPU", needed, free_bytes())
 
     def prepare(self) -> None:
-        """Pad on the host, and upload."""
         self._batch.fill()
         self._staged.send()
 
@@ -84,16 +78,13 @@ class GridSampleGraph(Graph):
     """Frame and boxes go in, crops come out: the same answer as Octopus."""
 
     def model(self) -> bytes:
-        """The frame sampled on a grid of all boxes."""
         return grid_sample_model(self.job.size, self.job.mean, self.job.std)
 
     def inputs(self) -> list[Tensor]:
-        """The frame where it is, and room for the boxes."""
         self._boxes = staging((self.job.count, 4), np.float32, self.job.on_gpu)
         return [tensor(FRAME, self.job.working_frame), tensor(BOXES, self._boxes.device)]
 
     def prepare(self) -> None:
-        """Boxes to the device."""
         self._boxes.host[...] = self.job.boxes
         self._boxes.send()
 

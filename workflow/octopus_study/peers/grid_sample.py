@@ -28,7 +28,6 @@ class GridSample(TorchMethod):
         self._grid = self.empty(job.count, *job.size, 2)
 
     def prepare(self) -> None:
-        """Boxes to the device, and the grid there."""
         self._host_boxes.numpy()[...] = self.job.boxes
         self._boxes.copy_(self._host_boxes, non_blocking=True)
         height, width, _ = self.job.frame.shape
@@ -43,7 +42,6 @@ class GridSample(TorchMethod):
         return position * (2 / limit) - 1
 
     def kernels(self) -> None:
-        """Planes and sampling."""
         self._result = None  # its memory is free for the next
         planes = self.planes(self._planes).expand(self.job.count, -1, -1, -1)
         self._result = self.torch.nn.functional.grid_sample(

@@ -19,33 +19,20 @@ TOLERANCE_LEVELS = 0.255
 
 @dataclass(frozen=True, eq=False)
 class CropJob:
-    """Crop, resize to `size`, normalise, to float32 NCHW.
+    """Crop, resize to `size`, normalise, to float32 NCHW."""
 
-    Attributes
-    ----------
-    frame : ndarray, (H, W, C), uint8
-        On the host; for CUDA its copy on the device is `device_frame`.
-    boxes : ndarray, (N, 4), int32
-        `x1, y1, x2, y2` in pixels, on the host, where every method's way begins.
-    size : (int, int)
-        Height and width of the result.
-    mean, std : tuple of C floats
-        In units of the frame's values.
-    out : array, (N, C, height, width), float32
-        Shared by all methods, so that memory is needed once: a NumPy array, or a `DeviceArray`, which decides the
-        device.
-    device_frame : DeviceArray or None
-    host_out : ndarray or None
-        Where methods that work on the host write if `out` is on the GPU, such as page-locked memory.
-    """
-
+    # (H, W, C) uint8, on the host; for CUDA its copy on the device is `device_frame`
     frame: NDArray[np.uint8]
+    # (N, 4) int32, `x1, y1, x2, y2` in pixels, on the host, where every method's way begins
     boxes: NDArray[np.int32]
-    size: tuple[int, int]
+    size: tuple[int, int]  # height and width of the result
+    # In units of the frame's values
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    # Shared by all methods, so that memory is needed once: a NumPy array, or a `DeviceArray`, which decides the device
     out: Any
     device_frame: Any = None
+    # Where methods that work on the host write if `out` is on the GPU, such as page-locked memory
     host_out: NDArray[np.float32] | None = None
 
     @property

@@ -54,7 +54,6 @@ class Kornia(CropMethod):
         self._as_tensor = torch.from_dlpack
 
     def run(self) -> None:
-        """All boxes."""
         if self.job.on_gpu:
             self._run_gpu()
             return
@@ -84,7 +83,6 @@ class KorniaBytes(BoxByBox):
         self._planes = job.out.shape[1:3] != job.size
 
     def crop(self, x1: int, y1: int, x2: int, y2: int, item: NDArray[np.uint8]) -> None:
-        """One crop."""
         crop = np.ascontiguousarray(self.job.frame[y1:y2, x1:x2])
         resized = self._resize(crop, self.job.size, "bilinear")
         item[...] = resized.transpose(2, 0, 1) if self._planes else resized

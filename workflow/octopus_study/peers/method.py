@@ -36,10 +36,6 @@ class CropMethod:
     tolerance : float
         Of its answer, in units of the result.
 
-    Parameters
-    ----------
-    job : CropJob
-
     Raises
     ------
     Unavailable

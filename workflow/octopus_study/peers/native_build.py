@@ -31,21 +31,13 @@ _loaded: dict[str, dict[str, str]] = {}
 
 
 class Source(NamedTuple):
-    """A repository at one commit.
+    """A repository at one commit."""
 
-    Attributes
-    ----------
-    name : str
-        Also of our file in the folder `native` that is compiled.
-    repository, commit : str
-        On GitHub.
-    files : mapping
-        Path in the repository: where it is put, as its includes name it, and its SHA-256.
-    """
-
-    name: str
+    name: str  # also of our file in the folder `native` that is compiled
+    # On GitHub
     repository: str
     commit: str
+    # Path in the repository: where it is put, as its includes name it, and its SHA-256
     files: Mapping[str, tuple[str, str]]
 
 

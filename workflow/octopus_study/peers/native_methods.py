@@ -93,7 +93,6 @@ class RoiConvert(_Native):
         return self.job.device_frame.pointer, None
 
     def prepare(self) -> None:
-        """Tasks and blocks, and their way to the device."""
         job = self.job
         height, width, _ = job.frame.shape
         boxes, planes = np.ascontiguousarray(job.boxes), map(ctypes.c_void_p, self._planes)
@@ -103,7 +102,6 @@ class RoiConvert(_Native):
         )  # fmt: skip
 
     def kernels(self) -> None:
-        """One launch."""
         nv12 = ctypes.c_bool(self._planes[1] is not None)
         self._call(self._library.roiconvert_launch, self._self, nv12, self._stream)
 
@@ -148,17 +146,14 @@ class CuFrame(_Native):
         self._nv12 = upload(to_nv12(job.frame) if nv12 is None else nv12)
 
     def prepare(self) -> None:
-        """Boxes as it takes them, to the device."""
         from octopus.backends.cuda.memory import upload
 
         self._on_device = upload(self._boxes())
 
     def kernels(self) -> None:
-        """Its launch alone."""
         self._crop(None, self._on_device.pointer)
 
     def run(self) -> None:
-        """The boxes' way to the device and one launch."""
         self._crop(self._boxes(), None)
 
     def _boxes(self) -> NDArray[np.int32]:

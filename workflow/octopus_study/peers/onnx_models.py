@@ -76,7 +76,6 @@ def padded_model(
     ----------
     size : (int, int)
         Height and width of the result.
-    mean, std : C floats
     kind : {"float32", "float16"}
         In which type it computes and answers.
     """
@@ -111,7 +110,6 @@ def grid_sample_model(size: tuple[int, int], mean: Sequence[float], std: Sequenc
     ----------
     size : (int, int)
         Height and width of the result.
-    mean, std : C floats
     """
     graph, channels = _Graph(), len(mean)
     height, width = size

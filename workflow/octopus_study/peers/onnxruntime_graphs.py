@@ -22,13 +22,6 @@ class OnnxRuntimeSession:
     All dimensions are fixed when the session is made: shapes then are constants, which it folds, and on a GPU no node
     is left for the host. If one were, the session would refuse instead of computing it there.
 
-    Parameters
-    ----------
-    model : Path
-    inputs : sequence of Tensor
-    output : Tensor
-    on_gpu : bool
-
     Raises
     ------
     Unavailable

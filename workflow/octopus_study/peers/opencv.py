@@ -26,12 +26,10 @@ class OpenCv(BoxByBox):
     name = "opencv"
 
     def run(self) -> None:
-        """Without OpenCV's own threads, which a pool would multiply."""
         cv2.setNumThreads(1)
         super().run()
 
     def crop(self, x1: int, y1: int, x2: int, y2: int, planes: NDArray[np.float32]) -> None:
-        """One crop."""
         mean, inverse_std = self.job.affine
         crop = cv2.resize(self.job.frame[y1:y2, x1:x2].astype(np.float32), self._size)
         planes[...] = ((crop - mean) * inverse_std).transpose(2, 0, 1)
@@ -51,7 +49,6 @@ class OpenCvInPlace(OpenCv):
         self._affine = np.column_stack([np.diag(inverse_std), -mean * inverse_std])
 
     def crop(self, x1: int, y1: int, x2: int, y2: int, planes: NDArray[np.float32]) -> None:
-        """One crop."""
         crop = self.job.frame[y1:y2, x1:x2].astype(np.float32)
         resized = cv2.resize(crop, self._size, dst=self.room)
         cv2.split(cv2.transform(resized, self._affine), list(planes))
@@ -72,7 +69,6 @@ class OpenCvTable(OpenCv):
         self.table = (levels - mean) * inverse_std
 
     def crop(self, x1: int, y1: int, x2: int, y2: int, planes: NDArray[np.float32]) -> None:
-        """One crop."""
         normalised = cv2.LUT(self.job.frame[y1:y2, x1:x2], self.table)
         cv2.split(cv2.resize(normalised, self._size, dst=self.room), list(planes))
 
@@ -88,12 +84,10 @@ class OpenCvFrame(OpenCvTable):
         self._planes = np.empty((self.stages, height, width), np.float32)
 
     def begin(self, stage: int) -> None:
-        """One plane of the frame."""
         levels = cv2.extractChannel(self.job.frame, stage)
         cv2.LUT(levels, self.table[:, 0, stage].copy(), dst=self._planes[stage])
 
     def crop(self, x1: int, y1: int, x2: int, y2: int, planes: NDArray[np.float32]) -> None:
-        """One crop."""
         for normalised, plane in zip(self._planes, planes, strict=True):
             cv2.resize(normalised[y1:y2, x1:x2], self._size, dst=plane)
 
@@ -104,7 +98,6 @@ class OpenCvDirect(OpenCv):
     name = "opencv-direct"
 
     def crop(self, x1: int, y1: int, x2: int, y2: int, item: NDArray[Any]) -> None:
-        """One crop."""
         cv2.resize(self.job.frame[y1:y2, x1:x2], self._size, dst=item)
 
 
@@ -114,7 +107,6 @@ class OpenCvSplit(OpenCv):
     name = "opencv-split"
 
     def crop(self, x1: int, y1: int, x2: int, y2: int, planes: NDArray[Any]) -> None:
-        """One crop."""
         cv2.split(cv2.resize(self.job.frame[y1:y2, x1:x2], self._size, dst=self.room), list(planes))
 
 

@@ -43,13 +43,11 @@ class PaddedTorch(TorchMethod):
             require_room(self.name, "GPU", needed, int(self.torch.cuda.mem_get_info()[0]))
 
     def prepare(self) -> None:
-        """Pad on the host, and upload."""
         self._batch.fill()
         if self.job.on_gpu:
             self._padded.copy_(self._host, non_blocking=True)
 
     def kernels(self) -> None:
-        """Convert, resize and normalise."""
         torch, size = self.torch, self.job.size
         for padded, crops in zip(
             self._padded.split(self._chunk), self._result.split(self._chunk), strict=True

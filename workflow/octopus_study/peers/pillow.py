@@ -42,11 +42,9 @@ class Pillow(BoxByBox):
         self._image: Any = None
 
     def begin(self, stage: int) -> None:
-        """The frame in Pillow's own layout."""
         self._image = self._module.fromarray(self.job.frame)
 
     def crop(self, x1: int, y1: int, x2: int, y2: int, item: NDArray[np.uint8]) -> None:
-        """One crop."""
         item[...] = self._image.crop((x1, y1, x2, y2)).resize(self._size, self._module.Resampling.BILINEAR)
 
 

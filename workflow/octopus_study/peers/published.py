@@ -42,11 +42,9 @@ class Published(CropMethod):
         self.passes.upload(self.metadata)
 
     def build(self) -> NDArray[np.int32]:
-        """Stage: the metadata on the host."""
         return build_metadata(self.job)
 
     def upload(self) -> None:
-        """Stage: the metadata's way to the device (GPU only)."""
         self.passes.upload(self.metadata)
 
     def crop_resize(self) -> None:
@@ -58,7 +56,6 @@ class Published(CropMethod):
         self.passes.normalize(0, self.job.count)
 
     def kernels(self) -> None:
-        """Both passes, metadata in place."""
         self.crop_resize()
         self.normalize()
 
@@ -67,7 +64,6 @@ class Published(CropMethod):
         self.job = self.passes.job = job
 
     def run(self) -> None:
-        """From the boxes on the host to the result."""
         self.passes.upload(self.build())
         self.kernels()
 
@@ -83,7 +79,6 @@ class NLaunches(Published):
     why_no_device = LAUNCH_BOUND
 
     def run(self) -> None:
-        """Metadata for all objects at once, then two launches per object."""
         self.passes.upload(self.build())
         for index in range(self.job.count):
             self.passes.crop_resize(index, 1, self.passes.blocks_alone)

@@ -45,12 +45,10 @@ class RaggedJob:
 
     Parameters
     ----------
-    operation : str
     shapes : ndarray, (N, 2) or (N, 1)
         Of images, or of sequences.
     dtype : {"float32", "uint8"}
     device : {"cpu", "cuda"}
-    seed : int
     """
 
     def __init__(self, operation: str, shapes: NDArray[np.int64], dtype: str, device: str, seed: int) -> None:

@@ -34,28 +34,14 @@ ON_DEVICE = "lookup-device"  # whose table is made by a kernel
 
 @dataclass(frozen=True)
 class StagedMethod:
-    """A method on one batch, stage by stage and as a whole.
-
-    Attributes
-    ----------
-    name : str
-    bytes : int
-        Of what `setup` makes: the map, or the padding.
-    setup : callable
-        Make the map, the padded batch or the nested tensor.
-    kernel : callable
-        The operation, on what `setup` made before.
-    total : callable
-        All of it.
-    upload, download : callable or None
-        The map's way to the device and the result's way back; None where nothing is copied.
-    """
+    """A method on one batch, stage by stage and as a whole."""
 
     name: str
-    bytes: int
-    setup: Run
-    kernel: Run
-    total: Run
+    bytes: int  # of what `setup` makes: the map, or the padding
+    setup: Run  # make the map, the padded batch or the nested tensor
+    kernel: Run  # the operation, on what `setup` made before
+    total: Run  # all of it
+    # The map's way to the device and the result's way back; None where nothing is copied
     upload: Run | None = None
     download: Run | None = None
 
@@ -88,14 +74,10 @@ def published_table(offsets: NDArray[np.int64]) -> NDArray[np.int32]:
 
 @dataclass(frozen=True, eq=False)
 class PublishedRecords(blockmap.BlockMap):
-    """Block metadata with the 20 bytes per block that follow from the published ones: item, first and last element.
+    """Block metadata with the 20 bytes per block that follow from the published ones: item, first and last element."""
 
-    Attributes
-    ----------
-    ends : ndarray, (blocks,), int64
-        Behind the last element of each block; the kernel knows it from the threshold, so it is brought there unread.
-    """
-
+    # (blocks,) int64, behind the last element of each block; the kernel knows it from the threshold, so it is
+    # brought there unread
     ends: NDArray[np.int64] | None = None
 
     @property

@@ -29,14 +29,12 @@ class RoiAlign(TorchMethod):
         self._rois = self.empty(job.count, 5)
 
     def prepare(self) -> None:
-        """Rois of five float32: the number of the image, and the box."""
         rois: np.ndarray = self._host_rois.numpy()
         rois[:, 0] = 0
         rois[:, 1:] = self.job.boxes
         self._rois.copy_(self._host_rois, non_blocking=True)
 
     def kernels(self) -> None:
-        """Planes and pooling."""
         self._result = None  # its memory is free for the next
         planes = self.planes(self._planes)
         self._result = self._roi_align(planes, self._rois, self.job.size, sampling_ratio=1, aligned=True)

@@ -23,11 +23,8 @@ class TensorRtEngine:
 
     Parameters
     ----------
-    model : Path
     inputs : sequence of Tensor
         Their shapes are the engine's only ones.
-    output : Tensor
-    on_gpu : bool
 
     Raises
     ------

@@ -36,7 +36,6 @@ class TensorRtPaddedHalf(TensorRtPadded):
     why_different = f"{WHY_DIFFERENT}, in half precision"
 
     def model(self) -> bytes:
-        """Resize of padded items in float16."""
         return padded_model(self.job.size, self.job.mean, self.job.std, "float16")
 
     @cached_property
@@ -46,11 +45,9 @@ class TensorRtPaddedHalf(TensorRtPadded):
         return DeviceArray(self.job.out.shape, np.float16)
 
     def output(self) -> DeviceArray:
-        """Its own memory."""
         return self._half
 
     def result(self, every: int = 1) -> NDArray[np.float32]:
-        """Each `every`-th crop as float32, on the host."""
         return on_host(self._half, every).astype(np.float32)
 
 

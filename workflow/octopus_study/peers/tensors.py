@@ -12,24 +12,13 @@ from octopus.arrays.views import view
 
 @dataclass(frozen=True)
 class Tensor:
-    """Memory that a graph reads or writes.
+    """Memory that a graph reads or writes."""
 
-    Attributes
-    ----------
-    name : str
-        In the graph.
-    pointer : int
-    shape : tuple of int
-    dtype : numpy.dtype
-    owner : object
-        Keeps the memory alive.
-    """
-
-    name: str
+    name: str  # in the graph
     pointer: int
     shape: tuple[int, ...]
     dtype: np.dtype
-    owner: Any
+    owner: Any  # keeps the memory alive
 
 
 def tensor(name: str, array: Any) -> Tensor:
@@ -45,7 +34,6 @@ class Staged:
     ----------
     host : ndarray
         Page-locked if a GPU is to read it.
-    on_gpu : bool
     """
 
     def __init__(self, host: np.ndarray, on_gpu: bool) -> None:

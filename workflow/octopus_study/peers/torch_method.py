@@ -47,13 +47,10 @@ class TorchMethod(CropMethod):
         return out
 
     def output(self) -> Any:
-        """The tensor of the last run."""
         return self._result
 
     def result(self, every: int = 1) -> NDArray[np.float32]:
-        """Each `every`-th crop of the last run, on the host."""
         return self._result[::every].cpu().numpy()
 
     def allocator_peak(self) -> int | None:
-        """Most bytes that PyTorch's allocator held on the GPU."""
         return int(self.torch.cuda.max_memory_allocated()) if self.job.on_gpu else None

@@ -39,12 +39,10 @@ def crop_resize(
 
     Parameters
     ----------
-    frame : ndarray, (H, W, C) or, with `frame_index`, (F, H, W, C)
     boxes : ndarray, (N, 4)
         `x1, y1, x2, y2` in pixels.
     size : (int, int)
         Height and width of the result.
-    mean, std : ndarray, (C,)
     layout : {"NCHW", "NHWC"}
     edge, antialias, filter, letterbox, outside, pad_mode, pad_value, frame_index
         As in `octopus.crop_resize`.

@@ -40,7 +40,6 @@ def weights(size: int, count: int, filter: str, antialias: bool) -> np.ndarray:
     size, count : int
         Pixels of one axis before and after.
     filter : {"nearest", "bilinear", "bicubic", "lanczos"}
-    antialias : bool
 
     Returns
     -------
@@ -119,8 +118,6 @@ def batch(
 
     Parameters
     ----------
-    images : sequence of ndarray (H, W, C)
-    sizes : sequence of (height, width)
     item : (height, width)
         Of the result's items.
     corners : sequence of (top, left), optional

@@ -26,7 +26,6 @@ def run_study(
     ----------
     study : str
         One of `STUDIES`.
-    config : Config
     receipt : Path
         What `octopus fetch` wrote: which data there are, and where.
     out : Path

@@ -33,17 +33,14 @@ class Comparison:
 
     Attributes
     ----------
-    case : Case
     quantity, layer, unit : str
         As in the rows.
-    methods : tuple of str
-        Names of all that take part where nothing is missing.
     """
 
     case: Case
     quantity: str
     layer: str
-    methods: tuple[str, ...]
+    methods: tuple[str, ...]  # names of all that take part where nothing is missing
     unit: str = "ms"
 
     @property
@@ -63,21 +60,13 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Part:
-    """Comparisons on the same inputs, and the function that measures them.
+    """Comparisons on the same inputs, and the function that measures them."""
 
-    Attributes
-    ----------
-    measure : callable
-        Takes the context and the part, and gives rows, one after the other. It may raise `Unavailable` at any time:
-        what then has no row gets the reason.
-    comparisons : tuple of Comparison
-        Empty where no method is compared.
-    recall : callable
-        Is given the part's rows where an earlier process measured them; for parts on which later ones rest.
-    """
-
+    # Takes the context and the part, and gives rows, one after the other. It may raise `Unavailable` at any time: what
+    # then has no row gets the reason.
     measure: Callable[[Context, Part], Iterable[Row]]
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()  # empty where no method is compared
+    # Is given the part's rows where an earlier process measured them; for parts on which later ones rest
     recall: Callable[[list[Row]], object] = list
 
     @property
@@ -128,7 +117,6 @@ def compare(
 
     Parameters
     ----------
-    context, comparison
     methods : sequence of Method
         Those of the comparison that can be had here.
     answers : mapping or str

@@ -63,52 +63,26 @@ class BatchCounts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """One study's run.
-
-    Attributes
-    ----------
-    study : str
-    config : Config
-    device : {"cpu", "cuda"}
-    receipt : Receipt
-    data : Workload or Scene
-        What the receipt points to; `workload` and `scene` give it by its kind.
-    machine : dict
-        Facts at the start of the study.
-    started : datetime
-    throttle : callable
-        Why the device was slowed down since the last call.
-    thread_count : int
-        Threads of the CPU methods.
-    code : str
-        Digest of the package when the study began.
-    rules : dict
-        The claims' rules when the study began.
-    replicate : int
-        Which repetition of the study on this machine it is.
-    process : int
-        Which of the processes that share the comparisons on the host this is; 0 measures everything else, too.
-    shared : dict
-        Methods by comparison (:attr:`octopus_study.studies.comparison.Comparison.key`): what process 0 has measured and
-        the others measure, too.
-    notes : dict
-        What only this study knows; it goes into the provenance.
-    """
+    """One study's run."""
 
     study: str
     config: Config
-    device: str
+    device: str  # {"cpu", "cuda"}
     receipt: Receipt
-    data: Workload | Scene
-    machine: dict[str, Any]
+    data: Workload | Scene  # what the receipt points to; `workload` and `scene` give it by its kind
+    machine: dict[str, Any]  # facts at the start of the study
     started: datetime
-    throttle: GpuThrottle | CpuThrottle
-    thread_count: int
-    code: str
-    rules: dict[str, str | None]
-    replicate: int = 1
+    throttle: GpuThrottle | CpuThrottle  # why the device was slowed down since the last call
+    thread_count: int  # threads of the CPU methods
+    code: str  # digest of the package when the study began
+    rules: dict[str, str | None]  # the claims' rules when the study began
+    replicate: int = 1  # which repetition of the study on this machine it is
+    # Which of the processes that share the comparisons on the host this is; 0 measures everything else, too
     process: int = 0
+    # Methods by comparison (:attr:`octopus_study.studies.comparison.Comparison.key`): what process 0 has measured and
+    # the others measure, too
     shared: dict[tuple, list[str]] = field(default_factory=dict)
+    # What only this study knows; it goes into the provenance
     notes: dict[str, Any] = field(default_factory=dict)
 
     @property

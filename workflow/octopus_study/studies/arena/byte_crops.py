@@ -37,17 +37,10 @@ TOLERANCE = 0.5 + 1
 
 
 class Kind(NamedTuple):
-    """A kind of results.
+    """A kind of results."""
 
-    Attributes
-    ----------
-    options : dict
-        Of Octopus, beside whole levels.
-    alone, pooled : tuple
-        Rivals on one thread, and on a pool of all.
-    """
-
-    options: Mapping[str, Any]
+    options: Mapping[str, Any]  # of Octopus, beside whole levels
+    # Rivals on one thread, and on a pool of all
     alone: tuple[type[CropMethod], ...]
     pooled: tuple[type[CropMethod], ...]
 

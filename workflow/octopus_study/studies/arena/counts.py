@@ -40,7 +40,6 @@ class Counted(Octopus):
         self.prepare()
 
     def result(self, every: int = 1) -> NDArray[np.float32]:
-        """Each `every`-th crop of those that count."""
         return on_host(self.job.out.head(self.counting), every)
 
 
@@ -63,7 +62,6 @@ class Replayed(Counted):
         self._graph = Graph(stream, run)
 
     def kernels(self) -> None:
-        """One launch of the graph."""
         self._graph.launch(self._queue)
 
 
@@ -73,7 +71,6 @@ class Known(Counted):
     name = "octopus-known"
 
     def kernels(self) -> None:
-        """One launch for the boxes that count."""
         self._launch(self.counting)
 
     def _launch(self, count: int) -> None:
@@ -86,7 +83,6 @@ class ReadBack(Known):
     name = "octopus-read-back"
 
     def kernels(self) -> None:
-        """The wait, and the launch behind it."""
         self._launch(int(self._count.copy_to_host()[0]))
 
 

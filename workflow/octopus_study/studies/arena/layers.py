@@ -44,29 +44,16 @@ IN_SERIES = (
 
 @dataclass
 class Batch:
-    """The methods of one batch.
-
-    Attributes
-    ----------
-    context, job
-    expected : dict
-        Right answers of each `every`-th crop, by the edge at which they are clamped.
-    every : int
-    locked : PageLocked or None
-        Memory of the layer `pipeline`.
-    methods : list
-        Those that could be made.
-    missing : dict
-        Why the others could not.
-    """
+    """The methods of one batch."""
 
     context: Context
     job: CropJob
+    # Right answers of each `every`-th crop, by the edge at which they are clamped
     expected: Mapping[str, NDArray[np.float32]]
     every: int
-    locked: PageLocked | None = None
-    methods: list[CropMethod] = field(default_factory=list)
-    missing: dict[str, str] = field(default_factory=dict)
+    locked: PageLocked | None = None  # memory of the layer `pipeline`
+    methods: list[CropMethod] = field(default_factory=list)  # those that could be made
+    missing: dict[str, str] = field(default_factory=dict)  # why the others could not
 
     def gather(self, chosen: Sequence[str] | None = None) -> None:
         """Make every method, or each of `chosen`, that can be made here, while there is memory."""
@@ -136,7 +123,6 @@ class SeriesClock(HostClock):
     """Host time of one batch out of a series; the last one is waited for."""
 
     def time(self, run: Callable[[], object]) -> float:
-        """Milliseconds per batch."""
         return super().time(run) / SERIES
 
 

@@ -61,19 +61,11 @@ def plan(context: Context) -> Iterator[Part]:
 
 @dataclass
 class Batches:
-    """What the batches of a run share.
-
-    Attributes
-    ----------
-    crops : ReferenceCrops
-    least : int
-        Boxes of the smallest batch; in a larger one a method may be missing for want of room.
-    missing : dict
-        Why methods can't be made on this machine, whatever the batch.
-    """
+    """What the batches of a run share."""
 
     crops: ReferenceCrops
-    least: int
+    least: int  # boxes of the smallest batch; in a larger one a method may be missing for want of room
+    # Why methods can't be made on this machine, whatever the batch
     missing: dict[str, str] = field(default_factory=dict)
 
     def measure(self, context: Context, part: Part) -> Iterator[Row]:

@@ -31,7 +31,6 @@ class SubmitClock(HostClock):
     """Host time of one call out of a series; the GPU's work is waited for outside."""
 
     def time(self, run: Callable[[], object]) -> float:
-        """Milliseconds per call."""
         self.synchronize()
         start = time.perf_counter_ns()
         for _ in range(SERIES):

@@ -46,24 +46,12 @@ MEMORY = {
 
 
 class Variant(NamedTuple):
-    """A kind of results, and on which boxes.
+    """A kind of results, and on which boxes."""
 
-    Attributes
-    ----------
-    dtype : str
-        uint8 is not normalised, which it could not hold.
-    boxes : str or int
-        The data set's, squares of so many pixels, or whole frames.
-    size : int, optional
-        Side of the result; by default as the configuration has it.
-    options : dict
-        Further ones of Octopus.
-    """
-
-    dtype: str = "float32"
-    boxes: str | int = VISDRONE
-    size: int | None = None
-    options: Mapping[str, Any] = {}
+    dtype: str = "float32"  # uint8 is not normalised, which it could not hold
+    boxes: str | int = VISDRONE  # the data set's, squares of so many pixels, or whole frames
+    size: int | None = None  # side of the result; by default as the configuration has it
+    options: Mapping[str, Any] = {}  # further ones of Octopus
 
     def counts(self, context: Context) -> tuple[int, ...]:
         """Items per batch: of the plainest variant all that the arena has, of others its largest."""
@@ -157,7 +145,6 @@ class OfVariant(Octopus):
         self.tolerance = (TOLERANCE_LEVELS + levels) / max(job.std) + float(largest) * relative
 
     def prepare(self) -> None:
-        """Boxes, and which frame each is of, to the device."""
         super().prepare()
         self.asked = self._index
         if self.job.on_gpu:

@@ -40,7 +40,6 @@ class KernelVersion(CropMethod):
     ----------
     job : CropJob
         On the GPU.
-    name : str
     means : tuple or None
         Values per store, whether pixels are read as words, whether the frame is prefetched; None for the plain kernel.
     """
@@ -59,5 +58,4 @@ class KernelVersion(CropMethod):
         self._prepared, self._addresses = launcher.prepare(call), call.addresses
 
     def kernels(self) -> None:
-        """Crop, resize and normalise boxes that are on the device."""
         launch(self._prepared, self._addresses, self._stream)

@@ -52,7 +52,6 @@ class Nv12(Octopus):
 
     @property
     def frame(self) -> Any:
-        """Both planes."""
         return self._planes
 
 
@@ -91,16 +90,13 @@ class Converted(OfRgb):
 
     @property
     def frame(self) -> Any:
-        """What the conversion makes."""
         return self._rgb
 
     def kernels(self) -> None:
-        """The conversion, and the launch behind it."""
         self.convert()
         super().kernels()
 
     def run(self) -> None:
-        """The same, boxes on the host."""
         self.convert()
         super().run()
 
@@ -127,7 +123,6 @@ class OpenCvNv12(OpenCvTable):
         self._nv12, self.tolerance = nv12, ROUNDED / max(job.std)
 
     def begin(self, stage: int) -> None:
-        """The frame in RGB."""
         cv2.cvtColor(self._nv12, cv2.COLOR_YUV2RGB_NV12, dst=self.job.frame)
 
 

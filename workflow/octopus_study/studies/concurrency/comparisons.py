@@ -88,7 +88,6 @@ class BlockClock(HostClock):
         self.block = -2  # the warm-up settles too
 
     def settle(self) -> None:
-        """Begin a block."""
         super().settle()
         self.block += 1
 
@@ -97,7 +96,6 @@ class ToldClock(HostClock):
     """For runs that return their milliseconds themselves, since they go on beyond what is timed."""
 
     def time(self, run: Callable[[], Any]) -> float:
-        """Run between two synchronisations, and return what it says."""
         self.synchronize()
         elapsed = float(run())
         self.synchronize()

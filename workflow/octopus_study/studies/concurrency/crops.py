@@ -34,8 +34,6 @@ class Beside:
 
     Parameters
     ----------
-    context : Context
-    device : Device
     pipeline : Pipeline
         Its first stage is the model; its weights are on the device.
     """

@@ -121,7 +121,6 @@ class TwoStreams(PipelineMethod):
         return self.device.stream()
 
     def run(self) -> Latencies:
-        """Queue the stages there and back, then take the results as they come."""
         self.start()
         for pipeline in self.pipelines.values():
             pipeline.upload()
@@ -154,7 +153,6 @@ class TwoThreads(PipelineMethod):
         return self.device.stream()
 
     def run(self) -> Latencies:
-        """Let each thread take its pipeline."""
         self.start()
         futures = {
             name: self._threads[name].submit(self._in_thread, pipeline)
@@ -163,11 +161,9 @@ class TwoThreads(PipelineMethod):
         return {name: future.result() for name, future in futures.items()}
 
     def proofs(self) -> dict[str, int]:
-        """Streams, and threads that have worked."""
         return super().proofs() | {"threads": len(self._seen)}
 
     def close(self) -> None:
-        """End both threads."""
         for thread in self._threads.values():
             thread.shutdown(cancel_futures=True)
 
@@ -189,13 +185,11 @@ class Prefetch(PipelineMethod):
         self.prime()
 
     def prime(self) -> None:
-        """Bring the images of the next run to the device."""
         for pipeline in self.pipelines.values():
             pipeline.upload(self._side)
         self.device.synchronize()
 
     def run(self) -> Latencies:
-        """Compute from one buffer, fill the other."""
         self.start()
         self._copy_next()
         latencies = {name: self._computed(pipeline) for name, pipeline in self.pipelines.items()}
@@ -203,7 +197,6 @@ class Prefetch(PipelineMethod):
         return latencies
 
     def proofs(self) -> dict[str, int]:
-        """The stream of the copies is another one."""
         streams = {self.device.handle(pipeline.stream) for pipeline in self.pipelines.values()}
         return {"streams": len(streams | {self.device.handle(self._copies)})}
 
@@ -244,7 +237,6 @@ class AsyncPipeline(Prefetch):
         return latencies
 
     def close(self) -> None:
-        """End the thread."""
         self._behind.shutdown(cancel_futures=True)
 
     def _taken(self, pipeline: PlacedPipeline) -> float:
@@ -278,7 +270,6 @@ def make(
     ----------
     name : str
         One of `METHODS`.
-    device : Device
     pipelines : mapping
         At least those that it runs, on the device.
     captured : iterable of str

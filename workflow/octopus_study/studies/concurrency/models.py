@@ -60,28 +60,15 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Models that work one after the other.
-
-    Attributes
-    ----------
-    name : str
-    inputs : dict
-        Tensors on the host.
-    stages : tuple of Stage
-    results : tuple of str
-        Tensors that go back to the host.
-    finish : callable
-        What the host does with the results, arrays by name; returns a displacement in units of the image's size.
-    modules : tuple
-        Whose weights must be where the tensors are.
-    """
+    """Models that work one after the other."""
 
     name: str
-    inputs: Mapping[str, Any]
+    inputs: Mapping[str, Any]  # tensors on the host
     stages: tuple[Stage, ...]
-    results: tuple[str, ...]
+    results: tuple[str, ...]  # tensors that go back to the host
+    # What the host does with the results, arrays by name; returns a displacement in units of the image's size
     finish: Callable[[Mapping[str, NDArray[Any]]], NDArray[Any]]
-    modules: tuple[Any, ...] = ()
+    modules: tuple[Any, ...] = ()  # whose weights must be where the tensors are
 
     def place(self, device: str) -> None:
         """Bring the weights to a device."""
@@ -117,7 +104,6 @@ def build(
         Of `NAMES`. The weights of one don't depend on whether the other is built too.
     frame : ndarray, (H, W, 3) uint8
         Where the images are cut from; read beyond its sides from the other side on.
-    seed : int
     torch, zoo
         From `load`.
     """

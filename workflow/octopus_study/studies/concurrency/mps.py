@@ -98,7 +98,6 @@ class Mps:
         ----------
         workers : iterable of int
             Their process ids. One that is missing runs without MPS, one more would mean that somebody else is served.
-        seconds : float
         """
         wanted, until = set(workers), time.monotonic() + seconds
         while True:

@@ -20,7 +20,6 @@ class PlacedPipeline:
 
     Parameters
     ----------
-    device : Device
     pipeline : Pipeline
         Its weights must be on the device.
     stream : optional

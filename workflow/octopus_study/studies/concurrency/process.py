@@ -23,7 +23,6 @@ class Process(Worker):
 
     Parameters
     ----------
-    order : Order
     environment : mapping, optional
         Variables that only this process gets.
     target : str, optional

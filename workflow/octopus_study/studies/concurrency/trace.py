@@ -34,30 +34,18 @@ class Work(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """Shares of time of one run.
-
-    Attributes
-    ----------
-    kernels : int
-    busy : float
-        Time in which at least one kernel ran, of the time from the first kernel's start to the last one's end.
-    overlap : float or None
-        Time in which kernels of more than one stream ran, of the shortest stream's own kernel time; None with fewer
-        than two streams.
-    hidden : float or None
-        Upload time during which a kernel ran, of all upload time; None without uploads.
-    time : float
-        Milliseconds in which at least one kernel ran.
-    filled : float or None
-        Of these, the share in which one ran that has a thread block for every multiprocessor: a kernel with fewer
-        leaves multiprocessors idle. None where the profiler doesn't tell the blocks.
-    """
+    """Shares of time of one run."""
 
     kernels: int
+    # Time in which at least one kernel ran, of the time from the first kernel's start to the last one's end
     busy: float
+    # Time in which kernels of more than one stream ran, of the shortest stream's own kernel time; None with fewer than
+    # two streams
     overlap: float | None
-    hidden: float | None
-    time: float
+    hidden: float | None  # upload time during which a kernel ran, of all upload time; None without uploads
+    time: float  # milliseconds in which at least one kernel ran
+    # Of these, the share in which one ran that has a thread block for every multiprocessor: a kernel with fewer leaves
+    # multiprocessors idle. None where the profiler doesn't tell the blocks.
     filled: float | None
 
 

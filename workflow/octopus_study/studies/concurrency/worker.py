@@ -29,23 +29,12 @@ MPS_ENABLED = 133  # CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which older bindings don't
 
 @dataclass(frozen=True)
 class Order:
-    """What a process is for.
+    """What a process is for."""
 
-    Attributes
-    ----------
-    method : str
-        One of `methods.METHODS`.
-    frame : str
-        An `.npy` of the frame, (H, W, 3) uint8.
-    seed : int
-    threads : int
-        Of the CPU, for PyTorch.
-    """
-
-    method: str
-    frame: str
+    method: str  # one of `methods.METHODS`
+    frame: str  # an `.npy` of the frame, (H, W, 3) uint8
     seed: int
-    threads: int = 1
+    threads: int = 1  # of the CPU, for PyTorch
 
 
 class Answers:

@@ -30,23 +30,13 @@ class Thresholds(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """How two results for one frame depart from each other.
+    """How two results for one frame depart from each other."""
 
-    Attributes
-    ----------
-    unmatched : int
-        Detections of either without a partner in the other, but for those on an edge.
-    on_edge : int
-        Detections without a partner since one of the detector's thresholds lies between the two results.
-    partners : int
-        Pairs of detections that are the same.
-    box, score : float
-        Largest differences of partners, in pixels of the frame and as a fraction; 0 without any.
-    """
-
-    unmatched: int
+    unmatched: int  # detections of either without a partner in the other, but for those on an edge
+    # Detections without a partner since one of the detector's thresholds lies between the two results
     on_edge: int
-    partners: int
+    partners: int  # pairs of detections that are the same
+    # Largest differences of partners, in pixels of the frame and as a fraction; 0 without any
     box: float
     score: float
 

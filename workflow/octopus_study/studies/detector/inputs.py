@@ -20,27 +20,15 @@ PAD_LEVEL = 114  # the grey that YOLO surrounds its images with
 
 @dataclass(frozen=True, eq=False)
 class InputJob:
-    """What is asked of every method.
+    """What is asked of every method."""
 
-    Attributes
-    ----------
-    frame_shape : (int, int, int)
-        Height, width and 3 channels.
-    size : (int, int)
-        Height and width of the input.
-    mean, std : tuple of 3 floats
-        In units of the frame's values.
-    device : {"cpu", "cuda"}
-    threads : int
-        For what works on the CPU.
-    """
-
-    frame_shape: tuple[int, int, int]
-    size: tuple[int, int]
+    frame_shape: tuple[int, int, int]  # Height, width and 3 channels
+    size: tuple[int, int]  # height and width of the input
+    # In units of the frame's values
     mean: tuple[float, ...]
     std: tuple[float, ...]
-    device: str
-    threads: int
+    device: str  # {"cpu", "cuda"}
+    threads: int  # for what works on the CPU
 
     @property
     def box(self) -> NDArray[np.float32]:
@@ -100,7 +88,6 @@ class OctopusInput(InputMethod):
         self._transform: Any = None
 
     def prepare(self, frame: NDArray[np.uint8]) -> Any:
-        """Upload and one launch; on a CPU the frame is read where it lies."""
         pixels = self.torch.from_numpy(frame)
         if self._on_gpu:
             pixels = self._frame.copy_(pixels)
@@ -108,7 +95,6 @@ class OctopusInput(InputMethod):
         return planes
 
     def back(self, boxes: Any) -> Any:
-        """`octopus.map_back` of the boxes of the only item."""
         return map_back(boxes[None], self._transform)[0]
 
 
@@ -126,7 +112,6 @@ class _OpenCv(InputMethod):
         return self.torch.from_numpy(np.array(values, np.float32)).to(self.device)
 
     def back(self, boxes: Any) -> Any:
-        """Scale and shift."""
         return boxes * self._scale + self._shift
 
 
@@ -145,7 +130,6 @@ class OpenCvInput(_OpenCv):
         self._inverse_std = tuple(1 / value for value in job.std)
 
     def prepare(self, frame: NDArray[np.uint8]) -> Any:
-        """Resize, normalise, split into planes, upload."""
         cv2.setNumThreads(self.job.threads)
         at = self.job.place
         resized = cv2.resize(frame.astype(np.float32), (at.width, at.height), interpolation=cv2.INTER_LINEAR)
@@ -168,7 +152,6 @@ class OpenCvBytesInput(_OpenCv):
         self._gain, self._bias = self._constant(1 / std), self._constant(-mean / std)
 
     def prepare(self, frame: NDArray[np.uint8]) -> Any:
-        """Resize, surround, split into planes, upload, normalise."""
         cv2.setNumThreads(self.job.threads)
         at, (height, width) = self.job.place, self.job.size
         resized = cv2.resize(frame, (at.width, at.height), interpolation=cv2.INTER_LINEAR)

@@ -28,37 +28,20 @@ REPRODUCIBLE = {"benchmark": False, "deterministic": True, "allow_tf32": False}
 
 
 class Detections(NamedTuple):
-    """What a detector gives for one frame.
+    """What a detector gives for one frame."""
 
-    Attributes
-    ----------
-    boxes : ndarray, (N, 4), float32
-        `x1, y1, x2, y2` in pixels of the frame, the best first.
-    scores : ndarray, (N,), float32
-    labels : ndarray, (N,), int64
-    """
-
+    # (N, 4) float32, `x1, y1, x2, y2` in pixels of the frame, the best first
     boxes: NDArray[np.float32]
     scores: NDArray[np.float32]
     labels: NDArray[np.int64]
 
 
 class Answer(NamedTuple):
-    """What the network says of one image, on its device.
+    """What the network says of one image, on its device."""
 
-    Attributes
-    ----------
-    head : dict of tensors
-        Of every anchor: the logits of its classes, and the offsets of its box.
-    features : list of tensors
-        The maps whose sizes give the anchors.
-    images : tensor
-        The input, whose size scales them.
-    """
-
-    head: dict[str, Any]
-    features: list[Any]
-    images: Any
+    head: dict[str, Any]  # of every anchor: the logits of its classes, and the offsets of its box
+    features: list[Any]  # the maps whose sizes give the anchors
+    images: Any  # the input, whose size scales them
 
 
 @contextmanager

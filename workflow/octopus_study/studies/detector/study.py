@@ -73,24 +73,13 @@ class Camera:
 
 @dataclass(frozen=True)
 class Bench:
-    """Camera, detector, and the methods that feed it.
-
-    Attributes
-    ----------
-    job : InputJob
-    camera : Camera
-    detector : Detector
-    inputs : dict
-        Those that can be had here, by name; Octopus first.
-    missing : dict
-        Why the others can't.
-    """
+    """Camera, detector, and the methods that feed it."""
 
     job: InputJob
     camera: Camera
     detector: Detector
-    inputs: dict[str, InputMethod]
-    missing: dict[str, str]
+    inputs: dict[str, InputMethod]  # those that can be had here, by name; Octopus first
+    missing: dict[str, str]  # why the others can't
 
     @property
     def thresholds(self) -> Thresholds:

@@ -53,7 +53,6 @@ class OctopusFrames(FrameMethod):
         self._plan = video.plan(video.most)
 
     def run(self) -> None:
-        """Upload, one launch."""
         self.video.upload()
         job = self.job
         self._plan.run(job.working_frame, job.boxes, out=job.out)
@@ -139,7 +138,6 @@ class SeparateFrames(FrameMethod):
             self._queue, self._on_device = stream_of(None), DeviceArray((video.most, 4), np.float32)
 
     def run(self) -> None:
-        """Upload, then a launch per box; on a CPU a call per box."""
         job, there = self.job, self._on_device
         height, width, _ = job.frame.shape
         boxes = check_host_boxes(job.boxes, width, height)
@@ -167,7 +165,6 @@ class PublishedFrames(FrameMethod):
         self._passes = NLaunches(max(video.jobs, key=lambda job: job.count))
 
     def run(self) -> None:
-        """Upload, metadata, two launches per box."""
         self.video.upload()
         self._passes.take(self.job)
         self._passes.run()
@@ -190,11 +187,9 @@ class OpenCvFrames(FrameMethod):
 
     @property
     def job(self) -> CropJob:
-        """Frame, boxes and result, all on the host."""
         return self._video.jobs[self.video.number]
 
     def run(self) -> None:
-        """All boxes of the frame."""
         self._crops.job = self.job
         self._crops.run()
 

@@ -80,13 +80,11 @@ class Streamed(_Loop):
         self._stream.wait()
 
     def run(self) -> None:
-        """Hand over every frame as soon as its buffer is free."""
         for number, boxes in enumerate(self._boxes):
             self._stream.buffer()
             self._crops[number % BUFFERS] = self._stream.submit(boxes)
 
     def upload(self) -> None:
-        """The same without boxes."""
         for _ in range(len(self._boxes)):
             self._stream.buffer()
             self._stream.submit(self._none)
@@ -112,7 +110,6 @@ class KernelsAlone(_Loop):
         ]
 
     def run(self) -> None:
-        """One launch per frame."""
         for number, boxes in enumerate(self._boxes):
             slot = number % BUFFERS
             self._crops[slot] = self._plans[slot].run(self._frames[slot], boxes)

@@ -16,13 +16,7 @@ from octopus_study.studies.crops import ReferenceCrops
 
 @dataclass(frozen=True)
 class Footage:
-    """Frames that come over and over, and what makes the right crops of each.
-
-    Attributes
-    ----------
-    ring : ndarray, (R, H, W, C), uint8
-    references : list of ReferenceCrops
-    """
+    """Frames that come over and over, and what makes the right crops of each."""
 
     ring: NDArray[np.uint8]
     references: list[ReferenceCrops]

@@ -44,35 +44,21 @@ QUANTITIES = (
 
 @dataclass(frozen=True)
 class Order:
-    """What one process measures: one model, run by one method, at some widths.
+    """What one process measures: one model, run by one method, at some widths."""
 
-    Attributes
-    ----------
-    dataset, workload : str
-        Of the rows.
-    model, method : str
-        See `octopus_study.studies.image_shape.denoisers`.
-    widths : list of int
-        Columns of the image; the `n` of the rows.
-    budget : dict
-        Fields of a `Budget`, for one forward.
-    seed : int
-    first_block : int
-        Number of the first block; no two orders that share a case have a block in common, since nothing of them was
-        measured together.
-    keeps : bool
-        Whether the denoised image of each width is kept, for a comparison.
-    """
-
+    # Of the rows
     dataset: str
     workload: str
+    # See `octopus_study.studies.image_shape.denoisers`
     model: str
     method: str
-    widths: list[int]
-    budget: dict[str, Any]
+    widths: list[int]  # columns of the image; the `n` of the rows
+    budget: dict[str, Any]  # fields of a `Budget`, for one forward
     seed: int
+    # Number of the first block; no two orders that share a case have a block in common, since nothing of them was
+    # measured together
     first_block: int = 0
-    keeps: bool = False
+    keeps: bool = False  # whether the denoised image of each width is kept, for a comparison
 
     def case(self, width: int) -> Case:
         """The case of one width."""

@@ -42,19 +42,11 @@ TOLERANCE = {ONCE: 0.56, BETWEEN: 1e-3, BILINEAR: 0.56}
 
 @dataclass(frozen=True, eq=False)
 class ImageJob:
-    """Resize bicubically with antialiasing, round to whole levels, normalise, and lay out as the model takes it.
+    """Resize bicubically with antialiasing, round to whole levels, normalise, and lay out as the model takes it."""
 
-    Attributes
-    ----------
-    images : list of ndarray, (height, width, 3), uint8
-        On the host.
-    task : {"rows", "batch"}
-    device : {"cpu", "cuda"}
-    """
-
-    images: list[NDArray[np.uint8]]
-    task: str
-    device: str
+    images: list[NDArray[np.uint8]]  # on the host
+    task: str  # {"rows", "batch"}
+    device: str  # {"cpu", "cuda"}
     _kept: list[NDArray[np.uint8]] = field(init=False, default_factory=list)
     _expected: dict[str, NDArray[np.float32]] = field(init=False, default_factory=dict)
 

@@ -55,7 +55,6 @@ class Pillow(ImageMethod):
         self.result = job.out
 
     def run(self) -> None:
-        """All images; raises what a thread raised."""
         list(self._pool.map(self._one, range(len(self.job.images))))
 
     def _one(self, index: int) -> None:
@@ -101,7 +100,6 @@ class KorniaRs(ImageMethod):
         self._normal = [[value / LEVELS for value in values] for values in job.normal]
 
     def run(self) -> None:
-        """One call, and the batch of what it gives."""
         planes = self._run(self.job.images, (SIDE, SIDE), *self._normal)
         self.result = np.stack(planes, out=self.job.out)
 
@@ -133,7 +131,6 @@ class DaliImages(ImageMethod):
             self._dali.set_num_threads(get_num_threads())
 
     def run(self) -> None:
-        """A batch of views, and both operators."""
         batch = self._dali.as_batch([self._dali.as_tensor(image, layout="HWC") for image in self._images])
         resized = self._dali.resize(
             batch, size=[SIDE, SIDE], interp_type=self._cubic, antialias=True, device=self._place,
@@ -146,7 +143,6 @@ class DaliImages(ImageMethod):
         self.result = self._dali.as_tensor(planes).evaluate()
 
     def output(self) -> Any:
-        """The last batch on the host."""
         return np.asarray(self.result.cpu())
 
 
@@ -185,12 +181,10 @@ class CvCudaImages(ImageMethod):
         return self._cv.as_images(list(images), self._cv.Format.RGB8)
 
     def run(self) -> None:
-        """Views and both operators."""
         self._sources = self._batch(self._images)
         self.kernels()
 
     def kernels(self) -> None:
-        """The operators alone."""
         stream = self._cv.Stream.default
         self._cv.hq_resize_into(
             self._between, self._sources, antialias=True, interpolation=self._cv.Interp.CUBIC, stream=stream

@@ -38,10 +38,6 @@ class ImageMethod:
     on_host : bool
         Whether it works on the host beside a GPU, from images there to a result there.
 
-    Parameters
-    ----------
-    job : ImageJob
-
     Raises
     ------
     Unavailable

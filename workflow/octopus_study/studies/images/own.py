@@ -54,12 +54,10 @@ class OctopusImages(ImageMethod):
         return [torch.as_tensor(image, device=device) for image in self.job.working]
 
     def turn(self) -> list[Any]:
-        """The images of a run."""
         self.runs += 1
         return self.orders[1 - self.runs % 2]
 
     def poison(self) -> None:
-        """As of `ImageMethod`, and the next run has the images as they are."""
         self.runs = 0
         if hasattr(self.result, "fill_"):
             self.result.fill_(float("nan"))
@@ -73,11 +71,9 @@ class OctopusImages(ImageMethod):
 
     @property
     def operation(self) -> str:
-        """Of `octopus.images`."""
         return "patch_rows" if self.job.task == ROWS else "resize"
 
     def options(self) -> dict[str, Any]:
-        """What a plan and a call are asked for."""
         mean, std = self.job.normal
         rows = {"patch": PATCH, "merge": MERGE, "temporal": TEMPORAL}
         chosen: dict[str, Any] = rows if self.job.task == ROWS else {"size": (SIDE, SIDE)}
@@ -98,7 +94,6 @@ class Octopus(OctopusImages):
         self.table_bytes = self.plan.table_bytes
 
     def planned(self) -> ImagePlan:
-        """A plan for such images, without memory of its own."""
         job = self.job
         room = {"result_rows": job.shape[0]} if job.task == ROWS else {}
         return ImagePlan(
@@ -106,15 +101,12 @@ class Octopus(OctopusImages):
         )
 
     def room(self) -> Any:
-        """Where it writes."""
         return self.job.out
 
     def run(self) -> None:
-        """All that a batch takes."""
         self.plan.run(self.turn(), self.sizes, out=self.result)
 
     def kernels(self) -> None:
-        """The launch alone, on the table that is there."""
         if not self.job.on_gpu:
             self.run()
             return
@@ -135,11 +127,9 @@ class Bfloat16(Octopus):
         self.levels += LEVELS * HALF_ULP
 
     def tensors(self) -> list[Any]:
-        """Tensors, on the host, too."""
         return self.of_torch()
 
     def room(self) -> Any:
-        """A tensor of its own."""
         return self._torch.empty(self.job.shape, dtype=self._torch.bfloat16, device=self.job.device)
 
 
@@ -150,7 +140,6 @@ class SameSizes(Octopus):
     why_no_device = "it is the same kernel; what it saves is the host's"
 
     def turn(self) -> list[Any]:
-        """The images as they are."""
         return self.images
 
 
@@ -173,7 +162,6 @@ class Bilinear(Octopus):
         super().__init__(job)
 
     def options(self) -> dict[str, Any]:
-        """Without the filter's wide window and without rounding."""
         return super().options() | {"filter": "bilinear", "antialias": False, "rounding": "none"}
 
 
@@ -183,7 +171,6 @@ class SimpleKernelAlone(Octopus):
     name = "octopus-simple"
 
     def planned(self) -> ImagePlan:
-        """The plan with an engine that has no other kernel."""
         from octopus.images.cuda import CudaEngine, SimpleKernel
 
         plan = super().planned()
@@ -198,7 +185,6 @@ class OneCall(OctopusImages):
     why_no_device = "it is the same kernel; what it adds is the host's"
 
     def run(self) -> None:
-        """Everything from the arguments on."""
         self.result = None  # what a caller does who has used the result before
         images = self.turn()
         if self.job.task == ROWS:

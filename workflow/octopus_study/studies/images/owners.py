@@ -54,7 +54,6 @@ class BlockSearch(OctopusImages):
         return pattern_of(self.operation, given, found, self.sizes, device, None, None).job(found)
 
     def run(self) -> None:
-        """All that a batch takes."""
         call = self._call(self.turn())
         table = np.zeros(len(call.sources), IMAGE)
         write(table, call.sources, call.items)
@@ -79,7 +78,6 @@ class BlockSearch(OctopusImages):
         return np.empty(0, np.int32)
 
     def kernels(self) -> None:
-        """The work on the device alone, on the table that is there."""
         assert self._launched is not None
         launches, tables = self._launched
         out, stream = self.result.pointer, stream_of(None)
@@ -103,7 +101,6 @@ class BlockMetadata(BlockSearch):
     name, owner = "block-metadata", "block_metadata"
 
     def told(self, tiles: Cells, threads: int) -> NDArray[np.int32]:
-        """The record of each block."""
         return np.repeat(np.arange(len(tiles), dtype=np.int32), tiles)
 
 
@@ -113,7 +110,6 @@ class Lookup(BlockSearch):
     name, owner = "lookup", "lookup"
 
     def told(self, tiles: Cells, threads: int) -> NDArray[np.int32]:
-        """The record of each thread."""
         return np.repeat(np.arange(len(tiles), dtype=np.int32), threads * tiles)
 
 
@@ -123,7 +119,6 @@ class PaddedGrid(BlockSearch):
     name, owner, apart = "padded-grid", "padded_grid", True
 
     def prepare(self, made: Launch, tiles: Cells, table: int) -> tuple[list[PreparedLaunch], list[int]]:
-        """A row of the grid for each image."""
         return [self._kernel.prepared(made, len(tiles), grid=(int(tiles.max()), len(tiles)))], [table]
 
 
@@ -137,7 +132,6 @@ class LaunchPerImage(BlockSearch):
         super().__init__(job)
 
     def prepare(self, made: Launch, tiles: Cells, table: int) -> tuple[list[PreparedLaunch], list[int]]:
-        """One launch after the other."""
         for key in {(made, blocks) for blocks in tiles.tolist()} - self._known.keys():
             self._known[key] = self._kernel.prepared(made, 1, grid=(key[1], 1))
         launches = [self._known[made, blocks] for blocks in tiles.tolist()]

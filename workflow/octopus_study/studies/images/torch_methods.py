@@ -39,7 +39,6 @@ class TorchImages(ImageMethod):
         return self.torch.from_numpy(image).permute(2, 0, 1)
 
     def allocator_peak(self) -> int | None:
-        """Most bytes that PyTorch's allocator held on the GPU."""
         return int(self.torch.cuda.max_memory_allocated()) if self.job.on_gpu else None
 
 
@@ -62,7 +61,6 @@ class Transformers(TorchImages):
             raise Unavailable("this transformers has no processor that works on tensors; version 5 has")
 
     def run(self) -> None:
-        """The call that its documentation shows."""
         self.result = None
         self.result = self._processor(self.images, return_tensors="pt")["pixel_values"]
 
@@ -94,7 +92,6 @@ class Torchvision(TorchImages):
         self._size_of = dict(zip(map(tuple, job.shapes.tolist()), job.sizes.tolist(), strict=True))
 
     def run(self) -> None:
-        """As the processors do it, without looking at what they were given."""
         self.result = None
         resized = self._mapped(self._resize, self.images)
         made = self._mapped(self._finish, resized)

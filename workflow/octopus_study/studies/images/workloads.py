@@ -18,21 +18,13 @@ SIDE = 224  # of the images of a batch
 
 
 class Batch(NamedTuple):
-    """A batch of images.
+    """A batch of images."""
 
-    Attributes
-    ----------
-    images : int
-        How many on a GPU.
-    low, high : (int, int)
-        Least and largest height and width.
-    task : {"rows", "batch"}
-        Patch rows as Qwen2-VL takes them, or a batch of 224 x 224 px as SigLIP does.
-    """
-
-    images: int
+    images: int  # how many on a GPU
+    # Least and largest height and width
     low: tuple[int, int]
     high: tuple[int, int]
+    # {"rows", "batch"}: patch rows as Qwen2-VL takes them, or a batch of 224 x 224 px as SigLIP does
     task: str = ROWS
 
 

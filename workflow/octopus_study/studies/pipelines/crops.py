@@ -31,8 +31,6 @@ class FrameCrops(Step):
 
     Parameters
     ----------
-    context : Context
-    boxes : ndarray, (N, 4), int32
     counting : int
         How many of them are good.
     """
@@ -49,7 +47,6 @@ class FrameCrops(Step):
         self.mean, self.std = (on(values).view(-1, 1, 1) for values in self.normal.values())
 
     def answer(self) -> NDArray[np.float32]:
-        """The crops of the good boxes."""
         crops: NDArray[np.float32] = self.made[: self.counting].cpu().numpy()
         return crops
 
@@ -64,7 +61,6 @@ class Plan(FrameCrops):
         self._plan = CropPlan(self.frame, len(self.boxes), self.size, **self.normal)
 
     def run(self) -> None:
-        """A run of the plan."""
         self.made = self._plan.run(self.frame, self.boxes, count=self.number)
 
 
@@ -87,7 +83,6 @@ class Graph(Plan):
             super().run()
 
     def run(self) -> None:
-        """A replay."""
         self._graph.replay()
 
 
@@ -97,7 +92,6 @@ class TorchLoop(FrameCrops):
     name = "torch-loop"
 
     def run(self) -> None:
-        """As tutorials of PyTorch have it."""
         made = [self._crop(*box) for box in self.boxes[: int(self.number)].tolist()]
         self.made = (self.torch.cat(made) - self.mean) / self.std
 
@@ -118,7 +112,6 @@ class OpenCvLoop(FrameCrops):
         cv2.setNumThreads(context.thread_count)
 
     def run(self) -> None:
-        """Bytes by OpenCV, one copy to the device, normalised there."""
         height, width = self.size
         boxes = self.boxes[: int(self.number)].tolist()
         made = np.stack([cv2.resize(self._pixels[y1:y2, x1:x2], (width, height)) for x1, y1, x2, y2 in boxes])

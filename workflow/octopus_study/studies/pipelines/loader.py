@@ -88,15 +88,12 @@ class Loaded(Step):
         )  # fmt: skip
 
     def collate(self) -> Any:
-        """What makes a batch of images in the worker."""
         return resized
 
     def run(self) -> None:
-        """An epoch."""
         self.made = self.torch.cat([self.placed(batch) for batch in self._loader])
 
     def placed(self, batch: Any) -> Any:
-        """A batch of the loader as the model takes it."""
         return batch.to(self.device, non_blocking=True)
 
 
@@ -106,11 +103,9 @@ class OnDevice(Loaded):
     name = "octopus"
 
     def collate(self) -> Any:
-        """The images as they are, in one tensor."""
         return resized if self.device == "cpu" else ragged
 
     def placed(self, batch: Any) -> Any:
-        """One upload, one launch."""
         if self.device == "cpu":
             return batch
         there = batch.to("cuda", non_blocking=True)
@@ -134,7 +129,6 @@ class Transformers(Loaded):
     name = "transformers"
 
     def collate(self) -> Any:
-        """The processor's batch."""
         return Processed()
 
 

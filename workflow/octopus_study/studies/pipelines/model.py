@@ -148,16 +148,13 @@ class Prepared(Step):
         return Decoded if files and self.device == self.decoder == "cuda" else Prepared
 
     def run(self) -> None:
-        """One call, with the rows brought to the model."""
         self.made = None
         self.made, self.grid = self.rows(self.opened(self.images))
 
     def opened(self, images: list[Any]) -> list[Any]:
-        """Images that the processor takes; those of files are decoded."""
         return [_decoded(image) if isinstance(image, bytes) else image for image in images]
 
     def rows(self, images: list[Any]) -> tuple[Any, Any]:
-        """Rows and grid of images."""
         found = self.processor(images=images, return_tensors="pt", **self.asked)
         return found["pixel_values"].to(self.device), found["image_grid_thw"]
 
@@ -177,7 +174,6 @@ class Decoded(Prepared):
         self._pool = ThreadPoolExecutor(available_cores())
 
     def opened(self, images: list[Any]) -> list[Any]:
-        """Tensors of files, decoded at once."""
         from torchvision import io as files
 
         contents = [self.torch.frombuffer(bytearray(image), dtype=self.torch.uint8) for image in images]
@@ -198,7 +194,6 @@ class InThreads(Prepared):
         self._pool = ThreadPoolExecutor(count)
 
     def run(self) -> None:
-        """A share each, and all rows together."""
         self.made, threads = None, self.torch.get_num_threads()
         found = list(self._pool.map(self._share, self._shares))
         self.torch.set_num_threads(threads)  # which the workers change for this thread, too
@@ -231,11 +226,9 @@ class InRust(Prepared):
         self._rust = module.Qwen2VLImageProcessor.from_dict(self.processor.to_dict())
 
     def opened(self, images: list[Any]) -> list[Any]:
-        """It decodes files by itself."""
         return images
 
     def rows(self, images: list[Any]) -> tuple[Any, Any]:
-        """Its arrays as tensors."""
         found = self._rust(images)
         rows, grid = (self.torch.from_numpy(found[name]) for name in ("pixel_values", "image_grid_thw"))
         return rows.to(self.device), grid
@@ -261,7 +254,6 @@ class Accelerated(Prepared):
         self.processor, self._read = accelerate(self.processor), read
 
     def opened(self, images: list[Any]) -> list[Any]:
-        """Files on the GPU, or on the host by several threads."""
         if not isinstance(images[0], bytes):
             return images
         return self._read(images, self.device if self.decoder == "cuda" else "cpu")
@@ -308,13 +300,11 @@ class WholeStep(Step):
         self.embeddings: Any = None
 
     def run(self) -> None:
-        """From images on the host to embeddings on the GPU."""
         self.embeddings = None
         self._prepared.run()
         self.embeddings = self._tower(self._prepared.made, self._prepared.grid)
 
     def answer(self) -> NDArray[np.float32]:
-        """The rows, which are what may differ."""
         return self._prepared.answer()
 
 

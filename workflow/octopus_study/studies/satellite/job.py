@@ -12,23 +12,14 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class TileJob:
-    """What every method is given.
+    """What every method is given."""
 
-    Attributes
-    ----------
-    image : ndarray, (H, W) or (H, W, C), uint8 or uint16
-        The scene, on the host.
-    tiles : ndarray, (N, 4), int32
-    scale, threshold : float
-        A tile is kept if its mean divided by `scale` is above `threshold`.
-    device : {"cpu", "cuda"}
-    """
-
-    image: NDArray[Any]
+    image: NDArray[Any]  # (H, W) or (H, W, C) uint8 or uint16, the scene, on the host
     tiles: NDArray[np.int32]
+    # A tile is kept if its mean divided by `scale` is above `threshold`
     scale: float
     threshold: float
-    device: str
+    device: str  # {"cpu", "cuda"}
 
     @property
     def on_gpu(self) -> bool:

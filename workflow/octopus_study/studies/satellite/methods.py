@@ -31,7 +31,6 @@ class Octopus:
 
     Parameters
     ----------
-    job : TileJob
     device : str, optional
         Instead of the job's.
     """
@@ -182,7 +181,6 @@ class ByMeans:
     ----------
     means_of : callable
         Gives, for a job, what finds the means, (N,) float64.
-    job : TileJob
     """
 
     def __init__(self, means_of: Callable[[TileJob], Means], job: TileJob) -> None:

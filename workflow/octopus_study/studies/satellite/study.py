@@ -39,25 +39,13 @@ LARGE = 1 << 25
 
 @dataclass(frozen=True)
 class View:
-    """A scene, or the part of it that is judged.
+    """A scene, or the part of it that is judged."""
 
-    Attributes
-    ----------
-    name : {"window", "full", "scale"}
-    dataset : str
-    band : ndarray (H, W) uint16
-        Digital numbers.
-    threshold : float
-        The fixed one.
-    pictured : bool
-        Whether its rows also hold a picture.
-    """
-
-    name: str
+    name: str  # {"window", "full", "scale"}
     dataset: str
-    band: NDArray[np.uint16]
-    threshold: float
-    pictured: bool
+    band: NDArray[np.uint16]  # (H, W) uint16, digital numbers
+    threshold: float  # the fixed one
+    pictured: bool  # whether its rows also hold a picture
 
 
 def plan(context: Context) -> Iterator[Part]:

@@ -51,7 +51,7 @@ export PIP_FIND_LINKS := $(abspath $(WHEELHOUSE))
 endif
 
 FUZZ_SECONDS ?= 300
-.PHONY: help install verify paper test test-gpu test-integrations test-newest fuzz mutants faults docs lint wheelhouse release lock clean
+.PHONY: help install verify paper test test-gpu test-integrations test-newest fuzz faults docs lint wheelhouse release lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -91,11 +91,10 @@ test-newest: $(BESIDE)/.installed # the same with the newest versions of these p
 fuzz: $(TEST_STAMP) # install and make random calls with guard pages around all memory, for FUZZ_SECONDS (five minutes)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$${FUZZ_SEED:-$$(date +%s)} $(BIN)/python -m pytest tests/library/test_fuzz.py -rP
 
-mutants: $(TEST_STAMP) # install and plant faults in copies: for each a test must fail
-	$(BIN)/python tests/mutants.py
-
-faults: $(TEST_STAMP) ## install and try what a machine, a server, a peer or an edit may do to a run: a table, row by row
-	$(BIN)/python tests/faults.py
+faults: $(TEST_STAMP) # install, inject faults into copies, which checks and tests must notice, and run the long tests
+	OCTOPUS_FAULTS=1 OCTOPUS_FUZZ_ROWS=6 $(BIN)/python -m pytest -n auto --dist loadfile \
+		tests/project/test_flow.py tests/project/test_pythons.py tests/project/test_slurm.py tests/study/report/test_damaged_rows.py
+	$(BIN)/python tests/faults/run.py
 
 docs: $(TEST_STAMP) ## build the documentation into site/; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -44,28 +44,13 @@ def verify(
         list[str] | None,
         typer.Option("--only", metavar="CHECK", help="Run this check alone; may be repeated."),
     ] = None,
-    plant: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Plant a fault in a copy; a check must notice. Or: all."),
-    ] = None,
-    plants: Annotated[bool, typer.Option("--plants", help="List the faults that can be planted.")] = False,
     root: Annotated[Path, typer.Option(help="The checkout.")] = Path(),
 ) -> None:
     """Derive everything anew from the stored rows, and try the instruments; exit with 1 if something differs."""
-    from octopus_study.verify import checks, planting
+    from octopus_study.verify import checks
     from octopus_study.verify.scene import Paths, Scene
 
     logging.getLogger("octopus_study").setLevel(logging.ERROR)  # instruments are tried on wrong answers too
-    if plants:
-        typer.echo("\n".join(planting.listed()))
-        return
-    if plant:
-        caught = []
-        for one in planting.harvest(plant, root):
-            typer.echo(one.line)
-            caught.append(one.caught)
-        typer.echo(f"{sum(caught)} of {len(caught)} caught")
-        raise typer.Exit(not all(caught))
     with Scene(Paths().below(root)) as scene:
         results = []
         for result in checks.run(scene, only or ()):

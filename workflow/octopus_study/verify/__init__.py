@@ -3,5 +3,5 @@ trusted; and faults that are planted to see that a check notices.
 
 Checks come in two kinds. Some walk from the rows to the paper again, partly on a road of their own: plain NumPy on the
 rows that a number's selector takes, without the code that derived it. Others try the instruments: clocks, the check of
-answers, opponents, sensors.
+answers, baselines, sensors.
 """

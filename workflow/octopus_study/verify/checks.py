@@ -28,7 +28,7 @@ CHECKS: dict[str, Check] = {
     "figures": rebuilt.pictures,
     "answers": instruments.answers,
     "clocks": instruments.clocks,
-    "opponents": instruments.opponents,
+    "baselines": instruments.baselines,
     "sensors": instruments.sensors,
 }
 

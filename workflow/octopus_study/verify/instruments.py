@@ -1,4 +1,4 @@
-"""The instruments: the check of answers, clocks, opponents and sensors, tried on inputs whose outcome is known.
+"""The instruments: the check of answers, clocks, baselines and sensors, tried on inputs whose outcome is known.
 
 No GPU is needed: what a GPU would do is noted by stand-ins.
 """
@@ -29,7 +29,7 @@ _BOXES = 24
 _SLEEP_MS = 20.0
 # A clock is called right within this share: a sleep is never shorter, and a busy machine wakes late.
 _EARLY = 0.02
-# An opponent may take this multiple of the same calls in a plain loop, each as its quickest of `_TRIES`.
+# A baseline may take this multiple of the same calls in a plain loop, each as its quickest of `_TRIES`.
 _SLOWER, _TRIES = 2.0, 7
 _WATTS = (4992, 1148)  # mV, mA
 
@@ -181,12 +181,12 @@ class _Event:
         return self.at - other.at
 
 
-def opponents(scene: Scene) -> Outcome:
+def baselines(scene: Scene) -> Outcome:
     """OpenCV's methods against the same calls in a plain loop: as many calls, and no more time."""
-    return _outcome(_opponents())
+    return _outcome(_baselines())
 
 
-def _opponents() -> Iterator[tuple[str, bool]]:
+def _baselines() -> Iterator[tuple[str, bool]]:
     import cv2
 
     job = _job()

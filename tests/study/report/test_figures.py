@@ -34,8 +34,7 @@ def test_a_figure_is_drawn(name: str, report: str, request: pytest.FixtureReques
         numbers = request.getfixturevalue(report) / "numbers.csv"
         stem = draw_watched(name, numbers, tmp_path / name, pdf=False)
     pixels = matplotlib.image.imread(stem.with_suffix(".png"))[..., :3]
-    width = style.COLUMN if name == "temporal_jitter" else style.WIDTH
-    assert pixels.shape[1] == round(width * style.DPI)
+    assert pixels.shape[1] == round(style.WIDTH * style.DPI)
     assert pixels.shape[0] <= (style.TALLEST + 0.6) * style.DPI  # with footer and stamp
     # Text that is cut off reaches the picture's edge.
     edge = np.concatenate([pixels[:, :2].reshape(-1, 3), pixels[:, -2:].reshape(-1, 3)])

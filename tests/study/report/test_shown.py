@@ -13,7 +13,7 @@ from octopus_study.report.frame import Frame, Number
 # Medians are the data, and facts say where they come from.
 DATA = ("medians", "machine_facts", "shown_runs", "aliases", "published_numbers")
 # What every comparison and bound of any study gives; some are shown.
-OF_ALL = {"noise_floor", "speedup", "verdict", "times"}
+OF_ALL = {"noise_floor", "speedup", "verdict", "times", "share"}
 # What other numbers are derived from, and the reason that claims find in the place of an energy.
 FOR_OTHERS = {
     ("drone", "late_share", ""),

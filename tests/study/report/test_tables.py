@@ -139,7 +139,7 @@ def test_every_study_says_its_day_commit_data_and_foreign_load(runs: Path, tmp_p
 
 
 def test_synthetic_runs_are_called_so(full: Path) -> None:
-    for name in ("stage_timing", "machines", "distribution_speed"):
+    for name in ("stage_timing", "machines"):
         assert "synthetic" in (full / "tables" / f"{name}.md").read_text(encoding="utf-8")
 
 

@@ -1,29 +1,22 @@
-"""Size distributions: what padding wastes, how fast each distribution is, and how far equal frames differ in time."""
+"""Size distributions: what padding wastes, and how fast each distribution is."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
-import numpy as np
-
-from octopus_study.measure.statistics import median_interval
-from octopus_study.names import SUBJECT, stand_in
-from octopus_study.report.frame import Frame, Key, Number, joined, make_number, make_text, published
+from octopus_study.names import stand_in
+from octopus_study.report.charts.spec import Chart
+from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
 from octopus_study.report.machines import device_name, shown
-from octopus_study.report.measured import floor_of, padded_float32
+from octopus_study.report.measured import padded_float32
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import Group, blocks, drawn, groups, resampled
 from octopus_study.report.series import Series
-from octopus_study.report.studies.distribution_figures import CHARTS, cases, workload_name
+from octopus_study.report.studies.distribution_figure import cases, size_distributions, workload_name
 from octopus_study.report.study import StudyReport
-from octopus_study.report.tables import cells
-from octopus_study.report.tables.spec import Spec
 from octopus_study.report.tables.writers import MISSING, Table
-from octopus_study.report.view import KERNEL, View, every_view, views
+from octopus_study.report.view import View, every_view, views
 from octopus_study.units import with_unit
 
-ABOVE_NOISE, WITHIN_NOISE = "above the noise", "not distinguishable from noise"
 QUANTILES = ("width_quantile", "height_quantile")
 POOL = "visdrone-pool"
 MEDIAN = 50  # the percentile
@@ -78,37 +71,6 @@ def sizes(run: Run) -> Iterator[Series]:
     rows = run.rows[run.rows["quantity"].isin(QUANTILES)]
     table = rows.pivot(index=["workload", "block"], columns="quantity", values="value").reset_index()
     yield Series(run.scope, run.study, "sizes", {str(name): list(table[name]) for name in table})
-
-
-def frames(run: Run) -> Iterator[Number]:
-    """Yield the mean of a sequence's frame medians, their standard deviation, and whether noise explains it."""
-    for group, rows in groups(run, quantity="frame_time", layer="host"):
-        table = blocks(rows)
-        times = table[[name for name in table.columns if "/frame-" in name]]
-        if times.shape[1] < 2 or times.empty:
-            continue
-        key, source = group.key(run, SUBJECT), group.rows_of(run, "octopus/frame-*")
-        mean = float(np.mean([median_interval(times[name]).value for name in times]))
-        yield make_number(key.derive("mean"), source, "ms", mean, note="mean of the medians")
-        spread = resampled(times, _relative_spread)
-        note = f"standard deviation of the frames' medians / their mean, over the blocks; {drawn(times)}"
-        yield make_number(key.derive("spread"), source, "fraction", *spread, note=note)
-        verdict = ABOVE_NOISE if spread[1] > _noise_floor(run, group) else WITHIN_NOISE
-        note = "above the noise where the whole interval of the spread lies above the noise floor end to end"
-        yield make_text(key.derive("spread_verdict"), source, verdict, note)
-
-
-def _relative_spread(times: np.ndarray, axis: int) -> np.ndarray:
-    """Return the standard deviation of the frames' medians / their mean. Noise of the medians is part of it, so its
-    interval leans upwards."""
-    medians = np.median(times, axis=axis)
-    return medians.std(axis=-1, ddof=1) / medians.mean(axis=-1)
-
-
-def _noise_floor(run: Run, group: Group) -> float:
-    """Return the noise floor end to end on the same boxes; NaN without one."""
-    same = groups(run, workload=group.workload, n=group.n, quantity="end_to_end", layer="host")
-    return next((floor for _, rows in same if not math.isnan(floor := floor_of(blocks(rows)))), math.nan)
 
 
 def range_over_sizes(frame: Frame) -> Iterator[Number]:
@@ -184,43 +146,18 @@ def _verdict(computed: dict[str, str], printed: dict[str, str], waste: Number) -
     return "identical" if computed | printed == computed else "differs"
 
 
-def _kernels(view: View) -> list[Key]:
-    """Return the times of Octopus, distribution by distribution."""
-    columns = {"quantity": "crop_resize_normalize", "layer": KERNEL}
-    keys = (view.key(key.workload, key.n, SUBJECT, **columns) for key in cases(view))
-    return [key for key in keys if view.get(key)]
-
-
-def _caption(frame: Frame) -> str:
-    """Return the caption: speed by size distribution, over the published kernels and as a share of the write bound."""
-    return (
-        "Speed by size distribution, n = 1000: time of the kernels (crop, resize, normalise), speed-up over the "
-        "published ones, kernel time / bound time with the share of the write bound, and end to end. "
-        f"{cells.RATIO_NOTE}; {cells.WIDE_NOTE}. "
-        f"(synthetic): {frame.text('shown.distribution.generated')}."
-    )
-
-
-SPEED = Spec(
-    study="distribution",
-    first="Sizes",
-    label=lambda view, key: workload_name(view.frame[key]),
-    cases=_kernels,
-    columns={
-        "Octopus": cells.time(),
-        f"Published {cells.DIFFERENT}": cells.time(method="published"),
-        "Speed-up": cells.ratio("published"),
-        "Time / bound": cells.bound(),
-        "End to end": cells.time(quantity="end_to_end", layer="host"),
-    },
-    caption=_caption,
-)
 REPORT = StudyReport(
-    numbers=(percentiles_of_sizes, shares_of_sizes, padded_float32, frames),
+    numbers=(percentiles_of_sizes, shares_of_sizes, padded_float32),
     of_all=(range_over_sizes,),
     of_runs=(generated,),
     series=(sizes,),
     indexed=QUANTILES,
-    tables={"padding_waste": padding_waste, "distribution_speed": SPEED},
-    figures=CHARTS,
+    tables={"padding_waste": padding_waste},
+    figures={
+        "size_distributions": Chart(
+            size_distributions,
+            "Sizes of the boxes (all but VisDrone: synthetic boxes on VisDrone pixels), what padding them to the "
+            "largest would waste, and the time of the kernels for each distribution, with kernel time / bound time.",
+        )
+    },
 )

@@ -1,25 +1,24 @@
-"""Mapping strategies, who owns which element of a ragged batch: kernels, maps, the tuner, and the project's own
-targets."""
+"""Mapping strategies, who owns which element of a ragged batch: kernels of each strategy, and the tuner."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from octopus_study.names import DISTRIBUTIONS, STRATEGIES, SUBJECT, human
+import numpy as np
+
+from octopus_study.measure.dependence import LAYERS
+from octopus_study.measure.statistics import median_interval
+from octopus_study.names import DISTRIBUTIONS, SUBJECT, human
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Frame, Key, published
+from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
+from octopus_study.report.machines import kind
+from octopus_study.report.measured import floor_of, share_of_bound, speedup, spread
 from octopus_study.report.missing import no_run
-from octopus_study.report.samples import Group
-from octopus_study.report.studies import mapping_figures, mapping_model, mapping_numbers, mapping_widths
-from octopus_study.report.studies.mapping_numbers import (
-    BUILD_ITEMS,
-    BUILD_MS,
-    COPY,
-    COPY_SHARE,
-    REGRET,
-    SLOWER_BY,
-    pair_of,
-)
+from octopus_study.report.runs import Run, once
+from octopus_study.report.samples import Group, by_block, groups, heeded, pivot
+from octopus_study.report.studies import mapping_figure
+from octopus_study.report.studies.mapping_figure import PAIRS, STUDY, pair_of, timed
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
@@ -28,20 +27,43 @@ from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import quantity_text, significant
 from octopus_study.report.view import View, views
 
-STUDY = "mapping"
-OPERATION = "multiply"
-# The distribution whose maps are shown: that of real data.
-SHOWN = "visdrone"
-MAPS = ("lookup", "lookup-device", "thread-search", "block-metadata", "block-metadata-tuned", SUBJECT)
-_OVER = {
+OPERATION, COPY = "multiply", "copy-bound"
+# As the source sorts them.
+CLASSES = {
+    "memory-bound": ("multiply", "normalize", "threshold"),
+    "compute-bound": ("gamma", "blur3x3", "blur5x5-sobel"),
+}
+AGAINST_SEARCH = (SUBJECT, "thread-search")
+BEYOND = 0.02  # a gain or a loss counts beyond this and beyond noise
+OVER = {
     "lookup": "over A",
     "thread-search": "over B",
     "block-metadata": "over C",
     "block-metadata-tuned": "over C, tuned",
 }
-_PROBE, _TUNED_GAIN = "probe_time", "speedup_over_thread_search"
-_BUILT = {"Build": ("setup", "host"), "Upload": ("upload", "host")}
-_COUNTED = {"Bytes": ("map_bytes", "deterministic"), "Blocks": ("blocks", "deterministic")}
+
+
+class Ratio(NamedTuple):
+    """The ratio of two strategies in one comparison, with its verdict."""
+
+    group: Group
+    number: Number
+    verdict: Number
+
+
+class Kind(NamedTuple):
+    """What a workload consists of."""
+
+    distribution: str
+    operation: str
+    dtype: str
+
+
+def kind_of(workload: str) -> Kind:
+    """Take a workload apart: ``large-blur5x5-sobel-uint8`` into its distribution, operation and type."""
+    distribution, _, rest = workload.partition("-")
+    operation = rest.removesuffix("-uint8")
+    return Kind(distribution, operation, "uint8" if operation != rest else "float32")
 
 
 def compares(group: Group, other: str) -> bool:
@@ -49,30 +71,120 @@ def compares(group: Group, other: str) -> bool:
     return group.quantity == "kernel" and not other.endswith("-scalar")
 
 
-def batches(view: View) -> list[Key]:
-    """Return the batches whose elements a machine counted, by distribution and number of items."""
-    return view.cases("batch", "elements", ("deterministic",), order=list(DISTRIBUTIONS))
+def _pairs(run: Run) -> dict[str, tuple[str, str]]:
+    return {width: pair_of(width, kind(run) == "gpu") for width in PAIRS}
+
+
+@once
+def _ratios(run: Run, pair: tuple[str, str]) -> Iterator[Ratio]:
+    """Yield time of the other / time of the method in every comparison that has both."""
+    for group, rows in groups(run, quantity="kernel", unit="ms"):
+        table = pivot(rows) if set(pair) <= set(rows["method"]) else rows[:0]
+        if len(table) > 1 and set(pair) <= set(table.columns):
+            numbers = tuple(speedup(run, group, table, pair, floor_of(table)))
+            if numbers:
+                yield Ratio(group, *numbers)
+
+
+def gains(run: Run) -> Iterator[Number]:
+    """Yield block metadata against the search at equal width; the comparisons of Octopus every study has."""
+    for pair in _pairs(run).values():
+        for ratio in _ratios(run, pair):
+            yield from (ratio.number, ratio.verdict)
+
+
+def copy_shares(run: Run) -> Iterator[Number]:
+    """Yield the share of the copy bound that Octopus reaches."""
+    for group, rows in groups(run, quantity="kernel", unit="ms"):
+        yield from share_of_bound(run, group, pivot(rows), SUBJECT, COPY)
+
+
+def ranges(run: Run) -> Iterator[Number]:
+    """Yield ``memory-bound.<distribution>.<method>.range_over_<other>``: the least and the greatest ratio over the
+    operations in float32 and numbers of items; ``all`` stands for all distributions."""
+    for pair in (*_pairs(run).values(), AGAINST_SEARCH):
+        ratios = [one for one in _ratios(run, pair) if _within(one.group, CLASSES["memory-bound"])]
+        for name in (*DISTRIBUTIONS, "all"):
+            chosen = [
+                one.number for one in ratios if name in ("all", kind_of(one.group.workload).distribution)
+            ]
+            if chosen:
+                values = [number.value for number in chosen]
+                key = run.key(f"memory-bound.{name}", method=pair[0], derived="range", other=pair[1])
+                source = joined(*chosen)._replace(dataset="n/a")
+                yield spread(key, source, values, float(np.median(values)), "medians of per-block ratios")
+
+
+def counts(run: Run) -> Iterator[Number]:
+    """Yield ``<class>.<width>.faster`` and ``slower``: in how many comparisons block metadata gain or lose against a
+    search of their width."""
+    note = f"by their verdicts, and by more than {100 * BEYOND:g} %"
+    for width, pair in _pairs(run).items():
+        for name, operations in CLASSES.items():
+            chosen = [one for one in _ratios(run, pair) if _within(one.group, operations)]
+            for verdict in ("faster", "slower") if chosen else ():
+                found = [one for one in chosen if one.verdict.text == verdict and _beyond(one.number.value)]
+                source = joined(*(one.verdict for one in chosen))._replace(dataset="n/a")
+                key = run.key(f"{name}.{width}", quantity=verdict)
+                text = f"{len(found)} of {len(chosen)}"
+                yield make_number(key, source, "count", len(found), text=text, note=note)
+
+
+def _beyond(ratio: float) -> bool:
+    return max(ratio, 1 / ratio) > 1 + BEYOND
+
+
+def _within(group: Group, operations: tuple[str, ...]) -> bool:
+    kind = kind_of(group.workload)
+    return kind.operation in operations and kind.dtype == "float32"
+
+
+_TABLE_SIZE = "quantity=map_bytes, method=lookup; or quantity=elements"
+
+
+def table_size(run: Run) -> Iterator[Number]:
+    """Yield the bytes of the lookup table per element."""
+    rows = run.rows.set_index(["workload", "n"])
+    sizes = rows[(rows["quantity"] == "map_bytes") & (rows["method"] == "lookup")]["value"]
+    per_element = (sizes / rows[rows["quantity"] == "elements"]["value"]).dropna()
+    if len(per_element):
+        key = run.key(method="lookup", quantity="bytes_per_element")
+        source, note = run.from_rows("n/a", _TABLE_SIZE), f"greatest of {len(per_element)}"
+        yield make_number(key, source, "bytes", float(per_element.max()), note=note)
+
+
+def tuner_numbers(run: Run) -> Iterator[Number]:
+    """Yield the longest probe and the largest regret of the tuner."""
+    for quantity, name in (("tuner_probe", "probe"), ("tuner_regret", "regret")):
+        rows = run.rows[(run.rows["quantity"] == quantity) & run.rows["value"].notna()]
+        if len(rows):
+            values = [by_block(case) for _, case in rows.groupby(["workload", "n", "method"])]
+            source = run.from_rows("n/a", f"quantity={quantity}")
+            slowest = max(values, key=lambda case: float(case.median()))
+            timed = rows["layer"].iloc[0] in LAYERS
+            note = heeded(f"greatest of {len(values)} medians", slowest, timed=timed)
+            greatest = median_interval(slowest)
+            blocks = greatest.count if greatest.count > 1 else None
+            key = run.key(method="tuner", quantity=name)
+            yield make_number(key, source, str(rows["unit"].iloc[0]), *greatest[:3], blocks, note=note)
 
 
 def kernels(view: View) -> list[Key]:
-    """Return the kernel of Octopus on each batch."""
-    layer = view.kernel_layer
-    return [
-        view.key(f"{key.workload}-{OPERATION}", key.n, SUBJECT, quantity="kernel", layer=layer)
-        for key in batches(view)
-    ]
+    """Return the kernel of Octopus on each batch whose elements a machine counted."""
+    batches = view.cases("batch", "elements", ("deterministic",), order=list(DISTRIBUTIONS))
+    columns = {"quantity": "kernel", "layer": view.kernel_layer}
+    return [view.key(f"{key.workload}-{OPERATION}", key.n, SUBJECT, **columns) for key in batches]
 
 
 def _elements(view: View, key: Key) -> str:
     """Say the elements of a kernel's batch in millions."""
-    batch = key.workload.removesuffix(f"-{OPERATION}")
+    batch = kind_of(key.workload).distribution
     number = view.get(view.key(batch, key.n, "batch", quantity="elements", layer="deterministic"))
     return f"{significant(number.value / 1e6)} M" if number else MISSING
 
 
 def _batch(view: View, key: Key) -> str:
-    distribution = key.workload.removesuffix(f"-{OPERATION}")
-    return f"{human(DISTRIBUTIONS, distribution)}, {quantity_text(key.n, 'count')}"
+    return f"{human(DISTRIBUTIONS, kind_of(key.workload).distribution)}, {quantity_text(key.n, 'count')}"
 
 
 def _c_over_b(width: str) -> Cell:
@@ -94,7 +206,7 @@ KERNELS = Spec(
         "Elements": _elements,
         "Octopus": cells.time(),
         "Of copy": cells.text(derived="share", other=COPY),
-        **{head: cells.speedup(other) for other, head in _OVER.items()},
+        **{head: cells.speedup(other) for other, head in OVER.items()},
         "C over B": _c_over_b("vector"),
         "C over B, one element": _c_over_b("scalar"),
         "Floor": cells.floor(),
@@ -110,60 +222,24 @@ KERNELS = Spec(
 )
 
 
-def _shown(view: View) -> Key | None:
-    """Return the batch whose maps are shown: the most items of real data, else of the last distribution."""
-    keys = batches(view)
-    return next((key for key in reversed(keys) if key.workload == SHOWN), keys[-1] if keys else None)
-
-
-def maps(view: View) -> list[Key]:
-    """Return the maps of the batch that is shown, those of which something is known."""
-    batch = _shown(view)
-    keys = [batch.but(method=method) for method in MAPS] if batch else []
-    facts = [*_BUILT.values(), *_COUNTED.values()]
-    return [
-        key for key in keys if any(key.but(quantity=name, layer=layer) in view.frame for name, layer in facts)
-    ]
-
-
-def _title(view: View) -> str:
-    batch = _shown(view)
-    items = f"{quantity_text(batch.n, 'count')} items"
-    return f"{view.title}: {human(DISTRIBUTIONS, batch.workload)}, {items}"
-
-
-BUILDING = Spec(
-    study=STUDY,
-    first="Strategy",
-    label=lambda view, key: human(STRATEGIES, key.method),
-    cases=maps,
-    columns={
-        **{head: cells.time(quantity=name, layer=layer) for head, (name, layer) in _BUILT.items()},
-        **{head: cells.fact(quantity=name, layer=layer) for head, (name, layer) in _COUNTED.items()},
-    },
-    title=_title,
-    caption="Maps of each strategy, at the most items: time to build on the host (of the table built "
-    "on the device: that of its kernel), time to upload, bytes. A search by every thread and Octopus need the "
-    "offsets alone, which a ragged batch has anyway.",
-    absent=f"Maps. {no_run(STUDY)}",
-)
-
-
 def tuner(frame: Frame) -> Table:
     """What the tuner takes and what its choice costs, beside the published tuner."""
 
     def fact(name: str):
         return lambda view: view.text(view.key(method="tuner", quantity=name), MISSING)
 
-    probe = frame.text(published("auto_tuner", "all", "tuner", _PROBE))
+    probe = frame.text(published("auto_tuner", "all", "tuner", "probe_time"))
     lines = [
         (["Longest probe", probe], fact("probe")),
         (["Choice against the best, worst", MISSING], fact("regret")),
     ]
     for name, operation in (("multiply", "multiply"), ("blur", "blur3x3")):
-        gain = frame.text(published("auto_tuner", name, "block-metadata", _TUNED_GAIN))
-        for width, printed in (("scalar", gain), ("vector", MISSING)):
-            label = f"C over B, {mapping_widths.EACH[width]}, {name}, VisDrone, most items"
+        gain = frame.text(published("auto_tuner", name, "block-metadata", "speedup_over_thread_search"))
+        for width, each, printed in (
+            ("scalar", "one element", gain),
+            ("vector", "several elements", MISSING),
+        ):
+            label = f"C over B, {each}, {name}, VisDrone, most items"
             lines.append(([label, printed], _most_items(operation, width)))
     caption = (
         "The tuner: its longest probe, and time of its choice / least time - 1 over all comparisons of the same run, "
@@ -176,70 +252,20 @@ def tuner(frame: Frame) -> Table:
 
 def _most_items(operation: str, width: str) -> Callable[[View], str]:
     def cell(view: View) -> str:
-        keys = mapping_figures.timed(view, SHOWN, operation)
+        keys = timed(view, "visdrone", operation)
         return _c_over_b(width)(view, keys[-1]) if keys else MISSING
 
     return cell
 
 
-_TARGETS = {
-    "not_slower": (
-        "Octopus against a search by every thread",
-        f"time at most {1 + SLOWER_BY:g}\u00d7, beyond noise",
-    ),
-    "copy_share": (
-        "Pointwise operations on large items",
-        f"at least {100 * COPY_SHARE:g} % of the copy bound",
-    ),
-    "build": (
-        f"Block metadata of {quantity_text(BUILD_ITEMS, 'count')} items",
-        f"built within {BUILD_MS:g} ms",
-    ),
-    "regret": ("The tuner's choice", f"at most {100 * REGRET:g} % slower than the best"),
-}
-
-
-def targets(frame: Frame) -> Table:
-    """The project's own targets, each with its outcome by rule."""
-    lines = [
-        (texts, lambda view, name=name: view.text(view.key("target", quantity=name), MISSING))
-        for name, texts in _TARGETS.items()
-    ]
-    caption = (
-        "This project's own targets for the mapping strategies, and what became of them. A limit "
-        "counts as missed where the whole interval lies beyond it."
-    )
-    widths = (["1.2fr", "1.1fr"], "1.6fr")
-    return beside(
-        views(frame, STUDY), ["What", "Target"], lines, caption, no_run(STUDY), widths, text_columns=None
-    )
-
-
 REPORT = StudyReport(
-    numbers=(*mapping_numbers.NUMBERS, mapping_model.model_numbers),
-    of_all=(mapping_model.predictions,),
+    numbers=(gains, copy_shares, ranges, counts, table_size, tuner_numbers),
     compares=compares,
-    tables={
-        "mapping": KERNELS,
-        "mapping_widths": mapping_widths.WIDTHS,
-        "mapping_maps": BUILDING,
-        "mapping_model": mapping_model.model,
-        "mapping_targets": targets,
-        "tuner": tuner,
-    },
+    tables={"mapping": KERNELS, "tuner": tuner},
     figures={
-        "mapping_heatmap": Chart(
-            mapping_figures.heatmap,
-            caption="How much slower than Octopus each strategy is: strategy by operation, a map per "
-            "distribution and number of items.",
-        ),
         "mapping_scaling": Chart(
-            mapping_figures.scaling,
+            mapping_figure.scaling,
             caption="What a search by every thread and a lookup table cost against Octopus, over the number of items.",
-        ),
-        "mapping_memory": Chart(
-            mapping_figures.memory,
-            caption="Bytes that say who owns which element, strategy by strategy, over the number of elements.",
         ),
     },
     claims="claims_mapping",

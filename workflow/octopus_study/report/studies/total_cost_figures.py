@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,25 +12,22 @@ from matplotlib.figure import Figure
 
 from octopus_study.names import COST_PARTS, IMAGE_KERNELS, IMAGE_MIXES, STRATEGIES, SUBJECT
 from octopus_study.report.charts import bars, style
-from octopus_study.report.charts.palette import COST_COLORS, GREY, METHOD_COLORS, METHOD_MARKERS
+from octopus_study.report.charts.palette import BLACK, COST_COLORS, GREY, METHOD_COLORS
 from octopus_study.report.frame import Frame, Key, published
-from octopus_study.report.studies.total_cost_numbers import cases, measured
-from octopus_study.report.studies.total_cost_reuse import (
-    CHALLENGERS,
-    OWNER,
-    PUBLISHED_OWNER,
-    SAME_TABLE,
-    TABLES,
-    cost,
-    parts,
-)
+from octopus_study.report.studies.total_cost_draws import PUBLISHED_TABLE, SAME_TABLE
 from octopus_study.report.text import quantity_text
-from octopus_study.report.view import View
+from octopus_study.report.view import View, views
 
+STUDY = "total_cost"
 NO_TIMES = "No run of the study total_cost that is shown timed anything."
-METHODS = (*TABLES, "thread-search", PUBLISHED_OWNER, OWNER, SUBJECT)
+OWNERS = ("block-metadata-published", "block-metadata")  # built by a loop, as published, or by compiled code
+TABLES = (PUBLISHED_TABLE, SAME_TABLE, "lookup-device")
+METHODS = (*TABLES, "thread-search", *OWNERS, SUBJECT)
+WORKLOADS = {
+    f"{mix}-{kernel}": f"{name}, {kernel}" for kernel in IMAGE_KERNELS for mix, name in IMAGE_MIXES.items()
+}
 # The smallest and the largest mix, with both kernels; the table has all.
-_PANELS = tuple(f"{mix}-{kernel}" for mix in ("flickr-500", "flickr-1000-8k") for kernel in IMAGE_KERNELS)
+_PANELS = [f"{mix}-{kernel}" for mix in ("flickr-500", "flickr-1000-8k") for kernel in IMAGE_KERNELS]
 _METHOD = 0.2  # inches
 _MOST_USES = 300
 # Lines cross close to 1, where a logarithmic axis shows nothing: around it the axis is stretched.
@@ -36,35 +35,87 @@ _WIDTH = 0.02
 _TICKS = (0.5, 0.9, 0.97, 1, 1.03, 1.1, 1.5, 3, 10, 100, 1000, 10_000)
 
 
-def _name(workload: str, between: str) -> str:
-    mix, _, kernel = workload.rpartition("-")
-    return f"{IMAGE_MIXES[mix]},{between}{IMAGE_KERNELS[kernel]}"
+class Cost(NamedTuple):
+    """Milliseconds before the first kernel, and of each kernel."""
+
+    once: float
+    each: float
+
+    def after(self, uses: float) -> float:
+        """Return the milliseconds of so many uses of one batch."""
+        return self.once + self.each * uses
 
 
-def stack(frame: Frame) -> Figure:
-    """Draw one row of panels per machine, on a logarithmic axis: an edge is the time that has passed until then."""
+def cases(view: View) -> list[Key]:
+    """Return the total time of Octopus in each workload that was measured."""
+    return view.cases(SUBJECT, "total", ("host",), order=list(WORKLOADS))
+
+
+def measured(frame: Frame) -> list[View]:
+    """Return the machines that measured some workload."""
+    return [view for view in views(frame, STUDY) if cases(view)]
+
+
+def parts(frame: Frame, case: Key, method: str) -> dict[str, float]:
+    """Return the milliseconds of each step of a method. Setup and copies are those of the mix with its light kernel;
+    the way back is the same for all methods, and the way there for both tables that are filled on the host."""
+    case = case.but(method=method, layer="host")
+    mix = case.but(workload=case.workload.replace("-heavy", "-light"))
+    keys = {step: [mix.but(quantity=step)] for step in ("setup", "upload", "download")}
+    keys["kernel"] = [case.but(quantity="kernel")]
+    keys["upload"] += [keys["upload"][0].but(method=PUBLISHED_TABLE)] if method == SAME_TABLE else []
+    keys["download"].append(keys["download"][0].but(method=SUBJECT))
+    found = {step: [frame.value(key) for key in keys[step]] for step in COST_PARTS}
+    known = {step: [value for value in values if value == value] for step, values in found.items()}
+    return {step: values[0] for step, values in known.items() if values}
+
+
+def cost(frame: Frame, case: Key, method: str) -> Cost | None:
+    """Return what a method costs once and per use; None where its kernel or set-up was not measured."""
+    values = parts(frame, case, method)
+    if "kernel" not in values or "setup" not in values:
+        return None
+    return Cost(values["setup"] + values.get("upload", 0.0), values["kernel"])
+
+
+def steps(frame: Frame) -> Figure:
+    """Draw one row of panels per machine: the time of each step of each method, and of the whole."""
+
+    def row(part: Any, view: View) -> list[Axes]:
+        keys = [key for key in cases(view) if key.workload in _PANELS] or cases(view)[:4]
+        keys.sort(key=lambda key: list(WORKLOADS).index(key.workload) % len(IMAGE_MIXES))
+        methods = _timed(view, keys)
+        axes = part.subplots(1, len(keys), squeeze=False)[0]
+        for place, (axis, key) in enumerate(zip(axes, keys, strict=True)):
+            _steps(axis, frame, key, methods)
+            bars.names(axis, [STRATEGIES[name] if place == 0 else "" for name in methods], fontsize=6.5)
+            axis.set_title(_name(key.workload, "\n"), fontsize=7.2, fontweight="normal")
+        part.supxlabel("Time (ms)", fontsize=7.5)
+        return list(axes)
+
+    return _rows(frame, 0.95 + _METHOD * len(METHODS), 0.25, row, 5)
+
+
+def _rows(
+    frame: Frame, height: float, legend: float, row: Callable[[Any, View], list[Axes]], columns: int
+) -> Figure:
+    """Draw a row of panels per machine, with one legend below them."""
     shown = measured(frame)
     if not shown:
         return style.empty(NO_TIMES)
-    note = " ".join(filter(None, (_note(view) for view in shown)))
-    heights = style.per_machine(0.95 + _METHOD * len(METHODS), len(shown))
-    result, rows, legend = style.stacked(heights, 0.25, note)
+    heights = style.per_machine(height, len(shown))
+    result, parts, below = style.stacked(heights, legend, " ".join(filter(None, map(_note, shown))))
     drawn = []
-    for part, view in zip(rows, shown, strict=True):
-        keys = [key for key in cases(view) if key.workload in _PANELS]
-        keys = sorted(keys, key=lambda key: _PANELS.index(key.workload)) or cases(view)[:4]
-        methods = _timed(view, keys)
-        axes = part.subplots(1, len(keys), squeeze=False)[0]
+    for part, view in zip(parts, shown, strict=True):
         style.heading(part, view.name)
-        for place, (axis, key) in enumerate(zip(axes, keys, strict=True)):
-            _steps(axis, frame, key, methods)
-            axis.set_yticks(range(len(methods)))
-            axis.set_yticklabels([STRATEGIES[name] for name in methods] if place == 0 else [], fontsize=6.5)
-            axis.set_title(_name(key.workload, "\n"), fontsize=7.2, fontweight="normal")
-        part.supxlabel("Time passed (ms)", fontsize=7.5)
-        drawn += list(axes)
-    style.legend_of(legend, drawn, 4)
+        drawn += row(part, view)
+    style.legend_of(below, drawn, columns, fontsize=6.8)
     return result
+
+
+def _name(workload: str, between: str) -> str:
+    mix, _, kernel = workload.rpartition("-")
+    return f"{IMAGE_MIXES[mix]},{between}{IMAGE_KERNELS[kernel]}"
 
 
 def _timed(view: View, keys: list[Key]) -> list[str]:
@@ -79,53 +130,33 @@ def _note(view: View) -> str:
 
 
 def _steps(axis: Axes, frame: Frame, case: Key, methods: list[str]) -> None:
-    steps = {name: parts(frame, case, name) for name in methods}
-    if not any(steps.values()):
-        style.gap(axis, "Not measured", fontsize=7)
-        return
-    left = min(min(times.values()) for times in steps.values() if times) / 2
-    last = max(sum(times.values()) for times in steps.values())
-    for place, (method, times) in enumerate(steps.items()):
-        passed = left
-        for step, time in times.items():
-            end = (0.0 if passed == left else passed) + time
-            look = {"color": COST_COLORS[step], "label": COST_PARTS[step]}
-            axis.barh(place, end - passed, left=passed, height=0.72, **look)
-            passed = end
+    for place, method in enumerate(methods):
+        for step, time in parts(frame, case, method).items():
+            axis.plot(time, place, "o", color=COST_COLORS[step], markeredgewidth=0, label=COST_PARTS[step])
         total = frame.value(case.but(method=method))
-        if total == total:
-            bars.beside(axis, place, max(passed, left), quantity_text(total, "ms"), gap=2, fontsize=6)
+        if math.isfinite(total):
+            axis.plot(total, place, "|", color=BLACK, markersize=9, label="The whole, end to end")
+            bars.beside(axis, place, total, quantity_text(total, "ms"), gap=4, fontsize=6)
     axis.set(xscale="log")
-    axis.set_xlim(left, last * (last / left) ** 0.42)
-    axis.set_ylim(len(methods) - 0.4, -0.6)
+    low, high = axis.get_xlim()
+    axis.set_xlim(low, high * (high / low) ** 0.45)
     style.plain_log(axis.xaxis, narrow=True)
-    decades = [10.0**power for power in range(-4, 6, 2) if left <= 10.0**power <= last]
-    axis.set_xticks(decades, [f"{value:g}" for value in decades], fontsize=6.5)
-    bars.plain(axis)
 
 
 def amortisation(frame: Frame) -> Figure:
-    """Draw the time of many uses of one batch as a multiple of that of Octopus, one row per machine, light and heavy
-    kernel beside each other."""
-    shown = measured(frame)
-    if not shown:
-        return style.empty(NO_TIMES)
-    note = " ".join(filter(None, (_note(view) for view in shown)))
-    result, rows, legend = style.stacked(style.per_machine(2.3, len(shown)), 0.42, note)
-    drawn = []
-    for part, view in zip(rows, shown, strict=True):
+    """Draw the time of many uses of one batch as a multiple of that of Octopus, light and heavy kernel beside each
+    other."""
+
+    def row(part: Any, view: View) -> list[Axes]:
         axes = part.subplots(1, len(IMAGE_KERNELS), squeeze=False)[0]
-        style.heading(part, view.name)
         for axis, kernel in zip(axes, IMAGE_KERNELS, strict=True):
-            # The smallest mix comes first.
-            keys = [key for key in cases(view) if key.workload.endswith(f"-{kernel}")]
-            name = keys[0].workload if keys else f"{next(iter(IMAGE_MIXES))}-{kernel}"
+            name = f"{next(iter(IMAGE_MIXES))}-{kernel}"
             axis.set_title(_name(name, " "), fontsize=8, fontweight="normal")
-            _uses(axis, frame, keys[0] if keys else None, kernel)
+            _uses(axis, frame, next((key for key in cases(view) if key.workload == name), None), kernel)
         axes[0].set_ylabel("Time / time of Octopus\n(stretched around 1)")
-        drawn += list(axes)
-    style.legend_of(legend, drawn, 3, fontsize=6.8)
-    return result
+        return list(axes)
+
+    return _rows(frame, 2.3, 0.42, row, 3)
 
 
 def _stretch(ratio: Any) -> Any:
@@ -151,13 +182,6 @@ def _uses(axis: Axes, frame: Frame, case: Key | None, kernel: str) -> None:
         look = {"color": METHOD_COLORS[method], "linewidth": 1.8 if method == SUBJECT else 1.1}
         look["linestyle"] = "--" if method == SAME_TABLE else "-"  # the published table costs nearly as much
         axis.plot(uses, ratios, label=STRATEGIES[method], **look)
-        for other in CHALLENGERS if method in TABLES else ():
-            number = frame.get(
-                case.but(method=method, quantity="", layer="", derived="crossover", other=other)
-            )
-            if number is not None and 1 < number.value <= _MOST_USES:
-                height = one.after(number.value) / costs[SUBJECT].after(number.value)
-                _mark(axis, (number.value, height), number.text, method, above=other == CHALLENGERS[0])
     number = frame[published("amortisation", kernel, "break_even")]
     label = "Published: table catches up with C"
     axis.axvline(number.value, color=GREY, linestyle=":", linewidth=1.1, label=label)
@@ -169,13 +193,3 @@ def _uses(axis: Axes, frame: Frame, case: Key | None, kernel: str) -> None:
     axis.set_ylim(_unstretch(_stretch(low) - 0.8), _unstretch(_stretch(high) * 1.15))
     ticks = [tick for tick in _TICKS if low <= tick <= high]
     axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks], fontsize=6.5)
-
-
-def _mark(axis: Axes, at: tuple[float, float], text: str, table: str, above: bool) -> None:
-    """Mark where a table crosses another method, with the number of uses."""
-    color = METHOD_COLORS[table]
-    marker = {"marker": METHOD_MARKERS[table], "markerfacecolor": "white", "linestyle": "none"}
-    axis.plot(*at, **marker, color=color, label="Measured: table catches up with C or D")
-    behind = {"facecolor": "white", "lw": 0, "pad": 0.5, "alpha": 0.8}
-    look = {"textcoords": "offset points", "fontsize": 6.2, "color": color, "ha": "center", "bbox": behind}
-    axis.annotate(text, at, (0, 5 if above else -10), **look)

@@ -1,21 +1,17 @@
-"""Figures of the distribution study: sizes, waste and speed of each distribution, and the jitter of equal frames."""
+"""The figure of the distribution study: sizes, waste and speed of each distribution."""
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
 from octopus_study.names import BOUND, SHORT_METHODS, SUBJECT, WORKLOADS, human
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import (
     GREY,
-    MACHINE_COLORS,
-    MACHINE_MARKERS,
     METHOD_COLORS,
     METHOD_MARKERS,
     WORKLOAD_COLORS,
 )
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, published
 from octopus_study.report.view import KERNEL, View, views
 
@@ -147,69 +143,3 @@ def _speed(axis: Axes, view: View, names: dict[str, str]) -> None:
     axis.set(xscale="log", xlabel="Kernels, all boxes (ms)")
     style.plain_log(axis.xaxis)
     style.title(axis, view.name)
-
-
-def temporal_jitter(frame: Frame) -> Figure:
-    """Draw each machine's frame medians, relative to the mean of its frames; one column wide."""
-    machines = [view for view in views(frame, "distribution") if _mean(view)]
-    result, axes = style.new_figure(2.1 + 0.15 * len(machines), width=style.COLUMN)
-    axis = axes[0, 0]
-    if not machines:
-        return style.words(result, "No run that is shown timed successive frames.")
-    axis.axhline(0, color=GREY, linewidth=0.8)
-    for index, view in enumerate(machines):
-        _jitter(axis, view, index, len(machines))
-    axis.set(xlabel="Frame", ylabel="Difference from\nthe mean frame (%)")
-    generated = f"Temporal: {frame.text('shown.distribution.generated')}"
-    axis.set_title(textwrap.fill(generated, 48), fontsize=7)
-    style.bottom_legend([axis], 1, fontsize=6.5)
-    return result
-
-
-def _mean(view: View) -> Number | None:
-    """Return the mean of a sequence's frames; None where too few were timed."""
-    numbers = view.select(workload="temporal", quantity="frame_time", layer="host", derived="mean")
-    return numbers[0] if numbers else None
-
-
-def _frames(view: View) -> dict[int, Number]:
-    """Return the times of a sequence's frames by their place in it."""
-    numbers = view.select(workload="temporal", quantity="frame_time", layer="host")
-    return dict(sorted((int(number.method.rpartition("-")[2]), number) for number in numbers))
-
-
-def _jitter(axis: Axes, view: View, index: int, machines: int) -> None:
-    """Draw one machine, a little beside the others; its label names the mean of the frames, their spread, and how
-    far a frame differs from itself."""
-    frames, mean = _frames(view), _mean(view)
-    time = mean.key.derive("")
-    spread = view.frame[time.derive("spread")]
-    noise = view.get(time.but(quantity="end_to_end").derive("noise_floor"))
-    facts = [f"mean {mean.text}", f"spread {spread.text}"] + ([f"noise floor {noise.text}"] if noise else [])
-    facts = [fact.replace(" ", "\u00a0") for fact in facts]
-    axis.errorbar(
-        [frame + 0.12 * (index - (machines - 1) / 2) for frame in frames],
-        [100 * (number.value / mean.value - 1) for number in frames.values()],
-        yerr=style.errors(list(frames.values()), 100 / mean.value),
-        fmt=f"{MACHINE_MARKERS[index]}-",
-        color=MACHINE_COLORS[index],
-        markersize=3.5,
-        linewidth=1,
-        capsize=1.5,
-        label=textwrap.fill(f"{view.name}: {', '.join(facts)}", 58),
-    )
-    axis.set_xticks(list(frames))
-
-
-CHARTS = {
-    "size_distributions": Chart(
-        size_distributions,
-        "Sizes of the boxes (all but VisDrone: synthetic boxes on VisDrone pixels), what padding them to the largest "
-        "would waste, and the time of the kernels for each distribution, with kernel time / bound time.",
-    ),
-    "temporal_jitter": Chart(
-        temporal_jitter,
-        "Time of successive frames with nearly the same synthetic boxes on VisDrone pixels, relative to their mean; "
-        "the legend names the mean, the spread and the noise floor.",
-    ),
-}

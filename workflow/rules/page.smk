@@ -1,6 +1,6 @@
 PAGE = {
     "numbers": rules.numbers.output.numbers,
-    "claims": rules.claims.output,
+    "claims": rules.claims.output.claims,
     "rules": "config/claims.yaml",
     "figures": expand("figures/{figure}.png", figure=outputs.figures()),
     "paper": PAPER_FILES,

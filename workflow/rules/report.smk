@@ -29,7 +29,8 @@ rule claims:
         numbers=rules.numbers.output.numbers,
         claims="config/claims.yaml",
     output:
-        report("paper/build/claims.csv", caption="../report/claims.rst", category="Claims"),
+        claims=report("paper/build/claims.csv", caption="../report/claims.rst", category="Claims"),
+        tally="paper/build/claims.json",
     log:
         "logs/claims.log",
     conda:
@@ -39,13 +40,13 @@ rule claims:
     message:
         "Report: verdict on each claim"
     shell:
-        "octopus report claims --numbers {input.numbers:q} --claims {input.claims:q} --out {output:q} 2>&1 | tee {log:q}"
+        "octopus report claims --numbers {input.numbers:q} --claims {input.claims:q} --out {output.claims:q} 2>&1 | tee {log:q}"
 
 
 rule tables:
     input:
         numbers=rules.numbers.output.numbers,
-        claims=rules.claims.output,
+        claims=rules.claims.output.claims,
     output:
         expand("paper/build/tables/{table}.{kind}", table=outputs.table_names(), kind=["typ", "md"]),
     log:

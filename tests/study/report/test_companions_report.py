@@ -273,20 +273,6 @@ def test_patches_and_batches(numbers: Frame, full: Path) -> None:
     assert len(row) == len(BATCHES) + 5 and row[-1] == "16 \u00d7 128²"
 
 
-def test_claims_are_judged_by_direction_on_a_gpu_and_by_size_on_their_board(full: Path) -> None:
-    judged = {(one.claim_id, one.scope): one for one in read_claims(full / "claims.csv")}
-    for name in ("conc-pattern-throughput", "shape-linear", "shape-1228", "shape-best"):
-        assert judged[name, "pretended-gpu"].verdict == "reproduced"
-    for name in ("conc-threads", "shape-cause", "shape-divisible"):
-        assert judged[name, "pretended-gpu"].verdict == "not reproduced"
-    # One wants kernels that fill the GPU, the other room on it.
-    for name in ("conc-streams-overlap", "conc-mps"):
-        assert judged[name, "pretended-gpu"].reason.startswith("precondition not ")
-    for name in ("conc-times", "conc-context"):
-        assert judged[name, "pretended-gpu"].reason == "needs an RTX 2060"
-    assert judged["shape-cause", "pretended-cpu"].reason == "needs a GPU"
-
-
 def test_parts_that_no_row_measures_say_so_on_the_published_board(tmp_path: Path) -> None:
     rows = list(concurrency("gpu", "visdrone-val"))
     folder = report_of(tmp_path, "concurrency", rows, "NVIDIA GeForce RTX 2060")

@@ -32,7 +32,7 @@ from octopus_study.report.studies import (
 from octopus_study.report.view import View, views
 
 FIGURES = ("satellite_tiles", "satellite_pipeline", "drone_frames", "detector_stages")
-TABLES = ("satellite", "satellite_methods", "drone", "drone_stream", "detector", "claims_edge")
+TABLES = ("satellite", "satellite_methods", "drone", "drone_stream", "detector")
 STUDIES = ("satellite", "drone", "detector")
 TILES = len(satellite_tiles(8192, 8192))
 
@@ -251,7 +251,7 @@ def test_identical_detections_are_judged_or_a_reason_is_given(full: Path, number
     assert cpu.verdict == "not measurable here" and "torch is not installed" in cpu.reason
     measured = [view.machine for view in views(numbers, "detector") if detector.measured(view)]
     assert measured == ["pretended-gpu"]
-    assert "pip" not in "".join(itertools.chain(*lines(full, "claims_edge")))
+    assert "pip" not in "".join(itertools.chain(*lines(full, "claims_published")))
 
 
 def test_tables_show_published_beside_measured(full: Path, tensorrt: Path, numbers: Frame) -> None:

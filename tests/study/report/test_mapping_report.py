@@ -13,7 +13,6 @@ from synthetic_mapping import MEAN_ELEMENTS
 
 from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.names import IMAGE_MIXES, SEQUENCE_WORKLOADS
-from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame
 from octopus_study.report.samples import Group
 from octopus_study.report.studies import sequences
@@ -118,16 +117,6 @@ def test_sequences_have_an_average_over_all_mixes(numbers: Frame) -> None:
     ratios = [numbers.value(key.but(method="block-metadata").speedup("lookup-published")) for key in keys]
     average = numbers.value("gpu.sequences.average.block-metadata.total_gain_over_lookup-published")
     assert average == pytest.approx(sum(ratios) / len(ratios))
-
-
-def test_claims_are_judged_on_any_gpu_and_sizes_on_their_board(full: Path) -> None:
-    judged = {(one.claim_id, one.scope): one for one in read_claims(full / "claims.csv")}
-    for name in ("cost-faster", "cost-kernel", "cost-memory", "seq-faster", "ladder-linear"):
-        assert judged[name, "pretended-gpu"].verdict == "reproduced"
-    for name in ("reuse-light", "map-gain-vector-visdrone"):
-        assert judged[name, "pretended-gpu"].verdict == "not reproduced"
-    assert judged["map-t4-100k", "pretended-gpu"].reason == "needs a T4"
-    assert judged["cost-setup-size", "pretended-cpu"].reason == "needs an RTX 4090"
 
 
 def test_missing_sizes_are_lettered(full: Path) -> None:

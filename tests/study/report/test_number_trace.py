@@ -50,7 +50,7 @@ def lines(identifier: str, frame: Frame) -> str:
                 "Pretended GPU: reproduced",
                 "; rule > 1\u00d7",
                 "speedup_over_n-launches",
-                "verdicts.typ:",
+                "claims.typ:",
             ),
         ),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -19,17 +20,13 @@ from octopus_study.report.tables import cells, overview
 from octopus_study.report.tables.writers import Table, markdown, typst
 from octopus_study.report.view import View
 
-# Of each group of studies: the table of its claims, and identifiers of the rows that a reader would stumble over.
+# Of each group of studies: identifiers of the rows that a reader would stumble over.
 IDENTIFIERS = {
-    ("mapping", "total_cost", "sequences"): (
-        "claims_mapping thread-search block-metadata lookup- flickr- nlp-1k blur5x5"
-    ),
+    ("mapping", "total_cost", "sequences"): ("thread-search block-metadata lookup- flickr- nlp-1k blur5x5"),
     ("satellite", "drone", "detector"): (
-        "claims_edge n-launches octopus-graph n-launches-published opencv-uint8 clip- rgb8 byte-budget end_to_end"
+        "n-launches octopus-graph n-launches-published opencv-uint8 clip- rgb8 byte-budget end_to_end"
     ),
-    ("concurrency", "image_shape"): (
-        "claims_companions two- cuda-graphs no-prefetch padded-whole -step drunet mps_clients"
-    ),
+    ("concurrency", "image_shape"): ("two- cuda-graphs no-prefetch padded-whole -step drunet mps_clients"),
 }
 
 
@@ -133,7 +130,8 @@ def test_every_study_says_its_day_commit_data_and_foreign_load(runs: Path, tmp_p
     ]
     assert rows["Stage timing"] == ["2026-11-21, 0123456789, VisDrone val"] * 2
     assert {"Power", "Image shape", "Sequences"} <= set(rows)
-    assert numbers.text("cpu.machine.commits") == "commits 0123456789 (15 studies), ffffffffff (1 study)"
+    commits = r"commits 0123456789 \(\d+ studies\), f{10} \(1 study\)"
+    assert re.fullmatch(commits, numbers.text("cpu.machine.commits"))
     assert numbers.text("gpu.machine.commits") == "commit 0123456789"
     assert numbers.text("cpu.machine.days") == "2026-11-21 to 2026-11-22"
 
@@ -145,8 +143,8 @@ def test_synthetic_runs_are_called_so(full: Path) -> None:
 
 @pytest.mark.parametrize("studies", IDENTIFIERS, ids="-".join)
 def test_no_identifier_is_shown(studies: tuple[str, ...], full: Path) -> None:
-    claims, *identifiers = IDENTIFIERS[studies].split()
-    for name in (claims, *(name for study in studies for name in report_of(study).tables)):
+    identifiers = IDENTIFIERS[studies].split()
+    for name in ("claims_published", *(name for study in studies for name in report_of(study).tables)):
         shown = (full / "tables" / f"{name}.md").read_text("utf-8")
         assert [word for word in identifiers if word in shown] == [], name
 

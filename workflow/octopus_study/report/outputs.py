@@ -53,7 +53,7 @@ def tables_of(frame: Frame, judgements: list[Judgement]) -> dict[str, Table]:
     tables = {"machines": overview.machines(frame)}
     for report in studies.reports().values():
         tables |= {name: make(table, frame) for name, table in report.tables.items()}
-    return tables | verdicts.tables_of(frame, judgements, lambda one: studies.report_of(one.study).claims)
+    return tables | verdicts.tables_of(frame, judgements)
 
 
 def _write(name: str, table: Table, folder: Path) -> list[Path]:

@@ -46,8 +46,6 @@ class StudyReport:
         What one run gives beside all numbers, such as a ratio after a published number of uses.
     series : tuple of functions
         Series and pictures of one run, which are drawn and are no numbers.
-    claims : str
-        The table that its claims stand in.
     compares : callable
         Whether the comparison of Octopus with another method in a group is shown. The bound is such a method too, and
         so is Octopus again, which gives the noise floor.
@@ -70,7 +68,6 @@ class StudyReport:
     of_all: tuple[FromFrame, ...] = ()
     beside_all: tuple[FromRunAndFrame, ...] = ()
     series: tuple[Callable[[Run], Iterable[Series]], ...] = ()
-    claims: str = "claims"
     compares: Callable[[Group, str], bool] = always
     per_object: tuple[str, ...] = ()
     indexed: tuple[str, ...] = ()

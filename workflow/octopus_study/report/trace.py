@@ -247,7 +247,8 @@ def _uses(number: Number, frame: Frame, decides: Sequence[str], paper_dir: Path)
 
 def _of_claim(claim: Claim, frame: Frame, claims_yaml: Path, paper_dir: Path) -> Iterator[str]:
     lines = claims_yaml.read_text(encoding="utf-8").splitlines()
-    starts = (i for i, text in enumerate(lines, 1) if text.strip().removeprefix("- ") == f"id: {claim.id}")
+    named = re.compile(rf"\bid: {re.escape(claim.id)}(,|$)")
+    starts = (i for i, text in enumerate(lines, 1) if named.search(text))
     yield claim.id
     yield from _field("claim", claim.claim)
     yield from _field("source", f"{claim.source}; {claim.kind}")

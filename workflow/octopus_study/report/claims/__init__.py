@@ -10,6 +10,8 @@
     How a number with its interval stands to the limits.
 ``judge``, ``judgement``, ``build``
     The verdicts, ``claims.csv``.
+``tally``
+    How many ended how.
 """
 
 from octopus_study.report.claims.build import build_claims, judge_all

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from octopus.errors import InputError
 from octopus_study.names import METHODS, SUBJECT, human, stand_in
 from octopus_study.report.claims.judgement import Judgement
-from octopus_study.report.claims.outcome import Outcome, Verdict, decide
+from octopus_study.report.claims.outcome import NOT_HERE, Outcome, Verdict, decide
 from octopus_study.report.claims.rules import BOARDS, COMPUTED, Claim, Limits, Rule
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.missing import by_reason
@@ -55,14 +55,15 @@ def judge(claim: Claim, frame: Frame) -> Iterator[Judgement]:
                 cases = []
                 raise NotHereError(_why_absent(lacking, frame))
         except NotHereError as why:
-            outcome = Outcome("not measurable here", str(why))
+            outcome = Outcome(NOT_HERE, str(why))
         yield _judgement(claim, machine, frame, cases, outcome, proxy)
 
 
 def _judgement(
     claim: Claim, machine: str, frame: Frame, cases: list[_Case], outcome: Outcome, proxy: str
 ) -> Judgement:
-    limits = [case.limits for case in cases] or _all_limits(claim, machine, frame)
+    parts = claim.parts() if claim.number else ()
+    limits = [case.limits for case in cases] or [_limits(claim, claim, part, frame) for part in parts]
     target = _once([one.target for one in limits])
     return Judgement(
         claim.id,
@@ -135,7 +136,7 @@ def _require_condition(claim: Claim, machine: str, frame: Frame) -> None:
     condition = claim.precondition
     if condition is None:
         return
-    limits = _limits(condition, claim, machine, "", frame)
+    limits = _limits(condition, claim, "", frame)
     for name in condition.ids(machine):
         number = frame.get(name)
         if number is None:
@@ -150,7 +151,7 @@ def _require_condition(claim: Claim, machine: str, frame: Frame) -> None:
 def _cases(claim: Claim, machine: str, frame: Frame, proxy: str) -> Iterator[_Case]:
     """Yield the numbers that decide and are there, each with its limits and its outcome."""
     for part, names in claim.parts().items():
-        limits = _limits(claim, claim, machine, part, frame)
+        limits = _limits(claim, claim, part, frame)
         for name in names:
             number = frame.get(_stand_in(claim, name.replace("{run}", machine), proxy))
             if number is None:
@@ -165,26 +166,12 @@ def _stand_in(claim: Claim, name: str, proxy: str) -> str:
     return name.replace(method, proxy) if method else name
 
 
-def _limits(rule: Rule, claim: Claim, machine: str, part: str, frame: Frame) -> Limits:
-    """Return what a rule allows on a machine."""
-
-    def number_of(name: str) -> Number:
-        if not name.startswith("published.") and frame.get(name) is None:
-            raise NotHereError(f"no prediction: {_why_absent(name, frame)}")
-        return frame[name]
-
+def _limits(rule: Rule, claim: Claim, part: str, frame: Frame) -> Limits:
+    """Return what a rule allows."""
     try:
-        return rule.limits(machine, part, number_of)
+        return rule.limits(part, frame.__getitem__)
     except (InputError, ZeroDivisionError) as error:
         raise InputError(f"Claim {claim.id}: {error}") from None
-
-
-def _all_limits(claim: Claim, machine: str, frame: Frame) -> list[Limits]:
-    """Return the rule also where nothing was measured; nothing where there is none to show."""
-    try:
-        return [_limits(claim, claim, machine, part, frame) for part in claim.parts() if claim.number]
-    except NotHereError:
-        return []
 
 
 def _outcome(claim: Claim, number: Number, limits: Limits, part: str, machine: str, frame: Frame) -> Outcome:

@@ -20,7 +20,7 @@ class Judgement(NamedTuple):
     scope, machine : str
         First part of the machine's ids, and its name.
     rule, target, measured : str
-        What the rule allows, what was published or predicted for this machine, and what was measured.
+        What the rule allows, what was published or set, and what was measured.
     verdict, reason : str
         `reason` says why a verdict is no plain one.
     proxy : str

@@ -20,6 +20,7 @@ from octopus_study.report.text import significant
 from octopus_study.units import size_of
 
 Verdict = Literal["reproduced", "not reproduced", "ambiguous", "not measurable here"]
+NOT_HERE: Verdict = "not measurable here"
 # Of the width of a resampled interval: four standard errors of its ends with 1000 resamples, the fewest that one has.
 # For a nearly normal statistic one is sqrt(0.025 * 0.975 / 1000) / 0.0584 = 0.0845 standard deviations, of which the
 # width has 3.92.

@@ -23,7 +23,7 @@ BOARDS = {
     "rtx-4090": (re.compile(r"\b4090\b"), "an RTX 4090"),
     "rtx-2060": (re.compile(r"\b2060\b"), "an RTX 2060"),
 }
-Kind = Literal["fact", "arithmetic", "direction", "magnitude"]
+Kind = Literal["fact", "arithmetic", "direction", "magnitude", "goal"]
 # No measurement could refute the first two kinds: their numbers are computed, so they have no interval.
 COMPUTED: tuple[Kind, ...] = ("fact", "arithmetic")
 # What separates more from less: a direction needs no other limit, and gives no reason for it.
@@ -37,7 +37,7 @@ Lookup = Callable[[str], Number]
 
 
 class Limits(NamedTuple):
-    """What a rule allows on one machine, in the units that are computed with.
+    """What a rule allows, in the units that are computed with.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Limits(NamedTuple):
     strict : bool
         Whether the ends themselves are excluded.
     target : str
-        What was published or predicted, as a reader sees it.
+        What was published or set, as a reader sees it.
     text : str
         The rule as a reader would say it: ``1 µs ± 50 %``, ``≤ 1 %``.
     """
@@ -68,7 +68,6 @@ class Rule(BaseModel):
     operator: Literal["about", "between", "rounds_to", "at_most", "at_least", "above", "below"] = "about"
     value: int | float | tuple[float, float] | None = None
     published: str = ""
-    predicted: str = ""
     tolerance: float = 0.0
     room: float = 0.0
     unit: str = ""
@@ -92,18 +91,15 @@ class Rule(BaseModel):
         return self
 
     def _require_target(self) -> None:
-        given = [
-            name for name in ("value", "published", "predicted") if getattr(self, name) not in (None, "")
-        ]
-        if len(given) != 1:
-            raise ValueError(f"give one of value, published and predicted, found {given or 'none'}")
+        if (self.value is None) == (not self.published):
+            raise ValueError("give either value or published")
         if isinstance(self.value, tuple) != (self.operator == "between"):
             raise ValueError(f"the operator {self.operator} can't take the value {self.value}")
         if self.operator == "about" and not (self.tolerance or self.room):
             raise ValueError("the operator about needs a tolerance, a part of the value, or room in its unit")
         wrong = [name for name in _ids(self.published) if not name.startswith(f"{PUBLISHED}.")]
-        if wrong or (self.predicted and not _ids(self.predicted)):
-            raise ValueError(f"published values start with {PUBLISHED!r}, predictions name numbers: {wrong}")
+        if wrong:
+            raise ValueError(f"published values start with {PUBLISHED!r}: {wrong}")
 
     def _require_reason(self) -> None:
         stated = bool(self.published) and not (self.tolerance or self.room)
@@ -128,13 +124,11 @@ class Rule(BaseModel):
         """Return the ids of its numbers on one machine."""
         return [name.replace("{run}", machine) for names in self.parts().values() for name in names]
 
-    def limits(self, machine: str, part: str, number_of: Lookup) -> Limits:
+    def limits(self, part: str, number_of: Lookup) -> Limits:
         """Return what it allows.
 
         Parameters
         ----------
-        machine : str
-            Of whose limits a prediction is made.
         part : str
             Key of :meth:`parts`.
         number_of : callable
@@ -145,7 +139,7 @@ class Rule(BaseModel):
         InputError
             A formula can't be read, or a unit isn't known.
         """
-        low, high, unit, text = self._target(machine, part, number_of)
+        low, high, unit, text = self._target(part, number_of)
         size, half = size_of(unit), 0.0
         if self.operator == "rounds_to":
             half = 0.5 * 10.0 ** -_decimals(text)
@@ -159,16 +153,16 @@ class Rule(BaseModel):
     def _room(self, end: float) -> float:
         return abs(end) * self.tolerance + self.room
 
-    def _target(self, machine: str, part: str, number_of: Lookup) -> tuple[float, float, str, str]:
-        """Return the ends of what was published, predicted or set, their unit, and how they read."""
+    def _target(self, part: str, number_of: Lookup) -> tuple[float, float, str, str]:
+        """Return the ends of what was published or set, their unit, and how they read."""
         if isinstance(self.value, tuple):
             unit = self.unit or "ratio"
             return *self.value, unit, "\u2013".join(_printed(end, unit) for end in self.value)
         if self.value is not None:
             unit = self.unit or "ratio"
             return self.value, self.value, unit, _printed(self.value, unit)
-        formula = (self.published or self.predicted).replace("{run}", machine).replace("{each}", part)
-        if self.published and " " not in formula:
+        formula = self.published.replace("{each}", part)
+        if " " not in formula:
             return _stated(number_of(formula), self.unit)
         unit = self.unit or "ratio"
         value = evaluate(formula, lambda name: _base(number_of(name))) / size_of(unit)
@@ -218,8 +212,6 @@ class Claim(Rule):
     def _can_be_judged(self) -> Self:
         if bool(self.number) == bool(self.unmeasured):
             raise ValueError("name a number that decides, or say why nothing measures it (`unmeasured`)")
-        if self.kind == "direction" and self.predicted:
-            raise ValueError("a prediction is of a magnitude")
         return self
 
 

@@ -17,6 +17,7 @@ from PIL import Image
 from octopus_study.measure._files import atomic_text
 from octopus_study.names import SOURCES
 from octopus_study.report.claims import load_claims, read_claims
+from octopus_study.report.claims.tally import GOALS, MAJOR, VERDICTS, tally
 from octopus_study.report.frame import Frame
 from octopus_study.report.page import content
 from octopus_study.report.page.libraries import libraries, licences
@@ -54,11 +55,15 @@ def build_page(
         The HTML file to write.
     """
     frame, rules = Frame.read(numbers), load_claims(claims_yaml)
-    rows = content.claim_rows(rules, read_claims(claims), frame)
+    judged = read_claims(claims)
     traces = all_traces(frame, rules, Path(paper_dir), Path(claims_yaml))
     shown = {
-        "claims": rows,
-        "counts": content.verdict_counts(rows),
+        "claims": content.claim_rows(rules, judged, frame),
+        "judged": content.judged_machines(frame, [[one.scope for one in judged]]),
+        "names": frame.machine_name,
+        "counts": tally(judged),
+        "groups": ("published", MAJOR, GOALS, "fact"),
+        "verdicts": VERDICTS,
         "sections": content.sections(frame),
         "machines": overview.machines(frame),
         "sources": SOURCES,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any, NamedTuple
@@ -22,13 +21,14 @@ from octopus_study.names import (
 from octopus_study.report import studies, uses
 from octopus_study.report.charts.palette import CONCURRENCY_COLORS, METHOD_COLORS, METHOD_MARKERS
 from octopus_study.report.claims import BOARDS, Claim, Judgement
-from octopus_study.report.claims.rules import COMPUTED, OWN
-from octopus_study.report.frame import HERE, PUBLISHED, Frame, Number
+from octopus_study.report.claims.outcome import NOT_HERE
+from octopus_study.report.claims.rules import COMPUTED
+from octopus_study.report.frame import PUBLISHED, Frame, Number
 from octopus_study.report.studies.image_shape_view import Patch
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.view import every_view
 
-NO_RUN, NOWHERE = "not measured", "none so far"
+NO_RUN = "not measured"
 _PLACES = {
     "any": "any machine",
     "real-data": "any machine with the real data",
@@ -37,52 +37,55 @@ _PLACES = {
 }
 _PLACES |= {board: name for board, (_, name) in BOARDS.items()}
 _COLOURS = METHOD_COLORS | CONCURRENCY_COLORS
-_GROUPS = ("published", "this paper's own", "facts")
 _LABEL = 14  # letters of a line that say what it is
 
 
 class ClaimRow(NamedTuple):
-    """A claim on one machine, or on none where no run has its study."""
+    """A claim: how it ended on the machines that decide it, and what each of them measured."""
 
     id: str
     claim: str
     source: str
     kind: str
     study: str
-    machine: str
-    stated: str
-    reference: str
-    yours: str
-    predicted: str
+    rule: str
     verdict: str
+    cells: list[tuple[str, str]]
     reason: str
 
 
 def claim_rows(claims: Sequence[Claim], judgements: Iterable[Judgement], frame: Frame) -> list[ClaimRow]:
-    """Return a row per claim and machine, first of claims that could be refuted and were judged; this machine's stand
-    beside the reference of its kind."""
-    judged: dict[str, list[Judgement]] = {}
+    """Return a row per claim, with a verdict and a value for each of :func:`judged_machines`; first those that could
+    be refuted and were decided."""
+    judged: dict[str, dict[str, Judgement]] = {}
     for judgement in judgements:
-        judged.setdefault(judgement.claim_id, []).append(judgement)
-    found = [_rows_of(claim, judged.get(claim.id, []), frame) for claim in claims]
-    return [row for rows in sorted(found, key=_rank) for row in rows]
+        judged.setdefault(judgement.claim_id, {})[judgement.scope] = judgement
+    scopes = judged_machines(frame, judged.values())
+    return sorted((_row(claim, judged.get(claim.id, {}), scopes) for claim in claims), key=_rank)
 
 
-def _rank(rows: list[ClaimRow]) -> tuple[bool, bool]:
-    undecided = all(row.verdict in (NO_RUN, "not measurable here") for row in rows)
-    return undecided, rows[0].kind in COMPUTED
+def judged_machines(frame: Frame, judged: Iterable[Iterable[str]]) -> list[str]:
+    """Return the machines with a verdict, in the order of the frame."""
+    found = {scope for scopes in judged for scope in scopes}
+    return [scope for scope in frame.machines() if scope in found]
 
 
-def _rows_of(claim: Claim, judgements: list[Judgement], frame: Frame) -> list[ClaimRow]:
-    measured = {judgement.scope: judgement.measured for judgement in judgements}
-    rows = []
-    for one in judgements:
-        here = one.scope == HERE
-        beside = frame.aliases.get("gpu" if frame.is_gpu(HERE) else "cpu", "") if here else one.scope
-        values = (measured.get(beside, MISSING), one.measured if here else MISSING)
-        why = "; ".join(one.notes)
-        rows.append(_row(claim, frame.machine_name(one.scope), one.rule, values, one.verdict, why))
-    return rows or [_row(claim, NOWHERE, MISSING, (MISSING, MISSING), NO_RUN, _lacks(claim))]
+def _rank(row: ClaimRow) -> tuple[bool, bool]:
+    return row.verdict in (NO_RUN, NOT_HERE), row.kind in COMPUTED
+
+
+def _row(claim: Claim, judged: dict[str, Judgement], scopes: list[str]) -> ClaimRow:
+    known = [judged[scope] for scope in scopes if scope in judged]
+    cells = [
+        (judged[scope].verdict, judged[scope].measured) if scope in judged else ("", MISSING)
+        for scope in scopes
+    ]
+    decided = dict.fromkeys(one.verdict for one in known if one.verdict != NOT_HERE)
+    verdict = ", ".join(decided) or (NOT_HERE if known else NO_RUN)
+    notes = dict.fromkeys(note for one in known for note in one.notes)
+    about = (claim.id, claim.claim, claim.source, claim.kind, human({}, claim.study))
+    rule = known[0].rule if known else MISSING
+    return ClaimRow(*about, rule, verdict, cells, "; ".join(notes) or _lacks(claim) * (not known))
 
 
 def _lacks(claim: Claim) -> str:
@@ -95,25 +98,6 @@ def _lacks(claim: Claim) -> str:
 def command(study: str) -> str:
     """Return what measures a study, and shows it beside all others."""
     return f".venv/bin/snakemake --cores 1 --config 'studies=[{study}]'"
-
-
-def _row(
-    claim: Claim, machine: str, rule: str, values: tuple[str, str], verdict: str, reason: str
-) -> ClaimRow:
-    stated, predicted = (MISSING, rule) if claim.predicted else (rule, MISSING)
-    about = (claim.id, claim.claim, claim.source, claim.kind, human({}, claim.study))
-    return ClaimRow(*about, machine, stated, *values, predicted, verdict, reason)
-
-
-def verdict_counts(rows: Sequence[ClaimRow]) -> dict[str, dict[str, Counter[str]]]:
-    """Return how often each verdict was given, by machine and by who claims it: what only follows from constants is no
-    claim, and counted apart as in the paper."""
-    counts: dict[str, dict[str, Counter[str]]] = {}
-    for row in rows:
-        of_machine = counts.setdefault(row.machine, {group: Counter() for group in _GROUPS})
-        group = "facts" if row.kind == "fact" else "this paper's own" if row.source == OWN else "published"
-        of_machine[group][row.verdict] += 1
-    return counts
 
 
 def sections(frame: Frame) -> list[dict[str, Any]]:

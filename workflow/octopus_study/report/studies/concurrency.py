@@ -263,5 +263,4 @@ REPORT = StudyReport(
             footer=footer(STUDY),
         ),
     },
-    claims="claims_companions",
 )

@@ -221,5 +221,4 @@ REPORT = StudyReport(
             footer=_footer,
         )
     },
-    claims="claims_edge",
 )

@@ -182,5 +182,4 @@ REPORT = StudyReport(
             "Time of each frame of the longest clip, from the frame on the host to its crops.",
         )
     },
-    claims="claims_edge",
 )

@@ -268,5 +268,4 @@ REPORT = StudyReport(
             footer=footer(shape.STUDY),
         ),
     },
-    claims="claims_companions",
 )

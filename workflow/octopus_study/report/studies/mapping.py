@@ -268,5 +268,4 @@ REPORT = StudyReport(
             caption="What a search by every thread and a lookup table cost against Octopus, over the number of items.",
         ),
     },
-    claims="claims_mapping",
 )

@@ -138,5 +138,4 @@ REPORT = StudyReport(
             real="Sentinel-2",
         ),
     },
-    claims="claims_edge",
 )

@@ -120,6 +120,4 @@ SEQUENCES = Spec(
     absent=no_run("sequences"),
     widths=("1.5fr", *("1fr",) * 11),
 )
-REPORT = StudyReport(
-    numbers=(gains, averages), compares=compares, tables={"sequences": SEQUENCES}, claims="claims_mapping"
-)
+REPORT = StudyReport(numbers=(gains, averages), compares=compares, tables={"sequences": SEQUENCES})

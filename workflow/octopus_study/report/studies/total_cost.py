@@ -237,5 +237,4 @@ REPORT = StudyReport(
             "When a lookup table pays: time of many uses of one batch, as a multiple of that of Octopus.",
         ),
     },
-    claims="claims_mapping",
 )

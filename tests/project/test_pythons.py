@@ -69,7 +69,7 @@ def test_other_pythons_are_refused_before_anything_is_fetched(
 ) -> None:
     install, calls = load(root, "install"), []
     monkeypatch.setattr(sys, "version_info", (*version, 0))
-    monkeypatch.setattr(install, "pip_install", lambda *arguments: calls.append(arguments))
+    monkeypatch.setattr(install, "pip", lambda *arguments: calls.append(arguments))
     monkeypatch.setattr(install, "compile_modules", lambda: None)
     try:
         install.main(str(root / "requirements.lock"))

@@ -2,7 +2,8 @@
 
     python workflow/scripts/install.py requirements.lock peers notebooks
 
-Extras follow the lock; without one, a plain run gets what it needs. pip refuses hashes beside a project that is
+Extras follow the lock; without one, a plain run gets what it needs. With `--download=FOLDER` the packages go into that
+folder, for a machine without a network. pip refuses hashes beside a project that is
 installed in place, so the packages come first, by their hashes, and then the projects, which fetch nothing more.
 """
 
@@ -45,18 +46,10 @@ def chosen(lock: str, wanted: Iterable[str]) -> str:
     return "".join(entry for entry, needing in needed_by.items() if needing & wanted)
 
 
-def pip_install(*arguments: str | Path) -> None:
-    """Install with the pip of this Python, which is shown only where it fails."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--no-compile",
-        "--disable-pip-version-check",
-        *arguments,
-    ]
-    done = subprocess.run(command, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+def pip(command: str, *arguments: str | Path) -> None:
+    """Run the pip of this Python, which is shown only where it fails."""
+    called = [sys.executable, "-m", "pip", command, "--disable-pip-version-check", *arguments]
+    done = subprocess.run(called, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         print(done.stdout, file=sys.stderr)
         done.check_returncode()
@@ -74,12 +67,12 @@ def compile_modules() -> None:
     subprocess.run([sys.executable, "-m", "compileall", *options, *folders], check=False)
 
 
-def install_checked(requirements: str, *options: str | Path) -> None:
-    """Install requirements of a lock; pip stops at a file whose hash is not among them."""
+def install_checked(requirements: str, *options: str | Path, command: str = "install") -> None:
+    """Install (or download) requirements of a lock; pip stops at a file whose hash is not among them."""
     with tempfile.TemporaryDirectory() as folder:
         listing = Path(folder) / "requirements.txt"
         listing.write_text(requirements)
-        pip_install("--require-hashes", *options, "-r", listing)
+        pip(command, "--require-hashes", *options, "-r", listing)
 
 
 def check_python() -> None:
@@ -96,13 +89,19 @@ def main(lock: str, *extras: str) -> None:
     """Install the build tool, the packages and the projects."""
     check_python()
     text = Path(lock).read_text()
+    folder = "".join(word.partition("=")[2] for word in extras if word.startswith("--download="))
+    extras = tuple(word for word in extras if not word.startswith("--"))
     packages, begin = chosen(text, {EVERY, *extras}), time.monotonic()
+    if folder:
+        return install_checked(
+            chosen(text, {BUILD, EVERY, *extras}), "--no-deps", "--dest", folder, command="download"
+        )
     print(f"installing {len(entries(packages))} locked packages into {sys.prefix}", flush=True)
     # pip would fetch a build tool by itself, unchecked, for a package that has no wheel and for the projects.
     install_checked(chosen(text, {BUILD}))
-    install_checked(packages, "--no-build-isolation")
+    install_checked(packages, "--no-compile", "--no-build-isolation")
     compile_modules()
-    pip_install("--no-deps", "--no-build-isolation", "-e", ROOT, "-e", ROOT / "workflow")
+    pip("install", "--no-deps", "--no-build-isolation", "-e", ROOT, "-e", ROOT / "workflow")
     print(f"installed in {time.monotonic() - begin:.0f} s")
 
 

@@ -4,7 +4,7 @@ Versions, from plain to fast. 1000 boxes to 224 x 224 float32 NCHW write 602 MB 
 L2 cache, so the time to write the output is the bound. Two cases: `VisDrone` boxes are enlarged (median 39 x 56 pixels,
 four output rows per source row), `large` ones of 320 x 320 are shrunk (every source row is read, 1.4 per output row).
 The study `arena` times every step (workloads `ladder` and `ladder-large`); what stands here was seen in Nsight Compute
-on an H200 with the clocks left alone (`workflow/scripts/profile_steps.py`): microseconds, millions of instructions of
+on an H200 with the clocks left alone: microseconds, millions of instructions of
 a warp, share of the time in which the schedulers issued one, share of what the DRAM and the L1's data stage can do.
 
     version          VisDrone: us  instr  issue  DRAM   L1   | large: us  instr  issue  DRAM   L1   registers

@@ -20,7 +20,6 @@ NVJPEG = ("octopus", "octopus-again", "transformers-torchvision")
 STEP = {"octopus": 10.0, "transformers": 32.0}
 CROPS = {"octopus": 0.04, "octopus-graph": 0.03, "torch-loop": 3.0, "opencv-loop": 6.0}
 OTHERS = {
-    ("slices", 32, "slices"): {"octopus": 3.0, "sahi": 30.0, "numpy-slices": 20.0},
     ("loader-4-workers", 256, "loaded"): {"octopus": 200.0, "transformers": 900.0, "octopus-cpu": 400.0},
 }
 

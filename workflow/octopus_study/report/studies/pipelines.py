@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 STUDY = "pipelines"
 NO_TIMES = "No run of the study pipelines that is shown timed anything."
-PREPARE, STEP, CROPS = "prepare", "model_step", "crops"
+PREPARE, STEP = "prepare", "model_step"
 MODELS = [name for name in PIPELINES if name.startswith("model-")]
-QUANTITIES = (PREPARE, CROPS, "slices", "loaded")
+QUANTITIES = (PREPARE, "crops", "loaded")
 ORIGINAL, TORCHVISION = "transformers", "transformers-torchvision"
 FILES = "jpeg"
 DRAWN = ("model-one", "model-ragged"), ("pillow", FILES)  # of images into a model; the table has all
@@ -80,17 +80,9 @@ def named(workload: str) -> str:
     return numbered[kind].format(number.partition("-")[0]) if kind in numbered else PIPELINES[workload]
 
 
-def _label(view: View, key: Key) -> str:
-    return named_case(key)
-
-
 def named_case(key: Key) -> str:
     """Say a pipeline's name and what is passed to it."""
     return ", ".join(filter(None, (named(key.workload), IMAGE_INPUTS.get(key.input, ""))))
-
-
-def _of(*quantities: str) -> Callable[[View], list[Key]]:
-    return lambda view: cases(view, quantities)
 
 
 def _absent(what: str) -> Callable[[Frame], str]:
@@ -147,25 +139,6 @@ STEP_TABLE = Spec(
     absent=_absent("A model's step"),
     widths=("1.8fr", "1.4fr", "1fr", "1.4fr", *("1fr",) * 7),
 )
-DATA = Spec(
-    study=STUDY,
-    first="Pipeline",
-    label=_label,
-    cases=_of("slices", "loaded"),
-    columns={
-        "n": lambda view, key: str(key.n),
-        "Octopus": cells.time(),
-        "over sahi": cells.versus("sahi"),
-        "over NumPy": cells.versus("numpy-slices"),
-        "over transformers": cells.versus("transformers"),
-        "in the workers": cells.versus("octopus-cpu"),
-    },
-    caption="A frame of 4K as overlapping slices for a detector, and a folder of JPEG images read by a DataLoader to "
-    "batches for SigLIP; from the host to where the network is. In the workers: Octopus on the CPU in the processes "
-    "that decode, in place of one launch on the GPU.",
-    absent=_absent("Slices and loaders"),
-    widths=("2fr", "0.6fr", *("1fr",) * 5),
-)
 
 
 def draw(frame: Frame) -> Figure:
@@ -191,12 +164,11 @@ REPORT = StudyReport(
     tables={
         "pipelines_inputs": BY_INPUT,
         "pipelines_step": STEP_TABLE,
-        "pipelines_data": DATA,
     },
     figures={
         "pipelines": Chart(
             draw,
-            caption="Whole pipelines: images into Qwen2-VL, crops of detections, slices, and a folder of images; time "
+            caption="Whole pipelines: images into Qwen2-VL, crops of detections, and a folder of images; time "
             "of each way as a multiple of that with Octopus.",
         )
     },

@@ -5,8 +5,7 @@ A comparison is named by the key of the time of Octopus; what it holds was measu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -35,6 +34,7 @@ from octopus_study.report.studies.arena_figures import (
     STUDY,
     TIMED,
     bound_of,
+    comparisons,
     measured,
     shown,
     without_time,
@@ -43,8 +43,6 @@ from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Row, Spec
-from octopus_study.report.tables.writers import MISSING
-from octopus_study.report.text import bracketed
 from octopus_study.report.view import View, every_view
 
 if TYPE_CHECKING:
@@ -65,7 +63,7 @@ _PAIRS = (
 )
 _METADATA_BYTES = 8 * 4  # the published kernels read eight int32 per box
 _EDGE = "\u2021"
-Column = tuple[str, str]  # workload and layer
+Columns = Mapping[str, str]  # of a key
 
 
 def _timed(run: Run) -> Iterator[tuple[Group, pd.DataFrame, pd.DataFrame]]:
@@ -143,73 +141,34 @@ def transfer_shares(frame: Frame) -> Iterator[Number]:
                 yield make_number(key, joined(time, inside), "fraction", share, note=note)
 
 
-def _named(names: Mapping[str, str], columns: Iterable[Column], view: View, case: Key) -> str:
-    """Return a method's name: marked if it reads across the edge of a box, and with the letter of the reason if its
-    answer is another one."""
-    numbers = [
-        number for column in columns if (number := view.frame.find(_at(view, column, case.method) or ""))
-    ]
-    edge = f" {_EDGE}" if case.method in (*LIKE, *LIKE.values()) else ""
-    marks = (cells.different_mark(number, view.reasons) for number in numbers if number.known)
-    return human(names, case.method) + edge + next(filter(None, marks), "")
+def _named(names: Mapping[str, str], columns: Iterable[Columns]) -> Cell:
+    """Say a method's name: marked if it reads across the edge of a box, and with the letter of the reason if its answer
+    in one of the columns is another one."""
+
+    def label(view: View, key: Key) -> str:
+        edge = f" {_EDGE}" if key.method in (*LIKE, *LIKE.values()) else ""
+        marks = (cells.different_mark(view.get(key.but(**one)), view.reasons) for one in columns)
+        return human(names, key.method) + edge + next(filter(None, marks), "")
+
+    return label
 
 
-def _at(view: View, column: Column, method: str) -> Key | None:
-    key = shown(view, *column)
-    return key.but(method=method) if key else None
+def _speedup(**columns: str) -> Cell:
+    """Say the speed-up of Octopus with the same answer over a method."""
+
+    def cell(view: View, key: Key) -> str:
+        own = key.but(**columns, method=subject_of(key.method))
+        return cells.speedup_text(view.frame, own, key.method, loose=True)
+
+    return cell
 
 
-def _entry(view: View, key: Key | None, say: Callable[[Number], str]) -> str:
-    """Say something of a time; a letter where it has no value, and a dash where there is none."""
-    number = view.frame.find(key) if key else None
-    if number is None:
-        return MISSING
-    return say(number) if number.known else f"{MISSING} ({view.reasons.letter(number.note)})"
-
-
-def _call(quantity: str, method: str = SUBJECT) -> Cell:
-    return lambda view, key: _entry(view, key.but(quantity=quantity, method=method), cells.with_interval)
-
-
-def _time(column: Column, view: View, case: Key) -> str:
-    key = _at(view, column, case.method)
-    return _entry(view, key, lambda number: bracketed(number.value, number.low, number.high))
-
-
-def _speedup(column: Column, view: View, case: Key) -> str:
-    """Say the speed-up of Octopus over a method."""
-    key = _at(view, column, subject_of(case.method))
-    return cells.speedup_text(view.frame, key, case.method, loose=True) if key else MISSING
-
-
-def _share(column: Column, view: View, case: Key) -> str:
-    """Say which share of the bound of its type a method reaches."""
-    key = _at(view, column, case.method)
-    return view.text(key.derive("share", bound_of(case.method)), MISSING) if key else MISSING
-
-
-def _gain(column: Column, view: View, case: Key) -> str:
-    """Say the speed-up of a step of the kernel over the one before."""
-    key, before = _at(view, column, case.method), _BEFORE.get(case.method)
-    return cells.speedup_text(view.frame, key, before) if key and before else MISSING
-
-
-def _title(columns: Mapping[Column, str], view: View) -> str:
-    """Name the run, its count, and the noise floor of each column, by which its verdicts are judged."""
-    keys = [shown(view, *column) for column in columns]
-    floors = (cells.floor_text(view.frame, key) if key else MISSING for key in keys)
-    return f"{view.title}: n = {next(key.n for key in keys if key)}; noise floor {', '.join(floors)}"
-
-
-def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool) -> Spec:
+def _times(gpu: bool, columns: Mapping[str, Columns], what: str, absent: str) -> Spec:
     """Return the table of every method: times, and speed-ups of Octopus, on GPUs or on CPUs."""
 
     def keys_of(view: View) -> list[Key]:
-        return [key for column in columns if (key := shown(view, *column))]
-
-    def cases(view: View) -> list[Key]:
-        keys = keys_of(view) if view.is_gpu == gpu else []
-        return [view.key(method=method) for method in measured(view, *keys)]
+        key = shown(view, "visdrone", "host")
+        return [key.but(**one) for one in columns.values()] if key and view.is_gpu == gpu else []
 
     def missing(view: View) -> list[Row]:
         why = without_time(view, keys_of(view))
@@ -218,85 +177,95 @@ def _times(columns: Mapping[Column, str], what: str, absent: str, gpu: bool) -> 
     return Spec(
         study=STUDY,
         first="Method",
-        label=partial(_named, ARENA_METHODS, columns),
-        columns={title: partial(_time, column) for column, title in columns.items()}
-        | {f"{title}, speed-up": partial(_speedup, column) for column, title in columns.items()},
-        cases=cases,
-        title=partial(_title, columns),
+        label=_named(ARENA_METHODS, columns.values()),
+        columns={head: cells.interval(**one) for head, one in columns.items()}
+        | {f"{head}, speed-up": _speedup(**one) for head, one in columns.items()},
+        cases=lambda view: [keys_of(view)[0].but(method=name) for name in measured(view, *keys_of(view))],
+        title=lambda view: _title(view, keys_of(view)),
         after=missing,
-        caption=f"{what}. Medians in ms with intervals of 95 %, and speed-ups: time of the method / time of Octopus, "
+        caption=f"{what}. Medians with intervals of 95 %, and speed-ups: time of the method / time of Octopus, "
         f"faster unless said otherwise, {cells.LOOSE_NOTE}. {_EDGE}: reads across the edge of a box, and is compared "
         "with Octopus and a reference that do so too.",
         absent=f"{what}. {absent}",
         # A cell over all columns would stretch those that are as wide as their content.
-        # No interval of a speed-up by events was wide so far.
-        widths=(
-            *("3fr", *("2.1fr" for _ in columns)),
-            *("1.4fr" if layer == "device" else "2.3fr" for _, layer in columns),
-        ),
+        widths=("3fr", *("2.1fr",) * len(columns), *("2fr",) * len(columns)),
     )
 
 
+def _title(view: View, keys: Iterable[Key]) -> str:
+    """Name the run, its count, and the noise floor of each column, by which its verdicts are judged."""
+    floors = [cells.floor_text(view.frame, key) for key in keys]
+    return f"{view.title}: n = {next(iter(keys)).n}; noise floor {', '.join(floors)}" if keys else ""
+
+
 ON_GPUS = _times(
-    {("visdrone", layer): title for layer, title in LAYERS.items()},
+    True,
+    {head: {"layer": layer, "quantity": TIMED[layer]} for layer, head in LAYERS.items()},
     f"Arena, {human(ARENA_WORKLOADS, 'visdrone')}. Device: kernels alone, by events with a cold L2. Host: from boxes "
     "on the host to the synchronised result. Pipeline: also the upload of the frame and the download of the result",
     "No run on a GPU is shown.",
-    gpu=True,
 )
 ON_CPUS = _times(
-    {("visdrone", "host"): "VisDrone", ("visdrone-1thread", "host"): "1 thread each"},
+    False,
+    {"VisDrone": {}, "1 thread each": {"workload": "visdrone-1thread"}},
     "Arena on CPUs, from the boxes to the result. Methods use all cores, OpenCV those that its rows name; in the last "
     "column each uses one thread",
     "No run on a CPU is shown.",
-    gpu=False,
 )
 _NO_ROWS = "No run that is shown has these rows: they need a GPU."
-_LADDER = {(workload, "device"): name for workload, name in LADDER_WORKLOADS.items()}
 _BEFORE = {step: before for before, step in pairwise(LADDER_STEPS)}
+_CHANGES = LADDER_CHANGES | {BOUND: "filling the result"}
+_SHARE = {"derived": "share", "other": BOUND}
 
 
-def _ladder_columns(frame: Frame) -> list[tuple[str, Cell]]:
-    changes = LADDER_CHANGES | {BOUND: "filling the result"}
-    columns: list[tuple[str, Cell]] = [("What changes", lambda view, case: changes[case.method])]
-    for column, name in _LADDER.items():
-        makers = {f"{name}, ms": _time, "Share": _share, "Gain": _gain}
-        columns += [(head, partial(make, column)) for head, make in makers.items()]
-    return columns
+def _gain(workload: str) -> Cell:
+    """Say the speed-up of a step of the kernel over the one before."""
+    return lambda view, key: cells.speedup_text(
+        view.frame, key.but(workload=workload), _BEFORE.get(key.method, "")
+    )
 
 
 LADDER = Spec(
     study=STUDY,
     first="Step",
-    label=partial(_named, LADDER_STEPS | {BOUND: "Write bound"}, _LADDER),
-    columns=_ladder_columns,
-    cases=lambda view: (
-        [view.key(method=step) for step in (*LADDER_STEPS, BOUND)]
-        if shown(view, *next(iter(_LADDER)))
-        else []
-    ),
-    title=partial(_title, _LADDER),
-    caption="The kernel step by step, boxes on the device, by events with a cold L2; medians in ms with intervals of "
+    label=_named(LADDER_STEPS | {BOUND: "Write bound"}, [{}]),
+    columns=lambda frame: [
+        ("What changes", lambda view, key: _CHANGES[key.method]),
+        *(
+            column
+            for workload, name in LADDER_WORKLOADS.items()
+            for column in (
+                (name, cells.interval(workload=workload)),
+                ("Share", cells.text(workload=workload, **_SHARE)),
+                ("Gain", _gain(workload)),
+            )
+        ),
+    ],
+    cases=lambda view: [
+        key.but(method=step)
+        for key in comparisons(view, "ladder", "device")
+        for step in (*LADDER_STEPS, BOUND)
+    ],
+    title=lambda view: f"{view.title}: n = {comparisons(view, 'ladder', 'device')[0].n}",
+    caption="The kernel step by step, boxes on the device, by events with a cold L2; medians with intervals of "
     "95 %. Each step keeps what the one before has. Share: of the write bound. Gain: time of the step before / time of "
     "the step, median of per-block ratios, faster unless said otherwise.",
     absent=f"The kernel step by step. {_NO_ROWS}",
     text_columns=(0, 1),
-    widths=("1.5fr", "3.6fr", *(("2.1fr", "0.8fr", "1.3fr") * len(LADDER_WORKLOADS))),
+    widths=("1.5fr", "3.4fr", *(("2.3fr", "0.8fr", "1.3fr") * len(LADDER_WORKLOADS))),
 )
+_ALONE = "end_to_end_alone"  # Octopus with nothing beside it
 CALLS = Spec(
     study=STUDY,
     first="Boxes",
     label=lambda view, key: str(key.n),
     columns={
-        "One run, arrays": _call("submit"),
-        "One run, torch tensors": _call("submit", f"{SUBJECT}-torch"),
-        "Plan, end to end": _call("end_to_end_alone"),
-        "crop_resize, end to end": _call("end_to_end_alone", f"{SUBJECT}-one-call"),
+        "One run, arrays": cells.interval(),
+        "One run, torch tensors": cells.interval(method=f"{SUBJECT}-torch"),
+        "Plan, end to end": cells.interval(quantity=_ALONE),
+        "crop_resize, end to end": cells.interval(quantity=_ALONE, method=f"{SUBJECT}-one-call"),
     },
-    cases=lambda view: sorted(
-        number.key
-        for number in view.select(workload="visdrone", method=SUBJECT, quantity="submit", layer="host")
-    ),
+    cases=lambda view: view.cases(SUBJECT, "submit", ("host",), order=["visdrone"]),
     caption="What a call costs, VisDrone boxes. One run: host time of one run of a plan with frame and boxes on the "
     "GPU, without waiting for the GPU, in arrays of Octopus or in torch tensors. End to end: from boxes on the host to "
     "the synchronised result, of a plan with its result in place, or of crop_resize itself with the memory of "
@@ -305,7 +274,7 @@ CALLS = Spec(
 )
 _LINES = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
 # One method of each kind: the others of a library differ little.
-_OF_MEMORY = (
+_OF_MEMORY = [
     "octopus",
     "published",
     "tensorrt-padded",
@@ -314,7 +283,7 @@ _OF_MEMORY = (
     "dali",
     "roi-align",
     "grid-sample",
-)
+]
 MEMORY = Spec(
     study=STUDY,
     first="Method",
@@ -331,8 +300,6 @@ MEMORY = Spec(
     absent=f"Memory. {_NO_ROWS}",
     widths=("2fr", *("1fr" for _ in _LINES)),
 )
-
-
 REPORT = StudyReport(
     numbers=(padded_float32, metadata, further_speedups, bound_shares, best_peers),
     of_all=(memory_ratios, transfer_shares),

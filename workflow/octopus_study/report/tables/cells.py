@@ -33,11 +33,15 @@ def text(**columns: Any) -> Cell:
 
 
 def interval(**columns: Any) -> Cell:
-    """Say a number with its interval."""
+    """Say a number with its interval, or why there is none."""
 
     def cell(view: View, key: Key) -> str:
-        number = view.get(at(view, key, columns))
-        return with_interval(number).strip() if number else MISSING
+        number = view.frame.find(at(view, key, columns))
+        if number is None:
+            return MISSING
+        if not number.known:
+            return f"{MISSING} ({view.reasons.letter(number.note)})"
+        return with_interval(number) if number.interval else number.text
 
     return cell
 

@@ -160,4 +160,4 @@ def test_the_memory_of_a_method_is_that_of_its_images_and_its_result():
     (method,) = probe.run()
     assert [list(image.shape[:2]) for image in method.job.images] == shapes.tolist()
     assert probe.payload == 3 * shapes.prod(axis=1).sum() + method.job.result_bytes
-    assert float(np.abs(method.result).max()) < LEVELS
+    assert float(np.abs(method.made).max()) < LEVELS

@@ -100,4 +100,4 @@ class Batches:
         """Every method in a process of its own, but those that the batches could not make."""
         off = {} if context.config.arena.memory else dict.fromkeys(names(), SWITCHED_OFF)
         boxes = boxes_of(context, VISDRONE, part.case.n)
-        return memory.rows(context, part, boxes, make, off | self.missing)
+        return memory.crop_rows(context, part, boxes, make, off | self.missing)

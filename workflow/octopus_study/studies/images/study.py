@@ -15,9 +15,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from octopus_study.measure import Case, Row
+from octopus_study.studies import memory
 from octopus_study.studies.comparison import Part
 from octopus_study.studies.context import Context, empty_caches
-from octopus_study.studies.images import memory
+from octopus_study.studies.images import memory as image_memory
 from octopus_study.studies.images.job import ImageJob
 from octopus_study.studies.images.layers import Layers, comparisons
 from octopus_study.studies.images.own import OctopusImages
@@ -36,7 +37,7 @@ def plan(context: Context) -> Iterator[Part]:
         yield Part(_measure, tuple(comparisons(case, context.device)))
     # How a block knows its image is told in bytes of a table, which each batch has as a row.
     methods = tuple(name for name in names(context.device) if name not in {owner.name for owner in OWNERS})
-    yield Part(memory.rows, memory.comparisons(cases[0], methods))
+    yield Part(image_memory.rows, memory.comparisons(cases[0], methods))
 
 
 def _measure(context: Context, part: Part) -> Iterator[Row]:

@@ -28,7 +28,7 @@ class TorchImages(ImageMethod):
     def __init__(self, job: ImageJob) -> None:
         on_gpu = job.on_gpu and not self.on_host
         if not on_gpu:
-            self.right, self.levels = BETWEEN, 2.01
+            self.right, self.tolerance = BETWEEN, 2.01
         super().__init__(job)
         self.torch = need_torch("cuda" if on_gpu else "cpu", "peers")
         self.images = [self._tensor(image) for image in (job.working if on_gpu else job.images)]
@@ -61,8 +61,8 @@ class Transformers(TorchImages):
             raise Unavailable("this transformers has no processor that works on tensors; version 5 has")
 
     def run(self) -> None:
-        self.result = None
-        self.result = self._processor(self.images, return_tensors="pt")["pixel_values"]
+        self.made = None
+        self.made = self._processor(self.images, return_tensors="pt")["pixel_values"]
 
 
 class TransformersOnHost(Transformers):
@@ -92,10 +92,10 @@ class Torchvision(TorchImages):
         self._size_of = dict(zip(map(tuple, job.shapes.tolist()), job.sizes.tolist(), strict=True))
 
     def run(self) -> None:
-        self.result = None
+        self.made = None
         resized = self._mapped(self._resize, self.images)
         made = self._mapped(self._finish, resized)
-        self.result = self.torch.cat(made) if self.job.task == ROWS else self.torch.stack(made)
+        self.made = self.torch.cat(made) if self.job.task == ROWS else self.torch.stack(made)
 
     def _mapped(self, work: Callable[[Any], Any], tensors: Sequence[Any]) -> list[Any]:
         """Do something with all tensors, one by one or with those of one shape at once."""

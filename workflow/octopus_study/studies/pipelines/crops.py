@@ -46,7 +46,7 @@ class FrameCrops(Step):
         self.number = on(counting, dtype=self.torch.int32)
         self.mean, self.std = (on(values).view(-1, 1, 1) for values in self.normal.values())
 
-    def answer(self) -> NDArray[np.float32]:
+    def result(self, every: int = 1) -> NDArray[np.float32]:
         crops: NDArray[np.float32] = self.made[: self.counting].cpu().numpy()
         return crops
 

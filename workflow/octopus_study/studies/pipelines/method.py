@@ -1,4 +1,4 @@
-"""What the pipelines' methods have in common: a name, a run, and an answer to compare."""
+"""What the pipelines' methods have in common, and how they are made, checked and timed."""
 
 from __future__ import annotations
 
@@ -9,50 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.measure import Clock, Method, Row, check_answers
+from octopus_study.measure import Clock, Row, check_answers
 from octopus_study.peers.availability import make_all
+from octopus_study.peers.method import JobMethod
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 
 CHECKED = 1 << 22  # values of an answer that are compared, spread over all of it
 
 
-class Step:
-    """One way to do a pipeline's step.
+class Step(JobMethod):
+    """One way to do a pipeline's step, from what the pipeline has to a tensor that its next step takes."""
 
-    Attributes
-    ----------
-    name : str
-        In the rows.
-    tolerance : float
-        Largest difference from the right answer, in units of the result.
-    why_different : str
-        Why it gives another answer; empty if it should be the same.
-    on_cpu : bool
-        Whether it works on the CPU, beside a GPU too.
-    made : Any
-        Tensor that the last run made; None before.
-    """
+    on_cpu = False  # whether it works on the CPU, beside a GPU too
 
-    name = ""
-    tolerance = 0.0
-    why_different = ""
-    on_cpu = False
-    made: Any = None
-
-    def run(self) -> None:
-        """From what the pipeline has to what its next step takes."""
-        raise NotImplementedError
-
-    def answer(self) -> NDArray[np.float32]:
+    def result(self, every: int = 1) -> NDArray[np.float32]:
         """What the last run made, on the host, thinned where it is much."""
         rows: NDArray[np.float32] = thinned(self.made).float().cpu().numpy()
         return rows
-
-    @property
-    def timed(self) -> Method:
-        """What is timed and checked."""
-        return Method(self.name, self.run, self.answer, self.tolerance, self.why_different)
 
 
 def thinned(array: Any) -> Any:
@@ -70,11 +44,10 @@ def compared(
     clock: Clock | None = None,
 ) -> list[Row]:
     """Check each step against its right answer, and time them."""
-    methods = [step.timed for step in steps.values()]
+    methods = [step.timed() for step in steps.values()]
     answers: dict[str, str] = {}
     for step, method in zip(steps.values(), methods, strict=True):
-        if step.made is not None:  # what nobody writes is seen
-            step.made.fill_(math.nan)
+        step.poison()
         answers |= check_answers([method], right(step))
     budget = context.budget_within(context.config.pipelines.max_seconds)
     return compare(context, comparison, methods, answers, missing, clock=clock, budget=budget)

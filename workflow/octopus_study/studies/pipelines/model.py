@@ -304,8 +304,8 @@ class WholeStep(Step):
         self._prepared.run()
         self.embeddings = self._tower(self._prepared.made, self._prepared.grid)
 
-    def answer(self) -> NDArray[np.float32]:
-        return self._prepared.answer()
+    def result(self, every: int = 1) -> NDArray[np.float32]:
+        return self._prepared.result()
 
 
 def _measure(context: Context, part: Part, name: str) -> Iterator[Row]:
@@ -374,7 +374,7 @@ def _with_tower(
 
 def _answer_of(step: Step) -> NDArray[np.float32]:
     step.run()
-    return step.answer()
+    return step.result()
 
 
 def _differing(one: Step, other: Step) -> float:

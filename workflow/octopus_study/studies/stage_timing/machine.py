@@ -89,7 +89,7 @@ def memory_part(case: Case) -> Part:
 
 
 def _memory(context: Context, part: Part) -> Iterator[Row]:
-    return memory.rows(context, part, np.tile(np.array([BOX], np.int32), (part.case.n, 1)), make)
+    return memory.crop_rows(context, part, np.tile(np.array([BOX], np.int32), (part.case.n, 1)), make)
 
 
 def make(name: str, job: CropJob) -> CropMethod:
